@@ -20,7 +20,7 @@ from arena.domain.evaluation import CallLimits, Purpose, Statements
 from arena.domain.model import LISTED_AFTER, Model, Release, Roster
 from arena.domain.people import Known, Perishable, Provider
 from arena.domain.words import Language
-from arena.endpoints.discover import Server
+from arena.endpoints.discover import LOCAL, Server
 from arena.endpoints.sse import Budgets
 from arena.errors import SettingsError
 from rating.errors import DataError
@@ -403,6 +403,12 @@ def read_keys(models: Iterable[Model], file: Path | None = None) -> Keys:
             )
             raise SettingsError(msg)
     return keys
+
+
+def read_servers() -> tuple[Server, ...]:
+    """Give the servers on this machine where models may answer, and what OPENAI_BASE_URL names."""
+    named = read_openai()
+    return (*LOCAL, named) if named else LOCAL
 
 
 def read_openai() -> Server | None:

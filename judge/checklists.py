@@ -14,7 +14,7 @@ from judge.methods.checklist import TYPICAL, Checklists
 from judge.protocol import Method
 from judge.runs import Progress, run
 from judge.tables.cases import NamedCase
-from judge.verdict import Judged, Run
+from judge.verdict import NO_CHECKLIST, Judged, Run
 
 Made = Callable[[Checklists], Method]
 
@@ -103,7 +103,7 @@ def _unlisted(case: Case, writing: Judged | None, method: Method) -> list[Judged
     """Give the rows of a case that was not asked about: as its writing failed, or pending."""
     orders = (Order.AB, Order.BA) if method.description.pairwise else (Order.AB,)
     failure = None if writing is None else writing.failure
-    detail = "no checklist" if failure else ""
+    detail = NO_CHECKLIST if failure else ""
     return [
         Judged(case_id=case.id, order=order, reading=None, failure=failure, detail=detail)
         for order in orders

@@ -79,7 +79,9 @@ class Reply:
     finish_reason : str
         As the endpoint gave it; `FILTERED` for a refusal, `CUT` for one that ran out of tokens.
     tokens_in, tokens_out : int or None
-        As the endpoint counted, reasoning included; None when it did not say.
+        As the endpoint counted, thinking included; None when it did not say.
+    tokens_thinking : int or None
+        Of ``tokens_out``, those of thoughts; None when it did not say.
     latency_s : float or None
         From the request to the whole reply; None when nobody measured it.
     """
@@ -89,6 +91,7 @@ class Reply:
     finish_reason: str = ""
     tokens_in: int | None = None
     tokens_out: int | None = None
+    tokens_thinking: int | None = None
     latency_s: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -100,6 +103,7 @@ class Reply:
             "finish_reason": self.finish_reason,
             "tokens_in": self.tokens_in,
             "tokens_out": self.tokens_out,
+            "tokens_thinking": self.tokens_thinking,
             "latency_s": self.latency_s,
         }
 

@@ -214,6 +214,8 @@ def position_effect(both: Sequence[tuple[Preference, Preference]]) -> PositionEf
 PENDING = "pending"
 SETTLED = "settled"
 READ = "read"
+NO_CHECKLIST = "no checklist"
+"""Detail of a row whose prompt has no checklist: nothing was asked, so no endpoint said it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -274,6 +276,7 @@ class Stop(StrEnum):
     BUDGET = "budget"
     DENIED = "denied"
     ALIKE = "alike"
+    NO_LOGPROBS = "no_logprobs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,6 +303,9 @@ class Run:
         What this run paid; None without a price.
     checklists : mapping
         By `Case.prompt_id`, where the method goes by them: those given and those written.
+    lessons : tuple of str
+        What was asked otherwise than the method says, because of the endpoint: see
+        `judge.profile.Terms`.
     """
 
     judged: tuple[Judged, ...] = field(repr=False)  # asyncio.run looks at what it returns
@@ -311,6 +317,7 @@ class Run:
     faults: Mapping[FailureClass, int]
     spent_usd: float | None
     checklists: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    lessons: tuple[str, ...] = ()
 
     @property
     def by_status(self) -> Mapping[str, int]:
@@ -327,6 +334,7 @@ class Run:
             n_estimated=first.n_estimated + self.n_estimated,
             faults=Counter(first.faults) + Counter(self.faults),
             spent_usd=sum(spent) if spent else None,
+            lessons=tuple(dict.fromkeys((*first.lessons, *self.lessons))),
         )
 
     def to_dict(self) -> dict[str, Any]:

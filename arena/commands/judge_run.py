@@ -121,27 +121,30 @@ def _judged(
     from judge.report.run import lacks_logprobs
     from judge.tables.verdicts import write_judged
 
-    result = done(work, journal)
+    lack = work.options.lack(work.method.made({})) if fallback is not None else None
+    result = done(work, journal) if lack is None else None
     fell_back = []
-    if fallback is not None and lacks_logprobs(result):
+    if fallback is not None and (result is None or lacks_logprobs(result)):
         first = result
         work = _sampled(work, first)
+        looked = 0 if first is None else first.n_asked + first.n_recalled
         fell_back.append(
-            f"No reply had log-probabilities ({first.n_asked + first.n_recalled:,} looked at): "
+            f"No reply had log-probabilities ({looked:,} looked at): "
             f"every case was judged by {work.method.name} instead, which is another measure."
         )
         result = done(work, journal)
-        result = result.after(first)
+        result = result if first is None else result.after(first)
+    assert result is not None
     rows, report = _results(work, _margined(work, result))
     write_judged(rows, out)
     return report | {"warnings": [*fell_back, *report["warnings"]]}
 
 
-def _sampled(work: Work, first: "Run") -> Work:
+def _sampled(work: Work, first: "Run | None") -> Work:
     from judge.methods import method as named
 
-    limit = work.options.limit_usd
-    left = None if limit is None else max(limit - (first.spent_usd or 0.0), 0.0)
+    limit, spent = work.options.limit_usd, first.spent_usd if first else None
+    left = None if limit is None else max(limit - (spent or 0.0), 0.0)
     options = replace(work.options, limit_usd=left)
     return replace(work, method=named("alpaca_eval_sampled"), options=options)
 

@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from judge.budget import Estimate
     from judge.calls import Options
     from judge.methods import Named
+    from judge.profile import Terms
     from judge.runs import Progress
     from judge.tables.cases import NamedCase
     from judge.verdict import Run
@@ -65,6 +66,8 @@ class JudgeOptions:
         Most requests that the endpoint allows a minute.
     tokens_per_minute : float or None
         Most tokens that it allows a minute.
+    again : {"refused"} or None
+        Ask once more where the kept reply is a refusal; it stands otherwise.
     """
 
     judge: Annotated[str | None, Parameter(metavar="MODEL")] = None
@@ -72,6 +75,7 @@ class JudgeOptions:
     concurrency: Annotated[int, Parameter(validator=Number(gte=1))] = 16
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
+    again: Literal["refused"] | None = None
     database: Database = None
     roster: RosterFile = None
 
@@ -209,17 +213,19 @@ def done(work: Work, journal: "StoredJournal") -> "Run":
             advance(progress.n_done, progress.n_total, _so_far(progress))
 
         return at_work(
-            opened(work.model, work.budgets),
+            opened(work.model, work.budgets, options.terms),
             lambda judge: judge_all(cases, method, judge, journal, options, tell),
         )
 
 
-def opened(model: Model, budgets: "Budgets") -> "AbstractAsyncContextManager[EndpointJudge]":
+def opened(
+    model: Model, budgets: "Budgets", terms: "Terms | None" = None
+) -> "AbstractAsyncContextManager[EndpointJudge]":
     """Open the endpoint of a model, with its key from the environment."""
     from arena.judging import ModelEndpoint
     from arena.settings import read_keys
 
-    return ModelEndpoint(model, read_keys([model]), budgets).opened()
+    return ModelEndpoint(model, read_keys([model]), budgets).opened(terms)
 
 
 def _so_far(progress: "Progress") -> str:
@@ -238,17 +244,28 @@ def roster_models(file: Path | None) -> tuple[Model, ...]:
 
 
 def roster_model(file: Path | None, name: str | None, option: str) -> Model:
-    """Give a model of a roster, or the toy that judges; raises `SettingsError` for any other.
+    """Give a model of a roster, the toy that judges, or one that a server on this machine offers.
+
+    Raises
+    ------
+    SettingsError
+        If there is no such model.
 
     Parameters
     ----------
     option : str
         That names the model, for the error.
     """
+    from arena.endpoints.discover import discover
     from arena.endpoints.offline import POCKET_JUDGE
+    from arena.settings import read_servers
 
     models = (*roster_models(file), POCKET_JUDGE)
     model = next((model for model in models if model.id == name), None)
+    if model is None:
+        local = asyncio.run(discover(read_servers()))
+        models = (*models, *local)
+        model = next((model for model in local if name in (model.id, model.model)), None)
     if model is None:
         names = ", ".join(model.id for model in models)
         what = "name one of" if name is None else f"there is no model {name!r} in the roster;"
@@ -306,16 +323,22 @@ def run_options(
     swap_share: float = 1.0,
 ) -> "Options":
     """Give the options of a run by a model; its secret is the database's if none is given."""
-    from arena.judging import revision_of
+    from arena.judging import former_revision_of, journal_of, revision_of, terms_of
     from arena.store.judgements import judging_seed
     from judge.calls import Options, RateLimits
+    from judge.errors import FailureClass
 
+    revision, former = revision_of(model), former_revision_of(model)
+    journal = journal_of(store, revision, model.price)
     return Options(
-        judge=revision_of(model),
+        judge=revision,
+        formerly=former if journal.holds(former) else None,
         seed=seed or judging_seed(store, datetime.now(UTC)),
         concurrency=chosen.concurrency,
         swap_share=swap_share,
         price=model.price,
         limit_usd=chosen.budget,
         limits=RateLimits(chosen.requests_per_minute, chosen.tokens_per_minute),
+        again=frozenset({FailureClass.REFUSAL} if chosen.again == "refused" else ()),
+        terms=terms_of(model, journal),
     )

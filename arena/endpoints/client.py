@@ -2,7 +2,7 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -172,31 +172,35 @@ class Endpoints:
         model: Model,
         messages: Sequence[Message],
         *,
-        top_logprobs: int | None = None,
         decoding: Mapping[str, object] = MappingProxyType({}),
         as_it_is: bool = False,
+        within_s: Callable[[], float] | None = None,
     ) -> Completion:
         """Ask a model for a whole answer.
 
         Parameters
         ----------
-        top_logprobs : int or None
-            How many alternatives to ask for at each token; None asks for no
-            log-probabilities at all.
         decoding : mapping
-            Sent in place of what the model's own decoding says of the same.
+            Sent in place of what the model's own decoding says of the same; None takes it out.
         as_it_is : bool
             Whether an answer that was filtered or is blank counts as one: it was paid for.
+        within_s : callable or None
+            Gives the seconds to wait, `Timeouts.whole_s` at most, and may give others while they
+            pass.
 
         Raises
         ------
         EndpointError
             As `stream` does; a blank answer that came with log-probabilities is none.
         """
-        asked = {} if top_logprobs is None else {"logprobs": True, "top_logprobs": top_logprobs}
-        body = request_body(model, messages, stream=False, **decoding, **asked)
-        patience = Patience(self._timeouts.whole_s, self._timeouts.idle_s)
-        most = self._budgets.numbers_bytes if asked else self._budgets.response_bytes
+        body = request_body(model, messages, stream=False, **decoding)
+        whole_s = self._timeouts.whole_s
+        patience = Patience(
+            whole_s if within_s is None else lambda: min(within_s(), whole_s),
+            self._timeouts.idle_s,
+        )
+        budgets = self._budgets
+        most = budgets.numbers_bytes if decoding.get("logprobs") else budgets.response_bytes
         with self._typed_failures(model):
             async with self._reply(model, body, patience) as response:
                 text = await patience.wait(read_json(response, most))

@@ -17,6 +17,7 @@ from judge.grammar import (
     bracketed_mark,
     label_probability,
     lone_label,
+    spoken_tokens,
 )
 from judge.protocol import Description, Method, read_text
 
@@ -145,7 +146,7 @@ def _weighted(reply: Reply) -> Reading | FailureClass:
         return FailureClass.REFUSAL
     if reply.logprobs is None:
         return FailureClass.NO_LOGPROBS
-    share = label_probability(reply.logprobs)
+    share = label_probability(spoken_tokens(reply.logprobs))
     return FailureClass.UNPARSED if share is None else Preference(share)
 
 

@@ -1,6 +1,7 @@
 """The summary of a judge's run, beside its rows."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from statistics import fmean
@@ -12,13 +13,16 @@ from judge.grammar import Preference, noted
 from judge.ifeval import Accuracy, Checked, accuracy
 from judge.methods import Named
 from judge.methods.checklist import reward
+from judge.profile import NO_LOGPROBS
 from judge.tables.cases import NamedCase
 from judge.tables.verdicts import IFEVAL, judged_rows, rated_rows
 from judge.verdict import (
+    NO_CHECKLIST,
     PENDING,
     SETTLED,
     PositionEffect,
     Run,
+    Stop,
     consistency,
     constant_reading,
     position_effect_of,
@@ -27,16 +31,15 @@ from judge.verdict import (
 from rating.errors import DataError
 from rating.tables.vote_filter import BOTH
 
-NO_LOGPROBS = (
-    "The endpoint gives no log-probabilities, and alpaca_eval reads nothing else. Use --method "
-    "alpaca_eval_sampled, or --fallback sampled: another measure, under its own name."
-)
-
 GOES_ON = "The same command goes on."
+MOST_ERRORS = 5
+"""Sentences of an endpoint that are shown."""
 
 
 def lacks_logprobs(run: Run) -> bool:
-    """Whether every reply came without the log-probabilities that were asked for."""
+    """Whether no reply had the log-probabilities that were asked for, or the endpoint has none."""
+    if run.stopped is Stop.NO_LOGPROBS:
+        return True
     reasons = set(run.by_status) - {PENDING, SETTLED}
     return reasons == {FailureClass.NO_LOGPROBS.value}
 
@@ -59,7 +62,7 @@ def rows_and_report(
         ``judge``, ``method``, the fields of `judge.verdict.Run.to_dict`, ``warnings``, and
         ``next``, what to do about a run that stopped; for single responses ``models`` with a mean
         score each; for pairs ``consistency`` and ``first_place`` (null where undefined); for
-        WB-Reward also ``rewards``.
+        WB-Reward also ``rewards``. ``errors`` has what the endpoint said, the commonest first.
     """
     if method.pairwise:
         rows, results = _of_pairs(judge, method, cases, run, swap_share)
@@ -72,10 +75,39 @@ def rows_and_report(
         "method": method.name,
         **run.to_dict(),
         **results,
-        "warnings": [*_on_judge(judge, run, lacking), *repeats(cases)],
-        "next": run.stopped and (NO_LOGPROBS if lacking else GOES_ON),
+        "errors": (errors := _errors(run)),
+        "warnings": [
+            *run.lessons,
+            *_on_judge(judge, run, lacking),
+            *map(_on_error, errors),
+            *repeats(cases),
+        ],
+        "next": run.stopped and _next(run, lacking),
     }
     return rows, report
+
+
+def _next(run: Run, lacking: bool) -> str:
+    if run.stopped is Stop.NO_LOGPROBS:
+        return ""  # the reason says it
+    return NO_LOGPROBS if lacking else GOES_ON
+
+
+def _errors(run: Run) -> list[dict[str, Any]]:
+    """Count the failures of requests by what the endpoint said of them."""
+    said = Counter(
+        (row.failure.value, row.detail)
+        for row in run.judged
+        if row.failure is not None and row.detail and row.detail != NO_CHECKLIST
+    )
+    return [
+        {"failure": failure, "sentence": sentence, "n": n}
+        for (failure, sentence), n in said.most_common(MOST_ERRORS)
+    ]
+
+
+def _on_error(error: Mapping[str, Any]) -> str:
+    return f"{error['n']:,} {error['failure']}: the endpoint says {error['sentence']!r}."
 
 
 def place_of(run: Run) -> PositionEffect | None:
@@ -125,13 +157,19 @@ def _on_judge(judge: str, run: Run, lacking: bool) -> list[str]:
         warnings.append(
             f"{judge!r} said the same in all {n} replies ({noted(answer)}), whatever it was shown."
         )
-    unlisted = {row.case_id for row in run.judged if row.detail == "no checklist"}
+    unlisted = {row.case_id for row in run.judged if row.detail == NO_CHECKLIST}
     if unlisted:
         warnings.append(
             f"{len(unlisted)} cases have no checklist, because {judge!r} wrote none that could be"
             " read: they are not judged."
         )
     n_without = sum(row.failure is FailureClass.NO_LOGPROBS for row in run.judged)
+    n_refused = sum(row.failure is FailureClass.REFUSAL for row in run.judged)
+    if n_refused:
+        warnings.append(
+            f"{n_refused:,} questions were refused by {judge!r}: they have no verdict, and stand. "
+            "--again refused asks them once more."
+        )
     if lacking:
         warnings += [NO_LOGPROBS] if run.stopped is None else []
     elif n_without:

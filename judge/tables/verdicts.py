@@ -28,19 +28,20 @@ IFEVAL = "ifeval"
 ENDINGS = (".parquet", ".csv", ".jsonl")
 COLUMNS = (
     *("battle_id", "prompt_id", "model_a", "model_b", "winner", "judge", "method"),
-    *("order", "preference", "corrected", "status", "cost", "latency", "template"),
+    *("order", "preference", "corrected", "status", "error", "cost", "latency", "template"),
 )
 """Of a file of verdicts: ``winner`` is null where there is no verdict, never a tie.
 
 ``preference`` is that for side A, from 0 to 1; with ``both`` the mean. ``corrected`` is that of a
 case asked in one order, less what standing first is worth in the run; it may leave 0 to 1. Costs
 (dollars) and latencies (seconds) stand with the orders that were asked, and not again with
-``both``. ``template`` is the hash of what the method asks (`judge.protocol.Template`).
+``both``. ``error`` is what the endpoint said where it gave no reply. ``template`` is the hash of
+what the method asks (`judge.protocol.Template`).
 """
 
 SINGLE = (
     *("battle_id", "prompt_id", "session_id", "model", "score", "detail", "judge", "method"),
-    *("status", "cost", "latency", "template"),
+    *("status", "error", "cost", "latency", "template"),
 )
 """Of a file of marks: ``score`` is null where there is no mark.
 
@@ -164,6 +165,7 @@ def _mark(row: Judged, checklist: Sequence[str]) -> dict[str, Any]:
         "score": score,
         "detail": json.dumps(detail, ensure_ascii=False) if detail else None,
         "status": status,
+        "error": row.detail or None,
         "cost": row.cost_usd,
         "latency": row.latency_s,
     }
@@ -207,6 +209,7 @@ def _row(row: Judged, position: PositionEffect | None) -> dict[str, Any]:
         "preference": None if preference is None else preference.first,
         "corrected": corrected,
         "status": status,
+        "error": row.detail or None,
         "cost": row.cost_usd,
         "latency": row.latency_s,
     }
