@@ -99,6 +99,7 @@ def test_every_option_of_judging_is_explained(name: str) -> None:
         ("## Asking a judge", "pairs.csv"),
         ("### Single responses and checklists", "responses.csv"),
         ("### Injected answers", None),
+        ("### Known biases", None),
     ],
 )
 def test_the_documented_runs_of_a_judge_say_what_they_say(
