@@ -99,6 +99,7 @@ def test_every_option_of_judging_is_explained(name: str) -> None:
         ("judging.md", "## Asking a judge", "pairs.csv"),
         ("judging.md", "### Single responses and checklists", "responses.csv"),
         ("judging.md", "### Injected answers", None),
+        ("judging.md", "### Known biases", None),
         ("rate.md", "## Rankings of more than two answers", "rankings.csv"),
     ],
 )

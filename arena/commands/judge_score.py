@@ -17,6 +17,7 @@ HEADINGS = {
     "subset": "Part",
     "n": "Rows",
     "n_unread": "Unread",
+    "n_tied": "Tied",
     "n_wins": "Wins",
     "n_ties": "Ties",
     "n_losses": "Losses",

@@ -137,7 +137,12 @@ class Work:
 
 @contextmanager
 def prepared(
-    chosen: JudgeOptions, task: Task, margin: int | None = None, files: Sequence[Files] = ()
+    chosen: JudgeOptions,
+    task: Task,
+    margin: int | None = None,
+    files: Sequence[Files] = (),
+    *,
+    pairs: bool | None = None,
 ) -> "Iterator[tuple[Work, StoredJournal]]":
     """Open the database and read what the work needs; what goes wrong in it is bad input.
 
@@ -145,6 +150,8 @@ def prepared(
     ----------
     files : sequence of Files
         Read the cases from there, in place of what ``task.chosen`` makes of their names.
+    pairs : bool, optional
+        Whether cases are pairs; by default as the method takes them.
 
     Raises
     ------
@@ -161,7 +168,9 @@ def prepared(
         work = Work(
             model=model,
             method=_method(task),
-            cases=_cases(store, task, files),
+            cases=_cases(
+                store, task, files, pairs=task.method in PAIRS if pairs is None else pairs
+            ),
             options=run_options(store, model, chosen, task.seed, task.swap_share),
             budgets=settings.budgets(),
             margin=_margin(task, margin),
@@ -302,13 +311,14 @@ def _margin(task: Task, margin: int | None) -> int | None:
     return None if margin < 0 else margin
 
 
-def _cases(store: "Store", task: Task, files: Sequence[Files]) -> "Sequence[NamedCase]":
+def _cases(
+    store: "Store", task: Task, files: Sequence[Files], *, pairs: bool
+) -> "Sequence[NamedCase]":
     from arena.judging import battle_cases, battle_responses
     from judge.tables.cases import read_cases, read_responses
 
     if not task.cases:  # of a probe, which brings its own
         return []
-    pairs = task.method in PAIRS
     if list(task.cases) == [ARENA]:
         return battle_cases(store) if pairs else battle_responses(store)
     tables = files or [task.chosen.cases(source) for source in task.cases]

@@ -72,6 +72,9 @@ NAMED: Mapping[str, tuple[str, ...]] = {
 MARKS = ("score_a", "score_b", "confidence")
 """Numbers that a judge may give beside its verdict, and that are read where they are asked for."""
 
+COST, PAID = "cost", "dollars_paid"
+"""What each verdict of a run cost, as `judge.tables.verdicts` writes it, and as it is read."""
+
 DONE_WITH = ("winner", "left_out", "status")
 """Roles that decide whether a row counts and its label, and are not needed afterwards."""
 
@@ -95,7 +98,8 @@ class Rows:
     numbers : mapping of str to ndarray of shape (n,)
         By role, NaN where missing: ``row`` of the source, ``preference`` for side A,
         ``length_a`` and ``length_b`` in characters, ``format_a`` and ``format_b`` in elements of
-        markdown, ``refusal_a`` and ``refusal_b`` of 0 or 1; `MARKS` where they were asked for.
+        markdown, ``refusal_a`` and ``refusal_b`` of 0 or 1; ``cost`` of verdicts, in dollars;
+        `MARKS` where they were asked for.
     label : ndarray of shape (n,), int8
         1 for side A, 0 for a tie, -1 for side B; 0 where it was not read.
     read : ndarray of shape (n,), bool
@@ -155,7 +159,7 @@ def read_rows(source: Source, *, unread: bool, by: str | None = None, marks: boo
     if isinstance(source, LoggedColumns):
         return _counted(_logged(source), source.name, unread=unread)
     holds = "verdicts" if unread else "votes"
-    also = MARKS if marks else ()
+    also = (*(MARKS if marks else ()), *((COST,) if unread else ()))
 
     def wanted(there: Sequence[str]) -> list[str]:
         return [*_wanted(there, by), *(name for name in also if name in there)]
@@ -163,7 +167,8 @@ def read_rows(source: Source, *, unread: bool, by: str | None = None, marks: boo
     with opened(source, wanted, holds=holds) as frame:
         there = frame.collect_schema().names()
         texts, numbers = _roles(there, by)
-        numbers |= {name: name for name in also if name in there}
+        numbers |= {name: name for name in MARKS if marks and name in there}
+        numbers |= {COST: PAID} if COST in there else {}
         rows = numbered(frame).project(_measured(there))
         numbers |= {"row": ROW, **{role: role for role in _formats(there)}}
         lazy: nw.LazyFrame[Any] = nw.from_native(rows)
@@ -214,6 +219,8 @@ def _formats(there: Sequence[str]) -> list[str]:
 def _measured(there: Sequence[str]) -> str:
     """Measure texts where they are: their length, and the elements of markdown in them."""
     parts = ["*"]
+    if COST in there:
+        parts.append(f'TRY_CAST("{COST}" AS DOUBLE) AS {PAID}')
     for side, name in _text_columns(there).items():
         quoted = '"' + name.replace('"', '""') + '"'
         elements_in = f"len(regexp_extract_all({quoted}, '{ELEMENTS}'))"
