@@ -29,6 +29,7 @@ from arena.boards.evaluation import Evaluation
 from arena.boards.integrity import Decided
 from arena.boards.labelled import LabelBoards
 from arena.boards.leaderboard import Leaderboard
+from arena.boards.newcomers import read_newcomers
 from arena.boards.page_export import make_file
 from arena.boards.value import Valuation
 from arena.boards.voter_check import MOST_BUSY, MOST_SHOWN, VoterCheck
@@ -266,6 +267,7 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
     toys = [model for model in roster if model.endpoint.startswith("pocket://")]
     verifier = upkeep.RecordVerifier(store, _now)
     follow = partial(_follow, endpoints, battles)
+    judged = read_newcomers(settings.newcomers) if settings.newcomers else ()
     boards = {
         p.name: Leaderboard(
             store,
@@ -274,6 +276,7 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
             record=lambda: verifier.check,
             key=key.encode(),
             enough=settings.listed_after,
+            judged=() if p is SIMULATED else judged,
         )
         for p in POLICIES
     }

@@ -62,6 +62,8 @@ class Settings(BaseSettings):
         TOML of what a person says of the evaluation: see `read_statements`.
     safety : Path or None
         JSON that `arena safety` wrote, or a folder of such files: shown at ``/value``.
+    newcomers : Path or None
+        JSON that `arena newcomer` wrote, or a folder of such files: shown on the leaderboard.
     study : Path or None
         Report that `arena study judge` wrote of this arena's votes, shown at ``/study``.
     keep_words_days, keep_unvoted_days : int or None
@@ -105,6 +107,7 @@ class Settings(BaseSettings):
     card: Path | None = None
     cards: Path | None = None
     safety: Path | None = None
+    newcomers: Path | None = None
     secret_key: SecretStr | None = None
     page: bool = True
     show_battles: bool = True
