@@ -29,7 +29,9 @@ from arena.boards.evaluation import Evaluation
 from arena.boards.integrity import Decided
 from arena.boards.labelled import LabelBoards
 from arena.boards.leaderboard import Leaderboard
+from arena.boards.newcomers import read_newcomers
 from arena.boards.page_export import make_file
+from arena.boards.race import RaceWatch
 from arena.boards.value import Valuation
 from arena.boards.voter_check import MOST_BUSY, MOST_SHOWN, VoterCheck
 from arena.domain.battle import Notice, Sampler
@@ -122,6 +124,7 @@ class Parts:
     """What the application is made of, once the settings have been read."""
 
     store: Store
+    race: RaceWatch | None
     endpoints: Endpoints
     battles: Battles
     verifier: upkeep.RecordVerifier
@@ -234,6 +237,7 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
     field = [one.public for one in entries if one.drawn]
     roster = given or Roster(tuple(field) or POCKET_MODELS)
     _check_weights(settings, roster)
+    race = _race(settings, store, roster)
     recordings = load_recordings(roster)
     pocket = PocketTransport()
     timeouts = Timeouts(
@@ -266,6 +270,7 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
     toys = [model for model in roster if model.endpoint.startswith("pocket://")]
     verifier = upkeep.RecordVerifier(store, _now)
     follow = partial(_follow, endpoints, battles)
+    judged = read_newcomers(settings.newcomers) if settings.newcomers else ()
     boards = {
         p.name: Leaderboard(
             store,
@@ -274,6 +279,7 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
             record=lambda: verifier.check,
             key=key.encode(),
             enough=settings.listed_after,
+            judged=() if p is SIMULATED else judged,
         )
         for p in POLICIES
     }
@@ -285,6 +291,7 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
         settings.call_limits(),
     )
     return Parts(
+        race=race,
         keys=keys,
         models=roster,
         roster=None if given else LiveRoster(store, follow),
@@ -365,12 +372,24 @@ def _check_weights(settings: Settings, roster: Roster) -> None:
         raise SettingsError(msg)
 
 
+def _race(settings: Settings, store: Store, roster: Roster) -> RaceWatch | None:
+    between = settings.between()
+    known = {model.id for model in roster}
+    for name in between or ():
+        if name not in known:
+            some = ", ".join(map(repr, sorted(known)[:5]))
+            msg = f"ARENA_RACE: no model {name!r} battles here; {some} do. Write ids."
+            raise SettingsError(msg)
+    return RaceWatch(store, between) if between else None
+
+
 def rules_of(settings: Settings) -> Rules:
     """Give the rules that the settings make."""
     return Rules(
         pacing=settings.pacing,
         sampler=settings.sampler,
         exploration=settings.exploration,
+        race=settings.between(),
         characters_per_s=settings.characters_per_s,
         pace_pool=settings.pace_pool,
         prior_delay_s=settings.prior_delay_s,
@@ -448,6 +467,7 @@ def _lifespan(
         matching = asyncio.create_task(parts.battles.matchmaker.keep_up())
         verifying = asyncio.create_task(parts.verifier.keep_on())
         valuing = asyncio.create_task(parts.valuation.keep_on())
+        racing = asyncio.create_task(parts.race.keep_on() if parts.race else _nothing())
         labelling = asyncio.create_task(keep_labelling(parts.store, _now))
         clearing = asyncio.create_task(
             upkeep.keep_clear(parts.store, settings.retention_days(), _now)
@@ -468,6 +488,7 @@ def _lifespan(
         following.cancel()
         verifying.cancel()
         valuing.cancel()
+        racing.cancel()
         labelling.cancel()
         clearing.cancel()
         releasing.cancel()
@@ -551,6 +572,7 @@ def _room(parts: Parts, settings: Settings) -> Room:
 
     return Room(
         status=lambda: store.read(last_day.status, _now(), settings.max_dollars_per_day),
+        race=lambda: parts.race.read() if parts.race else None,
         acts=partial(store.read, people.acts),
         voters=voters,
         flagged=partial(store.read, exclusions.flagged, policy, MOST_SHOWN),

@@ -215,6 +215,31 @@ class VotersView:
 
 
 @dataclass(frozen=True, slots=True)
+class RaceStanding:
+    """How a race of two models stands.
+
+    Attributes
+    ----------
+    votes, voters : int
+        Looked at: up to the look that separated the two, or all.
+    lead, lower, upper : float or None
+        Points of the first model's lead with an interval that holds at all looks together; None
+        before anything can be said.
+    separated : bool
+        Whether a lead of zero was ruled out, however often one looked.
+    """
+
+    between: tuple[str, str]
+    level: float
+    votes: int = 0
+    voters: int = 0
+    lead: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    separated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Leaver:
     """Somebody whose words are to go, or went.
 

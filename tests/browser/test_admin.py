@@ -10,8 +10,8 @@ import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
-from arena.boards import voter_check
 from arena.domain.people import Role
+from rating.tables.voter_report import check_source
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
 from tests.serving import Served, invited, page_of, write_roster
 
@@ -153,8 +153,11 @@ def test_an_admin_mends_a_key_adds_a_model_excludes_a_voter_and_reads_the_log(
 def test_a_reason_that_is_being_typed_stays_while_the_result_of_an_examination_comes_in(
     chromium: Browser, scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    check, go_on = voter_check.check_source, threading.Event()
-    monkeypatch.setattr(voter_check, "check_source", lambda votes: go_on.wait(60) and check(votes))
+    go_on = threading.Event()
+    monkeypatch.setattr(
+        "arena.boards.voter_check.check_source",
+        lambda votes: go_on.wait(60) and check_source(votes),
+    )
     page = entered(chromium, scene.served, Role.ADMIN, "desktop")
     page.goto("/admin/voters")
     page.get_by_role("button", name="Examine the voters").click()

@@ -14,6 +14,7 @@ from arena.domain.room_view import (
     Acts,
     FlaggedBattle,
     Leaver,
+    RaceStanding,
     RosterView,
     Status,
     Trial,
@@ -97,9 +98,9 @@ RELEASES = {
 }
 
 
-def overview_page(status: Status, now: datetime, visit: Visit) -> str:
-    """Page of the last day."""
-    return _filled("overview", visit, status=status, failures=FAILURES, now=now)
+def overview_page(status: Status, race: RaceStanding | None, now: datetime, visit: Visit) -> str:
+    """Page of the last day, and of the race that is on."""
+    return _filled("overview", visit, status=status, race=race, failures=FAILURES, now=now)
 
 
 def log_page(acts: Acts, *, newest: bool, problem: Sentence | None, visit: Visit) -> str:

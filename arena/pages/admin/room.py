@@ -22,6 +22,7 @@ from arena.domain.room_view import (
     Acts,
     FlaggedBattle,
     Leaver,
+    RaceStanding,
     RosterView,
     Status,
     Trial,
@@ -47,6 +48,8 @@ class Room:
 
     Attributes
     ----------
+    race : callable
+        How the race stands that is on; None where none is.
     acts : callable
         From the place in the log to end before (None for the newest) to acts.
     held : callable
@@ -68,6 +71,7 @@ class Room:
     """
 
     status: Callable[[], Status]
+    race: Callable[[], RaceStanding | None]
     acts: Callable[[int | None], Acts]
     voters: Callable[[], VotersView]
     flagged: Callable[[], Sequence[FlaggedBattle]]
@@ -121,7 +125,8 @@ def admin_router(room: Room, visit_of: Callable[[Request], Visit]) -> APIRouter:
 
     @router.api_route("", methods=READ)
     def overview(request: Request) -> Response:
-        return private(panels.overview_page(room.status(), utc_now(), visit_of(request)))
+        page = panels.overview_page(room.status(), room.race(), utc_now(), visit_of(request))
+        return private(page)
 
     @router.api_route("/log", methods=READ)
     def log(request: Request, before: str = "") -> Response:
