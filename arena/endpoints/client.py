@@ -2,7 +2,15 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -241,10 +249,7 @@ class Endpoints:
         self, model: Model, body: bytes, patience: Patience, *, path: str = "/chat/completions"
     ) -> AsyncIterator[httpx.Response]:
         """Give the response to a request, if its status is a success; close it at the end."""
-        url = _url(model.endpoint.rstrip("/") + path)
-        request = httpx.Request("POST", url, content=body, headers=self._headers(model))
-        transport = self._transport(model.endpoint)
-        response = await patience.wait(transport.handle_async_request(request))
+        response = await patience.wait(self._sent(model, path, body))
         try:
             check_headers(response, self._budgets.header_bytes)
             if response.has_redirect_location:
@@ -256,6 +261,14 @@ class Endpoints:
             yield response
         finally:
             await response.aclose()
+
+    def _sent(self, model: Model, path: str, body: bytes) -> Awaitable[httpx.Response]:
+        url, headers = _url(model.endpoint.rstrip("/") + path), self._headers(model)
+        transport = self._transport(model.endpoint)
+        if isinstance(transport, Connections):
+            return transport.send("POST", url, headers, body)
+        request = httpx.Request("POST", url, content=body, headers=headers)
+        return transport.handle_async_request(request)
 
     def _transport(self, endpoint: str) -> httpx.AsyncBaseTransport:
         for prefix, transport in self._transports.items():
@@ -340,9 +353,9 @@ def _require_sendable(name: str, key: str) -> None:
 
 
 @lru_cache
-def _url(url: str) -> httpx.URL:
-    """Read a URL, once for all requests: it takes as long as to send one."""
-    return httpx.URL(url)
+def _url(url: str) -> str:
+    """Give a URL as it is sent, read once for all requests: it takes as long as to send one."""
+    return str(httpx.URL(url))
 
 
 def _request_id(response: httpx.Response) -> str:

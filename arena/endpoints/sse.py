@@ -36,6 +36,9 @@ class Budgets:
     reasoning_chars: int = 200_000
 
 
+HEADER_BYTES = "header_bytes"
+"""Extension of a response that says how long all of its headers were."""
+
 BYTES_A_VALUE = 20
 """A list or object in an answer takes more: the alternatives to a token, say."""
 
@@ -44,7 +47,10 @@ DEFAULT_BUDGETS = Budgets()
 
 def check_headers(response: httpx.Response, most: int) -> None:
     """Raise `EndpointError` if the headers are over budget, or the body is compressed."""
-    if sum(len(name) + len(value) for name, value in response.headers.raw) > most:
+    size = response.extensions.get(HEADER_BYTES)
+    if size is None:
+        size = sum(len(name) + len(value) for name, value in response.headers.raw)
+    if size > most:
         raise over(f"headers of more than {most:,} bytes")
     encoding = response.headers.get("content-encoding", "identity")
     if encoding.strip().lower() not in ("", "identity"):

@@ -132,7 +132,7 @@ def test_a_judge_without_a_verdict_has_no_rate(command: Command) -> None:
         server.roster(command.folder)
         done = command(*PROBE)
     assert done.returncode == 1
-    assert "Stopped: the first 20 questions all failed: unparsed" in done.stderr
+    assert "Stopped: the last 20 requests all failed: unparsed" in done.stderr
     assert f"{N:,} and {N:,} have no verdict" in " ".join(done.stdout.split())
 
 
