@@ -94,22 +94,24 @@ def test_every_option_of_judging_is_explained(name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("section", "file"),
+    ("page", "section", "file"),
     [
-        ("## Asking a judge", "pairs.csv"),
-        ("### Single responses and checklists", "responses.csv"),
-        ("### Injected answers", None),
-        ("### Known biases", None),
+        ("judging", "## Asking a judge", "pairs.csv"),
+        ("judging", "### Single responses and checklists", "responses.csv"),
+        ("judging", "### Injected answers", None),
+        ("judging", "### Known biases", None),
+        ("study", "## Labels that are truth", "pairs.csv"),
     ],
 )
 def test_the_documented_runs_of_a_judge_say_what_they_say(
+    page: str,
     section: str,
     file: str | None,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    document = read("docs/judging.md").split(f"\n{section}\n")[1]
+    document = read(f"docs/{page}.md").split(f"\n{section}\n")[1]
     command = Command(tmp_path, monkeypatch, capsys)
     if file is not None:
         (tmp_path / file).write_text(code(document, "csv"), encoding="utf-8")
