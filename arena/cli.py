@@ -76,6 +76,7 @@ COMMANDS = {
     "judge probe": "judge_probe:probe",
     "study judge": "study:judge",
     "study panel": "study:panel",
+    "study truth": "study:truth",
     "study scores": "study:scores",
     "newcomer": "newcomer:newcomer",
     "race": "race:race",

@@ -100,6 +100,7 @@ def test_every_option_of_judging_is_explained(name: str) -> None:
         ("judging.md", "### Single responses and checklists", "responses.csv"),
         ("judging.md", "### Injected answers", None),
         ("judging.md", "### Known biases", None),
+        ("study.md", "## Labels that are truth", "pairs.csv"),
         ("rate.md", "## Rankings of more than two answers", "rankings.csv"),
     ],
 )

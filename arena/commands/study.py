@@ -1,4 +1,4 @@
-"""`arena study judge`, `arena study panel` and `arena study scores`."""
+"""`arena study judge`, `arena study panel`, `arena study truth` and `arena study scores`."""
 
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from judge.studies.panel import Panel
     from judge.studies.scores import Scored
     from judge.studies.study import Study
+    from judge.studies.truth import TruthStudy
 
 Form = Annotated[
     Literal["table", "json", "html", "md"] | None,
@@ -32,6 +33,8 @@ Out = Annotated[
 
 DRAWN = "^(options|rounds|seed|level)$"
 """What scores take of the options."""
+OF_TRUTH = "^(options|by|rounds|seed|level)$"
+"""What a truth set takes of the options."""
 OF_PANEL = "^(options|voters|rounds|seed|level)$"
 """What a panel takes of the options."""
 
@@ -128,6 +131,49 @@ def panel(
     _tell(result, lambda: panel_page(result, made), form, written)
 
 
+def truth(
+    verdicts: list[str],
+    /,
+    *,
+    right: Annotated[str | None, Parameter(name="--truth", metavar="FILE")] = None,
+    options: Annotated[StudyOptions, Flat, Parameter(parse=OF_TRUTH)] = StudyOptions(),  # noqa: B008
+    chosen: Annotated[Renamed, Flat] = AS_IT_IS,
+    form: Form = None,
+    out: Out = None,
+) -> None:
+    """Say how often judges name the side that is right, where that is known.
+
+    The labels are taken as truth, such as JudgeBench's and LLMBar's; nothing is said of people.
+    Ties and verdicts that were not read are not right, and are counted; what was asked in one
+    order alone is in no figure. Exit code 2: options or files that cannot be used.
+
+    Parameters
+    ----------
+    verdicts
+        Files, folders or patterns of verdicts, or of LLMBar's rows, with a label beside them.
+    right
+        The pairs that were judged, with a column label (A>B or B>A, 1 or 2, a winner).
+
+    Examples
+    --------
+    arena study truth verdicts.csv --truth pairs.jsonl --by source
+    arena study truth verdicts.csv --truth pairs.jsonl --format json
+    """
+    _require_folder(out)
+    from judge.report.truth import truth_page, write_truth
+    from judge.studies.truth import study_truth
+    from rating.tables.sources import shared
+
+    made = datetime.now(UTC).date()
+    with working("Studying"):
+        pairs = [] if right is None else [chosen.cases(right)]
+        sources = shared([*map(chosen.votes, verdicts), *pairs])
+        given, labels = sources[: len(verdicts)], sources[len(verdicts) :]
+        result = study_truth(given, labels[0] if labels else None, options)
+        written = None if out is None else write_truth(result, out, made)
+    _tell(result, lambda: truth_page(result, made), form, written)
+
+
 def scores(
     benchmarks: Path,
     board: str | None = None,
@@ -189,7 +235,7 @@ def _require_folder(out: Path | None) -> None:
 
 
 def _tell(
-    result: "Study | Panel | Scored",
+    result: "Study | Panel | Scored | TruthStudy",
     page: "Callable[[], Page]",
     form: str | None,
     written: Path | None,

@@ -15,7 +15,6 @@ from judge.tables.native import for_judge
 from rating.errors import DataError, RatingError
 from rating.tables.columns import quoted_names
 from rating.tables.files import Files, json_or_text
-from rating.tables.vote_filter import LABELS
 from rating.typing import Floats
 
 PROMPTS = ("prompt", "instruction")
@@ -99,10 +98,6 @@ def read_responses(paths: Sequence[Source]) -> list[NamedCase]:
     return [named for path in paths for named in responses_of(_responses(path))]
 
 
-RIGHT = {"A>B": 1.0, "B>A": -1.0, "1": 1.0, "2": -1.0, "A": 1.0, "B": -1.0, "A=B": 0.0}
-"""What a label says of the sides of its row, beside the words for a winner."""
-
-
 def read_labels(source: Source) -> Floats | None:
     """Read which response of each pair of a file is the better one.
 
@@ -110,7 +105,7 @@ def read_labels(source: Source) -> Floats | None:
     -------
     ndarray of shape (n_rows,), or None
         1 for side A, -1 for side B, 0 for a tie, NaN where the row does not say; by the column
-        ``label`` (JudgeBench's A>B, LLMBar's 1 and 2, or a winner), else ``winner``. None where
+        ``label``, else ``winner`` (`judge.tables.annotations.Annotations.right_side`). None where
         there is neither.
 
     Raises
@@ -118,22 +113,11 @@ def read_labels(source: Source) -> Floats | None:
     DataError
         For any other label.
     """
-    table = read_annotations(source, "cases")
+    table = for_judge(read_annotations(source, "cases"), pairs=True)
     column = next((name for name in ("label", "winner") if table.has(name)), None)
     if column is None:
         return None
-    values = enumerate(table.need(column))
-    return np.array([_right_side(table, column, row, value) for row, value in values])
-
-
-def _right_side(table: Annotations, column: str, row: int, value: object) -> float:
-    text = "" if value is None else str(value).strip().removesuffix(".0")
-    if text in RIGHT:
-        return RIGHT[text]
-    if text not in ("", *LABELS):
-        wanted = f"one of {', '.join((*RIGHT, *LABELS))}, or nothing"
-        raise table.wrong(column, row + 1, value, wanted)
-    return table.label(row, text)
+    return np.array([table.right_side(column, row) for row in range(table.n)])
 
 
 def each_response(pairs: Iterable[NamedCase]) -> Iterator[NamedCase]:
