@@ -86,7 +86,8 @@ def for_judge(data: Annotations, *, pairs: bool) -> Annotations:
         raise _unfit(data, known, "without a prompt and two answers a row")
     columns = read(data)
     whole = np.array([text is not None for text in columns["prompt"]])
-    left_out = {"of several turns": int((~whole).sum())} if not whole.all() else {}
+    why = "without a question and an answer" if known.name in SHOWN else "of several turns"
+    left_out = {why: int((~whole).sum())} if not whole.all() else {}
     announce(data.source, known.name, {**data.left_out, **left_out}, data.n_files)
     if not whole.any() and known.name in SHOWN:
         raise _unfit(data, known, "in which no question and answer is told apart")
