@@ -39,8 +39,8 @@ class Template:
     system, user : tuple of str
         The two messages: text and the name of a place by turns, beginning and ending with text.
     given : mapping
-        By the name of a place of ``user``: what stands there where the case has a text for it.
-        Where it has none, nothing does.
+        By the name of a place of ``user``: what stands there where there is a text for it. Where
+        there is none, nothing does.
     hash : str
         First 16 digits of the SHA-256 of the words.
     """

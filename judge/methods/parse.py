@@ -72,7 +72,7 @@ def parsed(text: str, name: str, source: str) -> FileMethod:
     """
     try:
         values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         msg = f"{source!r} is no TOML: {error}."
         raise DataError(msg) from None
     require_keys(source, "", values, TOP)
@@ -200,6 +200,11 @@ def _in_words(method: FileMethod) -> Iterator[tuple[object, str]]:
     yield (
         {*template.given} - fields,
         f"[template.given] has {_quoted({*template.given} - fields)}, which is not in fields",
+    )
+    yield (
+        {*template.given} & {*template.system[1::2]},
+        f"[template.given] has {_quoted(template.given)}, which stands in the system message: put "
+        "it in the user's message alone",
     )
     yield (
         "nonce" not in template.places,

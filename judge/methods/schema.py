@@ -168,8 +168,8 @@ TEMPLATE: Keys = {
     "system": Key(_text, "the words of the system message", required=True),
     "user": Key(_text, "the words of the user's message", required=True),
     "given": Key(
-        lambda value: _table(value) and bool(value) and all(map(_text, value.values())),
-        "a table from fields to what stands at their places where a case has them",
+        lambda value: _table(value) and {*value} == {"reference"} and _text(value["reference"]),
+        "a table with reference: the words at its place where a case has a right answer",
     ),
 }
 

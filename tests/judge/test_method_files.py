@@ -138,7 +138,7 @@ WRONG: dict[str, list[Any]] = {
     "expected_tokens": [0, "9"],
     "system": ["", 1],
     "user": [" ", ["a"]],
-    "given": [{}, "a", {"reference": ""}],
+    "given": [{}, "a", {"reference": ""}, {"prompt": "a"}],
 }
 
 
@@ -235,6 +235,13 @@ def changed(**parts: Any) -> dict[str, Any]:
             r"not '\$\{a-b\}'",
         ),
         ({"template": {"given": {"reference": "x"}}}, "'reference', which is not in fields"),
+        (
+            {
+                "fields": ["prompt", "response_a", "response_b", "reference"],
+                "template": {"system": "${reference}", "given": {"reference": "x"}},
+            },
+            "'reference', which stands in the system message",
+        ),
         ({"reply": {"scale": [1, 5]}}, "there is no key 'scale': use grammar, verdicts"),
         ({"fallback": "pairwise"}, "fallback is 'pairwise'"),
     ],
@@ -266,7 +273,10 @@ def test_a_file_has_a_name_of_its_own(tmp_path: Path, name: str) -> None:
         method(str(path))
 
 
-@pytest.mark.parametrize(("text", "message"), [("about =", "is no TOML"), (None, "no such file")])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("about =", "is no TOML"), ("about = " + "[" * 9999, "is no TOML"), (None, "no such file")],
+)
 def test_what_is_no_file_of_a_method_is_quoted(
     tmp_path: Path, text: str | None, message: str
 ) -> None:
