@@ -25,8 +25,9 @@ THINKS = "thinking"
 """What is learnt of a model whose reply ended while it was still thinking."""
 
 NO_LOGPROBS = (
-    "The endpoint gives no log-probabilities, and alpaca_eval reads nothing else. Use --method "
-    "alpaca_eval_sampled, or --fallback sampled: another measure, under its own name."
+    "The endpoint gives no log-probabilities, and the method reads nothing else. Take one that "
+    "reads the reply's words, such as --method alpaca_eval_sampled, or --fallback sampled: another "
+    "measure, under its own name."
 )
 
 LONGEST_S = 300.0

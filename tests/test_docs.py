@@ -10,6 +10,8 @@ from arena.boards.dataset import COLUMNS
 from arena.boards.ratings import MODELS
 from arena.boards.transcripts import ANSWERS, BATTLES, CHATBOT_ARENA
 from arena.settings import Settings, read_roster
+from judge.methods import PUBLISHED
+from judge.methods.schema import DECODING, FIELDS, GRAMMARS, REPLY, TEMPLATE, TOP
 from tests.command import Command, invoke
 from tests.serving import Served
 
@@ -85,7 +87,7 @@ def test_the_documented_verdicts_get_the_documented_scores(tmp_path: Path) -> No
     assert shown.stdout == code(document, "text")
 
 
-@pytest.mark.parametrize("name", ["score", "run", "work", "probe"])
+@pytest.mark.parametrize("name", ["score", "run", "work", "probe", "methods"])
 def test_every_option_of_judging_is_explained(name: str) -> None:
     shown = invoke(["judge", name, "--help"], columns=200).stdout
     options = set(re.findall(r"--[a-z-]+", shown.split("Examples")[0])) - {"--help"}
@@ -98,6 +100,7 @@ def test_every_option_of_judging_is_explained(name: str) -> None:
     [
         ("judging.md", "## Asking a judge", "pairs.csv"),
         ("judging.md", "### Single responses and checklists", "responses.csv"),
+        ("judging.md", "### A method of your own", "shorter.toml"),
         ("judging.md", "### Injected answers", None),
         ("judging.md", "### Known biases", None),
         ("study.md", "## Labels that are truth", "pairs.csv"),
@@ -112,9 +115,14 @@ def test_the_documented_commands_print_what_the_page_says(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    document = read(f"docs/{page}").split(f"\n{section}\n")[1]
+    whole = read(f"docs/{page}")
+    document = whole.split(f"\n{section}\n")[1]
     command = Command(tmp_path, monkeypatch, capsys)
-    if file is not None:
+    if file == "shorter.toml":
+        pairs = code(whole.split("\n## Asking a judge\n")[1], "csv")
+        (tmp_path / "pairs.csv").write_text(pairs, encoding="utf-8")
+        (tmp_path / file).write_text(code(document, "toml"), encoding="utf-8")
+    elif file is not None:
         (tmp_path / file).write_text(code(document, "csv"), encoding="utf-8")
     for example in code(document, "text").split("$ arena ")[1:]:
         line, expected = example.split("\n", 1)
@@ -123,6 +131,17 @@ def test_the_documented_commands_print_what_the_page_says(
         for now, then in zip(ESTIMATE.findall(printed), ESTIMATE.findall(expected), strict=True):
             # The fences of a call are drawn at random, and digits make more tokens than letters.
             assert number(now) == pytest.approx(number(then), rel=0.15)
+
+
+def test_every_key_and_grammar_of_a_method_s_file_is_explained() -> None:
+    section = read("docs/judging.md").split("### A method of your own")[1].split("\n### ")[0]
+    keys = [key for table in (TOP, REPLY, DECODING, TEMPLATE) for key in table]
+    assert [word for word in (*keys, *FIELDS, *GRAMMARS) if word not in section] == []
+
+
+def test_every_method_is_in_the_table_of_methods() -> None:
+    document = read("docs/judging.md")
+    assert [name for name in PUBLISHED if f"| `{name}` |" not in document] == []
 
 
 ESTIMATE = re.compile(r"about ([\d,]+) tokens in")

@@ -10,8 +10,8 @@ from cyclopts import Parameter
 from arena.commands.arguments import AS_IT_IS, Flat, Renamed, TableOrJson
 from arena.commands.judge_work import (
     ARENA,
-    PROBED,
     JudgeOptions,
+    Probed,
     Task,
     Work,
     done,
@@ -38,7 +38,7 @@ def probe(
     *,
     options: Annotated[JudgeOptions, Flat] = JudgeOptions(),  # noqa: B008 - it is frozen
     intervention: Annotated[tuple[str, ...], Parameter(metavar="NAME")] = (),
-    method: Annotated[str, Parameter(choices=(*PROBED, *MARKS))] = "pairwise",
+    method: Probed = "pairwise",
     cases: Annotated[tuple[str, ...], Parameter(metavar="SOURCE")] = (),
     chosen: Annotated[Renamed, Flat] = AS_IT_IS,
     dry_run: bool = False,
@@ -57,8 +57,6 @@ def probe(
     ----------
     intervention
         Try this bias in place of injected answers (again for more, all for every one).
-    method
-        How the judge is asked; by marks, answers are shown one at a time.
     cases
         Prompts and answers, as for judge run; some of our own if not given. A column label or
         winner says which answer is the better.
@@ -80,7 +78,7 @@ def probe(
         raise DataError(msg)
     kinds = _kinds(intervention)
     task = Task(method=method, cases=cases, chosen=chosen, seed=seed)
-    with prepared(options, task, pairs=True) as (work, journal):
+    with prepared(options, task, probes="all") as (work, journal):
         single = not work.method.pairwise
         given = _material(work.cases, task) if cases else None
         tried, read = (

@@ -11,9 +11,8 @@ from judge.case import repeated_output
 from judge.errors import FailureClass
 from judge.grammar import Preference, noted
 from judge.ifeval import Accuracy, Checked, accuracy
-from judge.methods import Named
+from judge.methods import FileMethod
 from judge.methods.checklist import reward
-from judge.profile import NO_LOGPROBS
 from judge.tables.cases import NamedCase
 from judge.tables.verdicts import IFEVAL, judged_rows, rated_rows
 from judge.verdict import (
@@ -47,7 +46,7 @@ def lacks_logprobs(run: Run) -> bool:
 
 
 def rows_and_report(
-    judge: str, method: Named, cases: Sequence[NamedCase], run: Run, swap_share: float
+    judge: str, method: FileMethod, cases: Sequence[NamedCase], run: Run, swap_share: float
 ) -> tuple[Sequence[dict[str, Any]], dict[str, Any]]:
     """Return the rows of a run as its file has them, and what came out.
 
@@ -81,19 +80,20 @@ def rows_and_report(
         "errors": (errors := _errors(run)),
         "warnings": [
             *run.lessons,
-            *_on_judge(judge, run, lacking),
+            *_on_judge(judge, run, method, lacking),
+            *_unused(method, cases),
             *map(_on_error, errors),
             *repeats(cases),
         ],
-        "next": run.stopped and _next(run, lacking),
+        "next": run.stopped and _next(run, method, lacking),
     }
     return rows, report
 
 
-def _next(run: Run, lacking: bool) -> str:
+def _next(run: Run, method: FileMethod, lacking: bool) -> str:
     if run.stopped is Stop.NO_LOGPROBS:
         return ""  # the reason says it
-    return NO_LOGPROBS if lacking else GOES_ON
+    return _on_logprobs(method) if lacking else GOES_ON
 
 
 def _errors(run: Run) -> list[dict[str, Any]]:
@@ -165,7 +165,31 @@ def _responses(model: str, cases: Sequence[NamedCase]) -> dict[str, str]:
     return texts
 
 
-def _on_judge(judge: str, run: Run, lacking: bool) -> list[str]:
+def _on_logprobs(method: FileMethod) -> str:
+    """Say what to do where no reply has log-probabilities."""
+    text = f"The endpoint gives no log-probabilities, and {method.name} reads nothing else."
+    if method.fallback is None:
+        return f"{text} Take a method that reads the reply's words."
+    return (
+        f"{text} Use --method {method.fallback}, or --fallback {method.fallback}: another "
+        "measure, under its own name."
+    )
+
+
+def _unused(method: FileMethod, cases: Sequence[NamedCase]) -> list[str]:
+    """Name what cases have that the method does not look at."""
+    there = {
+        "checklist": any(named.checklist for named in cases),
+        "reference": any(named.case.reference is not None for named in cases),
+    }
+    return [
+        f"The method {method.name!r} does not look at the column {name!r} of the cases."
+        for name, is_there in there.items()
+        if is_there and name not in method.fields
+    ]
+
+
+def _on_judge(judge: str, run: Run, method: FileMethod, lacking: bool) -> list[str]:
     warnings = []
     answer = constant_reading(run.judged)
     if answer is not None:
@@ -187,7 +211,7 @@ def _on_judge(judge: str, run: Run, lacking: bool) -> list[str]:
             "--again refused asks them once more."
         )
     if lacking:
-        warnings += [NO_LOGPROBS] if run.stopped is None else []
+        warnings += [_on_logprobs(method)] if run.stopped is None else []
     elif n_without:
         warnings.append(f"{n_without} replies came without log-probabilities: they are not read.")
     return warnings
@@ -207,7 +231,7 @@ def _mean(model: str, scores: Sequence[float | None]) -> dict[str, Any]:
 
 
 def _of_pairs(
-    judge: str, method: Named, cases: Sequence[NamedCase], run: Run, swap_share: float
+    judge: str, method: FileMethod, cases: Sequence[NamedCase], run: Run, swap_share: float
 ) -> tuple[Sequence[dict[str, Any]], dict[str, Any]]:
     place, over_both = place_of(run), verdicts(run.judged)
     correction = place if swap_share < 1 else None
@@ -217,7 +241,7 @@ def _of_pairs(
         "first_place": place and asdict(place),
     }
     return rows, results | (
-        {"rewards": _rewards(rows)} if method.name == "wildbench_reward" else {}
+        {"rewards": _rewards(rows)} if method.score == "wildbench_reward" else {}
     )
 
 

@@ -9,7 +9,7 @@ from typing import Any, overload
 from judge.case import CaseId, Order
 from judge.grammar import Items, Preference, Rating
 from judge.ifeval import Checked
-from judge.methods import Named
+from judge.methods import FileMethod
 from judge.methods.checklist import Checklists
 from judge.tables.cases import NamedCase
 from judge.verdict import (
@@ -93,7 +93,7 @@ def judged_rows(
     judged: Sequence[Judged],
     over_both: Mapping[CaseId, Verdict],
     judge: str,
-    method: Named,
+    method: FileMethod,
     position: PositionEffect | None = None,
 ) -> Rows:
     """Give a row for each case and order, and one for both where both were asked.
@@ -123,7 +123,7 @@ def rated_rows(
     cases: Sequence[NamedCase],
     judged: Sequence[Judged],
     judge: str,
-    method: Named,
+    method: FileMethod,
     checklists: Checklists,
 ) -> Rows:
     """Give a row for each single response."""
@@ -179,7 +179,7 @@ def _sides(named: NamedCase) -> dict[str, Any]:
     }
 
 
-def _by(judge: str, method: Named) -> dict[str, Any]:
+def _by(judge: str, method: FileMethod) -> dict[str, Any]:
     return {"judge": judge, "method": method.name, "template": method.template.hash}
 
 

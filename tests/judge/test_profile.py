@@ -6,7 +6,7 @@ import pytest
 
 from judge.completion import CUT, Parameters, Reply, TokenLogprob
 from judge.grammar import SIDES, Preference, bracketed, spoken, spoken_tokens
-from judge.methods import AlpacaEval, Pairwise
+from judge.methods import method as named
 from judge.profile import THINKING_TOKENS, THINKS, Profile, Terms
 from judge.protocol import neutralised
 from rating.errors import DataError
@@ -178,18 +178,20 @@ THOUGHTS = [
 @pytest.mark.parametrize(("text", "said"), THOUGHTS)
 def test_thoughts_before_a_verdict_are_no_part_of_it(text: str, said: str) -> None:
     assert spoken(text) == said
-    verdict = Pairwise().read(case(), Reply(text=text))
+    verdict = named("pairwise").read(case(), Reply(text=text))
     assert verdict == (bracketed("[[A]]", SIDES) if said else verdict)
     assert verdict != Preference(0.0)
 
 
 def test_a_label_is_read_behind_the_thoughts() -> None:
-    assert AlpacaEval("sampled").read(case(), Reply(text="<think>M?</think>\nm")) == Preference(1)
+    assert named("alpaca_eval_sampled").read(
+        case(), Reply(text="<think>M?</think>\nm")
+    ) == Preference(1)
     top = {"m": math.log(0.75), "M": math.log(0.25)}
     pieces = ("<think>", "M", " better", "</think>", "\n\n")
     tokens = (*(TokenLogprob(p, -0.1, {"M": -0.1}) for p in pieces), TokenLogprob("m", -0.3, top))
     assert spoken_tokens(tokens) == tokens[5:]
-    reading = AlpacaEval().read(case(), Reply(text="", logprobs=tokens))
+    reading = named("alpaca_eval").read(case(), Reply(text="", logprobs=tokens))
     assert isinstance(reading, Preference)
     assert reading.first == pytest.approx(0.75)
     assert list(spoken_tokens(tokens[:3])) == []

@@ -9,15 +9,12 @@ import pytest
 from judge.calls import RateLimits, forecast
 from judge.completion import FILTERED, Reply, Request
 from judge.errors import FailureClass
-from judge.methods import (
-    AlpacaEval,
-    Pairwise,
-)
+from judge.methods import method as named
 from judge.profile import Profile, Terms
 from judge.runs import Progress
 from judge.verdict import Stop
 from rating.errors import DataError
-from tests.judge.runs import EACH, GOOD, PRICE, ArenaLike, error, failing, judge, never, statuses
+from tests.judge.runs import EACH, GOOD, PRICE, Comparing, error, failing, judge, never, statuses
 from tests.judge.scripted import (
     OPTIONS,
     Memory,
@@ -31,7 +28,7 @@ from tests.judge.scripted import (
 
 async def test_a_judge_who_denies_everything_is_asked_no_further() -> None:
     asked = judge(failing(*[error(FailureClass.DENIED)] * 9))
-    run = await judged(cases(50), Pairwise(), asked, MemoryJournal())
+    run = await judged(cases(50), named("pairwise"), asked, MemoryJournal())
     assert run.stopped is Stop.DENIED
     assert run.why == "planted denied"
     assert statuses(run.judged) == {"pending"}
@@ -41,14 +38,14 @@ async def test_a_judge_who_denies_everything_is_asked_no_further() -> None:
 async def test_who_waits_for_the_rate_when_a_run_stops_asks_nothing() -> None:
     asked = judge(failing(*[error(FailureClass.DENIED)] * 9))
     options = replace(OPTIONS, limits=RateLimits(requests_per_minute=6))
-    await judged(cases(50), Pairwise(), asked, MemoryJournal(), options)
+    await judged(cases(50), named("pairwise"), asked, MemoryJournal(), options)
     assert asked.asked.total() == 1
 
 
 async def test_a_run_whose_last_requests_all_failed_alike_gives_up_and_says_so() -> None:
     memory = Memory()
     asked = judge(lambda request, before: Reply(text="m"))
-    run = await judged(cases(200), AlpacaEval(), asked, MemoryJournal(memory))
+    run = await judged(cases(200), named("alpaca_eval"), asked, MemoryJournal(memory))
     assert run.stopped is Stop.ALIKE
     assert run.why == "the last 20 requests all failed: no_logprobs"
     assert 20 <= asked.asked.total() <= 20 + OPTIONS.concurrency
@@ -59,17 +56,19 @@ async def test_what_is_known_not_to_work_is_not_paid_for_again() -> None:
     memory, terms = Memory(), Terms()
     options = replace(OPTIONS, terms=terms)
     asked = judge(lambda request, before: Reply(text="m"))
-    await judged(cases(200), AlpacaEval(), asked, MemoryJournal(memory), options)
+    await judged(cases(200), named("alpaca_eval"), asked, MemoryJournal(memory), options)
     with pytest.raises(DataError, match=r"gives no log-probabilities.*20 replies in a row"):
-        await judged(cases(200), AlpacaEval(), judge(never), MemoryJournal(memory), options)
+        await judged(
+            cases(200), named("alpaca_eval"), judge(never), MemoryJournal(memory), options
+        )
     with pytest.raises(DataError, match="gives no log-probabilities"):
-        await forecast(cases(9), AlpacaEval(), MemoryJournal(memory), options)
+        await forecast(cases(9), named("alpaca_eval"), MemoryJournal(memory), options)
 
 
 async def test_ties_that_need_no_question_do_not_hide_that_all_else_fails_alike() -> None:
     alike = [case(number, "Same.", "Same.") for number in range(5)]
     asked = judge(lambda request, before: Reply(text="m"))
-    run = await judged([*alike, *cases(50)], AlpacaEval(), asked, MemoryJournal())
+    run = await judged([*alike, *cases(50)], named("alpaca_eval"), asked, MemoryJournal())
     assert run.stopped is Stop.ALIKE
     assert sum(asked.asked.values()) < 30
     assert statuses(run.judged[:10]) == {"settled"}
@@ -80,7 +79,7 @@ async def test_an_endpoint_that_dies_in_the_middle_stops_the_run() -> None:
         n = int(re.findall(r"Question (\d+)", request.messages[-1].content)[0])
         return Reply(text="m") if n > 60 else label_reply(0.9)
 
-    run = await judged(cases(400), AlpacaEval(), judge(script), MemoryJournal())
+    run = await judged(cases(400), named("alpaca_eval"), judge(script), MemoryJournal())
     assert run.stopped is Stop.ALIKE
     assert run.by_status["read"] >= 100
 
@@ -93,42 +92,42 @@ async def test_a_run_ends_whose_first_cases_are_all_refused() -> None:
         return Reply(text="", finish_reason=FILTERED) if n < 40 else GOOD(request, before)
 
     memory = Memory()
-    run = await judged(cases(60), Pairwise(), judge(script), MemoryJournal(memory))
+    run = await judged(cases(60), named("pairwise"), judge(script), MemoryJournal(memory))
     assert run.stopped is None
     assert run.by_status == {"refusal": 80, "read": 40}
-    more = await judged(cases(70), Pairwise(), judge(script), MemoryJournal(memory))
+    more = await judged(cases(70), named("pairwise"), judge(script), MemoryJournal(memory))
     assert (more.stopped, more.n_asked) == (None, 20)
 
 
 async def test_a_run_ends_in_which_everything_is_refused_or_too_long() -> None:
     refuses = judge(lambda request, before: Reply(text="", finish_reason=FILTERED))
-    run = await judged(cases(60), Pairwise(), refuses, MemoryJournal())
+    run = await judged(cases(60), named("pairwise"), refuses, MemoryJournal())
     assert (run.stopped, run.by_status) == (None, {"refusal": 120})
     long = judge(failing(*[error(FailureClass.TOO_LONG)] * 9))
-    run = await judged(cases(60), Pairwise(), long, MemoryJournal())
+    run = await judged(cases(60), named("pairwise"), long, MemoryJournal())
     assert (run.stopped, run.by_status) == (None, {"too_long": 120})
 
 
 async def test_a_refusal_is_asked_again_only_on_request_and_what_then_came_is_kept() -> None:
     memory = Memory()
     refuses = judge(lambda request, before: Reply(text="", finish_reason=FILTERED))
-    await judged(cases(3), Pairwise(), refuses, MemoryJournal(memory))
-    stands = await judged(cases(3), Pairwise(), judge(never), MemoryJournal(memory))
+    await judged(cases(3), named("pairwise"), refuses, MemoryJournal(memory))
+    stands = await judged(cases(3), named("pairwise"), judge(never), MemoryJournal(memory))
     assert statuses(stands.judged) == {"refusal"}
     again = replace(OPTIONS, again=frozenset({FailureClass.REFUSAL}))
     for n_kept in (12, 18):  # one more of each, every time
-        run = await judged(cases(3), Pairwise(), refuses, MemoryJournal(memory), again)
+        run = await judged(cases(3), named("pairwise"), refuses, MemoryJournal(memory), again)
         assert (statuses(run.judged), run.n_asked) == ({"refusal"}, 6)
         assert len(memory.replies) == n_kept
-    run = await judged(cases(3), Pairwise(), judge(), MemoryJournal(memory), again)
+    run = await judged(cases(3), named("pairwise"), judge(), MemoryJournal(memory), again)
     assert statuses(run.judged) == {"read"}
-    later = await judged(cases(3), Pairwise(), judge(never), MemoryJournal(memory))
+    later = await judged(cases(3), named("pairwise"), judge(never), MemoryJournal(memory))
     assert statuses(later.judged) == {"read"}, "what was paid for is read without being asked for"
 
 
 async def test_requests_that_are_all_rejected_stop_a_run_and_some_do_not() -> None:
     all_of_them = judge(failing(*[error(FailureClass.REJECTED)] * 9))
-    run = await judged(cases(200), Pairwise(), all_of_them, MemoryJournal())
+    run = await judged(cases(200), named("pairwise"), all_of_them, MemoryJournal())
     assert run.stopped is Stop.ALIKE
     assert run.why == "the last 20 requests all failed: rejected (planted rejected)"
 
@@ -136,7 +135,7 @@ async def test_requests_that_are_all_rejected_stop_a_run_and_some_do_not() -> No
         n = int(re.findall(r"Question (\d+)", request.messages[-1].content)[0])
         return error(FailureClass.REJECTED) if n < 50 else GOOD(request, before)
 
-    run = await judged(cases(200), Pairwise(), judge(the_first), MemoryJournal())
+    run = await judged(cases(200), named("pairwise"), judge(the_first), MemoryJournal())
     assert (run.stopped, run.by_status) == (None, {"rejected": 100, "read": 300})
 
 
@@ -147,7 +146,7 @@ async def test_a_budget_stops_a_run_before_it_is_exceeded_and_another_one_goes_o
     memory, asked = Memory(), judge()
     limit = 10 * EACH + DEAREST
     options = replace(OPTIONS, price=PRICE, limit_usd=limit)
-    first = await judged(cases(20), Pairwise(), asked, MemoryJournal(memory), options)
+    first = await judged(cases(20), named("pairwise"), asked, MemoryJournal(memory), options)
     assert first.stopped is Stop.BUDGET
     assert first.spent_usd is not None
     assert 4 * EACH < first.spent_usd <= limit
@@ -156,7 +155,7 @@ async def test_a_budget_stops_a_run_before_it_is_exceeded_and_another_one_goes_o
     assert first.by_status["pending"] == 40 - first.n_asked
     assert memory.holders == {}
     rest = replace(options, limit_usd=100 * EACH)
-    second = await judged(cases(20), Pairwise(), asked, MemoryJournal(memory), rest)
+    second = await judged(cases(20), named("pairwise"), asked, MemoryJournal(memory), rest)
     assert second.stopped is None
     assert set(asked.answered.values()) == {1}
     assert sum(row.cost_usd or 0 for row in second.judged) == pytest.approx(40 * EACH)
@@ -178,7 +177,7 @@ async def test_a_budget_holds_with_a_judge_that_thinks(declared: bool) -> None:
 
     profile = Profile(thinking_tokens=4000) if declared else Profile()
     options = replace(OPTIONS, concurrency=64, price=PRICE, limit_usd=5.0, terms=Terms(profile))
-    run = await judged(cases(200), Pairwise(), judge(script), MemoryJournal(), options)
+    run = await judged(cases(200), named("pairwise"), judge(script), MemoryJournal(), options)
     assert run.stopped is Stop.BUDGET
     assert run.spent_usd is not None
     assert 4.5 < run.spent_usd <= 5.0
@@ -192,18 +191,18 @@ async def test_what_was_set_aside_for_calls_that_failed_is_free_again() -> None:
         return GOOD(request, before) if good else error(FailureClass.REJECTED)
 
     options = replace(OPTIONS, price=PRICE, limit_usd=2.5 * DEAREST)
-    run = await judged(cases(5), Pairwise(), judge(script), MemoryJournal(), options)
+    run = await judged(cases(5), named("pairwise"), judge(script), MemoryJournal(), options)
     assert run.by_status == {"rejected": 8, "read": 2}
 
 
 async def test_a_budget_of_nothing_asks_nothing() -> None:
     options = replace(OPTIONS, price=PRICE, limit_usd=0.0)
-    run = await judged(cases(3), Pairwise(), judge(never), MemoryJournal(), options)
+    run = await judged(cases(3), named("pairwise"), judge(never), MemoryJournal(), options)
     assert run.stopped is Stop.BUDGET
 
 
 async def test_without_a_price_nothing_costs_nothing_known() -> None:
-    run = await judged(cases(1), Pairwise(), judge(), MemoryJournal())
+    run = await judged(cases(1), named("pairwise"), judge(), MemoryJournal())
     assert run.spent_usd is None
     assert run.judged[0].cost_usd is None
 
@@ -212,7 +211,7 @@ async def test_progress_counts_up_to_the_whole_and_foresees_the_end() -> None:
     seen: list[Progress] = []
     options = replace(OPTIONS, price=PRICE)
     asked = judge(failing(error(FailureClass.TRANSPORT)))
-    await judged(cases(10), Pairwise(), asked, MemoryJournal(), options, seen.append)
+    await judged(cases(10), named("pairwise"), asked, MemoryJournal(), options, seen.append)
     assert [p.n_done for p in seen] == list(range(1, 21))
     assert seen[-1].n_total == 20
     assert seen[-1].left_s == 0
@@ -224,4 +223,4 @@ async def test_progress_counts_up_to_the_whole_and_foresees_the_end() -> None:
 
 async def test_a_case_that_does_not_fit_the_method_is_an_error() -> None:
     with pytest.raises(DataError, match="compares two"):
-        await judged([case(b=None)], ArenaLike(), judge(never), MemoryJournal())
+        await judged([case(b=None)], Comparing(), judge(never), MemoryJournal())

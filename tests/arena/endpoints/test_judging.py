@@ -20,7 +20,7 @@ from judge.calls import Options
 from judge.case import Message
 from judge.completion import FILTERED, Parameters, Reply, Request, TokenLogprob
 from judge.errors import CallError, FailureClass
-from judge.methods import Pairwise
+from judge.methods import method as named
 from judge.profile import Terms
 from judge.runs import run
 from tests.arena.endpoints.asking import KEY, serve
@@ -221,7 +221,7 @@ async def test_requests_that_hang_cost_as_long_as_a_slow_reply_and_no_minutes(
     options = Options(judge="hangs", seed="a secret", concurrency=32, terms=terms)
     began = time.monotonic()
     async with ModelEndpoint(model).opened(terms) as judge:
-        outcome = await run(cases(100), Pairwise(), judge, MemoryJournal(), options)
+        outcome = await run(cases(100), named("pairwise"), judge, MemoryJournal(), options)
     assert outcome.by_status == {"read": 200}
     assert outcome.faults == {FailureClass.TRANSPORT: 10}
     assert time.monotonic() - began < 20

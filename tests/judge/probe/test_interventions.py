@@ -85,7 +85,7 @@ async def outcome(
 ) -> Findings:
     judge = ScriptedJudge(script, Clock(), latency_s=0)
     both = [case for probe in tried for case in (probe.case, probe.control)]
-    run = await judged(both, method(how).made(CHECKLISTS), judge, MemoryJournal())
+    run = await judged(both, method(how).with_checklists(CHECKLISTS), judge, MemoryJournal())
     return findings(tried, run.judged, source.basis, source.n_left_out)
 
 
