@@ -17,8 +17,8 @@ from rating.uncertainty.race import run_race
 
 logger = logging.getLogger(__name__)
 
-REST_S = 30.0
-REST = 50
+REST_S = 10.0
+REST = 20
 """Between two looks pass at least `REST_S`, and `REST` times as long as the last one took."""
 LEVEL = 0.95
 
