@@ -132,6 +132,8 @@ def _reply(completion: Completion) -> Reply:
         finish_reason=end.finish_reason,
         tokens_in=end.tokens_in,
         tokens_out=end.tokens_out,
+        model=completion.model,
+        fingerprint=completion.fingerprint,
     )
 
 

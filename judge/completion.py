@@ -82,6 +82,8 @@ class Reply:
         As the endpoint counted, reasoning included; None when it did not say.
     latency_s : float or None
         From the request to the whole reply; None when nobody measured it.
+    model, fingerprint : str
+        What the endpoint says answered, such as a dated name; empty where it does not.
     """
 
     text: str
@@ -90,6 +92,8 @@ class Reply:
     tokens_in: int | None = None
     tokens_out: int | None = None
     latency_s: float | None = None
+    model: str = ""
+    fingerprint: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; `from_dict` reads them back without loss."""
@@ -101,6 +105,8 @@ class Reply:
             "tokens_in": self.tokens_in,
             "tokens_out": self.tokens_out,
             "latency_s": self.latency_s,
+            "model": self.model,
+            "fingerprint": self.fingerprint,
         }
 
     @classmethod
