@@ -74,6 +74,7 @@ COMMANDS = {
     "judge work": "judge_run:work",
     "judge score": "judge_score:score",
     "judge probe": "judge_probe:probe",
+    "judge watch": "judge_watch:watch",
     "study judge": "study:judge",
     "study panel": "study:panel",
     "study scores": "study:scores",
