@@ -75,6 +75,7 @@ COMMANDS = {
     "judge score": "judge_score:score",
     "judge probe": "judge_probe:probe",
     "judge methods": "judge_methods:methods",
+    "judge watch": "judge_watch:watch",
     "study judge": "study:judge",
     "study panel": "study:panel",
     "study truth": "study:truth",

@@ -161,6 +161,8 @@ def _reply(completion: Completion) -> Reply:
         tokens_in=end.tokens_in,
         tokens_out=end.tokens_out,
         tokens_thinking=_thinking(completion),
+        model=completion.model,
+        fingerprint=completion.fingerprint,
     )
 
 

@@ -84,6 +84,8 @@ class Reply:
         Of ``tokens_out``, those of thoughts; None when it did not say.
     latency_s : float or None
         From the request to the whole reply; None when nobody measured it.
+    model, fingerprint : str
+        What the endpoint says answered, such as a dated name; empty where it does not.
     """
 
     text: str
@@ -93,6 +95,8 @@ class Reply:
     tokens_out: int | None = None
     tokens_thinking: int | None = None
     latency_s: float | None = None
+    model: str = ""
+    fingerprint: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; `from_dict` reads them back without loss."""
@@ -105,6 +109,8 @@ class Reply:
             "tokens_out": self.tokens_out,
             "tokens_thinking": self.tokens_thinking,
             "latency_s": self.latency_s,
+            "model": self.model,
+            "fingerprint": self.fingerprint,
         }
 
     @classmethod

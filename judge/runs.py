@@ -222,6 +222,13 @@ class _State:
     cost_usd: float | None = None
     latency_s: float | None = None
     recalled: bool = True
+    models: frozenset[str] = frozenset()
+    fingerprints: frozenset[str] = frozenset()
+
+    def name(self, models: frozenset[str], fingerprints: frozenset[str]) -> None:
+        """Add what answered."""
+        self.models |= models
+        self.fingerprints |= fingerprints
 
     def book(self, keys: tuple[Key, ...], cost_usd: float | None, latency_s: float | None) -> None:
         """Add what replies cost; None is unknown, and the sum of what is known stands."""
@@ -435,6 +442,7 @@ class _Runner:
         if call.key in state.keys:
             return
         state.book((call.key,), cost, reply.latency_s)
+        state.name(frozenset([reply.model]), frozenset([reply.fingerprint]))
         state.recalled &= recalled
         self._n_recalled += recalled
         self._n_asked += not recalled
@@ -507,6 +515,8 @@ class _Runner:
             cost_usd=state.cost_usd,
             latency_s=state.latency_s,
             recalled=state.recalled,
+            models=state.models,
+            fingerprints=state.fingerprints,
         )
 
     def _taken(self, question: Question) -> _State:
@@ -522,6 +532,7 @@ def _together(samples: Sequence[_State]) -> _State:
     whole = _State(recalled=all(f.recalled for f in samples))
     for f in samples:
         whole.book(f.keys, f.cost_usd, f.latency_s)
+        whole.name(f.models, f.fingerprints)
     readings = [f.reading for f in samples if f.reading is not None]
     failed = [f for f in samples if f.failure is not None]
     if len(readings) + len(failed) < len(samples):

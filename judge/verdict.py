@@ -238,6 +238,8 @@ class Judged:
         Of all those calls together; None if nobody measured it.
     recalled : bool
         Whether nothing was asked in this run.
+    models, fingerprints : frozenset of str
+        What the endpoint said answered; empty names where it did not.
     """
 
     case_id: CaseId
@@ -249,6 +251,8 @@ class Judged:
     cost_usd: float | None = None
     latency_s: float | None = None
     recalled: bool = False
+    models: frozenset[str] = frozenset()
+    fingerprints: frozenset[str] = frozenset()
 
     @property
     def status(self) -> str:

@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from arena.boards.dataset import COLUMNS
@@ -13,6 +14,7 @@ from arena.settings import Settings, read_roster
 from judge.methods import PUBLISHED
 from judge.methods.schema import DECODING, FIELDS, GRAMMARS, REPLY, TEMPLATE, TOP
 from tests.command import Command, invoke
+from tests.judge.studies.licensed import World, write
 from tests.serving import Served
 
 ROOT = Path(__file__).parents[1]
@@ -87,11 +89,11 @@ def test_the_documented_verdicts_get_the_documented_scores(tmp_path: Path) -> No
     assert shown.stdout == code(document, "text")
 
 
-@pytest.mark.parametrize("name", ["score", "run", "work", "probe", "methods"])
+@pytest.mark.parametrize("name", ["score", "run", "work", "probe", "methods", "watch"])
 def test_every_option_of_judging_is_explained(name: str) -> None:
     shown = invoke(["judge", name, "--help"], columns=200).stdout
     options = set(re.findall(r"--[a-z-]+", shown.split("Examples")[0])) - {"--help"}
-    document = read("docs/judging.md")
+    document = read("docs/study.md" if name == "watch" else "docs/judging.md")
     assert [option for option in options if f"`{option}" not in document] == []
 
 
@@ -144,6 +146,28 @@ def test_every_method_is_in_the_table_of_methods() -> None:
     assert [name for name in PUBLISHED if f"| `{name}` |" not in document] == []
 
 
+def test_the_documented_licence_of_a_judge_says_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng, world = np.random.default_rng(3), World(favoured=1, favour=0.5)
+    for name, n, fall, first in (
+        ("", 3000, 0.0, 0),
+        ("new-", 300, 0.0, 10_000),
+        ("later-", 600, 0.15, 20_000),
+        ("open-", 300, 0.0, 30_000),
+    ):
+        write(tmp_path, name, world.draw(rng, n, fall), first=first)
+    document = read("docs/study.md").split("\n## A judge's licence\n")[1]
+    command = Command(tmp_path, monkeypatch, capsys)
+    for example in code(document, "text").split("$ arena ")[1:]:
+        line, expected = example.split("\n", 1)
+        printed = DAY.sub("a day", command(*line.split(), COLUMNS="100").stdout)
+        if expected.startswith("...\n"):
+            printed = "...\n" + printed[printed.index("The licence of owl") :]
+        assert printed == DAY.sub("a day", expected)
+
+
+DAY = re.compile(r"\d{4}-\d\d-\d\d")
 ESTIMATE = re.compile(r"about ([\d,]+) tokens in")
 
 

@@ -1,14 +1,15 @@
 """`arena study judge`, `arena study panel`, `arena study truth` and `arena study scores`."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from arena.commands.arguments import AS_IT_IS, Flat, Renamed
+from arena.commands.arguments import AS_IT_IS, Flat, Renamed, require_folder_of
 from arena.terminal import plain, say, show, table, warnings, working, write, write_json
-from judge.studies.options import StudyOptions
+from judge.studies.options import StudyOptions, Terms
 from rating.errors import DataError
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from judge.report.files import Page
+    from judge.report.files import Page, Section
     from judge.studies.panel import Panel
     from judge.studies.scores import Scored
     from judge.studies.study import Study
@@ -45,6 +46,7 @@ def judge(
     /,
     *,
     options: Annotated[StudyOptions, Flat] = StudyOptions(),  # noqa: B008 - it is frozen
+    terms: Annotated[Terms, Flat] = Terms(),  # noqa: B008
     chosen: Annotated[Renamed, Flat] = AS_IT_IS,
     form: Form = None,
     out: Out = None,
@@ -66,20 +68,35 @@ def judge(
     --------
     arena study judge votes.csv verdicts.csv
     arena study judge votes.csv verdicts.csv --format json --by category
+    arena study judge votes.csv verdicts.csv --licence judge.toml --margin 10
     """
     _require_folder(out)
+    if terms.licence is not None:
+        _require_new(terms.licence)
     from arena.boards.source import votes_of  # help would wait for duckdb
+    from judge.report.sections import licence_section
     from judge.report.study import report_page, write_report
+    from judge.studies.licence import as_toml
+    from judge.studies.licensing import grant
     from judge.studies.study import study_judges
+    from rating.tables.formats import write_text
     from rating.tables.sources import shared
 
     made = datetime.now(UTC).date()
     with working("Studying") as advance:
         people = [] if "://" in votes else [chosen.votes(votes)]
         *cast, given = shared([*people, chosen.votes(verdicts)])
-        result = study_judges(cast[0] if cast else votes_of(votes), given, options, advance)
+        source = cast[0] if cast else votes_of(votes)
+        licence = None
+        if terms.licence is not None:
+            licence = grant(source, given, terms, made, voters=options.voters, by=options.by)
+        result = replace(study_judges(source, given, options, advance), licence=licence)
         written = None if out is None else write_report(result, out, made)
+        if terms.licence is not None and licence is not None:
+            write_text(as_toml(licence), terms.licence)
     _tell(result, lambda: report_page(result, made), form, written)
+    if licence is not None and form in (None, "table"):
+        _show_licence(licence_section(licence), terms.licence)
 
 
 def panel(
@@ -232,6 +249,24 @@ def _require_folder(out: Path | None) -> None:
     if out is not None and out.exists() and not out.is_dir():
         msg = f"Cannot write into {str(out)!r}: it is a file. Name a folder."
         raise DataError(msg)
+
+
+def _require_new(licence: Path) -> None:
+    """Raise `DataError` where a licence lies already: its margin was declared before."""
+    require_folder_of(licence)
+    if licence.exists():
+        msg = f"There is a licence {str(licence)!r} already: it is not written over. Name another."
+        raise DataError(msg)
+
+
+def _show_licence(section: "Section", path: Path | None) -> None:
+    """Print a licence as a table, with a sentence a model."""
+    assert section.table is not None
+    lines = [plain(text) for text in (*section.paragraphs[1:], *section.points)]
+    grid = table(section.table.head, section.table.rows)
+    head = plain(f"{section.title}: {section.paragraphs[0]}", style="bold")
+    show(head, grid, *lines, plain(section.table.note))
+    say(f"The licence is {path}.")
 
 
 def _tell(

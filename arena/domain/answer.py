@@ -55,12 +55,16 @@ class Completion:
     ----------
     logprobs : tuple of TokenLogprob, or None
         None when the endpoint returned none: not the same as an empty answer.
+    model, fingerprint : str
+        What the endpoint says answered; empty where it does not.
     """
 
     text: str
     finished: Finished
     reasoning: str = ""
     logprobs: tuple[TokenLogprob, ...] | None = None
+    model: str = ""
+    fingerprint: str = ""
 
 
 class FailureClass(StrEnum):

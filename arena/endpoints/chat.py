@@ -169,7 +169,20 @@ def read_completion(body: str, request_id: str = "", *, as_it_is: bool = False) 
     if not as_it_is:
         _require_text(end, bool(text.strip() or logprobs))
     reasoning = _reasoning(message)
-    return Completion(text, end, reasoning and storable(reasoning), logprobs)
+    model, fingerprint = (_name(reply.get(key)) for key in ("model", "system_fingerprint"))
+    return Completion(
+        text,
+        end,
+        reasoning and storable(reasoning),
+        logprobs,
+        model=model,
+        fingerprint=fingerprint,
+    )
+
+
+def _name(value: object) -> str:
+    """Give a name that an endpoint may leave out; nothing that is no text fails an answer."""
+    return label(value) if isinstance(value, str) else ""
 
 
 def decoded(data: str) -> Json:

@@ -9,6 +9,7 @@ from judge.studies.estimates import (
     NONE,
     Estimate,
     gap_of,
+    joined,
     minus,
     number_of,
     percent,
@@ -17,6 +18,7 @@ from judge.studies.estimates import (
     points_of,
 )
 from judge.studies.gates import MIN_PROMPTS, PASS, RANDOM, RATERS
+from judge.studies.licence import Graded, Licence
 from judge.studies.one_judge import JudgeStudy
 from judge.studies.rates import Rates
 from judge.studies.reliability import CONDITION
@@ -37,6 +39,56 @@ CEILING = "Best possible judge"
 
 
 Judges = Sequence[JudgeStudy]
+
+
+def licence_section(licence: Licence) -> Section:
+    """Say for which models the judge may stand in for people, with a sentence a model."""
+    table = Table(
+        head=("Model", "Grade", "By the judge less by people", "Labels", "Prompts", "Outside"),
+        rows=tuple(
+            (
+                model.name,
+                model.grade,
+                NONE if model.error is None else minus(_off(model)),
+                f"{model.votes:,}",
+                f"{model.prompts:,}",
+                f"{100 * model.outside:.0f} %",
+            )
+            for model in licence.models
+        ),
+        note=(
+            f"Win rates, in points of a per cent. Margin, declared before: {licence.margin:g}. "
+            "Each end of an interval allows for all models that are graded together: at most 5 % "
+            "of licences grade any model wrongly. Outside: share of the judge's scores beyond "
+            "those that people labelled; from 5 % on a model is not graded."
+        ),
+        strong=tuple(i for i, model in enumerate(licence.models) if model.grade == "PASS"),
+    )
+    bound = {
+        "Method": licence.method,
+        "Template": joined(licence.templates),
+        "Model that answered": joined(licence.resolved_models),
+        "Fingerprint": joined(licence.fingerprints),
+    }
+    bound_by = [
+        f"{name}: {value or 'not named by the verdicts'}." for name, value in bound.items()
+    ]
+    people = "an unknown number of" if licence.people is None else f"{licence.people:,}"
+    labels = (
+        f"It rests on {plural(licence.votes, 'label')} by {people} people, on "
+        f"{plural(licence.prompts, 'prompt')} (SHA-256 {licence.votes_sha256[:16]}…)."
+    )
+    sentences = tuple(model.sentence(licence.margin) for model in licence.models)
+    return Section(
+        f"The licence of {licence.judge}",
+        (licence.headline, labels),
+        table=table,
+        points=(*sentences, *bound_by),
+    )
+
+
+def _off(model: Graded) -> str:
+    return f"{model.error:+.1f} ({model.lower:+.1f} to {model.upper:+.1f})"
 
 
 def agreement_section(judges: Judges, level: float) -> Section:

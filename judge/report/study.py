@@ -27,6 +27,7 @@ from judge.report.sections import (
     chance_section,
     group_section,
     lead_table,
+    licence_section,
 )
 from judge.studies.agreement import counts
 from judge.studies.data import JudgeVerdicts, StudyData
@@ -128,7 +129,8 @@ def write_report(study: Study, folder: Path, made: date) -> Path:
 def report_page(study: Study, made: date) -> Page:
     """Say all that a report says, in its order."""
     judges, level = study.judges, study.options.level
-    sections = [] if study.against is None else [against_section(study.against)]
+    sections = [] if study.licence is None else [licence_section(study.licence)]
+    sections += [] if study.against is None else [against_section(study.against)]
     sections.append(chance_section(judges))
     if study.options.by is not None:
         sections.append(group_section(judges, study.options.by))
@@ -374,6 +376,10 @@ def command(study: Study) -> str:
     """Write the command that makes this report."""
     words = ["arena", "study", "judge", str(study.votes), str(study.verdicts)]
     words += study.options.words()
+    if (licence := study.licence) is not None:
+        words += ["--licence", "judge.toml", "--margin", f"{licence.margin:g}"]
+        words += ["--until", licence.until.isoformat()]
+        words += ["--votes-a-year", str(licence.votes_a_year)]
     sources = [source for source in (study.votes, study.verdicts) if isinstance(source, Files)]
     words += dict.fromkeys(word for files in sources for word in option_words(files))
     return shlex.join([*words, "--out", "study"])

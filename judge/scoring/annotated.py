@@ -33,6 +33,13 @@ Scored = tuple[list[dict[str, Any]], list[str]]
 """One row a model, and warnings."""
 
 
+Only = Callable[[Annotations], tuple[Annotations, tuple[str, ...]]]
+
+
+def _every_row(data: Annotations) -> tuple[Annotations, tuple[str, ...]]:
+    return data, ()
+
+
 def judge_score(
     file: str | Path | Files,
     method: str,
@@ -41,8 +48,14 @@ def judge_score(
     regularisation: Path | None = None,
     compat: str | None = None,
     order: bool = False,
+    only: Only = _every_row,
 ) -> dict[str, Any]:
     """Score a file of annotations.
+
+    Parameters
+    ----------
+    only : callable
+        Chooses the rows that count, and says in sentences, which become warnings, what does not.
 
     Returns
     -------
@@ -69,8 +82,10 @@ def judge_score(
         order=order,
     )
     data = for_score(read_annotations(file, peers=method == "pairwise"), method)
+    data, left_out = only(data)
     models, warnings = scorer(data, options)
-    return {"method": asked, "models": [_plain(row) for row in models], "warnings": warnings}
+    rows = [_plain(row) for row in models]
+    return {"method": asked, "models": rows, "warnings": [*left_out, *warnings]}
 
 
 def _score_of(method: str) -> str:

@@ -347,6 +347,20 @@ def parted(cast: Rows, given: Rows, aligned: Aligned, by: str) -> dict[str, Stud
     DataError
         If neither source has the column.
     """
+    names, values = by_values(cast, given, aligned, by)
+    groups = {}
+    for code, name in [*enumerate(names), (-1, REST)]:
+        votes, verdicts = in_group(values, aligned.item, code)
+        if votes.any() and np.isin(aligned.item[1][verdicts], aligned.item[0][votes]).any():
+            part = aligned.only(votes, verdicts)
+            groups[name] = study_data(cast.only(votes), given.only(verdicts), part)
+    return groups
+
+
+def by_values(
+    cast: Rows, given: Rows, aligned: Aligned, by: str
+) -> tuple[tuple[str, ...], list[Ints | None]]:
+    """Give the values of a column, and which of them each row has; None of a source without it."""
     columns = [rows.names.get("by") for rows in (cast, given)]
     if columns == [None, None]:
         if by != PAIR:
@@ -357,14 +371,7 @@ def parted(cast: Rows, given: Rows, aligned: Aligned, by: str) -> dict[str, Stud
             raise DataError(msg)
         columns = [_pairs(aligned, item) for item in aligned.item]
     names, codes = merged([column for column in columns if column is not None])
-    values = [codes.pop(0) if column is not None else None for column in columns]
-    groups = {}
-    for code, name in [*enumerate(names), (-1, REST)]:
-        votes, verdicts = _in_group(values, aligned.item, code)
-        if votes.any() and np.isin(aligned.item[1][verdicts], aligned.item[0][votes]).any():
-            part = aligned.only(votes, verdicts)
-            groups[name] = study_data(cast.only(votes), given.only(verdicts), part)
-    return groups
+    return names, [codes.pop(0) if column is not None else None for column in columns]
 
 
 def _pairs(aligned: Aligned, item: Ints) -> Coded:
@@ -374,7 +381,7 @@ def _pairs(aligned: Aligned, item: Ints) -> Coded:
     return Coded(tuple(f"{models[a]} / {models[b]}" for a, b in pairs), codes.ravel()[item])
 
 
-def _in_group(values: Sequence[Ints | None], item: Sequence[Ints], code: int) -> list[Bools]:
+def in_group(values: Sequence[Ints | None], item: Sequence[Ints], code: int) -> list[Bools]:
     """Tell which rows of each source are in a group."""
     masks = [None if value is None else value == code for value in values]
     return [

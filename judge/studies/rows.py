@@ -65,12 +65,15 @@ NAMED: Mapping[str, tuple[str, ...]] = {
     "judge": ("judge", "judge_id"),
     "method": ("method",),
     "template": ("template",),
+    "resolved": ("resolved_model",),
+    "fingerprint": ("system_fingerprint",),
     "order": ("order",),
 }
 """Columns that a study reads beyond those of `rating.tables.columns.KNOWN`."""
 
-MARKS = ("score_a", "score_b", "confidence")
-"""Numbers that a judge may give beside its verdict, and that are read where they are asked for."""
+MARKS = ("score_a", "score_b", "confidence", "vote_cost")
+"""Numbers beside a verdict that are read where they are asked for: what a judge may give, and
+what one vote of a person would cost."""
 
 COST, PAID = "cost", "dollars_paid"
 """What each verdict of a run cost, as `judge.tables.verdicts` writes it, and as it is read."""
@@ -93,8 +96,8 @@ class Rows:
     ----------
     names : mapping of str to Coded
         By role: ``model_a`` and ``model_b``; ``item``, ``battle``, ``prompt``, ``voter``,
-        ``judge``, ``method``, ``template``, ``order``, ``case`` and ``by`` where the source has
-        them.
+        ``judge``, ``method``, ``template``, ``resolved``, ``fingerprint``, ``order``, ``case`` and
+        ``by`` where the source has them.
     numbers : mapping of str to ndarray of shape (n,)
         By role, NaN where missing: ``row`` of the source, ``preference`` for side A,
         ``length_a`` and ``length_b`` in characters, ``format_a`` and ``format_b`` in elements of

@@ -9,6 +9,7 @@ from judge.studies.alignment import Outputs, read_outputs, read_prompts
 from judge.studies.boards import Contest, contest
 from judge.studies.corrected import win_rates
 from judge.studies.data import JudgeVerdicts, StudyData, read_study, shared_by
+from judge.studies.licence import Licence
 from judge.studies.one_judge import JudgeStudy, identified, study_judge
 from judge.studies.options import StudyOptions
 from judge.studies.plan import plan_votes
@@ -34,6 +35,8 @@ class Study:
     outputs : Outputs or None
     texts : mapping of str to str
         Texts of prompts, by name; empty where not at hand.
+    licence : Licence or None
+        Where the one judge may stand in for people; None where that was not asked for.
     """
 
     votes: Source
@@ -45,6 +48,7 @@ class Study:
     against: SideBySide | None
     outputs: Outputs | None
     texts: Mapping[str, str]
+    licence: Licence | None = None
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -61,6 +65,8 @@ class Study:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: of the one judge, or of several by name."""
         by_judge = {judge.name: judge.to_dict() for judge in self.judges}
+        if self.licence is not None:
+            by_judge[self.licence.judge]["licence"] = self.licence.to_dict()
         if self.against is None:
             return next(iter(by_judge.values()))
         return {"judges": by_judge, "against_each_other": self.against.to_dict()}

@@ -15,6 +15,7 @@ from judge.tables.cases import NamedCase
 from judge.verdict import (
     PENDING,
     READ,
+    SETTLED,
     Judged,
     PositionEffect,
     Verdict,
@@ -30,6 +31,7 @@ ENDINGS = (".parquet", ".csv", ".jsonl")
 COLUMNS = (
     *("battle_id", "prompt_id", "model_a", "model_b", "winner", "judge", "method"),
     *("order", "preference", "corrected", "status", "error", "cost", "latency", "template"),
+    *("resolved_model", "system_fingerprint"),
 )
 """Of a file of verdicts: ``winner`` is null where there is no verdict, never a tie.
 
@@ -37,7 +39,8 @@ COLUMNS = (
 case asked in one order, less what standing first is worth in the run; it may leave 0 to 1. Costs
 (dollars) and latencies (seconds) stand with the orders that were asked, and not again with
 ``both``. ``error`` is what the endpoint said where it gave no reply. ``template`` is the hash of
-what the method asks (`judge.protocol.Template`).
+what the method asks (`judge.protocol.Template`). ``resolved_model`` and ``system_fingerprint``
+are what the endpoint said answered, several with commas, and `SETTLED` where nothing was asked.
 """
 
 SINGLE = (
@@ -238,6 +241,7 @@ def _rows(
             "order": BOTH,
             "preference": _mean(orders),
             "status": READ if outcome is not None else _why_not(orders),
+            **_answered(*orders),
         }
 
 
@@ -254,6 +258,19 @@ def _row(row: Judged, position: PositionEffect | None) -> dict[str, Any]:
         "error": row.detail or None,
         "cost": row.cost_usd,
         "latency": row.latency_s,
+        **_answered(row),
+    }
+
+
+def _answered(*orders: Judged) -> dict[str, str | None]:
+    """Name what answered; nothing where the endpoint gave no name, or nothing was read."""
+    if all(row.status == SETTLED for row in orders):
+        return {"resolved_model": SETTLED, "system_fingerprint": SETTLED}
+    models = frozenset[str]().union(*(row.models for row in orders))
+    fingerprints = frozenset[str]().union(*(row.fingerprints for row in orders))
+    return {
+        "resolved_model": ", ".join(sorted(models)).strip(", ") or None,
+        "system_fingerprint": ", ".join(sorted(fingerprints)).strip(", ") or None,
     }
 
 

@@ -12,7 +12,7 @@ import httpx
 import pytest
 
 from arena.domain.model import Model
-from arena.endpoints.chat import read_embeddings
+from arena.endpoints.chat import read_completion, read_embeddings
 from arena.endpoints.client import Endpoints
 from arena.errors import EndpointError
 from arena.judging import EndpointJudge, ModelEndpoint
@@ -130,6 +130,24 @@ async def test_parameters_are_sent_and_log_probabilities_come_back(
     assert body["response_format"] == {"type": "json_object"}
     await EndpointJudge(endpoints, model)(ASKED)
     assert not {"temperature", "logprobs", "response_format"} & server.requests[-1].body.keys()
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (
+            {"model": "owl-2026-05-13", "system_fingerprint": "fp_1"},
+            ("owl-2026-05-13", "fp_1"),
+        ),
+        ({"model": 7, "system_fingerprint": None}, ("", "")),
+        ({"model": "owl\n\x1b[31m"}, ("owl \ufffd[31m", "")),
+    ],
+)
+def test_an_endpoint_says_what_answered(
+    names: dict[str, object], expected: tuple[str, str]
+) -> None:
+    completion = read_completion(json.dumps({"choices": [{"message": {"content": "m"}}], **names}))
+    assert (completion.model, completion.fingerprint) == expected
 
 
 async def test_an_alternative_of_probability_zero_is_left_out() -> None:
