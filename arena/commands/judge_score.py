@@ -28,8 +28,6 @@ HEADINGS = {
     "lc_win_rate": "Length-controlled",
     "avg_length": "Length",
     "score": "Score",
-    "turn_1": "Turn 1",
-    "turn_2": "Turn 2",
     "adjusted": "Adjusted",
     "task_macro": "Task macro",
     "correct_mean": "Right",
@@ -54,9 +52,7 @@ def score(
     /,
     *,
     chosen: Annotated[Renamed, Flat] = AS_IT_IS,
-    method: Annotated[
-        str, Parameter(metavar="alpaca_eval|wildbench|arena_hard|llmbar|marks|pairwise")
-    ],
+    method: Annotated[str, Parameter(metavar="alpaca_eval|wildbench|arena_hard|llmbar|pairwise")],
     items: File = None,
     regularisation: File = None,
     compat: Annotated[str | None, Parameter(metavar="row-position")] = None,
@@ -75,7 +71,7 @@ def score(
     file
         Files, folders or patterns of recorded annotations (.csv, .tsv, .json, .jsonl, .parquet).
     method
-        What the rows are; or the method of judge run that they are by.
+        What the rows are; or the method of judge run that they are by, which names its score.
     items
         Difficulty of each idx, or tags of each session_id.
     regularisation

@@ -182,7 +182,7 @@ def prepared(
             cases=_cases(store, task, files, pairs=method.pairwise or probes is not None),
             options=run_options(store, model, chosen, task.seed, share),
             budgets=settings.budgets(),
-            margin=_margin(method, margin),
+            margin=margin_of(method, margin),
         )
         yield work, journal_of(store, work.options.judge, model.price)
 
@@ -296,7 +296,7 @@ def _method(task: Task) -> "FileMethod":
     from judge.methods import method as named
 
     text = None if task.rubric is None else read_text(task.rubric)
-    return named(task.method, rubric=text, scale=_scale(task.scale))
+    return named(task.method, rubric=text, scale=scale_of(task.scale))
 
 
 def _require_bare(name: str, *, pairs: bool) -> None:
@@ -313,7 +313,8 @@ def _require_bare(name: str, *, pairs: bool) -> None:
         raise DataError(msg)
 
 
-def _scale(text: str | None) -> tuple[int, int] | None:
+def scale_of(text: str | None) -> tuple[int, int] | None:
+    """Read a scale such as 1-10, None as it is; raises `DataError` for anything else."""
     if text is None:
         return None
     low, _, high = text.partition("-")
@@ -323,7 +324,8 @@ def _scale(text: str | None) -> tuple[int, int] | None:
     return int(low), int(high)
 
 
-def _margin(method: "FileMethod", margin: int | None) -> int | None:
+def margin_of(method: "FileMethod", margin: int | None) -> int | None:
+    """Give the length margin of a method, None for none; raises `DataError` where it has none."""
     if method.length_margin is None:
         if margin is not None:
             msg = (

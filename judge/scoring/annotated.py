@@ -1,7 +1,7 @@
 """Scores of recorded annotations, by the published methods and without calling a model."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from rating.tables.files import Files
 from rating.tables.vote_filter import BOTH
 from rating.typing import Bools, Floats
 
-METHODS = ("alpaca_eval", "wildbench", "arena_hard", "llmbar", "marks", "pairwise")
+METHODS = ("alpaca_eval", "wildbench", "arena_hard", "llmbar", "pairwise")
 COMPATS = ("row-position",)
 
 _TAGS = ("tags", "task_tags")
@@ -90,17 +90,17 @@ def judge_score(
 
 def _score_of(method: str) -> str:
     """Name the score of a method of judging, which may be its own; raises `DataError`."""
-    if method not in METHODS and (method in PUBLISHED or method.endswith(ENDING)):
-        asked = method_file(method)
-        if asked.score in METHODS:
-            return asked.score
-        why = "names no score" if asked.score is None else f"has the score {asked.score!r}"
-        msg = f"The method {asked.name!r} {why}: choose one of {', '.join(METHODS)}."
-        raise DataError(msg)
-    if method not in METHODS:
+    if method in METHODS:
+        return method
+    if method not in PUBLISHED and not method.endswith(ENDING):
         msg = f"There is no method {method!r}: choose one of {', '.join(METHODS)}."
         raise DataError(msg)
-    return method
+    score = method_file(method).score
+    if score not in METHODS:
+        why = "names no score" if score is None else f"has the score {score!r}"
+        msg = f"The method {method!r} {why}: choose one of {', '.join(METHODS)}."
+        raise DataError(msg)
+    return score
 
 
 def _check_options(
@@ -117,7 +117,7 @@ def _check_options(
     if method != "alpaca_eval" and for_alpaca:
         msg = f"{for_alpaca[0]} is for --method alpaca_eval, not for {method!r}."
         raise DataError(msg)
-    if method in ("pairwise", "arena_hard", "llmbar", "marks") and items is not None:
+    if method in ("pairwise", "arena_hard", "llmbar") and items is not None:
         msg = f"--items {str(items)!r} has no use with --method {method}."
         raise DataError(msg)
     if compat is not None and items is None:
@@ -202,41 +202,6 @@ def _wildbench(data: Annotations, options: ScoreOptions) -> Scored:
             text = f"{key[0]!r}: {scores.n_dropped} of {len(rows)} rows have no score from 1 to 10"
             warnings.append(f"{text}; they are left out.")
     return models, warnings + _on_parts(parts)
-
-
-def _marks(data: Annotations, _: ScoreOptions) -> Scored:
-    """Average marks by model, and by turn where rows are of several."""
-    score = data.numbers("score")
-    prompts = data.texts("prompt_id") if data.has("prompt_id") else [str(n) for n in range(data.n)]
-    turns = data.texts("turn") if data.has("turn") else [""] * data.n
-    parts = _parts(data, ("judge", "method"))
-    keys = list(zip(data.texts("model"), *parts.values(), strict=True))
-    read = ~np.isnan(score)
-    models, warnings = [], []
-    for key, rows in groups(keys).items():
-        used = rows[read[rows]]
-        of_turn = groups([turns[row] for row in used])
-        by_turn = {f"turn_{turn}": float(score[used[own]].mean()) for turn, own in of_turn.items()}
-        models.append(
-            dict(zip(("model", *parts), key, strict=True))
-            | _mean(score[used], [prompts[row] for row in used])
-            | (by_turn if len({*turns}) > 1 else {})
-        )
-        if len(used) < len(rows):
-            text = f"{key[0]!r}: {len(rows) - len(used)} of {len(rows)} rows have no score"
-            warnings.append(f"{text}; they are left out.")
-    return models, warnings + _on_parts(parts)
-
-
-def _mean(score: Floats, prompts: Sequence[str]) -> dict[str, Any]:
-    """Give a mean with its standard error over prompts."""
-    if not len(score):
-        return {"n": 0, "score": math.nan, "standard_error": math.nan}
-    mean = float(score.mean())
-    totals = np.array([(score[rows] - mean).sum() for rows in groups(prompts).values()])
-    k = len(totals)
-    error = float(np.sqrt((totals**2).sum() * k / (k - 1)) / len(score)) if k > 1 else math.nan
-    return {"n": len(score), "score": mean, "standard_error": error}
 
 
 def _parts(data: Annotations, names: tuple[str, ...]) -> dict[str, list[str]]:
@@ -380,6 +345,5 @@ _SCORERS: Mapping[str, Callable[[Annotations, ScoreOptions], Scored]] = {
     "wildbench": _wildbench,
     "arena_hard": _arena_hard,
     "llmbar": _llmbar,
-    "marks": _marks,
     "pairwise": _pairwise,
 }

@@ -23,8 +23,6 @@ SIGNS = {"A<B": "B>A", "A<<B": "B>>A", "B<A": "A>B", "B<<A": "A>>B", "B=A": "A=B
 
 
 _ORDER_SEED = "0"
-FAILED = -1
-"""MT-bench's score where no mark could be read."""
 
 
 def model_shown_first(instruction: str) -> bool:
@@ -54,7 +52,7 @@ def for_score(data: Annotations, method: str) -> Annotations:
         msg = f"{data.source!r} is in the format {known.name}, not for {method!r}: {advice}."
         raise DataError(msg)
     announce(data.source, known.name, data.left_out, data.n_files)
-    return _only(data, fits[1](data))
+    return _only(data, fits[1](data) | dict(data.columns))
 
 
 def for_similarity(data: Annotations) -> Annotations:
@@ -126,7 +124,7 @@ def _classes(data: Annotations) -> Columns:
 
 def _alpaca_eval(data: Annotations) -> Columns:
     if not data.has("output_1", "output_2"):
-        return {"model": data.need("generator_2"), **data.columns}
+        return {"model": data.need("generator_2")}
     asked = data.texts("instruction")
     return {
         "model": data.need("generator_2"),
@@ -134,7 +132,6 @@ def _alpaca_eval(data: Annotations) -> Columns:
         "is_switched": [model_shown_first(instruction) for instruction in asked],
         "len_base": [len(str(text)) for text in data.need("output_1")],
         "len_model": [len(str(text)) for text in data.need("output_2")],
-        **data.columns,
     }
 
 
@@ -142,13 +139,12 @@ def _wildbench(data: Annotations) -> Columns:
     columns: Columns = {"model": data.need("model_test")}
     if data.has("model_output"):
         columns["empty"] = [not text for text in data.need("model_output")]
-    return columns | dict(data.columns)
+    return columns
 
 
 def _arena_hard(data: Annotations) -> Columns:
     games = _games(data)
-    both = {f"game_{i + 1}": [_score(row, i) for row in games] for i in (0, 1)}
-    return {**both, **data.columns}
+    return {f"game_{i + 1}": [_score(row, i) for row in games] for i in (0, 1)}
 
 
 def _games(data: Annotations) -> list[list[Any]]:
@@ -162,18 +158,9 @@ def _score(games: list[Any], number: int) -> str | None:
     return None if not score else SIGNS.get(str(score), str(score))
 
 
-def _marks(data: Annotations) -> Columns:
-    """Name the judge without its prompt, which is another one for each kind of question."""
-    names = [one if isinstance(one, str) else one[0] for one in data.need("judge")]
-    scores = [None if score == FAILED else score for score in data.numbers("score").tolist()]
-    own = {"judge": names, "score": scores, "prompt_id": data.texts("question_id")}
-    return {**data.columns, **own}
-
-
 METHODS: Mapping[str, tuple[str, Callable[[Annotations], Columns]]] = {
     "AlpacaEval annotations": ("alpaca_eval", _alpaca_eval),
     "WildBench scores": ("wildbench", _wildbench),
-    "MT-bench scores of single answers": ("marks", _marks),
     "Arena-Hard v2": ("arena_hard", _arena_hard),
     "Arena-Hard v0.1 against gpt-4-0314": ("arena_hard", _arena_hard),
 }

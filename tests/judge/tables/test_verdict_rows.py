@@ -9,7 +9,7 @@ import pytest
 
 from judge.calls import Options, Questions
 from judge.case import Order
-from judge.methods import AlpacaEval, Pairwise, method
+from judge.methods import method
 from judge.report.run import LOOKED_AT, repeats, rows_and_report
 from judge.tables.cases import NamedCase
 from judge.tables.verdicts import Rows, write_judged
@@ -35,7 +35,7 @@ def test_rows_are_made_whenever_they_are_looked_at() -> None:
 async def test_as_many_rows_are_written_as_there_are_in_every_form(tmp_path: Path) -> None:
     asked = cases(CHUNK // 3 + 1)
     named = [NamedCase(f"b{n}", f"p{n}", "=basalt", "flint", one) for n, one in enumerate(asked)]
-    run = await judged(asked, Pairwise(), judge(latency_s=0.001), MemoryJournal())
+    run = await judged(asked, method("pairwise"), judge(latency_s=0.001), MemoryJournal())
     rows, _ = rows_and_report("judge", method("pairwise"), named, run, 1.0)
     assert len(rows) == 3 * len(asked) == len([*rows]) > CHUNK
     for ending in ("csv", "jsonl", "parquet"):
@@ -44,13 +44,14 @@ async def test_as_many_rows_are_written_as_there_are_in_every_form(tmp_path: Pat
         of_csv = [row["battle_id"] for row in csv.DictReader(lines)]
     text = (tmp_path / "rows.jsonl").read_text(encoding="utf-8")
     of_json = [json.loads(line) for line in text.splitlines()]
-    of_parquet = duckdb.sql(f"SELECT battle_id, model_a, error FROM '{tmp_path}/rows.parquet'")
+    query = f"SELECT battle_id, model_a, error FROM '{tmp_path}/rows.parquet'"
+    of_parquet = duckdb.execute(query).fetchall()
     assert of_csv == [row["battle_id"] for row in of_json]
-    assert sorted(of_parquet.fetchall()) == sorted((one, "=basalt", None) for one in of_csv)
+    assert sorted(of_parquet) == sorted((one, "=basalt", None) for one in of_csv)
 
 
 def test_questions_are_those_of_every_case_in_each_order_and_sample() -> None:
-    sampled, options = AlpacaEval("sampled"), Options(judge="j", seed="s")
+    sampled, options = method("alpaca_eval_sampled"), Options(judge="j", seed="s")
     asked = Questions([*cases(3), case(1)], sampled, options)
     assert len(asked) == len([*asked]) == 30
     assert [one.number for one in asked] == [*range(30)]
@@ -60,7 +61,7 @@ def test_questions_are_those_of_every_case_in_each_order_and_sample() -> None:
     assert asked[7].shown == cases(1)[0].swapped()
     assert asked[28:] == [asked[28], asked[29]]
     with pytest.raises(DataError, match="compares two"):
-        Questions([case(b=None)], Pairwise(), options)
+        Questions([case(b=None)], method("pairwise"), options)
 
 
 def test_a_model_that_repeats_itself_is_named_among_more_cases_than_are_looked_at() -> None:
