@@ -4,7 +4,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Literal, NewType
 
@@ -49,11 +49,17 @@ class Case:
         The response on side A, or the only one.
     response_b : str or None
         None where a single response is judged.
+    earlier_a, earlier_b : tuple of str
+        Responses of each side to the turns of the user before the last, where each side had a
+        conversation of its own; the prompt then holds the turns of the user alone.
+    reference : str or None
+        A right answer to hold responses against.
 
     Raises
     ------
     DataError
-        If the prompt is empty, has an unknown role, or does not end with the user.
+        If the prompt is empty, has an unknown role, or does not end with the user; or the earlier
+        responses are not as many on both sides as there are earlier turns of the user.
 
     Examples
     --------
@@ -67,6 +73,9 @@ class Case:
     prompt: tuple[Message, ...]
     response_a: str
     response_b: str | None = None
+    earlier_a: tuple[str, ...] = ()
+    earlier_b: tuple[str, ...] = ()
+    reference: str | None = None
 
     def __post_init__(self) -> None:
         bad = [turn.role for turn in self.prompt if turn.role not in ROLES]
@@ -75,11 +84,16 @@ class Case:
         if not self.prompt or self.prompt[-1].role != "user":
             last = self.prompt[-1].role if self.prompt else "nothing"
             raise DataError(f"A prompt ends with a turn of the user, not with {last}.")
+        if self.earlier_a or self.earlier_b:
+            self._require_as_many()
 
     @property
     def id(self) -> CaseId:
         """The case's content as a hash: equal content has an equal id, in every process."""
-        return CaseId(_digest([self._turns(), self.response_a, self.response_b]))
+        content: list[object] = [self._turns(), self.response_a, self.response_b]
+        if self.earlier_a or self.reference is not None:
+            content.append([self.earlier_a, self.earlier_b, self.reference])
+        return CaseId(_digest(content))
 
     @property
     def prompt_id(self) -> str:
@@ -90,11 +104,28 @@ class Case:
         """Return the same case with the sides exchanged."""
         if self.response_b is None:
             raise DataError(f"Case {self.id[:12]} has one response: there is nothing to swap.")
-        return Case(self.prompt, self.response_b, self.response_a)
+        return replace(
+            self,
+            response_a=self.response_b,
+            response_b=self.response_a,
+            earlier_a=self.earlier_b,
+            earlier_b=self.earlier_a,
+        )
 
     def shown(self, order: Order) -> "Case":
         """Return the case as the judge sees it: the response that comes first on side A."""
         return self if order is Order.AB else self.swapped()
+
+    def _require_as_many(self) -> None:
+        """Raise where a turn of the user would be without the response that followed."""
+        users = sum(turn.role == "user" for turn in self.prompt)
+        due = (users - 1, 0 if self.response_b is None else users - 1)
+        there = (len(self.earlier_a), len(self.earlier_b))
+        if there != due or any(turn.role == "assistant" for turn in self.prompt):
+            raise DataError(
+                f"With {there[0]} and {there[1]} earlier responses a prompt has as many earlier"
+                f" turns of the user, and none of the assistant; this one has {users - 1}."
+            )
 
     def _turns(self) -> list[list[str]]:
         return [[turn.role, turn.content] for turn in self.prompt]

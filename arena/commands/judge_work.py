@@ -2,7 +2,7 @@
 
 import asyncio
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from cyclopts.validators import Number
 from arena.commands.arguments import AS_IT_IS, Database, File, Flat, Renamed, RosterFile
 from arena.domain.model import Model
 from arena.errors import SettingsError
-from arena.terminal import announced, say, working, write_json
+from arena.terminal import Advance, announced, say, working, write_json
 from judge.methods import PAIRS, SINGLES
 from rating.errors import DataError
 from rating.tables.files import Files, read_text
@@ -160,7 +160,7 @@ def prepared(
             cases=_cases(store, task, files),
             options=run_options(store, model, chosen, task.seed, task.swap_share),
             budgets=settings.budgets(),
-            margin=_margin(task, margin),
+            margin=margin_of(task.method, margin),
         )
         yield work, journal_of(store, work.options.judge, model.price)
 
@@ -204,14 +204,15 @@ def done(work: Work, journal: "StoredJournal") -> "Run":
     cases, method, options = work.cases, work.method, work.options
     gc.set_threshold(NEW_OBJECTS, *gc.get_threshold()[1:])
     with working("Judging") as advance:
-
-        def tell(progress: "Progress") -> None:
-            advance(progress.n_done, progress.n_total, _so_far(progress))
-
         return at_work(
             opened(work.model, work.budgets),
-            lambda judge: judge_all(cases, method, judge, journal, options, tell),
+            lambda judge: judge_all(cases, method, judge, journal, options, progress_of(advance)),
         )
+
+
+def progress_of(advance: Advance) -> Callable[["Progress"], None]:
+    """Show the progress of a run on a bar."""
+    return lambda progress: advance(progress.n_done, progress.n_total, _so_far(progress))
 
 
 def opened(model: Model, budgets: "Budgets") -> "AbstractAsyncContextManager[EndpointJudge]":
@@ -264,10 +265,11 @@ def _method(task: Task) -> "Named":
         msg = f"--scale {task.scale} is for --method rubric, not for {task.method!r}."
         raise DataError(msg)
     text = None if task.rubric is None else read_text(task.rubric)
-    return named(task.method, rubric=text, scale=_scale(task.scale or "1-10"))
+    return named(task.method, rubric=text, scale=scale_of(task.scale or "1-10"))
 
 
-def _scale(text: str) -> tuple[int, int]:
+def scale_of(text: str) -> tuple[int, int]:
+    """Read a scale such as 1-10; raises `DataError` for anything else."""
     low, _, high = text.partition("-")
     if not (low.strip().isdecimal() and high.strip().isdecimal()):
         msg = f"--scale {text!r} is no scale: give the lowest and the highest mark, as in 1-5."
@@ -275,10 +277,11 @@ def _scale(text: str) -> tuple[int, int]:
     return int(low), int(high)
 
 
-def _margin(task: Task, margin: int | None) -> int | None:
-    if task.method != "wildbench_reward":
+def margin_of(method: str, margin: int | None) -> int | None:
+    """Give the length margin of a method, None for none; raises `DataError` where it has none."""
+    if method != "wildbench_reward":
         if margin is not None:
-            msg = f"--length-margin is for --method wildbench_reward, not for {task.method!r}."
+            msg = f"--length-margin is for --method wildbench_reward, not for {method!r}."
             raise DataError(msg)
         return None
     margin = MARGIN if margin is None else margin

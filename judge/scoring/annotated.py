@@ -10,10 +10,13 @@ import numpy as np
 from judge.scoring.alpaca_eval import alpaca_eval_scores, preferences_from_logprobs
 from judge.scoring.arena_hard import arena_hard_score
 from judge.scoring.controlled import ScoreOptions, length_controls
+from judge.scoring.intervals import bounded
+from judge.scoring.marks import instruction_scores, marks_scores, reward_scores
 from judge.scoring.pairwise import pairwise_scores, swap_scores
 from judge.scoring.wildbench import LATEST, wildbench_scores
 from judge.tables.annotations import Annotations, groups, read_annotations
-from judge.tables.native import for_score
+from judge.tables.native import for_score, method_of_peer
+from judge.tables.own import for_own_score, own_method
 from rating import Outcome
 from rating.errors import DataError
 from rating.tables.columns import quoted_names
@@ -21,7 +24,10 @@ from rating.tables.files import Files
 from rating.tables.vote_filter import BOTH
 from rating.typing import Bools, Floats
 
-METHODS = ("alpaca_eval", "wildbench", "arena_hard", "llmbar", "pairwise")
+METHODS = (
+    *("alpaca_eval", "wildbench", "arena_hard", "llmbar", "pairwise"),
+    *("wildbench_reward", "marks", "ifeval"),
+)
 COMPATS = ("row-position",)
 
 _TAGS = ("tags", "task_tags")
@@ -33,7 +39,7 @@ Scored = tuple[list[dict[str, Any]], list[str]]
 
 def judge_score(
     file: str | Path | Files,
-    method: str,
+    method: str | None = None,
     *,
     items: Path | None = None,
     regularisation: Path | None = None,
@@ -42,10 +48,15 @@ def judge_score(
 ) -> dict[str, Any]:
     """Score a file of annotations.
 
+    Parameters
+    ----------
+    method : str or None
+        One of `METHODS`; None goes by what the file says or by its columns.
+
     Returns
     -------
     dict
-        ``method``, ``models`` (sorted by name; numbers in per cent, null where undefined) and
+        ``method``, ``models`` (sorted by name; rates in per cent, null where undefined) and
         ``warnings``. With ``compat``, length-controlled rows also have upstream's own standard
         error, ``lc_standard_error_compat``.
 
@@ -54,6 +65,8 @@ def judge_score(
     DataError
         If a file cannot be read as annotations of the method, or an option does not fit it.
     """
+    if method is None:
+        method = inferred(read_annotations(file))
     scorer = _SCORERS.get(method)
     if scorer is None:
         msg = f"There is no method {method!r}: choose one of {', '.join(METHODS)}."
@@ -68,9 +81,55 @@ def judge_score(
         by_position=compat is not None,
         order=order,
     )
-    data = for_score(read_annotations(file, peers=method == "pairwise"), method)
+    data = _taken(read_annotations(file, peers=method == "pairwise"), method)
     models, warnings = scorer(data, options)
     return {"method": method, "models": [_plain(row) for row in models], "warnings": warnings}
+
+
+def inferred(data: Annotations) -> str:
+    """Name the method by which a file is scored: as it says itself, or by its columns.
+
+    Raises
+    ------
+    DataError
+        If neither tells, or it holds several methods.
+    """
+    return own_method(data) or method_of_peer(data) or _by_columns(data)
+
+
+_MARKED_BY = (
+    (("model_a", "model_b", "winner"), "pairwise"),
+    (("label", "w_ab", "w_ba"), "llmbar"),
+    (("model", "game_1", "game_2"), "arena_hard"),
+    (("model", "idx", "preference"), "alpaca_eval"),
+    (("model", "lp_m", "lp_M"), "alpaca_eval"),
+    (("model", "session_id", "score"), "wildbench"),
+    (("model", "score"), "marks"),
+)
+"""Columns by which a method is known; the first counts of which all are there."""
+
+
+def _by_columns(data: Annotations) -> str:
+    method = next((method for names, method in _MARKED_BY if data.has(*names)), None)
+    if method is None:
+        there = quoted_names(list(data.columns))
+        msg = (
+            f"Cannot tell by which method {data.source!r} is scored; its columns are {there}. "
+            f"Say it with --method, one of {', '.join(METHODS)}."
+        )
+        raise DataError(msg)
+    return method
+
+
+def _taken(data: Annotations, method: str) -> Annotations:
+    """Give a file as its method takes it; raises `DataError` if it is another method's."""
+    own = None if method == "pairwise" else own_method(data)
+    if own is None:
+        return for_score(data, method)
+    if own != method:
+        msg = f"{data.source!r} holds verdicts for {own}, not for {method!r}: use --method {own}."
+        raise DataError(msg)
+    return for_own_score(data, own)
 
 
 def _check_options(
@@ -87,7 +146,7 @@ def _check_options(
     if method != "alpaca_eval" and for_alpaca:
         msg = f"{for_alpaca[0]} is for --method alpaca_eval, not for {method!r}."
         raise DataError(msg)
-    if method in ("pairwise", "arena_hard", "llmbar") and items is not None:
+    if method not in ("alpaca_eval", "wildbench") and items is not None:
         msg = f"--items {str(items)!r} has no use with --method {method}."
         raise DataError(msg)
     if compat is not None and items is None:
@@ -119,6 +178,7 @@ def _alpaca_eval(data: Annotations, options: ScoreOptions) -> Scored:
                 "n_losses": scores.n_losses,
                 "win_rate": scores.win_rate,
                 "standard_error": scores.standard_error,
+                **bounded(scores.win_rate, scores.standard_error, scores.n, 0.0, 100.0),
                 "discrete_win_rate": scores.discrete_win_rate,
                 "lc_win_rate": control.win_rate,
                 "lc_standard_error": control.standard_error,
@@ -167,7 +227,10 @@ def _wildbench(data: Annotations, options: ScoreOptions) -> Scored:
         )
         named = dict(zip(("model", *parts), key, strict=True))
         numbers = {"n": scores.n, "score": scores.score, "adjusted": scores.adjusted}
-        models.append(named | numbers | {"task_macro": scores.task_macro})
+        own = score[rows][(score[rows] >= 1) & (score[rows] <= 10)]
+        error = float(own.std(ddof=1)) / math.sqrt(len(own)) if len(own) > 1 else math.nan
+        ends = {"standard_error": error, **bounded(scores.score, error, len(own), 1.0, 10.0)}
+        models.append(named | numbers | ends | {"task_macro": scores.task_macro})
         if scores.n_dropped:
             text = f"{key[0]!r}: {scores.n_dropped} of {len(rows)} rows have no score from 1 to 10"
             warnings.append(f"{text}; they are left out.")
@@ -268,7 +331,8 @@ def _pairwise(data: Annotations, _: ScoreOptions) -> Scored:
             chosen.texts("prompt_id") if data.has("prompt_id") else None,
         ):
             named = {"model": one.model} | dict(zip(parts, key, strict=True))
-            models.append(named | {name: getattr(one, name) for name in _PAIRWISE})
+            ends = bounded(one.win_rate, one.standard_error, one.n_prompts, 0.0, 100.0)
+            models.append(named | {name: getattr(one, name) for name in _PAIRWISE} | ends)
     return models, [*_on_unread(~read, a == b), *_on_parts(parts)]
 
 
@@ -316,4 +380,7 @@ _SCORERS: Mapping[str, Callable[[Annotations, ScoreOptions], Scored]] = {
     "arena_hard": _arena_hard,
     "llmbar": _llmbar,
     "pairwise": _pairwise,
+    "wildbench_reward": lambda data, _: reward_scores(data),
+    "marks": lambda data, _: marks_scores(data),
+    "ifeval": lambda data, _: instruction_scores(data),
 }

@@ -365,7 +365,7 @@ FORMATS = (
         "MT-bench scores of single answers",
         ("user_prompt", "judgment"),
         ("question_id", "model", "judge", "score", "turn"),
-        read_by="average the scores by model for arena study scores",
+        read_by="arena judge score reads it",
     ),
     Format(
         "LLMBar",
