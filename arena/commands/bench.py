@@ -415,7 +415,9 @@ def _caption(report: Mapping[str, Any]) -> str:
 
 
 def _board(models: Sequence[Mapping[str, Any]]) -> Any:
-    value = "win_rate" if "win_rate" in models[0] else "score"
+    from judge.bench.leaderboard import value_of
+
+    value = value_of(models[0])
     controlled = any("lc_win_rate" in row for row in models)
     head = ["Model", "Win rate" if value == "win_rate" else "Score", "95 % interval"]
     head += [*(["Length-controlled"] if controlled else []), "n", "Failed", "Cost"]

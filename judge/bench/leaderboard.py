@@ -1,12 +1,15 @@
 """The leaderboard of a bench, made of its results file, and the folder in which all lies."""
 
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from statistics import stdev
 from typing import Any
 
 from judge.bench.answering import Given
 from judge.scoring.annotated import judge_score
+from judge.scoring.intervals import bounded, unbounded
 from judge.tables.results import total
 from judge.verdict import READ, SETTLED
 from rating.errors import DataError
@@ -15,7 +18,7 @@ from rating.tables.writing import write_rows
 
 RESULTS = "results.parquet"
 Row = Mapping[str, Any]
-_VALUES = ("win_rate", "score")
+_SOME = ("turn", "tags", "category")
 
 
 def require_folder(folder: Path) -> None:
@@ -28,7 +31,12 @@ def require_folder(folder: Path) -> None:
 
 
 def write_results(rows: Sequence[Row], kinds: Mapping[str, str], folder: Path) -> Path:
-    """Write the results as Parquet and as CSV; return the Parquet file."""
+    """Write the results as Parquet and as CSV; return the Parquet file.
+
+    Columns that only some benchmarks have are left out where this one has none of them.
+    """
+    absent = {name for name in _SOME if all(row.get(name) is None for row in rows)}
+    kinds = {name: kind for name, kind in kinds.items() if name not in absent}
     for name in ("results.csv", RESULTS):
         write_rows(rows, kinds, folder / name)
     return folder / RESULTS
@@ -77,9 +85,16 @@ def leaderboard(
     scored = judge_score(results)
     side = "model_a" if rows and "model_a" in rows[0] else "model"
     by_model = {row["model"]: row for row in scored["models"]}
+    columns = list(dict.fromkeys(name for row in scored["models"] for name in row))
     own = {name: [row for row in rows if row[side] == name] for name in models}
     board = [
-        _ranked(name, by_model.get(name, {}), own[name], given.get(name, ()), missing.get(name, 0))
+        _ranked(
+            scored["method"],
+            dict.fromkeys(columns) | {"model": name, "n": 0} | by_model.get(name, {}),
+            own[name],
+            given.get(name, ()),
+            missing.get(name, 0),
+        )
         for name in models
     ]
     board.sort(key=_best_first)
@@ -95,18 +110,18 @@ def leaderboard(
 
 
 def _ranked(
-    name: str, score: Row, rows: Sequence[Row], given: Sequence[Given], missing: int
+    scored_as: str, score: Row, rows: Sequence[Row], given: Sequence[Given], missing: int
 ) -> dict[str, Any]:
-    value = next((column for column in _VALUES if column in score), "score")
+    value = value_of(score)
     answers = total([one.cost_usd for one in given])
     judging = total([row.get("cost") for row in rows])
+    ends = _interval(scored_as, score, rows)
     first = {
-        "model": name,
-        value: score.get(value),
-        "lower": score.get("lower"),
-        "upper": score.get("upper"),
+        "model": score["model"],
+        value: score[value],
+        **{end: _known(number) for end, number in ends.items()},
         **({"lc_win_rate": score["lc_win_rate"]} if "lc_win_rate" in score else {}),
-        "n": score.get("n", 0),
+        "n": score["n"],
         "cost": total([answers, judging]),
         "answer_cost": answers,
         "judge_cost": judging,
@@ -115,9 +130,41 @@ def _ranked(
     return first | {column: cell for column, cell in score.items() if column not in first}
 
 
+_SCALES = {"alpaca_eval": (0.0, 100.0), "pairwise": (0.0, 100.0), "wildbench": (1.0, 10.0)}
+"""Ends of what is averaged, by how it is scored."""
+
+
+def _interval(scored_as: str, score: Row, rows: Sequence[Row]) -> Mapping[str, float | None]:
+    """Give the score's own interval, or that of a mean over items."""
+    if "lower" in score:
+        return {"lower": score["lower"], "upper": score["upper"]}
+    mean, error = score[value_of(score)], score.get("standard_error")
+    if scored_as == "wildbench":
+        error = _error([row["score"] for row in rows])
+    if mean is None or error is None:
+        return {"lower": None, "upper": None}
+    if scored_as not in _SCALES:
+        return unbounded(mean, error, score["n"])
+    return bounded(mean, error, score["n"], *_SCALES[scored_as])
+
+
+def _error(marks: Iterable[float | None]) -> float | None:
+    known = [mark for mark in marks if mark is not None]
+    return stdev(known) / math.sqrt(len(known)) if len(known) > 1 else None
+
+
+def _known(number: float | None) -> float | None:
+    return None if number is None or math.isnan(number) else number
+
+
+def value_of(score: Row) -> str:
+    """Name the column by which models are ranked."""
+    return "win_rate" if "win_rate" in score else "score"
+
+
 def _best_first(row: Row) -> tuple[bool, float, str]:
     """Order by the value, those without one last, then by name."""
-    value = row.get("win_rate", row.get("score"))
+    value = row[value_of(row)]
     return (value is None, -(value or 0.0), row["model"])
 
 

@@ -10,7 +10,6 @@ import numpy as np
 from judge.scoring.alpaca_eval import alpaca_eval_scores, preferences_from_logprobs
 from judge.scoring.arena_hard import arena_hard_score
 from judge.scoring.controlled import ScoreOptions, length_controls
-from judge.scoring.intervals import bounded
 from judge.scoring.marks import instruction_scores, marks_scores, reward_scores
 from judge.scoring.pairwise import pairwise_scores, swap_scores
 from judge.scoring.wildbench import LATEST, wildbench_scores
@@ -178,7 +177,6 @@ def _alpaca_eval(data: Annotations, options: ScoreOptions) -> Scored:
                 "n_losses": scores.n_losses,
                 "win_rate": scores.win_rate,
                 "standard_error": scores.standard_error,
-                **bounded(scores.win_rate, scores.standard_error, scores.n, 0.0, 100.0),
                 "discrete_win_rate": scores.discrete_win_rate,
                 "lc_win_rate": control.win_rate,
                 "lc_standard_error": control.standard_error,
@@ -227,10 +225,7 @@ def _wildbench(data: Annotations, options: ScoreOptions) -> Scored:
         )
         named = dict(zip(("model", *parts), key, strict=True))
         numbers = {"n": scores.n, "score": scores.score, "adjusted": scores.adjusted}
-        own = score[rows][(score[rows] >= 1) & (score[rows] <= 10)]
-        error = float(own.std(ddof=1)) / math.sqrt(len(own)) if len(own) > 1 else math.nan
-        ends = {"standard_error": error, **bounded(scores.score, error, len(own), 1.0, 10.0)}
-        models.append(named | numbers | ends | {"task_macro": scores.task_macro})
+        models.append(named | numbers | {"task_macro": scores.task_macro})
         if scores.n_dropped:
             text = f"{key[0]!r}: {scores.n_dropped} of {len(rows)} rows have no score from 1 to 10"
             warnings.append(f"{text}; they are left out.")
@@ -331,8 +326,7 @@ def _pairwise(data: Annotations, _: ScoreOptions) -> Scored:
             chosen.texts("prompt_id") if data.has("prompt_id") else None,
         ):
             named = {"model": one.model} | dict(zip(parts, key, strict=True))
-            ends = bounded(one.win_rate, one.standard_error, one.n_prompts, 0.0, 100.0)
-            models.append(named | {name: getattr(one, name) for name in _PAIRWISE} | ends)
+            models.append(named | {name: getattr(one, name) for name in _PAIRWISE})
     return models, [*_on_unread(~read, a == b), *_on_parts(parts)]
 
 

@@ -18,8 +18,6 @@ class PairwiseScores:
 
     Attributes
     ----------
-    n_prompts : int
-        Prompts of its ``n`` battles; as many as battles where prompts are not known.
     win_rate : float
         Per cent, ties half, both bad being a tie.
     standard_error : float
@@ -29,7 +27,6 @@ class PairwiseScores:
 
     model: str
     n: int
-    n_prompts: int
     n_wins: int
     n_ties: int
     n_losses: int
@@ -74,7 +71,6 @@ def _one(model: str, score: Floats, group: Ints) -> PairwiseScores:
     return PairwiseScores(
         model=model,
         n=len(score),
-        n_prompts=len(np.unique(group)),
         n_wins=int((score == 1).sum()),
         n_ties=int((score == 0.5).sum()),
         n_losses=int((score == 0).sum()),

@@ -22,6 +22,8 @@ SIGNS = {"A<B": "B>A", "A<<B": "B>>A", "B<A": "A>B", "B<<A": "A>>B", "B=A": "A=B
 
 
 _ORDER_SEED = "0"
+FAILED = -1
+"""MT-bench's score where no mark could be read."""
 
 
 def model_shown_first(instruction: str) -> bool:
@@ -51,7 +53,7 @@ def for_score(data: Annotations, method: str) -> Annotations:
         msg = f"{data.source!r} is in the format {known.name}, not for {method!r}: {advice}."
         raise DataError(msg)
     announce(data.source, known.name, data.left_out, data.n_files)
-    return only(data, fits[1](data) | dict(data.columns))
+    return only(data, fits[1](data))
 
 
 def method_of_peer(data: Annotations) -> str | None:
@@ -137,7 +139,7 @@ def _classes(data: Annotations) -> Columns:
 
 def _alpaca_eval(data: Annotations) -> Columns:
     if not data.has("output_1", "output_2"):
-        return {"model": data.need("generator_2")}
+        return {"model": data.need("generator_2"), **data.columns}
     asked = data.texts("instruction")
     return {
         "model": data.need("generator_2"),
@@ -145,6 +147,7 @@ def _alpaca_eval(data: Annotations) -> Columns:
         "is_switched": [model_shown_first(instruction) for instruction in asked],
         "len_base": [len(str(text)) for text in data.need("output_1")],
         "len_model": [len(str(text)) for text in data.need("output_2")],
+        **data.columns,
     }
 
 
@@ -152,12 +155,13 @@ def _wildbench(data: Annotations) -> Columns:
     columns: Columns = {"model": data.need("model_test")}
     if data.has("model_output"):
         columns["empty"] = [not text for text in data.need("model_output")]
-    return columns
+    return columns | dict(data.columns)
 
 
 def _arena_hard(data: Annotations) -> Columns:
     games = _games(data)
-    return {f"game_{i + 1}": [_score(row, i) for row in games] for i in (0, 1)}
+    both = {f"game_{i + 1}": [_score(row, i) for row in games] for i in (0, 1)}
+    return {**both, **data.columns}
 
 
 def _games(data: Annotations) -> list[list[Any]]:
@@ -198,21 +202,18 @@ def _rewards(data: Annotations) -> Columns:
 
 
 def _marks(data: Annotations) -> Columns:
-    """Read FastChat's marks of single answers, in which -1 is none."""
-    marks = data.numbers("score")
-    return {
-        "model": data.need("model"),
-        "score": [None if mark == -1 else float(mark) for mark in marks],
-        "prompt_id": data.need("question_id"),
-        "turn": data.need("turn"),
-    }
+    """Name the judge without its prompt, which is another one for each kind of question."""
+    names = [one if isinstance(one, str) else one[0] for one in data.need("judge")]
+    scores = [None if score == FAILED else score for score in data.numbers("score").tolist()]
+    own = {"judge": names, "score": scores, "prompt_id": data.texts("question_id")}
+    return {**data.columns, **own}
 
 
 METHODS: Mapping[str, tuple[str, Callable[[Annotations], Columns]]] = {
     "AlpacaEval annotations": ("alpaca_eval", _alpaca_eval),
     "WildBench scores": ("wildbench", _wildbench),
-    "WildBench rewards": ("wildbench_reward", _rewards),
     "MT-bench scores of single answers": ("marks", _marks),
+    "WildBench rewards": ("wildbench_reward", _rewards),
     "Arena-Hard v2": ("arena_hard", _arena_hard),
     "Arena-Hard v0.1 against gpt-4-0314": ("arena_hard", _arena_hard),
 }

@@ -11,7 +11,7 @@ from judge.completion import Reply
 from judge.ifeval import Checked
 from judge.methods import Named
 from judge.tables.cases import NamedCase
-from judge.tables.style import STYLES, style_of
+from judge.tables.style import STYLES
 from judge.tables.verdicts import constraint_rows, judged_rows, rated_rows
 from judge.verdict import Judged, Run, verdicts
 
@@ -89,7 +89,6 @@ def paired_results(
             **last,
             **case.more,
             **_used(asked, replies),
-            **_styles(case.named),
             "inconsistent": both and both.inconsistent,
             **{
                 f"{name}_{one.order}": by_order[one.order.value][name]
@@ -112,7 +111,6 @@ def marked_results(
             **row,
             **case.more,
             **_used(asked, replies),
-            **style_of(case.named.case.response_a),
             "words": _words(asked[0], replies),
         }
 
@@ -123,7 +121,7 @@ def checked_results(
     """Give a row for each answer that was checked without a judge."""
     rows = constraint_rows([case.named for case in cases], checked)
     for case, row in zip(cases, rows, strict=True):
-        yield {**row, **case.more, **style_of(case.named.case.response_a)}
+        yield {**row, **case.more}
 
 
 def _orders(judged: Sequence[Judged]) -> dict[CaseId, list[Judged]]:
@@ -154,12 +152,3 @@ def total(values: Sequence[float | None]) -> float | None:
     """Sum what is known; None where nothing is."""
     known = [value for value in values if value is not None]
     return sum(known) if known else None
-
-
-def _styles(named: NamedCase) -> dict[str, int]:
-    texts = {"a": named.case.response_a, "b": named.case.response_b or ""}
-    return {
-        f"{name}_{side}": count
-        for side, text in texts.items()
-        for name, count in style_of(text).items()
-    }
