@@ -71,8 +71,10 @@ class BenchOptions:
         if not given, negative for never.
     concurrency : int or None
         Most requests at a time; 16 if not given.
-    requests_per_minute, tokens_per_minute : float or None
-        Most that each endpoint allows a minute.
+    requests_per_minute : float or None
+        Most requests that each endpoint allows a minute.
+    tokens_per_minute : float or None
+        Most tokens that each allows.
     seed : str or None
         Draws fences in place of the database's own secret.
     out : Path or None

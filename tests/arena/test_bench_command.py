@@ -175,6 +175,24 @@ def test_answers_that_were_given_can_be_given_again_as_recorded(
     assert [value(row) for row in again["models"]] == [value(row) for row in report["models"]]
 
 
+def test_an_answer_is_shared_by_all_benches_and_not_by_another_decoding(
+    command: Command, folder: Path, server: FaultyServer
+) -> None:
+    UPSTREAM["pairwise"].written(folder, "pairwise")
+    bench(command)
+    UPSTREAM["rubric"].written(folder, "rubric")
+    bench(command, "--seed", "another")
+    assert asked(server)["slate"] == 5
+    roster = (folder / "roster.toml").read_text(encoding="utf-8")
+    (folder / "roster.toml").write_text(roster.replace("0.7", "0.8"), encoding="utf-8")
+    bench(command)
+    assert asked(server)["slate"] == 10
+    assert {one.body["temperature"] for one in server.requests if one.model == "slate"} == {
+        0.7,
+        0.8,
+    }
+
+
 AT_ONCE = 4
 
 
