@@ -1,7 +1,7 @@
 """Scores of recorded annotations, by the published methods and without calling a model."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +10,8 @@ import numpy as np
 from judge.scoring.alpaca_eval import alpaca_eval_scores, preferences_from_logprobs
 from judge.scoring.arena_hard import arena_hard_score
 from judge.scoring.controlled import ScoreOptions, length_controls
-from judge.scoring.marks import instruction_scores, marks_scores, reward_scores
 from judge.scoring.pairwise import pairwise_scores, swap_scores
+from judge.scoring.rewards import instruction_scores, reward_scores
 from judge.scoring.wildbench import LATEST, wildbench_scores
 from judge.tables.annotations import Annotations, groups, read_annotations
 from judge.tables.native import for_score, method_of_peer
@@ -232,6 +232,41 @@ def _wildbench(data: Annotations, options: ScoreOptions) -> Scored:
     return models, warnings + _on_parts(parts)
 
 
+def _marks(data: Annotations, _: ScoreOptions) -> Scored:
+    """Average marks by model, and by turn where rows are of several."""
+    score = data.numbers("score")
+    prompts = data.texts("prompt_id") if data.has("prompt_id") else [str(n) for n in range(data.n)]
+    turns = data.texts("turn") if data.has("turn") else [""] * data.n
+    parts = _parts(data, ("judge", "method"))
+    keys = list(zip(data.texts("model"), *parts.values(), strict=True))
+    read = ~np.isnan(score)
+    models, warnings = [], []
+    for key, rows in groups(keys).items():
+        used = rows[read[rows]]
+        of_turn = groups([turns[row] for row in used])
+        by_turn = {f"turn_{turn}": float(score[used[own]].mean()) for turn, own in of_turn.items()}
+        models.append(
+            dict(zip(("model", *parts), key, strict=True))
+            | _mean(score[used], [prompts[row] for row in used])
+            | (by_turn if len({*turns}) > 1 else {})
+        )
+        if len(used) < len(rows):
+            text = f"{key[0]!r}: {len(rows) - len(used)} of {len(rows)} rows have no score"
+            warnings.append(f"{text}; they are left out.")
+    return models, warnings + _on_parts(parts)
+
+
+def _mean(score: Floats, prompts: Sequence[str]) -> dict[str, Any]:
+    """Give a mean with its standard error over prompts."""
+    if not len(score):
+        return {"n": 0, "score": math.nan, "standard_error": math.nan}
+    mean = float(score.mean())
+    totals = np.array([(score[rows] - mean).sum() for rows in groups(prompts).values()])
+    k = len(totals)
+    error = float(np.sqrt((totals**2).sum() * k / (k - 1)) / len(score)) if k > 1 else math.nan
+    return {"n": len(score), "score": mean, "standard_error": error}
+
+
 def _parts(data: Annotations, names: tuple[str, ...]) -> dict[str, list[str]]:
     """Return the columns that tell runs apart: those of these that vary in the file."""
     columns = {name: data.texts(name) for name in names if data.has(name)}
@@ -373,8 +408,8 @@ _SCORERS: Mapping[str, Callable[[Annotations, ScoreOptions], Scored]] = {
     "wildbench": _wildbench,
     "arena_hard": _arena_hard,
     "llmbar": _llmbar,
+    "marks": _marks,
     "pairwise": _pairwise,
     "wildbench_reward": lambda data, _: reward_scores(data),
-    "marks": lambda data, _: marks_scores(data),
     "ifeval": lambda data, _: instruction_scores(data),
 }

@@ -1,4 +1,4 @@
-"""Means of marks, of rewards in five levels, and of instructions that were followed."""
+"""Means of rewards in five levels, and of instructions that were followed."""
 
 import json
 import math
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from judge.ifeval import Checked, accuracy
-from judge.scoring.intervals import bounded, unbounded
+from judge.scoring.intervals import bounded
 from judge.scoring.pairwise import clustered_error
 from judge.scoring.wildbench import count_rewards
 from judge.tables.annotations import Annotations, groups
@@ -16,16 +16,6 @@ from rating.typing import Floats, Ints
 
 Rows = tuple[list[dict[str, Any]], list[str]]
 """One row a model, and warnings."""
-
-
-def marks_scores(data: Annotations) -> Rows:
-    """Average the marks of each model, those of one prompt standing and falling together."""
-    score, prompts = data.numbers("score"), _prompts(data)
-    models: list[dict[str, Any]] = [
-        {"model": name} | _mean(score[rows], prompts[rows]) | _turns(data, score, rows)
-        for name, rows in groups(data.texts("model")).items()
-    ]
-    return models, _on_unread(models, "mark")
 
 
 def reward_scores(data: Annotations) -> Rows:
@@ -38,12 +28,12 @@ def reward_scores(data: Annotations) -> Rows:
     models: list[dict[str, Any]] = []
     for (name, baseline), rows in groups(keys).items():
         reward = count_rewards(level[rows]).reward
-        own = _mean(level[rows], prompts[rows], (-1.0, 1.0)) | {"score": reward}
+        own = _mean(level[rows], prompts[rows]) | {"score": reward}
         models.append({"model": name, "baseline": baseline} | own)
     for row in models:
         over = [one["score"] for one in models if one["model"] == row["model"]]
         row["mix"] = float(np.mean(over))
-    return models, _on_unread(models, "verdict")
+    return models, _on_unread(models)
 
 
 def instruction_scores(data: Annotations) -> Rows:
@@ -87,36 +77,21 @@ def _prompts(data: Annotations) -> Ints:
     return np.unique(data.texts("prompt_id"), return_inverse=True)[1]
 
 
-def _mean(
-    values: Floats, prompts: Ints, ends: tuple[float, float] | None = None
-) -> dict[str, Any]:
+def _mean(values: Floats, prompts: Ints) -> dict[str, Any]:
     read = ~np.isnan(values)
     known, group = values[read], prompts[read]
     n_groups = len(np.unique(group))
     mean = float(known.mean()) if len(known) else math.nan
     error = clustered_error(known, group) if n_groups > 1 else math.nan
     numbers = {"n": len(known), "n_unread": int((~read).sum()), "score": mean}
-    interval = bounded(mean, error, n_groups, *ends) if ends else unbounded(mean, error, n_groups)
-    return numbers | {"standard_error": error} | interval
+    ends = bounded(mean, error, n_groups, -1.0, 1.0)
+    return numbers | {"standard_error": error} | ends
 
 
-def _turns(data: Annotations, score: Floats, rows: Ints) -> dict[str, float]:
-    """Average each turn by itself, where a file has several."""
-    if not data.has("turn"):
-        return {}
-    turns = groups([data.texts("turn")[row] for row in rows])
-    return {
-        f"turn_{turn}": float(np.nanmean(score[rows[some]]))
-        if (~np.isnan(score[rows[some]])).any()
-        else math.nan
-        for turn, some in turns.items()
-    }
-
-
-def _on_unread(models: Sequence[Mapping[str, Any]], what: str) -> list[str]:
+def _on_unread(models: Sequence[Mapping[str, Any]]) -> list[str]:
     return [
-        f"{row['model']!r}: {row['n_unread']} of {row['n'] + row['n_unread']} rows have no {what};"
-        " they are left out."
+        f"{row['model']!r}: {row['n_unread']} of {row['n'] + row['n_unread']} rows have no "
+        "verdict; they are left out."
         for row in models
         if row["n_unread"]
     ]
