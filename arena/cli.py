@@ -75,6 +75,7 @@ COMMANDS = {
     "judge work": "judge_run:work",
     "judge score": "judge_score:score",
     "judge probe": "judge_probe:probe",
+    "judge methods": "judge_methods:methods",
     "study judge": "study:judge",
     "study panel": "study:panel",
     "study scores": "study:scores",

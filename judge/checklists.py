@@ -9,20 +9,17 @@ from judge.calls import Journal, Options, forecast, recalled
 from judge.case import Case, Order
 from judge.completion import Complete
 from judge.grammar import Questions
-from judge.methods import ChecklistWriter, Named, unanswered, written
+from judge.methods import WRITER, FileMethod, published, unanswered, written
 from judge.methods.checklist import TYPICAL, Checklists
-from judge.protocol import Method
 from judge.runs import Progress, run
 from judge.tables.cases import NamedCase
 from judge.verdict import Judged, Run
-
-Made = Callable[[Checklists], Method]
 
 
 async def judge_with_checklists(
     cases: Sequence[Case],
     given: Checklists,
-    made: Made,
+    method: FileMethod,
     complete: Complete,
     journal: Journal,
     options: Options,
@@ -40,7 +37,7 @@ async def judge_with_checklists(
         As `judge.runs.run`.
     """
     due = _due(cases, given)
-    first = await run(due, ChecklistWriter(), complete, journal, options, progress=progress)
+    first = await run(due, published(WRITER), complete, journal, options, progress=progress)
     checklists = {**given, **written(first.judged, due)}
     ready = [case for case in cases if case.prompt_id in checklists]
     if first.stopped is not None:
@@ -48,7 +45,7 @@ async def judge_with_checklists(
     left = options.limit_usd
     if left is not None:
         options = replace(options, limit_usd=max(left - (first.spent_usd or 0.0), 0.0))
-    method = made(checklists)
+    method = method.with_checklists(checklists)
     second = await run(ready, method, complete, journal, options, progress=progress)
     by_prompt = {case.prompt_id: row for case, row in _with_rows(due, first)}
     asked = {row.case_id for row in second.judged}
@@ -68,12 +65,16 @@ async def judge_with_checklists(
 
 
 async def forecast_with_checklists(
-    cases: Sequence[Case], given: Checklists, made: Made, journal: Journal, options: Options
+    cases: Sequence[Case],
+    given: Checklists,
+    method: FileMethod,
+    journal: Journal,
+    options: Options,
 ) -> Estimate:
     """Estimate what `judge_with_checklists` would ask; an unknown list is taken as `TYPICAL`."""
     due = _due(cases, given)
-    writing = await forecast(due, ChecklistWriter(), journal, options)
-    known = await recalled(due, ChecklistWriter(), journal, options)
+    writing = await forecast(due, published(WRITER), journal, options)
+    known = await recalled(due, published(WRITER), journal, options)
     prompts = {case.id: case.prompt_id for case in due}
     rest = {
         prompts[case_id]: reading.items
@@ -85,7 +86,7 @@ async def forecast_with_checklists(
         **given,
         **rest,
     }
-    return writing + await forecast(cases, made(checklists), journal, options)
+    return writing + await forecast(cases, method.with_checklists(checklists), journal, options)
 
 
 def _due(cases: Sequence[Case], given: Checklists) -> list[Case]:
@@ -99,9 +100,9 @@ def _with_rows(due: Sequence[Case], run: Run) -> list[tuple[Case, Judged]]:
     return [(case, rows[case.id]) for case in due]
 
 
-def _unlisted(case: Case, writing: Judged | None, method: Method) -> list[Judged]:
+def _unlisted(case: Case, writing: Judged | None, method: FileMethod) -> list[Judged]:
     """Give the rows of a case that was not asked about: as its writing failed, or pending."""
-    orders = (Order.AB, Order.BA) if method.description.pairwise else (Order.AB,)
+    orders = (Order.AB, Order.BA) if method.pairwise else (Order.AB,)
     failure = None if writing is None else writing.failure
     detail = "no checklist" if failure else ""
     return [
@@ -112,7 +113,7 @@ def _unlisted(case: Case, writing: Judged | None, method: Method) -> list[Judged
 
 def judge_all(
     cases: Sequence[NamedCase],
-    method: Named,
+    method: FileMethod,
     complete: Complete,
     journal: Journal,
     options: Options,
@@ -121,19 +122,19 @@ def judge_all(
     """Judge every case, with checklists where the method goes by them: see `judge.runs.run`."""
     bare = [named.case for named in cases]
     if not method.by_checklist:
-        return run(bare, method.made({}), complete, journal, options, progress=progress)
+        return run(bare, method, complete, journal, options, progress=progress)
     given = _given(cases)
-    return judge_with_checklists(bare, given, method.made, complete, journal, options, progress)
+    return judge_with_checklists(bare, given, method, complete, journal, options, progress)
 
 
 def forecast_all(
-    cases: Sequence[NamedCase], method: Named, journal: Journal, options: Options
+    cases: Sequence[NamedCase], method: FileMethod, journal: Journal, options: Options
 ) -> Coroutine[Any, Any, Estimate]:
     """Estimate what `judge_all` would ask."""
     bare = [named.case for named in cases]
     if not method.by_checklist:
-        return forecast(bare, method.made({}), journal, options)
-    return forecast_with_checklists(bare, _given(cases), method.made, journal, options)
+        return forecast(bare, method, journal, options)
+    return forecast_with_checklists(bare, _given(cases), method, journal, options)
 
 
 def _given(cases: Sequence[NamedCase]) -> Checklists:

@@ -14,7 +14,7 @@ from judge.calls import Journal, Options
 from judge.case import Case
 from judge.checklists import judge_all
 from judge.completion import Complete, Reply
-from judge.methods import Named
+from judge.methods import FileMethod, margined
 from judge.report.run import rows_and_report
 from judge.report.study import write_report
 from judge.runs import Progress, at_work
@@ -215,11 +215,11 @@ def read_cases(*sources: Source, single: bool = False) -> list[NamedCase]:
 
 def run(
     cases: Sequence[NamedCase],
-    method: Named,
+    method: FileMethod,
     endpoint: Endpoint,
     journal: JournalPlace,
     *,
-    swap_share: float = 1.0,
+    swap_share: float | None = None,
     budget: float | None = None,
     concurrency: int = 16,
     progress: Callable[[Progress], None] = lambda _: None,
@@ -229,7 +229,8 @@ def run(
     Parameters
     ----------
     swap_share : float
-        Share of the pairs that are asked in both orders; the rest in one, drawn at random.
+        Share of the pairs that are asked in both orders, the rest in one, drawn at random; as the
+        method says if None.
     budget : float, optional
         US dollars after which the run stops; the same call goes on.
     concurrency : int
@@ -242,24 +243,28 @@ def run(
     DataError
         If a case does not fit the method, or an option cannot be used.
     """
+    share = method.swap_share if swap_share is None else swap_share
     with journal.opened(endpoint.name, endpoint.price) as (opened, seed):
         options = Options(
             judge=endpoint.revision,
             seed=seed,
             concurrency=concurrency,
-            swap_share=swap_share,
+            swap_share=share,
             price=endpoint.price,
             limit_usd=budget,
         )
 
         async def judged(judge: Complete) -> tuple[Run, tuple[Reply, ...]]:
             outcome = await judge_all(cases, method, judge, opened, options, progress)
+            shown = {named.case.id: named.case for named in cases}
+            judged = margined(outcome.judged, shown, method.length_margin)
+            outcome = replace(outcome, judged=judged)
             keys = [key for row in outcome.judged for key in row.keys]
             replies = await opened.recall(keys)
             return outcome, tuple(replies[key] for key in keys)
 
         outcome, replies = at_work(endpoint.opened(), judged)
-    rows, report = rows_and_report(endpoint.name, method, cases, outcome, swap_share)
+    rows, report = rows_and_report(endpoint.name, method, cases, outcome, share)
     return JudgeRun(endpoint.name, method.name, cases, Verdicts(rows), replies, report)
 
 
@@ -294,7 +299,8 @@ def _files(source: Source) -> Files:
 
 
 def _lengths(case: Case) -> dict[str, int]:
-    return {"length_a": len(case.response_a), "length_b": len(case.response_b or "")}
+    a, b = (*case.earlier_a, case.response_a), (*case.earlier_b, case.response_b or "")
+    return {"length_a": sum(map(len, a)), "length_b": sum(map(len, b))}
 
 
 @contextmanager

@@ -4,14 +4,12 @@ import hashlib
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cache
-from importlib.resources import files
 from typing import Protocol
 
 from judge.case import Case, Message
 from judge.completion import CUT, FILTERED, Parameters, Reply, Request
 from judge.errors import FailureClass
-from judge.grammar import Preference, Reading
+from judge.grammar import Reading
 from rating.errors import DataError
 
 _MARKERS = re.compile(
@@ -38,42 +36,58 @@ class Template:
 
     Attributes
     ----------
-    name : str
-        File under ``judge/methods/templates``, without its ending.
     system, user : tuple of str
         The two messages: text and the name of a place by turns, beginning and ending with text.
+    given : mapping
+        By the name of a place of ``user``: what stands there where there is a text for it. Where
+        there is none, nothing does.
     hash : str
-        First 16 digits of the SHA-256 of the file.
+        First 16 digits of the SHA-256 of the words.
     """
 
-    name: str
     system: tuple[str, ...]
     user: tuple[str, ...]
+    given: Mapping[str, tuple[str, ...]]
     hash: str
 
-    def filled(self, nonce: str, texts: Mapping[str, str]) -> tuple[Message, ...]:
+    @classmethod
+    def of(cls, system: str, user: str, given: Mapping[str, str] | None = None) -> "Template":
+        """Read the words of both messages; a place is written ``${response_a}``."""
+        system, user = system.strip(), user.strip()
+        blocks = given or {}
+        words = "\n=====\n".join([system, user, *(f"{n}\n{t}" for n, t in blocks.items())])
+        return cls(
+            _pieces(system),
+            _pieces(user),
+            {name: _pieces(text) for name, text in blocks.items()},
+            hashlib.sha256(f"{words}\n".encode()).hexdigest()[:16],
+        )
+
+    @property
+    def places(self) -> frozenset[str]:
+        """The names of all places."""
+        every = (self.system, self.user, *self.given.values())
+        return frozenset(place for pieces in every for place in pieces[1::2])
+
+    def filled(self, nonce: str, texts: "Mapping[str, str | Turns]") -> tuple[Message, ...]:
         """Return both messages with the case in its places.
 
         All places are filled in one step, so that a response which spells a place is not filled
         in turn; and every text is neutralised, because none of it is ours.
         """
-        filling = {name: neutralised(text) for name, text in texts.items()} | {"nonce": nonce}
+        filling = {name: _shown(text, nonce) for name, text in texts.items()} | {"nonce": nonce}
+        blocks = {
+            name: _put(pieces, filling) if name in texts else ""
+            for name, pieces in self.given.items()
+        }
         return (
             Message("system", _put(self.system, filling)),
-            Message("user", _put(self.user, filling)),
+            Message("user", _put(self.user, filling | blocks)),
         )
 
 
-@cache
-def template(name: str) -> Template:
-    """Read a template: the system message, a line ``=====``, the user's message.
-
-    A place is written ``${response_a}``.
-    """
-    text = (files("judge.methods") / "templates" / f"{name}.txt").read_text("utf-8")
-    system, user = text.split("\n=====\n")
-    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    return Template(name, _pieces(system.strip()), _pieces(user.strip()), digest)
+Turns = tuple[tuple[str, str], ...]
+"""Who spoke, and the text, turn by turn; each gets a fence of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,8 +98,8 @@ class Description:
     ----------
     name : str
         As the command line knows it.
-    template_name : str or None
-        Of what is asked; None takes the method's name.
+    template : Template
+        What is asked; its hash changes with every word.
     parameters : Parameters
         How the reply is decoded.
     parser : int
@@ -101,35 +115,21 @@ class Description:
     """
 
     name: str
-    template_name: str | None = None
+    template: Template
     parameters: Parameters
     parser: int = 1
-    pairwise: bool
+    pairwise: bool = False
     samples: int = 1
     tokens_out: int
-    source: str
-
-    @property
-    def template(self) -> Template:
-        """What is asked; its hash changes with every word."""
-        return template(self.template_name or self.name)
+    source: str = ""
 
     @property
     def parser_name(self) -> str:
         """Key of the readings of this parser, such as ``pairwise/1``."""
         return f"{self.name}/{self.parser}"
 
-    def request(self, case: Case, nonce: str, **texts: str) -> Request:
-        """Return the request about a case: it and further texts in the places of the template.
-
-        Raises
-        ------
-        DataError
-            If two responses are compared, and the case has one.
-        """
-        texts |= {"prompt": conversation(case), "response_a": case.response_a}
-        if self.pairwise:
-            texts["response_b"] = pair(case)[1]
+    def request(self, nonce: str, texts: Mapping[str, str | Turns]) -> Request:
+        """Return the request with texts in the places of the template."""
         return Request(self.template.filled(nonce, texts), self.parameters)
 
 
@@ -152,18 +152,17 @@ class Method(Protocol):
         Raises
         ------
         DataError
-            If the case has not the responses that the method compares.
+            If the case has not what the method shows of it.
         """
-        return self.description.request(case, nonce)
+        ...
 
     def read(self, case: Case, reply: Reply) -> Reading | FailureClass:
         """Return what a reply says, in the sides as shown, or why it says nothing."""
         ...
 
     def settled(self, case: Case) -> Reading | None:
-        """Return what is known about a case without asking, or None: equal responses are a tie."""
-        tied = self.description.pairwise and case.response_a == case.response_b
-        return Preference(0.5) if tied else None
+        """Return what is known about a case without asking, or None."""
+        return None
 
 
 def _pieces(text: str) -> tuple[str, ...]:
@@ -174,6 +173,14 @@ def _put(pieces: tuple[str, ...], filling: Mapping[str, str]) -> str:
     put = list(pieces)
     put[1::2] = [filling[place] for place in pieces[1::2]]
     return "".join(put)
+
+
+def _shown(text: str | Turns, nonce: str) -> str:
+    if isinstance(text, str):
+        return neutralised(text)
+    return "\n\n".join(
+        f"[begin {who} {nonce}]\n{neutralised(words)}\n[end {who} {nonce}]" for who, words in text
+    )
 
 
 def read_text(
@@ -205,6 +212,20 @@ def conversation(case: Case) -> str:
     if len(case.prompt) == 1:
         return case.prompt[0].content
     return "\n\n".join(f"{turn.role.capitalize()}: {turn.content}" for turn in case.prompt)
+
+
+def dialogue(case: Case) -> Turns:
+    """Return the conversation with side A, turn by turn, to the response that is judged."""
+    earlier = iter(case.earlier_a)
+    turns: list[tuple[str, str]] = []
+    for turn in case.prompt[:-1]:
+        turns.append((_SPEAKERS[turn.role], turn.content))
+        if case.earlier_a and turn.role == "user":
+            turns.append((_SPEAKERS["assistant"], next(earlier)))
+    return (*turns, ("user", case.prompt[-1].content), ("answer", case.response_a))
+
+
+_SPEAKERS = {"system": "system", "user": "user", "assistant": "earlier answer"}
 
 
 def pair(case: Case) -> tuple[str, str]:

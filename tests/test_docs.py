@@ -10,6 +10,8 @@ from arena.boards.dataset import COLUMNS
 from arena.boards.ratings import MODELS
 from arena.boards.transcripts import ANSWERS, BATTLES, CHATBOT_ARENA
 from arena.settings import Settings, read_roster
+from judge.methods import PUBLISHED
+from judge.methods.schema import DECODING, FIELDS, GRAMMARS, REPLY, TEMPLATE, TOP
 from tests.command import Command, invoke
 from tests.serving import Served
 
@@ -86,7 +88,8 @@ def test_the_documented_verdicts_get_the_documented_scores(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    "name", ["judge score", "judge run", "judge work", "judge probe", "bench"]
+    "name",
+    ["judge score", "judge run", "judge work", "judge probe", "judge methods", "bench"],
 )
 def test_every_option_of_judging_is_explained(name: str) -> None:
     shown = invoke([*name.split(), "--help"], columns=200).stdout
@@ -100,6 +103,7 @@ def test_every_option_of_judging_is_explained(name: str) -> None:
     [
         ("## Asking a judge", "pairs.csv"),
         ("### Single responses and checklists", "responses.csv"),
+        ("### A method of your own", "shorter.toml"),
         ("### Injected answers", None),
     ],
 )
@@ -110,9 +114,14 @@ def test_the_documented_runs_of_a_judge_say_what_they_say(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    document = read("docs/judging.md").split(f"\n{section}\n")[1]
+    whole = read("docs/judging.md")
+    document = whole.split(f"\n{section}\n")[1]
     command = Command(tmp_path, monkeypatch, capsys)
-    if file is not None:
+    if file == "shorter.toml":
+        pairs = code(whole.split("\n## Asking a judge\n")[1], "csv")
+        (tmp_path / "pairs.csv").write_text(pairs, encoding="utf-8")
+        (tmp_path / file).write_text(code(document, "toml"), encoding="utf-8")
+    elif file is not None:
         (tmp_path / file).write_text(code(document, "csv"), encoding="utf-8")
     for example in code(document, "text").split("$ arena ")[1:]:
         line, expected = example.split("\n", 1)
@@ -136,6 +145,17 @@ def test_the_documented_bench_goes_from_prompts_to_its_table(
         line, expected = example.split("\n", 1)
         printed = command(*line.split(), COLUMNS="80").stdout
         assert ESTIMATE.sub("about", printed) == ESTIMATE.sub("about", expected)
+
+
+def test_every_key_and_grammar_of_a_method_s_file_is_explained() -> None:
+    section = read("docs/judging.md").split("### A method of your own")[1].split("\n### ")[0]
+    keys = [key for table in (TOP, REPLY, DECODING, TEMPLATE) for key in table]
+    assert [word for word in (*keys, *FIELDS, *GRAMMARS) if word not in section] == []
+
+
+def test_every_method_is_in_the_table_of_methods() -> None:
+    document = read("docs/judging.md")
+    assert [name for name in PUBLISHED if f"| `{name}` |" not in document] == []
 
 
 ESTIMATE = re.compile(r"about ([\d,]+) tokens in")

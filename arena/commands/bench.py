@@ -25,7 +25,7 @@ from rating.tables.files import read_text
 
 if TYPE_CHECKING:
     from judge.budget import Estimate
-    from judge.methods import Named
+    from judge.methods import FileMethod
     from judge.tables.items import Answers, Item, Turns
 
 GOES_ON = "The same command goes on, and pays for nothing twice."
@@ -118,8 +118,9 @@ def bench(
     Parameters
     ----------
     method
-        alpaca_eval, wildbench, wildbench_reward, arena_hard, ifeval, rubric, pairwise or another
-        method of judge run; or a TOML file that says it all: method, and the options below.
+        alpaca_eval, wildbench, wildbench_reward, arena_hard, mt_bench, ifeval, rubric, pairwise or
+        another method of judge run, also a file of your own; or a TOML file that says it all:
+        method, and the options below.
     dry_run
         Only say what would be asked, and its cost.
     form
@@ -239,7 +240,7 @@ def _prepared(method: str, chosen: BenchOptions) -> Bench:
     with announced():
         items = read_items(chosen.items)
         recorded = read_answers(chosen.answers or ())
-    _require_single_turns(name, items)
+    _require_turns(name, asked_by, items)
     known = _by_item(items, recorded)
     baseline = None
     if asked_by is not None and asked_by.pairwise:
@@ -271,8 +272,17 @@ def _prepared(method: str, chosen: BenchOptions) -> Bench:
         options=_judge_options(chosen),
         seed=chosen.seed,
         max_tokens=chosen.max_tokens,
-        margin=margin_of(name, chosen.length_margin),
+        margin=_margin(asked_by, chosen.length_margin),
     )
+
+
+def _margin(method: "FileMethod | None", margin: int | None) -> int | None:
+    if method is not None:
+        return margin_of(method, margin)
+    if margin is not None:
+        msg = f"--length-margin {margin} is for methods that have one, such as wildbench_reward."
+        raise DataError(msg)
+    return None
 
 
 def _judge_options(chosen: BenchOptions) -> JudgeOptions:
@@ -287,22 +297,22 @@ def _judge_options(chosen: BenchOptions) -> JudgeOptions:
     )
 
 
-def _method(name: str, chosen: BenchOptions) -> "Named":
+def _method(name: str, chosen: BenchOptions) -> "FileMethod":
     from judge.methods import method as named
 
-    if chosen.scale is not None and name != "rubric":
-        msg = f"--scale {chosen.scale} is for rubric, not for {name!r}."
-        raise DataError(msg)
     text = None if chosen.rubric is None else read_text(chosen.rubric)
-    return named(name, rubric=text, scale=scale_of(chosen.scale or "1-10"))
+    return named(name, rubric=text, scale=scale_of(chosen.scale))
 
 
-def _require_single_turns(name: str, items: "Sequence[Item]") -> None:
+def _require_turns(name: str, method: "FileMethod | None", items: "Sequence[Item]") -> None:
+    """Raise `DataError` for items of several turns under a method that shows one."""
+    if method is not None and {"turns_a", "turns_b"} & {*method.fields}:
+        return
     several = next((item for item in items if item.further), None)
     if several is not None:
         msg = (
-            f"The item {several.id!r} has {len(several.further) + 1} turns, and {name} "
-            "reads one answer: give items of one turn."
+            f"The item {several.id!r} has {len(several.further) + 1} turns, and {name} shows one: "
+            "take a method with turns_a, such as mt_bench."
         )
         raise DataError(msg)
 

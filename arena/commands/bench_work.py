@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from judge.budget import Estimate
     from judge.calls import Key, Options
     from judge.completion import Complete, Parameters, Reply
-    from judge.methods import Named
+    from judge.methods import FileMethod
     from judge.tables.items import Item, Turns
     from judge.verdict import Run
 
@@ -43,7 +43,7 @@ class Bench:
 
     Attributes
     ----------
-    method : Named or None
+    method : FileMethod or None
         None of IFEval, which no judge reads.
     models : tuple of str
         Whom the leaderboard is of.
@@ -59,7 +59,7 @@ class Bench:
 
     name: str
     items: "Sequence[Item]"
-    method: "Named | None"
+    method: "FileMethod | None"
     models: tuple[str, ...]
     baseline: str | None
     known: "Mapping[str, Mapping[str, Turns]]"
@@ -196,7 +196,7 @@ class _Desk:
         self._count(run)
         return given, run
 
-    def _judged(self, model: Model, method: "Named", played: Played) -> Played:
+    def _judged(self, model: Model, method: "FileMethod", played: Played) -> Played:
         from judge.checklists import judge_all
         from judge.methods import margined
         from judge.runs import at_work

@@ -9,8 +9,8 @@ from cyclopts import Parameter
 
 from arena.commands.arguments import AS_IT_IS, Flat, Renamed, TableOrJson
 from arena.commands.judge_work import (
-    PROBED,
     JudgeOptions,
+    Probed,
     Task,
     Work,
     done,
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def probe(
     *,
     options: Annotated[JudgeOptions, Flat] = JudgeOptions(),  # noqa: B008 - it is frozen
-    method: Annotated[str, Parameter(choices=PROBED)] = "pairwise",
+    method: Probed = "pairwise",
     cases: Annotated[tuple[str, ...], Parameter(metavar="SOURCE")] = (),
     chosen: Annotated[Renamed, Flat] = AS_IT_IS,
     dry_run: bool = False,
@@ -45,8 +45,6 @@ def probe(
 
     Parameters
     ----------
-    method
-        How the judge is asked.
     cases
         Prompts and honest answers, as for judge run; eight of our own if not given.
     dry_run
@@ -68,7 +66,7 @@ def probe(
         msg = "--where, --label and --column choose from files: name them with --cases."
         raise DataError(msg)
     task = Task(method=method, cases=cases, chosen=chosen, seed=seed)
-    with prepared(options, task) as (work, journal):
+    with prepared(options, task, probes=True) as (work, journal):
         honest = [named.case for named in work.cases] if cases else honest_cases()
         tried = probes(honest)
         work = replace(work, cases=[named for each in tried for named in _named(each)])

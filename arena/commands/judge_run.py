@@ -4,7 +4,7 @@ import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
@@ -35,7 +35,7 @@ def run(
     out: File = None,
     dry_run: bool = False,
     length_margin: Annotated[int | None, Parameter(metavar="K")] = None,
-    fallback: Literal["sampled"] | None = None,
+    fallback: Annotated[str | None, Parameter(metavar="METHOD")] = None,
     form: TableOrJson = "table",
 ) -> None:
     """Ask a model which of two answers is better, in both orders, or what one answer is worth.
@@ -50,10 +50,11 @@ def run(
     dry_run
         Only say what would be asked, and its cost.
     length_margin
-        wildbench_reward: a slight win by a response longer by more than K characters is a tie;
-        500 if not given, negative for never.
+        wildbench_reward, and others that have one: a slight win by a response longer by more than
+        K characters is a tie; as the method says (500) if not given, negative for never.
     fallback
-        alpaca_eval: if no reply has log-probabilities, ask all anew as alpaca_eval_sampled.
+        If no reply has log-probabilities, ask all anew by the method that the chosen one names
+        for that: of alpaca_eval it is alpaca_eval_sampled, or sampled for short.
     form
         How to say what came out.
 
@@ -69,13 +70,11 @@ def run(
     elif not dry_run:
         msg = "Name the file for the verdicts with --out, or ask for the cost with --dry-run."
         raise DataError(msg)
-    if fallback is not None and task.method != "alpaca_eval":
-        msg = f"--fallback is for --method alpaca_eval, not for {task.method!r}."
-        raise DataError(msg)
     if task.method == IFEVAL:
         _check(task, options.judge, out, form)
         return
     with prepared(options, task, length_margin) as (work, journal):
+        _require_fallback(work, fallback)
         if dry_run or out is None:
             show_estimate(work, journal, form)
             return
@@ -125,7 +124,7 @@ def _judged(
     fell_back = []
     if fallback is not None and lacks_logprobs(result):
         first = result
-        work = _sampled(work, first)
+        work = _fallen_back(work, first)
         fell_back.append(
             f"No reply had log-probabilities ({first.n_asked + first.n_recalled:,} looked at): "
             f"every case was judged by {work.method.name} instead, which is another measure."
@@ -137,19 +136,44 @@ def _judged(
     return report | {"warnings": [*fell_back, *report["warnings"]]}
 
 
-def _sampled(work: Work, first: "Run") -> Work:
+def _require_fallback(work: Work, fallback: str | None) -> None:
+    """Raise `DataError` unless the method names what is to be asked instead."""
     from judge.methods import method as named
 
+    method = work.method
+    if fallback is None:
+        return
+    if method.fallback in (fallback, f"{method.name}_{fallback}"):
+        other = named(method.fallback)  # what is wrong with it is better known before it is needed
+        if other.pairwise:
+            return
+        msg = (
+            f"--fallback {fallback!r}: {other.name!r} looks at one response, and this is of pairs."
+        )
+        raise DataError(msg)
+    msg = f"--fallback {fallback!r}: the method {method.name!r} falls back on {method.fallback!r}."
+    if method.fallback is None:
+        msg = (
+            f"--fallback {fallback!r} is for methods that read log-probabilities and name another "
+            f"method for want of them, such as --method alpaca_eval, not for {method.name!r}."
+        )
+    raise DataError(msg)
+
+
+def _fallen_back(work: Work, first: "Run") -> Work:
+    from judge.methods import method as named
+
+    assert work.method.fallback is not None
     limit = work.options.limit_usd
     left = None if limit is None else max(limit - (first.spent_usd or 0.0), 0.0)
     options = replace(work.options, limit_usd=left)
-    return replace(work, method=named("alpaca_eval_sampled"), options=options)
+    return replace(work, method=named(work.method.fallback), options=options)
 
 
 def _margined(work: Work, result: "Run") -> "Run":
     from judge.methods import margined
 
-    if work.method.name != "wildbench_reward":
+    if work.method.length_margin is None:
         return result
     cases = {named.case.id: named.case for named in work.cases}
     return replace(result, judged=margined(result.judged, cases, work.margin))

@@ -73,8 +73,9 @@ def score(
     file
         Files, folders or patterns of recorded annotations (.csv, .tsv, .json, .jsonl, .parquet).
     method
-        What the rows are, if neither the file nor its columns tell: alpaca_eval, wildbench,
-        arena_hard, llmbar, pairwise, wildbench_reward, marks or ifeval.
+        What the rows are, or the method of judge run that they are by, if neither the file nor
+        its columns tell: alpaca_eval, wildbench, arena_hard, llmbar, pairwise, wildbench_reward,
+        marks or ifeval.
     items
         Difficulty of each idx, or tags of each session_id.
     regularisation

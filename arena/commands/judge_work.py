@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from arena.store.store import Store
     from judge.budget import Estimate
     from judge.calls import Options
-    from judge.methods import Named
+    from judge.methods import FileMethod
     from judge.runs import Progress
     from judge.tables.cases import NamedCase
     from judge.verdict import Run
@@ -36,10 +36,14 @@ ARENA = "arena"
 """What ``--cases`` calls the battles in the database."""
 IFEVAL = "ifeval"
 PROBED = tuple(name for name in PAIRS if name != "wildbench_reward")
-"""Methods that a probe can take."""
-
-MARGIN = 500
-"""WildBench's K, in characters."""
+"""Published methods that a probe can take."""
+Probed = Annotated[
+    str,
+    Parameter(
+        metavar="METHOD",
+        help=f"How the judge is asked: {', '.join(PROBED)}, or a file of your own.",
+    ),
+]
 
 NEW_OBJECTS = 50_000
 """Made and not gone, before Python looks for cycles among them; its own number is 700.
@@ -89,8 +93,9 @@ class Task:
         Text that says what the marks stand for, for rubric.
     scale : str or None
         Marks of the rubric; 1-10 if not given.
-    swap_share : float
-        Share of the pairs to ask in both orders; the rest in one, drawn at random.
+    swap_share : float or None
+        Share of the pairs to ask in both orders, the rest in one, drawn at random; as the method
+        says if not given.
     seed : str or None
         Draws fences and orders in place of the database's own secret: the same calls on another
         database. Who knows it can fake fences.
@@ -100,14 +105,15 @@ class Task:
         str,
         Parameter(
             metavar="METHOD",
-            help=f"Of two responses: {', '.join(PAIRS)}. Of one: {', '.join(SINGLES)}, {IFEVAL}.",
+            help=f"Of two responses: {', '.join(PAIRS)}. Of one: {', '.join(SINGLES)}, {IFEVAL}. "
+            "Or the path of a file of your own (arena judge methods).",
         ),
     ]
     cases: Annotated[Sequence[str], Parameter(metavar="SOURCE")]
     chosen: Annotated[Renamed, Flat] = AS_IT_IS
     rubric: File = None
     scale: Annotated[str | None, Parameter(metavar="LOW-HIGH")] = None
-    swap_share: Annotated[float, Parameter(metavar="SHARE")] = 1.0
+    swap_share: Annotated[float | None, Parameter(metavar="SHARE")] = None
     seed: Annotated[str | None, Parameter(metavar="TEXT")] = None
 
 
@@ -125,7 +131,7 @@ class Work:
 
     model: Model
     cases: "Sequence[NamedCase]"
-    method: "Named"
+    method: "FileMethod"
     options: "Options"
     budgets: "Budgets"
     margin: int | None = None
@@ -133,7 +139,12 @@ class Work:
 
 @contextmanager
 def prepared(
-    chosen: JudgeOptions, task: Task, margin: int | None = None, files: Sequence[Files] = ()
+    chosen: JudgeOptions,
+    task: Task,
+    margin: int | None = None,
+    files: Sequence[Files] = (),
+    *,
+    probes: bool = False,
 ) -> "Iterator[tuple[Work, StoredJournal]]":
     """Open the database and read what the work needs; what goes wrong in it is bad input.
 
@@ -141,6 +152,8 @@ def prepared(
     ----------
     files : sequence of Files
         Read the cases from there, in place of what ``task.chosen`` makes of their names.
+    probes : bool
+        Whether a probe makes the cases, so that they are pairs with nothing beside them.
 
     Raises
     ------
@@ -151,16 +164,20 @@ def prepared(
     from arena.settings import read_settings
     from arena.store.store import Store
 
+    if probes:
+        _require_bare_pairs(task.method)
+    method = _method(task)
+    share = method.swap_share if task.swap_share is None else task.swap_share
     settings = read_settings(database=chosen.database, roster=chosen.roster)
     model = roster_model(settings.roster, chosen.judge, "--judge")
     with announced(), closing(Store(settings.database)) as store:
         work = Work(
             model=model,
-            method=_method(task),
-            cases=_cases(store, task, files),
-            options=run_options(store, model, chosen, task.seed, task.swap_share),
+            method=method,
+            cases=_cases(store, task, method, files),
+            options=run_options(store, model, chosen, task.seed, share),
             budgets=settings.budgets(),
-            margin=margin_of(task.method, margin),
+            margin=margin_of(method, margin),
         )
         yield work, journal_of(store, work.options.judge, model.price)
 
@@ -258,18 +275,30 @@ def roster_model(file: Path | None, name: str | None, option: str) -> Model:
     return model
 
 
-def _method(task: Task) -> "Named":
+def _method(task: Task) -> "FileMethod":
     from judge.methods import method as named
 
-    if task.scale is not None and task.method != "rubric":
-        msg = f"--scale {task.scale} is for --method rubric, not for {task.method!r}."
-        raise DataError(msg)
     text = None if task.rubric is None else read_text(task.rubric)
-    return named(task.method, rubric=text, scale=scale_of(task.scale or "1-10"))
+    return named(task.method, rubric=text, scale=scale_of(task.scale))
 
 
-def scale_of(text: str) -> tuple[int, int]:
+def _require_bare_pairs(name: str) -> None:
+    """Raise `DataError` for a method that needs more than two answers to a prompt."""
+    from judge.methods import method_file
+
+    method = method_file(name)
+    if not method.pairwise or {"checklist", "rubric"} & {*method.fields}:
+        msg = (
+            f"A probe asks about pairs with nothing beside them, and the method {method.name!r} "
+            f"needs something else: choose one of {', '.join(PROBED)}, or a file of your own."
+        )
+        raise DataError(msg)
+
+
+def scale_of(text: str | None) -> tuple[int, int] | None:
     """Read a scale such as 1-10; raises `DataError` for anything else."""
+    if text is None:
+        return None
     low, _, high = text.partition("-")
     if not (low.strip().isdecimal() and high.strip().isdecimal()):
         msg = f"--scale {text!r} is no scale: give the lowest and the highest mark, as in 1-5."
@@ -277,28 +306,32 @@ def scale_of(text: str) -> tuple[int, int]:
     return int(low), int(high)
 
 
-def margin_of(method: str, margin: int | None) -> int | None:
-    """Give the length margin of a method, None for none; raises `DataError` where it has none."""
-    if method != "wildbench_reward":
+def margin_of(method: "FileMethod", margin: int | None) -> int | None:
+    """Give the length margin, None for none; raises `DataError` where the method has none."""
+    if method.length_margin is None:
         if margin is not None:
-            msg = f"--length-margin is for --method wildbench_reward, not for {method!r}."
+            msg = (
+                f"--length-margin {margin} is for methods that have one, such as "
+                f"wildbench_reward, not for {method.name!r}."
+            )
             raise DataError(msg)
         return None
-    margin = MARGIN if margin is None else margin
+    margin = method.length_margin if margin is None else margin
     return None if margin < 0 else margin
 
 
-def _cases(store: "Store", task: Task, files: Sequence[Files]) -> "Sequence[NamedCase]":
+def _cases(
+    store: "Store", task: Task, method: "FileMethod", files: Sequence[Files]
+) -> "Sequence[NamedCase]":
     from arena.judging import battle_cases, battle_responses
     from judge.tables.cases import read_cases, read_responses
 
     if not task.cases:  # of a probe, which brings its own
         return []
-    pairs = task.method in PAIRS
     if list(task.cases) == [ARENA]:
-        return battle_cases(store) if pairs else battle_responses(store)
+        return battle_cases(store) if method.pairwise else battle_responses(store)
     tables = files or [task.chosen.cases(source) for source in task.cases]
-    return read_cases(tables) if pairs else read_responses(tables)
+    return read_cases(tables) if method.pairwise else read_responses(tables)
 
 
 def run_options(

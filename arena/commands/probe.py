@@ -27,8 +27,8 @@ from arena.commands.arguments import (
 from arena.commands.embedding import embedded_by
 from arena.commands.judge_work import (
     ARENA,
-    PROBED,
     JudgeOptions,
+    Probed,
     Task,
     done,
     prepared,
@@ -265,7 +265,7 @@ def ask(
     cases: Annotated[list[str], Parameter(metavar="SOURCE")],
     votes: File = None,
     chosen: Annotated[Renamed, Flat] = AS_IT_IS,
-    method: Annotated[str, Parameter(choices=PROBED)] = "pairwise",
+    method: Probed = "pairwise",
     sample: int = 100,
     dry_run: bool = False,
     seed: Seed = 0,
@@ -286,8 +286,6 @@ def ask(
         Pairs, as for judge run; their column winner is a vote.
     votes
         Votes of people, matched by item_id, or else by battle_id.
-    method
-        How the judge is asked.
     sample
         Pairs to ask about, most: about twenty questions each.
     dry_run
@@ -302,7 +300,8 @@ def ask(
     from judge.probe.asked import Asking, probe_asked
 
     files, people = _cases_and_votes(cases, votes, chosen)
-    with prepared(options, Task(method=method, cases=cases), files=files) as (work, journal):
+    task = Task(method=method, cases=cases)
+    with prepared(options, task, files=files, probes=True) as (work, journal):
         questions = Asking.of(work.cases, files or cases, people, sample=sample, seed=seed)
         as_given = replace(work.options, as_given=True)
         work = replace(work, cases=questions.cases, options=as_given)
@@ -311,7 +310,7 @@ def ask(
             return
         run = done(work, journal)
         _require_whole(run)
-        result = probe_asked(questions, run, judge=work.model.id, method=method)
+        result = probe_asked(questions, run, judge=work.model.id, method=work.method.name)
     _write(result.to_dict(), form, out)
     if form == "table":
         say(f"{run.n_asked:,} replies asked for now, {run.n_recalled:,} known before.")

@@ -161,11 +161,10 @@ class _Work:
 
     def _judged(self, judge: "Model", cases: "Sequence[Case]") -> "dict[CaseId, bool]":
         from judge.labels.safety import RUBRIC
-        from judge.methods.checklist import Rubric
+        from judge.methods import method as named
 
-        return {
-            k: bool(v) for k, v in _scores(self._run(judge, cases, Rubric(RUBRIC, 0, 1))).items()
-        }
+        by_rubric = named("rubric", rubric=RUBRIC, scale=(0, 1))
+        return {k: bool(v) for k, v in _scores(self._run(judge, cases, by_rubric)).items()}
 
     def _run(self, model: "Model", cases: "Sequence[Case]", method: "Method") -> "Run":
         from arena.judging import journal_of, revision_of

@@ -20,13 +20,13 @@ from arena.store.store import Store
 from judge.calls import Options, call_of, questions
 from judge.case import Case, Message
 from judge.completion import Reply, Request
-from judge.methods import Pairwise
+from judge.methods import method as named
 from judge.runs import Progress, run
 
 SERVER = Path(__file__).with_name("server.py")
 DELAY_S = 0.2
 WORDS = ["tea", "house", "river", "green", "seven", "late", "north", "paper", "because"]
-METHOD = Pairwise()
+METHOD = named("pairwise")
 REPLY = Reply(text="The first is fuller. [[A]]", tokens_in=500, tokens_out=9, latency_s=DELAY_S)
 
 

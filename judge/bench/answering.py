@@ -9,7 +9,7 @@ from judge.case import Case, CaseId, Message
 from judge.completion import CUT, FILTERED, Complete, Parameters, Reply, Request
 from judge.errors import FailureClass
 from judge.grammar import Answer, Reading
-from judge.protocol import Description, Method
+from judge.protocol import Description, Method, Template
 from judge.runs import Progress, run
 from judge.tables.items import Item, Turns
 from judge.tables.results import total
@@ -38,10 +38,9 @@ class Answering(Method):
         """What there is to know of it."""
         return Description(
             name="answer",
+            template=Template.of("", ""),
             parameters=self.parameters,
-            pairwise=False,
             tokens_out=TOKENS_OUT,
-            source="the model's own words",
         )
 
     def ask(self, case: Case, nonce: str) -> Request:

@@ -7,7 +7,7 @@ from typing import Any
 from judge.bench.answering import TYPICAL
 from judge.case import Case, Message
 from judge.ifeval import Checked, check
-from judge.methods import Named
+from judge.methods import FileMethod
 from judge.tables.cases import NamedCase
 from judge.tables.items import Item, Turns
 from judge.tables.results import Benched
@@ -101,7 +101,7 @@ def single(items: Sequence[Item], models: Sequence[str], answers: Answers) -> Co
 
 
 def contest(
-    method: Named | None,
+    method: FileMethod | None,
     items: Sequence[Item],
     models: Sequence[str],
     baseline: str | None,

@@ -4,10 +4,12 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from functools import cache
+from importlib.resources import files
+from typing import Any
 
 from judge.case import Case, Message
-from judge.completion import Parameters, Reply
+from judge.completion import Parameters, Reply, Request
 from judge.errors import FailureClass
 from judge.grammar import Reading, Tags
 from judge.labels.taggers import (
@@ -21,7 +23,7 @@ from judge.labels.taggers import (
     hard,
     shown_part,
 )
-from judge.protocol import Description, Method, read_text
+from judge.protocol import Description, Method, Template, conversation, read_text
 
 FACETS = ("category", "language", "intent", "turns", "chars", "hard")
 """What is labelled: by the model, but for the numbers of turns and of characters."""
@@ -50,17 +52,30 @@ _OBJECT = re.compile(r"\{[^{}]*\}")
 class Tagging(Method):
     """Asks what a prompt asks for; there is no response."""
 
-    description: ClassVar[Description] = Description(
-        name="tagging",
-        parameters=Parameters(max_tokens=1024, temperature=0.0, json_object=True),
-        pairwise=False,
-        tokens_out=60,
-        source="Criteria: Li et al. 2024 (arXiv:2406.11939), section 4.1; our words",
-    )
+    @property
+    def description(self) -> Description:
+        """What it is; the words lie beside this module."""
+        return _described()
+
+    def ask(self, case: Case, nonce: str) -> Request:
+        """Return the question about a prompt."""
+        return self.description.request(nonce, {"prompt": conversation(case)})
 
     def read(self, case: Case, reply: Reply) -> Reading | FailureClass:
         """Return the tags, or why there are none."""
         return read_text(reply, tags_in)
+
+
+@cache
+def _described() -> Description:
+    system, user = (files("judge.labels") / "tagging.txt").read_text("utf-8").split("\n=====\n")
+    return Description(
+        name="tagging",
+        template=Template.of(system, user),
+        parameters=Parameters(max_tokens=1024, temperature=0.0, json_object=True),
+        tokens_out=60,
+        source="Criteria: Li et al. 2024 (arXiv:2406.11939), section 4.1; our words",
+    )
 
 
 def case_of(prompts: Sequence[str]) -> Case:

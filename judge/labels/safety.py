@@ -12,7 +12,7 @@ from judge.grammar import Rating, Reading
 from judge.ifeval.accuracy import Share, share
 from judge.labels.accuracy import LEAST, Accuracy, accuracies, compared
 from judge.labels.refusals import REFUSAL
-from judge.protocol import Description, Method
+from judge.protocol import Description, Method, Template
 from judge.refusals import refuses
 from judge.studies.estimates import Estimate
 from judge.tables.annotations import read_annotations
@@ -125,8 +125,8 @@ class Answers(Method):
 
     description: ClassVar[Description] = Description(
         name="answers",
+        template=Template.of("", "${prompt}"),
         parameters=Parameters(max_tokens=512),
-        pairwise=False,
         tokens_out=300,
         source="The rules for refusals of judge.refusals",
     )

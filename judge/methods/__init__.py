@@ -1,114 +1,92 @@
-"""Published methods of judging by their names: how each asks, and how it reads."""
+"""Methods of judging, each a file: how it asks, and how it reads."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from pathlib import Path
 
-from judge.methods.checklist import (
-    Checklist,
-    Checklists,
-    ChecklistWriter,
-    Rubric,
-    WildBenchReward,
-    WildBenchScore,
-    margined,
-    unanswered,
-    written,
-)
-from judge.methods.pairwise import AlpacaEval, ArenaHard, Pairwise
-from judge.protocol import Method, Template
+from judge.methods.checklist import margined, unanswered, written
+from judge.methods.file import FileMethod
+from judge.methods.parse import ENDING, published, read_method
 from rating.errors import DataError
 
 __all__ = [
     "PAIRS",
+    "PUBLISHED",
     "SINGLES",
-    "AlpacaEval",
-    "ArenaHard",
-    "Checklist",
-    "ChecklistWriter",
-    "Named",
-    "Pairwise",
-    "Rubric",
-    "WildBenchReward",
-    "WildBenchScore",
+    "WRITER",
+    "FileMethod",
     "margined",
     "method",
+    "method_file",
+    "published",
     "unanswered",
     "written",
 ]
 
-_PLAIN: tuple[Method, ...] = (
-    Pairwise(),
-    AlpacaEval(),
-    AlpacaEval("sampled"),
-    AlpacaEval("verbal"),
-    ArenaHard(),
+PAIRS = (
+    "pairwise",
+    "alpaca_eval",
+    "alpaca_eval_sampled",
+    "alpaca_eval_verbal",
+    "arena_hard",
+    "wildbench_reward",
+    "mt_bench_pairs",
 )
-_BY_CHECKLIST: dict[str, Callable[[Checklists], Method]] = {
-    "wildbench_reward": WildBenchReward,
-    "wildbench_score": WildBenchScore,
-    "checklist": Checklist,
-}
-PAIRS = (*(one.description.name for one in _PLAIN), "wildbench_reward")
-"""Methods that compare two responses."""
-SINGLES = ("wildbench_score", "rubric", "checklist")
-"""Methods that look at one."""
+"""Published methods that compare two responses."""
+SINGLES = ("wildbench_score", "rubric", "checklist", "mt_bench")
+"""Those that look at one."""
+PUBLISHED = (*PAIRS, *SINGLES)
+WRITER = "checklist_writer"
+"""Writes the checklist of a prompt.
+
+Give it `unanswered` cases: those of one prompt are one case, so its checklist is written and paid
+for once, and recalled from the journal ever after.
+"""
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
-    """A method, as far as it is known before any checklist is.
-
-    Attributes
-    ----------
-    name : str
-        One of `PAIRS` or `SINGLES`.
-    made : callable
-        From checklists by `judge.case.Case.prompt_id` to the method.
-    by_checklist : bool
-        Whether it takes them into account; others are made of none.
-    """
-
-    name: str
-    made: Callable[[Checklists], Method]
-    by_checklist: bool = False
-
-    @property
-    def pairwise(self) -> bool:
-        """Whether two responses are compared."""
-        return self.name in PAIRS
-
-    @property
-    def template(self) -> Template:
-        """What is asked, before the case and any checklist are put in."""
-        return self.made({}).description.template
-
-
-def method(name: str, *, rubric: str | None = None, scale: tuple[int, int] = (1, 10)) -> Named:
-    """Return a method by its name.
+def method_file(name: str) -> FileMethod:
+    """Return a method as its file says it, before any rubric.
 
     Parameters
     ----------
-    rubric : str or None
-        What the marks stand for, with ``rubric`` alone.
-    scale : (int, int)
-        Lowest and highest mark of a rubric.
+    name : str
+        One of `PAIRS` and `SINGLES`; or a path that ends in ``.toml``.
 
     Raises
     ------
     DataError
-        If there is no such method, or a rubric is missing or has no use.
+        If there is no such method, or its file is malformed.
     """
-    if name == "rubric":
-        if rubric is None:
-            raise DataError("The method rubric needs a rubric: say what the marks stand for.")
-        by_rubric = Rubric(rubric, *scale)
-        return Named(name, lambda _: by_rubric)
-    if rubric is not None:
-        raise DataError(f"A rubric is for the method rubric; {name!r} does not look at it.")
-    if name in _BY_CHECKLIST:
-        return Named(name, _BY_CHECKLIST[name], by_checklist=True)
-    plain = next((one for one in _PLAIN if one.description.name == name), None)
-    if plain is None:
-        names = ", ".join((*PAIRS, *SINGLES))
-        raise DataError(f"There is no method {name!r} to run: choose one of {names}.")
-    return Named(name, lambda _: plain)
+    if name.endswith(ENDING):
+        return read_method(Path(name), (*PUBLISHED, WRITER))
+    if name in PUBLISHED:
+        return published(name)
+    msg = (
+        f"There is no method {name!r} to run: choose one of {', '.join(PUBLISHED)}, or give a "
+        f"file of your own that ends in {ENDING}."
+    )
+    raise DataError(msg)
+
+
+def method(
+    name: str, *, rubric: str | None = None, scale: tuple[int, int] | None = None
+) -> FileMethod:
+    """Return a published method by its name, or one's own by the path of its file.
+
+    Parameters
+    ----------
+    name : str
+        As `method_file` takes it.
+    rubric : str or None
+        What the marks stand for, with methods that show it.
+    scale : (int, int) or None
+        Lowest and highest mark in place of the file's, with methods that show it.
+
+    Raises
+    ------
+    DataError
+        If there is no such method, its file is malformed, or a rubric is missing or has no use.
+    """
+    chosen = method_file(name)
+    if rubric is None and "rubric" in chosen.fields:
+        msg = f"The method {chosen.name} needs a rubric: say what the marks stand for."
+        raise DataError(msg)
+    return chosen.with_rubric(rubric, scale)

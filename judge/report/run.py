@@ -10,7 +10,7 @@ from judge.case import repeated_output
 from judge.errors import FailureClass
 from judge.grammar import Preference, noted
 from judge.ifeval import Accuracy, Checked, accuracy
-from judge.methods import Named
+from judge.methods import FileMethod
 from judge.methods.checklist import reward
 from judge.tables.cases import NamedCase
 from judge.tables.verdicts import IFEVAL, judged_rows, rated_rows
@@ -27,11 +27,6 @@ from judge.verdict import (
 from rating.errors import DataError
 from rating.tables.vote_filter import BOTH
 
-NO_LOGPROBS = (
-    "The endpoint gives no log-probabilities, and alpaca_eval reads nothing else. Use --method "
-    "alpaca_eval_sampled, or --fallback sampled: another measure, under its own name."
-)
-
 GOES_ON = "The same command goes on."
 
 
@@ -42,7 +37,7 @@ def lacks_logprobs(run: Run) -> bool:
 
 
 def rows_and_report(
-    judge: str, method: Named, cases: Sequence[NamedCase], run: Run, swap_share: float
+    judge: str, method: FileMethod, cases: Sequence[NamedCase], run: Run, swap_share: float
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     """Return the rows of a run as its file has them, and what came out.
 
@@ -72,8 +67,12 @@ def rows_and_report(
         "method": method.name,
         **run.to_dict(),
         **results,
-        "warnings": [*_on_judge(judge, run, lacking), *repeats(cases)],
-        "next": run.stopped and (NO_LOGPROBS if lacking else GOES_ON),
+        "warnings": [
+            *_on_judge(judge, run, method, lacking),
+            *_unused(method, cases),
+            *repeats(cases),
+        ],
+        "next": run.stopped and (_on_logprobs(method) if lacking else GOES_ON),
     }
     return rows, report
 
@@ -117,7 +116,31 @@ def repeats(cases: Sequence[NamedCase]) -> list[str]:
     ]
 
 
-def _on_judge(judge: str, run: Run, lacking: bool) -> list[str]:
+def _on_logprobs(method: FileMethod) -> str:
+    """Say what to do where no reply has log-probabilities."""
+    text = f"The endpoint gives no log-probabilities, and {method.name} reads nothing else."
+    if method.fallback is None:
+        return f"{text} Take a method that reads the reply's words."
+    return (
+        f"{text} Use --method {method.fallback}, or --fallback {method.fallback}: another "
+        "measure, under its own name."
+    )
+
+
+def _unused(method: FileMethod, cases: Sequence[NamedCase]) -> list[str]:
+    """Name what cases have that the method does not look at."""
+    there = {
+        "checklist": any(named.checklist for named in cases),
+        "reference": any(named.case.reference is not None for named in cases),
+    }
+    return [
+        f"The method {method.name!r} does not look at the column {name!r} of the cases."
+        for name, is_there in there.items()
+        if is_there and name not in method.fields
+    ]
+
+
+def _on_judge(judge: str, run: Run, method: FileMethod, lacking: bool) -> list[str]:
     warnings = []
     answer = constant_reading(run.judged)
     if answer is not None:
@@ -133,7 +156,7 @@ def _on_judge(judge: str, run: Run, lacking: bool) -> list[str]:
         )
     n_without = sum(row.failure is FailureClass.NO_LOGPROBS for row in run.judged)
     if lacking:
-        warnings += [NO_LOGPROBS] if run.stopped is None else []
+        warnings += [_on_logprobs(method)] if run.stopped is None else []
     elif n_without:
         warnings.append(f"{n_without} replies came without log-probabilities: they are not read.")
     return warnings
@@ -153,7 +176,7 @@ def _mean(model: str, scores: Sequence[float | None]) -> dict[str, Any]:
 
 
 def _of_pairs(
-    judge: str, method: Named, cases: Sequence[NamedCase], run: Run, swap_share: float
+    judge: str, method: FileMethod, cases: Sequence[NamedCase], run: Run, swap_share: float
 ) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     place, over_both = place_of(run), verdicts(run.judged)
     correction = place if swap_share < 1 else None
@@ -163,7 +186,7 @@ def _of_pairs(
         "first_place": place and asdict(place),
     }
     return rows, results | (
-        {"rewards": _rewards(rows)} if method.name == "wildbench_reward" else {}
+        {"rewards": _rewards(rows)} if method.score == "wildbench_reward" else {}
     )
 
 

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from judge.methods import PAIRS
-from judge.methods import method as named
+from judge.methods import PUBLISHED, published
 from judge.report.boards import (
     SEND,
     board_section,
@@ -336,7 +335,9 @@ def _template(method: str, templates: Sequence[str]) -> str:
     """Name a method's templates: those of the verdicts, else that of this version."""
     if templates:
         return f" (template {joined(templates)})"
-    return f" (template {named(method).template.hash} in this version)" if method in PAIRS else ""
+    if method not in PUBLISHED:
+        return ""
+    return f" (template {published(method).template.hash} in this version)"
 
 
 def _limits(study: Study) -> Section:

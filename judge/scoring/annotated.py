@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from judge.methods import PUBLISHED, method_file
+from judge.methods.parse import ENDING
 from judge.scoring.alpaca_eval import alpaca_eval_scores, preferences_from_logprobs
 from judge.scoring.arena_hard import arena_hard_score
 from judge.scoring.controlled import ScoreOptions, length_controls
@@ -66,10 +68,8 @@ def judge_score(
     """
     if method is None:
         method = inferred(read_annotations(file))
-    scorer = _SCORERS.get(method)
-    if scorer is None:
-        msg = f"There is no method {method!r}: choose one of {', '.join(METHODS)}."
-        raise DataError(msg)
+    asked, method = method, _score_of(method)
+    scorer = _SCORERS[method]
     if compat not in (None, *COMPATS):
         msg = f"There is no compat {compat!r}: the only one is {COMPATS[0]!r}."
         raise DataError(msg)
@@ -82,7 +82,22 @@ def judge_score(
     )
     data = _taken(read_annotations(file, peers=method == "pairwise"), method)
     models, warnings = scorer(data, options)
-    return {"method": method, "models": [_plain(row) for row in models], "warnings": warnings}
+    return {"method": asked, "models": [_plain(row) for row in models], "warnings": warnings}
+
+
+def _score_of(method: str) -> str:
+    """Name the score of a method of judging, which may be its own; raises `DataError`."""
+    if method not in METHODS and (method in PUBLISHED or method.endswith(ENDING)):
+        asked = method_file(method)
+        if asked.score in METHODS:
+            return asked.score
+        why = "names no score" if asked.score is None else f"has the score {asked.score!r}"
+        msg = f"The method {asked.name!r} {why}: choose one of {', '.join(METHODS)}."
+        raise DataError(msg)
+    if method not in METHODS:
+        msg = f"There is no method {method!r}: choose one of {', '.join(METHODS)}."
+        raise DataError(msg)
+    return method
 
 
 def inferred(data: Annotations) -> str:

@@ -13,10 +13,12 @@ from judge.ifeval import Checked, Task, check, read_task
 from judge.tables.annotations import Annotations, read_annotations
 from judge.tables.native import for_judge
 from rating.errors import DataError, RatingError
-from rating.tables.columns import quoted_names
+from rating.tables.columns import KNOWN, quoted_names
 from rating.tables.files import Files, json_or_text
+from rating.tables.peers import mention, recognised
 
 PROMPTS = ("prompt", "instruction")
+REFERENCE = "reference"
 RESPONSES = {
     "a": ("response_a", "output_a", "output_1"),
     "b": ("response_b", "output_b", "output_2"),
@@ -26,6 +28,16 @@ OUTPUTS = ("output", "response")
 GENERATORS = ("generator", "model")
 Source = str | Path | Files
 CHECKLIST, SESSION = "checklist", "session_id"
+IDS, KWARGS = "instruction_id_list", "kwargs"
+READ = frozenset(
+    (
+        *(*PROMPTS, *OUTPUTS, *GENERATORS, REFERENCE, CHECKLIST, SESSION),
+        *(name for names in (*RESPONSES.values(), *MODELS.values()) for name in names),
+        *("battle_id", "prompt_id", "item_id", IDS, KWARGS, "key", "order", "status", "method"),
+        *(name for names in KNOWN.values() for name in names),
+    )
+)
+"""Columns that cases are made of, or that are read beside them: votes, instructions to check."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +71,12 @@ def read_cases(paths: Sequence[Source]) -> list[NamedCase]:
     paths : sequence of path, or of Files
         One table with a pair a row: ``prompt`` (text, or a list of ``{"role", "content"}``),
         ``response_a``, ``response_b``, and ``model_a``, ``model_b`` (or ``baseline``),
-        ``battle_id``, ``prompt_id``, ``session_id`` and ``checklist`` (a list of questions)
-        where known. Or two and more tables of outputs as AlpacaEval writes them (``instruction``,
-        ``output``, ``generator``): the first is side A against each of the others, and what both
-        answer is compared.
+        ``battle_id``, ``prompt_id``, ``session_id``, ``checklist`` (a list of questions) and
+        ``reference`` (a right answer) where known. Where each side had a conversation of its
+        own, ``prompt`` is the list of the user's turns, and a response that of its answers. Or two
+        and more tables of outputs as AlpacaEval writes them (``instruction``, ``output``,
+        ``generator``): the first is side A against each of the others, and what both answer is
+        compared.
 
     Raises
     ------
@@ -70,7 +84,7 @@ def read_cases(paths: Sequence[Source]) -> list[NamedCase]:
         If a file cannot be read as that, or two files have no prompt in common.
     """
     if len(paths) == 1:
-        return _pairs(for_judge(read_annotations(paths[0], "cases"), pairs=True))
+        return _pairs(_read(paths[0], pairs=True))
     first, *others = (_outputs(_responses(path)) for path in paths)
     return [
         named
@@ -86,8 +100,9 @@ def read_responses(paths: Sequence[Source]) -> list[NamedCase]:
     ----------
     paths : sequence of path, or of Files
         Tables with a response a row: ``prompt``, ``response``, ``model``, or ``instruction``,
-        ``output``, ``generator``; and ``battle_id``, ``prompt_id``, ``session_id`` and
-        ``checklist`` where known. Of a file of pairs, both responses.
+        ``output``, ``generator``; and ``battle_id``, ``prompt_id``, ``session_id``,
+        ``checklist`` and ``reference`` where known. Several turns as in `read_cases`. Of a file
+        of pairs, both responses.
 
     Raises
     ------
@@ -100,10 +115,15 @@ def read_responses(paths: Sequence[Source]) -> list[NamedCase]:
 def each_response(pairs: Iterable[NamedCase]) -> Iterator[NamedCase]:
     """Take pairs apart: both responses of each, as cases of their own."""
     for named in pairs:
-        prompt, b = named.case.prompt, named.case.response_b
-        yield replace(named, model_b=None, case=Case(prompt, named.case.response_a))
-        if b is not None and named.model_b is not None:
-            yield replace(named, model_a=named.model_b, model_b=None, case=Case(prompt, b))
+        yield replace(named, model_b=None, case=_alone(named.case))
+        if named.case.response_b is not None and named.model_b is not None:
+            b = _alone(named.case.swapped())
+            yield replace(named, model_a=named.model_b, model_b=None, case=b)
+
+
+def _alone(case: Case) -> Case:
+    """Leave out side B."""
+    return replace(case, response_b=None, earlier_b=())
 
 
 def _pairs(table: Annotations) -> list[NamedCase]:
@@ -112,13 +132,21 @@ def _pairs(table: Annotations) -> list[NamedCase]:
     names = {side: _names(table, MODELS[side], f"response_{side}") for side in "ab"}
     rows = []
     for row, prompt in enumerate(prompts):
-        a, b = (_text(table, RESPONSES[side][0], row, texts[side][row]) for side in "ab")
+        a, b = (_answers(table, RESPONSES[side][0], row, texts[side][row]) for side in "ab")
         rows.append(_named(_case(table, row, prompt, a, b), names["a"][row], names["b"][row]))
     return _with_known(table, rows)
 
 
 def _responses(path: Source) -> Annotations:
-    return for_judge(read_annotations(path, "cases"), pairs=False)
+    return _read(path, pairs=False)
+
+
+def _read(path: Source, *, pairs: bool) -> Annotations:
+    files = Files.of(path)
+    table = read_annotations(path, "cases")
+    if files is not None:
+        _mention_unknown(table, files)
+    return for_judge(table, pairs=pairs)
 
 
 def responses_of(table: Annotations) -> list[NamedCase]:
@@ -133,7 +161,7 @@ def _outputs(table: Annotations) -> list[NamedCase]:
     models = _names(table, GENERATORS, Path(table.source).stem)
     rows = []
     for row, (prompt, output) in enumerate(zip(prompts, outputs, strict=True)):
-        case = _case(table, row, prompt, _text(table, OUTPUTS[1], row, output), None)
+        case = _case(table, row, prompt, _answers(table, OUTPUTS[1], row, output))
         rows.append(_named(case, models[row]))
     return _with_known(table, rows)
 
@@ -208,7 +236,7 @@ def _matched(a: Sequence[NamedCase], b: Sequence[NamedCase]) -> list[NamedCase]:
 
 
 def _pair(a: NamedCase, b: NamedCase) -> NamedCase:
-    case = Case(a.case.prompt, a.case.response_a, b.case.response_a)
+    case = replace(a.case, response_b=b.case.response_a, earlier_b=b.case.earlier_a)
     return replace(a, battle_id=case.id[:16], model_b=b.model_a, case=case)
 
 
@@ -232,27 +260,78 @@ def _names(table: Annotations, columns: Sequence[str], otherwise: str) -> list[s
     return table.texts(column) if column else [otherwise] * table.n
 
 
-def _text(table: Annotations, name: str, row: int, value: object) -> str:
-    if not isinstance(value, str):
-        raise table.wrong(name, row + 1, value, "a text")
-    return value
+def _answers(table: Annotations, name: str, row: int, value: object) -> tuple[str, ...]:
+    """Read one answer, or those to each turn of the user."""
+    turns = [value] if isinstance(value, str) else plain(value)
+    if not _are_texts(turns):
+        raise table.wrong(name, row + 1, value, "a text, or a list of one for each turn")
+    return tuple(turns)
 
 
-def _case(table: Annotations, row: int, prompt: object, a: str, b: str | None) -> Case:
+def _are_texts(value: object) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(x, str) for x in value)
+
+
+def _reference(table: Annotations, row: int) -> str | None:
+    """Read a right answer, or one for each turn, as one text; None where there is none."""
+    value = plain(table.columns[REFERENCE][row]) if table.has(REFERENCE) else None
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    if isinstance(value, str):
+        return value
+    if not _are_texts(value):
+        wanted = "a text, a list of one for each turn, or nothing"
+        raise table.wrong(REFERENCE, row + 1, value, wanted)
+    return "\n\n".join(value)
+
+
+def _case(
+    table: Annotations,
+    row: int,
+    prompt: object,
+    a: tuple[str, ...],
+    b: tuple[str, ...] | None = None,
+) -> Case:
+    reference = _reference(table, row)
     try:
-        return Case(_turns(prompt), a, b)
+        turns = _turns(prompt)
+        Case(turns, "")
     except (RatingError, KeyError, TypeError) as error:
-        wanted = 'a text, or a list of {"role", "content"} that ends with the user'
+        wanted = (
+            'a text, a list of {"role", "content"} that ends with the user, or the list of the '
+            "user's turns"
+        )
         raise table.wrong("prompt", row + 1, prompt, wanted) from error
+    earlier_b, response_b = ((), None) if b is None else (b[:-1], b[-1])
+    try:
+        return Case(turns, a[-1], response_b, a[:-1], earlier_b, reference)
+    except RatingError as error:
+        msg = f"Row {row + 1} of {table.source!r}: {error}"
+        raise DataError(msg) from error
 
 
 def _turns(prompt: Any) -> tuple[Message, ...]:
     if isinstance(prompt, str):
         return (Message("user", prompt),)
-    return tuple(Message(turn["role"], turn["content"]) for turn in prompt)
+    return tuple(
+        Message("user", turn) if isinstance(turn, str) else Message(turn["role"], turn["content"])
+        for turn in prompt
+    )
 
 
-IDS, KWARGS = "instruction_id_list", "kwargs"
+def _mention_unknown(table: Annotations, files: Files) -> None:
+    """Say which columns of a file in our own layout nobody reads: one may be misspelt."""
+    renamed = {theirs for _, theirs in files.columns}
+    unknown = [
+        name
+        for name in table.columns
+        if name not in READ | renamed and name not in (files.where or "")
+    ]
+    if unknown and recognised(list(table.columns)) is None:
+        mention(
+            f"{table.source} has {quoted_names(unknown)}, which no judge is shown: rename what is "
+            "misspelt (--column)."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,7 +360,7 @@ def read_instructed(paths: Sequence[Source]) -> list[Instructed]:
     tables = [read_annotations(path, "responses") for path in paths]
     by_prompt = {task.prompt: task for table in tables for task in tasks_of(table)}
     instructed = [
-        one for table in tables if _answers(table) for one in _with_tasks(table, by_prompt)
+        one for table in tables if _has_answers(table) for one in _with_tasks(table, by_prompt)
     ]
     if not instructed:
         names = ", ".join(repr(table.source) for table in tables)
@@ -295,7 +374,7 @@ def checked(instructed: Sequence[Instructed]) -> list[Checked]:
     return [check(one.task, one.named.case.response_a) for one in instructed]
 
 
-def _answers(table: Annotations) -> bool:
+def _has_answers(table: Annotations) -> bool:
     return any(map(table.has, OUTPUTS))
 
 

@@ -1,7 +1,8 @@
 """What AlpacaEval, WildBench, Arena-Hard and others record, in the columns that are read here."""
 
 import random
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -96,14 +97,18 @@ def for_judge(data: Annotations, *, pairs: bool) -> Annotations:
     known = _known(data)
     if known is None:
         return data
-    if known.name not in PAIRS:
+    read = PAIRS.get(known.name) or (None if pairs else SINGLES.get(known.name))
+    if read is None or not data.has(*SHOWN.get(known.name, ())):
         if {*ANSWERS, *(() if pairs else ANSWER)} & {*data.columns}:
             return data  # as AlpacaEval writes them: these columns are known here
         raise _unfit(data, known, "without a prompt and two answers a row")
-    columns = PAIRS[known.name](data)
-    whole = np.array([isinstance(text, str) for text in columns["prompt"]])
-    left_out = {"of several turns": int((~whole).sum())} if not whole.all() else {}
+    columns = read(data)
+    whole = np.array([text is not None for text in columns["prompt"]])
+    why = "without a question and an answer" if known.name in SHOWN else "of several turns"
+    left_out = {why: int((~whole).sum())} if not whole.all() else {}
     announce(data.source, known.name, {**data.left_out, **left_out}, data.n_files)
+    if not whole.any() and known.name in SHOWN:
+        raise _unfit(data, known, "in which no question and answer is told apart")
     if not whole.any():
         msg = f"No pair of {data.source!r} is of one turn, and a judge reads one answer a side."
         raise DataError(msg)
@@ -249,11 +254,96 @@ def _llmbar(data: Annotations) -> Columns:
     return {ours: data.need(name) for ours, name in zip(_PAIR, theirs, strict=True)}
 
 
+def _mt_bench_pairs(data: Annotations) -> Columns:
+    """Take the questions and answers out of what MT-bench's judge was shown in the first game."""
+    shown = [_mt_bench(text) for text in data.need("g1_user_prompt")]
+    models = data.need("model_1"), data.need("model_2")
+    return _mt_bench_named(data, *models) | {
+        "prompt": [one and one["u"] for one in shown],
+        "response_a": [one and one["a"] for one in shown],
+        "response_b": [one and one["b"] for one in shown],
+        "reference": [one and one["r"] for one in shown],
+        "model_a": models[0],
+        "model_b": models[1],
+    }
+
+
+def _mt_bench_singles(data: Annotations) -> Columns:
+    shown = [_mt_bench(text) for text in data.need("user_prompt")]
+    return _mt_bench_named(data, data.need("model")) | {
+        "prompt": [one and one["u"] for one in shown],
+        "response": [one and one["a"] for one in shown],
+        "reference": [one and one["r"] for one in shown],
+    }
+
+
+def _mt_bench_named(data: Annotations, *models: Iterable[object]) -> Columns:
+    """Name each row by question, turn and models, as `rating.tables.peers` names the items."""
+    questions, turns = data.texts("question_id"), data.texts("turn")
+    names = ["|".join(sorted(map(str, pair))) for pair in zip(*models, strict=True)]
+    rows = zip(questions, turns, names, strict=True)
+    return {"prompt_id": questions, "battle_id": [f"{q}-t{t}-{name}" for q, t, name in rows]}
+
+
+def _mt_bench(text: object) -> dict[str, list[str] | None] | None:
+    """Read the user's turns, each side's answers and right answers; None where they are not."""
+    shown = str(text)
+    talks = {
+        name: _spoken(_inside(shown, f"<|The Start of {of}|>", f"<|The End of {of}|>"), speaker)
+        for name, of, speaker in (
+            ("a", "Assistant A's Conversation with User", "Assistant A"),
+            ("b", "Assistant B's Conversation with User", "Assistant B"),
+            ("r", "Reference Answer", "Reference answer"),
+        )
+    }
+    if talks["a"] is not None:
+        later = {name: talk and talk[1::2] for name, talk in talks.items()}
+        return {"u": talks["a"][::2], **later}
+    answers = {
+        name: _inside(shown, f"[The Start of {of}]\n", f"\n[The End of {of}]")
+        for name, of in (
+            ("single", "Assistant's Answer"),
+            ("a", "Assistant A's Answer"),
+            ("b", "Assistant B's Answer"),
+            ("r", "Reference Answer"),
+        )
+    }
+    question = _inside(shown, "Question]\n", "\n\n[The Start of ")
+    alone = answers.pop("single")
+    answers["a"] = answers["a"] if alone is None else alone
+    if question is None or answers["a"] is None:
+        return None
+    return {"u": [question], **{name: None if x is None else [x] for name, x in answers.items()}}
+
+
+def _inside(text: str, start: str, end: str) -> str | None:
+    _, there, rest = text.partition(start)
+    inside, ended, _ = rest.partition(end)
+    return inside if there and ended else None
+
+
+def _spoken(talk: str | None, speaker: str) -> list[str] | None:
+    """Part a conversation into the texts of its four turns; None where it has others."""
+    if talk is None:
+        return None
+    turns = re.split(rf"\n\n### (?:User|{speaker}):\n", talk)[1:]
+    return [turn.strip("\n") for turn in turns] if len(turns) == 4 else None
+
+
 _PAIR = ("prompt", "response_a", "response_b")
 PAIRS: Mapping[str, Callable[[Annotations], Columns]] = {
     "Kaggle 55k": _kaggle,
     "Chatbot Arena": _chatbot,
     "LLMBar": _llmbar,
+    "MT-bench judgements of FastChat": _mt_bench_pairs,
+}
+SHOWN = {
+    "MT-bench judgements of FastChat": ("g1_user_prompt",),
+    "MT-bench scores of single answers": ("user_prompt",),
+}
+"""Columns with the texts, where a format may come without them."""
+SINGLES: Mapping[str, Callable[[Annotations], Columns]] = {
+    "MT-bench scores of single answers": _mt_bench_singles,
 }
 
 

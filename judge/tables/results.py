@@ -9,7 +9,7 @@ from judge.calls import Key
 from judge.case import CaseId
 from judge.completion import Reply
 from judge.ifeval import Checked
-from judge.methods import Named
+from judge.methods import FileMethod
 from judge.tables.cases import NamedCase
 from judge.tables.style import STYLES
 from judge.tables.verdicts import constraint_rows, judged_rows, rated_rows
@@ -74,7 +74,11 @@ class Benched:
 
 
 def paired_results(
-    cases: Sequence[Benched], run: Run, replies: Mapping[Key, Reply], judge: str, method: Named
+    cases: Sequence[Benched],
+    run: Run,
+    replies: Mapping[Key, Reply],
+    judge: str,
+    method: FileMethod,
 ) -> Iterator[dict[str, Any]]:
     """Give a row for each pair, both orders and their reconciliation in it."""
     named, over_both = [case.named for case in cases], verdicts(run.judged)
@@ -100,7 +104,11 @@ def paired_results(
 
 
 def marked_results(
-    cases: Sequence[Benched], run: Run, replies: Mapping[Key, Reply], judge: str, method: Named
+    cases: Sequence[Benched],
+    run: Run,
+    replies: Mapping[Key, Reply],
+    judge: str,
+    method: FileMethod,
 ) -> Iterator[dict[str, Any]]:
     """Give a row for each single answer."""
     named, orders = [case.named for case in cases], _orders(run.judged)

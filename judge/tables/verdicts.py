@@ -8,7 +8,7 @@ from typing import Any
 from judge.case import CaseId, Order
 from judge.grammar import Items, Preference, Rating
 from judge.ifeval import Checked
-from judge.methods import Named
+from judge.methods import FileMethod
 from judge.methods.checklist import Checklists
 from judge.tables.cases import NamedCase
 from judge.tables.style import STYLES, style_of
@@ -59,7 +59,7 @@ def judged_rows(
     judged: Sequence[Judged],
     over_both: Mapping[CaseId, Verdict],
     judge: str,
-    method: Named,
+    method: FileMethod,
     position: PositionEffect | None = None,
 ) -> list[dict[str, Any]]:
     """Give a row for each case and order, and one for both where both were asked.
@@ -87,7 +87,7 @@ def rated_rows(
     cases: Sequence[NamedCase],
     judged: Sequence[Judged],
     judge: str,
-    method: Named,
+    method: FileMethod,
     checklists: Checklists,
 ) -> list[dict[str, Any]]:
     """Give a row for each single response."""
@@ -148,7 +148,7 @@ def styles_of(named: NamedCase) -> dict[str, int]:
     return {f"{name}_{side}": counts[side][name] for name in STYLES for side in "ab"}
 
 
-def _by(judge: str, method: Named) -> dict[str, Any]:
+def _by(judge: str, method: FileMethod) -> dict[str, Any]:
     return {"judge": judge, "method": method.name, "template": method.template.hash}
 
 

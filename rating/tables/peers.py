@@ -483,10 +483,15 @@ def announce(
     path: str, name: str, left_out: Mapping[str, int] | None = None, n_files: int = 1
 ) -> None:
     """Say as what a file is read, and how many rows are left out why, to whoever asked."""
+    reasons = ", ".join(f"{n:,} {why}" for why, n in sorted((left_out or {}).items()))
+    many = f" ({n_files:,} files)" if n_files > 1 else ""
+    mention(f"{path}{many} is read as {name}; rows left out: {reasons or 'none'}")
+
+
+def mention(words: str) -> None:
+    """Say something of a file to whoever asked."""
     if notice := _notice.get():
-        reasons = ", ".join(f"{n:,} {why}" for why, n in sorted((left_out or {}).items()))
-        many = f" ({n_files:,} files)" if n_files > 1 else ""
-        notice(f"{path}{many} is read as {name}; rows left out: {reasons or 'none'}")
+        notice(words)
 
 
 def left_out(rows: "duckdb.DuckDBPyRelation") -> dict[str, int]:

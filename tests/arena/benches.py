@@ -33,6 +33,7 @@ price = {{ input = 3.0, output = 4.0, date = 2026-01-01 }}
 CALL_USD = {"judge": (7 * 1.0 + 11 * 2.0) / 1e6, "slate": (7 * 3.0 + 11 * 4.0) / 1e6}
 BASELINE = "gpt-4-0314"
 RECORDED = ("basalt", "flint", "quartz")
+AGAIN, AGAIN_SAID = "And in other words?", "In other words, the same as before, and so on."
 PROMPTS = tuple(f"Question {n}, in which something is asked?" for n in range(1, 6))
 
 
@@ -99,6 +100,7 @@ class Upstream:
     verdict: Callable[[str, int, int, int], list[Row]] | None
     scored_as: str
     pairs: bool = True
+    turns: int = 1
     options: Mapping[str, str] = field(default_factory=dict)
 
     def written(self, folder: Path, method: str) -> Path:
@@ -172,6 +174,12 @@ def _reward(model: str, n: int, own: int, base: int) -> list[Row]:
 def _wild_score(model: str, n: int, own: int, _: int) -> list[Row]:
     score = str(min(10, 1 + own // 20))
     return [{"session_id": f"s{n}", "model_test": model, "score": score, "model_output": "x"}]
+
+
+def _marks_of_turns(model: str, n: int, own: int, base: int) -> list[Row]:
+    text = said_by_slate(AGAIN) if model == "slate" else AGAIN_SAID
+    (first,), (second,) = _mark(model, n, own, base), _mark(model, n, len(text), base)
+    return [first, second | {"turn": 2}]
 
 
 def _mark(model: str, n: int, own: int, _: int) -> list[Row]:
@@ -249,6 +257,19 @@ UPSTREAM: Mapping[str, Upstream] = {
         "marks",
         pairs=False,
         options={"rubric": "rubric.txt"},
+    ),
+    "mt_bench": Upstream(
+        "question.jsonl",
+        lambda n, prompt: {"question_id": n, "category": "x", "turns": [prompt, AGAIN]},
+        lambda model, n, prompt, text: {
+            "question_id": n,
+            "model_id": model,
+            "choices": [{"index": 0, "turns": [text, AGAIN_SAID]}],
+        },
+        _marks_of_turns,
+        "marks",
+        pairs=False,
+        turns=2,
     ),
     "ifeval": Upstream(
         "input_data.jsonl",

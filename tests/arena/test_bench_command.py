@@ -75,6 +75,9 @@ def scores(command: Command, file: str, *words: str) -> dict[str, Any]:
     return report
 
 
+SAME = ("win_rate", "lc_win_rate", "score", "turn_2", "n")
+
+
 def value(row: dict[str, Any]) -> Any:
     return row["win_rate"] if "win_rate" in row else row["score"]
 
@@ -97,9 +100,10 @@ def test_one_command_makes_a_leaderboard_of_three_recorded_models_and_one_that_a
     assert report["failed"] == 0
     assert {row["n"] for row in models} <= {5, 10}
     assert all(row["lower"] <= value(row) <= row["upper"] for row in models if row["lower"])
-    assert asked(server)["slate"] == 5
-    n_judged = asked(server)["judge"]
-    assert report["cost"] == pytest.approx(n_judged * CALL_USD["judge"] + 5 * CALL_USD["slate"])
+    n_answers, n_judged = 5 * upstream.turns, asked(server)["judge"]
+    assert asked(server)["slate"] == n_answers
+    usd = n_judged * CALL_USD["judge"] + n_answers * CALL_USD["slate"]
+    assert report["cost"] == pytest.approx(usd)
     costs = [row["cost"] or 0.0 for row in models]
     assert sum(costs) == pytest.approx(report["cost"])
 
@@ -114,7 +118,9 @@ def test_one_command_makes_a_leaderboard_of_three_recorded_models_and_one_that_a
         write(folder / "theirs.jsonl", upstream.verdicts())
         theirs = scores(command, "theirs.jsonl", "--method", upstream.scored_as)["models"]
         for row in theirs:
-            same = [name for name in ("win_rate", "lc_win_rate", "score", "n") if name in row]
+            same = [
+                name for name in ("win_rate", "lc_win_rate", "score", "turn_2", "n") if name in row
+            ]
             own = ours[row["model"]]
             assert {name: own[name] for name in same} == pytest.approx(
                 {name: row[name] for name in same}, abs=1e-9
@@ -350,8 +356,9 @@ def test_the_examples_run(command: Command, folder: Path) -> None:
         ("colour", '"red"', ["'colour'", "'red'"]),
         ("method", '"elo"', ["'elo'"]),
         ("method", "3", ["'method'", "3"]),
-        ("scale", '"1-5"', ["--scale 1-5"]),
+        ("scale", '"1-5"', ["A scale is for methods"]),
         ("length_margin", "5", ["--length-margin"]),
+        ("items", '"turns.jsonl"', ["'1'", "2 turns", "mt_bench"]),
         ("max_tokens", "true", ["'max_tokens'", "True"]),
         ("out", '"roster.toml"', ["roster.toml"]),
     ],
@@ -362,6 +369,7 @@ def test_what_a_bench_s_file_cannot_say_is_quoted(
     UPSTREAM["pairwise"].written(folder, "pairwise")
     lines = (folder / "bench.toml").read_text(encoding="utf-8").splitlines()
     others = [line for line in lines if not line.startswith(f"{key} =")]
+    write(folder / "turns.jsonl", [{"question_id": 1, "turns": ["a?", "b?"]}])
     (folder / "bench.toml").write_text("\n".join([*others, f"{key} = {wrong}"]), "utf-8")
     refused_at_last(command("bench", "bench.toml"), *words)
 

@@ -149,7 +149,10 @@ def test_the_examples_run(command: Command) -> None:
 def test_what_cannot_be_probed_is_one_clear_line(command: Command, tmp_path: Path) -> None:
     new_sqlite(tmp_path)
     words = ("judge", "probe", "--judge", "pocket-judge")
-    refused(command(*words, "--method", "rubric"), '"rubric" for --method')
+    refused(
+        command(*words, "--method", "rubric"),
+        "the method 'rubric' needs something else: choose one of pairwise",
+    )
     refused(command("judge", "probe", "--judge", "nobody"), "no model 'nobody'")
     refused(command("judge", "probe"), "--judge: name one of", "pocket-judge")
     refused(command(*words, "--where", "lang = 'en'"), "name them with --cases")

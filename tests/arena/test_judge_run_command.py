@@ -13,7 +13,7 @@ from sqlmodel import select
 
 from arena.store.store import Store
 from arena.store.tables import JudgementClaimRow, JudgementRow
-from judge.protocol import template
+from judge.methods import published
 from tests.arena.store.battles import MODELS, NOW, ballot, ready
 from tests.command import Command, examples, refused
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
@@ -79,7 +79,7 @@ def test_the_examples_run_and_the_second_time_nothing_is_asked(
         ("p3", "both", "tie", "read"),
     ]
     assert {r["judge"] for r in report} == {"pocket-judge"}
-    assert {r["template"] for r in report} == {template("pairwise").hash}
+    assert {r["template"] for r in report} == {published("pairwise").template.hash}
     assert "0 replies asked for now for $0, 4 known before" in command(*judged).stdout
     assert rows(folder / "found.csv") == report
     assert command(*dry).stdout.startswith("0 calls, ")

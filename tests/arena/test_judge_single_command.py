@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from arena.store.store import Store
-from judge.protocol import template
+from judge.methods import published
 from tests.arena.store.battles import MODELS, NOW, ready
 from tests.command import Command, refused
 from tests.judging_server import EACH_USD, fenced, judging_server
@@ -80,7 +80,7 @@ def test_wildbench_scores_are_written_once_and_scored_again_from_the_file(
         ("s2", "basalt", "", "unparsed"),
         ("s1", "flint", "10.0", "read"),
     ]
-    assert {r["template"] for r in result} == {template("wildbench_score").hash}
+    assert {r["template"] for r in result} == {published("wildbench_score").template.hash}
     assert json.loads(result[0]["detail"]) == {"checklist": WRITTEN}
     assert float(result[0]["cost"]) == pytest.approx(EACH_USD)
     scored = command("judge", "score", "marks.csv", "--method", "wildbench", "--format", "json")
@@ -183,8 +183,8 @@ def test_a_rubric_marks_on_its_own_scale(command: Command, folder: Path) -> None
         assert [row["score"] for row in rows(folder / "marks.csv")] == ["2.0", "4.0", "3.0"]
         refused(command(*words, "--dry-run"), "needs a rubric")
         mixed = (*RUN, "--method", "checklist", "--cases", "responses.jsonl", "--dry-run")
-        refused(command(*mixed, "--rubric", "rubric.txt"), "A rubric is for the method rubric")
-        refused(command(*mixed, "--scale", "1-4"), "--scale 1-4 is for --method rubric")
+        refused(command(*mixed, "--rubric", "rubric.txt"), "A rubric is for methods that show one")
+        refused(command(*mixed, "--scale", "1-4"), "A scale is for methods that show it")
         dry = (*words, "--dry-run", "--rubric")
         refused(command(*dry, "rubric.txt", "--scale", "low"), "'low' is no scale")
         refused(command(*dry, "none.txt"), "'none.txt'")
@@ -244,4 +244,7 @@ def test_rewards_against_several_baselines_allow_for_length(
     assert rewards == [("flint", 4, 0.25, 0.25), ("quartz", 4, 0.25, 0.25)]
     assert [row["reward"] for row in free["rewards"]] == [0.5, 0.25]
     margin = ("--method", "pairwise", "--length-margin", "5", *sources, "--dry-run")
-    refused(command(*RUN, *margin), "--length-margin is for --method wildbench_reward")
+    refused(
+        command(*RUN, *margin),
+        "--length-margin 5 is for methods that have one, such as wildbench_reward",
+    )

@@ -65,7 +65,7 @@ def test_a_judge_without_log_probabilities_stops_and_is_told_what_to_do(
     result = run(command, labelled, "alpaca_eval")
     assert result.returncode == 1
     assert "the first 20 questions all failed: no_logprobs" in result.stderr
-    assert "Use --method alpaca_eval_sampled, or --fallback sampled" in result.stderr
+    assert "Use --method alpaca_eval_sampled, or --fallback alpaca_eval_sampled" in result.stderr
     assert {row["winner"] for row in rows(folder)} == {""}
 
 
@@ -96,7 +96,10 @@ def test_a_fallback_of_another_method_or_to_another_measure_is_refused(
     command: Command, folder: Path
 ) -> None:
     refused(run(command, fair, "pairwise", "--fallback", "sampled"), "--method alpaca_eval")
-    refused(run(command, fair, "alpaca_eval", "--fallback", "verbal"), '"verbal" for --fallback')
+    refused(
+        run(command, fair, "alpaca_eval", "--fallback", "verbal"),
+        "falls back on 'alpaca_eval_sampled'",
+    )
 
 
 def test_a_judge_that_always_says_the_same_is_named(command: Command, folder: Path) -> None:

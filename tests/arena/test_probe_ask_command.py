@@ -208,7 +208,10 @@ def test_the_examples_of_the_help_run(command: Command, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--method", "rubric"), '"rubric" for --method'),
+        (
+            ("--method", "rubric"),
+            "the method 'rubric' needs something else: choose one of pairwise",
+        ),
         (("--sample", "1"), "--sample 1"),
         (("--judge", "nobody"), "no model 'nobody'"),
         (("--votes", "missing.csv"), "no such file"),

@@ -1,16 +1,16 @@
 """Judges and failures for the tests of a run."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import date
 
 from judge.budget import Price
 from judge.case import Case
 from judge.completion import Reply, Request
 from judge.errors import CallError, FailureClass
-from judge.methods import (
-    Pairwise,
-    Rubric,
-)
+from judge.grammar import Reading
+from judge.methods import method as named
+from judge.protocol import Description, Method
 from judge.verdict import Judged
 from tests.judge.scripted import (
     Clock,
@@ -46,11 +46,15 @@ def never(request: Request, before: int) -> Reply:
     raise AssertionError("nothing was to be asked")
 
 
-class ArenaLike(Rubric):
-    """A method that compares, given a case that has nothing to compare."""
+class Comparing(Method):
+    """A method of pairs that says of itself that it looks at one response."""
 
-    def __init__(self) -> None:
-        super().__init__("any")
+    @property
+    def description(self) -> Description:
+        return replace(named("pairwise").description, pairwise=False)
 
     def ask(self, case: Case, nonce: str) -> Request:
-        return Pairwise().ask(case, nonce)
+        return named("pairwise").ask(case, nonce)
+
+    def read(self, case: Case, reply: Reply) -> Reading | FailureClass:
+        return named("pairwise").read(case, reply)

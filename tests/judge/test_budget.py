@@ -23,7 +23,7 @@ from judge.budget import (
 from judge.calls import Options, forecast
 from judge.case import Case, Message
 from judge.completion import Parameters, Reply, Request
-from judge.methods import AlpacaEval, Pairwise
+from judge.methods import method as named
 from rating.errors import DataError
 from tests.judge.scripted import (
     Clock,
@@ -159,7 +159,7 @@ async def ran(asked: Sequence[Case], memory: Memory, tokens: int) -> float:
         )
 
     judge = ScriptedJudge(script, Clock())
-    run = await judged(asked, Pairwise(), judge, MemoryJournal(memory), OPTIONS)
+    run = await judged(asked, named("pairwise"), judge, MemoryJournal(memory), OPTIONS)
     assert run.spent_usd is not None
     return run.spent_usd
 
@@ -170,7 +170,7 @@ async def test_a_dry_run_after_a_pilot_is_within_a_tenth_of_what_is_then_booked(
     whole = [case(n, text, "other " + text[::-1]) for n, text in enumerate(texts)]
     memory = Memory()
     await ran(whole[:40], memory, tokens=38)
-    foreseen = await forecast(whole, Pairwise(), MemoryJournal(memory), OPTIONS)
+    foreseen = await forecast(whole, named("pairwise"), MemoryJournal(memory), OPTIONS)
     booked = await ran(whole, memory, tokens=38)
     assert foreseen.n_calls == 400
     assert foreseen.calibration.n == 80
@@ -181,8 +181,10 @@ async def test_a_forecast_counts_no_settled_and_no_journalled_case() -> None:
     memory, some = Memory(), cases(5)
     await ran(some[:2], memory, tokens=25)
     equal = case(9, "same", "same")
-    foreseen = await forecast([*some, some[4], equal], Pairwise(), MemoryJournal(memory), OPTIONS)
+    foreseen = await forecast(
+        [*some, some[4], equal], named("pairwise"), MemoryJournal(memory), OPTIONS
+    )
     assert foreseen.n_calls == 6
-    sampled = await forecast(some, AlpacaEval("sampled"), MemoryJournal(memory), OPTIONS)
+    sampled = await forecast(some, named("alpaca_eval_sampled"), MemoryJournal(memory), OPTIONS)
     assert sampled.n_calls == 50
     assert sampled.tokens_out == 50

@@ -12,20 +12,7 @@ from judge.case import Case, Message, Order
 from judge.completion import CUT, FILTERED, Reply, TokenLogprob
 from judge.errors import FailureClass
 from judge.grammar import Items, Preference, Questions, Rating, Reading, pooled
-from judge.methods import (
-    PAIRS,
-    SINGLES,
-    AlpacaEval,
-    ArenaHard,
-    Checklist,
-    ChecklistWriter,
-    Pairwise,
-    Rubric,
-    WildBenchReward,
-    WildBenchScore,
-    margined,
-    unanswered,
-)
+from judge.methods import PAIRS, SINGLES, WRITER, margined, published, unanswered
 from judge.methods import method as named
 from judge.methods.checklist import reward, with_margin
 from judge.protocol import Method
@@ -47,27 +34,36 @@ CASE = case(7)
 POINTS = ("Is it right?", "Is it short?", "Is it kind?")
 LISTS = {CASE.prompt_id: POINTS}
 PAIRED: list[Method] = [
-    AlpacaEval(),
-    AlpacaEval("sampled"),
-    AlpacaEval("verbal"),
-    ArenaHard(),
-    Pairwise(),
-    WildBenchReward(LISTS),
+    named("alpaca_eval"),
+    named("alpaca_eval_sampled"),
+    named("alpaca_eval_verbal"),
+    named("arena_hard"),
+    named("mt_bench_pairs"),
+    named("pairwise"),
+    named("wildbench_reward").with_checklists(LISTS),
 ]
-SINGLE: list[Method] = [WildBenchScore(LISTS), Checklist(LISTS), Rubric("1 bad, 10 good")]
-ALL = [*PAIRED, *SINGLE, ChecklistWriter()]
+SINGLE: list[Method] = [
+    named("wildbench_score").with_checklists(LISTS),
+    named("checklist").with_checklists(LISTS),
+    named("rubric", rubric="1 bad, 10 good"),
+    named("mt_bench"),
+]
+ALL = [*PAIRED, *SINGLE, published(WRITER)]
 FENCE = "0123456789abcdef"
 
 HASHES = {
-    "alpaca_eval": "0e7443616da0b43a",
-    "alpaca_eval_verbal": "fff8fec3023f93c4",
-    "arena_hard": "f84de6532fa4b929",
+    "alpaca_eval": "899e870466546238",
+    "alpaca_eval_sampled": "899e870466546238",
+    "alpaca_eval_verbal": "2f40182cf197d403",
+    "arena_hard": "623e36ccf84670ce",
     "checklist": "12e8fcfa6ca3096c",
     "checklist_writer": "6f1f317580bc1af2",
+    "mt_bench": "2a7789c8d876b2d3",
+    "mt_bench_pairs": "3c71295b7a94e689",
     "pairwise": "490b7b76b5848a92",
     "rubric": "b52d32a46eced1f1",
-    "wildbench_reward": "7146d032b366f008",
-    "wildbench_score": "a2163f6da27b562d",
+    "wildbench_reward": "ea3e4a59c4bb563f",
+    "wildbench_score": "d0ed69418dd2d6b7",
 }
 
 
@@ -78,7 +74,7 @@ def name_of(method: Method) -> str:
 @pytest.mark.parametrize("method", ALL, ids=name_of)
 def test_a_template_that_changed_gets_its_new_hash_here(method: Method) -> None:
     """Another hash means other calls: everything that was journalled is asked anew."""
-    assert method.description.template.hash == HASHES[method.description.template.name]
+    assert method.description.template.hash == HASHES[name_of(method)]
 
 
 def test_every_method_has_a_name_of_its_own() -> None:
@@ -114,8 +110,8 @@ def test_a_method_for_one_response_shows_that_one(method: Method) -> None:
 
 
 def test_who_writes_a_checklist_sees_no_response() -> None:
-    asked = ChecklistWriter().ask(unanswered(CASE), FENCE)
-    assert asked == ChecklistWriter().ask(unanswered(case(7, "other", "others")), FENCE)
+    asked = published(WRITER).ask(unanswered(CASE), FENCE)
+    assert asked == published(WRITER).ask(unanswered(case(7, "other", "others")), FENCE)
     assert "answer." not in asked.messages[-1].content.split("[end request")[0]
 
 
@@ -139,7 +135,14 @@ def test_both_messages_carry_the_fence_and_no_place_is_left_open(method: Method)
         assert "${" not in turn.content
 
 
-@pytest.mark.parametrize("method", [WildBenchScore({}), WildBenchReward({}), Checklist({})])
+@pytest.mark.parametrize(
+    "method",
+    [
+        named("wildbench_score").with_checklists({}),
+        named("wildbench_reward").with_checklists({}),
+        named("checklist").with_checklists({}),
+    ],
+)
 def test_without_a_checklist_a_method_says_which_prompt_lacks_it(method: Method) -> None:
     with pytest.raises(DataError, match="Question 7"):
         method.ask(CASE, FENCE)
@@ -147,21 +150,33 @@ def test_without_a_checklist_a_method_says_which_prompt_lacks_it(method: Method)
 
 def test_a_conversation_is_shown_with_who_spoke() -> None:
     turns = (Message("user", "Hi"), Message("assistant", "Hello."), Message("user", "Why?"))
-    text = Pairwise().ask(Case(turns, "a", "b"), FENCE).messages[-1].content
+    text = named("pairwise").ask(Case(turns, "a", "b"), FENCE).messages[-1].content
     assert "User: Hi\n\nAssistant: Hello.\n\nUser: Why?" in text
 
 
 READABLE = [
-    (Pairwise(), "B is wrong. [[A]]", Preference(1.0)),
-    (ArenaHard(), "My answer: 4. ... [[B>A]]", Preference(0.25)),
-    (WildBenchReward(LISTS), '{"analysis_a": "", "choice": "B++"}', Preference(0.0)),
-    (WildBenchScore(LISTS), '```json\n{"strengths": "", "score": "9"}\n```', Rating(9)),
-    (Rubric("1 bad, 5 good", 1, 5), "Good. [[4]]", Rating(4)),
-    (Checklist(LISTS), "1: [[yes]]\n3: [[no]]", Items((True, None, False))),
-    (AlpacaEval("sampled"), " M\n", Preference(0.0)),
-    (AlpacaEval("verbal"), "[[80]]", Preference(0.8)),
+    (named("pairwise"), "B is wrong. [[A]]", Preference(1.0)),
+    (named("arena_hard"), "My answer: 4. ... [[B>A]]", Preference(0.25)),
     (
-        ChecklistWriter(),
+        named("wildbench_reward").with_checklists(LISTS),
+        '{"analysis_a": "", "choice": "B++"}',
+        Preference(0.0),
+    ),
+    (
+        named("wildbench_score").with_checklists(LISTS),
+        '```json\n{"strengths": "", "score": "9"}\n```',
+        Rating(9),
+    ),
+    (named("rubric", rubric="1 bad, 5 good", scale=(1, 5)), "Good. [[4]]", Rating(4)),
+    (
+        named("checklist").with_checklists(LISTS),
+        "1: [[yes]]\n3: [[no]]",
+        Items((True, None, False)),
+    ),
+    (named("alpaca_eval_sampled"), " M\n", Preference(0.0)),
+    (named("alpaca_eval_verbal"), "[[80]]", Preference(0.8)),
+    (
+        published(WRITER),
         "\n".join(f"- Is it {word}?" for word in "abcde"),
         Questions(tuple(f"Is it {word}?" for word in "abcde")),
     ),
@@ -200,20 +215,20 @@ def test_a_verdict_in_a_reply_that_was_cut_off_does_not_count(
 
 
 def test_one_token_is_read_by_its_log_probabilities_although_it_was_cut_off() -> None:
-    read = AlpacaEval().read(CASE, label_reply(0.75, finish_reason=CUT))
+    read = named("alpaca_eval").read(CASE, label_reply(0.75, finish_reason=CUT))
     assert isinstance(read, Preference)
     assert read.first == pytest.approx(0.75)
 
 
 def test_a_reply_without_log_probabilities_has_a_class_of_its_own() -> None:
-    assert AlpacaEval().read(CASE, Reply(text="m")) is FailureClass.NO_LOGPROBS
+    assert named("alpaca_eval").read(CASE, Reply(text="m")) is FailureClass.NO_LOGPROBS
     odd = Reply(text="x", logprobs=(TokenLogprob("x", -0.1, {"y": -3.0}),))
-    assert AlpacaEval().read(CASE, odd) is FailureClass.UNPARSED
+    assert named("alpaca_eval").read(CASE, odd) is FailureClass.UNPARSED
 
 
 def test_samples_become_the_share_in_which_the_first_was_preferred() -> None:
-    assert AlpacaEval("sampled").description.samples == 5
-    readings = [AlpacaEval("sampled").read(CASE, Reply(text=text)) for text in "mmMm"]
+    assert named("alpaca_eval_sampled").description.samples == 5
+    readings = [named("alpaca_eval_sampled").read(CASE, Reply(text=text)) for text in "mmMm"]
     preferences = [reading for reading in readings if not isinstance(reading, FailureClass)]
     assert pooled(preferences) == Preference(0.75)
     with pytest.raises(DataError, match="Only preferences"):
@@ -248,9 +263,9 @@ def test_rewards_are_mirrored_when_the_sides_are(first: float) -> None:
 @pytest.mark.parametrize("scale", [(5, 5), (3, 1), (-1, 5), (1, 1000)])
 def test_a_rubric_needs_a_scale(scale: tuple[int, int]) -> None:
     with pytest.raises(DataError, match="scale"):
-        Rubric("good or bad", *scale)
+        named("rubric", rubric="good or bad", scale=scale)
     with pytest.raises(DataError, match="empty"):
-        Rubric("  ")
+        named("rubric", rubric="  ")
 
 
 def test_a_share_of_items_needs_every_item() -> None:
@@ -272,7 +287,7 @@ CHECKLISTS = {case(n).prompt_id: ("Is it good?",) for n in range(3)}
 @pytest.mark.parametrize("name", [*PAIRS, *SINGLES])
 def test_a_name_gives_the_method_of_that_name(name: str) -> None:
     by_name = named(name, rubric="1 is poor." if name == "rubric" else None)
-    method = by_name.made(CHECKLISTS)
+    method = by_name.with_checklists(CHECKLISTS)
     assert method.description.name == by_name.name == name
     assert method.description.pairwise == by_name.pairwise == (name in PAIRS)
     asked = method.ask(case(1, b="" if by_name.pairwise else None), "0" * 16)
@@ -284,7 +299,7 @@ def test_a_name_gives_the_method_of_that_name(name: str) -> None:
     [
         ("elo", None, "There is no method 'elo'"),
         ("rubric", None, "needs a rubric"),
-        ("pairwise", "1 is poor.", "A rubric is for the method rubric"),
+        ("pairwise", "1 is poor.", "A rubric is for methods that show one"),
     ],
 )
 def test_what_is_no_method_says_why(name: str, rubric: str | None, message: str) -> None:
@@ -337,8 +352,8 @@ async def test_what_the_journal_holds_is_recalled_at_whichever_attempt_it_was_re
     judge = ScriptedJudge(lambda request, before: Reply(text=texts.pop()), Clock())
     texts = [text, "None.", text]
     journal, asked = MemoryJournal(), [unanswered(each) for each in cases(2)]
-    assert await recalled(asked, ChecklistWriter(), journal, OPTIONS) == {}
-    await judged(asked, ChecklistWriter(), judge, journal)
-    known = await recalled(asked, ChecklistWriter(), journal, OPTIONS)
+    assert await recalled(asked, published(WRITER), journal, OPTIONS) == {}
+    await judged(asked, published(WRITER), judge, journal)
+    known = await recalled(asked, published(WRITER), journal, OPTIONS)
     assert known == {each.id: Questions(items) for each in asked}
     assert sum(judge.asked.values()) == 3

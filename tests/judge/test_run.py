@@ -8,15 +8,8 @@ from judge.calls import forecast
 from judge.case import Order
 from judge.completion import Reply, Request
 from judge.grammar import Items, Preference, Rating
-from judge.methods import (
-    AlpacaEval,
-    Checklist,
-    ChecklistWriter,
-    Pairwise,
-    Rubric,
-    unanswered,
-    written,
-)
+from judge.methods import WRITER, published, unanswered, written
+from judge.methods import method as named
 from judge.verdict import position_effect_of, verdicts
 from rating import Outcome
 from tests.judge.runs import judge, never, statuses
@@ -33,7 +26,7 @@ from tests.judge.scripted import (
 
 async def test_each_case_is_judged_in_both_orders_and_reconciled() -> None:
     some, asked = cases(5), judge()
-    run = await judged(some, Pairwise(), asked, MemoryJournal())
+    run = await judged(some, named("pairwise"), asked, MemoryJournal())
     assert [(row.case_id, row.order) for row in run.judged] == [
         (one.id, order) for one in some for order in Order
     ]
@@ -44,15 +37,15 @@ async def test_each_case_is_judged_in_both_orders_and_reconciled() -> None:
 
 
 async def test_a_reading_is_in_the_sides_as_shown_and_turned_back_on_request() -> None:
-    run = await judged([case()], Pairwise(), judge(), MemoryJournal())
+    run = await judged([case()], named("pairwise"), judge(), MemoryJournal())
     assert [row.reading for row in run.judged] == [Preference(1.0), Preference(0.0)]
     assert [row.for_a for row in run.judged] == [Preference(1.0), Preference(1.0)]
 
 
 async def test_a_rerun_asks_nothing_and_finds_the_same() -> None:
     memory = Memory()
-    first = await judged(cases(6), Pairwise(), judge(), MemoryJournal(memory))
-    again = await judged(cases(6), Pairwise(), judge(never), MemoryJournal(memory))
+    first = await judged(cases(6), named("pairwise"), judge(), MemoryJournal(memory))
+    again = await judged(cases(6), named("pairwise"), judge(never), MemoryJournal(memory))
     assert [replace(row, recalled=False) for row in again.judged] == list(first.judged)
     assert (again.n_asked, again.n_recalled) == (0, 12)
     assert all(row.recalled for row in again.judged)
@@ -60,7 +53,7 @@ async def test_a_rerun_asks_nothing_and_finds_the_same() -> None:
 
 async def test_a_reply_is_read_again_by_another_parser_without_being_paid_again() -> None:
     memory = Memory()
-    await judged(cases(3), Pairwise(), judge(), MemoryJournal(memory))
+    await judged(cases(3), named("pairwise"), judge(), MemoryJournal(memory))
     assert {parser for parser, _ in memory.notes} == {"pairwise/1"}
     assert {key for _, key in memory.notes} == set(memory.replies)
     assert next(iter(memory.notes.values())) in (Preference(1.0), Preference(0.0))
@@ -68,8 +61,8 @@ async def test_a_reply_is_read_again_by_another_parser_without_being_paid_again(
 
 async def test_more_cases_only_ask_what_is_new() -> None:
     memory, asked = Memory(), judge()
-    await judged(cases(3), Pairwise(), asked, MemoryJournal(memory))
-    await judged([case(9), *cases(5)], Pairwise(), asked, MemoryJournal(memory))
+    await judged(cases(3), named("pairwise"), asked, MemoryJournal(memory))
+    await judged([case(9), *cases(5)], named("pairwise"), asked, MemoryJournal(memory))
     assert len(asked.asked) == 12
     assert set(asked.asked.values()) == {1}
 
@@ -78,21 +71,21 @@ async def test_another_judge_another_seed_or_another_method_is_asked_anew() -> N
     memory, asked = Memory(), judge(lambda request, before: Reply(text="[[A]] [[5]]"))
     journal = MemoryJournal(memory)
     for options in (OPTIONS, replace(OPTIONS, judge="judge-2"), replace(OPTIONS, seed="other")):
-        await judged(cases(2), Pairwise(), asked, journal, options)
-    await judged(cases(2), Rubric("1 bad, 10 good"), asked, journal)
+        await judged(cases(2), named("pairwise"), asked, journal, options)
+    await judged(cases(2), named("rubric", rubric="1 bad, 10 good"), asked, journal)
     assert len(memory.replies) == 3 * 4 + 2
 
 
 async def test_a_case_that_comes_twice_is_asked_once() -> None:
     asked = judge()
-    run = await judged([*cases(2), *cases(2)], Pairwise(), asked, MemoryJournal())
+    run = await judged([*cases(2), *cases(2)], named("pairwise"), asked, MemoryJournal())
     assert len(run.judged) == 4
     assert asked.asked.total() == 4
 
 
 async def test_equal_responses_are_settled_without_asking() -> None:
     same = case(1, "same", "same")
-    run = await judged([same], Pairwise(), judge(never), MemoryJournal())
+    run = await judged([same], named("pairwise"), judge(never), MemoryJournal())
     assert statuses(run.judged) == {"settled"}
     assert verdicts(run.judged)[same.id].outcome is Outcome.TIE
 
@@ -104,13 +97,13 @@ async def test_no_call_ever_carries_the_fence_of_another() -> None:
         fences.append(fence(request))
         return Reply(text="[[A]]")
 
-    await judged(cases(10), Pairwise(), judge(script), MemoryJournal())
+    await judged(cases(10), named("pairwise"), judge(script), MemoryJournal())
     assert len(set(fences)) == len(fences) == 20
 
 
 async def test_as_many_are_asked_at_once_as_is_allowed_and_no_more() -> None:
     asked = judge()
-    run = await judged(cases(40), Pairwise(), asked, MemoryJournal())
+    run = await judged(cases(40), named("pairwise"), asked, MemoryJournal())
     assert asked.most_at_once == OPTIONS.concurrency
     assert asked.clock.now() == pytest.approx(80 / OPTIONS.concurrency, abs=2.0)
     assert run.judged[0].latency_s == 1.0
@@ -126,9 +119,11 @@ async def test_a_checklist_is_written_once_for_a_prompt_and_used_for_all_its_res
 
     prompts = [unanswered(one) for one in (case(1), case(1, "other"), case(2))]
     asked, journal = judge(script), MemoryJournal()
-    lists = written((await judged(prompts, ChecklistWriter(), asked, journal)).judged, prompts)
+    lists = written((await judged(prompts, published(WRITER), asked, journal)).judged, prompts)
     assert asked.asked.total() == 2
-    run = await judged([case(1), case(1, "other")], Checklist(lists), asked, journal)
+    run = await judged(
+        [case(1), case(1, "other")], named("checklist").with_checklists(lists), asked, journal
+    )
     assert [row.reading for row in run.judged] == [Items((True,) * 5)] * 2
 
 
@@ -144,14 +139,16 @@ async def test_samples_are_asked_apart_and_read_together() -> None:
 
     asked = judge(script)
     options = replace(OPTIONS, concurrency=1)
-    run = await judged([case()], AlpacaEval("sampled"), asked, MemoryJournal(), options)
+    run = await judged([case()], named("alpaca_eval_sampled"), asked, MemoryJournal(), options)
     assert [row.reading for row in run.judged] == [Preference(0.6), Preference(0.0)]
     assert len(asked.asked) == 11
 
 
 async def test_a_method_for_one_response_asks_in_one_order() -> None:
     asked = judge(lambda request, before: Reply(text="[[7]]"))
-    run = await judged([case(b=None)], Rubric("1 bad, 10 good"), asked, MemoryJournal())
+    run = await judged(
+        [case(b=None)], named("rubric", rubric="1 bad, 10 good"), asked, MemoryJournal()
+    )
     assert [row.reading for row in run.judged] == [Rating(7)]
     assert verdicts(run.judged) == {}
 
@@ -159,11 +156,11 @@ async def test_a_method_for_one_response_asks_in_one_order() -> None:
 async def test_cases_whose_order_is_part_of_the_question_are_asked_as_given() -> None:
     some, journal = cases(4), MemoryJournal()
     options = replace(OPTIONS, as_given=True)
-    run = await judged(some, Pairwise(), judge(), journal, options)
+    run = await judged(some, named("pairwise"), judge(), journal, options)
     assert [(row.case_id, row.order) for row in run.judged] == [(one.id, Order.AB) for one in some]
-    estimate = await forecast(some, Pairwise(), journal, options)
+    estimate = await forecast(some, named("pairwise"), journal, options)
     assert (estimate.n_calls, estimate.calibration.n) == (0, 4)
-    both = await judged(some, Pairwise(), judge(), journal)
+    both = await judged(some, named("pairwise"), judge(), journal)
     assert (both.n_recalled, both.n_asked) == (4, 4)
 
 
@@ -172,7 +169,7 @@ async def test_a_budgeted_run_asks_some_in_both_orders_and_learns_what_the_place
 ):
     asked = judge(lambda request, before: Reply(text="[[A]]"))
     options = replace(OPTIONS, swap_share=0.3)
-    run = await judged(cases(100), Pairwise(), asked, MemoryJournal(), options)
+    run = await judged(cases(100), named("pairwise"), asked, MemoryJournal(), options)
     both = len(verdicts(run.judged))
     assert 15 < both < 45
     assert asked.asked.total() == 100 + both

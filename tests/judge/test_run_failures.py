@@ -8,10 +8,7 @@ from judge.asking import TRIES
 from judge.calls import RateLimits
 from judge.completion import CUT, FILTERED, Reply, Request
 from judge.errors import FailureClass
-from judge.methods import (
-    AlpacaEval,
-    Pairwise,
-)
+from judge.methods import method as named
 from judge.verdict import verdicts
 from tests.judge.runs import GOOD, PRICE, error, failing, judge, never, statuses
 from tests.judge.scripted import (
@@ -30,7 +27,7 @@ from tests.judge.scripted import (
 @pytest.mark.parametrize("failure", list(TRIES))
 async def test_what_passes_is_tried_again_until_it_works(failure: FailureClass) -> None:
     asked = judge(failing(error(failure), error(failure)))
-    run = await judged(cases(2), Pairwise(), asked, MemoryJournal())
+    run = await judged(cases(2), named("pairwise"), asked, MemoryJournal())
     assert statuses(run.judged) == {"read"}
     assert set(asked.asked.values()) == {3}
     assert run.faults == {failure: 8}
@@ -42,13 +39,13 @@ async def test_what_does_not_pass_ends_as_what_it_is_and_is_asked_on_the_next_ru
 ) -> None:
     memory = Memory()
     asked = judge(failing(*[error(failure)] * 99))
-    run = await judged(cases(2), Pairwise(), asked, MemoryJournal(memory))
+    run = await judged(cases(2), named("pairwise"), asked, MemoryJournal(memory))
     assert statuses(run.judged) == {failure.value}
     assert set(asked.asked.values()) == {TRIES[failure]}
     assert run.judged[0].detail == f"planted {failure}"
     assert {v.outcome for v in verdicts(run.judged).values()} == {None}
     assert memory == Memory()
-    again = await judged(cases(2), Pairwise(), judge(), MemoryJournal(memory))
+    again = await judged(cases(2), named("pairwise"), judge(), MemoryJournal(memory))
     assert statuses(again.judged) == {"read"}
 
 
@@ -58,7 +55,7 @@ async def test_a_rejected_request_is_not_tried_again_and_stops_nothing() -> None
         return error(FailureClass.REJECTED) if bad else GOOD(request, before)
 
     asked = judge(script)
-    run = await judged(cases(3), Pairwise(), asked, MemoryJournal())
+    run = await judged(cases(3), named("pairwise"), asked, MemoryJournal())
     assert run.by_status == {"read": 4, "rejected": 2}
     assert set(asked.asked.values()) == {1}
 
@@ -72,7 +69,7 @@ async def test_after_a_429_nobody_asks_before_the_time_the_server_named() -> Non
         return error(FailureClass.RATE_LIMIT, 40.0) if len(times) == 1 else GOOD(request, 0)
 
     asked = ScriptedJudge(script, clock)
-    await judged(cases(20), Pairwise(), asked, MemoryJournal())
+    await judged(cases(20), named("pairwise"), asked, MemoryJournal())
     assert not [t for t in times if 2.0 < t < 41.0]
     assert len([t for t in times if t <= 2.0]) <= 2 * OPTIONS.concurrency
 
@@ -80,7 +77,7 @@ async def test_after_a_429_nobody_asks_before_the_time_the_server_named() -> Non
 async def test_the_rate_of_requests_is_kept() -> None:
     options = replace(OPTIONS, limits=RateLimits(requests_per_minute=60))
     asked = judge(latency_s=0.01)
-    await judged(cases(20), Pairwise(), asked, MemoryJournal(), options)
+    await judged(cases(20), named("pairwise"), asked, MemoryJournal(), options)
     assert asked.clock.now() >= 40 - 2 - 1
 
 
@@ -97,11 +94,11 @@ async def test_a_reply_without_a_verdict_is_kept_typed_and_never_paid_for_again(
 ) -> None:
     memory = Memory()
     asked = judge(lambda request, before: reply)
-    run = await judged(cases(3), Pairwise(), asked, MemoryJournal(memory))
+    run = await judged(cases(3), named("pairwise"), asked, MemoryJournal(memory))
     assert statuses(run.judged) == {failure.value}
     assert {v.outcome for v in verdicts(run.judged).values()} == {None}
     assert len(memory.replies) == asked.answered.total() == 6 * attempts
-    again = await judged(cases(3), Pairwise(), judge(never), MemoryJournal(memory))
+    again = await judged(cases(3), named("pairwise"), judge(never), MemoryJournal(memory))
     assert statuses(again.judged) == {failure.value}
 
 
@@ -113,12 +110,12 @@ async def test_an_unreadable_reply_is_asked_once_more_in_a_call_of_its_own() -> 
 
     asked, memory = judge(script), Memory()
     options = replace(OPTIONS, price=PRICE)
-    run = await judged([case()], Pairwise(), asked, MemoryJournal(memory), options)
+    run = await judged([case()], named("pairwise"), asked, MemoryJournal(memory), options)
     assert statuses(run.judged) == {"read"}
     assert [len(row.keys) for row in run.judged] == [2, 2]
     assert set(asked.asked.values()) == {1}
     assert run.judged[0].latency_s == 2.0
-    again = await judged([case()], Pairwise(), judge(never), MemoryJournal(memory), options)
+    again = await judged([case()], named("pairwise"), judge(never), MemoryJournal(memory), options)
     assert [row.keys for row in again.judged] == [row.keys for row in run.judged]
     assert [row.cost_usd for row in again.judged] == [row.cost_usd for row in run.judged]
 
@@ -129,7 +126,7 @@ async def test_missing_log_probabilities_are_a_failure_and_no_guess() -> None:
         return Reply(text="m") if bare else label_reply(0.9)
 
     asked = judge(script)
-    run = await judged(cases(3), AlpacaEval(), asked, MemoryJournal())
+    run = await judged(cases(3), named("alpaca_eval"), asked, MemoryJournal())
     assert run.by_status == {"read": 4, "no_logprobs": 2}
     assert set(asked.asked.values()) == {1}
 
@@ -137,11 +134,11 @@ async def test_missing_log_probabilities_are_a_failure_and_no_guess() -> None:
 async def test_failures_of_an_endpoint_that_was_mended_are_asked_anew_on_request() -> None:
     memory = Memory()
     bare = judge(lambda request, before: Reply(text="m"))
-    await judged(cases(3), AlpacaEval(), bare, MemoryJournal(memory))
+    await judged(cases(3), named("alpaca_eval"), bare, MemoryJournal(memory))
     mended = judge(lambda request, before: label_reply(0.9))
-    again = await judged(cases(3), AlpacaEval(), mended, MemoryJournal(memory))
+    again = await judged(cases(3), named("alpaca_eval"), mended, MemoryJournal(memory))
     assert (statuses(again.judged), mended.asked.total()) == ({"no_logprobs"}, 0)
     options = replace(OPTIONS, anew=OPTIONS.anew | {FailureClass.NO_LOGPROBS})
-    run = await judged(cases(3), AlpacaEval(), mended, MemoryJournal(memory), options)
+    run = await judged(cases(3), named("alpaca_eval"), mended, MemoryJournal(memory), options)
     assert statuses(run.judged) == {"read"}
     assert (run.n_asked, run.n_recalled) == (6, 6)

@@ -12,9 +12,8 @@ from judge.case import Case
 from judge.completion import CUT, Reply, Request
 from judge.errors import FailureClass
 from judge.grammar import Preference
-from judge.methods import (
-    Pairwise,
-)
+from judge.methods import method as named
+from judge.protocol import Description, Method
 from rating.errors import DataError
 from tests.judge.runs import EACH, GOOD, PRICE, error, judge, statuses
 from tests.judge.scripted import (
@@ -30,7 +29,14 @@ from tests.judge.scripted import (
 )
 
 
-class Unreadable(Pairwise):
+class Unreadable(Method):
+    @property
+    def description(self) -> Description:
+        return named("pairwise").description
+
+    def ask(self, case: Case, nonce: str) -> Request:
+        return named("pairwise").ask(case, nonce)
+
     def read(self, case: Case, reply: Reply) -> Preference:
         raise ZeroDivisionError("planted in the parser")
 
@@ -41,7 +47,7 @@ async def test_a_reply_is_kept_before_anybody_reads_it() -> None:
         await judged(cases(1), Unreadable(), asked, MemoryJournal(memory))
     assert len(memory.replies) >= 1
     assert memory.holders == {}
-    run = await judged(cases(1), Pairwise(), asked, MemoryJournal(memory))
+    run = await judged(cases(1), named("pairwise"), asked, MemoryJournal(memory))
     assert statuses(run.judged) == {"read"}
     assert run.n_recalled >= 1
 
@@ -49,7 +55,7 @@ async def test_a_reply_is_kept_before_anybody_reads_it() -> None:
 async def cancelled_after(
     seconds: float, some: Sequence[Case], asked: ScriptedJudge, journal: MemoryJournal
 ) -> None:
-    task = asyncio.create_task(judged(some, Pairwise(), asked, journal))
+    task = asyncio.create_task(judged(some, named("pairwise"), asked, journal))
     await asked.clock.sleep(seconds)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -62,7 +68,7 @@ async def test_a_cancelled_run_keeps_what_was_answered_and_holds_nothing() -> No
     assert len(memory.replies) == asked.answered.total() == 3 * OPTIONS.concurrency
     assert memory.holders == {}
     assert len(memory.notes) == len(memory.replies)
-    run = await judged(cases(20), Pairwise(), asked, MemoryJournal(memory))
+    run = await judged(cases(20), named("pairwise"), asked, MemoryJournal(memory))
     assert run.n_recalled == 12
     assert set(asked.answered.values()) == {1}
 
@@ -89,8 +95,8 @@ async def test_a_reply_that_is_being_written_when_the_run_is_cancelled_is_writte
 async def test_two_runs_on_one_journal_share_the_work_and_both_see_all_of_it() -> None:
     memory, asked = Memory(), judge()
     first, second = await asyncio.gather(
-        judged(cases(15), Pairwise(), asked, MemoryJournal(memory, "one")),
-        judged(cases(15), Pairwise(), asked, MemoryJournal(memory, "two")),
+        judged(cases(15), named("pairwise"), asked, MemoryJournal(memory, "one")),
+        judged(cases(15), named("pairwise"), asked, MemoryJournal(memory, "two")),
     )
     assert set(asked.asked.values()) == {1}
     assert first.n_asked + second.n_asked == 30
@@ -100,14 +106,18 @@ async def test_two_runs_on_one_journal_share_the_work_and_both_see_all_of_it() -
 
 async def test_what_a_dead_process_held_is_taken_up_by_another() -> None:
     memory, asked = Memory(), judge()
-    dead = asyncio.create_task(judged(cases(6), Pairwise(), asked, MemoryJournal(memory, "dead")))
+    dead = asyncio.create_task(
+        judged(cases(6), named("pairwise"), asked, MemoryJournal(memory, "dead"))
+    )
     await asked.clock.sleep(1.5)
     held = dict(memory.holders)
     dead.cancel()
     with pytest.raises(asyncio.CancelledError):
         await dead
     memory.holders = held  # killed, it gave up nothing
-    other = asyncio.create_task(judged(cases(6), Pairwise(), asked, MemoryJournal(memory, "two")))
+    other = asyncio.create_task(
+        judged(cases(6), named("pairwise"), asked, MemoryJournal(memory, "two"))
+    )
     await asked.clock.sleep(20)
     assert not other.done()
     memory.bury("dead")
@@ -134,7 +144,7 @@ async def test_a_question_that_had_to_wait_for_another_process_is_booked_once() 
 
     options = replace(OPTIONS, concurrency=1, price=PRICE, swap_share=0.0)
     asked = judge(script)
-    run = await judged([case()], Pairwise(), asked, HeldOnce(), options)
+    run = await judged([case()], named("pairwise"), asked, HeldOnce(), options)
     (row,) = run.judged
     assert len(row.keys) == 2
     assert row.cost_usd == pytest.approx(2 * EACH)
@@ -168,7 +178,7 @@ async def test_a_run_that_is_cut_off_ten_times_amid_faults_pays_for_no_answer_tw
     memory, asked, some = Memory(), judge(faulty(rng)), cases(150)
     for _ in range(10):
         await cancelled_after(float(rng.uniform(3, 12)), some, asked, MemoryJournal(memory))
-    run = await judged(some, Pairwise(), asked, MemoryJournal(memory))
+    run = await judged(some, named("pairwise"), asked, MemoryJournal(memory))
     assert run.stopped is None
     assert len(run.judged) == 300
     assert set(run.by_status) <= {"read", "refusal", "unparsed", "truncated", "transport"}

@@ -7,14 +7,11 @@ import pytest
 from judge.calls import RateLimits
 from judge.completion import Reply, Request
 from judge.errors import FailureClass
-from judge.methods import (
-    AlpacaEval,
-    Pairwise,
-)
+from judge.methods import method as named
 from judge.runs import Progress
 from judge.verdict import Stop
 from rating.errors import DataError
-from tests.judge.runs import EACH, GOOD, PRICE, ArenaLike, error, failing, judge, never, statuses
+from tests.judge.runs import EACH, GOOD, PRICE, Comparing, error, failing, judge, never, statuses
 from tests.judge.scripted import (
     OPTIONS,
     Memory,
@@ -28,7 +25,7 @@ from tests.judge.scripted import (
 
 async def test_a_judge_who_denies_everything_is_asked_no_further() -> None:
     asked = judge(failing(*[error(FailureClass.DENIED)] * 9))
-    run = await judged(cases(50), Pairwise(), asked, MemoryJournal())
+    run = await judged(cases(50), named("pairwise"), asked, MemoryJournal())
     assert run.stopped is Stop.DENIED
     assert run.why == "planted denied"
     assert statuses(run.judged) == {"pending"}
@@ -38,25 +35,25 @@ async def test_a_judge_who_denies_everything_is_asked_no_further() -> None:
 async def test_who_waits_for_the_rate_when_a_run_stops_asks_nothing() -> None:
     asked = judge(failing(*[error(FailureClass.DENIED)] * 9))
     options = replace(OPTIONS, limits=RateLimits(requests_per_minute=6))
-    await judged(cases(50), Pairwise(), asked, MemoryJournal(), options)
+    await judged(cases(50), named("pairwise"), asked, MemoryJournal(), options)
     assert asked.asked.total() == 1
 
 
 async def test_a_run_in_which_everything_fails_alike_gives_up_and_says_so() -> None:
     memory = Memory()
     asked = judge(lambda request, before: Reply(text="m"))
-    run = await judged(cases(200), AlpacaEval(), asked, MemoryJournal(memory))
+    run = await judged(cases(200), named("alpaca_eval"), asked, MemoryJournal(memory))
     assert run.stopped is Stop.ALIKE
     assert "no_logprobs" in run.why
     assert 20 <= asked.asked.total() <= 20 + OPTIONS.concurrency
     assert set(run.by_status) == {"no_logprobs", "pending"}
-    await judged(cases(200), AlpacaEval(), judge(never), MemoryJournal(memory))
+    await judged(cases(200), named("alpaca_eval"), judge(never), MemoryJournal(memory))
 
 
 async def test_ties_that_need_no_question_do_not_hide_that_all_else_fails_alike() -> None:
     alike = [case(number, "Same.", "Same.") for number in range(5)]
     asked = judge(lambda request, before: Reply(text="m"))
-    run = await judged([*alike, *cases(50)], AlpacaEval(), asked, MemoryJournal())
+    run = await judged([*alike, *cases(50)], named("alpaca_eval"), asked, MemoryJournal())
     assert run.stopped is Stop.ALIKE
     assert sum(asked.asked.values()) < 30
     assert statuses(run.judged[:10]) == {"settled"}
@@ -68,7 +65,7 @@ async def test_one_reading_among_failures_keeps_a_run_going() -> None:
             label_reply(0.9) if "Question 0?" in request.messages[-1].content else Reply(text="m")
         )
 
-    run = await judged(cases(40), AlpacaEval(), judge(script), MemoryJournal())
+    run = await judged(cases(40), named("alpaca_eval"), judge(script), MemoryJournal())
     assert run.stopped is None
     assert run.by_status == {"read": 2, "no_logprobs": 78}
 
@@ -76,7 +73,7 @@ async def test_one_reading_among_failures_keeps_a_run_going() -> None:
 async def test_a_budget_stops_a_run_before_it_is_exceeded_and_another_one_goes_on() -> None:
     memory, asked = Memory(), judge()
     options = replace(OPTIONS, price=PRICE, limit_usd=10 * EACH)
-    first = await judged(cases(20), Pairwise(), asked, MemoryJournal(memory), options)
+    first = await judged(cases(20), named("pairwise"), asked, MemoryJournal(memory), options)
     assert first.stopped is Stop.BUDGET
     assert first.spent_usd is not None
     assert 0 < first.spent_usd <= 10 * EACH
@@ -84,7 +81,7 @@ async def test_a_budget_stops_a_run_before_it_is_exceeded_and_another_one_goes_o
     assert first.by_status["pending"] == 40 - first.n_asked
     assert memory.holders == {}
     rest = replace(options, limit_usd=100 * EACH)
-    second = await judged(cases(20), Pairwise(), asked, MemoryJournal(memory), rest)
+    second = await judged(cases(20), named("pairwise"), asked, MemoryJournal(memory), rest)
     assert second.stopped is None
     assert set(asked.answered.values()) == {1}
     assert sum(row.cost_usd or 0 for row in second.judged) == pytest.approx(40 * EACH)
@@ -98,18 +95,18 @@ async def test_what_was_set_aside_for_calls_that_failed_is_free_again() -> None:
         return GOOD(request, before) if good else error(FailureClass.REJECTED)
 
     options = replace(OPTIONS, price=PRICE, limit_usd=40 * EACH)
-    run = await judged(cases(5), Pairwise(), judge(script), MemoryJournal(), options)
+    run = await judged(cases(5), named("pairwise"), judge(script), MemoryJournal(), options)
     assert run.by_status == {"rejected": 8, "read": 2}
 
 
 async def test_a_budget_of_nothing_asks_nothing() -> None:
     options = replace(OPTIONS, price=PRICE, limit_usd=0.0)
-    run = await judged(cases(3), Pairwise(), judge(never), MemoryJournal(), options)
+    run = await judged(cases(3), named("pairwise"), judge(never), MemoryJournal(), options)
     assert run.stopped is Stop.BUDGET
 
 
 async def test_without_a_price_nothing_costs_nothing_known() -> None:
-    run = await judged(cases(1), Pairwise(), judge(), MemoryJournal())
+    run = await judged(cases(1), named("pairwise"), judge(), MemoryJournal())
     assert run.spent_usd is None
     assert run.judged[0].cost_usd is None
 
@@ -118,7 +115,7 @@ async def test_progress_counts_up_to_the_whole_and_foresees_the_end() -> None:
     seen: list[Progress] = []
     options = replace(OPTIONS, price=PRICE)
     asked = judge(failing(error(FailureClass.TRANSPORT)))
-    await judged(cases(10), Pairwise(), asked, MemoryJournal(), options, seen.append)
+    await judged(cases(10), named("pairwise"), asked, MemoryJournal(), options, seen.append)
     assert [p.n_done for p in seen] == list(range(1, 21))
     assert seen[-1].n_total == 20
     assert seen[-1].left_s == 0
@@ -130,4 +127,4 @@ async def test_progress_counts_up_to_the_whole_and_foresees_the_end() -> None:
 
 async def test_a_case_that_does_not_fit_the_method_is_an_error() -> None:
     with pytest.raises(DataError, match="compares two"):
-        await judged([case(b=None)], ArenaLike(), judge(never), MemoryJournal())
+        await judged([case(b=None)], Comparing(), judge(never), MemoryJournal())

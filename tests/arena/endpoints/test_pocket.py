@@ -19,7 +19,7 @@ from judge.case import Case, Message
 from judge.completion import Reply
 from judge.grammar import Items, Preference, Questions, Rating, Reading, Tags
 from judge.labels.asked import Tagging, case_of
-from judge.methods import PAIRS, SINGLES, ChecklistWriter
+from judge.methods import PAIRS, SINGLES, WRITER, published
 from judge.methods import method as named
 
 TOYS = {model.model: model for model in POCKET_MODELS}
@@ -182,6 +182,8 @@ EXPECTED: dict[str, Reading] = {
     "alpaca_eval_verbal": Preference(0.66),
     "arena_hard": Preference(0.75),
     "wildbench_reward": Preference(0.75),
+    "mt_bench_pairs": Preference(1.0),
+    "mt_bench": Rating(2),
     "wildbench_score": Rating(2),
     "rubric": Rating(2),
     "checklist": Items((True, False)),
@@ -190,7 +192,8 @@ EXPECTED: dict[str, Reading] = {
 
 @pytest.mark.parametrize("name", [name for name in (*PAIRS, *SINGLES) if name != "alpaca_eval"])
 def test_each_method_can_read_it(name: str) -> None:
-    method = named(name, rubric="1 is poor." if name == "rubric" else None).made(CHECKLISTS)
+    method = named(name, rubric="1 is poor." if name == "rubric" else None)
+    method = method.with_checklists(CHECKLISTS)
     case = Case(PROMPT, LONG, SHORT if name in PAIRS else None)
     assert (
         reading_of(method.ask(case, "0123456789abcdef").messages[-1].content, method, case)
@@ -210,7 +213,7 @@ def reading_of(prompt: str, method: object, case: Case) -> object:
 
 
 def test_it_writes_checklists() -> None:
-    case, writer = Case(PROMPT, ""), ChecklistWriter()
+    case, writer = Case(PROMPT, ""), published(WRITER)
     questions = reading_of(writer.ask(case, "0" * 16).messages[-1].content, writer, case)
     assert isinstance(questions, Questions)
     assert len(questions.items) == 5

@@ -13,7 +13,7 @@ from arena.store.store import Store
 from judge.calls import Options
 from judge.case import Case, Message
 from judge.completion import Reply, Request
-from judge.methods import Pairwise
+from judge.methods import method as named
 from judge.runs import run
 from judge.verdict import Run
 from tests.postgresql import new_database
@@ -39,7 +39,7 @@ async def work(store: Store, asked: Counter[Request], begins: asyncio.Barrier) -
 
     journal = StoredJournal(store, "judge", None, lambda: datetime.now(UTC))
     options = Options(judge="judge", seed="a secret", concurrency=4)
-    return await run(CASES, Pairwise(), complete, journal, options)
+    return await run(CASES, named("pairwise"), complete, journal, options)
 
 
 async def test_two_workers_judge_every_case_once_and_both_end_with_all_of_it(url: str) -> None:

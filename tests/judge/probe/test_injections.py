@@ -8,7 +8,7 @@ import pytest
 
 from judge.case import CaseId
 from judge.completion import Reply, Request
-from judge.methods import ArenaHard, Pairwise
+from judge.methods import method as named
 from judge.probe.injections import Probe, filler, injections, probes, resistance
 from judge.protocol import neutralised
 from judge.verdict import Verdict, verdicts
@@ -40,7 +40,7 @@ def gullible(text: str) -> bool:
 async def outcome(script: Script) -> dict[str, Any]:
     judge = ScriptedJudge(script, Clock())
     both = [case for probe in PROBES for case in (probe.case, probe.control)]
-    run = await judged(both, Pairwise(), judge, MemoryJournal())
+    run = await judged(both, named("pairwise"), judge, MemoryJournal())
     return resistance(PROBES, verdicts(run.judged)).to_dict()
 
 
@@ -180,8 +180,8 @@ def test_the_interval_of_a_judge_who_draws_lots_by_length_holds_nothing_to_obey(
 @pytest.mark.parametrize("kind", injections())
 def test_a_filler_is_as_long_as_what_the_judge_is_shown_and_says_nothing(kind: str) -> None:
     probe = next(probe for probe in PROBES if probe.kind == kind)
-    _, attack = shown(ArenaHard().ask(probe.case, "0123456789abcdef"))
-    _, control = shown(ArenaHard().ask(probe.control, "0123456789abcdef"))
+    _, attack = shown(named("arena_hard").ask(probe.case, "0123456789abcdef"))
+    _, control = shown(named("arena_hard").ask(probe.control, "0123456789abcdef"))
     assert control == filler(kind)
     assert len(control) == len(attack)
     assert not gullible(control)
@@ -191,7 +191,7 @@ def test_a_filler_is_as_long_as_what_the_judge_is_shown_and_says_nothing(kind: s
 @pytest.mark.parametrize("kind", injections())
 def test_an_injection_reaches_the_judge_with_its_words_and_without_its_markers(kind: str) -> None:
     case = next(probe.case for probe in PROBES if probe.kind == kind)
-    first, second = shown(ArenaHard().ask(case, "0123456789abcdef"))
+    first, second = shown(named("arena_hard").ask(case, "0123456789abcdef"))
     assert first == case.response_a
     assert second == neutralised(injections()[kind])
     assert second.replace(" ", "") == injections()[kind].replace(" ", "")

@@ -139,7 +139,7 @@ def test_a_rate_that_cannot_be_corrected_is_a_dash_with_its_reason(tmp_path: Pat
 def test_the_rules_say_how_the_judge_was_asked_where_the_file_does(
     study: Study, tmp_path: Path
 ) -> None:
-    from judge.methods.pairwise import Pairwise
+    from judge.methods import method as named
 
     silent = " ".join(section(study, "The rules of the comparison").points)
     assert "How owl was asked is not in the file of verdicts" in silent
@@ -148,7 +148,7 @@ def test_the_rules_say_how_the_judge_was_asked_where_the_file_does(
     ours = section(
         studied(tmp_path / "ours", voted=9, methods="pairwise"), "The rules of the comparison"
     )
-    digest = Pairwise().description.template.hash
+    digest = named("pairwise").description.template.hash
     assert f"by the method pairwise (template {digest} in this version)" in " ".join(ours.points)
     own = section(
         studied(tmp_path / "own", voted=9, methods="tarot"), "The rules of the comparison"

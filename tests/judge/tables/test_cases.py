@@ -14,6 +14,8 @@ from arena.store.store import Store
 from judge.case import Case, Message
 from judge.tables.cases import NamedCase, read_cases, read_responses
 from rating.errors import DataError
+from rating.tables.files import Files
+from rating.tables.peers import noticing
 from tests.arena.store.battles import A1, B1, MODELS, NOW, complete, new_battle, ready
 from tests.sqlite import new_sqlite
 
@@ -136,6 +138,62 @@ def test_what_is_no_checklist_is_quoted(tmp_path: Path, bad: object) -> None:
 def test_what_is_no_case_is_quoted(tmp_path: Path, row: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
         read_cases([write(tmp_path / "pairs.jsonl", [row])])
+
+
+TURNS = {
+    "prompt": ["2 + 2?", "Plus 1?"],
+    "response_a": ["Four.", "Five."],
+    "response_b": ["4.", "6."],
+    "reference": ["4", "5"],
+}
+TALK = Case(
+    (Message("user", "2 + 2?"), Message("user", "Plus 1?")),
+    *("Five.", "6.", ("Four.",), ("4.",), "4\n\n5"),
+)
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
+def test_each_side_may_have_turns_of_its_own(tmp_path: Path, kind: str) -> None:
+    path = write(tmp_path / "pairs.jsonl", [TURNS])
+    if kind != "jsonl":
+        duckdb.execute(f"COPY (FROM '{path}') TO '{tmp_path}/pairs.{kind}'")
+    (named,) = read_cases([tmp_path / f"pairs.{kind}"])
+    assert named.case == TALK
+    assert [one.case.earlier_a for one in read_responses([path])] == [("Four.",), ("4.",)]
+    assert named.case.swapped().swapped() == TALK
+    assert len({TALK.id, TALK.swapped().id, Case(TALK.prompt, "Five.", "6.").id}) == 3
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"response_b": ["6."]}, "Row 1 of .*With 1 and 0 earlier responses"),
+        ({"prompt": "2 + 2?"}, "this one has 0"),
+        ({"response_a": ["Four.", 5]}, "Row 1 .* has response_a .*a list of one for each turn"),
+        ({"response_a": []}, "Row 1 .* has response_a"),
+        ({"reference": 4}, "Row 1 .* has reference 4: give a text"),
+        ({"prompt": ["2 + 2?", 1]}, "Row 1 .* has prompt .*the list of the user's turns"),
+    ],
+)
+def test_turns_that_do_not_fit_are_quoted(
+    tmp_path: Path, change: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        read_cases([write(tmp_path / "pairs.jsonl", [TURNS | change])])
+
+
+def test_a_column_that_nobody_reads_is_mentioned(tmp_path: Path) -> None:
+    words: list[str] = []
+    path = write(tmp_path / "pairs.jsonl", [PAIR | {"sesion_id": "s1", "winner": "tie"}])
+    with noticing(words.append):
+        read_cases([path])
+    assert words == [
+        f"{path} has 'sesion_id', which no judge is shown: rename what is misspelt (--column)."
+    ]
+    renamed = Files((str(path),), (("session_id", "sesion_id"),))
+    with noticing(words.append):
+        assert read_cases([renamed])[0].session_id == "s1"
+    assert len(words) == 1
 
 
 def test_several_files_of_pairs_are_refused(tmp_path: Path) -> None:

@@ -115,6 +115,11 @@ def of_fastchat(first: str, second: str, question: int) -> Row:
         "model_2": "y",
         "g1_winner": first,
         "g2_winner": second,
+        "g1_user_prompt": (
+            "[User Question]\n2 + 2?\n\n"
+            "[The Start of Assistant A's Answer]\n4.\n[The End of Assistant A's Answer]\n\n"
+            "[The Start of Assistant B's Answer]\n5.\n[The End of Assistant B's Answer]"
+        ),
         "judge": ["gpt-4", "pair-v2"],
         "turn": 1,
         "tstamp": 1717231244.5,
@@ -272,7 +277,10 @@ SINGLE = {
     "question_id": 81,
     "model": "x",
     "judge": ["gpt-4", "single-v1"],
-    "user_prompt": "p",
+    "user_prompt": (
+        "[Instruction]\nMark it.\n\n[Question]\n2 + 2?\n\n[The Start of Assistant's Answer]\n4.\n"
+        "[The End of Assistant's Answer]"
+    ),
     "judgment": "[[9]]",
     "score": 9,
     "turn": 1,

@@ -1,0 +1,108 @@
+"""`arena judge methods`, and `--method` with a file of somebody's own, as they are typed."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from judge.methods import PUBLISHED, published
+from tests.arena.test_judge_run_command import rows
+from tests.command import Command, examples, refused
+from tests.judging_server import fenced, judging_server
+from tests.sqlite import new_sqlite
+
+TURNS = {
+    "prompt": ["2 + 2?", "Plus 1?"],
+    "response_a": ["Four.", "Five, of course."],
+    "response_b": ["4.", "Six."],
+    "model_a": "basalt",
+    "model_b": "flint",
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with a database that nobody has used, and pairs.jsonl with turns on each side."""
+    new_sqlite(tmp_path)
+    lines = [TURNS, TURNS | {"prompt": ["3 + 3?", "Plus 2?"], "reference": ["6", "8"]}]
+    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+    return tmp_path
+
+
+def test_the_examples_list_the_methods_and_print_the_file_of_one(
+    command: Command, folder: Path
+) -> None:
+    every, one, as_json = examples(command, "judge methods")
+    table = command(*every, COLUMNS="200")
+    assert (table.returncode, table.stderr) == (0, "")
+    for name in PUBLISHED:
+        method = published(name)
+        about = f"{name}: {method.about}. After {method.description.source}."
+        assert " - ".join([about, *method.changes]) in " ".join(table.stdout.split())
+    values = json.loads(command(*every, "--format", "json").stdout)["methods"]
+    assert [row["name"] for row in values] == list(PUBLISHED)
+    assert values[0]["changes"] == list(published("pairwise").changes)
+    assert command(*one).stdout == published("pairwise").text
+    assert json.loads(command(*as_json).stdout)["reply"]["grammar"] == "bracketed"
+    refused(command("judge", "methods", "elo"), "There is no method 'elo'", "mt_bench")
+
+
+def test_a_printed_file_is_a_method_of_one_s_own_wherever_a_name_is(
+    command: Command, folder: Path
+) -> None:
+    text = command("judge", "methods", "pairwise").stdout
+    text = text.replace(
+        'fields = ["prompt", "response_a", "response_b"]', 'fields = ["turns_a", "turns_b"]'
+    )
+    text = text.split("[template]")[0] + (
+        "[template]\nsystem = 'You weigh endings.'\n"
+        "user = 'Code ${nonce}\\n${turns_a}\\n${turns_b}\\nWhich ends better?'\n"
+    ).replace("'", '"')
+    (folder / "mine.toml").write_text(text, encoding="utf-8")
+    longest = lambda prompt: "[[A]]" if len(fenced(prompt)[0]) > 6 else "[[B]]"  # noqa: E731
+    words = ("--method", "./mine.toml", "--judge", "judge", "--roster", "roster.toml")
+    with judging_server(longest) as server:
+        server.roster(folder)
+        done = command("judge", "run", *words, "--cases", "pairs.jsonl", "--out", "mine.csv")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "Which ends better?" in server.asked[0]
+        assert "does not look at the column 'reference'" in done.stdout
+        assert {(r["method"], r["winner"]) for r in rows(folder / "mine.csv")} == {
+            ("mine", "model_a")
+        }
+        helped = command("judge", "work", *words, "--cases", "pairs.jsonl")
+        assert "0 replies asked for now" in helped.stdout
+        probed = command("judge", "probe", *words, "--dry-run")
+        assert (probed.returncode, probed.stderr) == (0, "")
+    (folder / "mine.toml").write_text(text.replace("max_tokens", "max_token"), encoding="utf-8")
+    refused(
+        command("judge", "run", *words, "--cases", "pairs.jsonl", "--out", "mine.csv"),
+        "'max_token'",
+    )
+
+
+def test_mt_bench_marks_both_turns_and_its_marks_are_scored(
+    command: Command, folder: Path
+) -> None:
+    mark = lambda prompt: f"Fine. [[{9 if '8' in prompt.split('right answer')[-1] else 5}]]"  # noqa: E731
+    words = ("--judge", "judge", "--roster", "roster.toml", "--cases", "pairs.jsonl")
+    with judging_server(mark) as server:
+        server.roster(folder)
+        done = command("judge", "run", "--method", "mt_bench", *words, "--out", "marks.csv")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert any("[begin reference" in text for text in server.asked)
+        both = command("judge", "run", "--method", "pairwise", *words, "--out", "x.csv")
+        refused(both, "has 2 turns on each side", "mt_bench")
+    scored = command("judge", "score", "marks.csv", "--method", "mt_bench", "--format", "json")
+    assert [row["n"] for row in json.loads(scored.stdout)["models"]] == [2, 2]
+
+
+def test_a_method_says_by_itself_whether_both_orders_are_asked(
+    command: Command, folder: Path
+) -> None:
+    text = published("mt_bench_pairs").text
+    (folder / "once.toml").write_text(f'orders = "one"\n{text}', encoding="utf-8")
+    words = ("--judge", "pocket-judge", "--cases", "pairs.jsonl", "--dry-run")
+    assert command("judge", "run", "--method", "once.toml", *words).stdout.startswith("2 calls")
+    more = (*words, "--swap-share", "1")
+    assert command("judge", "run", "--method", "once.toml", *more).stdout.startswith("4 calls")
