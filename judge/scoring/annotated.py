@@ -17,7 +17,7 @@ from judge.scoring.rewards import instruction_scores, reward_scores
 from judge.scoring.wildbench import LATEST, wildbench_scores
 from judge.tables.annotations import Annotations, groups, read_annotations
 from judge.tables.native import for_score, method_of_peer
-from judge.tables.own import for_own_score, own_method
+from judge.tables.own import for_own_score, is_scored_as, own_method
 from rating import Outcome
 from rating.errors import DataError
 from rating.tables.columns import quoted_names
@@ -87,17 +87,17 @@ def judge_score(
 
 def _score_of(method: str) -> str:
     """Name the score of a method of judging, which may be its own; raises `DataError`."""
-    if method not in METHODS and (method in PUBLISHED or method.endswith(ENDING)):
-        asked = method_file(method)
-        if asked.score in METHODS:
-            return asked.score
-        why = "names no score" if asked.score is None else f"has the score {asked.score!r}"
-        msg = f"The method {asked.name!r} {why}: choose one of {', '.join(METHODS)}."
-        raise DataError(msg)
-    if method not in METHODS:
+    if method in METHODS:
+        return method
+    if method not in PUBLISHED and not method.endswith(ENDING):
         msg = f"There is no method {method!r}: choose one of {', '.join(METHODS)}."
         raise DataError(msg)
-    return method
+    score = method_file(method).score
+    if score not in METHODS:
+        why = "names no score" if score is None else f"has the score {score!r}"
+        msg = f"The method {method!r} {why}: choose one of {', '.join(METHODS)}."
+        raise DataError(msg)
+    return score
 
 
 def inferred(data: Annotations) -> str:
@@ -140,10 +140,10 @@ def _taken(data: Annotations, method: str) -> Annotations:
     own = None if method == "pairwise" else own_method(data)
     if own is None:
         return for_score(data, method)
-    if own != method:
+    if not is_scored_as(data, method):
         msg = f"{data.source!r} holds verdicts for {own}, not for {method!r}: use --method {own}."
         raise DataError(msg)
-    return for_own_score(data, own)
+    return for_own_score(data, method)
 
 
 def _check_options(

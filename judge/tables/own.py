@@ -23,6 +23,8 @@ SCORED_AS = {
     "arena_hard": "arena_hard",
     "wildbench_score": "wildbench",
     "wildbench_reward": "wildbench_reward",
+    **dict.fromkeys(("pairwise", "mt_bench_pairs"), "pairwise"),
+    **dict.fromkeys(("rubric", "checklist", "mt_bench"), MARKS),
     IFEVAL: IFEVAL,
 }
 """By the method of a run: how its file is scored; others by pairs, or by the mean of marks."""
@@ -76,6 +78,11 @@ def own_method(data: Annotations) -> str | None:
         )
         raise DataError(msg)
     return scored.pop()
+
+
+def is_scored_as(data: Annotations, scored: str) -> bool:
+    """Whether the methods of a file of ours allow for a score; one's own allow for any."""
+    return all(SCORED_AS.get(name, scored) == scored for name in data.texts("method"))
 
 
 def for_own_score(data: Annotations, scored: str) -> Annotations:

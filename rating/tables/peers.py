@@ -365,7 +365,7 @@ FORMATS = (
         "MT-bench scores of single answers",
         ("user_prompt", "judgment"),
         ("question_id", "model", "judge", "score", "turn"),
-        read_by="arena judge score --method mt_bench reads it",
+        read_by="arena judge score reads it",
     ),
     Format(
         "LLMBar",

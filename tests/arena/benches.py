@@ -33,7 +33,7 @@ price = {{ input = 3.0, output = 4.0, date = 2026-01-01 }}
 CALL_USD = {"judge": (7 * 1.0 + 11 * 2.0) / 1e6, "slate": (7 * 3.0 + 11 * 4.0) / 1e6}
 BASELINE = "gpt-4-0314"
 RECORDED = ("basalt", "flint", "quartz")
-AGAIN, AGAIN_SAID = "And in other words?", "In other words, the same as before, and so on."
+AGAIN, SECOND = "And in other words?", "In other words, the same as before, and so on."
 PROMPTS = tuple(f"Question {n}, in which something is asked?" for n in range(1, 6))
 
 
@@ -177,7 +177,7 @@ def _wild_score(model: str, n: int, own: int, _: int) -> list[Row]:
 
 
 def _marks_of_turns(model: str, n: int, own: int, base: int) -> list[Row]:
-    text = said_by_slate(AGAIN) if model == "slate" else AGAIN_SAID
+    text = said_by_slate(AGAIN) if model == "slate" else SECOND
     (first,), (second,) = _mark(model, n, own, base), _mark(model, n, len(text), base)
     return [first, second | {"turn": 2}]
 
@@ -264,7 +264,7 @@ UPSTREAM: Mapping[str, Upstream] = {
         lambda model, n, prompt, text: {
             "question_id": n,
             "model_id": model,
-            "choices": [{"index": 0, "turns": [text, AGAIN_SAID]}],
+            "choices": [{"index": 0, "turns": [text, SECOND]}],
         },
         _marks_of_turns,
         "marks",

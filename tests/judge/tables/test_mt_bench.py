@@ -6,7 +6,6 @@ import pytest
 
 from judge.case import Case, Message
 from judge.methods import published
-from judge.scoring.annotated import judge_score
 from judge.tables.cases import read_cases, read_responses
 from rating.errors import DataError
 from rating.tables.peers import noticing
@@ -58,24 +57,6 @@ def test_a_text_that_is_not_as_mt_bench_s_judge_reads_it_is_left_out_and_counted
         read_responses([written(tmp_path, "torn.jsonl", [torn])])
 
 
-def test_marks_are_averaged_by_turn_and_a_failed_one_is_no_mark(tmp_path: Path) -> None:
-    rows = [
-        SINGLE | {"question_id": q, "turn": turn, "score": score, "judge": ["gpt-4", prompt]}
-        for q, turn, score, prompt in (
-            (81, 1, 9, "single-v1"),
-            (82, 1, 5, "single-math-v1"),
-            (81, 2, 4, "single-v1-multi-turn"),
-            (82, 2, -1, "single-v1-multi-turn"),
-        )
-    ]
-    result = judge_score(written(tmp_path, "single.jsonl", rows), "mt_bench")
-    (row,) = result["models"]
-    assert (row["model"], row["n"], row["score"]) == ("x", 3, 6.0)
-    assert (row["turn_1"], row["turn_2"]) == (7.0, 4.0)
-    assert row["standard_error"] == pytest.approx(2 / 3), "over prompts: their sums are 1, -1"
-    assert result["warnings"] == ["'x': 1 of 4 rows have no score; they are left out."]
-
-
 @pytest.mark.published
 def test_mt_bench_s_own_files_can_be_asked_about(published_data: Path) -> None:
     folder = published_data / "native"
@@ -87,5 +68,3 @@ def test_mt_bench_s_own_files_can_be_asked_about(published_data: Path) -> None:
     for named in (*pairs, *singles):
         method = published("mt_bench" if named.model_b is None else "mt_bench_pairs")
         assert "${" not in method.ask(named.case, "0" * 16).messages[-1].content.split("begin")[0]
-    scored = judge_score(folder / "mtbench_fastchat_gpt-4_single.jsonl", "mt_bench")
-    assert scored["models"][0]["score"] == pytest.approx(8.3625)
