@@ -139,7 +139,18 @@ class Tags:
         }
 
 
-Reading = Preference | Rating | Items | Questions | Tags
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a model said to a prompt, which is a verdict on nothing."""
+
+    text: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON; the text stands in the reply."""
+        return {"length": len(self.text)}
+
+
+Reading = Preference | Rating | Items | Questions | Tags | Answer
 
 
 def noted(reading: Reading | FailureClass) -> dict[str, Any]:

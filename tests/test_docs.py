@@ -89,11 +89,17 @@ def test_the_documented_verdicts_get_the_documented_scores(tmp_path: Path) -> No
     assert shown.stdout == code(document, "text")
 
 
-@pytest.mark.parametrize("name", ["score", "run", "work", "probe", "methods", "watch"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("judge score", "judge run", "judge work", "judge probe", "judge methods"),
+        *("judge watch", "bench"),
+    ],
+)
 def test_every_option_of_judging_is_explained(name: str) -> None:
-    shown = invoke(["judge", name, "--help"], columns=200).stdout
+    shown = invoke([*name.split(), "--help"], columns=200).stdout
     options = set(re.findall(r"--[a-z-]+", shown.split("Examples")[0])) - {"--help"}
-    document = read("docs/study.md" if name == "watch" else "docs/judging.md")
+    document = read("docs/study.md" if name == "judge watch" else "docs/judging.md")
     assert [option for option in options if f"`{option}" not in document] == []
 
 
@@ -133,6 +139,21 @@ def test_the_documented_commands_print_what_the_page_says(
         for now, then in zip(ESTIMATE.findall(printed), ESTIMATE.findall(expected), strict=True):
             # The fences of a call are drawn at random, and digits make more tokens than letters.
             assert number(now) == pytest.approx(number(then), rel=0.15)
+
+
+def test_the_documented_bench_goes_from_prompts_to_its_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = read("docs/judging.md").split("\n## One command from prompts to a table\n")[1]
+    named = re.findall(r"`([\w.]+)`[^`]*:\n\n```(?:csv|toml)\n(.*?)```", document, re.DOTALL)
+    assert [name for name, _ in named[:3]] == ["prompts.csv", "answers.csv", "bench.toml"]
+    for name, content in named[:3]:
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    command = Command(tmp_path, monkeypatch, capsys)
+    for example in code(document, "text").split("$ arena ")[1:]:
+        line, expected = example.split("\n", 1)
+        printed = command(*line.split(), COLUMNS="80").stdout
+        assert ESTIMATE.sub("about", printed) == ESTIMATE.sub("about", expected)
 
 
 def test_every_key_and_grammar_of_a_method_s_file_is_explained() -> None:

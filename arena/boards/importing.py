@@ -12,7 +12,7 @@ from arena.boards.dataset import COLUMNS
 from arena.boards.export_file import Row, columns_of, is_storable, misfit, rows_of, where
 from arena.boards.ratings import MODELS
 from arena.boards.record_file import POLICY, RecordFile, reading_record
-from arena.boards.transcripts import ANSWERS, BATTLES, STYLES, style_of, whole_rows
+from arena.boards.transcripts import ANSWERS, BATTLES, whole_rows
 from arena.domain.battle import AnswerStatus, BattleState, Mode, Side
 from arena.domain.model import Kind
 from arena.domain.vote import DEFAULT, Choice, VoterKind
@@ -21,6 +21,7 @@ from arena.store import transcripts
 from arena.store.chain import TAKEN_OUT
 from arena.store.importing import BATCH, Incoming, incoming
 from arena.store.verify import follow
+from judge.tables.style import STYLES, style_of
 from rating.errors import DataError
 from rating.tables.files import SHOWN, kind_of, parsed, require_file
 from rating.tables.writing import FORMATS

@@ -11,17 +11,10 @@ from arena.domain.vote import Choice, Policy, VoterKind
 from arena.store.chain import AnyRow
 from arena.store.transcripts import LoggedBattle, is_erased, shown, texts_erased
 from judge.labels.personal import scrub
-from judge.studies.rows import elements_by_kind
+from judge.tables.style import MARKDOWN, STYLES, elements_by_kind, style_of
 from rating.tables.vote_filter import NO_VOTE
 from rating.tables.writing import write_rows
 
-MARKDOWN = {
-    "headers": ("h1", "h2", "h3", "h4", "h5", "h6"),
-    "lists": ("ordered", "unordered"),
-    "bold": ("bold",),
-}
-STYLES = ("length", *MARKDOWN, "code")
-"""What is counted of answers, in columns that ``arena rate --style`` takes."""
 FIGURES = {"tokens": "tokens_out", "cost": "cost", "seconds": "duration_s"}
 """What is summed over the answers of a side, by the column's name."""
 
@@ -293,13 +286,6 @@ def _style(answer: AnyRow) -> Row:
     if answer.measured is not None:
         return {name: answer.measured[name] for name in STYLES}
     return style_of(answer.text)
-
-
-def style_of(text: str) -> dict[str, int]:
-    """Count what `STYLES` names in an answer."""
-    counts = elements_by_kind(text)
-    styles = {name: sum(counts[kind] for kind in kinds) for name, kinds in MARKDOWN.items()}
-    return {"length": len(text), "code": (counts["fence"] + 1) // 2} | styles
 
 
 def _answers(battle: LoggedBattle, texts: _Texts) -> Iterator[Row]:

@@ -18,6 +18,7 @@ HEADINGS = {
     "strategy": "Asked",
     "subset": "Part",
     "n": "Rows",
+    "baseline": "Baseline",
     "n_unread": "Unread",
     "n_tied": "Tied",
     "n_wins": "Wins",
@@ -28,6 +29,11 @@ HEADINGS = {
     "lc_win_rate": "Length-controlled",
     "avg_length": "Length",
     "score": "Score",
+    "mix": "Mix",
+    "turn_1": "Turn 1",
+    "turn_2": "Turn 2",
+    "prompt_loose": "Loose",
+    "instruction_strict": "By instruction",
     "adjusted": "Adjusted",
     "task_macro": "Task macro",
     "correct_mean": "Right",
@@ -44,7 +50,7 @@ ERRORS = {
 }
 """Columns that are shown with their standard error behind them."""
 
-TEXTS = ("model", "version", "judge", "strategy", "subset")
+TEXTS = ("model", "baseline", "version", "judge", "strategy", "subset")
 
 
 def score(
@@ -52,7 +58,7 @@ def score(
     /,
     *,
     chosen: Annotated[Renamed, Flat] = AS_IT_IS,
-    method: Annotated[str, Parameter(metavar="alpaca_eval|wildbench|arena_hard|llmbar|pairwise")],
+    method: Annotated[str | None, Parameter(metavar="METHOD")] = None,
     items: File = None,
     regularisation: File = None,
     compat: Annotated[str | None, Parameter(metavar="row-position")] = None,
@@ -71,7 +77,9 @@ def score(
     file
         Files, folders or patterns of recorded annotations (.csv, .tsv, .json, .jsonl, .parquet).
     method
-        What the rows are; or the method of judge run that they are by, which names its score.
+        What the rows are, or the method of judge run that they are by, if neither the file nor
+        its columns tell: alpaca_eval, wildbench, arena_hard, llmbar, pairwise, wildbench_reward,
+        marks or ifeval.
     items
         Difficulty of each idx, or tags of each session_id.
     regularisation
@@ -90,9 +98,8 @@ def score(
 
     Examples
     --------
-    arena judge score annotations.csv --method alpaca_eval
-    arena judge score verdicts.csv --method pairwise --format json
-    arena judge score verdicts.csv --method pairwise --licence judge.toml
+    arena judge score verdicts.csv
+    arena judge score annotations.csv --method alpaca_eval --format json
     """
     if form == "table" and out is not None:
         msg = f"A table is for a terminal: write {str(out)!r} with --format json."

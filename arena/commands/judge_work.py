@@ -2,7 +2,7 @@
 
 import asyncio
 import gc
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,7 +15,7 @@ from cyclopts.validators import Number
 from arena.commands.arguments import AS_IT_IS, Database, File, Flat, Renamed, RosterFile
 from arena.domain.model import Model
 from arena.errors import SettingsError
-from arena.terminal import announced, say, working, write_json
+from arena.terminal import Advance, announced, say, working, write_json
 from judge.methods import PAIRS, SINGLES
 from rating.errors import DataError
 from rating.tables.files import Files, read_text
@@ -226,14 +226,15 @@ def done(work: Work, journal: "StoredJournal") -> "Run":
     cases, method, options = work.cases, work.method, work.options
     gc.set_threshold(NEW_OBJECTS, *gc.get_threshold()[1:])
     with working("Judging") as advance:
-
-        def tell(progress: "Progress") -> None:
-            advance(progress.n_done, progress.n_total, _so_far(progress))
-
         return at_work(
             opened(work.model, work.budgets, options.terms),
-            lambda judge: judge_all(cases, method, judge, journal, options, tell),
+            lambda judge: judge_all(cases, method, judge, journal, options, progress_of(advance)),
         )
+
+
+def progress_of(advance: Advance) -> Callable[["Progress"], None]:
+    """Show the progress of a run on a bar."""
+    return lambda progress: advance(progress.n_done, progress.n_total, _so_far(progress))
 
 
 def opened(
@@ -314,7 +315,7 @@ def _require_bare(name: str, *, pairs: bool) -> None:
 
 
 def scale_of(text: str | None) -> tuple[int, int] | None:
-    """Read a scale such as 1-10, None as it is; raises `DataError` for anything else."""
+    """Read a scale such as 1-10; raises `DataError` for anything else."""
     if text is None:
         return None
     low, _, high = text.partition("-")
@@ -325,7 +326,7 @@ def scale_of(text: str | None) -> tuple[int, int] | None:
 
 
 def margin_of(method: "FileMethod", margin: int | None) -> int | None:
-    """Give the length margin of a method, None for none; raises `DataError` where it has none."""
+    """Give the length margin, None for none; raises `DataError` where the method has none."""
     if method.length_margin is None:
         if margin is not None:
             msg = (

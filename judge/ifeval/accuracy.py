@@ -124,7 +124,7 @@ def share(results: Iterable[tuple[str, float | None]], *, level: float = 0.95) -
     _, codes = np.unique([cluster for cluster, _ in known], return_inverse=True)
     followed = np.array([result for _, result in known], dtype=np.float64)
     rate = float(followed.mean())
-    low, high = _wilson(rate, _effective_size(followed, codes, level), level)
+    low, high = wilson(rate, _effective_size(followed, codes, level), level)
     return Share(rate, low, high, len(known), n_unread)
 
 
@@ -166,8 +166,9 @@ def _effective_size(followed: Floats, codes: NDArray[np.intp], level: float) -> 
     return n * independent / max(clustered, independent) * few**2
 
 
-def _wilson(rate: float, n: float, level: float) -> tuple[float, float]:
-    z2 = quantile(level, np.inf) ** 2
+def wilson(rate: float, n: float, level: float, df: float = np.inf) -> tuple[float, float]:
+    """Return Wilson's interval for a rate of ``n`` results, with Student's quantile for ``df``."""
+    z2 = quantile(level, df) ** 2
     middle = (n * rate + z2 / 2) / (n + z2)
     reach = np.sqrt(z2 * (n * rate * (1 - rate) + z2 / 4)) / (n + z2)
     return min(rate, max(0.0, float(middle - reach))), max(rate, min(1.0, float(middle + reach)))

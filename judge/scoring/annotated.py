@@ -1,7 +1,7 @@
 """Scores of recorded annotations, by the published methods and without calling a model."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,11 @@ from judge.scoring.alpaca_eval import alpaca_eval_scores, preferences_from_logpr
 from judge.scoring.arena_hard import arena_hard_score
 from judge.scoring.controlled import ScoreOptions, length_controls
 from judge.scoring.pairwise import TIE, pairwise_scores, swap_scores
+from judge.scoring.rewards import instruction_scores, reward_scores
 from judge.scoring.wildbench import LATEST, wildbench_scores
 from judge.tables.annotations import Annotations, groups, read_annotations
-from judge.tables.native import for_score
+from judge.tables.native import for_score, method_of_peer
+from judge.tables.own import for_own_score, is_scored_as, own_method
 from rating import Outcome
 from rating.errors import DataError
 from rating.tables.columns import quoted_names
@@ -23,7 +25,10 @@ from rating.tables.files import Files
 from rating.tables.vote_filter import BOTH
 from rating.typing import Bools, Floats
 
-METHODS = ("alpaca_eval", "wildbench", "arena_hard", "llmbar", "pairwise")
+METHODS = (
+    *("alpaca_eval", "wildbench", "arena_hard", "llmbar", "pairwise"),
+    *("wildbench_reward", "marks", "ifeval"),
+)
 COMPATS = ("row-position",)
 
 _TAGS = ("tags", "task_tags")
@@ -42,7 +47,7 @@ def _every_row(data: Annotations) -> tuple[Annotations, tuple[str, ...]]:
 
 def judge_score(
     file: str | Path | Files,
-    method: str,
+    method: str | None = None,
     *,
     items: Path | None = None,
     regularisation: Path | None = None,
@@ -54,13 +59,15 @@ def judge_score(
 
     Parameters
     ----------
+    method : str or None
+        One of `METHODS`; None goes by what the file says or by its columns.
     only : callable
         Chooses the rows that count, and says in sentences, which become warnings, what does not.
 
     Returns
     -------
     dict
-        ``method``, ``models`` (sorted by name; numbers in per cent, null where undefined) and
+        ``method``, ``models`` (sorted by name; rates in per cent, null where undefined) and
         ``warnings``. With ``compat``, length-controlled rows also have upstream's own standard
         error, ``lc_standard_error_compat``.
 
@@ -69,6 +76,8 @@ def judge_score(
     DataError
         If a file cannot be read as annotations of the method, or an option does not fit it.
     """
+    if method is None:
+        method = inferred(read_annotations(file))
     asked, method = method, _score_of(method)
     scorer = _SCORERS[method]
     if compat not in (None, *COMPATS):
@@ -81,8 +90,7 @@ def judge_score(
         by_position=compat is not None,
         order=order,
     )
-    data = for_score(read_annotations(file, peers=method == "pairwise"), method)
-    data, left_out = only(data)
+    data, left_out = only(_taken(read_annotations(file, peers=method == "pairwise"), method))
     models, warnings = scorer(data, options)
     rows = [_plain(row) for row in models]
     return {"method": asked, "models": rows, "warnings": [*left_out, *warnings]}
@@ -103,6 +111,52 @@ def _score_of(method: str) -> str:
     return score
 
 
+def inferred(data: Annotations) -> str:
+    """Name the method by which a file is scored: as it says itself, or by its columns.
+
+    Raises
+    ------
+    DataError
+        If neither tells, or it holds several methods.
+    """
+    return own_method(data) or method_of_peer(data) or _by_columns(data)
+
+
+_MARKED_BY = (
+    (("model_a", "model_b", "winner"), "pairwise"),
+    (("label", "w_ab", "w_ba"), "llmbar"),
+    (("model", "game_1", "game_2"), "arena_hard"),
+    (("model", "idx", "preference"), "alpaca_eval"),
+    (("model", "lp_m", "lp_M"), "alpaca_eval"),
+    (("model", "session_id", "score"), "wildbench"),
+    (("model", "score"), "marks"),
+)
+"""Columns by which a method is known; the first counts of which all are there."""
+
+
+def _by_columns(data: Annotations) -> str:
+    method = next((method for names, method in _MARKED_BY if data.has(*names)), None)
+    if method is None:
+        there = quoted_names(list(data.columns))
+        msg = (
+            f"Cannot tell by which method {data.source!r} is scored; its columns are {there}. "
+            f"Say it with --method, one of {', '.join(METHODS)}."
+        )
+        raise DataError(msg)
+    return method
+
+
+def _taken(data: Annotations, method: str) -> Annotations:
+    """Give a file as its method takes it; raises `DataError` if it is another method's."""
+    own = None if method == "pairwise" else own_method(data)
+    if own is None:
+        return for_score(data, method)
+    if not is_scored_as(data, method):
+        msg = f"{data.source!r} holds verdicts for {own}, not for {method!r}: use --method {own}."
+        raise DataError(msg)
+    return for_own_score(data, method)
+
+
 def _check_options(
     method: str,
     items: Path | None,
@@ -117,7 +171,7 @@ def _check_options(
     if method != "alpaca_eval" and for_alpaca:
         msg = f"{for_alpaca[0]} is for --method alpaca_eval, not for {method!r}."
         raise DataError(msg)
-    if method in ("pairwise", "arena_hard", "llmbar") and items is not None:
+    if method not in ("alpaca_eval", "wildbench") and items is not None:
         msg = f"--items {str(items)!r} has no use with --method {method}."
         raise DataError(msg)
     if compat is not None and items is None:
@@ -202,6 +256,41 @@ def _wildbench(data: Annotations, options: ScoreOptions) -> Scored:
             text = f"{key[0]!r}: {scores.n_dropped} of {len(rows)} rows have no score from 1 to 10"
             warnings.append(f"{text}; they are left out.")
     return models, warnings + _on_parts(parts)
+
+
+def _marks(data: Annotations, _: ScoreOptions) -> Scored:
+    """Average marks by model, and by turn where rows are of several."""
+    score = data.numbers("score")
+    prompts = data.texts("prompt_id") if data.has("prompt_id") else [str(n) for n in range(data.n)]
+    turns = data.texts("turn") if data.has("turn") else [""] * data.n
+    parts = _parts(data, ("judge", "method"))
+    keys = list(zip(data.texts("model"), *parts.values(), strict=True))
+    read = ~np.isnan(score)
+    models, warnings = [], []
+    for key, rows in groups(keys).items():
+        used = rows[read[rows]]
+        of_turn = groups([turns[row] for row in used])
+        by_turn = {f"turn_{turn}": float(score[used[own]].mean()) for turn, own in of_turn.items()}
+        models.append(
+            dict(zip(("model", *parts), key, strict=True))
+            | _mean(score[used], [prompts[row] for row in used])
+            | (by_turn if len({*turns}) > 1 else {})
+        )
+        if len(used) < len(rows):
+            text = f"{key[0]!r}: {len(rows) - len(used)} of {len(rows)} rows have no score"
+            warnings.append(f"{text}; they are left out.")
+    return models, warnings + _on_parts(parts)
+
+
+def _mean(score: Floats, prompts: Sequence[str]) -> dict[str, Any]:
+    """Give a mean with its standard error over prompts."""
+    if not len(score):
+        return {"n": 0, "score": math.nan, "standard_error": math.nan}
+    mean = float(score.mean())
+    totals = np.array([(score[rows] - mean).sum() for rows in groups(prompts).values()])
+    k = len(totals)
+    error = float(np.sqrt((totals**2).sum() * k / (k - 1)) / len(score)) if k > 1 else math.nan
+    return {"n": len(score), "score": mean, "standard_error": error}
 
 
 def _parts(data: Annotations, names: tuple[str, ...]) -> dict[str, list[str]]:
@@ -345,5 +434,8 @@ _SCORERS: Mapping[str, Callable[[Annotations, ScoreOptions], Scored]] = {
     "wildbench": _wildbench,
     "arena_hard": _arena_hard,
     "llmbar": _llmbar,
+    "marks": _marks,
     "pairwise": _pairwise,
+    "wildbench_reward": lambda data, _: reward_scores(data),
+    "ifeval": lambda data, _: instruction_scores(data),
 }

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 
 from judge.refusals import refuses
 from judge.studies.items import Items
-from judge.studies.rows import Rows, blank, elements
+from judge.studies.rows import Rows, blank
 from judge.tables.annotations import Annotations, read_annotations
+from judge.tables.style import elements
 from rating.errors import DataError
 from rating.tables.coding import Coded
 from rating.tables.columns import quoted_names

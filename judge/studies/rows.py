@@ -1,7 +1,5 @@
 """Rows of votes or of verdicts for a study, as arrays in the sides of their file."""
 
-import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,6 +10,7 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
+from judge.tables.style import ELEMENTS
 from rating import Outcome
 from rating.errors import DataError
 from rating.outcome import OUTCOMES
@@ -22,41 +21,6 @@ from rating.tables.sources import TEXTS as LOGGED
 from rating.tables.sources import LoggedColumns, opened
 from rating.tables.vote_filter import VoteFilter
 from rating.typing import Bools, Floats
-
-ELEMENTS = r"(?m)(^#{1,6} )|(^\s*(?:[-*+]|\d+[.)])\s)|(\*\*[^*\n]+\*\*)|(^```)"
-"""Headings, list items, words in bold and fences of code; read alike by Python and by duckdb."""
-
-
-def elements(text: str) -> int:
-    r"""Count headings, list items, words in bold and fences of code.
-
-    Examples
-    --------
-    >>> elements("# Sky\n- **Blue**, mostly\n- grey")
-    4
-    """
-    return sum(elements_by_kind(text).values())
-
-
-def elements_by_kind(text: str) -> Counter[str]:
-    r"""Count what `elements` counts by what it is: h1 to h6, ordered, unordered, bold, fence.
-
-    Examples
-    --------
-    >>> sorted(elements_by_kind("# Sky\n1. **Blue**\n- grey").items())
-    [('bold', 1), ('h1', 1), ('ordered', 1), ('unordered', 1)]
-    """
-    return Counter(map(_kind, re.finditer(ELEMENTS, text)))
-
-
-def _kind(element: re.Match[str]) -> str:
-    heading, item, bold, _ = element.groups()
-    if heading:
-        return f"h{len(heading) - 1}"
-    if item:
-        return "ordered" if item.strip()[0].isdigit() else "unordered"
-    return "bold" if bold else "fence"
-
 
 NAMED: Mapping[str, tuple[str, ...]] = {
     "item": ("item_id",),

@@ -197,7 +197,7 @@ def _with_known(table: Annotations, rows: Sequence[NamedCase]) -> list[NamedCase
         for name in ("battle_id", "prompt_id", SESSION)
     )
     checklists = [
-        _items(table, row, value)
+        items_of(table, row, value)
         for row, value in enumerate(table.columns.get(CHECKLIST, unknown), start=1)
     ]
     return [
@@ -212,8 +212,14 @@ def _with_known(table: Annotations, rows: Sequence[NamedCase]) -> list[NamedCase
     ]
 
 
-def _items(table: Annotations, row: int, value: object) -> tuple[str, ...]:
-    """Read a list of questions, as such or as JSON; nothing is an empty one, still to write."""
+def items_of(table: Annotations, row: int, value: object) -> tuple[str, ...]:
+    """Read a checklist, as a list or as JSON of one; nothing is an empty one, still to write.
+
+    Raises
+    ------
+    DataError
+        For anything else.
+    """
     several = json_or_text(value) if isinstance(value, str) else value
     if several is None or (isinstance(several, str) and not several.strip()):
         return ()
@@ -375,7 +381,7 @@ def read_instructed(paths: Sequence[Source]) -> list[Instructed]:
         If no file holds a response, an instruction cannot be read, or a response has none.
     """
     tables = [read_annotations(path, "responses") for path in paths]
-    by_prompt = {task.prompt: task for table in tables for task in _tasks(table)}
+    by_prompt = {task.prompt: task for table in tables for task in tasks_of(table)}
     instructed = [
         one for table in tables if _has_answers(table) for one in _with_tasks(table, by_prompt)
     ]
@@ -397,7 +403,7 @@ def _has_answers(table: Annotations) -> bool:
 
 def _with_tasks(table: Annotations, by_prompt: dict[str, Task]) -> list[Instructed]:
     """Give each response the instructions of its row, or those of its prompt."""
-    own = _tasks(table)
+    own = tasks_of(table)
     rows = []
     for number, named in enumerate(responses_of(table)):
         prompt = named.case.prompt[-1].content
@@ -409,7 +415,14 @@ def _with_tasks(table: Annotations, by_prompt: dict[str, Task]) -> list[Instruct
     return rows
 
 
-def _tasks(table: Annotations) -> list[Task]:
+def tasks_of(table: Annotations) -> list[Task]:
+    """Read IFEval's instructions, a task a row; none of a table without such columns.
+
+    Raises
+    ------
+    DataError
+        If an instruction cannot be read.
+    """
     if not table.has(IDS):
         return []
     prompts, ids, kwargs = (table.need(name) for name in ("prompt", IDS, KWARGS))

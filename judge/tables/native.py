@@ -23,6 +23,8 @@ SIGNS = {"A<B": "B>A", "A<<B": "B>>A", "B<A": "A>B", "B<<A": "A>>B", "B=A": "A=B
 
 
 _ORDER_SEED = "0"
+FAILED = -1
+"""MT-bench's score where no mark could be read."""
 
 
 def model_shown_first(instruction: str) -> bool:
@@ -52,7 +54,25 @@ def for_score(data: Annotations, method: str) -> Annotations:
         msg = f"{data.source!r} is in the format {known.name}, not for {method!r}: {advice}."
         raise DataError(msg)
     announce(data.source, known.name, data.left_out, data.n_files)
-    return _only(data, fits[1](data) | dict(data.columns))
+    return only(data, fits[1](data))
+
+
+def method_of_peer(data: Annotations) -> str | None:
+    """Name the method that scores a known format; None of no known format.
+
+    Raises
+    ------
+    DataError
+        If none does.
+    """
+    known = _known(data)
+    if known is None:
+        return None
+    if known.name in METHODS:
+        return METHODS[known.name][0]
+    if not known.columns and known.name != "LLMBar":
+        raise _unfit(data, known, "no verdicts")
+    return "pairwise" if known.columns else "llmbar"
 
 
 def for_similarity(data: Annotations) -> Annotations:
@@ -61,7 +81,7 @@ def for_similarity(data: Annotations) -> Annotations:
     if known is None or known.name not in ("SICK", "CLINC"):
         return data
     announce(data.source, known.name, data.left_out, data.n_files)
-    return _only(data, _rated(data) if known.name == "SICK" else _classes(data))
+    return only(data, _rated(data) if known.name == "SICK" else _classes(data))
 
 
 def for_judge(data: Annotations, *, pairs: bool) -> Annotations:
@@ -92,7 +112,7 @@ def for_judge(data: Annotations, *, pairs: bool) -> Annotations:
     if not whole.any():
         msg = f"No pair of {data.source!r} is of one turn, and a judge reads one answer a side."
         raise DataError(msg)
-    return _only(data, dict(data.columns) | columns).taken(whole)
+    return only(data, dict(data.columns) | columns).taken(whole)
 
 
 def unfit(data: Annotations, why: str) -> DataError | None:
@@ -124,7 +144,7 @@ def _classes(data: Annotations) -> Columns:
 
 def _alpaca_eval(data: Annotations) -> Columns:
     if not data.has("output_1", "output_2"):
-        return {"model": data.need("generator_2")}
+        return {"model": data.need("generator_2"), **data.columns}
     asked = data.texts("instruction")
     return {
         "model": data.need("generator_2"),
@@ -132,6 +152,7 @@ def _alpaca_eval(data: Annotations) -> Columns:
         "is_switched": [model_shown_first(instruction) for instruction in asked],
         "len_base": [len(str(text)) for text in data.need("output_1")],
         "len_model": [len(str(text)) for text in data.need("output_2")],
+        **data.columns,
     }
 
 
@@ -139,12 +160,13 @@ def _wildbench(data: Annotations) -> Columns:
     columns: Columns = {"model": data.need("model_test")}
     if data.has("model_output"):
         columns["empty"] = [not text for text in data.need("model_output")]
-    return columns
+    return columns | dict(data.columns)
 
 
 def _arena_hard(data: Annotations) -> Columns:
     games = _games(data)
-    return {f"game_{i + 1}": [_score(row, i) for row in games] for i in (0, 1)}
+    both = {f"game_{i + 1}": [_score(row, i) for row in games] for i in (0, 1)}
+    return {**both, **data.columns}
 
 
 def _games(data: Annotations) -> list[list[Any]]:
@@ -158,9 +180,45 @@ def _score(games: list[Any], number: int) -> str | None:
     return None if not score else SIGNS.get(str(score), str(score))
 
 
+def _rewards(data: Annotations) -> Columns:
+    """Read whose reply was better, and how much; the baseline is the one that stands everywhere.
+
+    Raises
+    ------
+    DataError
+        If no model stands in every row, or an extent is none of 0, 1 and 2.
+    """
+    a, b, winner = (data.texts(name) for name in ("model_A", "model_B", "winner"))
+    first = {a[0], b[0]}.intersection(*({*pair} for pair in zip(a, b, strict=True)))
+    if not first:
+        msg = f"No model stands in every row of {data.source!r}: choose one baseline with --where."
+        raise DataError(msg)
+    baseline = b[0] if b[0] in first else a[0]
+    points = data.numbers("extent") / 2
+    model = [one if other == baseline else other for one, other in zip(a, b, strict=True)]
+    levels = zip(model, winner, points, strict=True)
+    signs = {baseline: -1.0, "tie": 0.0}
+    return {
+        "model": model,
+        "baseline": [baseline] * len(a),
+        "prompt_id": data.need("session_id"),
+        "level": [signs.get(won, 1.0) * float(much) for _, won, much in levels],
+    }
+
+
+def _marks(data: Annotations) -> Columns:
+    """Name the judge without its prompt, which is another one for each kind of question."""
+    names = [one if isinstance(one, str) else one[0] for one in data.need("judge")]
+    scores = [None if score == FAILED else score for score in data.numbers("score").tolist()]
+    own = {"judge": names, "score": scores, "prompt_id": data.texts("question_id")}
+    return {**data.columns, **own}
+
+
 METHODS: Mapping[str, tuple[str, Callable[[Annotations], Columns]]] = {
     "AlpacaEval annotations": ("alpaca_eval", _alpaca_eval),
     "WildBench scores": ("wildbench", _wildbench),
+    "MT-bench scores of single answers": ("marks", _marks),
+    "WildBench rewards": ("wildbench_reward", _rewards),
     "Arena-Hard v2": ("arena_hard", _arena_hard),
     "Arena-Hard v0.1 against gpt-4-0314": ("arena_hard", _arena_hard),
 }
@@ -289,5 +347,6 @@ SINGLES: Mapping[str, Callable[[Annotations], Columns]] = {
 }
 
 
-def _only(data: Annotations, columns: Columns) -> Annotations:
+def only(data: Annotations, columns: Columns) -> Annotations:
+    """Give a table with these columns and no others."""
     return replace(data, columns={name: list_of(list(x)) for name, x in columns.items()})

@@ -12,6 +12,7 @@ from judge.ifeval import Checked
 from judge.methods import FileMethod
 from judge.methods.checklist import Checklists
 from judge.tables.cases import NamedCase
+from judge.tables.style import STYLES, style_of
 from judge.verdict import (
     PENDING,
     READ,
@@ -32,6 +33,7 @@ COLUMNS = (
     *("battle_id", "prompt_id", "model_a", "model_b", "winner", "judge", "method"),
     *("order", "preference", "corrected", "status", "error", "cost", "latency", "template"),
     *("resolved_model", "system_fingerprint"),
+    *(f"{name}_{side}" for name in STYLES for side in "ab"),
 )
 """Of a file of verdicts: ``winner`` is null where there is no verdict, never a tie.
 
@@ -41,11 +43,14 @@ case asked in one order, less what standing first is worth in the run; it may le
 ``both``. ``error`` is what the endpoint said where it gave no reply. ``template`` is the hash of
 what the method asks (`judge.protocol.Template`). ``resolved_model`` and ``system_fingerprint``
 are what the endpoint said answered, several with commas, and `SETTLED` where nothing was asked.
+Lengths in characters and counts of Markdown are of both responses, so that ``arena rate --style``
+takes them.
 """
 
 SINGLE = (
     *("battle_id", "prompt_id", "session_id", "model", "score", "detail", "judge", "method"),
     *("status", "error", "cost", "latency", "template"),
+    *STYLES,
 )
 """Of a file of marks: ``score`` is null where there is no mark.
 
@@ -179,7 +184,15 @@ def _sides(named: NamedCase) -> dict[str, Any]:
         "prompt_id": named.prompt_id,
         "model_a": named.model_a,
         "model_b": named.model_b,
+        **styles_of(named),
     }
+
+
+def styles_of(named: NamedCase) -> dict[str, int]:
+    """Count what both responses look like, by `STYLES` and side."""
+    texts = {"a": named.case.response_a, "b": named.case.response_b or ""}
+    counts = {side: style_of(text) for side, text in texts.items()}
+    return {f"{name}_{side}": counts[side][name] for name in STYLES for side in "ab"}
 
 
 def _by(judge: str, method: FileMethod) -> dict[str, Any]:
@@ -193,6 +206,7 @@ def _whose(named: NamedCase) -> dict[str, Any]:
         "prompt_id": named.prompt_id,
         "session_id": named.session_id,
         "model": named.model_a,
+        **style_of(named.case.response_a),
     }
 
 

@@ -356,7 +356,7 @@ def test_what_is_asked_wrongly_is_quoted(tmp_path: Path) -> None:
     source, given = write(tmp_path / "rows.csv", drawn(n_models=1, n=3)), items(tmp_path)
     asked: list[tuple[Row, str]] = [
         ({"method": "elo"}, "no method 'elo': choose one of alpaca_eval, wildbench"),
-        ({"method": "checklist"}, "'checklist' has the score 'marks': choose one of"),
+        ({"method": "checklist"}, "no column 'score'"),
         ({"method": "alpaca_eval", "compat": "v1"}, "no compat 'v1'"),
         ({"method": "alpaca_eval", "compat": "row-position"}, "name their file with --items"),
         ({"method": "wildbench", "regularisation": given}, "--regularisation is for"),

@@ -1,0 +1,460 @@
+"""`arena bench`."""
+
+import sys
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter, Token
+
+from arena.commands.arguments import Database, File, Flat, Folder, RosterFile, TableOrJson
+from arena.commands.bench_work import (
+    Bench,
+    Played,
+    at_desk,
+    cast,
+    judged_by,
+    require_prices,
+)
+from arena.commands.judge_work import IFEVAL, JudgeOptions, in_words, margin_of, scale_of
+from arena.terminal import announced, plain, say, show, table, warnings, write_json
+from rating.errors import DataError
+from rating.tables.files import read_text
+
+if TYPE_CHECKING:
+    from judge.budget import Estimate
+    from judge.methods import FileMethod
+    from judge.tables.items import Answers, Item, Turns
+
+GOES_ON = "The same command goes on, and pays for nothing twice."
+
+
+@Parameter(n_tokens=1)
+def names(_kind: Any, words: Sequence[Token]) -> tuple[str, ...]:
+    """Read the value of ``--models``."""
+    return _parted(",".join(word.value for word in words))
+
+
+def _parted(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, map(str.strip, text.split(",")))))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BenchOptions:
+    """What a bench goes by, on the command line or in a file.
+
+    Attributes
+    ----------
+    items : str or None
+        Prompts: a file as the benchmark writes it, or of prompt, and id, checklist, reference.
+    models : tuple of str or None
+        Whom the leaderboard is of, parted by commas: of the roster, or recorded.
+    answers : list of str or None
+        Recorded answers: AlpacaEval's outputs, WildBench's results, FastChat's or Arena-Hard's
+        model answers, or prompt, response, model; again for more.
+    baseline : str or None
+        Whom pairs are compared with; the answers in the items, or upstream's, if not given.
+    judge : str or None
+        Id in the roster, or pocket-judge, a toy; ifeval takes none.
+    budget : float or None
+        Stop before more than this is spent, on answers and verdicts together.
+    max_tokens : int or None
+        Most tokens of an answer; as the roster says (4096) if not given.
+    rubric : Path or None
+        Text that says what the marks stand for, for rubric.
+    scale : str or None
+        Marks of the rubric; 1-10 if not given.
+    length_margin : int or None
+        wildbench_reward: a slight win by an answer longer by more than K characters is a tie; 500
+        if not given, negative for never.
+    concurrency : int or None
+        Most requests at a time; 16 if not given.
+    requests_per_minute : float or None
+        Most requests that each endpoint allows a minute.
+    tokens_per_minute : float or None
+        Most tokens that each allows.
+    seed : str or None
+        Draws fences in place of the database's own secret.
+    out : Path or None
+        Folder for the results.
+    """
+
+    items: Annotated[str | None, Parameter(metavar="FILE")] = None
+    models: Annotated[tuple[str, ...] | None, Parameter(metavar="A,B,C", converter=names)] = None
+    answers: Annotated[Sequence[str] | None, Parameter(metavar="FILE")] = None
+    baseline: Annotated[str | None, Parameter(metavar="MODEL")] = None
+    judge: Annotated[str | None, Parameter(metavar="MODEL")] = None
+    budget: Annotated[float | None, Parameter(metavar="USD")] = None
+    max_tokens: int | None = None
+    rubric: File = None
+    scale: Annotated[str | None, Parameter(metavar="LOW-HIGH")] = None
+    length_margin: Annotated[int | None, Parameter(metavar="K")] = None
+    concurrency: int | None = None
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    seed: Annotated[str | None, Parameter(metavar="TEXT")] = None
+    database: Database = None
+    roster: RosterFile = None
+    out: Folder = None
+
+
+def bench(
+    method: str,
+    /,
+    *,
+    options: Annotated[BenchOptions, Flat] = BenchOptions(),
+    dry_run: bool = False,
+    form: TableOrJson = "table",
+) -> None:
+    """From prompts to a table: answers that are missing, verdicts, scores, one leaderboard.
+
+    Models of the roster answer what is not recorded; the judge compares each with the baseline, or
+    marks each; the leaderboard is what `arena judge score` makes of the results. Every reply is
+    kept in the database before it is read: the same command again goes on where it stopped, and
+    pays for nothing twice. Exit code 1: it stopped before the end.
+
+    Parameters
+    ----------
+    method
+        alpaca_eval, wildbench, wildbench_reward, arena_hard, mt_bench, ifeval, rubric, pairwise or
+        another method of judge run, also a file of your own; or a TOML file that says it all:
+        method, and the options below.
+    dry_run
+        Only say what would be asked, and its cost.
+    form
+        How to say what came out.
+
+    Examples
+    --------
+    arena bench bench.toml
+    arena bench bench.toml --models pocket-retrieval --dry-run
+    """
+    from judge.bench.leaderboard import require_folder
+
+    chosen_method, chosen = _as_typed(method, options)
+    prepared = _prepared(chosen_method, chosen)
+    if not dry_run:
+        if chosen.out is None:
+            msg = "Name the folder for the results with --out, or ask for the cost with --dry-run."
+            raise DataError(msg)
+        require_folder(chosen.out)
+    with at_desk(prepared, chosen.database, chosen.roster) as desk:
+        if dry_run or chosen.out is None:
+            _show_estimate(*desk.estimate(), prepared, form)
+            return
+        played = desk.play()
+    _show(_report(prepared, played, chosen.out), form)
+
+
+def _as_typed(method: str, options: BenchOptions) -> tuple[str, BenchOptions]:
+    """Take a bench from its file, if there is one; what the command line says stands before it."""
+    if not method.endswith(".toml"):
+        return method, options
+    path = Path(method)
+    content = _content(path)
+    if "items" not in content and options.items is not None:
+        return method, options  # a method of one's own
+    values = {name: _value(path, name, value) for name, value in content.items()}
+    named = values.pop("method", None)
+    if named is None:
+        msg = f"{str(path)!r} has no key 'method': say by which, such as method = \"alpaca_eval\"."
+        raise DataError(msg)
+    given = {one.name: getattr(options, one.name) for one in fields(options)}
+    typed = {name: value for name, value in given.items() if value is not None}
+    return named, replace(BenchOptions(**values), **typed)
+
+
+def _content(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(read_text(path))
+    except (ValueError, RecursionError) as error:
+        msg = f"{str(path)!r} is not TOML: {error}."
+        raise DataError(msg) from error
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def _texts(value: Any) -> tuple[str, ...] | None:
+    several = list(_parted(value)) if isinstance(value, str) else value
+    whole = isinstance(several, list) and several and all(map(_text, several))
+    return tuple(several) if whole else None
+
+
+def _number(value: Any) -> float | None:
+    return value if type(value) in (int, float) else None
+
+
+def _whole(value: Any) -> int | None:
+    return value if type(value) is int else None
+
+
+_TEXT, _NUMBER, _WHOLE = (_text, "a text"), (_number, "a number"), (_whole, "a whole number")
+_TEXTS = (_texts, "a list of texts")
+KEYS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
+    **dict.fromkeys(("method", "baseline", "judge", "scale", "seed", "database"), _TEXT),
+    **dict.fromkeys(("items", "rubric", "roster", "out"), _TEXT),
+    **dict.fromkeys(("models", "answers"), _TEXTS),
+    **dict.fromkeys(("budget", "requests_per_minute", "tokens_per_minute"), _NUMBER),
+    **dict.fromkeys(("max_tokens", "length_margin", "concurrency"), _WHOLE),
+}
+"""Keys of a bench's file, how each is read, and what it may be."""
+_FILES = ("items", "answers", "rubric", "roster", "out")
+"""Keys of files, which lie beside the bench's."""
+
+
+def _value(path: Path, name: str, value: Any) -> Any:
+    if name not in KEYS:
+        msg = f"{str(path)!r}: there is no key {name!r} (with {value!r}): use {', '.join(KEYS)}."
+        raise DataError(msg)
+    read, wanted = KEYS[name]
+    result = read(value)
+    if result is None:
+        msg = f"{str(path)!r}: the key {name!r} is {wanted}, not {value!r}."
+        raise DataError(msg)
+    if name not in _FILES:
+        return result
+    if name == "answers":
+        return [str(path.parent / one) for one in result]
+    file = path.parent / result
+    return str(file) if name == "items" else file
+
+
+def _prepared(method: str, chosen: BenchOptions) -> Bench:
+    """Read what a bench needs, before anything is paid for."""
+    from arena.settings import read_settings
+    from judge.bench.contest import ALIASES, baseline_answers, baseline_of
+    from judge.tables.items import read_answers, read_items
+
+    if chosen.items is None or not chosen.models:
+        missing = "the prompts with --items" if chosen.items is None else "models with --models"
+        msg = f"A bench needs prompts and models: name {missing}."
+        raise DataError(msg)
+    roster = read_settings(database=chosen.database, roster=chosen.roster).roster
+    name = ALIASES.get(method, method)
+    asked_by = None if name == IFEVAL else _method(name, chosen)
+    judge = judged_by(name, chosen.judge, roster)
+    with announced():
+        items = read_items(chosen.items)
+        recorded = read_answers(chosen.answers or ())
+    _require_turns(name, asked_by, items)
+    known = _by_item(items, recorded)
+    baseline = None
+    if asked_by is not None and asked_by.pairwise:
+        baseline = baseline_of(name, chosen.baseline, items, [*known, *chosen.models])
+        known[baseline] = baseline_answers(baseline, items) | known.get(baseline, {})
+    elif chosen.baseline is not None:
+        msg = (
+            f"--baseline {chosen.baseline!r} is for methods of pairs; {method} marks single ones."
+        )
+        raise DataError(msg)
+    models = tuple(one for one in chosen.models if one != baseline)
+    if not models:
+        msg = f"{baseline!r} is the baseline, and no other model is named with --models."
+        raise DataError(msg)
+    asked = cast(models, known, len(items), roster, "--models")
+    if baseline is not None:
+        asked |= cast([baseline], known, len(items), roster, "--baseline")
+    if chosen.budget is not None:
+        require_prices(asked, judge)
+    return Bench(
+        name=method,
+        items=items,
+        method=asked_by,
+        models=models,
+        baseline=baseline,
+        known=known,
+        asked=asked,
+        judge=judge,
+        options=_judge_options(chosen),
+        seed=chosen.seed,
+        max_tokens=chosen.max_tokens,
+        margin=_margin(asked_by, chosen.length_margin),
+    )
+
+
+def _margin(method: "FileMethod | None", margin: int | None) -> int | None:
+    if method is not None:
+        return margin_of(method, margin)
+    if margin is not None:
+        msg = f"--length-margin {margin} is for methods that have one, such as wildbench_reward."
+        raise DataError(msg)
+    return None
+
+
+def _judge_options(chosen: BenchOptions) -> JudgeOptions:
+    return JudgeOptions(
+        judge=chosen.judge,
+        budget=chosen.budget,
+        concurrency=16 if chosen.concurrency is None else chosen.concurrency,
+        requests_per_minute=chosen.requests_per_minute,
+        tokens_per_minute=chosen.tokens_per_minute,
+        database=chosen.database,
+        roster=chosen.roster,
+    )
+
+
+def _method(name: str, chosen: BenchOptions) -> "FileMethod":
+    from judge.methods import method as named
+
+    text = None if chosen.rubric is None else read_text(chosen.rubric)
+    return named(name, rubric=text, scale=scale_of(chosen.scale))
+
+
+def _require_turns(name: str, method: "FileMethod | None", items: "Sequence[Item]") -> None:
+    """Raise `DataError` for items of several turns under a method that shows one."""
+    if method is not None and {"turns_a", "turns_b"} & {*method.fields}:
+        return
+    several = next((item for item in items if item.further), None)
+    if several is not None:
+        msg = (
+            f"The item {several.id!r} has {len(several.further) + 1} turns, and {name} shows one: "
+            "take a method with turns_a, such as mt_bench."
+        )
+        raise DataError(msg)
+
+
+def _by_item(items: "Sequence[Item]", recorded: "Answers") -> dict[str, dict[str, "Turns"]]:
+    from judge.tables.items import answer_to
+
+    return {
+        model: {item.id: texts for item in items if (texts := answer_to(item, own)) is not None}
+        for model, own in recorded.items()
+    }
+
+
+def _show_estimate(
+    of_models: Mapping[str, "Estimate"], judging: "Estimate | None", bench: Bench, form: str
+) -> None:
+    """Show what would be asked for answers, and for verdicts."""
+    parts = [*of_models.values(), *([judging] if judging else [])]
+    costs = [part.cost_usd for part in parts]
+    known = [cost for cost in costs if cost is not None]
+    recorded = {name: len(bench.known.get(name, {})) for name in bench.sides}
+    report = {
+        "method": bench.name,
+        "n_calls": sum(part.n_calls for part in parts),
+        "cost_usd": sum(known) if len(known) == len(costs) else None,
+        "answers": {name: part.to_dict() for name, part in of_models.items()},
+        "judging": judging and judging.to_dict(),
+        "recorded": recorded,
+    }
+    if form == "json":
+        write_json(report)
+        return
+    for name, n in recorded.items():
+        say(f"{name}: {n:,} of {len(bench.items):,} answers are recorded.")
+    for name, part in of_models.items():
+        say(f"Answers of {name}: {in_words(part)}")
+    if judging is not None:
+        say(f"Judging: {in_words(judging)}")
+
+
+def _report(bench: Bench, played: Played, out: Path) -> dict[str, Any]:
+    """Write what came out, and say it: no leaderboard before all is judged."""
+    from judge.bench.leaderboard import (
+        failures,
+        leaderboard,
+        write_answers,
+        write_leaderboard,
+        write_results,
+    )
+    from judge.report.run import repeats
+
+    write_answers(played.given, out)
+    rows, kinds = _rows(bench, played)
+    status = {
+        "method": bench.name,
+        "judge": None if bench.judge is None else bench.judge.id,
+        "baseline": bench.baseline,
+        "items": len(bench.items),
+        "n_asked": played.n_asked,
+        "n_recalled": played.n_recalled,
+        "spent_usd": played.spent_usd,
+        "failures": failures(rows, played.given),
+        "missing": {name: n for name, n in played.contest.missing.items() if n},
+        "stopped": played.why or None,
+        "out": str(out),
+    }
+    if played.why:
+        return {"models": [], "cost": None, "failed": None, "warnings": [], **status}
+    if not rows:
+        msg = f"No item has all the answers that {bench.name} needs: nothing was judged."
+        raise DataError(msg)
+    results = write_results(rows, kinds, out)
+    board = leaderboard(rows, results, bench.models, played.given, played.contest.missing)
+    repeated = repeats([case.named for case in played.contest.cases])
+    report = board | status | {"warnings": [*board["warnings"], *repeated]}
+    write_leaderboard(report, out)
+    return report
+
+
+def _rows(bench: Bench, played: Played) -> tuple[list[dict[str, Any]], Mapping[str, str]]:
+    from judge.bench.contest import checked
+    from judge.tables.results import MARKS, PAIRS, checked_results, marked_results, paired_results
+
+    cases, run = played.contest.cases, played.run
+    if bench.method is None and not played.why:
+        return [*checked_results(cases, checked(cases, bench.items))], MARKS
+    if run is None or bench.method is None or bench.judge is None:
+        return [], MARKS
+    made, kinds = (paired_results, PAIRS) if bench.method.pairwise else (marked_results, MARKS)
+    return [*made(cases, run, played.replies, bench.judge.id, bench.method)], kinds
+
+
+def _show(report: Mapping[str, Any], form: str) -> None:
+    """Show the leaderboard; end with 1 if the bench stopped before there was one."""
+    if form == "json":
+        write_json(report)
+    elif report["stopped"] is None:
+        show(plain(_caption(report)), _board(report["models"]), *warnings(_notes(report)))
+    if report["stopped"] is not None:
+        say(f"arena: Stopped: {report['stopped']}. {GOES_ON}", error=True)
+        sys.exit(1)
+
+
+def _caption(report: Mapping[str, Any]) -> str:
+    judge = "" if report["judge"] is None else f", judged by {report['judge']}"
+    against = "" if report["baseline"] is None else f" against {report['baseline']}"
+    cost = "" if report["cost"] is None else f" ${report['cost']:.4g} in all."
+    return (
+        f"{report['method']}{against}{judge}: {report['items']:,} items. {report['n_asked']:,} "
+        f"replies asked for now, {report['n_recalled']:,} known before.{cost} {report['out']}"
+    )
+
+
+def _board(models: Sequence[Mapping[str, Any]]) -> Any:
+    from judge.bench.leaderboard import value_of
+
+    value = value_of(models[0])
+    controlled = any("lc_win_rate" in row for row in models)
+    head = ["Model", "Win rate" if value == "win_rate" else "Score", "95 % interval"]
+    head += [*(["Length-controlled"] if controlled else []), "n", "Failed", "Cost"]
+    rows = [
+        [
+            row["model"],
+            _figure(row.get(value)),
+            " to ".join(_figure(row[end]) for end in ("lower", "upper")),
+            *([_figure(row.get("lc_win_rate"))] if controlled else []),
+            f"{row['n']:,}",
+            f"{row['failed']:,}",
+            "–" if row["cost"] is None else f"${row['cost']:.4g}",
+        ]
+        for row in models
+    ]
+    return table(head, rows)
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2f}"
+
+
+def _notes(report: Mapping[str, Any]) -> list[str]:
+    missing = [
+        f"{name!r}: {n:,} items without an answer (or without one of the baseline) are left out."
+        for name, n in report["missing"].items()
+    ]
+    return [*missing, *report["warnings"]]

@@ -1,0 +1,407 @@
+"""`arena bench`, as it is typed: from the files of a benchmark to a leaderboard."""
+
+import json
+import re
+import subprocess
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from sqlmodel import select
+
+from arena.store.store import Store
+from arena.store.tables import JudgementClaimRow, JudgementRow
+from tests.arena.benches import (
+    BASELINE,
+    CALL_USD,
+    PROMPTS,
+    RECORDED,
+    ROSTER,
+    UPSTREAM,
+    answered,
+    bench_server,
+    judged,
+    said_by_slate,
+    write,
+)
+from tests.command import Command, Ran, examples, refused
+from tests.faulty_server import Behaviour, FaultyServer
+from tests.process import Process
+from tests.sqlite import new_sqlite
+
+
+@pytest.fixture
+def server() -> Iterator[FaultyServer]:
+    with bench_server() as running:
+        yield running
+
+
+@pytest.fixture
+def folder(tmp_path: Path, server: FaultyServer) -> Path:
+    """A folder with a database that nobody has used, a roster and a rubric."""
+    new_sqlite(tmp_path)
+    (tmp_path / "roster.toml").write_text(ROSTER.format(url=server.url), encoding="utf-8")
+    (tmp_path / "rubric.txt").write_text("10 is long, 1 is short.", encoding="utf-8")
+    return tmp_path
+
+
+def bench(command: Command, *words: str) -> dict[str, Any]:
+    result = command("bench", "bench.toml", *words, "--format", "json")
+    assert (result.returncode, lines_of(result.stderr)) == (0, [])
+    report: dict[str, Any] = json.loads(result.stdout)
+    return report
+
+
+def refused_at_last(result: Ran, *words: str) -> None:
+    """Check that a command ended in one clear line, after those that say how files were read."""
+    others = "".join(f"{line}\n" for line in lines_of(result.stderr))
+    refused(subprocess.CompletedProcess(result.args, result.returncode, "", others), *words)
+
+
+def lines_of(errors: str) -> list[str]:
+    """Give what was said besides how files were read."""
+    return [line for line in errors.splitlines() if " is read as " not in line]
+
+
+def scores(command: Command, file: str, *words: str) -> dict[str, Any]:
+    result = command("judge", "score", file, *words, "--format", "json")
+    assert result.returncode == 0, result.stderr
+    report: dict[str, Any] = json.loads(result.stdout)
+    return report
+
+
+SAME = ("win_rate", "lc_win_rate", "score", "turn_2", "n")
+
+
+def value(row: dict[str, Any]) -> Any:
+    return row["win_rate"] if "win_rate" in row else row["score"]
+
+
+def asked(server: FaultyServer) -> Counter[str]:
+    return Counter(one.model for one in server.requests)
+
+
+@pytest.mark.parametrize("method", UPSTREAM)
+def test_one_command_makes_a_leaderboard_of_three_recorded_models_and_one_that_answers(
+    method: str, command: Command, folder: Path, server: FaultyServer
+) -> None:
+    upstream = UPSTREAM[method]
+    upstream.written(folder, method)
+    report = bench(command)
+    models = report["models"]
+    assert sorted(row["model"] for row in models) == [*RECORDED, "slate"]
+    assert [value(row) for row in models] == sorted(map(value, models), reverse=True)
+    assert (report["method"], report["judge"]) == (method, None if method == "ifeval" else "judge")
+    assert report["failed"] == 0
+    assert {row["n"] for row in models} <= {5, 10}
+    assert all(row["lower"] <= value(row) <= row["upper"] for row in models if row["lower"])
+    n_answers, n_judged = 5 * upstream.turns, asked(server)["judge"]
+    assert asked(server)["slate"] == n_answers
+    usd = n_judged * CALL_USD["judge"] + n_answers * CALL_USD["slate"]
+    assert report["cost"] == pytest.approx(usd)
+    costs = [row["cost"] or 0.0 for row in models]
+    assert sum(costs) == pytest.approx(report["cost"])
+
+    scored = scores(command, "results/results.parquet")
+    assert scored["method"] == upstream.scored_as
+    assert scored == {**scores(command, "results/results.csv"), "warnings": scored["warnings"]}
+    ours = {row["model"]: row for row in scored["models"]}
+    assert {row["model"]: value(row) for row in models}.items() <= {
+        name: value(row) for name, row in ours.items()
+    }.items()
+    if upstream.verdict is not None:
+        write(folder / "theirs.jsonl", upstream.verdicts())
+        theirs = scores(command, "theirs.jsonl", "--method", upstream.scored_as)["models"]
+        for row in theirs:
+            same = [
+                name for name in ("win_rate", "lc_win_rate", "score", "turn_2", "n") if name in row
+            ]
+            own = ours[row["model"]]
+            assert {name: own[name] for name in same} == pytest.approx(
+                {name: row[name] for name in same}, abs=1e-9
+            )
+
+    before = len(server.requests)
+    again = bench(command)
+    assert len(server.requests) == before
+    assert again == report | {"n_asked": 0, "n_recalled": before, "spent_usd": again["spent_usd"]}
+
+
+def test_results_are_a_case_a_row_with_all_that_is_known_of_it(
+    command: Command, folder: Path, server: FaultyServer
+) -> None:
+    def fickle(body: Any) -> Behaviour:
+        text, odd = judged(body).text, re.search(r"Question [135]", content(body))
+        return Behaviour(text=text.translate({65: "B", 66: "A"}) if odd else text)
+
+    server.behaviours["judge"] = fickle
+    UPSTREAM["pairwise"].written(folder, "pairwise")
+    bench(command)
+    table = duckdb.read_parquet(f"{folder}/results/results.parquet")
+    rows = [dict(zip(table.columns, row, strict=True)) for row in table.fetchall()]
+    assert len(rows) == 20
+    row = next(one for one in rows if (one["model_a"], one["prompt_id"]) == ("slate", "2"))
+    text = said_by_slate(PROMPTS[1])
+    assert (row["model_b"], row["order"], row["status"]) == (BASELINE, "both", "read")
+    assert (row["length_a"], row["headers_a"], row["lists_a"]) == (
+        len(text),
+        text.count("\n# Well"),
+        text.count("- so"),
+    )
+    assert row["winner"] == row["winner_ab"] == row["winner_ba"]
+    assert row["words_ab"] != row["words_ba"]
+    assert row["words_ab"].startswith("Answer A has")
+    assert (row["tokens_in"], row["tokens_out"]) == (14, 22)
+    assert row["cost"] == pytest.approx(2 * CALL_USD["judge"])
+    rated = command("rate", "results/results.parquet", "--cluster", "prompt", "--ridge", "1")
+    assert rated.returncode == 0, rated.stderr
+    styled = ("--style", "length", "--ridge", "1", "--format", "json", "--interval", "none")
+    of_length = command("rate", "results/results.csv", *styled)
+    assert of_length.returncode == 0, of_length.stderr
+    assert "style:length" in json.loads(of_length.stdout)["parameters"]
+
+
+def test_answers_that_were_given_can_be_given_again_as_recorded(
+    command: Command, folder: Path, server: FaultyServer
+) -> None:
+    UPSTREAM["pairwise"].written(folder, "pairwise")
+    report = bench(command)
+    (folder / "arena.db").unlink()
+    new_sqlite(folder)
+    n_before = asked(server)["slate"]
+    answers = [f"{name}.jsonl" for name in (*RECORDED, BASELINE)] + ["results/answers.jsonl"]
+    words = [word for file in answers for word in ("--answers", file)]
+    again = bench(command, *words, "--out", "again")
+    assert asked(server)["slate"] == n_before
+    assert [value(row) for row in again["models"]] == [value(row) for row in report["models"]]
+
+
+def test_an_answer_is_shared_by_all_benches_and_not_by_another_decoding(
+    command: Command, folder: Path, server: FaultyServer
+) -> None:
+    UPSTREAM["pairwise"].written(folder, "pairwise")
+    bench(command)
+    UPSTREAM["rubric"].written(folder, "rubric")
+    bench(command, "--seed", "another")
+    assert asked(server)["slate"] == 5
+    roster = (folder / "roster.toml").read_text(encoding="utf-8")
+    (folder / "roster.toml").write_text(roster.replace("0.7", "0.8"), encoding="utf-8")
+    bench(command)
+    assert asked(server)["slate"] == 10
+    assert {one.body["temperature"] for one in server.requests if one.model == "slate"} == {
+        0.7,
+        0.8,
+    }
+
+
+AT_ONCE = 4
+
+
+def test_a_bench_that_is_killed_twice_goes_on_and_pays_nothing_twice(
+    command: Command, folder: Path, server: FaultyServer
+) -> None:
+    items = [{"id": n, "prompt": f"Say something of {n}."} for n in range(30)]
+    base = [{"id": n, "response": "Something short.", "model": "base"} for n in range(30)]
+    write(folder / "items.jsonl", items)
+    write(folder / "base.jsonl", base)
+    named = ("--items", "items.jsonl", "--answers", "base.jsonl", "--models", "slate")
+    sides = (*named, "--baseline", "base", "--judge", "judge", "--roster", "roster.toml")
+    words = ("bench", "pairwise", *sides, "--out", "out", "--concurrency", str(AT_ONCE))
+    kill(words, folder, server, "slate", n=12)
+    kill(words, folder, server, "judge", n=20)
+    known, n_before = in_journal(folder), len(server.requests)
+    result = command(*words)
+    assert (result.returncode, lines_of(result.stderr)) == (0, [])
+    again = [content(one.body) for one in server.requests[n_before:]]
+    assert len(again) == len({*again}) == 30 + 60 - len(known)
+    assert not known & {*again}
+    lost = len(server.requests) - 90
+    assert lost <= 2 * 2 * AT_ONCE, "only what was under way at a kill is paid for again"
+    assert claimed(folder) == 0
+
+
+def kill(words: tuple[str, ...], folder: Path, server: FaultyServer, model: str, n: int) -> None:
+    """Kill a bench after so many answers of a model, with questions under way."""
+    with Process(words, folder) as process:
+        until(lambda: asked(server)[model] >= n)
+        server.behaviours[model] = Behaviour(silent=True)
+        until(lambda: claimed(folder) > 0 and len(in_journal(folder)) >= n - 2 * AT_ONCE)
+        process.kill()
+    server.behaviours |= {"judge": judged, "slate": answered}
+
+
+def until(holds: Callable[[], bool], within_s: float = 30.0) -> None:
+    deadline = time.monotonic() + within_s
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def content(body: Any) -> str:
+    return str(body["messages"][-1]["content"])
+
+
+def in_journal(folder: Path) -> set[str]:
+    with closing(Store(f"sqlite:///{folder}/arena.db")) as store, store.reading() as session:
+        return {row["messages"][-1][1] for row in session.exec(select(JudgementRow.request))}
+
+
+def claimed(folder: Path) -> int:
+    with closing(Store(f"sqlite:///{folder}/arena.db")) as store, store.reading() as session:
+        return len(session.exec(select(JudgementClaimRow)).all())
+
+
+def test_a_dry_run_counts_answers_and_verdicts_apart_and_asks_nothing(
+    command: Command, folder: Path, server: FaultyServer
+) -> None:
+    UPSTREAM["arena_hard"].written(folder, "arena_hard")
+    words = ("bench", "bench.toml", "--dry-run", "--format", "json")
+    before = json.loads(command(*words).stdout)
+    assert server.requests == []
+    assert (before["answers"]["slate"]["n_calls"], before["judging"]["n_calls"]) == (5, 40)
+    assert before["n_calls"] == 45
+    costs = [before["answers"]["slate"]["cost_usd"], before["judging"]["cost_usd"]]
+    assert before["cost_usd"] == pytest.approx(sum(costs))
+    assert before["recorded"] == {**dict.fromkeys(RECORDED, 5), "slate": 0, BASELINE: 5}
+    bench(command)
+    assert json.loads(command(*words).stdout)["n_calls"] == 0
+    shown = command(*words[:3]).stdout
+    assert "Answers of slate: 0 calls" in shown
+    assert "basalt: 5 of 5 answers are recorded." in shown
+
+
+def test_a_budget_stops_answers_and_verdicts_together_and_the_same_command_goes_on(
+    command: Command, folder: Path, server: FaultyServer
+) -> None:
+    UPSTREAM["pairwise"].written(folder, "pairwise")
+    words = ("bench", "bench.toml", "--format", "json", "--concurrency", "1")
+    for budget, most in (("0.000001", 0), ("0.0017", 44)):
+        stopped = command(*words, "--budget", budget)
+        assert stopped.returncode == 1
+        assert "arena: Stopped: " in stopped.stderr
+        assert "The same command goes on" in stopped.stderr
+        report = json.loads(stopped.stdout)
+        assert (report["models"], report["failed"]) == ([], None)
+        assert len(server.requests) <= most
+        assert (report["spent_usd"] or 0.0) <= float(budget)
+    assert not (folder / "results" / "leaderboard.json").exists()
+    assert value(bench(command)["models"][0]) is not None
+    assert len(server.requests) == 5 + 40
+
+
+def test_an_answer_that_is_refused_and_one_that_is_missing_are_failures_and_no_numbers(
+    command: Command, folder: Path, server: FaultyServer
+) -> None:
+    def sulks(body: Any) -> Behaviour:
+        refuses = content(body) == PROMPTS[0]
+        return Behaviour(text="", finish_reason="content_filter") if refuses else answered(body)
+
+    server.behaviours["slate"] = sulks
+    UPSTREAM["pairwise"].written(folder, "pairwise")
+    lines = (folder / "flint.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
+    (folder / "flint.jsonl").write_text("".join(lines[:3]), encoding="utf-8")
+    report = bench(command)
+    rows = {row["model"]: row for row in report["models"]}
+    assert (rows["slate"]["n"], rows["slate"]["failed"]) == (4, 1)
+    assert (rows["flint"]["n"], rows["flint"]["failed"]) == (3, 2)
+    assert report["failed"] == 3
+    assert report["failures"] == {"refusal": 1}
+    assert report["missing"] == {"flint": 2, "slate": 1}
+    shown = command("bench", "bench.toml").stdout
+    assert "'flint': 2 items without an answer" in " ".join(shown.split())
+
+
+def test_verdicts_that_cannot_be_read_are_failures(
+    command: Command, folder: Path, server: FaultyServer
+) -> None:
+    def puzzled(body: Any) -> Behaviour:
+        return Behaviour(text="Hard to say.") if "flint says" in content(body) else judged(body)
+
+    server.behaviours["judge"] = puzzled
+    UPSTREAM["pairwise"].written(folder, "pairwise")
+    report = bench(command)
+    assert (report["failed"], report["failures"]) == (5, {"unparsed": 5})
+    last = report["models"][-1]
+    assert (last["model"], value(last), last["n"], last["failed"]) == ("flint", None, 0, 5)
+
+
+def test_the_examples_run(command: Command, folder: Path) -> None:
+    UPSTREAM["pairwise"].written(folder, "pairwise")
+    toml = (folder / "bench.toml").read_text(encoding="utf-8")
+    pocket = toml.replace('"judge"', '"pocket-judge"').replace(', "slate"', "")
+    (folder / "bench.toml").write_text(pocket.replace('roster = "roster.toml"\n', ""), "utf-8")
+    whole, dry = (command(*words) for words in examples(command, "bench"))
+    assert (whole.returncode, lines_of(whole.stderr)) == (0, [])
+    assert (dry.returncode, lines_of(dry.stderr)) == (0, [])
+    assert "of pocket-retrieval: 5 calls" in dry.stdout
+
+
+@pytest.mark.parametrize(
+    ("key", "wrong", "words"),
+    [
+        ("budget", '"ten"', ["'budget'", "a number", "'ten'"]),
+        ("concurrency", "2.5", ["'concurrency'", "2.5"]),
+        ("models", "[1, 2]", ["'models'", "[1, 2]"]),
+        ("models", '"nobody"', ["no model 'nobody'"]),
+        ("judge", '"nobody"', ["--judge", "no model 'nobody'"]),
+        ("baseline", '"nobody"', ["--baseline", "no model 'nobody'"]),
+        ("items", '"nothing.jsonl"', ["nothing.jsonl"]),
+        ("answers", '["nothing.jsonl"]', ["nothing.jsonl"]),
+        ("answers", '["roster.toml"]', ["roster.toml"]),
+        ("colour", '"red"', ["'colour'", "'red'"]),
+        ("method", '"elo"', ["'elo'"]),
+        ("method", "3", ["'method'", "3"]),
+        ("scale", '"1-5"', ["A scale is for methods"]),
+        ("length_margin", "5", ["--length-margin"]),
+        ("items", '"turns.jsonl"', ["'1'", "2 turns", "mt_bench"]),
+        ("max_tokens", "true", ["'max_tokens'", "True"]),
+        ("out", '"roster.toml"', ["roster.toml"]),
+    ],
+)
+def test_what_a_bench_s_file_cannot_say_is_quoted(
+    key: str, wrong: str, words: list[str], command: Command, folder: Path
+) -> None:
+    UPSTREAM["pairwise"].written(folder, "pairwise")
+    lines = (folder / "bench.toml").read_text(encoding="utf-8").splitlines()
+    others = [line for line in lines if not line.startswith(f"{key} =")]
+    write(folder / "turns.jsonl", [{"question_id": 1, "turns": ["a?", "b?"]}])
+    (folder / "bench.toml").write_text("\n".join([*others, f"{key} = {wrong}"]), "utf-8")
+    refused_at_last(command("bench", "bench.toml"), *words)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("pairwise", "--items"),
+        ("pairwise --items items.jsonl", "--models"),
+        ("pairwise --items items.jsonl --models slate", "--judge"),
+        ("pairwise --items items.jsonl --models slate --judge judge", "--baseline"),
+        ("rubric --items items.jsonl --models slate --judge judge", "rubric"),
+        ("ifeval --items items.jsonl --models slate --judge judge", "--judge judge"),
+        ("ifeval --items items.jsonl --models slate --baseline x", "--baseline 'x'"),
+        ("nothing.toml", "nothing.toml"),
+    ],
+)
+def test_what_is_missing_on_the_command_line_is_named(
+    words: str, expected: str, command: Command, folder: Path
+) -> None:
+    write(folder / "items.jsonl", [{"prompt": "1?"}])
+    refused_at_last(
+        command("bench", *words.split(), "--roster", "roster.toml", "--dry-run"), expected
+    )
+
+
+def test_a_budget_needs_the_price_of_everybody_who_is_asked(
+    command: Command, folder: Path
+) -> None:
+    UPSTREAM["pairwise"].written(folder, "pairwise")
+    roster = (folder / "roster.toml").read_text(encoding="utf-8")
+    free = "".join(line for line in roster.splitlines(keepends=True) if "input = 3" not in line)
+    (folder / "roster.toml").write_text(free, encoding="utf-8")
+    refused_at_last(command("bench", "bench.toml", "--budget", "1"), "'slate' has no price")
+    assert command("bench", "bench.toml").returncode == 0
