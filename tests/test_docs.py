@@ -10,6 +10,7 @@ from arena.boards.dataset import COLUMNS
 from arena.boards.ratings import MODELS
 from arena.boards.transcripts import ANSWERS, BATTLES, CHATBOT_ARENA
 from arena.settings import Settings, read_roster
+from judge.probe.interventions import kinds
 from tests.command import Command, invoke
 from tests.serving import Served
 
@@ -122,6 +123,11 @@ def test_the_documented_runs_of_a_judge_say_what_they_say(
         for now, then in zip(ESTIMATE.findall(printed), ESTIMATE.findall(expected), strict=True):
             # The fences of a call are drawn at random, and digits make more tokens than letters.
             assert number(now) == pytest.approx(number(then), rel=0.15)
+
+
+def test_every_intervention_is_explained() -> None:
+    section = read("docs/judging.md").split("\n### Known biases\n")[1]
+    assert [kind for kind in kinds() if f"`{kind}`" not in section] == []
 
 
 ESTIMATE = re.compile(r"about ([\d,]+) tokens in")
