@@ -13,6 +13,7 @@ from arena.boards.transcripts import ANSWERS, BATTLES, CHATBOT_ARENA
 from arena.settings import Settings, read_roster
 from judge.methods import PUBLISHED
 from judge.methods.schema import DECODING, FIELDS, GRAMMARS, REPLY, TEMPLATE, TOP
+from judge.probe.interventions import kinds
 from tests.command import Command, invoke
 from tests.judge.studies.licensed import World, write
 from tests.serving import Served
@@ -189,6 +190,13 @@ def test_the_documented_licence_of_a_judge_says_what_it_says(
 
 
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def test_every_intervention_is_explained() -> None:
+    section = read("docs/judging.md").split("\n### Known biases\n")[1]
+    assert [kind for kind in kinds() if f"`{kind}`" not in section] == []
+
+
 ESTIMATE = re.compile(r"about ([\d,]+) tokens in")
 
 

@@ -70,8 +70,7 @@ def probe(
     Examples
     --------
     arena judge probe --judge pocket-judge
-    arena judge probe --judge pocket-judge --method arena_hard --format json
-    arena judge probe --judge pocket-judge --intervention all
+    arena judge probe --judge pocket-judge --method arena_hard --intervention all --format json
     """
     if chosen != AS_IT_IS and not cases:
         msg = "--where, --label and --column choose from files: name them with --cases."

@@ -117,7 +117,7 @@ class SideBySide:
     costs : mapping of str to float or None
         Dollars a thousand items.
     parts : tuple of Part
-        The first is all items that every judge has a verdict on.
+        The first is all items that every judge has a verdict on; others have at least one.
     """
 
     leads: tuple[Lead, ...]
@@ -177,7 +177,9 @@ def side_by_side(
     }
     pairs = [*combinations(data.judges, 2)]
     leads = tuple(_lead(data, pair, options, len(pairs), costs) for pair in pairs)
-    return SideBySide(leads, costs, tuple(_parts(data, options, people)))
+    whole, *some = _parts(data, options, people)
+    parts = (whole, *(part for part in some if part.n_items))
+    return SideBySide(leads, costs, parts)
 
 
 def _lead(

@@ -138,13 +138,14 @@ def test_a_judge_without_a_verdict_has_no_rate(command: Command) -> None:
 
 def test_the_examples_run(command: Command) -> None:
     new_sqlite(command.folder)
-    table, as_json, biases = examples(command, "judge probe")
+    table, as_json = examples(command, "judge probe")
     done = command(*table, COLUMNS="120")
     assert (done.returncode, done.stderr) == (0, "")
     assert "null answer" in done.stdout
-    assert json.loads(command(*as_json).stdout)["method"] == "arena_hard"
+    result = json.loads(command(*as_json).stdout)
+    assert result["method"] == "arena_hard"
+    assert result["headline"] == "No intervention is shown to move it."
     assert command(*table, "--dry-run").stdout.startswith("0 calls, ")
-    assert "No intervention is shown to move it." in command(*biases, COLUMNS="120").stdout
 
 
 def test_interventions_speak_for_the_answer_that_labels_say_is_worse(command: Command) -> None:
