@@ -91,7 +91,6 @@ def score(
     --------
     arena judge score annotations.csv --method alpaca_eval
     arena judge score verdicts.csv --method pairwise --format json
-    arena judge score verdicts.csv --method pairwise --licence judge.toml
     """
     if form == "table" and out is not None:
         msg = f"A table is for a terminal: write {str(out)!r} with --format json."

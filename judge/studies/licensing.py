@@ -45,6 +45,8 @@ FEWEST_WATCHED = 100
 """Labels on pairs of passed models that a watch needs to compare with."""
 FEWEST_OF_A_KIND = 30
 """Labels that a kind of verdicts needs, and pairs of them that a covariance needs."""
+SIMULATED = "simulated"
+"""``voter_kind`` of votes that nobody cast, in what an arena exports."""
 _RANGE = MeanOfPrompts(-1.0, 1.0, (0,))
 
 
@@ -159,6 +161,12 @@ def _require_people(cast: Rows, given: Rows) -> None:
                 "rests on labels of people, never of models."
             )
             raise DataError(msg)
+    if SIMULATED in _names(cast, "voter_kind"):
+        msg = (
+            f"Labels of {cast.source!r} are of voters of the kind {SIMULATED!r}: a licence rests "
+            "on labels of people, never of models."
+        )
+        raise DataError(msg)
     models = {name for rows in (cast, given) for side in "ab" for name in _models(rows, side)}
     of_models = models | {*_names(given, "judge")}
     if voter := next((name for name in _names(cast, "voter") if name in of_models), None):

@@ -58,7 +58,7 @@ def test_the_error_is_the_win_rate_of_the_judge_less_that_of_people(
     drawn = World(favoured=1, favour=0.5).draw(world(), 3000)
     sign = np.where(drawn.pairs[:, 0] == 0, 1, np.where(drawn.pairs[:, 1] == 0, -1, 0))
     own = sign != 0
-    rates = [((sign * said)[own] > 0).mean() for said in (drawn.verdict, drawn.vote)]
+    rates = [((sign * label)[own] > 0).mean() for label in (drawn.verdict, drawn.vote)]
     error = licence.models[0].error
     assert error is not None
     assert error == pytest.approx(100 * (rates[0] - rates[1]))
@@ -121,6 +121,7 @@ def test_a_model_with_scores_beyond_the_labelled_ones_is_not_graded(tmp_path: Pa
     [
         ("judge", "gpt-4", ["'gpt-4'", "labels of people, never of models"]),
         ("template", "3f9c", ["'3f9c'", "never of models"]),
+        ("voter_kind", "simulated", ["'simulated'", "never of models"]),
         ("voter", "owl", ["voter 'owl'", "never of models"]),
         ("voter", "flint", ["voter 'flint'", "never of models"]),
     ],
