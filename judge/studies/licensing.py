@@ -110,7 +110,7 @@ def grant(
     assert terms.margin is not None
     cast = read_votes(votes, voters, by)
     given, signal = with_signal(read_rows(verdicts, unread=True, by=by, marks=True))
-    _require_people(cast, given)
+    require_people(cast, given)
     cast, given, aligned, categories = _in_categories(cast, given, align(cast, given), by)
     data = study_data(cast, given, aligned)
     if len(data.judges) != 1:
@@ -152,7 +152,7 @@ def grant(
     )
 
 
-def _require_people(cast: Rows, given: Rows) -> None:
+def require_people(cast: Rows, given: Rows) -> None:
     """Raise `DataError` for labels that a model gave: its own column, or a voter of its name."""
     for role in ("judge", "method", "template"):
         if names := _names(cast, role):

@@ -127,7 +127,7 @@ def test_a_model_with_scores_beyond_the_labelled_ones_is_not_graded(tmp_path: Pa
     ],
 )
 def test_labels_of_models_are_refused(
-    folder: Path, tmp_path: Path, head: str, cell: str, words: list[str]
+    licence: Licence, folder: Path, tmp_path: Path, head: str, cell: str, words: list[str]
 ) -> None:
     lines = [line.split(",") for line in (folder / "votes.csv").read_text().splitlines()]
     names = lines[0] if head in lines[0] else [*lines[0], head]
@@ -138,6 +138,8 @@ def test_labels_of_models_are_refused(
     with pytest.raises(DataError) as error:
         grant(tmp_path / "votes.csv", folder / "verdicts.csv", TERMS, TODAY)
     assert [word for word in words if word not in str(error.value)] == []
+    with pytest.raises(DataError, match="never of models"):
+        watch(licence, tmp_path / "votes.csv", folder / "verdicts.csv", TODAY)
 
 
 def test_a_licence_is_of_one_judge_one_method_and_one_template(
