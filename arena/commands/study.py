@@ -66,7 +66,6 @@ def judge(
 
     Examples
     --------
-    arena study judge votes.csv verdicts.csv
     arena study judge votes.csv verdicts.csv --format json --by category
     arena study judge votes.csv verdicts.csv --licence judge.toml --margin 10
     """

@@ -45,6 +45,8 @@ FEWEST_WATCHED = 100
 """Labels on pairs of passed models that a watch needs to compare with."""
 FEWEST_OF_A_KIND = 30
 """Labels that a kind of verdicts needs, and pairs of them that a covariance needs."""
+SIMULATED = "simulated"
+"""``voter_kind`` of votes that nobody cast, in what an arena exports."""
 _RANGE = MeanOfPrompts(-1.0, 1.0, (0,))
 
 
@@ -108,7 +110,7 @@ def grant(
     assert terms.margin is not None
     cast = read_votes(votes, voters, by)
     given, signal = with_signal(read_rows(verdicts, unread=True, by=by, marks=True))
-    _require_people(cast, given)
+    require_people(cast, given)
     cast, given, aligned, categories = _in_categories(cast, given, align(cast, given), by)
     data = study_data(cast, given, aligned)
     if len(data.judges) != 1:
@@ -150,7 +152,7 @@ def grant(
     )
 
 
-def _require_people(cast: Rows, given: Rows) -> None:
+def require_people(cast: Rows, given: Rows) -> None:
     """Raise `DataError` for labels that a model gave: its own column, or a voter of its name."""
     for role in ("judge", "method", "template"):
         if names := _names(cast, role):
@@ -159,6 +161,12 @@ def _require_people(cast: Rows, given: Rows) -> None:
                 "rests on labels of people, never of models."
             )
             raise DataError(msg)
+    if SIMULATED in _names(cast, "voter_kind"):
+        msg = (
+            f"Labels of {cast.source!r} are of voters of the kind {SIMULATED!r}: a licence rests "
+            "on labels of people, never of models."
+        )
+        raise DataError(msg)
     models = {name for rows in (cast, given) for side in "ab" for name in _models(rows, side)}
     of_models = models | {*_names(given, "judge")}
     if voter := next((name for name in _names(cast, "voter") if name in of_models), None):

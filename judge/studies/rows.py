@@ -25,6 +25,7 @@ from rating.typing import Bools, Floats
 NAMED: Mapping[str, tuple[str, ...]] = {
     "item": ("item_id",),
     "battle": ("battle_id",),
+    "voter_kind": ("voter_kind",),
     "voter": ("person", "voter", "voter_id", "user", "user_id"),
     "judge": ("judge", "judge_id"),
     "method": ("method",),
@@ -60,8 +61,8 @@ class Rows:
     ----------
     names : mapping of str to Coded
         By role: ``model_a`` and ``model_b``; ``item``, ``battle``, ``prompt``, ``voter``,
-        ``judge``, ``method``, ``template``, ``resolved``, ``fingerprint``, ``order``, ``case`` and
-        ``by`` where the source has them.
+        ``voter_kind``, ``judge``, ``method``, ``template``, ``resolved``, ``fingerprint``,
+        ``order``, ``case`` and ``by`` where the source has them.
     numbers : mapping of str to ndarray of shape (n,)
         By role, NaN where missing: ``row`` of the source, ``preference`` for side A,
         ``length_a`` and ``length_b`` in characters, ``format_a`` and ``format_b`` in elements of

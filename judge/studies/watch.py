@@ -12,7 +12,7 @@ from judge.studies.alignment import align
 from judge.studies.data import StudyData, study_data
 from judge.studies.estimates import minus, plural
 from judge.studies.licence import BOUND, Licence, Reference, counted
-from judge.studies.licensing import Labelled, hash_of, labelled, named
+from judge.studies.licensing import Labelled, hash_of, labelled, named, require_people
 from judge.studies.rows import Rows, Source, read_rows
 from judge.studies.soft_verdicts import with_signal
 from rating.errors import DataError
@@ -119,7 +119,7 @@ def watch(licence: Licence, votes: Source, verdicts: Source, today: date) -> Wat
     Raises
     ------
     DataError
-        If a source cannot be read, or the two have nothing in common.
+        If a source cannot be read, the votes are not of people, or nothing is in both.
     """
     cast, given, reasons = _under(licence, votes, verdicts)
     if over := licence.expired(today):
@@ -155,6 +155,7 @@ def _under(
     by = licence.column
     cast = read_rows(votes, unread=False, by=by)
     given = _licensed_signal(licence, read_rows(verdicts, unread=True, by=by, marks=True))
+    require_people(cast, given)
     if by is not None and "by" not in given.names and "by" in cast.names:
         data = align(cast, given)
         given = _with_categories(given, cast, data.item)

@@ -297,15 +297,13 @@ def test_the_same_seed_gives_the_same_figures(command: Command, arena: Arena) ->
 
 
 def test_the_examples_run(command: Command, arena: Arena) -> None:
-    table, in_json, licence = [
-        command(*words, COLUMNS="160") for words in examples(command, "study judge")
-    ]
+    in_json, table = [command(*words, COLUMNS="160") for words in examples(command, "study judge")]
     assert (table.returncode, table.stderr) == (0, "")
     assert "Two people" in table.stdout
     assert "Longest answer" in table.stdout
     assert "People it may take the place of" in table.stdout
     assert json.loads(in_json.stdout)["groups"].keys() == {"long", "short"}
-    assert "The licence is judge.toml." in licence.stdout
+    assert "The licence is judge.toml." in table.stdout
 
 
 def test_a_judge_that_copies_the_longest_answer_is_exposed_first(

@@ -58,7 +58,7 @@ def test_the_error_is_the_win_rate_of_the_judge_less_that_of_people(
     drawn = World(favoured=1, favour=0.5).draw(world(), 3000)
     sign = np.where(drawn.pairs[:, 0] == 0, 1, np.where(drawn.pairs[:, 1] == 0, -1, 0))
     own = sign != 0
-    rates = [((sign * said)[own] > 0).mean() for said in (drawn.verdict, drawn.vote)]
+    rates = [((sign * label)[own] > 0).mean() for label in (drawn.verdict, drawn.vote)]
     error = licence.models[0].error
     assert error is not None
     assert error == pytest.approx(100 * (rates[0] - rates[1]))
@@ -121,12 +121,13 @@ def test_a_model_with_scores_beyond_the_labelled_ones_is_not_graded(tmp_path: Pa
     [
         ("judge", "gpt-4", ["'gpt-4'", "labels of people, never of models"]),
         ("template", "3f9c", ["'3f9c'", "never of models"]),
+        ("voter_kind", "simulated", ["'simulated'", "never of models"]),
         ("voter", "owl", ["voter 'owl'", "never of models"]),
         ("voter", "flint", ["voter 'flint'", "never of models"]),
     ],
 )
 def test_labels_of_models_are_refused(
-    folder: Path, tmp_path: Path, head: str, cell: str, words: list[str]
+    licence: Licence, folder: Path, tmp_path: Path, head: str, cell: str, words: list[str]
 ) -> None:
     lines = [line.split(",") for line in (folder / "votes.csv").read_text().splitlines()]
     names = lines[0] if head in lines[0] else [*lines[0], head]
@@ -137,6 +138,8 @@ def test_labels_of_models_are_refused(
     with pytest.raises(DataError) as error:
         grant(tmp_path / "votes.csv", folder / "verdicts.csv", TERMS, TODAY)
     assert [word for word in words if word not in str(error.value)] == []
+    with pytest.raises(DataError, match="never of models"):
+        watch(licence, tmp_path / "votes.csv", folder / "verdicts.csv", TODAY)
 
 
 def test_a_licence_is_of_one_judge_one_method_and_one_template(
