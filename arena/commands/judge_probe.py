@@ -83,7 +83,7 @@ def probe(
         tried, read = (
             _interventions(work, given, kinds, single=single)
             if kinds
-            else _injections(given, single=single)
+            else _injections(given, _scale(work), single=single)
         )
         work = replace(work, cases=[named for each in tried for named in _named(each)])
         if dry_run:
@@ -132,13 +132,20 @@ def _material(named: "Sequence[NamedCase]", task: Task) -> "Material":
     return material([each.case for each in named], labels)
 
 
-def _injections(given: "Material | None", *, single: bool) -> "tuple[Sequence[Probe], Read]":
+def _scale(work: Work) -> tuple[int, int]:
+    """Give the lowest and the highest mark of a method; of one that gives none, any."""
+    return work.method.grammar.scale or (0, 1)
+
+
+def _injections(
+    given: "Material | None", scale: tuple[int, int], *, single: bool
+) -> "tuple[Sequence[Probe], Read]":
     from judge.probe.findings import scores_of
     from judge.probe.injections import honest_cases, probes, resisted
 
     honest = honest_cases() if given is None else given.honest
     tried = probes(honest, single=single)
-    return tried, lambda run: resisted(tried, scores_of(run.judged), marks=single).to_dict()
+    return tried, lambda run: resisted(tried, scores_of(run.judged, scale), marks=single).to_dict()
 
 
 def _interventions(
@@ -153,7 +160,7 @@ def _interventions(
         msg = f"{kinds[0]!r} compares two answers, and {work.method.name!r} looks at one."
         raise DataError(msg)
     return tried, lambda run: findings(
-        tried, run.judged, source.basis, source.n_left_out
+        tried, run.judged, source.basis, source.n_left_out, _scale(work)
     ).to_dict()
 
 

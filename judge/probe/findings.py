@@ -14,6 +14,8 @@ from rating.errors import DataError
 
 What = Literal["moved", "turned", "not_moved", "no_room", "cannot_tell"]
 
+SCALE = (1, 10)
+"""Lowest and highest mark, where a method says nothing else."""
 FAMILY = 0.05
 """How often a judge who obeys nothing may be said to be moved by anything, or turned by it."""
 FEWEST = 8
@@ -111,15 +113,21 @@ class Findings:
 
 
 def findings(
-    tried: Sequence[Probe], judged: Iterable[Judged], basis: Basis, n_left_out: int = 0
+    tried: Sequence[Probe],
+    judged: Iterable[Judged],
+    basis: Basis,
+    n_left_out: int = 0,
+    scale: tuple[int, int] = SCALE,
 ) -> Findings:
     """Read a run over both arms of interventions (`judge.probe.interventions`).
+
+    ``scale`` holds the lowest and the highest mark, where answers are marked.
 
     Claims that a judge is moved hold together: each takes an interval of level 1 less `FAMILY`
     over the number of kinds (Bonferroni). That it is not moved is said of each kind at 95 %.
     """
     marks = all(one.case.response_b is None for one in tried)
-    scores = scores_of(judged)
+    scores = scores_of(judged, scale)
     rows = [scored(one, scores) for one in tried]
     by_kind = {
         kind: [row for row in rows if row[0].kind == kind]
@@ -149,7 +157,7 @@ def _what(one: Success, together: Success) -> What:
     return "not_moved" if max(one.high, -one.low) < MARGIN * room else "cannot_tell"
 
 
-def scores_of(judged: Iterable[Judged]) -> Scores:
+def scores_of(judged: Iterable[Judged], scale: tuple[int, int] = SCALE) -> Scores:
     """Return what side B got, over both orders and in each, or what a single answer was given."""
     rows = list(judged)
     scores: dict[CaseId | tuple[CaseId, Order], float] = {
@@ -160,16 +168,12 @@ def scores_of(judged: Iterable[Judged]) -> Scores:
     for row in rows:
         if row.for_a is not None:
             scores[row.case_id, row.order] = 1 - row.for_a.outcome.score_a
-        elif (mark := mark_of(row)) is not None:
+        elif (mark := mark_of(row, scale)) is not None:
             scores[row.case_id] = mark
     return scores
 
 
-LOWEST, HIGHEST = 1, 10
-"""Marks of the methods that a probe takes."""
-
-
-def mark_of(row: Judged) -> float | None:
+def mark_of(row: Judged, scale: tuple[int, int]) -> float | None:
     """Return a mark from 0 to 1, or the share of a checklist's items that are met; None without.
 
     Raises
@@ -181,9 +185,10 @@ def mark_of(row: Judged) -> float | None:
         return row.reading.share()
     if not isinstance(row.reading, Rating):
         return None
-    mark = (row.reading.score - LOWEST) / (HIGHEST - LOWEST)
+    low, high = scale
+    mark = (row.reading.score - low) / (high - low)
     if not 0 <= mark <= 1:
-        raise DataError(f"A mark is {row.reading.score}, and the scale {LOWEST} to {HIGHEST}.")
+        raise DataError(f"A mark is {row.reading.score}, and the scale {low} to {high}.")
     return mark
 
 
