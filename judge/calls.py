@@ -3,13 +3,14 @@
 import hashlib
 import hmac
 import json
+from array import array
 from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import islice
 from json.encoder import encode_basestring_ascii as _quoted
-from typing import NewType, Protocol
+from typing import NewType, Protocol, overload
 
 from judge.budget import Calibration, Estimate, Price, calibrate, estimate, request_tokens
 from judge.case import Case, CaseId, Order
@@ -17,7 +18,7 @@ from judge.completion import Parameters, Reply, Request
 from judge.errors import FailureClass
 from judge.grammar import Reading
 from judge.profile import Terms
-from judge.protocol import Method
+from judge.protocol import Method, pair
 from rating.errors import DataError
 
 
@@ -223,17 +224,48 @@ class Call:
     key: Key
 
 
-def questions(cases: Iterable[Case], method: Method, options: Options) -> list[Question]:
-    """Return what there is to ask; a case that comes twice is asked about once."""
-    description = method.description
-    both = description.pairwise and not options.as_given
-    asked: list[Question] = []
-    for case_id, case in {case.id: case for case in cases}.items():
-        for order in _orders(case_id, options) if both else (Order.AB,):
-            shown = case.shown(order)
-            for sample in range(description.samples):
-                asked.append(Question(len(asked), case_id, order, sample, shown))
-    return asked
+class Questions(Sequence[Question]):
+    """What there is to ask, made when it is looked at: a million questions take 200 MB.
+
+    A case that comes twice is asked about once.
+
+    Raises
+    ------
+    DataError
+        If the method compares two responses, and a case has one.
+    """
+
+    def __init__(self, cases: Iterable[Case], method: Method, options: Options) -> None:
+        description = method.description
+        both = description.pairwise and not options.as_given
+        self._cases = {case.id: case for case in cases}
+        self._ids, self._samples = [*self._cases], description.samples
+        self._case, self._swapped = array("I"), bytearray()
+        for number, (case_id, case) in enumerate(self._cases.items()):
+            if description.pairwise:
+                pair(case)
+            for order in _orders(case_id, options) if both else (Order.AB,):
+                self._case.append(number)
+                self._swapped.append(order is Order.BA)
+
+    def __len__(self) -> int:
+        """Count the questions: a case in each order, as often as the method samples."""
+        return len(self._case) * self._samples
+
+    @overload
+    def __getitem__(self, at: int) -> Question: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Question]: ...
+    def __getitem__(self, at: int | slice) -> Question | list[Question]:
+        """Make the question at a place, or those of a slice."""
+        if isinstance(at, slice):
+            return [self[i] for i in range(*at.indices(len(self)))]
+        if not 0 <= at < len(self):
+            raise IndexError(at)
+        row, sample = divmod(at, self._samples)
+        case_id = self._ids[self._case[row]]
+        order = Order.BA if self._swapped[row] else Order.AB
+        return Question(at, case_id, order, sample, self._cases[case_id].shown(order))
 
 
 def call_of(question: Question, method: Method, options: Options, attempt: int = 0) -> Call:
@@ -370,7 +402,7 @@ async def forecast(
     known: list[tuple[float, Reply]] = []
     calls = (
         call_of(question, method, options)
-        for question in questions(cases, method, options)
+        for question in Questions(cases, method, options)
         if method.settled(question.shown) is None
     )
     while batch := list(islice(calls, _BATCH)):
@@ -391,7 +423,7 @@ async def recalled(
     Of several attempts, the first that can be read, as a run takes it.
     """
     readings: dict[CaseId, Reading] = {}
-    asked = questions(cases, method, options)
+    asked = Questions(cases, method, options)
     for attempt in range(options.attempts):
         calls = (
             call_of(question, method, options, attempt)

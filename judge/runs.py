@@ -3,18 +3,18 @@
 import asyncio
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby, islice
 from typing import Any, TypeVar
 
 import numpy as np
 
 from judge.asking import STOPS, Asker, Now, Sleep
 from judge.budget import cost_of
-from judge.calls import Call, Journal, Key, Options, Question, able, call_of, kept, questions
+from judge.calls import Call, Journal, Key, Options, Question, Questions, able, call_of, kept
 from judge.case import Case
 from judge.completion import Complete, Reply
 from judge.errors import CallError, FailureClass
@@ -181,7 +181,7 @@ async def run(
         If a case does not fit the method, or the endpoint is known to lack what it reads.
     """
     terms = able(method, options)
-    asked = questions(cases, method, options)
+    asked = Questions(cases, method, options)
     rng = rng or np.random.default_rng()
     asker = Asker(complete, options, terms, now=now, sleep=sleep, rng=rng)
     runner = _Runner(asked, method, journal, options, asker, terms, now, sleep, progress)
@@ -192,16 +192,16 @@ async def run(
         raise _first(group) from group
 
 
-def _spread(asked: Sequence[Question]) -> Sequence[Question]:
+def _spread(asked: Sequence[Question]) -> Iterator[Question]:
     """Put `ALIKE` questions from all over the cases first.
 
     A file that begins with cases which no endpoint takes would else stop its run for ever.
     """
-    step = len(asked) // ALIKE
-    if step < 2:
-        return asked
-    first = range(0, step * ALIKE, step)
-    return [*(asked[i] for i in first), *(q for q in asked if q.number not in first)]
+    step = max(len(asked) // ALIKE, 1)
+    first = range(0, min(step * ALIKE, len(asked)), step)
+    return chain(
+        (asked[i] for i in first), (asked[i] for i in range(len(asked)) if i not in first)
+    )
 
 
 def _first(group: ExceptionGroup) -> Exception:
@@ -232,6 +232,10 @@ class _State:
             self.latency_s = (self.latency_s or 0.0) + latency_s
 
 
+UNSEEN = _State()
+"""State of a question before anything is known of it, for all of them."""
+
+
 class _Runner:
     def __init__(
         self,
@@ -251,7 +255,8 @@ class _Runner:
         self._began = now()
         self._tally, self._breaker = Tally(len(asked)), Breaker()
         self._queue: asyncio.Queue[Call | None] = asyncio.Queue(options.concurrency)
-        self._states = [_State() for _ in asked]
+        self._states = [UNSEEN] * len(asked)
+        self._same: dict[Reading, Reading] = {}
         self._elsewhere: list[Question] = []
         self._held: set[Key] = set()
         self._resting: dict[Key, FailureClass] = {}
@@ -276,15 +281,17 @@ class _Runner:
     async def _feed(self) -> None:
         """Hand out the questions; those that somebody else is asking, again and again."""
         due = _spread(self._questions)
-        while due and not self._asker.stopped:
+        while not self._asker.stopped:
             self._elsewhere = []
-            for start in range(0, len(due), _RECALLS):
-                await self._start(due[start : start + _RECALLS])
+            while batch := [*islice(due, _RECALLS)]:
+                await self._start(batch)
                 if self._asker.stopped:
                     break
             await self._queue.join()
-            due = self._elsewhere
-            if due and not self._asker.stopped:
+            if not self._elsewhere:
+                break
+            due = iter(self._elsewhere)
+            if not self._asker.stopped:
                 await self._sleep(POLL_S)
 
     async def _start(self, batch: Sequence[Question]) -> None:
@@ -424,7 +431,7 @@ class _Runner:
 
     def _book(self, call: Call, reply: Reply, cost: float | None, *, recalled: bool) -> None:
         """Remember what a reply cost; a question that is looked at again has it booked already."""
-        state = self._states[call.question.number]
+        state = self._state(call.question)
         if call.key in state.keys:
             return
         state.book((call.key,), cost, reply.latency_s)
@@ -433,11 +440,11 @@ class _Runner:
         self._n_asked += not recalled
 
     def _done(self, question: Question, reading: Reading | FailureClass, detail: str = "") -> None:
-        state = self._states[question.number]
+        state = self._state(question)
         if isinstance(reading, FailureClass):
             state.failure, state.detail = reading, detail
         else:
-            state.reading = reading
+            state.reading = self._same.setdefault(reading, reading)
         self._tally.add(state.failure, recalled=state.recalled)
         self._show(
             self._tally.progress(
@@ -446,6 +453,11 @@ class _Runner:
                 elapsed_s=self._now() - self._began,
             )
         )
+
+    def _state(self, question: Question) -> _State:
+        if self._states[question.number] is UNSEEN:
+            self._states[question.number] = _State()
+        return self._states[question.number]
 
     def _call(self, question: Question, attempt: int = 0) -> Call:
         return call_of(question, self._method, self._options, attempt)
@@ -484,7 +496,7 @@ class _Runner:
         )
 
     def _row(self, samples: Sequence[Question]) -> Judged:
-        state = _together([self._states[question.number] for question in samples])
+        state = _together([self._taken(question) for question in samples])
         return Judged(
             case_id=samples[0].case_id,
             order=samples[0].order,
@@ -496,6 +508,11 @@ class _Runner:
             latency_s=state.latency_s,
             recalled=state.recalled,
         )
+
+    def _taken(self, question: Question) -> _State:
+        """Give the state of a question for its row, and let it go."""
+        state, self._states[question.number] = self._states[question.number], UNSEEN
+        return state
 
 
 def _together(samples: Sequence[_State]) -> _State:

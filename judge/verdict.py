@@ -397,11 +397,10 @@ def position_effect_of(judged: Iterable[Judged]) -> PositionEffect:
 
 
 def _in_both_orders(judged: Iterable[Judged]) -> dict[CaseId, tuple[Judged, Judged]]:
-    rows: dict[CaseId, dict[Order, Judged]] = {}
+    once: dict[CaseId, Judged] = {}
+    both: dict[CaseId, tuple[Judged, Judged]] = {}
     for row in judged:
-        rows.setdefault(row.case_id, {})[row.order] = row
-    return {
-        case_id: (orders[Order.AB], orders[Order.BA])
-        for case_id, orders in rows.items()
-        if len(orders) == 2
-    }
+        other = once.setdefault(row.case_id, row)
+        if other.order is not row.order:
+            both[row.case_id] = (other, row) if row.order is Order.BA else (row, other)
+    return both

@@ -1,7 +1,7 @@
 """`arena judge run` and `arena judge work`."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -158,7 +158,7 @@ def _margined(work: Work, result: "Run") -> "Run":
     return replace(result, judged=margined(result.judged, cases, work.margin))
 
 
-def _results(work: Work, run: "Run") -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def _results(work: Work, run: "Run") -> tuple[Sequence[dict[str, Any]], dict[str, Any]]:
     from judge.report.run import rows_and_report
 
     share = work.options.swap_share

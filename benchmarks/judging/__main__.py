@@ -21,7 +21,7 @@ from arena.domain.model import Model
 from arena.judging import ModelEndpoint, journal_of
 from arena.store.judgements import StoredJournal
 from arena.store.store import Store
-from judge.calls import Options, call_of, questions
+from judge.calls import Options, Questions, call_of
 from judge.case import Case, Message
 from judge.completion import Reply, Request
 from judge.methods import Pairwise
@@ -139,7 +139,7 @@ def throughput(n_cases: int, concurrency: int, folder: str) -> None:
 
 async def keep_all(cases: Sequence[Case], journal: StoredJournal, options: Options) -> None:
     """Fill the journal as a run would have done."""
-    calls = [call_of(question, METHOD, options) for question in questions(cases, METHOD, options)]
+    calls = [call_of(question, METHOD, options) for question in Questions(cases, METHOD, options)]
     for start in range(0, len(calls), 5000):
         some = calls[start : start + 5000]
         await asyncio.gather(*(journal.keep(call.key, call.request, REPLY) for call in some))

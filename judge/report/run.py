@@ -32,6 +32,8 @@ from rating.errors import DataError
 from rating.tables.vote_filter import BOTH
 
 GOES_ON = "The same command goes on."
+LOOKED_AT = 2000
+"""Cases of a model whose responses are searched for what recurs."""
 MOST_ERRORS = 5
 """Sentences of an endpoint that are shown."""
 
@@ -46,7 +48,7 @@ def lacks_logprobs(run: Run) -> bool:
 
 def rows_and_report(
     judge: str, method: Named, cases: Sequence[NamedCase], run: Run, swap_share: float
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+) -> tuple[Sequence[dict[str, Any]], dict[str, Any]]:
     """Return the rows of a run as its file has them, and what came out.
 
     Parameters
@@ -56,7 +58,7 @@ def rows_and_report(
 
     Returns
     -------
-    rows : list of dict
+    rows : sequence of dict
         Of `judge.tables.verdicts`.
     report : dict
         ``judge``, ``method``, the fields of `judge.verdict.Run.to_dict`, ``warnings``, and
@@ -64,6 +66,7 @@ def rows_and_report(
         score each; for pairs ``consistency`` and ``first_place`` (null where undefined); for
         WB-Reward also ``rewards``. ``errors`` has what the endpoint said, the commonest first.
     """
+    rows: Sequence[dict[str, Any]]
     if method.pairwise:
         rows, results = _of_pairs(judge, method, cases, run, swap_share)
     else:
@@ -131,22 +134,35 @@ def constraint_report(cases: Sequence[NamedCase], checked: Sequence[Checked]) ->
 
 
 def repeats(cases: Sequence[NamedCase]) -> list[str]:
-    """Name the models that answer different prompts with much the same text."""
-    responses: dict[str, dict[str, str]] = {}
+    """Name the models that answer different prompts with much the same text.
+
+    Of each, `LOOKED_AT` cases from all over are looked at: every run of words of a million
+    responses would take ten gigabytes, and what recurs in a fifth of them shows in a few.
+    """
+    of_model: dict[str, list[NamedCase]] = {}
     for named in cases:
-        sides = {named.model_a: named.case.response_a}
-        if named.model_b is not None and named.case.response_b is not None:
-            sides[named.model_b] = named.case.response_b
-        prompt = named.case.prompt_id
-        for model, text in sides.items():
-            responses.setdefault(model, {})[prompt] = text
-    repeated = {model: repeated_output(texts) for model, texts in sorted(responses.items())}
+        for model in {named.model_a, named.model_b} - {None}:
+            of_model.setdefault(str(model), []).append(named)
+    repeated = {
+        model: repeated_output(_responses(model, own[:: -(-len(own) // LOOKED_AT)]))
+        for model, own in sorted(of_model.items())
+    }
     return [
         f"{model!r} gives much the same response to different prompts ({one.share:.0%} of "
         f"{one.n}), such as {one.example[:60]!r}: a verdict on it says more of the judge."
         for model, one in repeated.items()
         if one is not None
     ]
+
+
+def _responses(model: str, cases: Sequence[NamedCase]) -> dict[str, str]:
+    """Give what a model answered, by prompt."""
+    texts = {}
+    for named in cases:
+        text = named.case.response_a if named.model_a == model else named.case.response_b
+        if text is not None:
+            texts[named.case.prompt_id] = text
+    return texts
 
 
 def _on_judge(judge: str, run: Run, lacking: bool) -> list[str]:
@@ -192,7 +208,7 @@ def _mean(model: str, scores: Sequence[float | None]) -> dict[str, Any]:
 
 def _of_pairs(
     judge: str, method: Named, cases: Sequence[NamedCase], run: Run, swap_share: float
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+) -> tuple[Sequence[dict[str, Any]], dict[str, Any]]:
     place, over_both = place_of(run), verdicts(run.judged)
     correction = place if swap_share < 1 else None
     rows = judged_rows(cases, run.judged, over_both, judge, method, correction)

@@ -1,9 +1,10 @@
 """The verdicts and marks of a judge's run, as rows beside the votes."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from judge.case import CaseId, Order
 from judge.grammar import Items, Preference, Rating
@@ -51,6 +52,42 @@ verdict (status `PARTLY`). ``detail`` is JSON: ``checklist``, or ``items`` with 
 PARTLY = "partly_read"
 
 
+class Rows(Sequence[dict[str, Any]]):
+    """Rows that are made when they are looked at: a million of them take two gigabytes.
+
+    Parameters
+    ----------
+    n : int
+        How many there are.
+    made : callable
+        Makes all of them, one after the other.
+    """
+
+    def __init__(self, n: int, made: Callable[[], Iterator[dict[str, Any]]]) -> None:
+        self._n, self._made = n, made
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return self._n
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Make the rows."""
+        return self._made()
+
+    @overload
+    def __getitem__(self, at: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[dict[str, Any]]: ...
+    def __getitem__(self, at: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
+        """Make the row at a place, or those of a slice."""
+        first, stop, step = (at if isinstance(at, slice) else slice(at, at + 1)).indices(self._n)
+        if isinstance(at, slice):
+            return list(islice(self, first, stop, step))
+        if not 0 <= at < self._n:
+            raise IndexError(at)
+        return next(islice(self, first, None))
+
+
 def judged_rows(
     cases: Sequence[NamedCase],
     judged: Sequence[Judged],
@@ -58,7 +95,7 @@ def judged_rows(
     judge: str,
     method: Named,
     position: PositionEffect | None = None,
-) -> list[dict[str, Any]]:
+) -> Rows:
     """Give a row for each case and order, and one for both where both were asked.
 
     Parameters
@@ -71,13 +108,15 @@ def judged_rows(
     by_case: dict[CaseId, list[Judged]] = {}
     for row in judged:
         by_case.setdefault(row.case_id, []).append(row)
-    by = _by(judge, method)
-    return [
-        _sides(named) | by | row
-        for named in cases
-        for case_id in [named.case.id]
-        for row in _rows(by_case[case_id], over_both.get(case_id), position)
-    ]
+    by, ids = _by(judge, method), [named.case.id for named in cases]
+    return Rows(
+        sum(len(by_case[case_id]) + (case_id in over_both) for case_id in ids),
+        lambda: (
+            _sides(named) | by | row
+            for named, case_id in zip(cases, ids, strict=True)
+            for row in _rows(by_case[case_id], over_both.get(case_id), position)
+        ),
+    )
 
 
 def rated_rows(
@@ -86,14 +125,17 @@ def rated_rows(
     judge: str,
     method: Named,
     checklists: Checklists,
-) -> list[dict[str, Any]]:
+) -> Rows:
     """Give a row for each single response."""
     by_case, by = {row.case_id: row for row in judged}, _by(judge, method)
-    return [
-        _whose(named) | by | _mark(by_case[named.case.id], checklist)
-        for named in cases
-        for checklist in [checklists.get(named.case.prompt_id, ())]
-    ]
+    return Rows(
+        len(cases),
+        lambda: (
+            _whose(named) | by | _mark(by_case[named.case.id], checklist)
+            for named in cases
+            for checklist in [checklists.get(named.case.prompt_id, ())]
+        ),
+    )
 
 
 def constraint_rows(
@@ -121,10 +163,10 @@ def write_judged(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     if path.suffix == ".parquet":
         formats.write_parquet(rows, path)
     elif path.suffix == ".csv":
-        formats.write_text(formats.as_csv(rows), path)
+        formats.write_pieces(formats.csv_lines(rows), path)
     else:
         lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        formats.write_text("".join(lines), path)
+        formats.write_pieces(lines, path)
 
 
 def _sides(named: NamedCase) -> dict[str, Any]:
