@@ -279,7 +279,7 @@ def call_of(question: Question, method: Method, options: Options, attempt: int =
     return Call(question, attempt, draw, request, key)
 
 
-async def kept(
+async def recall(
     calls: Sequence[Call], journal: Journal, options: Options
 ) -> tuple[Sequence[Call], Mapping[Key, Reply]]:
     """Return calls and what the journal holds of them, under the judge's former name too.
@@ -438,7 +438,7 @@ async def recalled(
 async def _readings(
     batch: Sequence[Call], method: Method, journal: Journal, options: Options
 ) -> dict[CaseId, Reading]:
-    batch, replies = await kept(batch, journal, options)
+    batch, replies = await recall(batch, journal, options)
     readings = (
         (call.question.case_id, method.read(call.question.shown, replies[call.key]))
         for call in batch
@@ -454,7 +454,7 @@ async def _sort(
     due: list[float],
     known: list[tuple[float, Reply]],
 ) -> None:
-    batch, replies = await kept(batch, journal, options)
+    batch, replies = await recall(batch, journal, options)
     for call in batch:
         tokens = request_tokens(call.request)
         if call.key in replies:

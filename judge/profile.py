@@ -115,7 +115,7 @@ class Terms:
     ----------
     profile : Profile
         As the roster has it.
-    kept : mapping
+    lessons : mapping
         What earlier runs learnt: the endpoint's own sentence by the parameter that it refused, or
         by `THINKS`.
     keep : callable
@@ -126,19 +126,19 @@ class Terms:
     Attributes
     ----------
     lessons : dict
-        As ``kept``, with what was learnt since.
+        As they were, with what was learnt since.
     """
 
     def __init__(
         self,
         profile: Profile = PLAIN,
-        kept: Mapping[str, str] = MappingProxyType({}),
+        lessons: Mapping[str, str] = MappingProxyType({}),
         keep: Callable[[str, str], None] = lambda name, sentence: None,
         *,
         least_s: float = LEAST_S,
     ) -> None:
         self.profile, self._keep, self._least_s = profile, keep, least_s
-        self.lessons = {name: text for name, text in kept.items() if not self._stated(name)}
+        self.lessons = {name: text for name, text in lessons.items() if not self._stated(name)}
         self._latencies: deque[float] = deque(maxlen=1000)
 
     def _stated(self, name: str) -> bool:

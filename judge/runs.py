@@ -14,7 +14,7 @@ import numpy as np
 
 from judge.asking import STOPS, Asker, Now, Sleep
 from judge.budget import cost_of
-from judge.calls import Call, Journal, Key, Options, Question, Questions, able, call_of, kept
+from judge.calls import Call, Journal, Key, Options, Question, Questions, able, call_of, recall
 from judge.case import Case
 from judge.completion import Complete, Reply
 from judge.errors import CallError, FailureClass
@@ -299,7 +299,7 @@ class _Runner:
         calls: Sequence[Call] = [self._call(q) for q in batch if not self._settled(q)]
         size = self._options.concurrency
         while calls:
-            calls, replies = await kept(calls, self._journal, self._options)
+            calls, replies = await recall(calls, self._journal, self._options)
             read = [
                 await self._recalled(call, replies[call.key])
                 for call in calls
@@ -349,7 +349,7 @@ class _Runner:
 
     async def _taken_up(self, call: Call) -> Call | None:
         """Recall or claim a later attempt, and return what is due next."""
-        (call,), replies = await kept([call], self._journal, self._options)
+        (call,), replies = await recall([call], self._journal, self._options)
         if call.key in replies:
             return await self._recalled(call, replies[call.key])
         if self._rests(call):

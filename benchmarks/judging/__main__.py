@@ -12,6 +12,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from itertools import islice
 from pathlib import Path
 
 import aiohttp
@@ -139,9 +140,8 @@ def throughput(n_cases: int, concurrency: int, folder: str) -> None:
 
 async def keep_all(cases: Sequence[Case], journal: StoredJournal, options: Options) -> None:
     """Fill the journal as a run would have done."""
-    calls = [call_of(question, METHOD, options) for question in Questions(cases, METHOD, options)]
-    for start in range(0, len(calls), 5000):
-        some = calls[start : start + 5000]
+    calls = (call_of(question, METHOD, options) for question in Questions(cases, METHOD, options))
+    while some := [*islice(calls, 2000)]:
         await asyncio.gather(*(journal.keep(call.key, call.request, REPLY) for call in some))
 
 

@@ -98,14 +98,14 @@ def _next(run: Run, lacking: bool) -> str:
 
 def _errors(run: Run) -> list[dict[str, Any]]:
     """Count the failures of requests by what the endpoint said of them."""
-    said = Counter(
+    counts = Counter(
         (row.failure.value, row.detail)
         for row in run.judged
         if row.failure is not None and row.detail and row.detail != NO_CHECKLIST
     )
     return [
         {"failure": failure, "sentence": sentence, "n": n}
-        for (failure, sentence), n in said.most_common(MOST_ERRORS)
+        for (failure, sentence), n in counts.most_common(MOST_ERRORS)
     ]
 
 

@@ -207,9 +207,10 @@ def write_parquet(rows: Sequence[Row], path: Path) -> None:
     try:
         with connected() as connection:
             left = iter(rows)
-            _relation(connection, [*islice(left, CHUNK)]).create("written")
+            typed = _registered(connection, [*islice(left, CHUNK)])
+            connection.execute(f"CREATE TEMP TABLE written AS {typed}")
             while chunk := [*islice(left, CHUNK)]:
-                _relation(connection, chunk).insert_into("written")
+                connection.execute(f"INSERT INTO written {_registered(connection, chunk)}")
             connection.table("written").write_parquet(str(path))
     except duckdb.Error as error:
         msg = f"Cannot write {str(path)!r}: {str(error).splitlines()[0]}."
@@ -254,6 +255,11 @@ FRAMES: Mapping[str, Callable[[Any, Any], Any]] = {
 
 def _relation(connection: "DuckDBPyConnection", rows: Sequence[Row]) -> "DuckDBPyRelation":
     """Return rows as typed columns of the engine; what is unknown is null."""
+    return connection.sql(_registered(connection, rows))
+
+
+def _registered(connection: "DuckDBPyConnection", rows: Sequence[Row]) -> str:
+    """Give rows to the engine as text, and return the query that types them."""
     import numpy as np
 
     names = list(rows[0]) if rows else []
@@ -262,7 +268,7 @@ def _relation(connection: "DuckDBPyConnection", rows: Sequence[Row]) -> "DuckDBP
     }
     connection.register("board", {name: np.array(x, dtype=object) for name, x in texts.items()})
     casts = (f'CAST("{name}" AS {COLUMNS.get(name, "VARCHAR")}) AS "{name}"' for name in names)
-    return connection.table("board").project(", ".join(casts))
+    return f"SELECT {', '.join(casts)} FROM board"  # noqa: S608 - names of our own columns
 
 
 def shown(name: str, value: object) -> str:

@@ -123,12 +123,12 @@ def test_without_log_probabilities_the_fallback_asks_for_none_once_that_is_known
     command: Command, folder: Path, shared: FaultyServer
 ) -> None:
     roster(folder, shared.url, model="no-logprobs")
-    for known in (False, True):
+    for again in (False, True):
         before = len(shared.requests)
         ran = run(command, "alpaca_eval", "--fallback", "sampled", "--format", "json")
         assert report(ran)["by_status"] == {"read": 4}
         asked = [seen for seen in shared.requests[before:] if "logprobs" in seen.body]
-        assert len(asked) == (0 if known else 1)
+        assert len(asked) == (0 if again else 1)
         assert any("alpaca_eval_sampled instead" in text for text in report(ran)["warnings"])
     refused = run(command, "alpaca_eval", "--dry-run")
     assert NO_LOGPROBS in refused.stderr
@@ -142,13 +142,13 @@ def test_what_an_endpoint_says_reaches_the_terminal_the_file_and_the_json(
     with faulty_server({"fussy": Behaviour(status=400, error={"message": sentence})}) as server:
         roster(folder, server.url, model="fussy")
         ran = run(command, "pairwise", "--format", "json")
-        told = f"status 400, {sentence}"
-        assert report(ran)["errors"] == [{"failure": "rejected", "sentence": told, "n": 4}]
-        assert {row["error"] for row in rows(folder)} == {told, None}
+        quoted = f"status 400, {sentence}"
+        assert report(ran)["errors"] == [{"failure": "rejected", "sentence": quoted, "n": 4}]
+        assert {row["error"] for row in rows(folder)} == {quoted, None}
         shown = run(command, "pairwise").stdout
-        assert f"! 4 rejected: the endpoint says '{told}'." in " ".join(shown.split())
+        assert f"! 4 rejected: the endpoint says '{quoted}'." in " ".join(shown.split())
         run(command, "rubric")
-        assert {row["error"] for row in rows(folder)} == {told}
+        assert {row["error"] for row in rows(folder)} == {quoted}
 
 
 def test_replicas_and_names_of_one_machine_share_a_journal(

@@ -41,12 +41,12 @@ REFUSALS = [
 def test_a_refused_parameter_is_not_sent_again_and_the_next_run_knows(
     sentence: str, then: dict[str, object]
 ) -> None:
-    kept: dict[str, str] = {}
-    terms = Terms(keep=kept.__setitem__)
+    lessons: dict[str, str] = {}
+    terms = Terms(keep=lessons.__setitem__)
     assert terms.taught(sentence, terms.decoding(JSON))
     assert terms.decoding(JSON) == then
-    assert Terms(kept=kept).decoding(JSON) == then
-    (warning,) = Terms(kept=kept).warnings(JSON)
+    assert Terms(lessons=lessons).decoding(JSON) == then
+    (warning,) = Terms(lessons=lessons).warnings(JSON)
     assert sentence in warning
 
 
@@ -67,12 +67,12 @@ def test_what_blames_a_value_or_names_nothing_that_may_go_teaches_nothing(senten
 
 
 def test_who_was_under_way_when_it_was_learnt_asks_anew_without_learning_twice() -> None:
-    kept: list[str] = []
-    terms = Terms(keep=lambda name, sentence: kept.append(name))
+    names: list[str] = []
+    terms = Terms(keep=lambda name, sentence: names.append(name))
     sent = terms.decoding(JSON)
     assert terms.taught("unknown field max_tokens", sent)
     assert terms.taught("unknown field max_tokens", sent)
-    assert kept == ["max_tokens"]
+    assert names == ["max_tokens"]
     assert not terms.taught("no such model", terms.decoding(JSON))
 
 
@@ -175,11 +175,11 @@ THOUGHTS = [
 ]
 
 
-@pytest.mark.parametrize(("text", "said"), THOUGHTS)
-def test_thoughts_before_a_verdict_are_no_part_of_it(text: str, said: str) -> None:
-    assert spoken(text) == said
+@pytest.mark.parametrize(("text", "visible"), THOUGHTS)
+def test_thoughts_before_a_verdict_are_no_part_of_it(text: str, visible: str) -> None:
+    assert spoken(text) == visible
     verdict = Pairwise().read(case(), Reply(text=text))
-    assert verdict == (bracketed("[[A]]", SIDES) if said else verdict)
+    assert verdict == (bracketed("[[A]]", SIDES) if visible else verdict)
     assert verdict != Preference(0.0)
 
 

@@ -116,10 +116,10 @@ async def test_a_refusal_is_asked_again_only_on_request_and_what_then_came_is_ke
     stands = await judged(cases(3), Pairwise(), judge(never), MemoryJournal(memory))
     assert statuses(stands.judged) == {"refusal"}
     again = replace(OPTIONS, again=frozenset({FailureClass.REFUSAL}))
-    for n_kept in (12, 18):  # one more of each, every time
+    for n_replies in (12, 18):  # one more of each, every time
         run = await judged(cases(3), Pairwise(), refuses, MemoryJournal(memory), again)
         assert (statuses(run.judged), run.n_asked) == ({"refusal"}, 6)
-        assert len(memory.replies) == n_kept
+        assert len(memory.replies) == n_replies
     run = await judged(cases(3), Pairwise(), judge(), MemoryJournal(memory), again)
     assert statuses(run.judged) == {"read"}
     later = await judged(cases(3), Pairwise(), judge(never), MemoryJournal(memory))
