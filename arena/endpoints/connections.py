@@ -83,7 +83,7 @@ class Connections(httpx.AsyncBaseTransport):
     async def send(
         self, method: str, url: str, headers: Mapping[str, str], body: bytes
     ) -> httpx.Response:
-        """Send what would be a request of httpx, without making one: that takes .1 ms."""
+        """Send what would be a request of httpx, without making one."""
         with _as_httpx_errors():
             answer = await self._opened().request(
                 method,
@@ -248,7 +248,7 @@ class _Body(httpx.AsyncByteStream):
 def _wanted(
     headers: tuple[tuple[bytes, bytes], ...], *, failed: bool
 ) -> list[tuple[bytes, bytes]]:
-    """Leave out the headers that nobody looks at: httpx takes long over each of them."""
+    """Leave out the headers that nobody looks at: httpx decodes and folds each of them."""
     wanted = READ_OF_FAILURES if failed else READ_OF_ANSWERS
     return [(name, value) for name, value in headers if name.lower() in wanted]
 

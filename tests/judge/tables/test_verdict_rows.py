@@ -44,9 +44,11 @@ async def test_as_many_rows_are_written_as_there_are_in_every_form(tmp_path: Pat
         of_csv = [row["battle_id"] for row in csv.DictReader(lines)]
     text = (tmp_path / "rows.jsonl").read_text(encoding="utf-8")
     of_json = [json.loads(line) for line in text.splitlines()]
-    of_parquet = duckdb.sql(f"SELECT battle_id, model_a, error FROM '{tmp_path}/rows.parquet'")
+    with duckdb.connect() as connection:
+        connection.execute(f"SELECT battle_id, model_a, error FROM '{tmp_path}/rows.parquet'")
+        of_parquet = connection.fetchall()
     assert of_csv == [row["battle_id"] for row in of_json]
-    assert sorted(of_parquet.fetchall()) == sorted((one, "=basalt", None) for one in of_csv)
+    assert sorted(of_parquet) == sorted((one, "=basalt", None) for one in of_csv)
 
 
 def test_questions_are_those_of_every_case_in_each_order_and_sample() -> None:
