@@ -44,8 +44,9 @@ async def test_as_many_rows_are_written_as_there_are_in_every_form(tmp_path: Pat
         of_csv = [row["battle_id"] for row in csv.DictReader(lines)]
     text = (tmp_path / "rows.jsonl").read_text(encoding="utf-8")
     of_json = [json.loads(line) for line in text.splitlines()]
-    query = f"SELECT battle_id, model_a, error FROM '{tmp_path}/rows.parquet'"
-    of_parquet = duckdb.execute(query).fetchall()
+    with duckdb.connect() as connection:
+        connection.execute(f"SELECT battle_id, model_a, error FROM '{tmp_path}/rows.parquet'")
+        of_parquet = connection.fetchall()
     assert of_csv == [row["battle_id"] for row in of_json]
     assert sorted(of_parquet) == sorted((one, "=basalt", None) for one in of_csv)
 
