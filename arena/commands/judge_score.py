@@ -91,8 +91,8 @@ def score(
 
     Examples
     --------
-    arena judge score verdicts.csv
-    arena judge score annotations.csv --method alpaca_eval --format json
+    arena judge score annotations.csv
+    arena judge score verdicts.csv --method pairwise --format json
     """
     if form == "table" and out is not None:
         msg = f"A table is for a terminal: write {str(out)!r} with --format json."
