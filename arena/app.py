@@ -5,7 +5,7 @@ import logging
 import secrets
 from collections.abc import AsyncIterator, Callable, Collection, Coroutine, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -29,19 +29,27 @@ from arena.boards.evaluation import Evaluation
 from arena.boards.integrity import Decided
 from arena.boards.labelled import LabelBoards
 from arena.boards.leaderboard import Leaderboard
+from arena.boards.newcomers import read_newcomers
 from arena.boards.page_export import make_file
+from arena.boards.race import RaceWatch
 from arena.boards.value import Valuation
 from arena.boards.voter_check import MOST_BUSY, MOST_SHOWN, VoterCheck
 from arena.domain.battle import Notice, Sampler
 from arena.domain.board_view import Board, ShownBattle, ShownVotes
 from arena.domain.model import Entry, Model, Release, Roster, Standing
 from arena.domain.people import Perishable, Retention
-from arena.domain.room_view import RosterView, Trial, VotersView
+from arena.domain.room_view import Leaver, RosterView, Trial, VotersView
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, POLICIES, SIMULATED, Days, Voter
 from arena.endpoints import trial
 from arena.endpoints.client import Endpoints, Timeouts, reach
 from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES, PocketTransport, load_recordings
-from arena.errors import ClosingError, RoomError, SettingsError, UnknownBattleError
+from arena.errors import (
+    ClosingError,
+    RoomError,
+    SettingsError,
+    UnknownBattleError,
+    UnknownPersonError,
+)
 from arena.guard.identity import Addresses, Identity
 from arena.guard.limits import RUNNING, STREAMS, Allowance, Limits, Places, Share
 from arena.guard.people import People
@@ -71,11 +79,21 @@ from arena.settings import (
     read_roster,
     read_statements,
 )
-from arena.store import exclusions, last_day, log, people, retention, single_battles, topics
+from arena.store import (
+    erasing,
+    exclusions,
+    last_day,
+    log,
+    people,
+    retention,
+    single_battles,
+    topics,
+)
 from arena.store import roster as roster_rows
 from arena.store.store import Store
 from rating import __version__
 from rating.sentences import Sentence
+from rating.tables.escaping import storable
 
 logger = logging.getLogger(__name__)
 
@@ -106,6 +124,7 @@ class Parts:
     """What the application is made of, once the settings have been read."""
 
     store: Store
+    race: RaceWatch | None
     endpoints: Endpoints
     battles: Battles
     verifier: upkeep.RecordVerifier
@@ -218,6 +237,7 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
     field = [one.public for one in entries if one.drawn]
     roster = given or Roster(tuple(field) or POCKET_MODELS)
     _check_weights(settings, roster)
+    race = _race(settings, store, roster)
     recordings = load_recordings(roster)
     pocket = PocketTransport()
     timeouts = Timeouts(
@@ -250,6 +270,7 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
     toys = [model for model in roster if model.endpoint.startswith("pocket://")]
     verifier = upkeep.RecordVerifier(store, _now)
     follow = partial(_follow, endpoints, battles)
+    judged = read_newcomers(settings.newcomers) if settings.newcomers else ()
     boards = {
         p.name: Leaderboard(
             store,
@@ -258,6 +279,7 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
             record=lambda: verifier.check,
             key=key.encode(),
             enough=settings.listed_after,
+            judged=() if p is SIMULATED else judged,
         )
         for p in POLICIES
     }
@@ -269,6 +291,7 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
         settings.call_limits(),
     )
     return Parts(
+        race=race,
         keys=keys,
         models=roster,
         roster=None if given else LiveRoster(store, follow),
@@ -349,12 +372,24 @@ def _check_weights(settings: Settings, roster: Roster) -> None:
         raise SettingsError(msg)
 
 
+def _race(settings: Settings, store: Store, roster: Roster) -> RaceWatch | None:
+    between = settings.between()
+    known = {model.id for model in roster}
+    for name in between or ():
+        if name not in known:
+            some = ", ".join(map(repr, sorted(known)[:5]))
+            msg = f"ARENA_RACE: no model {name!r} battles here; {some} do. Write ids."
+            raise SettingsError(msg)
+    return RaceWatch(store, between) if between else None
+
+
 def rules_of(settings: Settings) -> Rules:
     """Give the rules that the settings make."""
     return Rules(
         pacing=settings.pacing,
         sampler=settings.sampler,
         exploration=settings.exploration,
+        race=settings.between(),
         characters_per_s=settings.characters_per_s,
         pace_pool=settings.pace_pool,
         prior_delay_s=settings.prior_delay_s,
@@ -432,6 +467,7 @@ def _lifespan(
         matching = asyncio.create_task(parts.battles.matchmaker.keep_up())
         verifying = asyncio.create_task(parts.verifier.keep_on())
         valuing = asyncio.create_task(parts.valuation.keep_on())
+        racing = asyncio.create_task(parts.race.keep_on() if parts.race else _nothing())
         labelling = asyncio.create_task(keep_labelling(parts.store, _now))
         clearing = asyncio.create_task(
             upkeep.keep_clear(parts.store, settings.retention_days(), _now)
@@ -452,6 +488,7 @@ def _lifespan(
         following.cancel()
         verifying.cancel()
         valuing.cancel()
+        racing.cancel()
         labelling.cancel()
         clearing.cancel()
         releasing.cancel()
@@ -535,6 +572,7 @@ def _room(parts: Parts, settings: Settings) -> Room:
 
     return Room(
         status=lambda: store.read(last_day.status, _now(), settings.max_dollars_per_day),
+        race=lambda: parts.race.read() if parts.race else None,
         acts=partial(store.read, people.acts),
         voters=voters,
         flagged=partial(store.read, exclusions.flagged, policy, MOST_SHOWN),
@@ -543,10 +581,36 @@ def _room(parts: Parts, settings: Settings) -> Room:
         exclude=decided(integrity.exclude),
         readmit=decided(integrity.readmit),
         examine=check.begin,
+        leaver=lambda voter: _leaver(store, voter)[0],
+        erase=partial(_erase, store),
         roster=_desk(parts, settings),
         export=export,
         apply=lambda by: sum(done.votes for done in check.apply(by) if not done.held),
     )
+
+
+def _leaver(store: Store, voter: str) -> tuple[Leaver, erasing.Extent]:
+    """Measure what there is to erase of a voter, by their id or how it begins."""
+    with store.reading() as session:
+        try:
+            there = erasing.extent(session, erasing.voters_of(session, storable(voter)))
+        except UnknownPersonError:
+            msg = Sentence(
+                "%(id)s is not the id of one voter: give all of it, or its first 8 characters.",
+                id=repr(voter[:100]),
+            )
+            raise RoomError(msg) from None
+        owner = there.voters[0]
+        name = people.names(session, [owner]).get(owner)
+    return Leaver(owner, name, len(there.voters), there.of), there
+
+
+def _erase(store: Store, voter: str, tombstone: bool, by: str) -> Leaver:
+    """Erase the words of a voter and who they are; the files are written anew by upkeep."""
+    leaver, there = _leaver(store, voter)
+    with store.writing() as session:
+        gone = erasing.erase(session, there, by, _now(), forget=True, tombstone=tombstone)
+    return replace(leaver, extent=gone)
 
 
 def _desk(parts: Parts, settings: Settings) -> RosterDesk:

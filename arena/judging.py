@@ -1,8 +1,11 @@
 """Judges at work: models at endpoints, journals in databases, and cases from battles; no web."""
 
+import asyncio
+import hashlib
+import json
 import math
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager, closing, contextmanager
+from contextlib import aclosing, asynccontextmanager, closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
@@ -10,7 +13,7 @@ from functools import partial
 from arena.domain.answer import Completion, FailureClass
 from arena.domain.model import Model
 from arena.domain.vote import RULES, Tagger
-from arena.endpoints.client import Endpoints, reach
+from arena.endpoints.client import Endpoints, Timeouts, reach
 from arena.endpoints.offline import PocketTransport, load_recordings
 from arena.endpoints.sse import DEFAULT_BUDGETS, Budgets
 from arena.errors import EndpointError
@@ -19,10 +22,12 @@ from arena.store.judgements import StoredJournal, judging_seed
 from arena.store.store import Store
 from arena.store.tables import fingerprint
 from judge import errors
-from judge.budget import Price
+from judge.budget import Price, tokens_by_rule
+from judge.calls import Journal
 from judge.case import Case, Message
 from judge.completion import FILTERED, Parameters, Reply, Request, TokenLogprob
 from judge.labels.asked import version_of
+from judge.profile import LONGEST_S, PLAIN, Profile, Terms
 from judge.tables.cases import NamedCase, each_response
 from rating.errors import DataError
 
@@ -32,10 +37,12 @@ __all__ = [
     "battle_cases",
     "battle_responses",
     "endpoint",
+    "former_revision_of",
     "journal",
     "journal_of",
     "revision_of",
     "tagger_of",
+    "terms_of",
 ]
 
 KEY = "API_KEY"
@@ -44,7 +51,7 @@ AS_CALL: Mapping[FailureClass, errors.FailureClass] = {
     FailureClass.AUTH: errors.FailureClass.DENIED,
     FailureClass.NOT_FOUND: errors.FailureClass.DENIED,
     FailureClass.BAD_REQUEST: errors.FailureClass.REJECTED,
-    FailureClass.CONTEXT_LENGTH: errors.FailureClass.REJECTED,
+    FailureClass.CONTEXT_LENGTH: errors.FailureClass.TOO_LONG,
     FailureClass.OVERLOADED: errors.FailureClass.OVERLOADED,
     FailureClass.INTERNAL: errors.FailureClass.OVERLOADED,
     FailureClass.DROPPED: errors.FailureClass.TRANSPORT,
@@ -57,11 +64,19 @@ AS_CALL: Mapping[FailureClass, errors.FailureClass] = {
 """How the judge takes what went wrong at an endpoint; a verdict that was filtered is a reply."""
 
 
-class EndpointJudge:
-    """Asks one model, once. The request's parameters stand before the model's own decoding."""
+FIRST_S = 2.0
+"""Longest that others wait for the first request with their parameters: it may be refused."""
 
-    def __init__(self, endpoints: Endpoints, model: Model) -> None:
-        self._endpoints, self._model = endpoints, model
+
+class EndpointJudge:
+    """Asks one model, once. The request's parameters stand before the model's own decoding.
+
+    A parameter that the endpoint refuses is left out of the same request, and of all later ones.
+    """
+
+    def __init__(self, endpoints: Endpoints, model: Model, terms: Terms | None = None) -> None:
+        self._endpoints, self._model, self._terms = endpoints, model, terms or Terms()
+        self._first: dict[Parameters, asyncio.Event] = {}
 
     async def __call__(self, request: Request) -> Reply:
         """Return the whole reply to a request.
@@ -71,20 +86,39 @@ class EndpointJudge:
         judge.errors.CallError
             If there was none.
         """
-        sent = request.parameters
-        try:
-            completion = await self._endpoints.complete(
-                self._model,
-                request.messages,
-                top_logprobs=sent.top_logprobs,
-                decoding=_decoding(sent),
-                as_it_is=True,
-            )
-        except EndpointError as error:
-            if error.failure is FailureClass.CONTENT_FILTER:
-                return Reply(text="", finish_reason=FILTERED)
-            raise _as_call_error(error) from error
-        return _reply(completion)
+        first = self._first.get(request.parameters)
+        if first is None:
+            first = self._first[request.parameters] = asyncio.Event()
+            try:
+                return await self._asked(request)
+            finally:
+                first.set()
+        if not first.is_set():
+            with suppress(TimeoutError):
+                await asyncio.wait_for(first.wait(), FIRST_S)
+        return await self._asked(request)
+
+    async def _asked(self, request: Request) -> Reply:
+        terms, asked = self._terms, request.parameters
+        while True:
+            if lack := terms.lacks(asked):
+                raise errors.CallError(errors.FailureClass.NO_LOGPROBS, lack)
+            sent = terms.decoding(asked)
+            try:
+                completion = await self._endpoints.complete(
+                    self._model,
+                    request.messages,
+                    decoding={**terms.unsent, **sent},
+                    as_it_is=True,
+                    within_s=terms.seconds,
+                )
+            except EndpointError as error:
+                if error.failure is FailureClass.CONTENT_FILTER:
+                    return Reply(text="", finish_reason=FILTERED)
+                if error.failure is FailureClass.BAD_REQUEST and terms.taught(error.detail, sent):
+                    continue
+                raise _as_call_error(error) from error
+            return _reply(completion)
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         """Return a vector for each text, in their order.
@@ -113,12 +147,6 @@ class EndpointJudge:
             raise _as_call_error(error) from error
 
 
-def _decoding(sent: Parameters) -> dict[str, object]:
-    json_object = {"response_format": {"type": "json_object"}} if sent.json_object else {}
-    temperature = {} if sent.temperature is None else {"temperature": sent.temperature}
-    return {"max_tokens": sent.max_tokens, **temperature, **json_object}
-
-
 def _as_call_error(error: EndpointError) -> errors.CallError:
     failure = AS_CALL[error.failure]
     return errors.CallError(failure, error.detail, retry_after_s=error.retry_after_s)
@@ -132,7 +160,19 @@ def _reply(completion: Completion) -> Reply:
         finish_reason=end.finish_reason,
         tokens_in=end.tokens_in,
         tokens_out=end.tokens_out,
+        tokens_thinking=_thinking(completion),
+        model=completion.model,
+        fingerprint=completion.fingerprint,
     )
+
+
+def _thinking(completion: Completion) -> int | None:
+    """Count the tokens of thoughts, by the rule of characters where the endpoint did not."""
+    counted, tokens_out = completion.finished.tokens_thinking, completion.finished.tokens_out
+    if counted is not None or not completion.reasoning:
+        return counted
+    by_rule = round(tokens_by_rule(completion.reasoning))
+    return by_rule if tokens_out is None else min(by_rule, tokens_out)
 
 
 def _token(token: TokenLogprob) -> TokenLogprob:
@@ -169,17 +209,22 @@ class ModelEndpoint:
 
     @property
     def revision(self) -> str:
-        """What answers: a change of endpoint, model or decoding is another judge."""
+        """What answers: a change of model or decoding is another judge, one of address is not."""
         return revision_of(self.model)
 
+    def terms(self, journal: Journal) -> Terms:
+        """Give what its entry says, and what runs on this journal have learnt."""
+        return terms_of(self.model, journal)
+
     @asynccontextmanager
-    async def opened(self) -> AsyncIterator[EndpointJudge]:
-        """Hold connections for a run."""
+    async def opened(self, terms: Terms | None = None) -> AsyncIterator[EndpointJudge]:
+        """Hold connections for a run; without terms, on those of the model's entry alone."""
         models, pocket = (self.model,), PocketTransport()
         recordings = load_recordings(models)
-        endpoints = reach(models, self.keys, recordings, pocket, budgets=self.budgets)
+        timeouts = Timeouts(whole_s=self.model.judging.timeout_s or LONGEST_S)
+        endpoints = reach(models, self.keys, recordings, pocket, timeouts, self.budgets)
         async with aclosing(endpoints):
-            yield EndpointJudge(endpoints, self.model)
+            yield EndpointJudge(endpoints, self.model, terms or Terms(self.model.judging))
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +247,7 @@ def endpoint(
     api_key: str | None = None,
     price: Price | None = None,
     name: str | None = None,
+    judging: Profile = PLAIN,
     **decoding: object,
 ) -> ModelEndpoint:
     """Name a model at any server that speaks OpenAI's format.
@@ -216,6 +262,8 @@ def endpoint(
         What it charges: a budget of a run needs it.
     name : str, optional
         What the judge is called in verdicts: its model's name if not given.
+    judging : judge.Profile
+        What the endpoint takes, and how the model is to think.
     **decoding
         Sent as they stand: ``temperature`` and the like.
     """
@@ -227,6 +275,7 @@ def endpoint(
         api_key_env=None if api_key is None else KEY,
         decoding=decoding,
         price=price,
+        judging=judging,
     )
     return ModelEndpoint(entry, {} if api_key is None else {KEY: api_key})
 
@@ -242,8 +291,37 @@ def journal_of(store: Store, judge: str, price: Price | None) -> StoredJournal:
 
 
 def revision_of(model: Model) -> str:
-    """Name what answers, down to its revision."""
+    """Name what answers: the model and its decoding.
+
+    Neither its address nor its id in a roster: replicas have one journal.
+
+    Examples
+    --------
+    >>> one = Model(id="a", name="A", endpoint="http://localhost:8000/v1", model="qwen3")
+    >>> other = Model(id="b", name="B", endpoint="http://127.0.0.1:8001/v1", model="qwen3")
+    >>> revision_of(one) == revision_of(other)
+    True
+    """
+    built_in = "" if model.endpoint.startswith("http") else model.endpoint
+    answering = {
+        "endpoint": built_in,
+        "system_prompt": model.system_prompt,
+        "decoding": {**model.decoding, **model.judging.decoding},
+        "recording": model.recording,
+    }
+    content = json.dumps(answering, sort_keys=True, default=str).encode()
+    return f"{model.model}@{hashlib.sha256(content).hexdigest()[:16]}"
+
+
+def former_revision_of(model: Model) -> str:
+    """Name what answers as journals did while its address was part of it."""
     return f"{model.id}@{fingerprint(model)[:16]}"
+
+
+def terms_of(model: Model, journal: Journal) -> Terms:
+    """Give what is known of a model's endpoint; what is learnt is kept beside the journal."""
+    endpoint = f"{model.endpoint.rstrip('/')} {model.model}"
+    return Terms(model.judging, journal.lessons(endpoint), partial(journal.learn, endpoint))
 
 
 def tagger_of(model: Model) -> Tagger:

@@ -20,7 +20,7 @@ from arena.domain.evaluation import CallLimits, Purpose, Statements
 from arena.domain.model import LISTED_AFTER, Model, Release, Roster
 from arena.domain.people import Known, Perishable, Provider
 from arena.domain.words import Language
-from arena.endpoints.discover import Server
+from arena.endpoints.discover import LOCAL, Server
 from arena.endpoints.sse import Budgets
 from arena.errors import SettingsError
 from rating.errors import DataError
@@ -62,12 +62,16 @@ class Settings(BaseSettings):
         TOML of what a person says of the evaluation: see `read_statements`.
     safety : Path or None
         JSON that `arena safety` wrote, or a folder of such files: shown at ``/value``.
+    newcomers : Path or None
+        JSON that `arena newcomer` wrote, or a folder of such files: shown on the leaderboard.
     study : Path or None
         Report that `arena study judge` wrote of this arena's votes, shown at ``/study``.
     keep_words_days, keep_unvoted_days : int or None
         Days after which the words of battles go, and battles without a vote; None keeps them.
     exploration : float
         Share of the draws that every sampler but the uniform one gives to all pairs alike.
+    race : str
+        Ids of two models, with a comma between, of which the sampler ``race`` is to tell.
     running_battles : int
         Answered at a time in one process; each may hold two of its connections to endpoints.
     max_response_bytes, max_numbers_bytes, max_line_bytes : int
@@ -105,6 +109,7 @@ class Settings(BaseSettings):
     card: Path | None = None
     cards: Path | None = None
     safety: Path | None = None
+    newcomers: Path | None = None
     secret_key: SecretStr | None = None
     page: bool = True
     show_battles: bool = True
@@ -114,6 +119,7 @@ class Settings(BaseSettings):
     pacing: Pacing = Pacing.PACED
     sampler: Sampler = Sampler.UNIFORM
     exploration: float = Field(0.1, gt=0, le=1)
+    race: str = ""
     listed_after: int = Field(LISTED_AFTER, ge=0)
     characters_per_s: float = Field(150.0, gt=0)
     pace_pool: PacePool = PacePool.PAIR
@@ -222,6 +228,28 @@ class Settings(BaseSettings):
             answer_timeout_s=self.answer_timeout_s,
         )
 
+    def between(self) -> tuple[str, str] | None:
+        """Give the ids of the two models that race; None where none do.
+
+        Raises
+        ------
+        SettingsError
+            If they are not two, or ARENA_SAMPLER is another one.
+        """
+        if self.sampler is not Sampler.RACE and not self.race:
+            return None
+        if self.sampler is not Sampler.RACE or not self.race:
+            msg = (
+                "ARENA_SAMPLER=race and ARENA_RACE belong together: set both, as in "
+                "ARENA_RACE=basalt,quartz, or neither."
+            )
+            raise SettingsError(msg)
+        first, *rest = _items(self.race) or [""]
+        if len(rest) != 1 or first in rest:
+            msg = f"ARENA_RACE={self.race!r}: name two models by their ids, as in basalt,quartz."
+            raise SettingsError(msg)
+        return first, rest[0]
+
     def budgets(self) -> Budgets:
         """Give what an endpoint may send."""
         return Budgets(
@@ -254,6 +282,7 @@ def read_settings(**given: object) -> Settings:
         msg = f"{where}: {_plain_message(first['msg'])}, got {first['input']!r}."
         raise SettingsError(msg) from error
     _check_sign_in(settings)
+    settings.between()
     return settings
 
 
@@ -403,6 +432,12 @@ def read_keys(models: Iterable[Model], file: Path | None = None) -> Keys:
             )
             raise SettingsError(msg)
     return keys
+
+
+def read_servers() -> tuple[Server, ...]:
+    """Give the servers on this machine where models may answer, and what OPENAI_BASE_URL names."""
+    named = read_openai()
+    return (*LOCAL, named) if named else LOCAL
 
 
 def read_openai() -> Server | None:

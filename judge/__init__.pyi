@@ -6,3 +6,4 @@ from .face import read_cases as read_cases
 from .face import run as run
 from .face import study as study
 from .methods import method as method
+from .profile import Profile as Profile

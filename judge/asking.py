@@ -12,6 +12,7 @@ from judge.budget import Ledger, request_tokens
 from judge.calls import Options, RateLimits
 from judge.completion import Complete, Reply, Request
 from judge.errors import CallError, FailureClass
+from judge.profile import Terms
 from judge.verdict import Stop
 
 TRIES: Mapping[FailureClass, int] = {
@@ -137,6 +138,10 @@ def _bucket(per_minute: float | None) -> TokenBucket | None:
     return None if per_minute is None else TokenBucket(per_minute)
 
 
+STOPS = {FailureClass.DENIED: Stop.DENIED, FailureClass.NO_LOGPROBS: Stop.NO_LOGPROBS}
+"""Failures without a reply that no other request of the run can escape."""
+
+
 class Asker:
     """Asks on behalf of one run, and knows when the run has to stop.
 
@@ -156,16 +161,17 @@ class Asker:
         self,
         complete: Complete,
         options: Options,
+        terms: Terms,
         *,
-        tokens_out: int,
         now: Now,
         sleep: Sleep,
         rng: np.random.Generator,
     ) -> None:
         self._complete, self._now, self._sleep, self._rng = complete, now, sleep, rng
         self._throttle = Throttle(options.limits, now=now, sleep=sleep, rng=rng)
-        self._ledger = Ledger(options.price, options.limit_usd, tokens_out=tokens_out)
-        self._limit_usd = options.limit_usd
+        self._ledger = Ledger(options.price, options.limit_usd)
+        self._terms, self._limit_usd = terms, options.limit_usd
+        self._booked = asyncio.Event()
         self._limits_tokens = options.limits.tokens_per_minute is not None
         self._places = asyncio.Semaphore(options.concurrency)
         self._calls = count()
@@ -201,7 +207,7 @@ class Asker:
         tries = 0
         while not self.stopped:
             await self._throttle.admit(tokens)
-            if self.stopped or not self._affordable(number, request):
+            if not await self._affordable(number, request):
                 return None
             try:
                 return await self._once(number, request)
@@ -216,10 +222,13 @@ class Asker:
             reply = await self._complete(request)
         except BaseException:
             self._ledger.withdraw(number)
+            self._booked.set()
             raise
         if reply.latency_s is None:
             reply = replace(reply, latency_s=self._now() - began)
+        self._terms.saw(reply, request.parameters)
         cost = self._ledger.book(number, request, reply)
+        self._booked.set()
         if cost is not None:
             self.spent_usd = self._ledger.spent_usd
         return reply, cost
@@ -227,8 +236,8 @@ class Asker:
     async def _failed(self, error: CallError, tries: int) -> None:
         """Wait for the next try, or raise the error again."""
         self.faults[error.failure] += 1
-        if error.failure is FailureClass.DENIED:
-            self.stop(Stop.DENIED, error.detail)
+        if error.failure in STOPS:
+            self.stop(STOPS[error.failure], error.detail)
         wait = wait_before_retry(error, tries, self._rng)
         if wait is None:
             raise error
@@ -237,8 +246,23 @@ class Asker:
         else:
             await self._sleep(wait)
 
-    def _affordable(self, number: int, request: Request) -> bool:
-        if self._limit_usd is None or self._ledger.promise(number, request):
-            return True
-        self.stop(Stop.BUDGET, f"the next request would exceed the budget of ${self._limit_usd:g}")
+    async def _affordable(self, number: int, request: Request) -> bool:
+        """Wait until the budget allows for the dearest reply; False once it never will."""
+        most = self._terms.most_tokens(request.parameters)
+        while not self.stopped:
+            if self._limit_usd is None or self._ledger.promise(number, request, most):
+                return True
+            if not self._ledger.waits:
+                self.stop(Stop.BUDGET, self._too_dear(request, most))
+                break
+            self._booked.clear()
+            await self._booked.wait()
         return False
+
+    def _too_dear(self, request: Request, most: int) -> str:
+        dearest = self._ledger.most_usd(request, most)
+        return (
+            f"the next request would exceed the budget of ${self._limit_usd:g}: with a reply of "
+            f"{most:,} tokens, the most that it may have, it costs up to ${dearest:.2g}, and "
+            f"${self._ledger.left_usd:.2g} is left"
+        )

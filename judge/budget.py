@@ -46,27 +46,40 @@ class Price:
         US dollars per million tokens.
     date : datetime.date
         Day on which the price was read.
+    reasoning : float or None
+        Of tokens of thoughts; None where they cost what others of the output do.
     """
 
     input: float
     output: float
     date: date
+    reasoning: float | None = None
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 
     def __post_init__(self) -> None:
-        if not (0 <= self.input < math.inf and 0 <= self.output < math.inf):
-            raise DataError(f"A price is not negative and finite: {self.input}, {self.output}.")
+        prices = [self.input, self.output, *([] if self.reasoning is None else [self.reasoning])]
+        if not all(0 <= price < math.inf for price in prices):
+            quoted = ", ".join(map(str, prices))
+            raise DataError(f"A price is not negative and finite: {quoted}.")
 
-    def cost(self, tokens_in: float, tokens_out: float) -> float:
-        """Return dollars for so many tokens.
+    def cost(self, tokens_in: float, tokens_out: float, tokens_thinking: float = 0) -> float:
+        """Return dollars for so many tokens; those of thoughts are among those that come out.
 
         Examples
         --------
         >>> Price(input=10.0, output=30.0, date=date(2024, 4, 9)).cost(1_000, 1)
         0.01003
         """
-        return (tokens_in * self.input + tokens_out * self.output) / 1_000_000
+        more = 0.0 if self.reasoning is None else self.reasoning - self.output
+        return (
+            tokens_in * self.input + tokens_out * self.output + tokens_thinking * more
+        ) / 1_000_000
+
+    @property
+    def highest_output(self) -> float:
+        """Dearest token that can come out, per million."""
+        return max(self.output, self.reasoning or 0.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,12 +230,25 @@ def estimate(
     return Estimate(len(by_rule), total_in, total_out, cost, calibration)
 
 
+RATIO_IN = 2.0
+"""Tokens of a request over those by the rule, at most, until `SEEN` replies say more.
+
+Older tokenisers make up to twice as many of some scripts: see `TOKENS_PER_CHARACTER`.
+"""
+SEEN, BEYOND = 20, 1.25
+"""Replies after which the largest ratio among them, and a quarter more, takes its place."""
+
+RATIO_OUT = 1.5
+"""Tokens of a reply over those of the longest so far, at most, once one went beyond its limit."""
+
+
 class Ledger:
     """Dollars booked and dollars promised, under a limit.
 
-    A call's estimate is set aside before it is made and given back for its true cost after it.
-    So the limit holds unless a call costs more than was estimated, and a run ends with at most
-    the promised calls' slack unspent.
+    The most that a call can cost is set aside before it is made, and given back for its true cost
+    after it: the limit holds however long a judge thinks. An endpoint that goes beyond the limit
+    of tokens which it was given is taken at what it was seen to do; so nothing else is promised
+    before the first reply has come.
 
     Parameters
     ----------
@@ -230,8 +256,6 @@ class Ledger:
         None counts nothing.
     limit_usd : float or None
         None sets no limit.
-    tokens_out : float
-        Expected tokens of a reply; the mean of the replies booked takes its place.
 
     Raises
     ------
@@ -239,27 +263,56 @@ class Ledger:
         If there is a limit without a price, or a limit that is no amount of money.
     """
 
-    def __init__(self, price: Price | None, limit_usd: float | None, *, tokens_out: float) -> None:
+    def __init__(self, price: Price | None, limit_usd: float | None) -> None:
         if limit_usd is not None and price is None:
             raise DataError("A budget needs a price: say what the judge charges.")
         if limit_usd is not None and not limit_usd >= 0:
             raise DataError(f"A budget is an amount of money, not {limit_usd}.")
         self._price, self._limit = price, limit_usd
-        self._expected_out, self._n, self._out = tokens_out, 0, 0.0
+        self._n, self._n_counted, self._ratio_in, self._longest = 0, 0, 0.0, 0.0
         self._promised: dict[int, float] = {}
         self.spent_usd = 0.0
         self.n_estimated = 0
         """Replies whose tokens the endpoint did not count, booked at the rule's estimate."""
 
-    def promise(self, call: int, request: Request) -> bool:
-        """Set a call's estimate aside; False if the limit does not allow for it."""
+    @property
+    def waits(self) -> bool:
+        """Whether a call is under way whose true cost may make room for another."""
+        return bool(self._promised)
+
+    @property
+    def left_usd(self) -> float:
+        """What is neither spent nor promised; without a limit there is no end."""
+        if self._limit is None:
+            return math.inf
+        return self._limit - self.spent_usd - math.fsum(self._promised.values())
+
+    def most_usd(self, request: Request, most_tokens: int) -> float:
+        """Return the most that a call can cost."""
+        if self._price is None:
+            return 0.0
+        longest = self._longest if self._longest <= most_tokens else RATIO_OUT * self._longest
+        ratio = BEYOND * self._ratio_in
+        if self._n_counted < SEEN:
+            ratio = max(ratio, RATIO_IN)
+        tokens_in = request_tokens(request) * ratio
+        out = max(most_tokens, longest) * self._price.highest_output / 1_000_000
+        return self._price.cost(tokens_in, 0) + out
+
+    def promise(self, call: int, request: Request, most_tokens: int) -> bool:
+        """Set the most that a call can cost aside; False if the limit does not allow for it.
+
+        Parameters
+        ----------
+        most_tokens : int
+            That the reply may have, thoughts included.
+        """
         if self._limit is None:
             return True
-        expected = self._cost(request_tokens(request), self._mean_out())
-        total = self.spent_usd + sum(self._promised.values()) + expected
-        if total > self._limit:
+        most = self.most_usd(request, most_tokens)
+        if most > self.left_usd or (self._promised and not self._n):
             return False
-        self._promised[call] = expected
+        self._promised[call] = most
         return True
 
     def withdraw(self, call: int) -> None:
@@ -271,15 +324,12 @@ class Ledger:
         self.withdraw(call)
         cost = cost_of(request, reply, self._price)
         self.n_estimated += reply.tokens_in is None or reply.tokens_out is None
-        self._n, self._out = self._n + 1, self._out + _tokens_out(reply)
+        self._n, self._longest = self._n + 1, max(self._longest, _tokens_out(reply))
+        if self._limit is not None and reply.tokens_in is not None:
+            self._n_counted += 1
+            self._ratio_in = max(self._ratio_in, reply.tokens_in / request_tokens(request))
         self.spent_usd += cost or 0.0
         return cost
-
-    def _mean_out(self) -> float:
-        return self._out / self._n if self._n else self._expected_out
-
-    def _cost(self, tokens_in: float, tokens_out: float) -> float:
-        return self._price.cost(tokens_in, tokens_out) if self._price else 0.0
 
 
 def cost_of(request: Request, reply: Reply, price: Price | None) -> float | None:
@@ -287,7 +337,7 @@ def cost_of(request: Request, reply: Reply, price: Price | None) -> float | None
     if price is None:
         return None
     tokens_in = request_tokens(request) if reply.tokens_in is None else reply.tokens_in
-    return price.cost(tokens_in, _tokens_out(reply))
+    return price.cost(tokens_in, _tokens_out(reply), reply.tokens_thinking or 0)
 
 
 def _tokens_out(reply: Reply) -> float:

@@ -3,20 +3,22 @@
 import hashlib
 import hmac
 import json
+from array import array
 from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import islice
 from json.encoder import encode_basestring_ascii as _quoted
-from typing import NewType, Protocol
+from typing import NewType, Protocol, overload
 
 from judge.budget import Calibration, Estimate, Price, calibrate, estimate, request_tokens
 from judge.case import Case, CaseId, Order
 from judge.completion import Parameters, Reply, Request
 from judge.errors import FailureClass
 from judge.grammar import Reading
-from judge.protocol import Method
+from judge.profile import Terms
+from judge.protocol import Method, pair
 from rating.errors import DataError
 
 
@@ -51,6 +53,8 @@ class Options:
     ----------
     judge : str
         What answers, down to its revision; part of every key.
+    formerly : str or None
+        What the same judge was called in keys before: its kept replies count.
     seed : str
         Secret of these runs: fences and orders are drawn from it. The same seed finds the same
         calls again, so keep it with the journal and show it to nobody.
@@ -67,24 +71,35 @@ class Options:
     anew : frozenset of FailureClass
         Replies after which the question is put once more. Add a class here, and an attempt, when
         the endpoint has been mended: refusals and missing log-probabilities stand otherwise.
+    again : frozenset of FailureClass
+        Kept replies after which the question is put once more in this run, however often it was.
     price : Price or None
         None counts no money.
     limit_usd : float or None
         Most that this run may spend; replies of earlier runs are not counted.
     limits : RateLimits
         What the endpoint allows.
+    terms : Terms or None
+        What is known of the endpoint, and shared with whoever asks it; None knows nothing.
     """
 
     judge: str
     seed: str = field(repr=False)
+    formerly: str | None = None
     concurrency: int = 16
     swap_share: float = 1.0
     as_given: bool = False
     attempts: int = 2
     anew: frozenset[FailureClass] = ANEW
+    again: frozenset[FailureClass] = frozenset()
     price: Price | None = None
     limit_usd: float | None = None
     limits: RateLimits = NO_LIMITS
+    terms: Terms | None = field(default=None, repr=False, compare=False)
+
+    def lack(self, method: Method) -> str | None:
+        """Say what a method reads and the endpoint has not; None if it can be asked."""
+        return None if self.terms is None else self.terms.lacks(method.description.parameters)
 
     def __post_init__(self) -> None:
         if self.concurrency < 1 or self.attempts < 1:
@@ -157,6 +172,14 @@ class Journal(Protocol):
         """
         ...
 
+    def lessons(self, endpoint: str) -> Mapping[str, str]:
+        """Return what is known of an endpoint: see `judge.profile.Terms`."""
+        ...
+
+    def learn(self, endpoint: str, name: str, sentence: str) -> None:
+        """Keep what an endpoint has taught, beside the replies and for all later runs."""
+        ...
+
     def keep(self, key: Key, request: Request, reply: Reply) -> Awaitable[None]:
         """Store a reply, and end the claim on it; durable once it is awaited.
 
@@ -196,21 +219,53 @@ class Call:
 
     question: Question
     attempt: int
+    draw: int
     request: Request
     key: Key
 
 
-def questions(cases: Iterable[Case], method: Method, options: Options) -> list[Question]:
-    """Return what there is to ask; a case that comes twice is asked about once."""
-    description = method.description
-    both = description.pairwise and not options.as_given
-    asked: list[Question] = []
-    for case_id, case in {case.id: case for case in cases}.items():
-        for order in _orders(case_id, options) if both else (Order.AB,):
-            shown = case.shown(order)
-            for sample in range(description.samples):
-                asked.append(Question(len(asked), case_id, order, sample, shown))
-    return asked
+class Questions(Sequence[Question]):
+    """What there is to ask, made when it is looked at: a million questions take 200 MB.
+
+    A case that comes twice is asked about once.
+
+    Raises
+    ------
+    DataError
+        If the method compares two responses, and a case has one.
+    """
+
+    def __init__(self, cases: Iterable[Case], method: Method, options: Options) -> None:
+        description = method.description
+        both = description.pairwise and not options.as_given
+        self._cases = {case.id: case for case in cases}
+        self._ids, self._samples = [*self._cases], description.samples
+        self._case, self._swapped = array("I"), bytearray()
+        for number, (case_id, case) in enumerate(self._cases.items()):
+            if description.pairwise:
+                pair(case)
+            for order in _orders(case_id, options) if both else (Order.AB,):
+                self._case.append(number)
+                self._swapped.append(order is Order.BA)
+
+    def __len__(self) -> int:
+        """Count the questions: a case in each order, as often as the method samples."""
+        return len(self._case) * self._samples
+
+    @overload
+    def __getitem__(self, at: int) -> Question: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Question]: ...
+    def __getitem__(self, at: int | slice) -> Question | list[Question]:
+        """Make the question at a place, or those of a slice."""
+        if isinstance(at, slice):
+            return [self[i] for i in range(*at.indices(len(self)))]
+        if not 0 <= at < len(self):
+            raise IndexError(at)
+        row, sample = divmod(at, self._samples)
+        case_id = self._ids[self._case[row]]
+        order = Order.BA if self._swapped[row] else Order.AB
+        return Question(at, case_id, order, sample, self._cases[case_id].shown(order))
 
 
 def call_of(question: Question, method: Method, options: Options, attempt: int = 0) -> Call:
@@ -221,7 +276,32 @@ def call_of(question: Question, method: Method, options: Options, attempt: int =
     fence = nonce(options.seed, question.case_id, question.order, str(draw))
     request = method.ask(question.shown, fence)
     key = key_of(request, options.judge, question.order, draw)
-    return Call(question, attempt, request, key)
+    return Call(question, attempt, draw, request, key)
+
+
+async def recall(
+    calls: Sequence[Call], journal: Journal, options: Options
+) -> tuple[Sequence[Call], Mapping[Key, Reply]]:
+    """Return calls and what the journal holds of them, under the judge's former name too.
+
+    Returns
+    -------
+    calls : sequence of Call
+        As they were; one whose reply is kept under the former name has the key of that.
+    replies : mapping
+        Those that are kept, by key.
+    """
+    replies = await journal.recall([call.key for call in calls])
+    if options.formerly is None or len(replies) == len(calls):
+        return calls, replies
+    before = {call.key: _formerly(call, options.formerly) for call in calls}
+    older = await journal.recall([before[key].key for key in before.keys() - replies.keys()])
+    took = [before[call.key] if before[call.key].key in older else call for call in calls]
+    return took, {**replies, **older}
+
+
+def _formerly(call: Call, judge: str) -> Call:
+    return replace(call, key=key_of(call.request, judge, call.question.order, call.draw))
 
 
 def _orders(case_id: CaseId, options: Options) -> tuple[Order, ...]:
@@ -280,6 +360,16 @@ def _mac(seed: str, *parts: str) -> bytes:
     return hmac.digest(seed.encode(), message, hashlib.sha256)
 
 
+def able(method: Method, options: Options) -> Terms:
+    """Return the terms of a run; raises `DataError` if the endpoint lacks what the method reads.
+
+    Better before the first request than after it was paid for.
+    """
+    if lack := options.lack(method):
+        raise DataError(lack)
+    return options.terms or Terms()
+
+
 _BATCH = 256
 
 
@@ -294,7 +384,7 @@ async def forecast(
     """Estimate what `judge.runs.run` would still ask for, with the same arguments.
 
     Calls that the journal holds are free, and calibrate the rest. Counted are first attempts;
-    replies that cannot be read add to them.
+    replies that cannot be read add to them. A model that thinks is taken to use half of its room.
 
     Parameters
     ----------
@@ -304,20 +394,22 @@ async def forecast(
     Raises
     ------
     DataError
-        If a case does not fit the method: better known now than in the middle of a run.
+        If a case does not fit the method, or the endpoint is known to lack what it reads: better
+        known now than in the middle of a run.
     """
+    terms = able(method, options)
     due: list[float] = []
     known: list[tuple[float, Reply]] = []
     calls = (
         call_of(question, method, options)
-        for question in questions(cases, method, options)
+        for question in Questions(cases, method, options)
         if method.settled(question.shown) is None
     )
     while batch := list(islice(calls, _BATCH)):
-        await _sort(batch, journal, due, known)
+        await _sort(batch, journal, options, due, known)
     return estimate(
         due,
-        tokens_out=method.description.tokens_out,
+        tokens_out=method.description.tokens_out + terms.thinking_tokens / 2,
         price=options.price,
         calibration=calibrate(known) if calibration is None else calibration,
     )
@@ -331,7 +423,7 @@ async def recalled(
     Of several attempts, the first that can be read, as a run takes it.
     """
     readings: dict[CaseId, Reading] = {}
-    asked = questions(cases, method, options)
+    asked = Questions(cases, method, options)
     for attempt in range(options.attempts):
         calls = (
             call_of(question, method, options, attempt)
@@ -339,14 +431,14 @@ async def recalled(
             if question.case_id not in readings
         )
         while batch := list(islice(calls, _BATCH)):
-            readings |= await _readings(batch, method, journal)
+            readings |= await _readings(batch, method, journal, options)
     return readings
 
 
 async def _readings(
-    batch: Sequence[Call], method: Method, journal: Journal
+    batch: Sequence[Call], method: Method, journal: Journal, options: Options
 ) -> dict[CaseId, Reading]:
-    replies = await journal.recall([call.key for call in batch])
+    batch, replies = await recall(batch, journal, options)
     readings = (
         (call.question.case_id, method.read(call.question.shown, replies[call.key]))
         for call in batch
@@ -356,9 +448,13 @@ async def _readings(
 
 
 async def _sort(
-    batch: Sequence[Call], journal: Journal, due: list[float], known: list[tuple[float, Reply]]
+    batch: Sequence[Call],
+    journal: Journal,
+    options: Options,
+    due: list[float],
+    known: list[tuple[float, Reply]],
 ) -> None:
-    replies = await journal.recall([call.key for call in batch])
+    batch, replies = await recall(batch, journal, options)
     for call in batch:
         tokens = request_tokens(call.request)
         if call.key in replies:

@@ -13,7 +13,7 @@ from judge.methods import WRITER, FileMethod, published, unanswered, written
 from judge.methods.checklist import TYPICAL, Checklists
 from judge.runs import Progress, run
 from judge.tables.cases import NamedCase
-from judge.verdict import Judged, Run
+from judge.verdict import NO_CHECKLIST, Judged, Run
 
 
 async def judge_with_checklists(
@@ -104,7 +104,7 @@ def _unlisted(case: Case, writing: Judged | None, method: FileMethod) -> list[Ju
     """Give the rows of a case that was not asked about: as its writing failed, or pending."""
     orders = (Order.AB, Order.BA) if method.pairwise else (Order.AB,)
     failure = None if writing is None else writing.failure
-    detail = "no checklist" if failure else ""
+    detail = NO_CHECKLIST if failure else ""
     return [
         Judged(case_id=case.id, order=order, reading=None, failure=failure, detail=detail)
         for order in orders

@@ -79,9 +79,13 @@ class Reply:
     finish_reason : str
         As the endpoint gave it; `FILTERED` for a refusal, `CUT` for one that ran out of tokens.
     tokens_in, tokens_out : int or None
-        As the endpoint counted, reasoning included; None when it did not say.
+        As the endpoint counted, thinking included; None when it did not say.
+    tokens_thinking : int or None
+        Of ``tokens_out``, those of thoughts; None when it did not say.
     latency_s : float or None
         From the request to the whole reply; None when nobody measured it.
+    model, fingerprint : str
+        What the endpoint says answered, such as a dated name; empty where it does not.
     """
 
     text: str
@@ -89,7 +93,10 @@ class Reply:
     finish_reason: str = ""
     tokens_in: int | None = None
     tokens_out: int | None = None
+    tokens_thinking: int | None = None
     latency_s: float | None = None
+    model: str = ""
+    fingerprint: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; `from_dict` reads them back without loss."""
@@ -100,7 +107,10 @@ class Reply:
             "finish_reason": self.finish_reason,
             "tokens_in": self.tokens_in,
             "tokens_out": self.tokens_out,
+            "tokens_thinking": self.tokens_thinking,
             "latency_s": self.latency_s,
+            "model": self.model,
+            "fingerprint": self.fingerprint,
         }
 
     @classmethod

@@ -12,14 +12,15 @@ class FailureClass(StrEnum):
     """Why a case has no verdict; never a tie, never a zero.
 
     Without a reply, so nothing is known: ``rate_limit``, ``overloaded``, ``transport`` (also a
-    body that broke off), ``rejected`` (the endpoint does not take this request), ``denied`` (it
-    takes none: key or model name is wrong). With a reply, which was paid for: ``refusal``,
-    ``truncated``, ``unparsed``, ``no_logprobs``.
+    body that broke off), ``too_long`` (for the model's context), ``rejected`` (the endpoint does
+    not take this request), ``denied`` (it takes none: key or model name is wrong). With a reply,
+    which was paid for: ``refusal``, ``truncated``, ``unparsed``, ``no_logprobs``.
     """
 
     RATE_LIMIT = "rate_limit"
     OVERLOADED = "overloaded"
     TRANSPORT = "transport"
+    TOO_LONG = "too_long"
     REJECTED = "rejected"
     DENIED = "denied"
     REFUSAL = "refusal"

@@ -7,14 +7,16 @@ from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from judge.budget import Price
 from judge.calls import Journal, Options
 from judge.case import Case
 from judge.checklists import judge_all
 from judge.completion import Complete, Reply
+from judge.errors import FailureClass
 from judge.methods import FileMethod, margined
+from judge.profile import Terms
 from judge.report.run import rows_and_report
 from judge.report.study import write_report
 from judge.runs import Progress, at_work
@@ -54,8 +56,12 @@ class Endpoint(Protocol):
         """What it charges; None counts no money."""
         ...
 
-    def opened(self) -> AbstractAsyncContextManager[Complete]:
-        """Hold connections for a run."""
+    def terms(self, journal: Journal) -> Terms:
+        """Give what is known of it, with what runs on this journal have learnt."""
+        ...
+
+    def opened(self, terms: Terms) -> AbstractAsyncContextManager[Complete]:
+        """Hold connections for a run on these terms."""
         ...
 
 
@@ -222,6 +228,7 @@ def run(
     swap_share: float | None = None,
     budget: float | None = None,
     concurrency: int = 16,
+    again: Literal["refused"] | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> JudgeRun:
     """Let a judge work through cases; what the journal holds is not asked again.
@@ -235,6 +242,8 @@ def run(
         US dollars after which the run stops; the same call goes on.
     concurrency : int
         Most requests at a time.
+    again : {"refused"}, optional
+        Ask once more where the kept reply is a refusal.
     progress : callable
         Called with a `Progress` whenever a question is done.
 
@@ -245,6 +254,7 @@ def run(
     """
     share = method.swap_share if swap_share is None else swap_share
     with journal.opened(endpoint.name, endpoint.price) as (opened, seed):
+        terms = endpoint.terms(opened)
         options = Options(
             judge=endpoint.revision,
             seed=seed,
@@ -252,6 +262,8 @@ def run(
             swap_share=share,
             price=endpoint.price,
             limit_usd=budget,
+            again=frozenset({FailureClass.REFUSAL}) if again == "refused" else frozenset(),
+            terms=terms,
         )
 
         async def judged(judge: Complete) -> tuple[Run, tuple[Reply, ...]]:
@@ -263,7 +275,7 @@ def run(
             replies = await opened.recall(keys)
             return outcome, tuple(replies[key] for key in keys)
 
-        outcome, replies = at_work(endpoint.opened(), judged)
+        outcome, replies = at_work(endpoint.opened(terms), judged)
     rows, report = rows_and_report(endpoint.name, method, cases, outcome, share)
     return JudgeRun(endpoint.name, method.name, cases, Verdicts(rows), replies, report)
 

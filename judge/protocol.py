@@ -9,7 +9,7 @@ from typing import Protocol
 from judge.case import Case, Message
 from judge.completion import CUT, FILTERED, Parameters, Reply, Request
 from judge.errors import FailureClass
-from judge.grammar import Reading
+from judge.grammar import Reading, spoken
 from rating.errors import DataError
 
 _MARKERS = re.compile(
@@ -19,6 +19,7 @@ _MARKERS = re.compile(
       | (?<=\[) (?=/?(?:begin|end)\b[^\]\n]{0,60}\])     # a fence: [begin ...], [END DATA]
       | (?<=\[) (?=/?(?:INST|SYS)\])                      # chat templates
       | (?<=<) (?=</?SYS>>|\|[^|\n]{1,40}\|>|/?s>|/?(?:start|end)_of_turn>)
+      | (?<=[\[<]) (?=/?(?:think(?:ing)?|thoughts?|reason(?:ing)?|reflection)[>\]])  # thoughts
     )
     """,
     re.IGNORECASE | re.VERBOSE,
@@ -117,7 +118,7 @@ class Description:
     name: str
     template: Template
     parameters: Parameters
-    parser: int = 1
+    parser: int = 2
     pairwise: bool = False
     samples: int = 1
     tokens_out: int
@@ -189,6 +190,7 @@ def read_text(
     """Read a reply by its text, or say why it cannot be read.
 
     A reply that was cut off is not read, whatever it holds: its last verdict was still to come.
+    What the judge thinks before it speaks is no part of the text.
 
     Parameters
     ----------
@@ -201,10 +203,11 @@ def read_text(
         return FailureClass.REFUSAL
     if reply.finish_reason == CUT and not may_be_cut:
         return FailureClass.TRUNCATED
-    reading = grammar(reply.text)
+    text = spoken(reply.text)
+    reading = grammar(text)
     if reading is not None:
         return reading
-    return FailureClass.REFUSAL if _DECLINED.match(reply.text) else FailureClass.UNPARSED
+    return FailureClass.REFUSAL if _DECLINED.match(text) else FailureClass.UNPARSED
 
 
 def conversation(case: Case) -> str:

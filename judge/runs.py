@@ -2,23 +2,24 @@
 
 import asyncio
 import time
-from collections import Counter
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import chain, groupby, islice
 from typing import Any, TypeVar
 
 import numpy as np
 
-from judge.asking import Asker, Now, Sleep
+from judge.asking import STOPS, Asker, Now, Sleep
 from judge.budget import cost_of
-from judge.calls import Call, Journal, Key, Options, Question, call_of, questions
+from judge.calls import Call, Journal, Key, Options, Question, Questions, able, call_of, recall
 from judge.case import Case
 from judge.completion import Complete, Reply
 from judge.errors import CallError, FailureClass
 from judge.grammar import Reading, pooled
+from judge.profile import Terms
 from judge.protocol import Method
 from judge.verdict import Judged, Run, Stop
 
@@ -70,23 +71,14 @@ class Tally:
         self._n_total = n_total
         self._n_done = 0
         self._n_recalled = 0
-        self._n_settled = 0
         self._failed: Counter[FailureClass] = Counter()
 
-    def add(self, failure: FailureClass | None, *, recalled: bool, settled: bool = False) -> None:
-        """Count a question as done; one that was settled without asking says nothing of asking."""
+    def add(self, failure: FailureClass | None, *, recalled: bool) -> None:
+        """Count a question as done."""
         self._n_done += 1
         self._n_recalled += recalled
-        self._n_settled += settled
         if failure is not None:
             self._failed[failure] += 1
-
-    def all_alike(self, n: int) -> FailureClass | None:
-        """Return the class in which all asked failed so far, if that was at least ``n`` times."""
-        n_asked = self._n_done - self._n_settled
-        if len(self._failed) != 1 or self._failed.total() < n_asked or n_asked < n:
-            return None
-        return next(iter(self._failed))
 
     def progress(
         self, *, faults: Mapping[FailureClass, int], spent_usd: float | None, elapsed_s: float
@@ -104,10 +96,47 @@ class Tally:
 
 
 ALIKE = 20
-"""Failures of one class, without a single reading, after which a run gives up."""
+"""Requests in a row that fail alike, after which a run gives up."""
+
+OF_THE_CASE = frozenset({FailureClass.REFUSAL, FailureClass.TOO_LONG})
+"""Failures that say nothing of the next request: a file may hold any number in a row."""
+
+
+class Breaker:
+    """Looks at the last requests of a run: when none of them worked, the next will not either.
+
+    Kept replies are no requests, so a run that is taken up gets as far as it would have before.
+    Requests that are rejected stop a run only before the first reply: later, they are the cases'.
+
+    Examples
+    --------
+    >>> breaker = Breaker(2)
+    >>> classes = [FailureClass.REFUSAL, FailureClass.REFUSAL, FailureClass.TRANSPORT]
+    >>> [breaker.trips(failure) for failure in classes]
+    [False, False, False]
+    >>> breaker.trips(FailureClass.TRANSPORT)
+    True
+    """
+
+    def __init__(self, n: int = ALIKE) -> None:
+        self._last: deque[FailureClass | None] = deque(maxlen=n)
+        self._answered = False
+
+    def trips(self, failure: FailureClass | None) -> bool:
+        """Note what became of a request, None for a reading; return whether to give up."""
+        self._last.append(failure)
+        rejected = failure is FailureClass.REJECTED
+        self._answered |= failure is None or failure is FailureClass.REFUSAL
+        if failure is None or failure in OF_THE_CASE or (rejected and self._answered):
+            return False
+        return self._last.count(failure) == self._last.maxlen
+
 
 POLL_S = 2.0
 """Wait before looking again at questions that another process is asking."""
+
+RESTS = frozenset({FailureClass.REFUSAL, FailureClass.NO_LOGPROBS})
+"""Replies that would come again: they stand, unless a run is told to ask again."""
 
 _RECALLS, _NOTES = 500, 500
 """Keys in one look at the journal, and readings in one note."""
@@ -130,9 +159,9 @@ async def run(
     What the journal holds is recalled; the rest is claimed, asked, kept, and only then read. A
     failure is retried by its class, then stands as such. The run stops early, with what is under
     way finished and kept, when the budget is used up, when the endpoint denies every request, or
-    when the first `ALIKE` questions all failed alike; the rest is pending, and the same call
-    takes it up. Cancelled, it drops the requests under way, keeps the replies that are in, and
-    gives up its claims.
+    when the last `ALIKE` requests all failed alike; the rest is pending, and the same call takes
+    it up. A refusal is a reply like any other, and stops nothing. Cancelled, it drops the requests
+    under way, keeps the replies that are in, and gives up its claims.
 
     Several runs may share a journal: none asks what another is asking, and each ends when all is
     answered, by whomever.
@@ -149,18 +178,30 @@ async def run(
     Raises
     ------
     DataError
-        If a case does not fit the method.
+        If a case does not fit the method, or the endpoint is known to lack what it reads.
     """
-    asked = questions(cases, method, options)
-    expected = method.description.tokens_out
+    terms = able(method, options)
+    asked = Questions(cases, method, options)
     rng = rng or np.random.default_rng()
-    asker = Asker(complete, options, tokens_out=expected, now=now, sleep=sleep, rng=rng)
-    runner = _Runner(asked, method, journal, options, asker, now, sleep, progress)
+    asker = Asker(complete, options, terms, now=now, sleep=sleep, rng=rng)
+    runner = _Runner(asked, method, journal, options, asker, terms, now, sleep, progress)
     try:
         async with journal.alive():
             return await runner.run()
     except ExceptionGroup as group:
         raise _first(group) from group
+
+
+def _spread(asked: Sequence[Question]) -> Iterator[Question]:
+    """Put `ALIKE` questions from all over the cases first.
+
+    A file that begins with cases which no endpoint takes would else stop its run for ever.
+    """
+    step = max(len(asked) // ALIKE, 1)
+    first = range(0, min(step * ALIKE, len(asked)), step)
+    return chain(
+        (asked[i] for i in first), (asked[i] for i in range(len(asked)) if i not in first)
+    )
 
 
 def _first(group: ExceptionGroup) -> Exception:
@@ -181,6 +222,13 @@ class _State:
     cost_usd: float | None = None
     latency_s: float | None = None
     recalled: bool = True
+    models: frozenset[str] = frozenset()
+    fingerprints: frozenset[str] = frozenset()
+
+    def name(self, models: frozenset[str], fingerprints: frozenset[str]) -> None:
+        """Add what answered."""
+        self.models |= models
+        self.fingerprints |= fingerprints
 
     def book(self, keys: tuple[Key, ...], cost_usd: float | None, latency_s: float | None) -> None:
         """Add what replies cost; None is unknown, and the sum of what is known stands."""
@@ -191,6 +239,10 @@ class _State:
             self.latency_s = (self.latency_s or 0.0) + latency_s
 
 
+UNSEEN = _State()
+"""State of a question before anything is known of it, for all of them."""
+
+
 class _Runner:
     def __init__(
         self,
@@ -199,19 +251,22 @@ class _Runner:
         journal: Journal,
         options: Options,
         asker: Asker,
+        terms: Terms,
         now: Now,
         sleep: Sleep,
         progress: Callable[[Progress], None],
     ) -> None:
         self._questions, self._method, self._journal = asked, method, journal
-        self._options, self._asker = options, asker
+        self._options, self._asker, self._terms = options, asker, terms
         self._now, self._sleep, self._show = now, sleep, progress
         self._began = now()
-        self._tally = Tally(len(asked))
+        self._tally, self._breaker = Tally(len(asked)), Breaker()
         self._queue: asyncio.Queue[Call | None] = asyncio.Queue(options.concurrency)
-        self._states = [_State() for _ in asked]
+        self._states = [UNSEEN] * len(asked)
+        self._same: dict[Reading, Reading] = {}
         self._elsewhere: list[Question] = []
         self._held: set[Key] = set()
+        self._resting: dict[Key, FailureClass] = {}
         self._notes: dict[Key, Reading | FailureClass] = {}
         self._n_asked = self._n_recalled = 0
         # While one stores a reply, another one asks.
@@ -232,31 +287,42 @@ class _Runner:
 
     async def _feed(self) -> None:
         """Hand out the questions; those that somebody else is asking, again and again."""
-        due: Sequence[Question] = self._questions
-        while due and not self._asker.stopped:
+        due = _spread(self._questions)
+        while not self._asker.stopped:
             self._elsewhere = []
-            for start in range(0, len(due), _RECALLS):
-                await self._start(due[start : start + _RECALLS])
+            while batch := [*islice(due, _RECALLS)]:
+                await self._start(batch)
                 if self._asker.stopped:
                     break
             await self._queue.join()
-            due = self._elsewhere
-            if due and not self._asker.stopped:
+            if not self._elsewhere:
+                break
+            due = iter(self._elsewhere)
+            if not self._asker.stopped:
                 await self._sleep(POLL_S)
 
     async def _start(self, batch: Sequence[Question]) -> None:
         """Settle and recall what can be, and put the rest in the queue."""
-        calls = [self._call(question) for question in batch if not self._settled(question)]
-        replies = await self._journal.recall([call.key for call in calls])
-        for call in calls:
-            if call.key in replies:
-                again = await self._recalled(call, replies[call.key])
-                if again is not None:
-                    await self._queue.put(again)
-        new = [call for call in calls if call.key not in replies]
+        calls: Sequence[Call] = [self._call(q) for q in batch if not self._settled(q)]
         size = self._options.concurrency
-        for start in range(0, len(new), size):
-            await self._start_new(new[start : start + size])
+        while calls:
+            calls, replies = await recall(calls, self._journal, self._options)
+            read = [
+                await self._recalled(call, replies[call.key])
+                for call in calls
+                if call.key in replies
+            ]
+            new = [call for call in calls if call.key not in replies and not self._rests(call)]
+            for start in range(0, len(new), size):
+                await self._start_new(new[start : start + size])
+            calls = [call for call in read if call is not None]
+
+    def _rests(self, call: Call) -> bool:
+        """Whether a call was only looked for, and is not kept: then what it follows stands."""
+        failure = self._resting.pop(call.key, None)
+        if failure is not None:
+            self._done(call.question, failure)
+        return failure is not None
 
     async def _start_new(self, calls: Sequence[Call]) -> None:
         """Claim no more than will soon be asked: what others hold, they will ask."""
@@ -290,9 +356,11 @@ class _Runner:
 
     async def _taken_up(self, call: Call) -> Call | None:
         """Recall or claim a later attempt, and return what is due next."""
-        replies = await self._journal.recall([call.key])
+        (call,), replies = await recall([call], self._journal, self._options)
         if call.key in replies:
             return await self._recalled(call, replies[call.key])
+        if self._rests(call):
+            return None
         if await self._claimed([call.key]):
             return call
         self._elsewhere.append(call.question)
@@ -304,8 +372,9 @@ class _Runner:
             answer = await self._asker.reply(call.request)
         except CallError as error:
             await self._give_up(call.key)
-            if error.failure is not FailureClass.DENIED:
+            if error.failure not in STOPS:
                 self._done(call.question, error.failure, error.detail)
+                self._watch(error.failure, error.detail)
             return None
         if answer is None:
             await self._give_up(call.key)
@@ -334,32 +403,57 @@ class _Runner:
         self._book(call, reply, cost, recalled=recalled)
         reading = self._method.read(call.question.shown, reply)
         await self._note(call.key, reading)
-        last = call.attempt + 1 == self._options.attempts or self._asker.stopped
-        if reading in self._options.anew and not last:
+        failure = reading if isinstance(reading, FailureClass) else None
+        if not recalled:
+            self._watch(failure)
+        due = None if failure is None else self._after(call, failure, recalled=recalled)
+        if due is None:
+            self._done(call.question, reading)
+        return due
+
+    def _after(self, call: Call, failure: FailureClass, *, recalled: bool) -> Call | None:
+        """Return the attempt after one that says nothing: to be asked, or only to be looked for.
+
+        An earlier run may have been told to ask again after a refusal.
+        """
+        options, stopped = self._options, self._asker.stopped
+        more = call.attempt + 1 < options.attempts
+        asks = (failure in options.anew and more) or (recalled and failure in options.again)
+        if asks and not stopped:
             return self._call(call.question, call.attempt + 1)
-        self._done(call.question, reading)
-        return None
+        if not (recalled and failure in RESTS):
+            return None
+        due = self._call(call.question, call.attempt + 1)
+        self._resting[due.key] = failure
+        return due
+
+    def _watch(self, failure: FailureClass | None, detail: str = "") -> None:
+        """Stop when the last requests all failed alike."""
+        if not self._breaker.trips(failure) or failure is None:
+            return
+        saying = f" ({detail})" if detail else ""
+        self._asker.stop(Stop.ALIKE, f"the last {ALIKE} requests all failed: {failure}{saying}")
+        if failure is FailureClass.NO_LOGPROBS:
+            self._terms.lack_logprobs(f"{ALIKE} replies in a row came without them")
 
     def _book(self, call: Call, reply: Reply, cost: float | None, *, recalled: bool) -> None:
         """Remember what a reply cost; a question that is looked at again has it booked already."""
-        state = self._states[call.question.number]
+        state = self._state(call.question)
         if call.key in state.keys:
             return
         state.book((call.key,), cost, reply.latency_s)
+        state.name(frozenset([reply.model]), frozenset([reply.fingerprint]))
         state.recalled &= recalled
         self._n_recalled += recalled
         self._n_asked += not recalled
 
     def _done(self, question: Question, reading: Reading | FailureClass, detail: str = "") -> None:
-        state = self._states[question.number]
+        state = self._state(question)
         if isinstance(reading, FailureClass):
             state.failure, state.detail = reading, detail
         else:
-            state.reading = reading
-        asked = state.failure is not None or bool(state.keys)
-        self._tally.add(state.failure, recalled=state.recalled, settled=not asked)
-        if alike := self._tally.all_alike(ALIKE):
-            self._asker.stop(Stop.ALIKE, f"the first {ALIKE} questions all failed: {alike}")
+            state.reading = self._same.setdefault(reading, reading)
+        self._tally.add(state.failure, recalled=state.recalled)
         self._show(
             self._tally.progress(
                 faults=self._asker.faults,
@@ -367,6 +461,11 @@ class _Runner:
                 elapsed_s=self._now() - self._began,
             )
         )
+
+    def _state(self, question: Question) -> _State:
+        if self._states[question.number] is UNSEEN:
+            self._states[question.number] = _State()
+        return self._states[question.number]
 
     def _call(self, question: Question, attempt: int = 0) -> Call:
         return call_of(question, self._method, self._options, attempt)
@@ -401,10 +500,11 @@ class _Runner:
             n_estimated=self._asker.n_estimated,
             faults=dict(self._asker.faults),
             spent_usd=self._asker.spent_usd,
+            lessons=tuple(self._terms.warnings(self._method.description.parameters)),
         )
 
     def _row(self, samples: Sequence[Question]) -> Judged:
-        state = _together([self._states[question.number] for question in samples])
+        state = _together([self._taken(question) for question in samples])
         return Judged(
             case_id=samples[0].case_id,
             order=samples[0].order,
@@ -415,7 +515,14 @@ class _Runner:
             cost_usd=state.cost_usd,
             latency_s=state.latency_s,
             recalled=state.recalled,
+            models=state.models,
+            fingerprints=state.fingerprints,
         )
+
+    def _taken(self, question: Question) -> _State:
+        """Give the state of a question for its row, and let it go."""
+        state, self._states[question.number] = self._states[question.number], UNSEEN
+        return state
 
 
 def _together(samples: Sequence[_State]) -> _State:
@@ -425,6 +532,7 @@ def _together(samples: Sequence[_State]) -> _State:
     whole = _State(recalled=all(f.recalled for f in samples))
     for f in samples:
         whole.book(f.keys, f.cost_usd, f.latency_s)
+        whole.name(f.models, f.fingerprints)
     readings = [f.reading for f in samples if f.reading is not None]
     failed = [f for f in samples if f.failure is not None]
     if len(readings) + len(failed) < len(samples):

@@ -214,6 +214,8 @@ def position_effect(both: Sequence[tuple[Preference, Preference]]) -> PositionEf
 PENDING = "pending"
 SETTLED = "settled"
 READ = "read"
+NO_CHECKLIST = "no checklist"
+"""Detail of a row whose prompt has no checklist: nothing was asked, so no endpoint said it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -236,6 +238,8 @@ class Judged:
         Of all those calls together; None if nobody measured it.
     recalled : bool
         Whether nothing was asked in this run.
+    models, fingerprints : frozenset of str
+        What the endpoint said answered; empty names where it did not.
     """
 
     case_id: CaseId
@@ -247,6 +251,8 @@ class Judged:
     cost_usd: float | None = None
     latency_s: float | None = None
     recalled: bool = False
+    models: frozenset[str] = frozenset()
+    fingerprints: frozenset[str] = frozenset()
 
     @property
     def status(self) -> str:
@@ -274,6 +280,7 @@ class Stop(StrEnum):
     BUDGET = "budget"
     DENIED = "denied"
     ALIKE = "alike"
+    NO_LOGPROBS = "no_logprobs"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -300,6 +307,9 @@ class Run:
         What this run paid; None without a price.
     checklists : mapping
         By `Case.prompt_id`, where the method goes by them: those given and those written.
+    lessons : tuple of str
+        What was asked otherwise than the method says, because of the endpoint: see
+        `judge.profile.Terms`.
     """
 
     judged: tuple[Judged, ...] = field(repr=False)  # asyncio.run looks at what it returns
@@ -311,6 +321,7 @@ class Run:
     faults: Mapping[FailureClass, int]
     spent_usd: float | None
     checklists: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
+    lessons: tuple[str, ...] = ()
 
     @property
     def by_status(self) -> Mapping[str, int]:
@@ -327,6 +338,7 @@ class Run:
             n_estimated=first.n_estimated + self.n_estimated,
             faults=Counter(first.faults) + Counter(self.faults),
             spent_usd=sum(spent) if spent else None,
+            lessons=tuple(dict.fromkeys((*first.lessons, *self.lessons))),
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -389,11 +401,10 @@ def position_effect_of(judged: Iterable[Judged]) -> PositionEffect:
 
 
 def _in_both_orders(judged: Iterable[Judged]) -> dict[CaseId, tuple[Judged, Judged]]:
-    rows: dict[CaseId, dict[Order, Judged]] = {}
+    once: dict[CaseId, Judged] = {}
+    both: dict[CaseId, tuple[Judged, Judged]] = {}
     for row in judged:
-        rows.setdefault(row.case_id, {})[row.order] = row
-    return {
-        case_id: (orders[Order.AB], orders[Order.BA])
-        for case_id, orders in rows.items()
-        if len(orders) == 2
-    }
+        other = once.setdefault(row.case_id, row)
+        if other.order is not row.order:
+            both[row.case_id] = (other, row) if row.order is Order.BA else (row, other)
+    return both

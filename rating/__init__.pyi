@@ -34,6 +34,10 @@ from .pooling.boards import rate_pooled as rate_pooled
 from .pooling.mix import Mix as Mix
 from .pooling.mix import MixBoard as MixBoard
 from .pooling.mix import rate_mix as rate_mix
+from .rankings import RankedModel as RankedModel
+from .rankings import RankedReport as RankedReport
+from .rankings import Rankings as Rankings
+from .rankings import rate_rankings as rate_rankings
 from .report import DesignEffect as DesignEffect
 from .report import Estimate as Estimate
 from .report import ModelRating as ModelRating
@@ -47,6 +51,7 @@ from .tables.files import Files as Files
 from .tables.formats import frame as frame
 from .tables.mixes import rate_mix_of as rate_mix_of
 from .tables.mixes import read_mix as read_mix
+from .tables.rankings import read_rankings as read_rankings
 from .uncertainty.bootstrap import Bootstrap as Bootstrap
 from .uncertainty.bootstrap import bootstrap as bootstrap
 from .uncertainty.clusters import Activity as Activity

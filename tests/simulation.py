@@ -233,7 +233,7 @@ def by_multivariate_t(inference: Inference, rng: np.random.Generator) -> RankRan
     by_voter = inference.kinds[0]
     if is_small(inference, by_voter):
         k = inference.fit.n_models
-        return RankRanges(low=np.ones(k, dtype=np.int64), high=np.full(k, k))
+        return RankRanges.of(np.zeros((k, k), dtype=bool))
     df = by_voter.activity.effective - 1
     return rank_ranges(inference.fit.theta, by_voter.matrix, rng=rng, df=df)
 
@@ -245,7 +245,7 @@ def unadjusted(inference: Inference, rng: np.random.Generator) -> RankRanges:
     square = np.diag(matrix)[:, None] + np.diag(matrix) - 2 * matrix
     bar = stdtrit(df, 0.975) * np.sqrt(square.clip(min=0))
     above = theta[:, None] - theta > np.where(np.eye(len(bar)), np.inf, bar)
-    return RankRanges(low=1 + above.sum(axis=0), high=len(bar) - above.sum(axis=1))
+    return RankRanges.of(above)
 
 
 RULES: dict[str, Rule] = {

@@ -4,6 +4,7 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from arena.boards.dataset import COLUMNS
@@ -12,7 +13,9 @@ from arena.boards.transcripts import ANSWERS, BATTLES, CHATBOT_ARENA
 from arena.settings import Settings, read_roster
 from judge.methods import PUBLISHED
 from judge.methods.schema import DECODING, FIELDS, GRAMMARS, REPLY, TEMPLATE, TOP
+from judge.probe.interventions import kinds
 from tests.command import Command, invoke
+from tests.judge.studies.licensed import World, write
 from tests.serving import Served
 
 ROOT = Path(__file__).parents[1]
@@ -89,32 +92,39 @@ def test_the_documented_verdicts_get_the_documented_scores(tmp_path: Path) -> No
 
 @pytest.mark.parametrize(
     "name",
-    ["judge score", "judge run", "judge work", "judge probe", "judge methods", "bench"],
+    [
+        *("judge score", "judge run", "judge work", "judge probe", "judge methods"),
+        *("judge watch", "bench"),
+    ],
 )
 def test_every_option_of_judging_is_explained(name: str) -> None:
     shown = invoke([*name.split(), "--help"], columns=200).stdout
     options = set(re.findall(r"--[a-z-]+", shown.split("Examples")[0])) - {"--help"}
-    document = read("docs/judging.md")
+    document = read("docs/study.md" if name == "judge watch" else "docs/judging.md")
     assert [option for option in options if f"`{option}" not in document] == []
 
 
 @pytest.mark.parametrize(
-    ("section", "file"),
+    ("page", "section", "file"),
     [
-        ("## Asking a judge", "pairs.csv"),
-        ("### Single responses and checklists", "responses.csv"),
-        ("### A method of your own", "shorter.toml"),
-        ("### Injected answers", None),
+        ("judging.md", "## Asking a judge", "pairs.csv"),
+        ("judging.md", "### Single responses and checklists", "responses.csv"),
+        ("judging.md", "### A method of your own", "shorter.toml"),
+        ("judging.md", "### Injected answers", None),
+        ("judging.md", "### Known biases", None),
+        ("study.md", "## Labels that are truth", "pairs.csv"),
+        ("rate.md", "## Rankings of more than two answers", "rankings.csv"),
     ],
 )
-def test_the_documented_runs_of_a_judge_say_what_they_say(
+def test_the_documented_commands_print_what_the_page_says(
+    page: str,
     section: str,
     file: str | None,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    whole = read("docs/judging.md")
+    whole = read(f"docs/{page}")
     document = whole.split(f"\n{section}\n")[1]
     command = Command(tmp_path, monkeypatch, capsys)
     if file == "shorter.toml":
@@ -156,6 +166,35 @@ def test_every_key_and_grammar_of_a_method_s_file_is_explained() -> None:
 def test_every_method_is_in_the_table_of_methods() -> None:
     document = read("docs/judging.md")
     assert [name for name in PUBLISHED if f"| `{name}` |" not in document] == []
+
+
+def test_the_documented_licence_of_a_judge_says_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rng, world = np.random.default_rng(3), World(favoured=1, favour=0.5)
+    for name, n, fall, first in (
+        ("", 3000, 0.0, 0),
+        ("new-", 300, 0.0, 10_000),
+        ("later-", 600, 0.15, 20_000),
+        ("open-", 300, 0.0, 30_000),
+    ):
+        write(tmp_path, name, world.draw(rng, n, fall), first=first)
+    document = read("docs/study.md").split("\n## A judge's licence\n")[1]
+    command = Command(tmp_path, monkeypatch, capsys)
+    for example in code(document, "text").split("$ arena ")[1:]:
+        line, expected = example.split("\n", 1)
+        printed = DAY.sub("a day", command(*line.split(), COLUMNS="100").stdout)
+        if expected.startswith("...\n"):
+            printed = "...\n" + printed[printed.index("The licence of owl") :]
+        assert printed == DAY.sub("a day", expected)
+
+
+DAY = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def test_every_intervention_is_explained() -> None:
+    section = read("docs/judging.md").split("\n### Known biases\n")[1]
+    assert [kind for kind in kinds() if f"`{kind}`" not in section] == []
 
 
 ESTIMATE = re.compile(r"about ([\d,]+) tokens in")

@@ -183,7 +183,7 @@ class Visitors:
         cookies = Headers(scope=scope).getlist("cookie")
         cookie = cookie_called(cookie_name(scope["scheme"]), cookies)
         claim = self.people.identity.read(cookie) if cookie else None
-        if user is None and (claim is None or self.people.held(claim.voter)[1]):
+        if user is None and (claim is None or self.people.is_held(claim)):
             return self.people.asker(user, claim)
         return await run_in_threadpool(self.people.asker, user, claim)
 

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from datetime import datetime
+from typing import Literal
 
 from fastapi import APIRouter
 from pydantic import Field
@@ -71,6 +72,25 @@ class RatingBody(Plain):
     otherwise: int
 
 
+class NewcomerBody(Plain):
+    """A model that a judge alone rates until ``until`` votes do, in points; it has no rank.
+
+    ``votes`` are people's so far, on which its rating does not rest.
+    """
+
+    model: str
+    stage: Stage
+    votes: int
+    until: int
+    rating: float
+    lower: float
+    upper: float
+    by: Literal["judge only"]
+    judge: str
+    calibrated_on: int
+    warnings: list[str]
+
+
 class LeaderboardBody(Plain):
     """A board; ``ratings`` is empty while the votes identify none, and ``warnings`` say why."""
 
@@ -85,6 +105,7 @@ class LeaderboardBody(Plain):
     left_out: dict[str, int]
     ranks_claimed: bool
     ratings: list[RatingBody] = Field(validation_alias="rows")
+    newcomers: list[NewcomerBody]
     pairs: list[PairCell]
     neighbours: list[Hold] = Field(validation_alias="holds")
     fit: FitCheck | None = Field(validation_alias="fit_check")

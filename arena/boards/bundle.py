@@ -163,11 +163,15 @@ class PublishedShare(Exact):
 
 
 class PublishedBoard(Exact):
-    """A board as ``board.json`` has it: see `arena.domain.board_view.Board.to_dict`."""
+    """A board as ``board.json`` has it: see `arena.domain.board_view.Board.to_dict`.
+
+    There are no ``newcomers``: nobody could check a judge's ratings by the votes.
+    """
 
     method: PublishedMethod
     votes: PublishedVotes
     ratings: list[PublishedRow]
+    newcomers: Annotated[list[Text], Field(max_length=0)]
     waiting: list[PublishedWaiting]
     shares: list[PublishedShare]
     gini: float | None

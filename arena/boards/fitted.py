@@ -23,7 +23,7 @@ from rating.report import ModelRating
 from rating.tables.columns import Reading
 from rating.tables.counts import count_votes
 from rating.tables.sources import CodedLog, LoggedColumns, microseconds
-from rating.uncertainty.ranks import is_small
+from rating.uncertainty.ranks import RankRanges, is_small, joint_rank_ranges
 from rating.uncertainty.spread import Spread, spread
 
 OPTIONS = RateOptions()
@@ -75,6 +75,11 @@ class Fitted:
         options = OPTIONS.resolved(self.data)
         rng = np.random.default_rng([options.seed, 1])
         return report_of(self.fit, self.votes, self.spread, options, rng)
+
+    def rank_ranges(self) -> RankRanges:
+        """Bound the ranks as `report` does, with what each claim is."""
+        rng = np.random.default_rng([OPTIONS.seed, 1])
+        return joint_rank_ranges(self.inference, rng=rng, level=OPTIONS.level)
 
     def among_voters(self) -> tuple[ModelRating, ...]:
         """Rate for these voters alone, where they are few and that claims ranks; else nothing.

@@ -21,6 +21,7 @@ from arena.boards.entrants import (
 from arena.boards.evidence import fit_check, holds, pair_cells
 from arena.boards.fitted import OPTIONS, READING, Fitted, History, fit_log, moment_of
 from arena.boards.integrity import RINGS, SELF_NAMING, VOTERS
+from arena.boards.newcomers import Judged, with_newcomers
 from arena.domain.board_view import Board, BoardRow, ModelRecord, Moment, RecordCheck, Waiting
 from arena.domain.model import LISTED_AFTER, Entrant, Release, Stage
 from arena.domain.vote import DEFAULT, Policy
@@ -88,6 +89,8 @@ class Leaderboard:
         Signs the board in the database: one that is signed otherwise is not shown.
     enough : int
         Counted votes from which a model is more than provisional.
+    judged : sequence of Judged
+        What a judge says of newcomers.
     """
 
     def __init__(
@@ -99,6 +102,7 @@ class Leaderboard:
         record: Callable[[], RecordCheck | None] = lambda: None,
         key: bytes = b"",
         enough: int = LISTED_AFTER,
+        judged: Sequence[Judged] = (),
     ) -> None:
         self._store = store
         self._policy = policy
@@ -107,6 +111,7 @@ class Leaderboard:
         self._record = record
         self._key = key
         self._enough = enough
+        self._judged = judged
         self._history = History()
         self._records: Mapping[str, ModelRecord] = {}
         self._counted: datetime | None = None
@@ -150,7 +155,7 @@ class Leaderboard:
             If the votes cannot be rated for another reason than that they are too few.
         """
         self._take_over()
-        if self._board.version == version_of(self._store.read(kept_boards.state), self._enough):
+        if self._board.version == self._version(self._store.read(kept_boards.state)):
             self._failed = None
         elif self._clock() >= self._rests_until:
             self._fill()
@@ -213,12 +218,13 @@ class Leaderboard:
                     columns,
                     records,
                     self._policy,
-                    version_of(state, self._enough),
+                    self._version(state),
                     self._now(),
                     next(past),
                     on_held(state.held),
                     state.entrants,
                     self._enough,
+                    self._judged,
                 )
                 board = replace(board, health_counted=self._counted)
                 took_s = self._clock() - began
@@ -234,6 +240,9 @@ class Leaderboard:
                     self._keep(replace(board, health_counted=self._counted), state.head, took_s)
         finally:
             self._rests_until = self._clock() + REST * (self._clock() - began)
+
+    def _version(self, state: kept_boards.State) -> str:
+        return version_of(state, self._enough, self._judged)
 
     def _count_battles(self) -> None:
         """Count how battles ended; that rests as a board does."""
@@ -294,10 +303,13 @@ def _prepared(board: Leaderboard, prepare: Callable[[Board], object]) -> None:
         logger.exception("The page of a leaderboard could not be written")
 
 
-def version_of(state: kept_boards.State, enough: int = LISTED_AFTER) -> str:
-    """Name all that a board is made of: votes, held rules, known voters, entrants."""
+def version_of(
+    state: kept_boards.State, enough: int = LISTED_AFTER, judged: Sequence[Judged] = ()
+) -> str:
+    """Name all that a board is made of: votes, held rules, known voters, entrants, newcomers."""
     entrants, other = sorted(state.entrants.items()), enough != LISTED_AFTER and enough
-    beside = (sorted(state.held.items()), state.known, entrants, other)
+    beside: tuple[object, ...] = (sorted(state.held.items()), state.known, entrants, other)
+    beside += (judged,) if judged else ()
     marks = f"-{sha256(repr(beside).encode()).hexdigest()[:6]}" if any(beside) else ""
     return f"{state.head[:12] or 'empty'}{marks}-{__version__}"
 
@@ -339,6 +351,7 @@ def make_board(
     held: tuple[str, ...] = (),
     entrants: Mapping[str, Entrant] = MappingProxyType({}),
     enough: int = LISTED_AFTER,
+    judged: Sequence[Judged] = (),
 ) -> Board:
     """Rate the votes that a policy counts; a board that cannot be rated says why."""
     votes = count_votes(columns, READING)
@@ -382,7 +395,7 @@ def make_board(
     families = Families.of(entrants, votes.data)
     rows = families.marked(board.rows, fitted.inference)
     rows = tuple(replace(row, otherwise=otherwise.get(row.model, 0)) for row in rows)
-    return replace(board, rows=rows)
+    return with_newcomers(replace(board, rows=rows), judged, fitted)
 
 
 def _with_ratings(

@@ -1,9 +1,10 @@
 """`arena export battles`, `answers`, `votes`, `models` and `ratings`."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
@@ -12,7 +13,7 @@ from cyclopts import Parameter
 from arena.commands.arguments import Database, Flat, PolicyName, TaggerName, policy_named
 from arena.domain.vote import EVER, Days
 from arena.errors import BrokenRecordError, SettingsError
-from arena.terminal import say, working
+from arena.terminal import Advance, say, working
 from rating.errors import DataError
 
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ def votes(
             days=days,
             everything=everything,
         )
-        verified = verify(session)
+        verified = verify(session, progress=partial(advance, so_far=": following the record"))
     logged = f"{written.rows:,} of {written.votes.total():,} logged votes"
     say(f"{export.to}: {logged}, policy {policy.name}.")
     _card(export, "votes", written, policy)
@@ -227,9 +228,7 @@ def ratings(*, export: Annotated[Export, Flat]) -> None:
 
 
 @contextmanager
-def _exporting(
-    export: Export, days: Days = EVER
-) -> "Iterator[tuple[Store, Policy, Callable[[int, int], None]]]":
+def _exporting(export: Export, days: Days = EVER) -> "Iterator[tuple[Store, Policy, Advance]]":
     """Give the store, the policy, and what to call with how much is written."""
     from arena.settings import read_settings
     from arena.store.store import existing
@@ -245,7 +244,7 @@ def _exporting(
         yield store, policy, advance
 
 
-def _followed(rows: Iterable[T], total: int, advance: Callable[[int, int], None]) -> Iterator[T]:
+def _followed(rows: Iterable[T], total: int, advance: Advance) -> Iterator[T]:
     """Pass on what is written, and how far that is."""
     for done, row in enumerate(rows, 1):
         yield row

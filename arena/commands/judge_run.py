@@ -1,7 +1,7 @@
 """`arena judge run` and `arena judge work`."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -120,17 +120,20 @@ def _judged(
     from judge.report.run import lacks_logprobs
     from judge.tables.verdicts import write_judged
 
-    result = done(work, journal)
+    lack = work.options.lack(work.method) if fallback is not None else None
+    result = done(work, journal) if lack is None else None
     fell_back = []
-    if fallback is not None and lacks_logprobs(result):
+    if fallback is not None and (result is None or lacks_logprobs(result)):
         first = result
         work = _fallen_back(work, first)
+        looked = 0 if first is None else first.n_asked + first.n_recalled
         fell_back.append(
-            f"No reply had log-probabilities ({first.n_asked + first.n_recalled:,} looked at): "
+            f"No reply had log-probabilities ({looked:,} looked at): "
             f"every case was judged by {work.method.name} instead, which is another measure."
         )
         result = done(work, journal)
-        result = result.after(first)
+        result = result if first is None else result.after(first)
+    assert result is not None
     rows, report = _results(work, _margined(work, result))
     write_judged(rows, out)
     return report | {"warnings": [*fell_back, *report["warnings"]]}
@@ -160,12 +163,12 @@ def _require_fallback(work: Work, fallback: str | None) -> None:
     raise DataError(msg)
 
 
-def _fallen_back(work: Work, first: "Run") -> Work:
+def _fallen_back(work: Work, first: "Run | None") -> Work:
     from judge.methods import method as named
 
     assert work.method.fallback is not None
-    limit = work.options.limit_usd
-    left = None if limit is None else max(limit - (first.spent_usd or 0.0), 0.0)
+    limit, spent = work.options.limit_usd, first.spent_usd if first else None
+    left = None if limit is None else max(limit - (spent or 0.0), 0.0)
     options = replace(work.options, limit_usd=left)
     return replace(work, method=named(work.method.fallback), options=options)
 
@@ -179,7 +182,7 @@ def _margined(work: Work, result: "Run") -> "Run":
     return replace(result, judged=margined(result.judged, cases, work.margin))
 
 
-def _results(work: Work, run: "Run") -> tuple[list[dict[str, Any]], dict[str, Any]]:
+def _results(work: Work, run: "Run") -> tuple[Sequence[dict[str, Any]], dict[str, Any]]:
     from judge.report.run import rows_and_report
 
     share = work.options.swap_share

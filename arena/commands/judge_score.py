@@ -1,6 +1,8 @@
 """`arena judge score`."""
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
+from functools import partial
 from typing import Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -18,6 +20,7 @@ HEADINGS = {
     "n": "Rows",
     "baseline": "Baseline",
     "n_unread": "Unread",
+    "n_tied": "Tied",
     "n_wins": "Wins",
     "n_ties": "Ties",
     "n_losses": "Losses",
@@ -60,6 +63,7 @@ def score(
     regularisation: File = None,
     compat: Annotated[str | None, Parameter(metavar="row-position")] = None,
     order: bool = False,
+    licence: File = None,
     form: Annotated[Literal["table", "json"] | None, Parameter(name="--format")] = None,
     out: File = None,
 ) -> None:
@@ -84,6 +88,9 @@ def score(
         Repeat upstream's lookup by row position.
     order
         Give the length control a term for the order shown.
+    licence
+        What arena study judge --licence wrote: a pairwise verdict whose judge, method, template or
+        model is not the licence's is named and not counted.
     form
         How to write it.
     out
@@ -97,9 +104,16 @@ def score(
     if form == "table" and out is not None:
         msg = f"A table is for a terminal: write {str(out)!r} with --format json."
         raise DataError(msg)
+    if licence is not None and method != "pairwise":
+        raise DataError(f"--licence is for --method pairwise, not for {method!r}.")
     from judge.scoring.annotated import judge_score  # help would wait for duckdb and numpy
+    from judge.studies.licence import read_licence, under
     from rating.tables import formats
 
+    counting = {}
+    if licence is not None:
+        today = datetime.now(UTC).date()
+        counting["only"] = partial(under, read_licence(licence), today)
     with working("Scoring"):
         result = judge_score(
             chosen.votes(*file),
@@ -108,6 +122,7 @@ def score(
             regularisation=regularisation,
             compat=compat,
             order=order,
+            **counting,
         )
     if out is not None:
         formats.write_text(formats.as_json(result), out)

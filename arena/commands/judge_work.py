@@ -7,7 +7,7 @@ from contextlib import AbstractAsyncContextManager, closing, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from judge.budget import Estimate
     from judge.calls import Options
     from judge.methods import FileMethod
+    from judge.profile import Terms
     from judge.runs import Progress
     from judge.tables.cases import NamedCase
     from judge.verdict import Run
@@ -69,6 +70,8 @@ class JudgeOptions:
         Most requests that the endpoint allows a minute.
     tokens_per_minute : float or None
         Most tokens that it allows a minute.
+    again : {"refused"} or None
+        Ask once more where the kept reply is a refusal; it stands otherwise.
     """
 
     judge: Annotated[str | None, Parameter(metavar="MODEL")] = None
@@ -76,6 +79,7 @@ class JudgeOptions:
     concurrency: Annotated[int, Parameter(validator=Number(gte=1))] = 16
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
+    again: Literal["refused"] | None = None
     database: Database = None
     roster: RosterFile = None
 
@@ -144,7 +148,7 @@ def prepared(
     margin: int | None = None,
     files: Sequence[Files] = (),
     *,
-    probes: bool = False,
+    probes: Literal["pairs", "all"] | None = None,
 ) -> "Iterator[tuple[Work, StoredJournal]]":
     """Open the database and read what the work needs; what goes wrong in it is bad input.
 
@@ -152,8 +156,9 @@ def prepared(
     ----------
     files : sequence of Files
         Read the cases from there, in place of what ``task.chosen`` makes of their names.
-    probes : bool
-        Whether a probe makes the cases, so that they are pairs with nothing beside them.
+    probes : {"pairs", "all"}, optional
+        Whether a probe makes the cases, of pairs with nothing beside them: asked about as pairs
+        alone, or also one response at a time.
 
     Raises
     ------
@@ -165,7 +170,7 @@ def prepared(
     from arena.store.store import Store
 
     if probes:
-        _require_bare_pairs(task.method)
+        _require_bare(task.method, pairs=probes == "pairs")
     method = _method(task)
     share = method.swap_share if task.swap_share is None else task.swap_share
     settings = read_settings(database=chosen.database, roster=chosen.roster)
@@ -174,7 +179,7 @@ def prepared(
         work = Work(
             model=model,
             method=method,
-            cases=_cases(store, task, method, files),
+            cases=_cases(store, task, files, pairs=method.pairwise or probes is not None),
             options=run_options(store, model, chosen, task.seed, share),
             budgets=settings.budgets(),
             margin=margin_of(method, margin),
@@ -222,7 +227,7 @@ def done(work: Work, journal: "StoredJournal") -> "Run":
     gc.set_threshold(NEW_OBJECTS, *gc.get_threshold()[1:])
     with working("Judging") as advance:
         return at_work(
-            opened(work.model, work.budgets),
+            opened(work.model, work.budgets, options.terms),
             lambda judge: judge_all(cases, method, judge, journal, options, progress_of(advance)),
         )
 
@@ -232,12 +237,14 @@ def progress_of(advance: Advance) -> Callable[["Progress"], None]:
     return lambda progress: advance(progress.n_done, progress.n_total, _so_far(progress))
 
 
-def opened(model: Model, budgets: "Budgets") -> "AbstractAsyncContextManager[EndpointJudge]":
+def opened(
+    model: Model, budgets: "Budgets", terms: "Terms | None" = None
+) -> "AbstractAsyncContextManager[EndpointJudge]":
     """Open the endpoint of a model, with its key from the environment."""
     from arena.judging import ModelEndpoint
     from arena.settings import read_keys
 
-    return ModelEndpoint(model, read_keys([model]), budgets).opened()
+    return ModelEndpoint(model, read_keys([model]), budgets).opened(terms)
 
 
 def _so_far(progress: "Progress") -> str:
@@ -256,17 +263,28 @@ def roster_models(file: Path | None) -> tuple[Model, ...]:
 
 
 def roster_model(file: Path | None, name: str | None, option: str) -> Model:
-    """Give a model of a roster, or the toy that judges; raises `SettingsError` for any other.
+    """Give a model of a roster, the toy that judges, or one that a server on this machine offers.
+
+    Raises
+    ------
+    SettingsError
+        If there is no such model.
 
     Parameters
     ----------
     option : str
         That names the model, for the error.
     """
+    from arena.endpoints.discover import discover
     from arena.endpoints.offline import POCKET_JUDGE
+    from arena.settings import read_servers
 
     models = (*roster_models(file), POCKET_JUDGE)
     model = next((model for model in models if model.id == name), None)
+    if model is None:
+        local = asyncio.run(discover(read_servers()))
+        models = (*models, *local)
+        model = next((model for model in local if name in (model.id, model.model)), None)
     if model is None:
         names = ", ".join(model.id for model in models)
         what = "name one of" if name is None else f"there is no model {name!r} in the roster;"
@@ -282,14 +300,15 @@ def _method(task: Task) -> "FileMethod":
     return named(task.method, rubric=text, scale=scale_of(task.scale))
 
 
-def _require_bare_pairs(name: str) -> None:
-    """Raise `DataError` for a method that needs more than two answers to a prompt."""
+def _require_bare(name: str, *, pairs: bool) -> None:
+    """Raise `DataError` for a method that needs more than answers to a prompt."""
     from judge.methods import method_file
 
     method = method_file(name)
-    if not method.pairwise or {"checklist", "rubric"} & {*method.fields}:
+    beside = {"rubric", "checklist"} if method.pairwise else {"rubric"}
+    if beside & {*method.fields} or (pairs and not method.pairwise):
         msg = (
-            f"A probe asks about pairs with nothing beside them, and the method {method.name!r} "
+            f"A probe asks about answers with nothing beside them, and the method {method.name!r} "
             f"needs something else: choose one of {', '.join(PROBED)}, or a file of your own."
         )
         raise DataError(msg)
@@ -321,7 +340,7 @@ def margin_of(method: "FileMethod", margin: int | None) -> int | None:
 
 
 def _cases(
-    store: "Store", task: Task, method: "FileMethod", files: Sequence[Files]
+    store: "Store", task: Task, files: Sequence[Files], *, pairs: bool
 ) -> "Sequence[NamedCase]":
     from arena.judging import battle_cases, battle_responses
     from judge.tables.cases import read_cases, read_responses
@@ -329,9 +348,9 @@ def _cases(
     if not task.cases:  # of a probe, which brings its own
         return []
     if list(task.cases) == [ARENA]:
-        return battle_cases(store) if method.pairwise else battle_responses(store)
+        return battle_cases(store) if pairs else battle_responses(store)
     tables = files or [task.chosen.cases(source) for source in task.cases]
-    return read_cases(tables) if method.pairwise else read_responses(tables)
+    return read_cases(tables) if pairs else read_responses(tables)
 
 
 def run_options(
@@ -342,16 +361,22 @@ def run_options(
     swap_share: float = 1.0,
 ) -> "Options":
     """Give the options of a run by a model; its secret is the database's if none is given."""
-    from arena.judging import revision_of
+    from arena.judging import former_revision_of, journal_of, revision_of, terms_of
     from arena.store.judgements import judging_seed
     from judge.calls import Options, RateLimits
+    from judge.errors import FailureClass
 
+    revision, former = revision_of(model), former_revision_of(model)
+    journal = journal_of(store, revision, model.price)
     return Options(
-        judge=revision_of(model),
+        judge=revision,
+        formerly=former if journal.holds(former) else None,
         seed=seed or judging_seed(store, datetime.now(UTC)),
         concurrency=chosen.concurrency,
         swap_share=swap_share,
         price=model.price,
         limit_usd=chosen.budget,
         limits=RateLimits(chosen.requests_per_minute, chosen.tokens_per_minute),
+        again=frozenset({FailureClass.REFUSAL} if chosen.again == "refused" else ()),
+        terms=terms_of(model, journal),
     )

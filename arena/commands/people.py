@@ -199,21 +199,18 @@ def erase(
 
     with _store(database) as store:
         with store.reading() as session:
-            voters = erasing.voters_of(session, voter)
-            battles = erasing.battles_of(session, voters)
-            texts = erasing.texts_of(session, battles)
-            judgements = erasing.quoting(session, texts)
+            there = erasing.extent(session, erasing.voters_of(session, voter))
         say(
-            f"Voter {voters[0][:8]}, of {len(voters)} ids: {len(battles):,} battles, "
-            f"{len(texts):,} prompts and answers, {len(judgements):,} questions to judges."
+            f"Voter {there.voters[0][:8]}, of {len(there.voters)} ids: {there.of.battles:,} "
+            f"battles, {there.of.texts:,} prompts and answers, {there.of.judgements:,} questions "
+            "to judges."
         )
         if not yes:
             _confirm("erase")
         with store.writing() as session:
             gone = erasing.erase(
                 session,
-                voters,
-                judgements,
+                there,
                 people.TERMINAL,
                 datetime.now(UTC),
                 forget=True,

@@ -301,7 +301,7 @@ def ask(
 
     files, people = _cases_and_votes(cases, votes, chosen)
     task = Task(method=method, cases=cases)
-    with prepared(options, task, files=files, probes=True) as (work, journal):
+    with prepared(options, task, files=files, probes="pairs") as (work, journal):
         questions = Asking.of(work.cases, files or cases, people, sample=sample, seed=seed)
         as_given = replace(work.options, as_given=True)
         work = replace(work, cases=questions.cases, options=as_given)

@@ -167,22 +167,25 @@ class _Work:
         return {k: bool(v) for k, v in _scores(self._run(judge, cases, by_rubric)).items()}
 
     def _run(self, model: "Model", cases: "Sequence[Case]", method: "Method") -> "Run":
-        from arena.judging import journal_of, revision_of
+        from arena.judging import former_revision_of, journal_of, revision_of, terms_of
         from arena.store.judgements import judging_seed
         from judge.calls import Options
         from judge.runs import at_work, run
 
+        revision, former = revision_of(model), former_revision_of(model)
+        journal = journal_of(self.store, revision, model.price)
         options = Options(
-            judge=revision_of(model),
+            judge=revision,
+            formerly=former if journal.holds(former) else None,
             seed=judging_seed(self.store, datetime.now(UTC)),
             concurrency=self.concurrency,
             price=model.price,
             limit_usd=self.budget,
+            terms=terms_of(model, journal),
         )
-        journal = journal_of(self.store, options.judge, model.price)
         with working(f"Asking {model.id}") as advance:
             result = at_work(
-                opened(model, self.budgets),
+                opened(model, self.budgets, options.terms),
                 lambda complete: run(
                     cases,
                     method,

@@ -17,7 +17,6 @@ from arena.domain.room_view import Trial
 from arena.terminal import say, show, table, working
 
 if TYPE_CHECKING:
-    from arena.endpoints.discover import Server
     from arena.play.simulation import Tastes
     from arena.settings import Settings
     from arena.store.store import Store
@@ -120,7 +119,7 @@ def models(*, roster: RosterFile = None) -> None:
     arena models
     arena models --roster roster.toml
     """
-    from arena.settings import read_roster, read_settings
+    from arena.settings import read_roster, read_servers, read_settings
 
     chosen = read_settings(roster=roster).roster
     there = tuple(read_roster(chosen)) if chosen else _local_models()
@@ -128,7 +127,7 @@ def models(*, roster: RosterFile = None) -> None:
         rows = [(model.id, model.name, model.endpoint, model.model) for model in there]
         show(table(("Model", "Name", "Endpoint", "Asked for as"), rows, right=()))
     else:
-        places = ", ".join(f"{server.name} ({server.url})" for server in _servers())
+        places = ", ".join(f"{server.name} ({server.url})" for server in read_servers())
         say(f"No models were found at {places}. Write a roster, or play with the toys.")
 
 
@@ -223,16 +222,9 @@ async def _simulate(
 def _local_models() -> tuple[Model, ...]:
     """Give the models that the servers on this machine, and OPENAI_BASE_URL, offer."""
     from arena.endpoints.discover import discover
+    from arena.settings import read_servers
 
-    return asyncio.run(discover(_servers()))
-
-
-def _servers() -> "tuple[Server, ...]":
-    from arena.endpoints.discover import LOCAL
-    from arena.settings import read_openai
-
-    named = read_openai()
-    return (*LOCAL, named) if named else LOCAL
+    return asyncio.run(discover(read_servers()))
 
 
 async def _check_all(models: Roster, settings: "Settings") -> Mapping[str, Trial]:

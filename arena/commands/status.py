@@ -10,14 +10,14 @@ from arena.domain.answer import FAILURES, FailureClass
 from arena.terminal import plain, show, table, write_json
 
 if TYPE_CHECKING:
-    from arena.domain.room_view import Status
+    from arena.domain.room_view import RaceStanding, Status
 
 
 def status(*, database: Database = None, form: TableOrJson = "table") -> None:
     """Say how the arena did in the last day: battles, votes, money, and what failed.
 
     For each model how soon it begins to answer, what it cost, and what its endpoint said when it
-    last failed. Nothing is written.
+    last failed; and how the race stands that ARENA_RACE names. Nothing is written.
 
     Parameters
     ----------
@@ -29,15 +29,22 @@ def status(*, database: Database = None, form: TableOrJson = "table") -> None:
     arena status
     arena status --database sqlite:///team.db --format json
     """
+    from arena.boards.race import standing_of
+    from arena.domain.vote import DEFAULT
     from arena.settings import read_settings
-    from arena.store import last_day  # the store takes two seconds to import
+    from arena.store import last_day, log  # the store takes two seconds to import
     from arena.store.engine import reading_existing
 
     settings = read_settings(database=database)
     with reading_existing(settings.database) as session:
         day = last_day.status(session, datetime.now(UTC), settings.max_dollars_per_day)
+        between = settings.between()
+        race = None
+        if between:
+            votes = log.columns(session, DEFAULT, after=log.newest(session))
+            race = standing_of(votes, between)
     if form == "json":
-        write_json(_as_json(day))
+        write_json(_as_json(day) | {"race": race and asdict(race)})
         return
     budget = "no limit" if day.budget is None else f"of ${day.budget:,.2f}"
     head = (
@@ -56,7 +63,23 @@ def status(*, database: Database = None, form: TableOrJson = "table") -> None:
         )
         for model in day.models
     ]
-    show(plain(head), *([table(names, rows)] if rows else []), *map(plain, _sentences(day)))
+    sentences = [*([_of_race(race)] if race else []), *_sentences(day)]
+    show(plain(head), *([table(names, rows)] if rows else []), *map(plain, sentences))
+
+
+def _of_race(race: "RaceStanding") -> str:
+    first, second = race.between
+    if race.lead is None:
+        return (
+            f"Race of {first} and {second}: nothing can be said yet ({race.votes:,} votes of "
+            f"{race.voters:,} voters)."
+        )
+    state = "separated: the race may end" if race.separated else "not separated"
+    return (
+        f"Race of {first} and {second}: {race.lead:+.0f} points ({race.lower:+.0f} to "
+        f"{race.upper:+.0f}) after {race.votes:,} votes of {race.voters:,} voters; {state} "
+        f"({100 * race.level:g} %, however often one looks)."
+    )
 
 
 def _sentences(day: "Status") -> Iterator[str]:

@@ -1,14 +1,15 @@
-"""`arena study judge`, `arena study panel` and `arena study scores`."""
+"""`arena study judge`, `arena study panel`, `arena study truth` and `arena study scores`."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from arena.commands.arguments import AS_IT_IS, Flat, Renamed
+from arena.commands.arguments import AS_IT_IS, Flat, Renamed, require_folder_of
 from arena.terminal import plain, say, show, table, warnings, working, write, write_json
-from judge.studies.options import StudyOptions
+from judge.studies.options import StudyOptions, Terms
 from rating.errors import DataError
 
 if TYPE_CHECKING:
@@ -16,10 +17,11 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from judge.report.files import Page
+    from judge.report.files import Page, Section
     from judge.studies.panel import Panel
     from judge.studies.scores import Scored
     from judge.studies.study import Study
+    from judge.studies.truth import TruthStudy
 
 Form = Annotated[
     Literal["table", "json", "html", "md"] | None,
@@ -32,6 +34,8 @@ Out = Annotated[
 
 DRAWN = "^(options|rounds|seed|level)$"
 """What scores take of the options."""
+OF_TRUTH = "^(options|by|rounds|seed|level)$"
+"""What a truth set takes of the options."""
 OF_PANEL = "^(options|voters|rounds|seed|level)$"
 """What a panel takes of the options."""
 
@@ -42,6 +46,7 @@ def judge(
     /,
     *,
     options: Annotated[StudyOptions, Flat] = StudyOptions(),  # noqa: B008 - it is frozen
+    terms: Annotated[Terms, Flat] = Terms(),  # noqa: B008
     chosen: Annotated[Renamed, Flat] = AS_IT_IS,
     form: Form = None,
     out: Out = None,
@@ -61,22 +66,36 @@ def judge(
 
     Examples
     --------
-    arena study judge votes.csv verdicts.csv
     arena study judge votes.csv verdicts.csv --format json --by category
+    arena study judge votes.csv verdicts.csv --licence judge.toml --margin 10
     """
     _require_folder(out)
+    if terms.licence is not None:
+        _require_new(terms.licence)
     from arena.boards.source import votes_of  # help would wait for duckdb
+    from judge.report.sections import licence_section
     from judge.report.study import report_page, write_report
+    from judge.studies.licence import as_toml
+    from judge.studies.licensing import grant
     from judge.studies.study import study_judges
+    from rating.tables.formats import write_text
     from rating.tables.sources import shared
 
     made = datetime.now(UTC).date()
     with working("Studying") as advance:
         people = [] if "://" in votes else [chosen.votes(votes)]
         *cast, given = shared([*people, chosen.votes(verdicts)])
-        result = study_judges(cast[0] if cast else votes_of(votes), given, options, advance)
+        source = cast[0] if cast else votes_of(votes)
+        licence = None
+        if terms.licence is not None:
+            licence = grant(source, given, terms, made, voters=options.voters, by=options.by)
+        result = replace(study_judges(source, given, options, advance), licence=licence)
         written = None if out is None else write_report(result, out, made)
+        if terms.licence is not None and licence is not None:
+            write_text(as_toml(licence), terms.licence)
     _tell(result, lambda: report_page(result, made), form, written)
+    if licence is not None and form in (None, "table"):
+        _show_licence(licence_section(licence), terms.licence)
 
 
 def panel(
@@ -126,6 +145,49 @@ def panel(
         result = study_panel(given, people, options, board=board)
         written = None if out is None else write_panel(result, out, made)
     _tell(result, lambda: panel_page(result, made), form, written)
+
+
+def truth(
+    verdicts: list[str],
+    /,
+    *,
+    right: Annotated[str | None, Parameter(name="--truth", metavar="FILE")] = None,
+    options: Annotated[StudyOptions, Flat, Parameter(parse=OF_TRUTH)] = StudyOptions(),  # noqa: B008
+    chosen: Annotated[Renamed, Flat] = AS_IT_IS,
+    form: Form = None,
+    out: Out = None,
+) -> None:
+    """Say how often judges name the side that is right, where that is known.
+
+    The labels are taken as truth, such as JudgeBench's and LLMBar's; nothing is said of people.
+    Ties and verdicts that were not read are not right, and are counted; what was asked in one
+    order alone is in no figure. Exit code 2: options or files that cannot be used.
+
+    Parameters
+    ----------
+    verdicts
+        Files, folders or patterns of verdicts, or of LLMBar's rows, with a label beside them.
+    right
+        The pairs that were judged, with a column label (A>B or B>A, 1 or 2, a winner).
+
+    Examples
+    --------
+    arena study truth verdicts.csv --truth pairs.jsonl --by source
+    arena study truth verdicts.csv --truth pairs.jsonl --format json
+    """
+    _require_folder(out)
+    from judge.report.truth import truth_page, write_truth
+    from judge.studies.truth import study_truth
+    from rating.tables.sources import shared
+
+    made = datetime.now(UTC).date()
+    with working("Studying"):
+        pairs = [] if right is None else [chosen.cases(right)]
+        sources = shared([*map(chosen.votes, verdicts), *pairs])
+        given, labels = sources[: len(verdicts)], sources[len(verdicts) :]
+        result = study_truth(given, labels[0] if labels else None, options)
+        written = None if out is None else write_truth(result, out, made)
+    _tell(result, lambda: truth_page(result, made), form, written)
 
 
 def scores(
@@ -188,8 +250,26 @@ def _require_folder(out: Path | None) -> None:
         raise DataError(msg)
 
 
+def _require_new(licence: Path) -> None:
+    """Raise `DataError` where a licence lies already: its margin was declared before."""
+    require_folder_of(licence)
+    if licence.exists():
+        msg = f"There is a licence {str(licence)!r} already: it is not written over. Name another."
+        raise DataError(msg)
+
+
+def _show_licence(section: "Section", path: Path | None) -> None:
+    """Print a licence as a table, with a sentence a model."""
+    assert section.table is not None
+    lines = [plain(text) for text in (*section.paragraphs[1:], *section.points)]
+    grid = table(section.table.head, section.table.rows)
+    head = plain(f"{section.title}: {section.paragraphs[0]}", style="bold")
+    show(head, grid, *lines, plain(section.table.note))
+    say(f"The licence is {path}.")
+
+
 def _tell(
-    result: "Study | Panel | Scored",
+    result: "Study | Panel | Scored | TruthStudy",
     page: "Callable[[], Page]",
     form: str | None,
     written: Path | None,

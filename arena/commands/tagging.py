@@ -81,7 +81,7 @@ class ModelTagger:
             say(f"{self.model.id}: {in_words(before)}", error=True)
         with working(f"Asking {self.model.id}") as advance:
             done = at_work(
-                opened(self.model, self.budgets),
+                opened(self.model, self.budgets, self.options.terms),
                 lambda complete: run(
                     _cases(prompts),
                     Tagging(),

@@ -30,15 +30,18 @@ class Finished:
     finish_reason : str
         As the endpoint gave it (``stop``, ``length``); empty when it gave none.
     tokens_in, tokens_out : int or None
-        As the endpoint counted; None when it did not say.
+        As the endpoint counted, thoughts included; None when it did not say.
     request_id : str
         The provider's name for the request; empty when it gave none.
+    tokens_thinking : int or None
+        Of ``tokens_out``, those of thoughts; None when it did not say.
     """
 
     finish_reason: str = ""
     tokens_in: int | None = None
     tokens_out: int | None = None
     request_id: str = ""
+    tokens_thinking: int | None = None
 
 
 Chunk = TextDelta | ReasoningDelta | Finished
@@ -52,12 +55,16 @@ class Completion:
     ----------
     logprobs : tuple of TokenLogprob, or None
         None when the endpoint returned none: not the same as an empty answer.
+    model, fingerprint : str
+        What the endpoint says answered; empty where it does not.
     """
 
     text: str
     finished: Finished
     reasoning: str = ""
     logprobs: tuple[TokenLogprob, ...] | None = None
+    model: str = ""
+    fingerprint: str = ""
 
 
 class FailureClass(StrEnum):

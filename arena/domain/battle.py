@@ -75,13 +75,15 @@ class Sampler(StrEnum):
     """How pairs are drawn.
 
     Every pair alike; by the product of the roster's weights; by what a vote tells of the pair's
-    own share of wins (Chatbot Arena's rule); or by what it tells of neighbours on the board.
+    own share of wins (Chatbot Arena's rule); by what it tells of neighbours on the board; or of
+    two models that race.
     """
 
     UNIFORM = "uniform"
     WEIGHTED = "weighted"
     ARENA = "arena"
     GAIN = "gain"
+    RACE = "race"
 
 
 Wins = Mapping[tuple[str, str], float]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from arena.domain.battle import BattleState, Mode
 from arena.domain.model import LISTED_AFTER, Kind, Stage
@@ -222,6 +222,39 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Newcomer:
+    """A model that a judge rates until people's votes do: it has no rank.
+
+    Attributes
+    ----------
+    votes : int
+        People's so far; the rating does not rest on them.
+    until : int
+        Votes from which people's rate it.
+    rating, lower, upper : float
+        Points on the board's scale, and the interval for the rating that people would give it.
+    calibrated_on : int
+        Models rated by people's votes from which the judge's errors were learnt.
+    warnings : tuple of str
+        What the rating does not allow for, in English.
+    """
+
+    model: str
+    name: str
+    organisation: str
+    stage: Stage
+    votes: int
+    until: int
+    rating: float
+    lower: float
+    upper: float
+    by: Literal["judge only"] = "judge only"
+    judge: str
+    calibrated_on: int
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PairCell:
     """How one model fared against another.
 
@@ -327,6 +360,8 @@ class Board:
         Counted votes from which a model is more than provisional.
     rows : tuple of BoardRow
         Best first.
+    newcomers : tuple of Newcomer
+        Best first, by a judge alone; none of them is in ``rows`` or ``waiting``.
     pairs : tuple of PairCell
         Pairs that met, or are both rated; each once.
     holds : tuple of Hold
@@ -367,6 +402,7 @@ class Board:
     anchor_mean: float
     listed_after: int = LISTED_AFTER
     rows: tuple[BoardRow, ...] = ()
+    newcomers: tuple[Newcomer, ...] = ()
     waiting: tuple[Waiting, ...]
     pairs: tuple[PairCell, ...]
     holds: tuple[Hold, ...] = ()
@@ -399,9 +435,10 @@ class Board:
 
     @property
     def names(self) -> dict[str, str]:
-        """Name of every model on the board by its id, best first, then those that wait."""
+        """Name of every model on the board by its id, best first, then those without a rank."""
         rated = {row.model: row.name for row in self.rows}
-        return rated | {entry.model: entry.name for entry in self.waiting}
+        judged = {one.model: one.name for one in self.newcomers}
+        return rated | judged | {entry.model: entry.name for entry in self.waiting}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the ratings and how they were made, as plain values for JSON."""
@@ -425,6 +462,7 @@ class Board:
                 "top_voter_share": self.top_voter_share,
             },
             "ratings": [row.to_dict() for row in self.rows],
+            "newcomers": [asdict(one) for one in self.newcomers],
             "waiting": [asdict(entry) for entry in self.waiting],
             "shares": [asdict(share) for share in self.shares],
             "gini": self.gini,
@@ -432,7 +470,10 @@ class Board:
         }
 
     def to_rows(self) -> list[dict[str, Any]]:
-        """Return a row for each rated model, each with how all were made."""
+        """Return a row for each rated model, each with how all were made.
+
+        ``by`` is ``people``, or ``judge only`` in the rows of newcomers, which come last.
+        """
         return rows_of(self.to_dict())
 
 
@@ -449,7 +490,13 @@ def rows_of(board: Mapping[str, Any]) -> list[dict[str, Any]]:
         "board_voters": votes["voters"],
         "updated": method["updated"],
     }
-    return [row | beside for row in board["ratings"]]
+    rated = [row | {"by": "people"} for row in board["ratings"]]
+    empty = dict.fromkeys(rated[0]) if rated else {}
+    judged = [
+        empty | {name: value for name, value in one.items() if name in empty}
+        for one in board["newcomers"]
+    ]
+    return [row | beside for row in (*rated, *judged)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

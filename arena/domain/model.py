@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import ClassVar
 
 from judge.budget import Price
+from judge.profile import PLAIN, Profile
 
 LISTED_AFTER = 50
 """Counted votes from which a model is more than provisional on the leaderboard."""
@@ -65,6 +66,8 @@ class Model:
         Its place among them as the producer declares it, 1 for the one that is to be the best.
     release : Release
         How it enters; what became of that later says its `Entry`.
+    judging : Profile
+        What its endpoint takes when it is asked as a judge.
     """
 
     id: str
@@ -86,6 +89,7 @@ class Model:
     family: str = ""
     declared_order: int | None = None
     release: Release = Release.RELEASED
+    judging: Profile = PLAIN
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from arena.domain.answer import FailureClass
 from arena.domain.model import Entry
+from arena.domain.people import Erased
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +212,58 @@ class VotersView:
     left_out: tuple[LeftOut, ...]
     busiest: tuple[BusyVoter, ...]
     names: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class RaceStanding:
+    """How a race of two models stands.
+
+    Attributes
+    ----------
+    votes, voters : int
+        Looked at: up to the look that separated the two, or all.
+    lead, lower, upper : float or None
+        Points of the first model's lead with an interval that holds at all looks together; None
+        before anything can be said.
+    separated : bool
+        Whether a lead of zero was ruled out, however often one looked.
+    """
+
+    between: tuple[str, str]
+    level: float
+    votes: int = 0
+    voters: int = 0
+    lead: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    separated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Leaver:
+    """Somebody whose words are to go, or went.
+
+    Attributes
+    ----------
+    voter : str
+        Their id, as a person if they are one.
+    name : str or None
+        That person's.
+    ids : int
+        Voters that they are, on all their devices.
+    extent : Erased
+        How much goes, with the votes that may go as well; or what went.
+    """
+
+    voter: str
+    name: str | None
+    ids: int
+    extent: Erased
+
+    @property
+    def mark(self) -> str:
+        """What is to be typed before anything goes."""
+        return self.voter[:8]
 
 
 @dataclass(frozen=True, slots=True)

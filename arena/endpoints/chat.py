@@ -33,15 +33,14 @@ LABEL_CHARACTERS = 200
 
 
 def request_body(model: Model, messages: Sequence[Message], **options: object) -> bytes:
-    """Body of a request: the model's decoding as it stands, then ``options``.
+    """Body of a request: the model's decoding as it stands, then ``options``; None is not sent.
 
     Escaped to ASCII, so that a lone surrogate in a prompt reaches the server as it is.
     """
     system = [Message("system", model.system_prompt)] if model.system_prompt else []
     turns = [{"role": m.role, "content": m.content} for m in [*system, *messages]]
-    return json.dumps(
-        {**model.decoding, "model": model.model, "messages": turns} | options
-    ).encode()
+    body = {**model.decoding, "model": model.model, "messages": turns} | options
+    return json.dumps({name: value for name, value in body.items() if value is not None}).encode()
 
 
 class Pieces:
@@ -170,7 +169,20 @@ def read_completion(body: str, request_id: str = "", *, as_it_is: bool = False) 
     if not as_it_is:
         _require_text(end, bool(text.strip() or logprobs))
     reasoning = _reasoning(message)
-    return Completion(text, end, reasoning and storable(reasoning), logprobs)
+    model, fingerprint = (_name(reply.get(key)) for key in ("model", "system_fingerprint"))
+    return Completion(
+        text,
+        end,
+        reasoning and storable(reasoning),
+        logprobs,
+        model=model,
+        fingerprint=fingerprint,
+    )
+
+
+def _name(value: object) -> str:
+    """Give a name that an endpoint may leave out; nothing that is no text fails an answer."""
+    return label(value) if isinstance(value, str) else ""
 
 
 def decoded(data: str) -> Json:
@@ -215,12 +227,30 @@ def label(text: str, most: int = LABEL_CHARACTERS) -> str:
 
 
 def _finished(reason: str, usage: Json, request_id: str) -> Finished:
+    thinking, tokens_out = _tokens_out(usage)
     return Finished(
         finish_reason=reason,
         tokens_in=count(usage.get("prompt_tokens")),
-        tokens_out=count(usage.get("completion_tokens")),
+        tokens_out=tokens_out,
         request_id=request_id,
+        tokens_thinking=thinking,
     )
+
+
+def _tokens_out(usage: Json) -> tuple[int | None, int | None]:
+    """Give the tokens of thoughts, and all that came out, these among them.
+
+    Some providers leave them out of ``completion_tokens``: the total tells, or a sum too small.
+    """
+    details = usage.get("completion_tokens_details")
+    thinking = count(details.get("reasoning_tokens")) if isinstance(details, dict) else None
+    tokens_out = count(usage.get("completion_tokens"))
+    if thinking is None or tokens_out is None:
+        return thinking, tokens_out
+    total, tokens_in = count(usage.get("total_tokens")), count(usage.get("prompt_tokens"))
+    rest = 0 if total is None or tokens_in is None else total - tokens_in
+    apart = 0 < rest >= tokens_out + thinking
+    return thinking, tokens_out + thinking if apart or thinking > tokens_out else tokens_out
 
 
 def _require_text(end: Finished, has_text: bool) -> None:

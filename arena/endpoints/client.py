@@ -2,7 +2,15 @@
 
 import asyncio
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -172,31 +180,35 @@ class Endpoints:
         model: Model,
         messages: Sequence[Message],
         *,
-        top_logprobs: int | None = None,
         decoding: Mapping[str, object] = MappingProxyType({}),
         as_it_is: bool = False,
+        within_s: Callable[[], float] | None = None,
     ) -> Completion:
         """Ask a model for a whole answer.
 
         Parameters
         ----------
-        top_logprobs : int or None
-            How many alternatives to ask for at each token; None asks for no
-            log-probabilities at all.
         decoding : mapping
-            Sent in place of what the model's own decoding says of the same.
+            Sent in place of what the model's own decoding says of the same; None takes it out.
         as_it_is : bool
             Whether an answer that was filtered or is blank counts as one: it was paid for.
+        within_s : callable or None
+            Gives the seconds to wait, `Timeouts.whole_s` at most, and may give others while they
+            pass.
 
         Raises
         ------
         EndpointError
             As `stream` does; a blank answer that came with log-probabilities is none.
         """
-        asked = {} if top_logprobs is None else {"logprobs": True, "top_logprobs": top_logprobs}
-        body = request_body(model, messages, stream=False, **decoding, **asked)
-        patience = Patience(self._timeouts.whole_s, self._timeouts.idle_s)
-        most = self._budgets.numbers_bytes if asked else self._budgets.response_bytes
+        body = request_body(model, messages, stream=False, **decoding)
+        whole_s = self._timeouts.whole_s
+        patience = Patience(
+            whole_s if within_s is None else lambda: min(within_s(), whole_s),
+            self._timeouts.idle_s,
+        )
+        budgets = self._budgets
+        most = budgets.numbers_bytes if decoding.get("logprobs") else budgets.response_bytes
         with self._typed_failures(model):
             async with self._reply(model, body, patience) as response:
                 text = await patience.wait(read_json(response, most))
@@ -237,10 +249,7 @@ class Endpoints:
         self, model: Model, body: bytes, patience: Patience, *, path: str = "/chat/completions"
     ) -> AsyncIterator[httpx.Response]:
         """Give the response to a request, if its status is a success; close it at the end."""
-        url = _url(model.endpoint.rstrip("/") + path)
-        request = httpx.Request("POST", url, content=body, headers=self._headers(model))
-        transport = self._transport(model.endpoint)
-        response = await patience.wait(transport.handle_async_request(request))
+        response = await patience.wait(self._sent(model, path, body))
         try:
             check_headers(response, self._budgets.header_bytes)
             if response.has_redirect_location:
@@ -252,6 +261,14 @@ class Endpoints:
             yield response
         finally:
             await response.aclose()
+
+    def _sent(self, model: Model, path: str, body: bytes) -> Awaitable[httpx.Response]:
+        url, headers = _url(model.endpoint.rstrip("/") + path), self._headers(model)
+        transport = self._transport(model.endpoint)
+        if isinstance(transport, Connections):
+            return transport.send("POST", url, headers, body)
+        request = httpx.Request("POST", url, content=body, headers=headers)
+        return transport.handle_async_request(request)
 
     def _transport(self, endpoint: str) -> httpx.AsyncBaseTransport:
         for prefix, transport in self._transports.items():
@@ -336,9 +353,9 @@ def _require_sendable(name: str, key: str) -> None:
 
 
 @lru_cache
-def _url(url: str) -> httpx.URL:
-    """Read a URL, once for all requests: it takes as long as to send one."""
-    return httpx.URL(url)
+def _url(url: str) -> str:
+    """Give a URL as it is sent, read once for all requests: it takes as long as to send one."""
+    return str(httpx.URL(url))
 
 
 def _request_id(response: httpx.Response) -> str:

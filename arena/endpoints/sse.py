@@ -1,7 +1,7 @@
 """Server-sent events of a response: how long to wait for each, and how much may come."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -36,6 +36,9 @@ class Budgets:
     reasoning_chars: int = 200_000
 
 
+HEADER_BYTES = "header_bytes"
+"""Extension of a response that says how long all of its headers were."""
+
 BYTES_A_VALUE = 20
 """A list or object in an answer takes more: the alternatives to a token, say."""
 
@@ -44,7 +47,10 @@ DEFAULT_BUDGETS = Budgets()
 
 def check_headers(response: httpx.Response, most: int) -> None:
     """Raise `EndpointError` if the headers are over budget, or the body is compressed."""
-    if sum(len(name) + len(value) for name, value in response.headers.raw) > most:
+    size = response.extensions.get(HEADER_BYTES)
+    if size is None:
+        size = sum(len(name) + len(value) for name, value in response.headers.raw)
+    if size > most:
         raise over(f"headers of more than {most:,} bytes")
     encoding = response.headers.get("content-encoding", "identity")
     if encoding.strip().lower() not in ("", "identity"):
@@ -247,6 +253,10 @@ class EventDecoder:
             raise over(f"a line or event of more than {self._most:,} bytes")
 
 
+LOOKS_S = 2.0
+"""Time between two looks at a limit that changes."""
+
+
 class Patience:
     """How long to wait: for the first token as a whole, then between any two events.
 
@@ -255,17 +265,19 @@ class Patience:
 
     Parameters
     ----------
-    first_token_s : float
-        Counted from the making of this object, connecting included.
+    first_token_s : float, or callable
+        Counted from the making of this object, connecting included. One that can be called is
+        asked again every `LOOKS_S`, for it may learn meanwhile how long others took.
     idle_s : float
         Counted from the beginning of each wait, so a slow reader loses nothing.
     """
 
-    def __init__(self, first_token_s: float, idle_s: float) -> None:
+    def __init__(self, first_token_s: float | Callable[[], float], idle_s: float) -> None:
         self._first_token_s = first_token_s
         self._idle_s = idle_s
         self._loop = asyncio.get_running_loop()
-        self._until = self._loop.time() + first_token_s
+        self._began = self._loop.time()
+        self._until = self._began + self._first_s()
         self._timer: asyncio.TimerHandle | None = None
         self._due = 0.0
         self._waiting: asyncio.Task[object] | None = None
@@ -296,7 +308,14 @@ class Patience:
             self._timer.cancel()
             self._timer = None
         if self._timer is None:
-            self._look_at(self._until)
+            self._look_at(self._next_look())
+
+    def _first_s(self) -> float:
+        return self._first_token_s() if callable(self._first_token_s) else self._first_token_s
+
+    def _next_look(self) -> float:
+        asks = callable(self._first_token_s) and not self.has_token
+        return min(self._until, self._loop.time() + LOOKS_S) if asks else self._until
 
     def _look_at(self, due: float) -> None:
         """Set the timer; uvloop's handle of a moment that has passed does not say when."""
@@ -306,8 +325,10 @@ class Patience:
         self._timer = None
         if self._waiting is None:
             return
+        if not self.has_token:
+            self._until = self._began + self._first_s()
         if self._loop.time() < self._until:
-            self._look_at(self._until)
+            self._look_at(self._next_look())
         else:
             self._is_up = True
             self._waiting.cancel()
@@ -315,4 +336,4 @@ class Patience:
     def _complaint(self) -> str:
         if self.has_token:
             return f"silent for {self._idle_s:g} s in the middle of its answer"
-        return f"no answer within {self._first_token_s:g} s"
+        return f"no answer within {self._until - self._began:.3g} s"

@@ -53,11 +53,12 @@ class People:
     known: Known
     now: Callable[[], datetime]
     _held: dict[str, tuple[float, Person | None]] = field(default_factory=dict)
+    _nobody_at: float = -HOLD_S
+    _changes: int = 0
 
-    def held(self, key: str) -> tuple[Person | None, bool]:
-        """Give whom a key stands for, and whether that is still fresh; asks nobody."""
-        at, person = self._held.get(key, (-HOLD_S, None))
-        return person, time.monotonic() < at + HOLD_S
+    def is_held(self, claim: Claim) -> bool:
+        """Tell whether `asker` can answer to a claim without asking the database."""
+        return self._fresh(claim.voter)[1] or (claim.sessions is None and self._nobody_is_known())
 
     def asker(self, user: str | None, claim: Claim | None) -> Asker:
         """Tell who asks, by whom a proxy names before the claim of a cookie.
@@ -69,19 +70,22 @@ class People:
         person = self.of_proxy(user, anonymous) if user is not None else self.of_claim(claim)
         if person is not None:
             return Asker(Voter(person.id, person.kind), person)
-        if anonymous is None or self._of_voter(anonymous) is not None:
+        if anonymous is None or self._is_person(anonymous):
             return Asker()
         return Asker(Voter(anonymous))
 
     def of_claim(self, claim: Claim | None) -> Person | None:
         """Give the person of a cookie, unless they are kept out or were signed out."""
-        if claim is None or (person := self._of_voter(claim.voter)) is None:
+        if claim is None or claim.sessions is None:
             return None
-        return None if person.blocked or person.sessions != claim.sessions else person
+        person = self._of_voter(claim.voter)
+        if person is None or person.blocked or person.sessions != claim.sessions:
+            return None
+        return person
 
     def of_proxy(self, name: str, before: str | None) -> Person | None:
         """Give the person whom a trusted proxy names, unless they are kept out."""
-        person, fresh = self.held(f"{PROXY} {name}")
+        person, fresh = self._fresh(f"{PROXY} {name}")
         if not fresh:
             entered = self.enter(PROXY, name, name, self.known.role(name), before)
             person = self._hold(f"{PROXY} {name}", entered)
@@ -137,11 +141,35 @@ class People:
 
     def _of_voter(self, voter: str) -> Person | None:
         """Give the person that a voter is, or turned out to be."""
-        person, fresh = self.held(voter)
+        person, fresh = self._fresh(voter)
         return person if fresh else self._hold(voter, self.store.read(people.person, voter))
+
+    def _is_person(self, anonymous: str) -> bool:
+        """Tell whether an anonymous voter turned out to be a person; none is where none is known.
+
+        Most arenas know nobody: there, no visitor waits for that.
+        """
+        if self._nobody_is_known():
+            return False
+        changes = self._changes
+        if self._of_voter(anonymous) is not None:
+            return True
+        if not self.store.read(people.is_anybody_known) and changes == self._changes:
+            self._nobody_at = time.monotonic()
+        return False
+
+    def _nobody_is_known(self) -> bool:
+        return time.monotonic() < self._nobody_at + HOLD_S
+
+    def _fresh(self, key: str) -> tuple[Person | None, bool]:
+        """Give whom a key stands for, and whether that is still fresh."""
+        at, person = self._held.get(key, (-HOLD_S, None))
+        return person, time.monotonic() < at + HOLD_S
 
     def _forget(self, voter: str | None) -> None:
         self._held.pop(voter or "", None)
+        self._nobody_at = -HOLD_S
+        self._changes += 1
 
     def _hold(self, key: str, person: Person | None) -> Person | None:
         if len(self._held) > 10_000:

@@ -6,7 +6,7 @@ from datetime import datetime
 from math import ceil, floor, isfinite, log10
 from statistics import median_low
 
-from arena.domain.board_view import Board, BoardRow, PairCell, PastRating
+from arena.domain.board_view import Board, BoardRow, Newcomer, PairCell, PastRating
 from rating.report import ModelRating
 
 LEAST_SPAN = 100.0
@@ -66,7 +66,7 @@ def round_ticks(low: float, high: float) -> tuple[float, ...]:
     return tuple(i * step for i in range(ceil(low / step), floor(high / step) + 1))
 
 
-def shared_axis(rows: Sequence[ModelRating | PastRating], anchor: float) -> Axis:
+def shared_axis(rows: Sequence[ModelRating | PastRating | Newcomer], anchor: float) -> Axis:
     """Axis that holds every rating, the anchor, and the intervals as far as they are readable.
 
     An interval may reach beyond the ratings by as much as they spread, or by twice the median
@@ -83,7 +83,7 @@ def shared_axis(rows: Sequence[ModelRating | PastRating], anchor: float) -> Axis
     return Axis(low, high, round_ticks(low, high))
 
 
-def bar(row: ModelRating, axis: Axis) -> Bar:
+def bar(row: ModelRating | Newcomer, axis: Axis) -> Bar:
     """Where a row's interval and rating stand on the axis."""
     left, right = axis.at(row.lower), axis.at(row.upper)
     return Bar(

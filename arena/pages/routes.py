@@ -60,7 +60,7 @@ from rating.tables import formats
 
 STATIC = Path(__file__).parent / "static"
 FILES = dict.fromkeys((STATIC / "pages.css", *pages.STYLESHEETS), "text/css")
-FILES |= {STATIC / "mix.js": "text/javascript"}
+FILES |= {STATIC / name: "text/javascript" for name in ("mix.js", "voters.js")}
 FOR_A_DAY = "public, max-age=86400"
 READ = ["GET", "HEAD"]
 A_YEAR_S = 365 * 86_400

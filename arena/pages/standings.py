@@ -13,6 +13,7 @@ from arena.boards.labelled import AND, FEWEST_OF_BOTH, KAPPA
 from arena.domain.board_view import (
     Board,
     BoardRow,
+    Newcomer,
     Waiting,
 )
 from arena.domain.label_view import LabelBoard, Labels
@@ -27,6 +28,8 @@ from rating.tables.escaping import shown
 
 LONGEST_QUERY = 100
 """Characters of a search; no name is longer."""
+
+Entry = BoardRow | Newcomer | Waiting
 
 STAGES = {
     Stage.PRE_RELEASE: Sentence("pre-release"),
@@ -105,7 +108,11 @@ class Selection:
         """Give the models without a rating."""
         return [entry for entry in board.waiting if self._holds(entry)]
 
-    def _holds(self, entry: BoardRow | Waiting) -> bool:
+    def newcomers(self, board: Board) -> list[Newcomer]:
+        """Give the models that a judge alone rates, best first in every order."""
+        return [entry for entry in board.newcomers if self._holds(entry)]
+
+    def _holds(self, entry: Entry) -> bool:
         if not self.retired and _is_retired(entry):
             return False
         return self.query.casefold() in f"{entry.name} {entry.organisation}".casefold()
@@ -152,12 +159,13 @@ COLUMNS: Mapping[str, tuple[Callable[[BoardRow], Any], bool]] = {
 """What the standings can be sorted by, and whether the highest value comes first."""
 
 
-def _entries(board: Board) -> Iterator[BoardRow | Waiting]:
+def _entries(board: Board) -> Iterator[Entry]:
     yield from board.rows
+    yield from board.newcomers
     yield from board.waiting
 
 
-def _is_retired(entry: BoardRow | Waiting) -> bool:
+def _is_retired(entry: Entry) -> bool:
     return entry.stage is Stage.RETIRED
 
 
@@ -260,6 +268,7 @@ def _below_summary(
         Visit(language),
         board=board,
         rows=selection.rows(board),
+        newcomers=selection.newcomers(board),
         waiting=selection.waiting(board),
         selection=selection,
         families=[row for row in board.rows if row.variants > 1],
@@ -271,7 +280,9 @@ def _below_summary(
         reach=below.reach,
         kappa=KAPPA,
         **_chips(below.labels),
-        axis=shared_axis(board.rows, board.anchor_mean) if board.rows else None,
+        axis=shared_axis((*board.rows, *board.newcomers), board.anchor_mean)
+        if board.rows
+        else None,
         heat=heat,
         names={model: escape(shown(name)) for model, name in heat.names.items()},
         per_pair=per_pair(board),

@@ -145,7 +145,12 @@ class Battles:
         self._closing = False
         self._beginning: set[asyncio.Task[Snapshot]] = set()
         self.matchmaker = Matchmaker(
-            roster, sampler=rules.sampler, exploration=rules.exploration, wins=wins, rng=rng
+            roster,
+            sampler=rules.sampler,
+            exploration=rules.exploration,
+            wins=wins,
+            rng=rng,
+            race=rules.race,
         )
         """Draws the pairs; whoever runs the battles lets it keep up with the votes."""
         self.paces = Paces(rules, [model.id for model in roster])

@@ -24,6 +24,7 @@ from rating.likelihood.objective import hessian, solve
 from rating.sampling import (
     arena_pairs,
     gain_pairs,
+    pair_contrast,
     score_variances,
     uniform_pairs,
     weighted_pairs,
@@ -36,7 +37,7 @@ VERSION = "2"
 REFRESH_S = 10.0
 """How old the counts of votes behind a draw may be, and a little more while they are read."""
 
-LEARNING = (Sampler.ARENA, Sampler.GAIN)
+LEARNING = (Sampler.ARENA, Sampler.GAIN, Sampler.RACE)
 """Samplers whose probabilities depend on the votes."""
 
 RIDGE = 0.1
@@ -71,7 +72,7 @@ class Known:
         table = np.zeros((len(names), len(names)))
         for (row, column), score in wins.items():
             table[place[row], place[column]] = score
-        if sampler is not Sampler.GAIN or not table.any():
+        if sampler not in (Sampler.GAIN, Sampler.RACE) or not table.any():
             return cls(names, table)
         theta = solve(table, np.zeros(len(names)), ridge=RIDGE).theta
         covariance = np.linalg.inv(hessian(theta, table, ridge=RIDGE))
@@ -116,7 +117,11 @@ class Pairing:
 
 
 def pair_probabilities(
-    models: Sequence[Model], known: Known, sampler: Sampler, exploration: float
+    models: Sequence[Model],
+    known: Known,
+    sampler: Sampler,
+    exploration: float,
+    race: tuple[str, str] | None = None,
 ) -> Floats:
     """Give the probability of every pair of two models or more.
 
@@ -126,6 +131,8 @@ def pair_probabilities(
         Holds the models, among others perhaps.
     exploration : float
         Share of the draws that goes to all pairs alike, in (0, 1].
+    race : tuple of (str, str), optional
+        Ids of the two that race; where one of them cannot be drawn, neighbours count.
 
     Returns
     -------
@@ -143,7 +150,11 @@ def pair_probabilities(
         return arena_pairs(own.wins + own.wins.T, variances, exploration=exploration)
     if own.theta is None or own.covariance is None:  # no votes: no neighbours to tell apart
         return uniform_pairs(len(models))
-    return gain_pairs(own.theta, own.covariance, exploration=exploration)
+    racing = race is not None and sampler is Sampler.RACE and {*race} <= {*own.models}
+    contrast = (
+        pair_contrast(len(models), *map(own.models.index, race)) if race and racing else None
+    )
+    return gain_pairs(own.theta, own.covariance, contrast=contrast, exploration=exploration)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +188,8 @@ class Matchmaker:
         Share of the draws that every sampler but the uniform one gives to all pairs alike.
     wins : callable
         Gives the votes counted so far; may block, and raise a `StoreError`.
+    race : tuple of (str, str), optional
+        Ids of the two models of which a race is to tell.
     """
 
     def __init__(
@@ -187,7 +200,9 @@ class Matchmaker:
         exploration: float,
         wins: Callable[[], Wins],
         rng: Random,
+        race: tuple[str, str] | None = None,
     ) -> None:
+        self._race = race
         self._roster = tuple(roster)
         self._ever = {model.id for model in self._roster}
         self._turn = threading.Lock()
@@ -258,7 +273,8 @@ class Matchmaker:
         return _Table(known, models, pairing)
 
     def _pairing(self, models: Sequence[Model], known: Known) -> Pairing:
-        return Pairing.of(pair_probabilities(models, known, self._sampler, self._exploration))
+        rule = (self._sampler, self._exploration, self._race)
+        return Pairing.of(pair_probabilities(models, known, *rule))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -40,19 +40,14 @@ class OwnData:
     def extent(self, voter: Voter) -> Erased:
         """Say how much would go."""
         with self.store.reading() as session:
-            battles = erasing.battles_of(session, erasing.devices_of(session, voter.id))
-            texts = erasing.texts_of(session, battles)
-            judgements = erasing.quoting(session, texts)
-        return Erased(battles=len(battles), texts=len(texts), judgements=len(judgements))
+            return erasing.extent(session, erasing.devices_of(session, voter.id)).of
 
     def erase(self, voter: Voter) -> Erased:
         """Erase all their words; who they are stays known, for they are still here."""
         with self.store.reading() as session:
-            voters = erasing.devices_of(session, voter.id)
-            texts = erasing.texts_of(session, erasing.battles_of(session, voters))
-            judgements = erasing.quoting(session, texts)
+            there = erasing.extent(session, erasing.devices_of(session, voter.id))
         with self.store.writing() as session:
-            return erasing.erase(session, voters, judgements, voter.id, self.now(), forget=False)
+            return erasing.erase(session, there, voter.id, self.now(), forget=False)
 
     def download(self, voter: Voter) -> dict[str, Any]:
         """Give all that is theirs, as far as they may see it: no model before its vote."""

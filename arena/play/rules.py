@@ -14,6 +14,8 @@ class Rules:
     ----------
     exploration : float
         Share of the draws that every sampler but the uniform one gives to all pairs alike.
+    race : tuple of (str, str) or None
+        Ids of the two models that race, for the sampler of that name.
     characters_per_s : float
         As fast as anybody reads: a quicker pace gains nothing.
     pace_pool : PacePool
@@ -34,6 +36,7 @@ class Rules:
     pacing: Pacing = Pacing.PACED
     sampler: Sampler = Sampler.UNIFORM
     exploration: float = 0.1
+    race: tuple[str, str] | None = None
     characters_per_s: float = 150.0
     pace_pool: PacePool = PacePool.PAIR
     prior_delay_s: float = 1.0

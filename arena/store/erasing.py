@@ -6,6 +6,7 @@ guess the words by what is left, and the chain still verifies.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -98,6 +99,7 @@ _OF_LINK = ("link", "content", "previous_hash", "hash")
 _VOTES: Any = select(*(col(getattr(VoteRow, name)) for name in _OF_LINK)).where(
     col(VoteRow.battle_id).in_(_OF_THESE)
 )
+_N_VOTES = select(func.count()).select_from(VoteRow).where(col(VoteRow.battle_id).in_(_OF_THESE))
 _ON_THESE = col(ExclusionRow.vote_id).in_(
     select(col(VoteRow.id)).where(col(VoteRow.battle_id).in_(_OF_THESE))
 )
@@ -132,27 +134,46 @@ _CLOSE = (
 """Of battles without a vote, which nothing binds: one that waited for its vote gets none."""
 
 
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """What there is to erase of somebody's.
+
+    Attributes
+    ----------
+    voters : list of str
+        Their ids, as `voters_of` gives them.
+    judgements : list of str
+        Hashes of the questions to judges that quote them.
+    of : Erased
+        How much it is, with the votes on their battles, which a tombstone would take out.
+    """
+
+    voters: list[str]
+    judgements: list[str]
+    of: Erased
+
+
 def voters_of(session: Session, wanted: str) -> list[str]:
     """Give the ids of all voters that somebody is, their person first if they have one.
 
     Parameters
     ----------
     wanted : str
-        Id of a person or of any of their voters, or how it begins.
+        Id of a person or of any of their voters, or at least 8 characters with which it begins.
 
     Raises
     ------
     UnknownPersonError
         If no id begins so, those of several people do, or it is too short to tell.
     """
+    if whole := session.get(VoterRow, wanted):
+        return devices_of(session, whole.person or whole.id)
     if len(wanted) < LEAST_ID:
         msg = f"{wanted!r} is too short: give {LEAST_ID} characters of the id, or all of it."
         raise UnknownPersonError(msg)
     owner = func.coalesce(col(VoterRow.person), col(VoterRow.id))
     begins = col(VoterRow.id).startswith(wanted, autoescape=True)
     owners = sorted(set(session.scalars(select(owner).where(begins))))
-    if wanted in owners:
-        owners = [wanted]
     if not owners:
         msg = f"No voter has the id {wanted!r}, or one that begins so: see arena people list."
         raise UnknownPersonError(msg)
@@ -172,6 +193,19 @@ def battles_of(session: Session, voters: Collection[str]) -> list[int]:
     """Give the keys of all battles of voters."""
     query = select(col(BattleRow.id)).where(col(BattleRow.owner).in_(voters))
     return list(session.scalars(query.order_by(col(BattleRow.id))))
+
+
+def extent(session: Session, voters: list[str]) -> Extent:
+    """Measure what there is to erase of somebody's; every judgement is read."""
+    battles = battles_of(session, voters)
+    texts = texts_of(session, battles)
+    judgements = quoting(session, texts)
+    votes = sum(
+        session.connection().execute(_N_VOTES, {"battles": some}).scalar_one()
+        for some in _parts(battles)
+    )
+    of = Erased(battles=len(battles), texts=len(texts), judgements=len(judgements), votes=votes)
+    return Extent(voters, judgements, of)
 
 
 def texts_of(session: Session, battles: Sequence[int]) -> list[str]:
@@ -260,8 +294,7 @@ def forget_person(session: Session, voter: str) -> int:
 
 def erase(
     session: Session,
-    voters: Sequence[str],
-    judgements: Sequence[str],
+    there: Extent,
     by: str,
     now: datetime,
     *,
@@ -272,21 +305,21 @@ def erase(
 
     Parameters
     ----------
-    voters : sequence of str
-        As `voters_of` gives them.
+    there : Extent
+        What there is of theirs; of battles begun since then, the words go, too.
     forget : bool
         Whether the arena also forgets who they are.
     tombstone : bool
         Whether their votes go, too: see `take_out`.
     """
-    battles = battles_of(session, voters)
+    battles = battles_of(session, there.voters)
     votes = take_out(session, battles, now) if tombstone else 0
-    gone = erase_words(session, battles, judgements, now)
-    names = forget_person(session, voters[0]) if forget else 0
+    gone = erase_words(session, battles, there.judgements, now)
+    names = forget_person(session, there.voters[0]) if forget else 0
     detail = {"battles": gone.battles, "texts": gone.texts, "judgements": gone.judgements}
     if any((gone.texts, gone.judgements, names, votes)):
         also = {"names": names} | ({"votes": votes} if votes else {})
-        note(session, by, ERASE, voters[0], detail | also, now)
+        note(session, by, ERASE, there.voters[0], detail | also, now)
     return Erased(**detail, names=names, votes=votes)
 
 

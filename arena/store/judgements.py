@@ -14,6 +14,7 @@ from sqlmodel import Session, col
 from arena.store.lease import PATIENCE, PULSE_S
 from arena.store.store import Store
 from arena.store.tables import (
+    EndpointLessonRow,
     JudgementClaimRow,
     JudgementRow,
     JudgingSeedRow,
@@ -96,6 +97,29 @@ class StoredJournal:
         while True:
             await asyncio.sleep(PULSE_S)
             await asyncio.to_thread(self.release_abandoned_claims, looks=PATIENCE)
+
+    def holds(self, judge: str) -> bool:
+        """Whether a judge of this name has replied."""
+        theirs = select(col(JudgementRow.hash)).where(col(JudgementRow.judge) == judge).limit(1)
+        with self._store.reading() as session:
+            return session.scalars(theirs).first() is not None
+
+    def lessons(self, endpoint: str) -> Mapping[str, str]:
+        """Return what is known of an endpoint."""
+        row = EndpointLessonRow
+        theirs = select(col(row.name), col(row.sentence)).where(col(row.endpoint) == endpoint)
+        with self._store.reading() as session:
+            return {row.name: row.sentence for row in session.connection().execute(theirs)}
+
+    def learn(self, endpoint: str, name: str, sentence: str) -> None:
+        """Keep what an endpoint has taught; it takes a moment, a few times in the life of one."""
+        values = {"endpoint": endpoint, "name": name, "sentence": sentence, "created": self._now()}
+        new = postgresql.insert(EndpointLessonRow).values(values)
+        again = {column: new.excluded[column] for column in ("sentence", "created")}
+        with self._store.writing() as session:
+            session.connection().execute(
+                new.on_conflict_do_update(index_elements=["endpoint", "name"], set_=again)
+            )
 
     async def recall(self, keys: Collection[Key]) -> Mapping[Key, Reply]:
         """Return the kept replies among these keys."""

@@ -52,6 +52,11 @@ def person(session: Session, voter_id: str) -> Person | None:
     return None if row is None else _person(row)
 
 
+def is_anybody_known(session: Session) -> bool:
+    """Tell whether there is a person at all, and not only anonymous voters."""
+    return session.exec(select(PersonRow.voter_id).limit(1)).first() is not None
+
+
 def is_in(session: Session, person: Person) -> bool:
     """Tell whether a person is still as signed in as they were; so they stay to the commit."""
     row = session.get(PersonRow, person.id, with_for_update=True)

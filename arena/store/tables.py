@@ -523,12 +523,22 @@ class RatingRow(Table, table=True):
     votes: int
 
 
+class EndpointLessonRow(Table, table=True):
+    """What a judge's endpoint has taught: ``sentence`` says why it takes no parameter ``name``."""
+
+    __tablename__ = "endpoint_lesson"
+    endpoint: str = Field(primary_key=True)
+    name: str = Field(primary_key=True)
+    sentence: str
+    created: datetime = _moment()
+
+
 class JudgementRow(Table, table=True):
     """A judge's raw answer, by the hash of all that was sent."""
 
     __tablename__ = "judgement"
     hash: str = Field(primary_key=True)
-    judge: str
+    judge: str = Field(index=True)
     request: dict[str, Any] = _json()
     response: dict[str, Any] = _json()
     cost: float | None = None

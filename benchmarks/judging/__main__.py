@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import gc
 import os
 import random
 import resource
@@ -11,13 +12,17 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from itertools import islice
 from pathlib import Path
 
+import aiohttp
+
+from arena.commands.judge_work import NEW_OBJECTS
 from arena.domain.model import Model
 from arena.judging import ModelEndpoint, journal_of
 from arena.store.judgements import StoredJournal
 from arena.store.store import Store
-from judge.calls import Options, call_of, questions
+from judge.calls import Options, Questions, call_of
 from judge.case import Case, Message
 from judge.completion import Reply, Request
 from judge.methods import method as named
@@ -73,40 +78,70 @@ class Watch:
             self.memory.append(resident_mb())
 
 
-async def ask_all(cases: Sequence[Case], store: Store, url: str, concurrency: int) -> Watch:
+async def ask_all(
+    cases: Sequence[Case], store: Store, url: str, concurrency: int, watch: Watch
+) -> None:
     """Judge every case over HTTP, with a journal in the database."""
     model = Model(id="judge", name="Judge", endpoint=url, model="judge")
-    watch = Watch()
     options = Options(judge="judge", seed="secret", concurrency=concurrency)
     async with ModelEndpoint(model).opened() as judge:
         journal = journal_of(store, "judge", None)
         await run(cases, METHOD, judge, journal, options, progress=watch.note)
-    return watch
+
+
+async def bare(cases: Sequence[Case], url: str, concurrency: int) -> None:
+    """Ask the same of the same server with aiohttp, and keep nothing."""
+    asked = iter(
+        {
+            "model": "judge",
+            "messages": [{"role": "user", "content": f"{one.prompt[0].content}\n{text}"}],
+        }
+        for one in cases
+        for text in (
+            f"{one.response_a}\n{one.response_b}",
+            f"{one.response_b}\n{one.response_a}",
+        )
+    )
+    connector = aiohttp.TCPConnector(limit=concurrency)
+    async with aiohttp.ClientSession(connector=connector) as session:
+
+        async def work() -> None:
+            for body in asked:
+                async with session.post(f"{url}/chat/completions", json=body) as answer:
+                    await answer.json()
+
+        await asyncio.gather(*(work() for _ in range(concurrency)))
 
 
 def throughput(n_cases: int, concurrency: int, folder: str) -> None:
-    """Print how near a run comes to what the server's delay allows."""
-    cases = made_cases(n_cases)
+    """Print how near a run comes to what the server's delay allows, and a bare loop beside it."""
+    cases, watch, rows = made_cases(n_cases), Watch(), []
     with closing(Store(f"sqlite:///{folder}/run.db")) as store, slow_judge() as url:
-        began, cpu = time.perf_counter(), time.process_time()
-        watch = asyncio.run(ask_all(cases, store, url, concurrency))
-        took, cpu = time.perf_counter() - began, time.process_time() - cpu
+        for what, work in (
+            ("a bare loop of aiohttp", bare(cases, url, concurrency)),
+            ("a run", ask_all(cases, store, url, concurrency, watch)),
+            ("a bare loop of aiohttp", bare(cases, url, concurrency)),
+        ):
+            began, cpu = time.perf_counter(), time.process_time()
+            asyncio.run(work)
+            rows.append((what, time.perf_counter() - began, time.process_time() - cpu))
     calls = 2 * n_cases
     ideal = calls * DELAY_S / concurrency
-    memory = " / ".join(f"{mb:.0f}" for mb in watch.memory)
-    print("| calls | at once | took | ideal | of ideal | calls/s | CPU a call | memory |")
+    print("| what | calls | at once | took | ideal | of ideal | calls/s | CPU a call |")
     print("|---|---|---|---|---|---|---|---|")
-    print(
-        f"| {calls:,} | {concurrency} | {took:.1f} s | {ideal:.1f} s | {ideal / took:.0%} "
-        f"| {calls / took:,.0f} | {1000 * cpu / calls:.2f} ms | {memory} MB |"
-    )
+    for what, took, cpu in rows:
+        print(
+            f"| {what} | {calls:,} | {concurrency} | {took:.1f} s | {ideal:.1f} s "
+            f"| {ideal / took:.0%} | {calls / took:,.0f} | {1000 * cpu / calls:.2f} ms |"
+        )
+    memory = " / ".join(f"{mb:.0f}" for mb in watch.memory)
+    print(f"\nMemory of the run at 10 / 50 / 100 %: {memory} MB.")
 
 
 async def keep_all(cases: Sequence[Case], journal: StoredJournal, options: Options) -> None:
     """Fill the journal as a run would have done."""
-    calls = [call_of(question, METHOD, options) for question in questions(cases, METHOD, options)]
-    for start in range(0, len(calls), 5000):
-        some = calls[start : start + 5000]
+    calls = (call_of(question, METHOD, options) for question in Questions(cases, METHOD, options))
+    while some := [*islice(calls, 2000)]:
         await asyncio.gather(*(journal.keep(call.key, call.request, REPLY) for call in some))
 
 
@@ -152,6 +187,7 @@ def main() -> None:
         "--kept", type=int, default=50_000, help="cases read again, two replies each"
     )
     options = parser.parse_args()
+    gc.set_threshold(NEW_OBJECTS, *gc.get_threshold()[1:])  # as the command does
     print(f"Load before: {os.getloadavg()[0]:.2f}.\n")
     with tempfile.TemporaryDirectory() as folder:
         if options.cases:

@@ -84,7 +84,7 @@ def accuracy_by_instruction(
     }
 
 
-def share(results: Iterable[tuple[str, bool | None]], *, level: float = 0.95) -> Share:
+def share(results: Iterable[tuple[str, float | None]], *, level: float = 0.95) -> Share:
     """Return the share of True among results that may be alike within a cluster.
 
     Wilson's interval for as many independent results as give the variance of
@@ -97,7 +97,8 @@ def share(results: Iterable[tuple[str, bool | None]], *, level: float = 0.95) ->
     Parameters
     ----------
     results : iterable of (str, bool or None)
-        Cluster and result of each; None is left out and counted.
+        Cluster and result of each, which may also be a number from 0 to 1; None is left out and
+        counted.
 
     References
     ----------
@@ -116,7 +117,7 @@ def share(results: Iterable[tuple[str, bool | None]], *, level: float = 0.95) ->
     if not 0 < level < 1:
         raise DataError(f"level must lie between 0 and 1, not {level}.")
     pairs = list(results)
-    known = [(cluster, bool(result)) for cluster, result in pairs if result is not None]
+    known = [(cluster, float(result)) for cluster, result in pairs if result is not None]
     n_unread = len(pairs) - len(known)
     if not known:
         return Share(float("nan"), 0.0, 1.0, 0, n_unread)

@@ -22,6 +22,7 @@ from judge.grammar import (
     label_probability,
     lone_label,
     questions,
+    spoken_tokens,
 )
 from judge.methods.checklist import Checklists, checklist_of
 from judge.methods.schema import is_scale
@@ -254,5 +255,5 @@ def _weighted(reply: Reply, labels: tuple[str, str]) -> Reading | FailureClass:
         return FailureClass.REFUSAL
     if reply.logprobs is None:
         return FailureClass.NO_LOGPROBS
-    share = label_probability(reply.logprobs, labels)
+    share = label_probability(spoken_tokens(reply.logprobs), labels)
     return FailureClass.UNPARSED if share is None else Preference(share)

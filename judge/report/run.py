@@ -1,6 +1,7 @@
 """The summary of a judge's run, beside its rows."""
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from statistics import fmean
@@ -15,10 +16,12 @@ from judge.methods.checklist import reward
 from judge.tables.cases import NamedCase
 from judge.tables.verdicts import IFEVAL, judged_rows, rated_rows
 from judge.verdict import (
+    NO_CHECKLIST,
     PENDING,
     SETTLED,
     PositionEffect,
     Run,
+    Stop,
     consistency,
     constant_reading,
     position_effect_of,
@@ -28,17 +31,23 @@ from rating.errors import DataError
 from rating.tables.vote_filter import BOTH
 
 GOES_ON = "The same command goes on."
+LOOKED_AT = 2000
+"""Cases of a model whose responses are searched for what recurs."""
+MOST_ERRORS = 5
+"""Sentences of an endpoint that are shown."""
 
 
 def lacks_logprobs(run: Run) -> bool:
-    """Whether every reply came without the log-probabilities that were asked for."""
+    """Whether no reply had the log-probabilities that were asked for, or the endpoint has none."""
+    if run.stopped is Stop.NO_LOGPROBS:
+        return True
     reasons = set(run.by_status) - {PENDING, SETTLED}
     return reasons == {FailureClass.NO_LOGPROBS.value}
 
 
 def rows_and_report(
     judge: str, method: FileMethod, cases: Sequence[NamedCase], run: Run, swap_share: float
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+) -> tuple[Sequence[dict[str, Any]], dict[str, Any]]:
     """Return the rows of a run as its file has them, and what came out.
 
     Parameters
@@ -48,14 +57,15 @@ def rows_and_report(
 
     Returns
     -------
-    rows : list of dict
+    rows : sequence of dict
         Of `judge.tables.verdicts`.
     report : dict
         ``judge``, ``method``, the fields of `judge.verdict.Run.to_dict`, ``warnings``, and
         ``next``, what to do about a run that stopped; for single responses ``models`` with a mean
         score each; for pairs ``consistency`` and ``first_place`` (null where undefined); for
-        WB-Reward also ``rewards``.
+        WB-Reward also ``rewards``. ``errors`` has what the endpoint said, the commonest first.
     """
+    rows: Sequence[dict[str, Any]]
     if method.pairwise:
         rows, results = _of_pairs(judge, method, cases, run, swap_share)
     else:
@@ -67,14 +77,40 @@ def rows_and_report(
         "method": method.name,
         **run.to_dict(),
         **results,
+        "errors": (errors := _errors(run)),
         "warnings": [
+            *run.lessons,
             *_on_judge(judge, run, method, lacking),
             *_unused(method, cases),
+            *map(_on_error, errors),
             *repeats(cases),
         ],
-        "next": run.stopped and (_on_logprobs(method) if lacking else GOES_ON),
+        "next": run.stopped and _next(run, method, lacking),
     }
     return rows, report
+
+
+def _next(run: Run, method: FileMethod, lacking: bool) -> str:
+    if run.stopped is Stop.NO_LOGPROBS:
+        return ""  # the reason says it
+    return _on_logprobs(method) if lacking else GOES_ON
+
+
+def _errors(run: Run) -> list[dict[str, Any]]:
+    """Count the failures of requests by what the endpoint said of them."""
+    counts = Counter(
+        (row.failure.value, row.detail)
+        for row in run.judged
+        if row.failure is not None and row.detail and row.detail != NO_CHECKLIST
+    )
+    return [
+        {"failure": failure, "sentence": sentence, "n": n}
+        for (failure, sentence), n in counts.most_common(MOST_ERRORS)
+    ]
+
+
+def _on_error(error: Mapping[str, Any]) -> str:
+    return f"{error['n']:,} {error['failure']}: the endpoint says {error['sentence']!r}."
 
 
 def place_of(run: Run) -> PositionEffect | None:
@@ -98,22 +134,35 @@ def constraint_report(cases: Sequence[NamedCase], checked: Sequence[Checked]) ->
 
 
 def repeats(cases: Sequence[NamedCase]) -> list[str]:
-    """Name the models that answer different prompts with much the same text."""
-    responses: dict[str, dict[str, str]] = {}
+    """Name the models that answer different prompts with much the same text.
+
+    Of each, `LOOKED_AT` cases from all over are looked at: every run of words of a million
+    responses would take ten gigabytes, and what recurs in a fifth of them shows in a few.
+    """
+    of_model: dict[str, list[NamedCase]] = {}
     for named in cases:
-        sides = {named.model_a: named.case.response_a}
-        if named.model_b is not None and named.case.response_b is not None:
-            sides[named.model_b] = named.case.response_b
-        prompt = named.case.prompt_id
-        for model, text in sides.items():
-            responses.setdefault(model, {})[prompt] = text
-    repeated = {model: repeated_output(texts) for model, texts in sorted(responses.items())}
+        for model in {named.model_a, named.model_b} - {None}:
+            of_model.setdefault(str(model), []).append(named)
+    repeated = {
+        model: repeated_output(_responses(model, own[:: -(-len(own) // LOOKED_AT)]))
+        for model, own in sorted(of_model.items())
+    }
     return [
         f"{model!r} gives much the same response to different prompts ({one.share:.0%} of "
         f"{one.n}), such as {one.example[:60]!r}: a verdict on it says more of the judge."
         for model, one in repeated.items()
         if one is not None
     ]
+
+
+def _responses(model: str, cases: Sequence[NamedCase]) -> dict[str, str]:
+    """Give what a model answered, by prompt."""
+    texts = {}
+    for named in cases:
+        text = named.case.response_a if named.model_a == model else named.case.response_b
+        if text is not None:
+            texts[named.case.prompt_id] = text
+    return texts
 
 
 def _on_logprobs(method: FileMethod) -> str:
@@ -148,13 +197,19 @@ def _on_judge(judge: str, run: Run, method: FileMethod, lacking: bool) -> list[s
         warnings.append(
             f"{judge!r} said the same in all {n} replies ({noted(answer)}), whatever it was shown."
         )
-    unlisted = {row.case_id for row in run.judged if row.detail == "no checklist"}
+    unlisted = {row.case_id for row in run.judged if row.detail == NO_CHECKLIST}
     if unlisted:
         warnings.append(
             f"{len(unlisted)} cases have no checklist, because {judge!r} wrote none that could be"
             " read: they are not judged."
         )
     n_without = sum(row.failure is FailureClass.NO_LOGPROBS for row in run.judged)
+    n_refused = sum(row.failure is FailureClass.REFUSAL for row in run.judged)
+    if n_refused:
+        warnings.append(
+            f"{n_refused:,} questions were refused by {judge!r}: they have no verdict, and stand. "
+            "--again refused asks them once more."
+        )
     if lacking:
         warnings += [_on_logprobs(method)] if run.stopped is None else []
     elif n_without:
@@ -177,7 +232,7 @@ def _mean(model: str, scores: Sequence[float | None]) -> dict[str, Any]:
 
 def _of_pairs(
     judge: str, method: FileMethod, cases: Sequence[NamedCase], run: Run, swap_share: float
-) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+) -> tuple[Sequence[dict[str, Any]], dict[str, Any]]:
     place, over_both = place_of(run), verdicts(run.judged)
     correction = place if swap_share < 1 else None
     rows = judged_rows(cases, run.judged, over_both, judge, method, correction)

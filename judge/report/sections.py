@@ -9,6 +9,7 @@ from judge.studies.estimates import (
     NONE,
     Estimate,
     gap_of,
+    joined,
     minus,
     number_of,
     percent,
@@ -16,10 +17,12 @@ from judge.studies.estimates import (
     plural,
     points_of,
 )
-from judge.studies.gates import PASS, RANDOM, RATERS
+from judge.studies.gates import MIN_PROMPTS, PASS, RANDOM, RATERS
+from judge.studies.licence import Graded, Licence
 from judge.studies.one_judge import JudgeStudy
 from judge.studies.rates import Rates
 from judge.studies.reliability import CONDITION
+from judge.studies.side_by_side import SideBySide
 
 EFFECTS = {
     "position": "Shown first",
@@ -36,6 +39,56 @@ CEILING = "Best possible judge"
 
 
 Judges = Sequence[JudgeStudy]
+
+
+def licence_section(licence: Licence) -> Section:
+    """Say for which models the judge may stand in for people, with a sentence a model."""
+    table = Table(
+        head=("Model", "Grade", "By the judge less by people", "Labels", "Prompts", "Outside"),
+        rows=tuple(
+            (
+                model.name,
+                model.grade,
+                NONE if model.error is None else minus(_off(model)),
+                f"{model.votes:,}",
+                f"{model.prompts:,}",
+                f"{100 * model.outside:.0f} %",
+            )
+            for model in licence.models
+        ),
+        note=(
+            f"Win rates, in points of a per cent. Margin, declared before: {licence.margin:g}. "
+            "Each end of an interval allows for all models that are graded together: at most 5 % "
+            "of licences grade any model wrongly. Outside: share of the judge's scores beyond "
+            "those that people labelled; from 5 % on a model is not graded."
+        ),
+        strong=tuple(i for i, model in enumerate(licence.models) if model.grade == "PASS"),
+    )
+    bound = {
+        "Method": licence.method,
+        "Template": joined(licence.templates),
+        "Model that answered": joined(licence.resolved_models),
+        "Fingerprint": joined(licence.fingerprints),
+    }
+    bound_by = [
+        f"{name}: {value or 'not named by the verdicts'}." for name, value in bound.items()
+    ]
+    people = "an unknown number of" if licence.people is None else f"{licence.people:,}"
+    labels = (
+        f"It rests on {plural(licence.votes, 'label')} by {people} people, on "
+        f"{plural(licence.prompts, 'prompt')} (SHA-256 {licence.votes_sha256[:16]}…)."
+    )
+    sentences = tuple(model.sentence(licence.margin) for model in licence.models)
+    return Section(
+        f"The licence of {licence.judge}",
+        (licence.headline, labels),
+        table=table,
+        points=(*sentences, *bound_by),
+    )
+
+
+def _off(model: Graded) -> str:
+    return f"{model.error:+.1f} ({model.lower:+.1f} to {model.upper:+.1f})"
 
 
 def agreement_section(judges: Judges, level: float) -> Section:
@@ -209,6 +262,72 @@ def chance_section(judges: Judges) -> Section:
         ),
     )
     return Section("Beyond chance, and against what people allow", table=table)
+
+
+def lead_table(against: SideBySide) -> Table:
+    """Put judges against each other, a pair a row."""
+    rows = {
+        f"{lead.first} less {lead.second}": (
+            gap_of(lead.without_ties),
+            gap_of(lead.with_ties),
+            f"{lead.n_items:,}",
+            NONE if lead.cost is None else _dollars(lead.cost),
+        )
+        for lead in against.leads
+    }
+    return Table.of(
+        ("Agreement with people", "Ties left out", "With ties", "Items", "Price of a point"),
+        rows,
+        note=(
+            "Points of a per cent, on the items that both have a verdict on; intervals take the "
+            "same prompts and people for both. Price of a point: dollars more for a thousand "
+            "items, by going from the worse judge to the better, where one is certainly better "
+            "(at a level over all pairs)."
+        ),
+    )
+
+
+def against_section(against: SideBySide) -> Section:
+    """Say where judges differ, and what their agreement costs."""
+    names = [*against.costs]
+    parts = {
+        part.name: (
+            *(percent_of(part.agreement[name]) for name in names),
+            f"{part.n_items:,}",
+            f"{part.n_prompts:,}",
+        )
+        for part in against.parts
+    }
+    costs = {
+        "Dollars a thousand items": [_dollars(against.costs[name]) for name in names],
+        "For each point above a coin": [_dollars(against.price(name)) for name in names],
+    }
+    return Section(
+        "The judges against each other",
+        paragraphs=(" ".join(against.sentences),),
+        table=Table.of(
+            ("Agreement, ties left out", *names, "Items", "Prompts"),
+            parts,
+            note=(
+                "On the items that every judge has a verdict on. How far models are apart is by "
+                "people's votes: near ones are hard to tell. Lengths are in characters. Under "
+                f"{MIN_PROMPTS} prompts nothing is said. Parts are many looks at the same "
+                "verdicts: of twenty, one may differ by luck alone."
+            ),
+        ),
+        more=(
+            Table.of(
+                ("What it costs", *names),
+                costs,
+                note="Of all that was paid for, read or not; as far as the file says. A judge "
+                "that is not shown to agree more often than a coin has no price of a point.",
+            ),
+        ),
+    )
+
+
+def _dollars(value: float | None) -> str:
+    return NONE if value is None else minus(f"{value:.2g}")
 
 
 def group_section(judges: Judges, by: str) -> Section:

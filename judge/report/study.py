@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -20,11 +20,14 @@ from judge.report.boards import (
 )
 from judge.report.files import Answer, Example, Page, Section, Table, Tone, write_forms
 from judge.report.sections import (
+    against_section,
     agreement_section,
     bias_section,
     calibration_section,
     chance_section,
     group_section,
+    lead_table,
+    licence_section,
 )
 from judge.studies.agreement import counts
 from judge.studies.data import JudgeVerdicts, StudyData
@@ -126,7 +129,9 @@ def write_report(study: Study, folder: Path, made: date) -> Path:
 def report_page(study: Study, made: date) -> Page:
     """Say all that a report says, in its order."""
     judges, level = study.judges, study.options.level
-    sections = [chance_section(judges)]
+    sections = [] if study.licence is None else [licence_section(study.licence)]
+    sections += [] if study.against is None else [against_section(study.against)]
+    sections.append(chance_section(judges))
     if study.options.by is not None:
         sections.append(group_section(judges, study.options.by))
     if any(judge.biases is not None for judge in judges):
@@ -150,11 +155,19 @@ def report_page(study: Study, made: date) -> Page:
         opening=OPENING,
         about=_about(study),
         answers=tuple(_answer(judge) for judge in judges),
-        first=agreement_section(judges, level),
+        first=_first(study),
         sections=tuple(sections),
         made=made,
         version=__version__,
     )
+
+
+def _first(study: Study) -> Section:
+    """Give the agreement of all judges, and theirs against each other where there are several."""
+    section = agreement_section(study.judges, study.options.level)
+    if study.against is None:
+        return section
+    return replace(section, more=(*section.more, lead_table(study.against)))
 
 
 def _answer(judge: JudgeStudy) -> Answer:
@@ -363,6 +376,10 @@ def command(study: Study) -> str:
     """Write the command that makes this report."""
     words = ["arena", "study", "judge", str(study.votes), str(study.verdicts)]
     words += study.options.words()
+    if (licence := study.licence) is not None:
+        words += ["--licence", "judge.toml", "--margin", f"{licence.margin:g}"]
+        words += ["--until", licence.until.isoformat()]
+        words += ["--votes-a-year", str(licence.votes_a_year)]
     sources = [source for source in (study.votes, study.verdicts) if isinstance(source, Files)]
     words += dict.fromkeys(word for files in sources for word in option_words(files))
     return shlex.join([*words, "--out", "study"])

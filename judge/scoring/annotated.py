@@ -12,7 +12,7 @@ from judge.methods.parse import ENDING
 from judge.scoring.alpaca_eval import alpaca_eval_scores, preferences_from_logprobs
 from judge.scoring.arena_hard import arena_hard_score
 from judge.scoring.controlled import ScoreOptions, length_controls
-from judge.scoring.pairwise import pairwise_scores, swap_scores
+from judge.scoring.pairwise import TIE, pairwise_scores, swap_scores
 from judge.scoring.rewards import instruction_scores, reward_scores
 from judge.scoring.wildbench import LATEST, wildbench_scores
 from judge.tables.annotations import Annotations, groups, read_annotations
@@ -38,6 +38,13 @@ Scored = tuple[list[dict[str, Any]], list[str]]
 """One row a model, and warnings."""
 
 
+Only = Callable[[Annotations], tuple[Annotations, tuple[str, ...]]]
+
+
+def _every_row(data: Annotations) -> tuple[Annotations, tuple[str, ...]]:
+    return data, ()
+
+
 def judge_score(
     file: str | Path | Files,
     method: str | None = None,
@@ -46,6 +53,7 @@ def judge_score(
     regularisation: Path | None = None,
     compat: str | None = None,
     order: bool = False,
+    only: Only = _every_row,
 ) -> dict[str, Any]:
     """Score a file of annotations.
 
@@ -53,6 +61,8 @@ def judge_score(
     ----------
     method : str or None
         One of `METHODS`; None goes by what the file says or by its columns.
+    only : callable
+        Chooses the rows that count, and says in sentences, which become warnings, what does not.
 
     Returns
     -------
@@ -80,9 +90,10 @@ def judge_score(
         by_position=compat is not None,
         order=order,
     )
-    data = _taken(read_annotations(file, peers=method == "pairwise"), method)
+    data, left_out = only(_taken(read_annotations(file, peers=method == "pairwise"), method))
     models, warnings = scorer(data, options)
-    return {"method": asked, "models": [_plain(row) for row in models], "warnings": warnings}
+    rows = [_plain(row) for row in models]
+    return {"method": asked, "models": rows, "warnings": [*left_out, *warnings]}
 
 
 def _score_of(method: str) -> str:
@@ -328,14 +339,14 @@ def _arena_hard(data: Annotations, _: ScoreOptions) -> Scored:
 
 
 _LLMBAR = (
-    *("n", "n_unread", "correct_as_is", "correct_swapped", "correct_mean", "correct_both"),
-    *("equal", "kappa_agreement"),
+    *("n", "n_unread", "n_tied", "correct_as_is", "correct_swapped", "correct_mean", "lower"),
+    *("upper", "correct_both", "both_lower", "both_upper", "equal", "kappa_agreement"),
 )
 
 
 def _llmbar(data: Annotations, _: ScoreOptions) -> Scored:
     judge = next((name for name in ("judge", "llm") if data.has(name)), "model")
-    verdicts = {name: _choices(data, name) for name in ("label", "w_ab", "w_ba")}
+    verdicts = {name: choices(data, name) for name in ("label", "w_ab", "w_ba")}
     parts = _parts(data, ("strategy", "subset"))
     keys = list(zip(data.texts(judge), *parts.values(), strict=True))
     models = []
@@ -347,13 +358,13 @@ def _llmbar(data: Annotations, _: ScoreOptions) -> Scored:
     return models, _on_parts(parts)
 
 
-def _choices(data: Annotations, column: str) -> list[str | None]:
+def choices(data: Annotations, column: str) -> list[str | None]:
     """Read which response is the better one; None where a verdict was not read."""
     values = [None if one is None else str(one).strip() for one in data.need(column)]
-    known = ("1", "2") if column == "label" else ("1", "2", "None", "", None)
+    known = ("1", "2") if column == "label" else ("1", "2", TIE, "None", "", None)
     for row, value in enumerate(values, 1):
         if value not in known:
-            allowed = "1 or 2" if column == "label" else "1, 2, or None where it was not read"
+            allowed = "1 or 2" if column == "label" else "1, 2, tie, or None where it was not read"
             raise data.wrong(column, row, value, allowed)
     return [None if one in ("None", "") else one for one in values]
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from judge.ifeval.accuracy import share
 from rating import Outcome
 from rating.errors import DataError
 from rating.typing import Bools, Floats, Ints
@@ -90,6 +91,7 @@ def clustered_error(values: Floats, group: Ints) -> float:
     return math.sqrt(n / (n - 1) * float(moved @ moved)) if n > 1 else math.nan
 
 
+TIE = "tie"
 _CHOICES = ("1", "2")
 _UNREAD = "None"
 
@@ -102,34 +104,54 @@ class SwapScores:
     ----------
     correct_as_is, correct_swapped, correct_mean : float
         Right verdicts in each order and their mean, per cent of all cases; an unread verdict
-        is not right.
-    correct_both : float
-        Right in both orders, per cent.
+        is not right, and no tie is.
+    lower, upper : float
+        Interval of ``correct_mean`` for other prompts (`judge.ifeval.accuracy.share`).
+    correct_both, both_lower, both_upper : float
+        Right in both orders, per cent, and its interval.
+    wrong_both : float
+        For the other side in both orders, per cent.
     equal : float
         The same in both orders, unread being the same as unread, per cent.
+    n_first, n_second : int
+        Cases in which the two orders name different responses: each time what stands first, or
+        second.
     kappa_agreement : float
         Cohen's kappa of the two orders, as published: an unread verdict counted as "2".
     miscoded_kappa_as_is, miscoded_kappa_swapped : float
         The published kappas of judge and label, in which labels are coded 1 and 2 and verdicts
         1 and 0: a "2" can never agree. Kept to recognise the published figures; no measure.
-    n, n_unread : int
-        Cases, and verdicts that could not be read, of twice as many.
+    n, n_unread, n_tied : int
+        Cases, and verdicts that could not be read or are ties, of twice as many.
     """
 
     correct_as_is: float
     correct_swapped: float
     correct_mean: float
+    lower: float
+    upper: float
     correct_both: float
+    both_lower: float
+    both_upper: float
+    wrong_both: float
     equal: float
+    n_first: int
+    n_second: int
     kappa_agreement: float
     miscoded_kappa_as_is: float
     miscoded_kappa_swapped: float
     n: int
     n_unread: int
+    n_tied: int
 
 
 def swap_scores(
-    label: Sequence[str], as_is: Sequence[str | None], swapped: Sequence[str | None]
+    label: Sequence[str],
+    as_is: Sequence[str | None],
+    swapped: Sequence[str | None],
+    prompt: Sequence[str] | None = None,
+    *,
+    level: float = 0.95,
 ) -> SwapScores:
     """Score a judge on cases with a label.
 
@@ -139,7 +161,9 @@ def swap_scores(
         The better response: "1" or "2".
     as_is, swapped : sequence of str or None
         Verdicts with response 1 first, and with response 2 first, both naming responses, not
-        places; None, or "None", where unread.
+        places; "tie"; None, or "None", where unread.
+    prompt : sequence of str, optional
+        What cases are alike within, for intervals; each case by itself if not given.
 
     Raises
     ------
@@ -152,32 +176,44 @@ def swap_scores(
        Following", ICLR 2024, section 4.
     """
     truth, first, second = _checked(label), _checked(as_is), _checked(swapped)
-    if not len(truth) == len(first) == len(second) > 0 or (truth == _UNREAD).any():
+    if not len(truth) == len(first) == len(second) > 0 or not np.isin(truth, _CHOICES).all():
         msg = (
             f"{len(truth)} labels, {len(first)} and {len(second)} verdicts: give one of each "
             "for every case, and only cases with a label."
         )
         raise DataError(msg)
     right, right_swapped = first == truth, second == truth
+    clusters = [str(i) for i in range(len(truth))] if prompt is None else list(prompt)
+    each = share([*zip(clusters * 2, [*right, *right_swapped], strict=True)], level=level)
+    both = share(zip(clusters, right & right_swapped, strict=True), level=level)
+    sided = np.isin(first, _CHOICES) & np.isin(second, _CHOICES)
     return SwapScores(
         correct_as_is=_percent(right),
         correct_swapped=_percent(right_swapped),
         correct_mean=(_percent(right) + _percent(right_swapped)) / 2,
+        lower=100 * each.low,
+        upper=100 * each.high,
         correct_both=_percent(right & right_swapped),
+        both_lower=100 * both.low,
+        both_upper=100 * both.high,
+        wrong_both=_percent(sided & ~right & ~right_swapped),
         equal=_percent(first == second),
+        n_first=int((sided & (first == "1") & (second == "2")).sum()),
+        n_second=int((sided & (first == "2") & (second == "1")).sum()),
         kappa_agreement=_kappa(_or_two(first), _or_two(second)),
         miscoded_kappa_as_is=_miscoded(truth, first),
         miscoded_kappa_swapped=_miscoded(truth, second),
         n=len(truth),
         n_unread=int((first == _UNREAD).sum() + (second == _UNREAD).sum()),
+        n_tied=int((first == TIE).sum() + (second == TIE).sum()),
     )
 
 
 def _checked(verdicts: Sequence[str | None]) -> NDArray[np.str_]:
     named = [_UNREAD if verdict is None else verdict for verdict in verdicts]
     for name in named:
-        if name not in (*_CHOICES, _UNREAD):
-            msg = f"A verdict is {name!r}; verdicts are '1' and '2', or None where unread."
+        if name not in (*_CHOICES, TIE, _UNREAD):
+            msg = f"A verdict is {name!r}; verdicts are '1', '2' and 'tie', or None where unread."
             raise DataError(msg)
     return np.array(named, dtype=np.str_)
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from judge.studies.alignment import Aligned, align, gaps, merged
 from judge.studies.items import Items, Labels
-from judge.studies.rows import Rows, Source, holds, read_rows
+from judge.studies.rows import COST, Rows, Source, holds, read_rows
 from rating.errors import DataError
 from rating.tables.coding import Coded
 from rating.tables.counts import REST
@@ -46,6 +46,9 @@ class JudgeVerdicts:
     methods : mapping of str to tuple of str
         How it was asked, sorted, and the hashes of the templates; empty where the source does not
         say.
+    cost : float or None
+        Dollars an item, over the items whose cost is known, whether they were read or not; None
+        where no row says.
     """
 
     name: str
@@ -53,6 +56,7 @@ class JudgeVerdicts:
     in_orders: Labels
     n_unread: int
     methods: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -268,7 +272,15 @@ def _judges(
         if not np.array_equal(whole, apart):
             in_orders = _labels_of_judge(rows, item, flipped, first, apart)
         n_unread = int((whole & ~rows.read).sum())
-        yield JudgeVerdicts(name, verdicts, in_orders, n_unread, _methods(rows, own))
+        cost = _cost(rows, item, own)
+        yield JudgeVerdicts(name, verdicts, in_orders, n_unread, _methods(rows, own), cost)
+
+
+def _cost(rows: Rows, item: Ints, own: Bools) -> float | None:
+    """Sum what the rows of a judge cost, over its items; free ones count, unknown ones do not."""
+    cost = rows.numbers.get(COST, np.full(rows.n, np.nan))
+    known = own & np.isfinite(cost)
+    return float(cost[known].sum() / len(np.unique(item[known]))) if known.any() else None
 
 
 def _one_a_case(rows: Rows, own: Bools) -> Bools:
@@ -335,6 +347,20 @@ def parted(cast: Rows, given: Rows, aligned: Aligned, by: str) -> dict[str, Stud
     DataError
         If neither source has the column.
     """
+    names, values = by_values(cast, given, aligned, by)
+    groups = {}
+    for code, name in [*enumerate(names), (-1, REST)]:
+        votes, verdicts = in_group(values, aligned.item, code)
+        if votes.any() and np.isin(aligned.item[1][verdicts], aligned.item[0][votes]).any():
+            part = aligned.only(votes, verdicts)
+            groups[name] = study_data(cast.only(votes), given.only(verdicts), part)
+    return groups
+
+
+def by_values(
+    cast: Rows, given: Rows, aligned: Aligned, by: str
+) -> tuple[tuple[str, ...], list[Ints | None]]:
+    """Give the values of a column, and which of them each row has; None of a source without it."""
     columns = [rows.names.get("by") for rows in (cast, given)]
     if columns == [None, None]:
         if by != PAIR:
@@ -345,14 +371,7 @@ def parted(cast: Rows, given: Rows, aligned: Aligned, by: str) -> dict[str, Stud
             raise DataError(msg)
         columns = [_pairs(aligned, item) for item in aligned.item]
     names, codes = merged([column for column in columns if column is not None])
-    values = [codes.pop(0) if column is not None else None for column in columns]
-    groups = {}
-    for code, name in [*enumerate(names), (-1, REST)]:
-        votes, verdicts = _in_group(values, aligned.item, code)
-        if votes.any() and np.isin(aligned.item[1][verdicts], aligned.item[0][votes]).any():
-            part = aligned.only(votes, verdicts)
-            groups[name] = study_data(cast.only(votes), given.only(verdicts), part)
-    return groups
+    return names, [codes.pop(0) if column is not None else None for column in columns]
 
 
 def _pairs(aligned: Aligned, item: Ints) -> Coded:
@@ -362,7 +381,7 @@ def _pairs(aligned: Aligned, item: Ints) -> Coded:
     return Coded(tuple(f"{models[a]} / {models[b]}" for a, b in pairs), codes.ravel()[item])
 
 
-def _in_group(values: Sequence[Ints | None], item: Sequence[Ints], code: int) -> list[Bools]:
+def in_group(values: Sequence[Ints | None], item: Sequence[Ints], code: int) -> list[Bools]:
     """Tell which rows of each source are in a group."""
     masks = [None if value is None else value == code for value in values]
     return [

@@ -1,6 +1,7 @@
 """What a study of a judge is asked for."""
 
 from dataclasses import dataclass, fields
+from datetime import date
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -12,6 +13,8 @@ from rating.errors import DataError
 
 Pairs = Literal["all", "majority"]
 PAIRS = get_args(Pairs)
+FEWEST_A_YEAR = 300
+"""Votes a year from which on a watch sees a drift of ten points."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,3 +83,55 @@ class StudyOptions:
     def draws(self) -> Draws:
         """Give the draws from their beginning."""
         return Draws(np.random.default_rng(self.seed), self.rounds, self.level)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What a judge's licence is asked for.
+
+    Attributes
+    ----------
+    licence : Path or None
+        File (.toml) to write where the judge may stand in for people.
+    margin : float or None
+        Points of a per cent by which a model's win rate by the judge may lie off people's: to be
+        declared before the labels are looked at.
+    until : date or None
+        Last day of the licence; half a year from now if not given.
+    votes_a_year : int
+        Votes of people that arena judge watch may expect in a year.
+    """
+
+    licence: Path | None = None
+    margin: float | None = None
+    until: date | None = None
+    votes_a_year: int = 3000
+
+    def __post_init__(self) -> None:
+        """Raise `DataError` for what cannot be."""
+        if self.licence is None:
+            for name in ("margin", "until"):
+                if (value := getattr(self, name)) is not None:
+                    msg = f"--{name} {value} is of a licence: name its file with --licence."
+                    raise DataError(msg)
+            return
+        if self.licence.suffix != ".toml":
+            msg = (
+                f"Cannot write the licence {str(self.licence)!r}: name a file that ends in .toml."
+            )
+            raise DataError(msg)
+        if self.margin is None:
+            msg = (
+                "A licence needs a margin, declared before the labels are looked at: --margin 5 "
+                "is five points of a win rate."
+            )
+            raise DataError(msg)
+        if not 0 < self.margin < 100:
+            msg = f"--margin {self.margin:g} is no margin: give points of a per cent, such as 5."
+            raise DataError(msg)
+        if self.votes_a_year < FEWEST_A_YEAR:
+            msg = (
+                f"--votes-a-year {self.votes_a_year} are too few to watch a judge by: it takes "
+                f"{FEWEST_A_YEAR}."
+            )
+            raise DataError(msg)

@@ -25,16 +25,23 @@ from rating.typing import Bools, Floats
 NAMED: Mapping[str, tuple[str, ...]] = {
     "item": ("item_id",),
     "battle": ("battle_id",),
+    "voter_kind": ("voter_kind",),
     "voter": ("person", "voter", "voter_id", "user", "user_id"),
     "judge": ("judge", "judge_id"),
     "method": ("method",),
     "template": ("template",),
+    "resolved": ("resolved_model",),
+    "fingerprint": ("system_fingerprint",),
     "order": ("order",),
 }
 """Columns that a study reads beyond those of `rating.tables.columns.KNOWN`."""
 
-MARKS = ("score_a", "score_b", "confidence")
-"""Numbers that a judge may give beside its verdict, and that are read where they are asked for."""
+MARKS = ("score_a", "score_b", "confidence", "vote_cost")
+"""Numbers beside a verdict that are read where they are asked for: what a judge may give, and
+what one vote of a person would cost."""
+
+COST, PAID = "cost", "dollars_paid"
+"""What each verdict of a run cost, as `judge.tables.verdicts` writes it, and as it is read."""
 
 DONE_WITH = ("winner", "left_out", "status")
 """Roles that decide whether a row counts and its label, and are not needed afterwards."""
@@ -54,12 +61,13 @@ class Rows:
     ----------
     names : mapping of str to Coded
         By role: ``model_a`` and ``model_b``; ``item``, ``battle``, ``prompt``, ``voter``,
-        ``judge``, ``method``, ``template``, ``order``, ``case`` and ``by`` where the source has
-        them.
+        ``voter_kind``, ``judge``, ``method``, ``template``, ``resolved``, ``fingerprint``,
+        ``order``, ``case`` and ``by`` where the source has them.
     numbers : mapping of str to ndarray of shape (n,)
         By role, NaN where missing: ``row`` of the source, ``preference`` for side A,
         ``length_a`` and ``length_b`` in characters, ``format_a`` and ``format_b`` in elements of
-        markdown, ``refusal_a`` and ``refusal_b`` of 0 or 1; `MARKS` where they were asked for.
+        markdown, ``refusal_a`` and ``refusal_b`` of 0 or 1; ``cost`` of verdicts, in dollars;
+        `MARKS` where they were asked for.
     label : ndarray of shape (n,), int8
         1 for side A, 0 for a tie, -1 for side B; 0 where it was not read.
     read : ndarray of shape (n,), bool
@@ -119,7 +127,7 @@ def read_rows(source: Source, *, unread: bool, by: str | None = None, marks: boo
     if isinstance(source, LoggedColumns):
         return _counted(_logged(source), source.name, unread=unread)
     holds = "verdicts" if unread else "votes"
-    also = MARKS if marks else ()
+    also = (*(MARKS if marks else ()), *((COST,) if unread else ()))
 
     def wanted(there: Sequence[str]) -> list[str]:
         return [*_wanted(there, by), *(name for name in also if name in there)]
@@ -127,7 +135,8 @@ def read_rows(source: Source, *, unread: bool, by: str | None = None, marks: boo
     with opened(source, wanted, holds=holds) as frame:
         there = frame.collect_schema().names()
         texts, numbers = _roles(there, by)
-        numbers |= {name: name for name in also if name in there}
+        numbers |= {name: name for name in MARKS if marks and name in there}
+        numbers |= {COST: PAID} if COST in there else {}
         rows = numbered(frame).project(_measured(there))
         numbers |= {"row": ROW, **{role: role for role in _formats(there)}}
         lazy: nw.LazyFrame[Any] = nw.from_native(rows)
@@ -178,6 +187,8 @@ def _formats(there: Sequence[str]) -> list[str]:
 def _measured(there: Sequence[str]) -> str:
     """Measure texts where they are: their length, and the elements of markdown in them."""
     parts = ["*"]
+    if COST in there:
+        parts.append(f'TRY_CAST("{COST}" AS DOUBLE) AS {PAID}')
     for side, name in _text_columns(there).items():
         quoted = '"' + name.replace('"', '""') + '"'
         elements_in = f"len(regexp_extract_all({quoted}, '{ELEMENTS}'))"

@@ -9,10 +9,12 @@ from judge.studies.alignment import Outputs, read_outputs, read_prompts
 from judge.studies.boards import Contest, contest
 from judge.studies.corrected import win_rates
 from judge.studies.data import JudgeVerdicts, StudyData, read_study, shared_by
+from judge.studies.licence import Licence
 from judge.studies.one_judge import JudgeStudy, identified, study_judge
 from judge.studies.options import StudyOptions
 from judge.studies.plan import plan_votes
 from judge.studies.rows import Source
+from judge.studies.side_by_side import SideBySide, side_by_side
 
 Progress = Callable[[int, int, str], None]
 """Called with the steps done, the steps in all, and what is done next."""
@@ -28,9 +30,13 @@ class Study:
         Where these were read.
     contests : mapping of (str, str) to Contest
         By how much the board of one judge goes better with that of people than another's.
+    against : SideBySide or None
+        Judges against each other on the same items; None of a single one.
     outputs : Outputs or None
     texts : mapping of str to str
         Texts of prompts, by name; empty where not at hand.
+    licence : Licence or None
+        Where the one judge may stand in for people; None where that was not asked for.
     """
 
     votes: Source
@@ -39,8 +45,10 @@ class Study:
     data: StudyData
     judges: tuple[JudgeStudy, ...]
     contests: Mapping[tuple[str, str], Contest]
+    against: SideBySide | None
     outputs: Outputs | None
     texts: Mapping[str, str]
+    licence: Licence | None = None
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -57,7 +65,11 @@ class Study:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: of the one judge, or of several by name."""
         by_judge = {judge.name: judge.to_dict() for judge in self.judges}
-        return next(iter(by_judge.values())) if len(by_judge) == 1 else {"judges": by_judge}
+        if self.licence is not None:
+            by_judge[self.licence.judge]["licence"] = self.licence.to_dict()
+        if self.against is None:
+            return next(iter(by_judge.values()))
+        return {"judges": by_judge, "against_each_other": self.against.to_dict()}
 
 
 def study_judges(
@@ -84,7 +96,9 @@ def study_judges(
     texts = read_prompts(options.prompts, data.prompts) if options.prompts else {}
     judges = _studied(data, options, progress)
     contests = dict(_contests(judges, options))
-    return Study(votes, verdicts, options, data, judges, contests, outputs, texts)
+    boards = next((judge.boards for judge in judges if judge.boards is not None), None)
+    against = side_by_side(data, options, None if boards is None else boards[0])
+    return Study(votes, verdicts, options, data, judges, contests, against, outputs, texts)
 
 
 def _contests(

@@ -17,13 +17,17 @@ from rating.tables.duckdb_engine import columns_in_file, connected, require_alik
 from rating.tables.files import Files, expanded, json_objects, json_or_text, kind_of
 from rating.tables.peers import NO_VERDICT, announce, explained, recognised
 from rating.tables.sources import chosen, label_column, opened
-from rating.tables.vote_filter import LABELS
+from rating.tables.vote_filter import LABELS, SKIP
 from rating.typing import Bools, Floats, Ints
 
 ROW = "__row"
 """Column of a row's number; no table of annotations has one of this name."""
 
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
+
+
+RIGHT = {"A>B": 1.0, "B>A": -1.0, "1": 1.0, "2": -1.0, "A": 1.0, "B": -1.0, "A=B": 0.0}
+"""What a label says of the sides of its row, beside the words for a winner."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,6 +88,22 @@ class Annotations:
         if str(winner) not in LABELS:
             raise self.wrong("winner", row + 1, winner, f"one of {', '.join(LABELS)}, or nothing")
         return 2 * LABELS[str(winner)].score_a - 1
+
+    def right_side(self, column: str, row: int) -> float:
+        """Return 1, 0 or -1 for side A, a tie, side B, as a label says; NaN where there is none.
+
+        A label is JudgeBench's A>B, LLMBar's 1 or 2, or what a winner is.
+        """
+        value = self.need(column)[row]
+        text = "" if value is None else str(value).strip().removesuffix(".0")
+        if text in RIGHT:
+            return RIGHT[text]
+        if text == SKIP:
+            return math.nan
+        if text not in ("", *LABELS):
+            wanted = f"one of {', '.join((*RIGHT, *LABELS))}, or nothing"
+            raise self.wrong(column, row + 1, value, wanted)
+        return self.label(row, text)
 
     def lists(self, name: str) -> list[list[str]]:
         """Return lists of names: lists as the file holds them, JSON, or text parted by ``;``."""

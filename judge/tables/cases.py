@@ -16,6 +16,7 @@ from rating.errors import DataError, RatingError
 from rating.tables.columns import KNOWN, quoted_names
 from rating.tables.files import Files, json_or_text
 from rating.tables.peers import mention, recognised
+from rating.typing import Floats
 
 PROMPTS = ("prompt", "instruction")
 REFERENCE = "reference"
@@ -110,6 +111,28 @@ def read_responses(paths: Sequence[Source]) -> list[NamedCase]:
         If a file cannot be read as that.
     """
     return [named for path in paths for named in responses_of(_responses(path))]
+
+
+def read_labels(source: Source) -> Floats | None:
+    """Read which response of each pair of a file is the better one.
+
+    Returns
+    -------
+    ndarray of shape (n_rows,), or None
+        1 for side A, -1 for side B, 0 for a tie, NaN where the row does not say; by the column
+        ``label``, else ``winner`` (`judge.tables.annotations.Annotations.right_side`). None where
+        there is neither.
+
+    Raises
+    ------
+    DataError
+        For any other label.
+    """
+    table = for_judge(read_annotations(source, "cases"), pairs=True)
+    column = next((name for name in ("label", "winner") if table.has(name)), None)
+    if column is None:
+        return None
+    return np.array([table.right_side(column, row) for row in range(table.n)])
 
 
 def each_response(pairs: Iterable[NamedCase]) -> Iterator[NamedCase]:

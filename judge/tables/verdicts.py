@@ -1,9 +1,10 @@
 """The verdicts and marks of a judge's run, as rows beside the votes."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from judge.case import CaseId, Order
 from judge.grammar import Items, Preference, Rating
@@ -15,6 +16,7 @@ from judge.tables.style import STYLES, style_of
 from judge.verdict import (
     PENDING,
     READ,
+    SETTLED,
     Judged,
     PositionEffect,
     Verdict,
@@ -29,7 +31,8 @@ IFEVAL = "ifeval"
 ENDINGS = (".parquet", ".csv", ".jsonl")
 COLUMNS = (
     *("battle_id", "prompt_id", "model_a", "model_b", "winner", "judge", "method"),
-    *("order", "preference", "corrected", "status", "cost", "latency", "template"),
+    *("order", "preference", "corrected", "status", "error", "cost", "latency", "template"),
+    *("resolved_model", "system_fingerprint"),
     *(f"{name}_{side}" for name in STYLES for side in "ab"),
 )
 """Of a file of verdicts: ``winner`` is null where there is no verdict, never a tie.
@@ -37,13 +40,16 @@ COLUMNS = (
 ``preference`` is that for side A, from 0 to 1; with ``both`` the mean. ``corrected`` is that of a
 case asked in one order, less what standing first is worth in the run; it may leave 0 to 1. Costs
 (dollars) and latencies (seconds) stand with the orders that were asked, and not again with
-``both``. ``template`` is the hash of what the method asks (`judge.protocol.Template`). Lengths in
-characters and counts of Markdown are of both responses, so that ``arena rate --style`` takes them.
+``both``. ``error`` is what the endpoint said where it gave no reply. ``template`` is the hash of
+what the method asks (`judge.protocol.Template`). ``resolved_model`` and ``system_fingerprint``
+are what the endpoint said answered, several with commas, and `SETTLED` where nothing was asked.
+Lengths in characters and counts of Markdown are of both responses, so that ``arena rate --style``
+takes them.
 """
 
 SINGLE = (
     *("battle_id", "prompt_id", "session_id", "model", "score", "detail", "judge", "method"),
-    *("status", "cost", "latency", "template"),
+    *("status", "error", "cost", "latency", "template"),
     *STYLES,
 )
 """Of a file of marks: ``score`` is null where there is no mark.
@@ -54,6 +60,42 @@ verdict (status `PARTLY`). ``detail`` is JSON: ``checklist``, or ``items`` with 
 PARTLY = "partly_read"
 
 
+class Rows(Sequence[dict[str, Any]]):
+    """Rows that are made when they are looked at: a million of them take two gigabytes.
+
+    Parameters
+    ----------
+    n : int
+        How many there are.
+    made : callable
+        Makes all of them, one after the other.
+    """
+
+    def __init__(self, n: int, made: Callable[[], Iterator[dict[str, Any]]]) -> None:
+        self._n, self._made = n, made
+
+    def __len__(self) -> int:
+        """Count the rows."""
+        return self._n
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Make the rows."""
+        return self._made()
+
+    @overload
+    def __getitem__(self, at: int) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[dict[str, Any]]: ...
+    def __getitem__(self, at: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
+        """Make the row at a place, or those of a slice."""
+        first, stop, step = (at if isinstance(at, slice) else slice(at, at + 1)).indices(self._n)
+        if isinstance(at, slice):
+            return list(islice(self, first, stop, step))
+        if not 0 <= at < self._n:
+            raise IndexError(at)
+        return next(islice(self, first, None))
+
+
 def judged_rows(
     cases: Sequence[NamedCase],
     judged: Sequence[Judged],
@@ -61,7 +103,7 @@ def judged_rows(
     judge: str,
     method: FileMethod,
     position: PositionEffect | None = None,
-) -> list[dict[str, Any]]:
+) -> Rows:
     """Give a row for each case and order, and one for both where both were asked.
 
     Parameters
@@ -74,13 +116,15 @@ def judged_rows(
     by_case: dict[CaseId, list[Judged]] = {}
     for row in judged:
         by_case.setdefault(row.case_id, []).append(row)
-    by = _by(judge, method)
-    return [
-        _sides(named) | by | row
-        for named in cases
-        for case_id in [named.case.id]
-        for row in _rows(by_case[case_id], over_both.get(case_id), position)
-    ]
+    by, ids = _by(judge, method), [named.case.id for named in cases]
+    return Rows(
+        sum(len(by_case[case_id]) + (case_id in over_both) for case_id in ids),
+        lambda: (
+            _sides(named) | by | row
+            for named, case_id in zip(cases, ids, strict=True)
+            for row in _rows(by_case[case_id], over_both.get(case_id), position)
+        ),
+    )
 
 
 def rated_rows(
@@ -89,14 +133,17 @@ def rated_rows(
     judge: str,
     method: FileMethod,
     checklists: Checklists,
-) -> list[dict[str, Any]]:
+) -> Rows:
     """Give a row for each single response."""
     by_case, by = {row.case_id: row for row in judged}, _by(judge, method)
-    return [
-        _whose(named) | by | _mark(by_case[named.case.id], checklist)
-        for named in cases
-        for checklist in [checklists.get(named.case.prompt_id, ())]
-    ]
+    return Rows(
+        len(cases),
+        lambda: (
+            _whose(named) | by | _mark(by_case[named.case.id], checklist)
+            for named in cases
+            for checklist in [checklists.get(named.case.prompt_id, ())]
+        ),
+    )
 
 
 def constraint_rows(
@@ -124,10 +171,10 @@ def write_judged(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     if path.suffix == ".parquet":
         formats.write_parquet(rows, path)
     elif path.suffix == ".csv":
-        formats.write_text(formats.as_csv(rows), path)
+        formats.write_pieces(formats.csv_lines(rows), path)
     else:
         lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        formats.write_text("".join(lines), path)
+        formats.write_pieces(lines, path)
 
 
 def _sides(named: NamedCase) -> dict[str, Any]:
@@ -177,6 +224,7 @@ def _mark(row: Judged, checklist: Sequence[str]) -> dict[str, Any]:
         "score": score,
         "detail": json.dumps(detail, ensure_ascii=False) if detail else None,
         "status": status,
+        "error": row.detail or None,
         "cost": row.cost_usd,
         "latency": row.latency_s,
     }
@@ -207,6 +255,7 @@ def _rows(
             "order": BOTH,
             "preference": _mean(orders),
             "status": READ if outcome is not None else _why_not(orders),
+            **_answered(*orders),
         }
 
 
@@ -220,8 +269,22 @@ def _row(row: Judged, position: PositionEffect | None) -> dict[str, Any]:
         "preference": None if preference is None else preference.first,
         "corrected": corrected,
         "status": status,
+        "error": row.detail or None,
         "cost": row.cost_usd,
         "latency": row.latency_s,
+        **_answered(row),
+    }
+
+
+def _answered(*orders: Judged) -> dict[str, str | None]:
+    """Name what answered; nothing where the endpoint gave no name, or nothing was read."""
+    if all(row.status == SETTLED for row in orders):
+        return {"resolved_model": SETTLED, "system_fingerprint": SETTLED}
+    models = frozenset[str]().union(*(row.models for row in orders))
+    fingerprints = frozenset[str]().union(*(row.fingerprints for row in orders))
+    return {
+        "resolved_model": ", ".join(sorted(models)).strip(", ") or None,
+        "system_fingerprint": ", ".join(sorted(fingerprints)).strip(", ") or None,
     }
 
 

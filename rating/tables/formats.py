@@ -1,9 +1,10 @@
 """Boards in words, as JSON and as rows that other programs read: CSV, Markdown, LaTeX, Parquet."""
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -127,8 +128,14 @@ def as_text(board: Row, form: str) -> str:
 
 def write_text(text: str, path: Path) -> None:
     """Write a file; raises `DataError` if it cannot be written."""
+    write_pieces([text], path)
+
+
+def write_pieces(pieces: Iterable[str], path: Path) -> None:
+    """Write a file of pieces that are made one after the other; raises `DataError` as well."""
     try:
-        path.write_text(text, encoding="utf-8")
+        with path.open("w", encoding="utf-8") as file:
+            file.writelines(pieces)
     except OSError as error:
         msg = f"Cannot write {str(path)!r}: {error.strerror}."
         raise DataError(msg) from error
@@ -141,8 +148,15 @@ def as_json(board: Row) -> str:
 
 def as_csv(rows: Sequence[Row]) -> str:
     """Write rows with every number in full; what is unknown is empty, and no text is a formula."""
+    return "".join(csv_lines(rows))
+
+
+def csv_lines(rows: Sequence[Row]) -> Iterator[str]:
+    """Give the lines of `as_csv`, made one after the other."""
     names = list(rows[0]) if rows else []
-    return csv_text([names, *([row[name] for name in names] for row in rows)])
+    yield csv_text([names])
+    for row in rows:
+        yield csv_text([[row[name] for name in names]])
 
 
 def as_markdown(rows: Sequence[Row]) -> str:
@@ -174,6 +188,10 @@ def as_latex(rows: Sequence[Row]) -> str:
     )
 
 
+CHUNK = 10_000
+"""Rows that are text in memory at a time, on their way to columns."""
+
+
 def write_parquet(rows: Sequence[Row], path: Path) -> None:
     """Write rows with every number in full; what is unknown is null.
 
@@ -188,7 +206,12 @@ def write_parquet(rows: Sequence[Row], path: Path) -> None:
 
     try:
         with connected() as connection:
-            _relation(connection, rows).write_parquet(str(path))
+            left = iter(rows)
+            typed = _registered(connection, [*islice(left, CHUNK)])
+            connection.execute(f"CREATE TEMP TABLE written AS {typed}")
+            while chunk := [*islice(left, CHUNK)]:
+                connection.execute(f"INSERT INTO written {_registered(connection, chunk)}")
+            connection.table("written").write_parquet(str(path))
     except duckdb.Error as error:
         msg = f"Cannot write {str(path)!r}: {str(error).splitlines()[0]}."
         raise DataError(msg) from error
@@ -232,6 +255,11 @@ FRAMES: Mapping[str, Callable[[Any, Any], Any]] = {
 
 def _relation(connection: "DuckDBPyConnection", rows: Sequence[Row]) -> "DuckDBPyRelation":
     """Return rows as typed columns of the engine; what is unknown is null."""
+    return connection.sql(_registered(connection, rows))
+
+
+def _registered(connection: "DuckDBPyConnection", rows: Sequence[Row]) -> str:
+    """Give rows to the engine as text, and return the query that types them."""
     import numpy as np
 
     names = list(rows[0]) if rows else []
@@ -240,7 +268,7 @@ def _relation(connection: "DuckDBPyConnection", rows: Sequence[Row]) -> "DuckDBP
     }
     connection.register("board", {name: np.array(x, dtype=object) for name, x in texts.items()})
     casts = (f'CAST("{name}" AS {COLUMNS.get(name, "VARCHAR")}) AS "{name}"' for name in names)
-    return connection.table("board").project(", ".join(casts))
+    return f"SELECT {', '.join(casts)} FROM board"  # noqa: S608 - names of our own columns
 
 
 def shown(name: str, value: object) -> str:

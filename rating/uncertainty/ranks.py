@@ -1,7 +1,8 @@
 """What a board says of all differences at once: ranges of ranks, and quasi-standard errors."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -30,15 +31,31 @@ class RankRanges:
     ----------
     low, high : ndarray of shape (n_models,), int64
         Best and worst rank, 1 being the best of all.
+    better : ndarray of shape (n_models, n_models), bool
+        Whether the model of a row stands above that of a column, all claims together.
     """
 
     low: Ints
     high: Ints
+    better: Bools
+
+    @classmethod
+    def of(cls, better: Bools) -> Self:
+        """Count whom each model stands above, and who above it."""
+        low = np.asarray(1 + better.sum(axis=0))
+        return cls(low, np.asarray(len(better) - better.sum(axis=1)), better)
 
     @property
     def claimed(self) -> Bools:
         """Models of which some rank is ruled out, shape (n_models,)."""
         return np.asarray((self.low > 1) | (self.high < len(self.low)))
+
+    def among(self, models: Sequence[int]) -> Self:
+        """Give the ranks that some models hold among themselves.
+
+        Claims on more models at once hold for fewer, too, so these ranges are right together.
+        """
+        return self.of(self.better[np.ix_(models, models)])
 
 
 def joint_rank_ranges(
@@ -92,7 +109,7 @@ def joint_rank_ranges(
     better = np.zeros((k, k), dtype=bool)
     better[first, second] = each.value > bar
     better[second, first] = -each.value > bar
-    return RankRanges(low=1 + better.sum(axis=0), high=k - better.sum(axis=1))
+    return RankRanges.of(better)
 
 
 def is_small(inference: Inference, kind: ByCluster) -> bool:
@@ -173,7 +190,7 @@ def rank_ranges(
     """
     bar = critical_value(covariance, rng=rng, df=df, level=level)
     better = theta[:, None] - theta[None, :] > bar * _standard_errors(covariance)
-    return RankRanges(low=1 + better.sum(axis=0), high=len(theta) - better.sum(axis=1))
+    return RankRanges.of(better)
 
 
 def critical_value(

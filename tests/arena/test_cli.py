@@ -213,7 +213,8 @@ COMMANDS = (
     *("label", "label accuracy", "overlap", "probe duplicates", "safety"),
     *("attack", "exclude", "readmit", "probe names", "probe words"),
     *("judge score", "judge run", "judge work", "judge probe", "study judge", "study scores"),
-    *("newcomer", "race"),
+    "study truth",
+    *("newcomer", "race", "rank"),
     *("probe similarity", "probe judge", "probe board", "probe ask", "probe blindness"),
 )
 

@@ -19,7 +19,9 @@ from sqlalchemy import text
 from sqlalchemy.engine import make_url
 
 from arena.boards.leaderboard import Leaderboard
+from arena.domain.people import Role
 from arena.domain.vote import DEFAULT, Voter
+from arena.play import upkeep
 from arena.store import blocks, erasing, log
 from arena.store.prompt_ids import prompt_id
 from arena.store.store import Store
@@ -31,7 +33,7 @@ from tests.command import Command
 from tests.faulty_server import Behaviour, faulty_server
 from tests.postgresql import new_database
 from tests.process import Process
-from tests.serving import Served, Visitor, quick_arena, served_by
+from tests.serving import Served, Visitor, invited, quick_arena, served_by
 from tests.sqlite import new_sqlite
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "arena_of_schema_0004.json"
@@ -522,6 +524,97 @@ def test_a_visitor_erases_their_words_and_stays_who_they_are(
         erasing.clear_space(store, "upkeep", datetime.now(UTC))
         assert not store.read(erasing.is_to_clear)
     assert whole(served) == (2, 6)
+
+
+def person_of(visitor: Visitor) -> str:
+    return str(visitor.get("/votes.json").json()["voters"][0])
+
+
+def page_before(admin: Visitor, voter: str) -> str:
+    return text_of(admin.get("/admin/voters/erase", params={"voter": voter}))
+
+
+def test_who_runs_the_arena_erases_words_and_name_of_somebody_by_their_id(
+    command: Command, served: Served
+) -> None:
+    with served.visitor() as ada, served.visitor() as bob, served.visitor() as admin:
+        battle = leaves(ada, command, served)
+        bob.vote(bob.play(OTHER), "model_b")
+        admin.post(invited(served, Role.ADMIN, "Grace"))
+        voter, counts = person_of(ada), counted(served)
+        assert voter != owner_of(served, battle), "which is that of one device"
+        before = page_before(admin, voter[:8])
+        assert f"Ada {SECRET} {voter}" in before
+        assert "9 prompts and answers in 3 battles 1 question to a judge" in before
+        assert "What becomes of 2 votes" in before
+        assert f"type {voter[:8]} , with which the id begins" in before
+        form = {"voter": voter, "votes": "stay", "typed": voter[:7]}
+        answer = admin.post("/admin/voters/erase", data=form)
+        assert (answer.status_code, "you typed" in answer.text) == (422, True)
+        assert "turn" in rows_with(served, SECRET)
+        done = text_of(admin.post("/admin/voters/erase", data=form | {"typed": voter[:8]}))
+        assert "9 prompts and answers in 3 battles 1 question to a judge" in done
+        assert "Their votes stay and count, without words." in done
+        assert rows_with(served, SECRET) == []
+        upkeep_clears(served)
+        assert files_with(served, SECRET) == []
+        assert {"turn", "judgement"} <= set(rows_with(served, OTHER))
+        assert counted(served) == counts
+        assert f"Grace erased the words of {voter}" in text_of(admin.get("/admin/log"))
+        assert "No words of theirs are stored here" in page_before(admin, voter)
+    assert whole(served) == (3, 6)
+
+
+def test_who_runs_the_arena_takes_votes_out_as_well_with_a_tombstone(
+    command: Command, served: Served
+) -> None:
+    with served.visitor() as ada, served.visitor() as bob, served.visitor() as admin:
+        leaves(ada, command, served)
+        theirs = bob.play(OTHER)
+        bob.vote(theirs, "model_b")
+        admin.post(invited(served, Role.ADMIN, "Grace"))
+        voter = person_of(ada)
+        form = {"voter": voter, "votes": "tombstone", "typed": f" {voter[:8]} "}
+        done = text_of(admin.post("/admin/voters/erase", data=form))
+        assert "2 votes; a tombstone in the record says that they were there" in done
+        assert "votes: 2" in text_of(admin.get("/admin/log"))
+        again = text_of(admin.post("/admin/voters/erase", data=form))
+        assert "There was nothing left to erase" in again
+    upkeep_clears(served)
+    assert rows_with(served, SECRET) == files_with(served, SECRET) == []
+    assert counted(served).battle == [theirs]
+    assert tombstoned(served) == (4, 2)
+
+
+@pytest.mark.parametrize(
+    ("form", "status", "words"),
+    [
+        ({}, 422, "'' is not the id of one voter"),
+        ({"voter": "%" * 8}, 422, "is not the id of one voter"),
+        ({"voter": "<b>\0</b>" * 30}, 422, "is not the id of one voter"),
+        ({"votes": ""}, 422, "choose whether the votes stay"),
+        ({"votes": "all"}, 422, "choose whether the votes stay"),
+        ({"typed": ""}, 422, "Nothing was erased: you typed ''"),
+        ({"typed": "<i>" * 99}, 422, "Nothing was erased: you typed '<i>"),
+    ],
+)
+def test_the_room_erases_nothing_unless_it_is_told_whom_and_how(
+    served: Served, form: dict[str, str], status: int, words: str
+) -> None:
+    with served.visitor() as ada, served.visitor() as admin:
+        voter = owner_of(served, ada.play(PROMPT))
+        admin.post(invited(served, Role.ADMIN, "Grace"))
+        whole_form = {"voter": voter, "votes": "stay", "typed": voter[:8]}
+        answer = admin.post("/admin/voters/erase", data=form and whole_form | form)
+        assert (answer.status_code, words in text_of(answer)) == (status, True), answer.text
+        assert rows_with(served, SECRET) == ["turn"]
+        assert admin.get("/admin/voters/erase?voter=nobody-at-all").status_code == 404
+
+
+def upkeep_clears(served: Served) -> None:
+    """Let an hour pass, after which the files are looked after."""
+    with closing(Store(served.database)) as store:
+        upkeep.clear_out(store, {}, datetime.now(UTC))
 
 
 def test_a_download_has_all_that_is_ones_own_and_names_no_model_before_the_vote(

@@ -132,7 +132,7 @@ def test_a_judge_without_a_verdict_has_no_rate(command: Command) -> None:
         server.roster(command.folder)
         done = command(*PROBE)
     assert done.returncode == 1
-    assert "Stopped: the first 20 questions all failed: unparsed" in done.stderr
+    assert "Stopped: the last 20 requests all failed: unparsed" in done.stderr
     assert f"{N:,} and {N:,} have no verdict" in " ".join(done.stdout.split())
 
 
@@ -142,8 +142,47 @@ def test_the_examples_run(command: Command) -> None:
     done = command(*table, COLUMNS="120")
     assert (done.returncode, done.stderr) == (0, "")
     assert "null answer" in done.stdout
-    assert json.loads(command(*as_json).stdout)["method"] == "arena_hard"
+    result = json.loads(command(*as_json).stdout)
+    assert result["method"] == "arena_hard"
+    assert result["headline"] == "No intervention is shown to move it."
     assert command(*table, "--dry-run").stdout.startswith("0 calls, ")
+
+
+def test_interventions_speak_for_the_answer_that_labels_say_is_worse(command: Command) -> None:
+    """Whichever stands first in the file, and harmful answers among them."""
+    rows = [
+        {"prompt": f"Question {i}?", **sides, "label": label}
+        for i in range(12)
+        for sides, label in [
+            ({"response_a": f"Harm {i}.", "response_b": f"Help {i}."}, "B>A")
+            if i % 2
+            else ({"response_a": f"Help {i}.", "response_b": f"Harm {i}."}, "A>B")
+        ]
+    ]
+    (command.folder / "pairs.json").write_text(json.dumps(rows), encoding="utf-8")
+    new_sqlite(command.folder)
+    words = (*PROBE, "--cases", "pairs.json", "--intervention", "authority")
+    with judging_server(preferring(lambda answer: "Annals of" in answer)) as server:
+        server.roster(command.folder)
+        result = json.loads(command(*words, "--format", "json").stdout)
+        table = " ".join(command(*words, COLUMNS="120").stdout.split())
+    (row,) = result["interventions"]
+    assert (result["better_by"], result["prompts"], result["tried"]) == ("labels", 12, 24)
+    assert (row["finding"], row["success_rate"], row["control"]["rate"]) == ("moved", 1.0, 0.0)
+    assert result["headline"] == "It is moved by authority."
+    assert "judge: It is moved by authority. With each of these the poorer answer wins" in table
+    assert "24 answers with an intervention, and for each its control, in both orders." in table
+
+
+def test_marks_take_answers_one_at_a_time(command: Command) -> None:
+    new_sqlite(command.folder)
+    words = ("--judge", "pocket-judge", "--method", "wildbench_score")
+    done = command("judge", "probe", *words, "--intervention", "authority", COLUMNS="120")
+    text = " ".join(done.stdout.split())
+    assert done.returncode == 0
+    assert "Mark" in text
+    assert "one at a time" in text
+    assert "one at a time" in command("judge", "probe", *words, "--dry-run").stdout
 
 
 def test_what_cannot_be_probed_is_one_clear_line(command: Command, tmp_path: Path) -> None:
@@ -156,3 +195,8 @@ def test_what_cannot_be_probed_is_one_clear_line(command: Command, tmp_path: Pat
     refused(command("judge", "probe", "--judge", "nobody"), "no model 'nobody'")
     refused(command("judge", "probe"), "--judge: name one of", "pocket-judge")
     refused(command(*words, "--where", "lang = 'en'"), "name them with --cases")
+    refused(command(*words, "--intervention", "charm"), "'charm'", "authority", "all")
+    marks = ("--method", "checklist", "--intervention", "position")
+    refused(command(*words, *marks), "'position' compares two answers")
+    (tmp_path / "own.csv").write_text("prompt,response_a,response_b,label\nq,a,b,left\n", "utf-8")
+    refused(command(*words, "--cases", "own.csv"), "label 'left'", "A>B")

@@ -80,6 +80,8 @@ def test_the_examples_run_and_the_second_time_nothing_is_asked(
     ]
     assert {r["judge"] for r in report} == {"pocket-judge"}
     assert {r["template"] for r in report} == {published("pairwise").template.hash}
+    assert {r["resolved_model"] for r in report} == {"", "settled"}
+    assert {r["resolved_model"] for r in report if r["prompt_id"] == "p3"} == {"settled"}
     assert "0 replies asked for now for $0, 4 known before" in command(*judged).stdout
     assert rows(folder / "found.csv") == report
     assert command(*dry).stdout.startswith("0 calls, ")

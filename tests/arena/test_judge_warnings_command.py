@@ -64,7 +64,7 @@ def test_a_judge_without_log_probabilities_stops_and_is_told_what_to_do(
 ) -> None:
     result = run(command, labelled, "alpaca_eval")
     assert result.returncode == 1
-    assert "the first 20 questions all failed: no_logprobs" in result.stderr
+    assert "the last 20 requests all failed: no_logprobs" in result.stderr
     assert "Use --method alpaca_eval_sampled, or --fallback alpaca_eval_sampled" in result.stderr
     assert {row["winner"] for row in rows(folder)} == {""}
 

@@ -279,7 +279,7 @@ def test_a_budget_stops_it_and_the_same_command_goes_on(
     command: Command, folder: Path, here: Store, server: FaultyServer
 ) -> None:
     server.behaviours["owl"] = lambda body: replace(owl(body), usage=(700, 60))
-    stopped = command("label", HERE, *OWL, "--budget", "0.002", "--concurrency", "1")
+    stopped = command("label", HERE, *OWL, "--budget", "0.006", "--concurrency", "1")
     assert stopped.returncode == 1
     assert "goes on from here" in stopped.stderr
     before = len(server.requests)

@@ -2,9 +2,11 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
+from arena.boards.newcomers import read_newcomers
 from tests.command import Command, refused
 from tests.judge.studies.newcomers import NEW, Planted
 
@@ -48,6 +50,15 @@ def test_the_json_has_the_keys_that_programs_read(command: Command, tmp_path: Pa
     assert report["lower"] < report["rating"] < report["upper"]
     assert (report["by"], report["calibrated_on"], report["judge"]) == ("judge only", 8, "owl")
     assert json.loads(command(*ASKED, "--format", "json").stdout) == report
+    file = tmp_path / "newcomer.json"
+    file.write_text(json.dumps(report), encoding="utf-8")
+    (shown,) = read_newcomers(file)
+    assert (shown.model, shown.calibrated_on) == (NEW, 8), "the leaderboard reads it"
+    assert shown.shift(_people(report)) == 0
+
+
+def _people(report: dict[str, Any]) -> dict[str, float]:
+    return {row["model"]: row["rating"] for row in report["board"] if row["by"] == "people"}
 
 
 def test_what_a_judge_gives_beside_its_verdict_is_used(command: Command, tmp_path: Path) -> None:

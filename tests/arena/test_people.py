@@ -16,10 +16,11 @@ import httpx
 import oidc_provider_mock  # type: ignore[import-untyped]
 import pytest
 from oidc_provider_mock import User
+from sqlalchemy import event
 from werkzeug.serving import make_server
 
 from arena.domain.people import PROXY, Known, Role
-from arena.domain.vote import DEFAULT
+from arena.domain.vote import DEFAULT, Voter
 from arena.errors import SettingsError
 from arena.guard.identity import Identity
 from arena.guard.people import People
@@ -361,6 +362,22 @@ def test_first_sign_ins_that_race_are_of_one_person(database_url: str) -> None:
             at_once(8, enter)
         assert len({person.id for person in entered}) == 1
         assert len(store.read(people.matching, "")) == 1
+
+
+def test_where_nobody_is_known_strangers_are_let_in_without_a_look_at_the_database(
+    database_url: str,
+) -> None:
+    identity, seen = Identity("k"), []
+    claims = [claim for _ in range(5) if (claim := identity.read(identity.issue()))]
+    with closing(Store(database_url)) as store:
+        event.listen(store.engine, "before_cursor_execute", lambda *what: seen.append(what[2]))
+        here = People(store, identity, Known(), lambda: datetime.now(UTC))
+        assert not any(map(here.is_held, claims))
+        askers = [here.asker(None, claim) for claim in claims]
+        assert [asker.voter for asker in askers] == [Voter(claim.voter) for claim in claims]
+        assert len([one for one in seen if "FROM person" in one]) == 2
+        here.enter(PROXY, "ada", "Ada", Role.VOTER, None)
+        assert not here.is_held(claims[-1]), "the next might be somebody"
 
 
 def of_provider(issuer: str) -> dict[str, str]:

@@ -188,3 +188,30 @@ def test_a_share_of_exploration_lies_above_0_and_at_most_1(
     monkeypatch.setenv("ARENA_EXPLORATION", share)
     with pytest.raises(SettingsError, match=f"ARENA_EXPLORATION: .* got '{share}'"):
         read_settings()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"race": "a,b"}, "belong together"),
+        ({"sampler": "race"}, "belong together"),
+        ({"sampler": "gain", "race": "a,b"}, "belong together"),
+        ({"sampler": "race", "race": "a"}, "name two models by their ids"),
+        ({"sampler": "race", "race": ","}, "name two models by their ids"),
+        ({"sampler": "race", "race": "a,a"}, "name two models by their ids"),
+        ({"sampler": "race", "race": "a,b,c"}, "name two models by their ids"),
+    ],
+)
+def test_a_race_is_between_two_models_and_has_its_sampler(
+    given: dict[str, str], words: str
+) -> None:
+    with pytest.raises(SettingsError, match=words):
+        read_settings(**given)
+    assert read_settings(sampler="race", race=" a , b").between() == ("a", "b")
+    assert read_settings().between() is None
+
+
+def test_models_that_race_have_to_battle(tmp_path: Path) -> None:
+    settings = read_settings(database=new_sqlite(tmp_path), sampler="race", race="toy-x,gone")
+    with pytest.raises(SettingsError, match=r"ARENA_RACE: no model '(toy-x|gone)' battles here"):
+        create_app(settings)

@@ -265,7 +265,8 @@ def test_what_the_data_cannot_give_is_null_with_a_warning(
 def test_several_judges_stand_under_their_names(command: Command, arena: Arena) -> None:
     arena.verdicts(owl="good", crow="coin")
     report = study(command, "--rounds", "100")
-    assert list(report) == ["judges"]
+    assert list(report) == ["judges", "against_each_other"]
+    assert list(report["against_each_other"]) == ["pairs", "costs", "parts", "sentences"]
     assert list(report["judges"]) == ["crow", "owl"]
     assert all(list(one) == KEYS for one in report["judges"].values())
 
@@ -296,12 +297,13 @@ def test_the_same_seed_gives_the_same_figures(command: Command, arena: Arena) ->
 
 
 def test_the_examples_run(command: Command, arena: Arena) -> None:
-    table, in_json = [command(*words, COLUMNS="160") for words in examples(command, "study judge")]
+    in_json, table = [command(*words, COLUMNS="160") for words in examples(command, "study judge")]
     assert (table.returncode, table.stderr) == (0, "")
     assert "Two people" in table.stdout
     assert "Longest answer" in table.stdout
     assert "People it may take the place of" in table.stdout
     assert json.loads(in_json.stdout)["groups"].keys() == {"long", "short"}
+    assert "The licence is judge.toml." in table.stdout
 
 
 def test_a_judge_that_copies_the_longest_answer_is_exposed_first(

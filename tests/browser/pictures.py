@@ -41,6 +41,10 @@ WIDTHS = (1280, 820, 390)
 IN_README = ("ready", "leaderboard")
 """What the README shows: on a desktop in light, and on a phone in dark."""
 ROCKS = ("Quartz 8B", "Basalt Large", "Feldspar Mini", "Mica 2", "Gneiss Instruct", "Slate 7B")
+PEOPLE, VOTES = 24, 9
+"""How many vote, and how often each."""
+NEW_ROCK = "Umber 3"
+"""On the roster after people have voted on the others; a judge rates it."""
 PROMPT = "When should I use a heap instead of sorting?"
 PROMPTS = (
     "When should I use a heap instead of sorting {n} numbers?",
@@ -460,6 +464,11 @@ def admin_voters(ada: Person, server: FaultyServer, served: Served) -> None:
     ada.page.get_by_role("heading", name="What speaks against whom").wait_for()
 
 
+def admin_erase(ada: Person, server: FaultyServer, served: Served) -> None:
+    admin(ada, server, served, "/voters")
+    ada.page.get_by_role("link", name="Erase the words of").last.click()
+
+
 def admin_battles(ada: Person, server: FaultyServer, served: Served) -> None:
     admin(ada, server, served, "/battles")
 
@@ -490,6 +499,7 @@ OF_A_TEAM: dict[str, Pose] = {
         admin,
         admin_models,
         admin_voters,
+        admin_erase,
         admin_battles,
         admin_policies,
         admin_exports,
@@ -499,7 +509,7 @@ OF_A_TEAM: dict[str, Pose] = {
 """Poses in the arena of a team, which asks who comes: see `team`."""
 
 
-def vote_for_a_while(served: Served, people: int = 24, votes: int = 9) -> None:
+def vote_for_a_while(served: Served, people: int = PEOPLE, votes: int = VOTES) -> None:
     """Let people vote for the earlier rock, now and then for the other."""
 
     def come(number: int) -> None:
@@ -524,14 +534,14 @@ def vote_once(served: Served, visitor: Visitor, n: int) -> None:
     visitor.vote(battle_id, "tie" if n % 11 == 5 else other if upset else better)
 
 
-def roster(folder: Path, url: str) -> Path:
+def roster(folder: Path, url: str, *new: str) -> Path:
     path = folder / "roster.toml"
     path.write_text(
         "\n".join(
             f'[[models]]\nid = "{name_of(rock)}"\nname = "{rock}"\norganisation = "Rocks Inc"\n'
             f'endpoint = "{url}"\nmodel = "{name_of(rock)}"\n'
             f"price = {{ input = {n + 1}.0, output = {3 * n + 1}.5, date = 2026-11-01 }}"
-            for n, rock in enumerate(ROCKS)
+            for n, rock in enumerate((*ROCKS, *new))
         ),
         encoding="utf-8",
     )
@@ -564,6 +574,25 @@ def safety_of_rocks(file: Path) -> Path:
     return file
 
 
+def newcomer_rock(file: Path) -> Path:
+    """What a judge says of a rock that nobody has voted on."""
+    anchors = [
+        {"model": name_of(rock), "rating": 1200.0 - 80 * n, "by": "people"}
+        for n, rock in enumerate(ROCKS)
+    ]
+    stated = {
+        "model": name_of(NEW_ROCK),
+        "judge": "judge-large",
+        "level": 0.95,
+        "calibrated_on": len(ROCKS),
+        "judge_only": {"value": 1087.0, "lower": 961.0, "upper": 1204.0},
+        "board": anchors,
+        "warnings": [],
+    }
+    file.write_text(json.dumps(stated), encoding="utf-8")
+    return file
+
+
 @contextmanager
 def arena() -> Iterator[tuple[FaultyServer, Served]]:
     """An arena of six rocks on which people have voted for a while."""
@@ -576,8 +605,13 @@ def arena() -> Iterator[tuple[FaultyServer, Served]]:
         with closing(Store(served.database)) as store, store.writing() as session:
             made = datetime.now(UTC) - timedelta(days=2)
             topic_releases.add(session, release(private=False), None, 1, made)
-        safety = safety_of_rocks(folder / "safety.json")
-        with page_of(folder, roster(folder, server.url), safety=safety) as served:
+        shown = {
+            "safety": safety_of_rocks(folder / "safety.json"),
+            "newcomers": newcomer_rock(folder / "newcomer.json"),
+        }
+        with page_of(folder, roster(folder, server.url, NEW_ROCK), **shown) as served:
+            with served.visitor() as visitor:
+                visitor.board(votes=PEOPLE * VOTES, within_s=120)
             yield server, served
 
 

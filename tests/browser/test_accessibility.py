@@ -65,19 +65,27 @@ def assert_accessible(page: Page) -> None:
     ] == []
 
 
-@pytest.fixture(params=SCREENS)
-def screen(request: pytest.FixtureRequest) -> dict[str, object]:
-    width, height = SCREENS[request.param]
-    scheme = "dark" if request.param == "phone" else "light"
+def screen_named(name: str) -> dict[str, object]:
+    width, height = SCREENS[name]
+    scheme = "dark" if name == "phone" else "light"
     return {"viewport": {"width": width, "height": height}, "color_scheme": scheme}
 
 
-def voted(ada: Person) -> None:
-    ada.arrive()
-    ada.ask()
-    ada.wait_for("ready")
-    ada.vote("model_a")
-    ada.wait_for("voted")
+@pytest.fixture(params=SCREENS)
+def screen(request: pytest.FixtureRequest) -> dict[str, object]:
+    return screen_named(request.param)
+
+
+@pytest.fixture(scope="module", params=SCREENS)
+def voter(request: pytest.FixtureRequest, chromium: Browser, arena: Served) -> Iterator[Person]:
+    """Somebody who has voted on a battle, and reads."""
+    with person(chromium, arena, **screen_named(request.param)) as ada:
+        ada.arrive()
+        ada.ask()
+        ada.wait_for("ready")
+        ada.vote("model_a")
+        ada.wait_for("voted")
+        yield ada
 
 
 def test_a_battle_in_every_state(
@@ -125,13 +133,9 @@ def test_a_battle_that_failed(
         "/join/nowhere",
     ],
 )
-def test_a_reading_page(
-    chromium: Browser, arena: Served, screen: dict[str, object], path: str
-) -> None:
-    with person(chromium, arena, **screen) as ada:
-        voted(ada)
-        ada.page.goto(f"{ada.url}{path}")
-        assert_accessible(ada.page)
+def test_a_reading_page(voter: Person, path: str) -> None:
+    voter.page.goto(f"{voter.url}{path}")
+    assert_accessible(voter.page)
 
 
 def test_the_pages_of_a_person_who_was_invited(
@@ -148,13 +152,11 @@ def test_the_pages_of_a_person_who_was_invited(
         assert_accessible(ada.page)
 
 
-def test_a_battle_at_its_address(
-    chromium: Browser, arena: Served, screen: dict[str, object]
-) -> None:
-    with person(chromium, arena, **screen) as ada:
-        voted(ada)
-        ada.page.goto(f"{ada.url}/battles/{ada.battle_id}")
-        assert_accessible(ada.page)
+def test_a_battle_at_its_address(voter: Person) -> None:
+    voter.page.goto(f"{voter.url}/votes")
+    voter.page.locator("a.prompt").click()
+    voter.page.wait_for_url("**/battles/*")
+    assert_accessible(voter.page)
 
 
 def test_a_leaderboard_of_models_in_every_stage(

@@ -1,6 +1,7 @@
 """The admin room, as those who run an arena use it, and as nobody else can."""
 
 import re
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
 
 from arena.domain.people import Role
+from rating.tables.voter_report import check_source
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
 from tests.serving import Served, invited, page_of, write_roster
 
@@ -17,7 +19,16 @@ pytestmark = pytest.mark.browser
 
 EXPIRED = "Incorrect API key provided. Renew it at https://keys.example"
 SCREENS = {"desktop": (1280, 800), "phone": (390, 844)}
-PANELS = ("", "/models", "/voters", "/battles", "/policies", "/exports", "/log")
+PANELS = (
+    "",
+    "/models",
+    "/voters",
+    "/voters/erase",
+    "/battles",
+    "/policies",
+    "/exports",
+    "/log",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +138,63 @@ def test_an_admin_mends_a_key_adds_a_model_excludes_a_voter_and_reads_the_log(
     form.get_by_label("Reason").fill("a test")
     form.get_by_role("button").click()
     expect(page.get_by_role("alert")).to_contain_text("'nobody' is neither a voter")
+    page.get_by_role("navigation", name="Admin room").get_by_role("link", name="Voters").click()
+    page.get_by_role("link", name="Erase what somebody wrote").click()
+    page.get_by_role("textbox").fill("nobody-of-this-id")
+    page.get_by_role("button", name="Show what would go").click()
+    expect(page.get_by_role("alert")).to_contain_text("is not the id of one voter")
     page.get_by_role("navigation", name="Admin room").get_by_role("link", name="Log").click()
     log = page.get_by_role("main")
     expect(log).to_contain_text(f"disabled the model new-{screen}")
     expect(log).to_contain_text(f"added the model new-{screen}")
+    page.context.close()
+
+
+def test_a_reason_that_is_being_typed_stays_while_the_result_of_an_examination_comes_in(
+    chromium: Browser, scene: Scene, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+    monkeypatch.setattr(
+        "arena.boards.voter_check.check_source",
+        lambda votes: go_on.wait(60) and check_source(votes),
+    )
+    page = entered(chromium, scene.served, Role.ADMIN, "desktop")
+    page.goto("/admin/voters")
+    page.get_by_role("button", name="Examine the voters").click()
+    expect(page.get_by_role("status")).to_contain_text("are being examined")
+    reason = page.locator("form[action='/admin/exclude']").last.get_by_label("Reason")
+    reason.press_sequentially("the same answers a")
+    with page.expect_response("**/admin/voters", timeout=10_000):
+        pass
+    reason.press_sequentially("s another")
+    go_on.set()
+    expect(page.get_by_text(re.compile("6 votes by 1 voters"))).to_be_visible(timeout=60_000)
+    expect(reason).to_have_value("the same answers as another")
+    expect(reason).to_be_focused()
+    page.context.close()
+
+
+@pytest.mark.parametrize("screen", SCREENS)
+def test_an_admin_erases_the_words_of_somebody_after_reading_what_goes(
+    chromium: Browser, scene: Scene, screen: str
+) -> None:
+    with scene.served.visitor() as visitor:
+        visitor.vote(visitor.play("My address is 1 Quay Street."), "tie")
+        voter = visitor.get("/votes.json").json()["voters"][0]
+    page = entered(chromium, scene.served, Role.ADMIN, screen)
+    page.goto("/admin/voters")
+    page.get_by_role("link", name=f"Erase the words of {voter}").click()
+    expect(page.get_by_role("main")).to_contain_text("It cannot be undone")
+    assert_in_order(page)
+    page.get_by_role("textbox").fill("yes")
+    page.get_by_role("button", name="Erase for good").click()
+    expect(page.get_by_role("alert")).to_contain_text(f"the id begins with {voter[:8]}")
+    page.get_by_label("They go as well").check()
+    page.get_by_role("textbox").fill(voter[:8])
+    page.get_by_role("button", name="Erase for good").click()
+    expect(page.get_by_role("heading", name="The words are erased")).to_be_visible()
+    expect(page.get_by_role("main")).to_contain_text("1 vote; a tombstone in the record")
+    assert_in_order(page)
+    page.get_by_role("link", name="Log").last.click()
+    expect(page.get_by_role("main")).to_contain_text(f"erased the words of {voter}")
     page.context.close()

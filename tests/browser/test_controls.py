@@ -15,8 +15,8 @@ pytestmark = pytest.mark.browser
 TEXT = "All is **well**, and it goes on for a while. "
 QUICK = Behaviour(text=TEXT * 2)
 LONG = Behaviour(text=TEXT * 60)
-WIDTHS = [360, 820, 1280]
-MORE_WIDTHS = [320, 390, 430, 600, 700, 799, 800, 834, 900, 960, 1600]
+WIDTHS = [360, 1280]
+MORE_WIDTHS = [320, 390, 430, 600, 700, 799, 800, 820, 834, 900, 960, 1600]
 
 
 @pytest.fixture(scope="module")

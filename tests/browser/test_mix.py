@@ -53,7 +53,16 @@ def ada(request: pytest.FixtureRequest, chromium: Browser, arena: Served) -> Ite
 
 
 @pytest.mark.parametrize("path", ADDRESSES)
-@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize(
+    ("ada", "language"),
+    [
+        ("desktop", "en"),
+        ("phone", "de"),
+        pytest.param("desktop", "de", marks=pytest.mark.slow),
+        pytest.param("phone", "en", marks=pytest.mark.slow),
+    ],
+    indirect=["ada"],
+)
 def test_pages_fit_and_are_accessible(ada: Person, path: str, language: str) -> None:
     ada.context.set_extra_http_headers({"Accept-Language": language})
     ada.page.goto(f"{ada.url}{path}")

@@ -28,6 +28,7 @@ from tests.serving import Served, quick_arena
 from tests.sqlite import new_sqlite
 
 pytestmark = pytest.mark.browser
+SLOW = pytest.mark.slow
 
 MADE = date(2026, 5, 3)
 PHONES = (360, 390)
@@ -138,7 +139,7 @@ def test_a_phone_scrolls_wide_tables_in_themselves(
 
 
 @pytest.mark.parametrize("path", ["/study", "/cards"])
-@pytest.mark.parametrize("width", [*PHONES, 820, 1280])
+@pytest.mark.parametrize("width", [360, *(pytest.param(w, marks=SLOW) for w in (390, 820)), 1280])
 def test_pages_of_reports_look_like_the_others(
     chromium: Browser, reports: Reports, path: str, width: int
 ) -> None:

@@ -53,6 +53,7 @@ PAGES = {
     "/admin": "Overview",
     "/admin/models": "Models",
     "/admin/voters": "Voters",
+    "/admin/voters/erase": "Erase what somebody wrote",
     "/admin/battles": "Flagged battles",
     "/admin/policies": "Policies",
     "/admin/exports": "Exports",

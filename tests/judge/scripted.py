@@ -139,6 +139,7 @@ class Memory:
     replies: dict[Key, Reply] = field(default_factory=dict)
     holders: dict[Key, str] = field(default_factory=dict)
     notes: dict[tuple[str, Key], Reading | FailureClass] = field(default_factory=dict)
+    lessons: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def bury(self, holder: str) -> None:
         self.holders = {key: who for key, who in self.holders.items() if who != holder}
@@ -151,6 +152,12 @@ class MemoryJournal:
 
     def alive(self) -> AbstractAsyncContextManager[None]:
         return nullcontext()
+
+    def lessons(self, endpoint: str) -> Mapping[str, str]:
+        return {name: text for (of, name), text in self.memory.lessons.items() if of == endpoint}
+
+    def learn(self, endpoint: str, name: str, sentence: str) -> None:
+        self.memory.lessons[endpoint, name] = sentence
 
     async def recall(self, keys: Collection[Key]) -> Mapping[Key, Reply]:
         await asyncio.sleep(0)

@@ -104,37 +104,55 @@ def test_estimates_add_up_and_an_unknown_cost_stays_unknown() -> None:
 
 
 def test_tokens_that_nobody_counted_are_booked_by_the_rule_and_counted_as_such() -> None:
-    ledger = Ledger(PRICE, None, tokens_out=1)
+    ledger = Ledger(PRICE, None)
     cost = ledger.book(0, asked("a" * 1000), Reply(text="a" * 1000))
     assert cost == pytest.approx((200 + 4) * 10e-6 + 200 * 30e-6)
     assert ledger.n_estimated == 1
 
 
-def test_a_promise_counts_until_it_is_withdrawn_or_booked() -> None:
-    each = PRICE.cost(request_tokens(asked("x" * 1000)), 10)
-    ledger = Ledger(PRICE, 2.5 * each, tokens_out=10)
-    request = asked("x" * 1000)
-    assert [ledger.promise(n, request) for n in range(3)] == [True, True, False]
+OUT = Price(0.0, 1_000_000.0, date(2024, 4, 9))  # a dollar a token
+
+
+def test_nothing_else_is_promised_before_the_first_reply() -> None:
+    ledger = Ledger(OUT, 100.0)
+    assert [ledger.promise(n, asked("x"), 10) for n in range(2)] == [True, False]
     ledger.withdraw(0)
-    assert ledger.promise(3, request)
-    ledger.book(1, request, Reply(text="", tokens_in=0, tokens_out=10))
-    assert ledger.promise(4, request)
+    assert ledger.promise(1, asked("x"), 10)
 
 
-def test_the_mean_reply_takes_the_place_of_the_expected_one() -> None:
-    free_input = Price(0.0, 1_000_000.0, date(2024, 4, 9))
-    ledger = Ledger(free_input, 10.0, tokens_out=100)
-    assert not ledger.promise(0, asked("x"))
-    ledger.book(1, asked("x"), Reply(text="", tokens_in=1, tokens_out=2))
-    assert [ledger.promise(n, asked("x")) for n in range(2, 7)] == [True] * 4 + [False]
+def test_the_dearest_reply_is_set_aside_until_the_true_one_is_booked() -> None:
+    ledger = Ledger(OUT, 31.0)
+    assert ledger.promise(0, asked("x"), 10)
+    assert ledger.book(0, asked("x"), Reply(text="", tokens_in=1, tokens_out=1)) == 1.0
+    assert [ledger.promise(n, asked("x"), 10) for n in range(1, 5)] == [True] * 3 + [False]
+    assert ledger.waits
+    ledger.book(1, asked("x"), Reply(text="", tokens_in=1, tokens_out=1))
+    assert not ledger.promise(4, asked("x"), 10)
+    ledger.withdraw(2)
+    assert ledger.promise(4, asked("x"), 10)
+
+
+def test_an_endpoint_that_goes_beyond_its_limit_of_tokens_is_taken_at_what_it_does() -> None:
+    ledger = Ledger(OUT, 100.0)
+    ledger.book(0, asked("x"), Reply(text="", tokens_in=1, tokens_out=40))
+    assert ledger.most_usd(asked("x"), 10) == 60.0
+    assert [ledger.promise(n, asked("x"), 10) for n in range(1, 3)] == [True, False]
+
+
+def test_tokens_of_thoughts_have_a_price_of_their_own() -> None:
+    price = Price(1.0, 2.0, date(2026, 11, 1), reasoning=5.0)
+    reply = Reply(text="", tokens_in=100, tokens_out=30, tokens_thinking=20)
+    assert cost_of(asked("x"), reply, price) == pytest.approx((100 + 10 * 2 + 20 * 5) / 1e6)
+    plain = Price(1.0, 2.0, date(2026, 11, 1))
+    assert cost_of(asked("x"), reply, plain) == pytest.approx((100 + 30 * 2) / 1e6)
 
 
 @pytest.mark.parametrize("limit", [-1.0, float("nan")])
 def test_a_budget_is_an_amount_of_money_and_needs_a_price(limit: float) -> None:
     with pytest.raises(DataError, match="amount of money"):
-        Ledger(PRICE, limit, tokens_out=1)
+        Ledger(PRICE, limit)
     with pytest.raises(DataError, match="needs a price"):
-        Ledger(None, 1.0, tokens_out=1)
+        Ledger(None, 1.0)
     with pytest.raises(DataError, match="not negative"):
         Price(limit, 1.0, date(2024, 4, 9))
 

@@ -104,6 +104,8 @@ REPLIES = st.builds(
     tokens_in=NUMBERS,
     tokens_out=NUMBERS,
     latency_s=st.none() | st.floats(0, 100),
+    model=WORDS,
+    fingerprint=WORDS,
 )
 
 
@@ -111,6 +113,12 @@ REPLIES = st.builds(
 @given(REPLIES)
 def test_a_reply_comes_back_from_json_as_it_was(reply: Reply) -> None:
     assert Reply.from_dict(json.loads(json.dumps(reply.to_dict()))) == reply
+
+
+def test_a_reply_that_was_kept_before_models_were_named_is_read() -> None:
+    fields = Reply(text="[[A]]").to_dict()
+    del fields["model"], fields["fingerprint"]
+    assert Reply.from_dict(fields) == Reply(text="[[A]]")
 
 
 @pytest.mark.parametrize("fields", [{}, {"text": "x"}, {"logprobs": [["a"]], "text": "x"}])

@@ -10,6 +10,8 @@ from judge.completion import Reply, Request
 from judge.grammar import Items, Preference, Rating
 from judge.methods import WRITER, published, unanswered, written
 from judge.methods import method as named
+from judge.report.run import rows_and_report
+from judge.tables.cases import NamedCase
 from judge.verdict import position_effect_of, verdicts
 from rating import Outcome
 from tests.judge.runs import judge, never, statuses
@@ -54,7 +56,7 @@ async def test_a_rerun_asks_nothing_and_finds_the_same() -> None:
 async def test_a_reply_is_read_again_by_another_parser_without_being_paid_again() -> None:
     memory = Memory()
     await judged(cases(3), named("pairwise"), judge(), MemoryJournal(memory))
-    assert {parser for parser, _ in memory.notes} == {"pairwise/1"}
+    assert {parser for parser, _ in memory.notes} == {"pairwise/2"}
     assert {key for _, key in memory.notes} == set(memory.replies)
     assert next(iter(memory.notes.values())) in (Preference(1.0), Preference(0.0))
 
@@ -99,6 +101,24 @@ async def test_no_call_ever_carries_the_fence_of_another() -> None:
 
     await judged(cases(10), named("pairwise"), judge(script), MemoryJournal())
     assert len(set(fences)) == len(fences) == 20
+
+
+async def test_the_verdicts_name_every_model_that_answered() -> None:
+    """Behind one name an endpoint may change what answers, within a case too."""
+    answers = iter(["owl-1", "owl-1", "owl-1", "owl-2"])
+
+    def script(request: Request, before: int) -> Reply:
+        return Reply(text="[[A]]", model=next(answers), fingerprint="fp_1")
+
+    options = replace(OPTIONS, concurrency=1)
+    pairs = cases(2)
+    pairwise = named("pairwise")
+    run = await judged(pairs, pairwise, judge(script), MemoryJournal(), options)
+    both = [NamedCase(f"b{i}", f"p{i}", "basalt", "flint", one) for i, one in enumerate(pairs)]
+    rows, _ = rows_and_report("owl", pairwise, both, run, 1.0)
+    models = [row["resolved_model"] for row in rows if row["order"] == "both"]
+    assert sorted(models) == ["owl-1", "owl-1, owl-2"]
+    assert {row["system_fingerprint"] for row in rows} == {"fp_1"}
 
 
 async def test_as_many_are_asked_at_once_as_is_allowed_and_no_more() -> None:

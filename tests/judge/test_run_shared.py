@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from judge.calls import Key, Options
+from judge.calls import Key, Options, forecast
 from judge.case import Case
 from judge.completion import CUT, Reply, Request
 from judge.errors import FailureClass
@@ -192,3 +192,16 @@ async def test_a_run_that_is_cut_off_ten_times_amid_faults_pays_for_no_answer_tw
 def test_a_run_needs_at_least_one_worker_and_one_attempt(wrong: dict[str, int]) -> None:
     with pytest.raises(DataError, match="at least 1"):
         Options(judge="j", seed="s", **wrong)  # type: ignore[arg-type]
+
+
+async def test_replies_under_a_former_name_of_the_judge_are_not_paid_for_again() -> None:
+    memory = Memory()
+    before = replace(OPTIONS, judge="judge@127.0.0.1")
+    await judged(cases(3), named("pairwise"), judge(), MemoryJournal(memory), before)
+    options = replace(OPTIONS, judge="judge", formerly="judge@127.0.0.1")
+    foreseen = await forecast(cases(5), named("pairwise"), MemoryJournal(memory), options)
+    assert foreseen.n_calls == 4
+    run = await judged(cases(5), named("pairwise"), judge(), MemoryJournal(memory), options)
+    assert (run.n_asked, run.n_recalled) == (4, 6)
+    assert {key for row in run.judged for key in row.keys} == memory.replies.keys()
+    assert {key for _, key in memory.notes} == memory.replies.keys()

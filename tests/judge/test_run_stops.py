@@ -1,13 +1,16 @@
 """A run stops at its budget and where nothing works, and tells how far it is."""
 
+import re
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from judge.calls import RateLimits
-from judge.completion import Reply, Request
+from judge.calls import RateLimits, forecast
+from judge.completion import FILTERED, Reply, Request
 from judge.errors import FailureClass
 from judge.methods import method as named
+from judge.profile import Profile, Terms
 from judge.runs import Progress
 from judge.verdict import Stop
 from rating.errors import DataError
@@ -39,15 +42,27 @@ async def test_who_waits_for_the_rate_when_a_run_stops_asks_nothing() -> None:
     assert asked.asked.total() == 1
 
 
-async def test_a_run_in_which_everything_fails_alike_gives_up_and_says_so() -> None:
+async def test_a_run_whose_last_requests_all_failed_alike_gives_up_and_says_so() -> None:
     memory = Memory()
     asked = judge(lambda request, before: Reply(text="m"))
     run = await judged(cases(200), named("alpaca_eval"), asked, MemoryJournal(memory))
     assert run.stopped is Stop.ALIKE
-    assert "no_logprobs" in run.why
+    assert run.why == "the last 20 requests all failed: no_logprobs"
     assert 20 <= asked.asked.total() <= 20 + OPTIONS.concurrency
     assert set(run.by_status) == {"no_logprobs", "pending"}
-    await judged(cases(200), named("alpaca_eval"), judge(never), MemoryJournal(memory))
+
+
+async def test_what_is_known_not_to_work_is_not_paid_for_again() -> None:
+    memory, terms = Memory(), Terms()
+    options = replace(OPTIONS, terms=terms)
+    asked = judge(lambda request, before: Reply(text="m"))
+    await judged(cases(200), named("alpaca_eval"), asked, MemoryJournal(memory), options)
+    with pytest.raises(DataError, match=r"gives no log-probabilities.*20 replies in a row"):
+        await judged(
+            cases(200), named("alpaca_eval"), judge(never), MemoryJournal(memory), options
+        )
+    with pytest.raises(DataError, match="gives no log-probabilities"):
+        await forecast(cases(9), named("alpaca_eval"), MemoryJournal(memory), options)
 
 
 async def test_ties_that_need_no_question_do_not_hide_that_all_else_fails_alike() -> None:
@@ -59,24 +74,83 @@ async def test_ties_that_need_no_question_do_not_hide_that_all_else_fails_alike(
     assert statuses(run.judged[:10]) == {"settled"}
 
 
-async def test_one_reading_among_failures_keeps_a_run_going() -> None:
+async def test_an_endpoint_that_dies_in_the_middle_stops_the_run() -> None:
     def script(request: Request, before: int) -> Reply:
-        return (
-            label_reply(0.9) if "Question 0?" in request.messages[-1].content else Reply(text="m")
-        )
+        n = int(re.findall(r"Question (\d+)", request.messages[-1].content)[0])
+        return Reply(text="m") if n > 60 else label_reply(0.9)
 
-    run = await judged(cases(40), named("alpaca_eval"), judge(script), MemoryJournal())
+    run = await judged(cases(400), named("alpaca_eval"), judge(script), MemoryJournal())
+    assert run.stopped is Stop.ALIKE
+    assert run.by_status["read"] >= 100
+
+
+async def test_a_run_ends_whose_first_cases_are_all_refused() -> None:
+    """And each later run, which looks only at what it asks itself."""
+
+    def script(request: Request, before: int) -> Reply | Exception:
+        n = int(re.findall(r"Question (\d+)", request.messages[-1].content)[0])
+        return Reply(text="", finish_reason=FILTERED) if n < 40 else GOOD(request, before)
+
+    memory = Memory()
+    run = await judged(cases(60), named("pairwise"), judge(script), MemoryJournal(memory))
     assert run.stopped is None
-    assert run.by_status == {"read": 2, "no_logprobs": 78}
+    assert run.by_status == {"refusal": 80, "read": 40}
+    more = await judged(cases(70), named("pairwise"), judge(script), MemoryJournal(memory))
+    assert (more.stopped, more.n_asked) == (None, 20)
+
+
+async def test_a_run_ends_in_which_everything_is_refused_or_too_long() -> None:
+    refuses = judge(lambda request, before: Reply(text="", finish_reason=FILTERED))
+    run = await judged(cases(60), named("pairwise"), refuses, MemoryJournal())
+    assert (run.stopped, run.by_status) == (None, {"refusal": 120})
+    long = judge(failing(*[error(FailureClass.TOO_LONG)] * 9))
+    run = await judged(cases(60), named("pairwise"), long, MemoryJournal())
+    assert (run.stopped, run.by_status) == (None, {"too_long": 120})
+
+
+async def test_a_refusal_is_asked_again_only_on_request_and_what_then_came_is_kept() -> None:
+    memory = Memory()
+    refuses = judge(lambda request, before: Reply(text="", finish_reason=FILTERED))
+    await judged(cases(3), named("pairwise"), refuses, MemoryJournal(memory))
+    stands = await judged(cases(3), named("pairwise"), judge(never), MemoryJournal(memory))
+    assert statuses(stands.judged) == {"refusal"}
+    again = replace(OPTIONS, again=frozenset({FailureClass.REFUSAL}))
+    for n_replies in (12, 18):  # one more of each, every time
+        run = await judged(cases(3), named("pairwise"), refuses, MemoryJournal(memory), again)
+        assert (statuses(run.judged), run.n_asked) == ({"refusal"}, 6)
+        assert len(memory.replies) == n_replies
+    run = await judged(cases(3), named("pairwise"), judge(), MemoryJournal(memory), again)
+    assert statuses(run.judged) == {"read"}
+    later = await judged(cases(3), named("pairwise"), judge(never), MemoryJournal(memory))
+    assert statuses(later.judged) == {"read"}, "what was paid for is read without being asked for"
+
+
+async def test_requests_that_are_all_rejected_stop_a_run_and_some_do_not() -> None:
+    all_of_them = judge(failing(*[error(FailureClass.REJECTED)] * 9))
+    run = await judged(cases(200), named("pairwise"), all_of_them, MemoryJournal())
+    assert run.stopped is Stop.ALIKE
+    assert run.why == "the last 20 requests all failed: rejected (planted rejected)"
+
+    def the_first(request: Request, before: int) -> Reply | Exception:
+        n = int(re.findall(r"Question (\d+)", request.messages[-1].content)[0])
+        return error(FailureClass.REJECTED) if n < 50 else GOOD(request, before)
+
+    run = await judged(cases(200), named("pairwise"), judge(the_first), MemoryJournal())
+    assert (run.stopped, run.by_status) == (None, {"rejected": 100, "read": 300})
+
+
+DEAREST = PRICE.cost(0, 1024)  # a reply of pairwise
 
 
 async def test_a_budget_stops_a_run_before_it_is_exceeded_and_another_one_goes_on() -> None:
     memory, asked = Memory(), judge()
-    options = replace(OPTIONS, price=PRICE, limit_usd=10 * EACH)
+    limit = 10 * EACH + DEAREST
+    options = replace(OPTIONS, price=PRICE, limit_usd=limit)
     first = await judged(cases(20), named("pairwise"), asked, MemoryJournal(memory), options)
     assert first.stopped is Stop.BUDGET
     assert first.spent_usd is not None
-    assert 0 < first.spent_usd <= 10 * EACH
+    assert 4 * EACH < first.spent_usd <= limit
+    assert "with a reply of 1,024 tokens" in first.why
     assert first.spent_usd == pytest.approx(first.n_asked * EACH)
     assert first.by_status["pending"] == 40 - first.n_asked
     assert memory.holders == {}
@@ -87,14 +161,36 @@ async def test_a_budget_stops_a_run_before_it_is_exceeded_and_another_one_goes_o
     assert sum(row.cost_usd or 0 for row in second.judged) == pytest.approx(40 * EACH)
 
 
+@pytest.mark.parametrize("declared", [True, False])
+async def test_a_budget_holds_with_a_judge_that_thinks(declared: bool) -> None:
+    """It thinks 500 to 4,000 tokens, whatever limit of tokens it is given."""
+    rng = np.random.default_rng(3)
+
+    def script(request: Request, before: int) -> Reply:
+        thought = int(rng.integers(500, 4000))
+        return Reply(
+            text=f"<think>{'hm ' * 9}[[B]]</think>[[A]]",
+            tokens_in=100,
+            tokens_out=thought + 10,
+            tokens_thinking=thought,
+        )
+
+    profile = Profile(thinking_tokens=4000) if declared else Profile()
+    options = replace(OPTIONS, concurrency=64, price=PRICE, limit_usd=5.0, terms=Terms(profile))
+    run = await judged(cases(200), named("pairwise"), judge(script), MemoryJournal(), options)
+    assert run.stopped is Stop.BUDGET
+    assert run.spent_usd is not None
+    assert 4.5 < run.spent_usd <= 5.0
+
+
 async def test_what_was_set_aside_for_calls_that_failed_is_free_again() -> None:
-    """Eight promises at the expected length come to more than the budget; two cases do not."""
+    """Eight replies of any length come to more than the budget; two do not."""
 
     def script(request: Request, before: int) -> Reply | Exception:
         good = "Question 4?" in request.messages[-1].content
         return GOOD(request, before) if good else error(FailureClass.REJECTED)
 
-    options = replace(OPTIONS, price=PRICE, limit_usd=40 * EACH)
+    options = replace(OPTIONS, price=PRICE, limit_usd=2.5 * DEAREST)
     run = await judged(cases(5), named("pairwise"), judge(script), MemoryJournal(), options)
     assert run.by_status == {"rejected": 8, "read": 2}
 

@@ -13,6 +13,8 @@ from arena.domain.model import Release, Standing
 from arena.domain.room_view import (
     Acts,
     FlaggedBattle,
+    Leaver,
+    RaceStanding,
     RosterView,
     Status,
     Trial,
@@ -96,9 +98,9 @@ RELEASES = {
 }
 
 
-def overview_page(status: Status, now: datetime, visit: Visit) -> str:
-    """Page of the last day."""
-    return _filled("overview", visit, status=status, failures=FAILURES, now=now)
+def overview_page(status: Status, race: RaceStanding | None, now: datetime, visit: Visit) -> str:
+    """Page of the last day, and of the race that is on."""
+    return _filled("overview", visit, status=status, race=race, failures=FAILURES, now=now)
 
 
 def log_page(acts: Acts, *, newest: bool, problem: Sentence | None, visit: Visit) -> str:
@@ -111,6 +113,23 @@ def voters_page(
 ) -> str:
     """Page of the voters: what speaks against whom, and whose votes are left out."""
     return _filled("voters", visit, problem=problem, done=done, view=view, now=now)
+
+
+def erase_page(
+    leaver: Leaver | None,
+    *,
+    erased: bool = False,
+    tombstone: bool = False,
+    problem: Sentence | None = None,
+    visit: Visit,
+) -> str:
+    """Page before somebody's words are erased, with what would go; or after it, with what went.
+
+    Without somebody it asks for an id. ``tombstone`` if their votes are to go, or went, as well.
+    """
+    return _filled(
+        "erase", visit, problem=problem, leaver=leaver, erased=erased, tombstone=tombstone
+    )
 
 
 def flagged_page(

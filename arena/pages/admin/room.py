@@ -21,6 +21,8 @@ from arena.domain.model import Release, Standing
 from arena.domain.room_view import (
     Acts,
     FlaggedBattle,
+    Leaver,
+    RaceStanding,
     RosterView,
     Status,
     Trial,
@@ -46,6 +48,8 @@ class Room:
 
     Attributes
     ----------
+    race : callable
+        How the race stands that is on; None where none is.
     acts : callable
         From the place in the log to end before (None for the newest) to acts.
     held : callable
@@ -56,12 +60,18 @@ class Room:
         Begins an examination of the voters.
     apply : callable
         Leaves out what the rules name by the newest one, for who decides; gives how many votes.
+    leaver : callable
+        From the id of a voter, or how it begins, to how much there is to erase.
+    erase : callable
+        Erases the words of a voter and who they are, and their votes if the second argument says
+        so, for who decides; gives what went.
     export : callable
         From what is exported, as what, of which days, and for whom, to a file in a folder of its
         own, which goes once it is sent.
     """
 
     status: Callable[[], Status]
+    race: Callable[[], RaceStanding | None]
     acts: Callable[[int | None], Acts]
     voters: Callable[[], VotersView]
     flagged: Callable[[], Sequence[FlaggedBattle]]
@@ -71,6 +81,8 @@ class Room:
     readmit: Callable[[str, str, str], int]
     examine: Callable[[], None]
     apply: Callable[[str], int]
+    leaver: Callable[[str], Leaver]
+    erase: Callable[[str, bool, str], Leaver]
     export: Callable[[str, str, Days, str], Path]
     roster: "RosterDesk"
 
@@ -113,7 +125,8 @@ def admin_router(room: Room, visit_of: Callable[[Request], Visit]) -> APIRouter:
 
     @router.api_route("", methods=READ)
     def overview(request: Request) -> Response:
-        return private(panels.overview_page(room.status(), utc_now(), visit_of(request)))
+        page = panels.overview_page(room.status(), room.race(), utc_now(), visit_of(request))
+        return private(page)
 
     @router.api_route("/log", methods=READ)
     def log(request: Request, before: str = "") -> Response:
@@ -129,6 +142,7 @@ def admin_router(room: Room, visit_of: Callable[[Request], Visit]) -> APIRouter:
 
     _add_exports(router, room, visit_of)
     _add_votes(router, room, visit_of)
+    _add_erasing(router, room, visit_of)
     _add_models(router, room.roster, visit_of)
     return router
 
@@ -220,6 +234,49 @@ def _add_votes(router: APIRouter, room: Room, visit_of: Callable[[Request], Visi
         except RoomError as error:
             return shown(request, "voters", error.args[0])
         return _back("voters", "out", n)
+
+
+def _add_erasing(router: APIRouter, room: Room, visit_of: Callable[[Request], Visit]) -> None:
+    """Add by what somebody's words, and their votes, are erased."""
+
+    @router.api_route("/voters/erase", methods=READ)
+    def before(request: Request, voter: str = "") -> Response:
+        leaver, problem = None, None
+        try:
+            leaver = room.leaver(voter.strip()) if voter.strip() else None
+        except RoomError as error:
+            problem = error.args[0]
+        page = panels.erase_page(leaver, problem=problem, visit=visit_of(request))
+        return private(page, 404 if problem else 200)
+
+    @router.post("/voters/erase")
+    def erase(
+        request: Request, voter: Field = "", votes: Field = "", typed: Field = ""
+    ) -> Response:
+        leaver, tombstone, visit = None, votes == "tombstone", visit_of(request)
+        try:
+            leaver = room.leaver(voter.strip())
+            _require_sure(leaver, votes, typed)
+            gone = room.erase(leaver.voter, tombstone, request.state.person.id)
+        except RoomError as error:
+            page = panels.erase_page(
+                leaver, tombstone=tombstone, problem=error.args[0], visit=visit
+            )
+            return private(page, 422)
+        return private(panels.erase_page(gone, erased=True, tombstone=tombstone, visit=visit))
+
+
+def _require_sure(leaver: Leaver, votes: str, typed: str) -> None:
+    if votes not in ("stay", "tombstone"):
+        raise RoomError(Sentence("Nothing was erased: choose whether the votes stay."))
+    if typed.strip() != leaver.mark:
+        raise RoomError(
+            Sentence(
+                "Nothing was erased: you typed %(typed)s, and the id begins with %(mark)s.",
+                typed=repr(typed[:40]),
+                mark=leaver.mark,
+            )
+        )
 
 
 def _add_models(router: APIRouter, desk: RosterDesk, visit_of: Callable[[Request], Visit]) -> None:

@@ -330,10 +330,12 @@ SENT = {
     "Reveal": "a b",
     "RevealedModel": "id name latency_s tokens cost",
     "LeaderboardBody": "policy updated version data_hash votes voters effective_voters "
-    "top_voter_share left_out ranks_claimed ratings pairs neighbours fit history record warnings",
+    "top_voter_share left_out ranks_claimed ratings newcomers pairs neighbours fit history record "
+    "warnings",
     "RatingBody": "model rating se lower upper rank rank_low rank_high votes "
     "win_rate win_rate_low win_rate_high voter_rating voter_rank stage "
     "family variants best_of declared otherwise",
+    "NewcomerBody": "model stage votes until rating lower upper by judge calibrated_on warnings",
     "PairCell": "row column n share expected low high",
     "Hold": "above below lead votes voters prompts separated more_votes",
     "Fewest": "k tried of",

@@ -25,6 +25,13 @@ def pieces(size: int) -> Iterator[bytes]:
     yield b'"}'
 
 
+@pytest.fixture(scope="module")
+def quick(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """An arena in which nobody battles, so that its pages stay as they are."""
+    with quick_arena(tmp_path_factory.mktemp("quiet")) as served:
+        yield served
+
+
 @pytest.mark.parametrize("path", ["/api/v1/battles", "/api/v1/battles/none/vote"])
 def test_a_body_that_is_too_large_is_refused_whether_it_says_so_or_not(
     quick: Served, path: str
@@ -41,8 +48,8 @@ def test_a_body_that_is_too_large_is_refused_whether_it_says_so_or_not(
             assert "content-security-policy" in answer.headers
 
 
-def test_a_body_within_the_limit_passes_in_pieces(quick: Served) -> None:
-    with client_of(quick.url) as client:
+def test_a_body_within_the_limit_passes_in_pieces(proxied: Served) -> None:
+    with client_of(proxied.url) as client:
         answer = client.post(
             "/api/v1/battles",
             content=pieces(5_000),
@@ -137,8 +144,8 @@ def test_pages_styles_and_scripts_are_compressed_and_not_sent_twice(
     assert (again.status_code, again.content) == (304, b"")
 
 
-def test_events_and_what_programs_read_are_sent_as_they_are(quick: Served) -> None:
-    with quick.visitor() as ada:
+def test_events_and_what_programs_read_are_sent_as_they_are(proxied: Served) -> None:
+    with proxied.visitor() as ada:
         battle_id = ada.play()
         for path in (f"{BATTLES}/{battle_id}/events?html=1", f"{BATTLES}/{battle_id}"):
             answer = ada.get(path)

@@ -88,6 +88,7 @@ ROUTES = {
         GET /look/pages.css
         GET /look/rendered.css
         GET /look/mix.js
+        GET /look/voters.js
         GET /look/preview.png
         GET /look/maths.woff2
         GET /look/{file}
@@ -106,6 +107,7 @@ ROUTES = {
         GET /admin/models
         GET /admin/policies
         GET /admin/voters
+        GET /admin/voters/erase
         """,
     RUN: """
         POST /admin/exclude
@@ -117,6 +119,7 @@ ROUTES = {
         POST /admin/models/weigh
         POST /admin/readmit
         POST /admin/voters/apply
+        POST /admin/voters/erase
         POST /admin/voters/examine
         """,
     START: "GET /",

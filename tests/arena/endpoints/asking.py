@@ -20,6 +20,11 @@ def serve(server: FaultyServer, behaviour: Behaviour) -> Model:
     return Model(id=name, name=name, endpoint=server.url, model=name, api_key_env="TEST_KEY")
 
 
+def logprobs(top: int | None) -> dict[str, object]:
+    """Give the decoding that asks for log-probabilities."""
+    return {} if top is None else {"logprobs": True, "top_logprobs": top}
+
+
 async def ask(endpoints: Endpoints, model: Model) -> list[Chunk]:
     return [chunk async for chunk in endpoints.stream(model, PROMPT)]
 

@@ -16,7 +16,7 @@ from arena.endpoints.client import Endpoints, Timeouts
 from arena.endpoints.discover import Server, discover
 from arena.endpoints.sse import Budgets, EventDecoder
 from arena.errors import EndpointError
-from tests.arena.endpoints.asking import KEY, PROMPT, ask, failure, serve, visible
+from tests.arena.endpoints.asking import KEY, PROMPT, ask, failure, logprobs, serve, visible
 from tests.faulty_server import Behaviour, Fault, FaultyServer
 
 SMALL = Budgets(
@@ -40,7 +40,7 @@ async def failure_of_whole(
     endpoints: Endpoints, model: Model, top_logprobs: int | None = None
 ) -> EndpointError:
     with pytest.raises(EndpointError) as caught:
-        await endpoints.complete(model, PROMPT, top_logprobs=top_logprobs)
+        await endpoints.complete(model, PROMPT, decoding=logprobs(top_logprobs))
     return caught.value
 
 
@@ -129,7 +129,7 @@ async def test_numbers_have_a_budget_of_their_own(
     assert len(await endpoints.embed(model, ["text"] * 20)) == 20
     tokens = (("m", -0.1, {f"token {i}": -2.5 for i in range(20)}),) * 100
     model = serve(server, Behaviour(logprobs=tokens))
-    assert (await endpoints.complete(model, PROMPT, top_logprobs=20)).logprobs
+    assert (await endpoints.complete(model, PROMPT, decoding=logprobs(20))).logprobs
     model = serve(server, Behaviour(text="x" * 400_000))
     error = await failure_of_whole(endpoints, model, top_logprobs=20)
     assert "more than 300,000 bytes" in error.detail

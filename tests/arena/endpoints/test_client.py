@@ -12,7 +12,7 @@ from arena.domain.model import Model
 from arena.endpoints.client import Endpoints
 from judge.case import Message
 from judge.completion import TokenLogprob
-from tests.arena.endpoints.asking import KEY, PROMPT, ask, serve, visible
+from tests.arena.endpoints.asking import KEY, PROMPT, ask, logprobs, serve, visible
 from tests.faulty_server import Behaviour, Fault, FaultyServer
 
 
@@ -155,7 +155,7 @@ async def test_a_whole_answer_brings_its_log_probabilities(
         text="m", reasoning="Hm.", logprobs=(("m", -0.1, {"m": -0.1, "M": -2.4}),)
     )
     model = serve(server, behaviour)
-    assert await endpoints.complete(model, PROMPT, top_logprobs=2) == Completion(
+    assert await endpoints.complete(model, PROMPT, decoding=logprobs(2)) == Completion(
         text="m",
         finished=Finished("stop", 7, 11, "chatcmpl-1"),
         reasoning="Hm.",
@@ -186,7 +186,7 @@ async def test_a_blank_token_with_its_log_probabilities_is_an_answer(
     server: FaultyServer, endpoints: Endpoints
 ) -> None:
     model = serve(server, Behaviour(text="\n", logprobs=(("\n", -0.5, {"m": -1.0}),)))
-    completion = await endpoints.complete(model, PROMPT, top_logprobs=1)
+    completion = await endpoints.complete(model, PROMPT, decoding=logprobs(1))
     assert completion.logprobs == (TokenLogprob("\n", -0.5, {"m": -1.0}),)
 
 

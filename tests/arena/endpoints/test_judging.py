@@ -3,20 +3,29 @@
 import asyncio
 import json
 import math
+import time
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
 
 import httpx
 import pytest
 
 from arena.domain.model import Model
-from arena.endpoints.chat import read_embeddings
+from arena.endpoints.chat import read_completion, read_embeddings
 from arena.endpoints.client import Endpoints
 from arena.errors import EndpointError
-from arena.judging import EndpointJudge
+from arena.judging import EndpointJudge, ModelEndpoint
+from judge.calls import Options
 from judge.case import Message
 from judge.completion import FILTERED, Parameters, Reply, Request, TokenLogprob
 from judge.errors import CallError, FailureClass
+from judge.methods import method as named
+from judge.profile import Terms
+from judge.runs import run
 from tests.arena.endpoints.asking import KEY, serve
-from tests.faulty_server import Behaviour, Fault, FaultyServer
+from tests.faulty_server import Behaviour, Fault, FaultyServer, last_message
+from tests.judge.scripted import MemoryJournal, cases
 
 ASKED = Request(
     (Message("system", "Judge."), Message("user", "A or B?")), Parameters(max_tokens=3)
@@ -29,7 +38,7 @@ ASKED = Request(
         (401, {"message": "no"}, FailureClass.DENIED),
         (404, {"message": "no such model"}, FailureClass.DENIED),
         (400, {"message": "temperature is too high"}, FailureClass.REJECTED),
-        (400, {"code": "context_length_exceeded"}, FailureClass.REJECTED),
+        (400, {"code": "context_length_exceeded"}, FailureClass.TOO_LONG),
         (500, {"message": "sorry"}, FailureClass.OVERLOADED),
     ],
 )
@@ -123,6 +132,24 @@ async def test_parameters_are_sent_and_log_probabilities_come_back(
     assert not {"temperature", "logprobs", "response_format"} & server.requests[-1].body.keys()
 
 
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (
+            {"model": "owl-2026-05-13", "system_fingerprint": "fp_1"},
+            ("owl-2026-05-13", "fp_1"),
+        ),
+        ({"model": 7, "system_fingerprint": None}, ("", "")),
+        ({"model": "owl\n\x1b[31m"}, ("owl \ufffd[31m", "")),
+    ],
+)
+def test_an_endpoint_says_what_answered(
+    names: dict[str, object], expected: tuple[str, str]
+) -> None:
+    completion = read_completion(json.dumps({"choices": [{"message": {"content": "m"}}], **names}))
+    assert (completion.model, completion.fingerprint) == expected
+
+
 async def test_an_alternative_of_probability_zero_is_left_out() -> None:
     """Some servers write what is no JSON, and a reply is kept as JSON: absence says the same."""
     token = {"token": "m", "logprob": 0.0, "top_logprobs": [{"token": "M", "logprob": -math.inf}]}
@@ -193,3 +220,26 @@ async def test_a_silent_server_of_embeddings_is_a_transport_failure(
 def test_a_text_without_its_vector_is_no_reply(data: str) -> None:
     with pytest.raises(EndpointError, match="2 texts, and not one vector of numbers for each"):
         read_embeddings(f'{{"data": {data}}}', 2)
+
+
+async def test_requests_that_hang_cost_as_long_as_a_slow_reply_and_no_minutes(
+    server: FaultyServer,
+) -> None:
+    """One in twenty hangs; the time-out is what it would be, but for the twenty seconds."""
+    asked = Counter[str]()
+
+    def one_in_twenty(body: Mapping[str, Any]) -> Behaviour:
+        prompt = last_message(body)
+        asked[prompt] += 1
+        return Behaviour(text="[[A]]", silent=asked[prompt] == 1 and len(asked) % 20 == 0)
+
+    server.behaviours["hangs"] = one_in_twenty
+    model = Model(id="hangs", name="Hangs", endpoint=server.url, model="hangs")
+    terms = Terms(least_s=0.3)
+    options = Options(judge="hangs", seed="a secret", concurrency=32, terms=terms)
+    began = time.monotonic()
+    async with ModelEndpoint(model).opened(terms) as judge:
+        outcome = await run(cases(100), named("pairwise"), judge, MemoryJournal(), options)
+    assert outcome.by_status == {"read": 200}
+    assert outcome.faults == {FailureClass.TRANSPORT: 10}
+    assert time.monotonic() - began < 20

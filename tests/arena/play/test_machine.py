@@ -222,7 +222,7 @@ def test_no_order_of_events_breaks_a_promise(
     database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The rules are the same on both; fewer games on PostgreSQL, where each costs more."""
-    play(database_url, monkeypatch, games=12 if database_url.startswith("sqlite") else 6)
+    play(database_url, monkeypatch, games=6 if database_url.startswith("sqlite") else 4)
 
 
 @pytest.mark.slow

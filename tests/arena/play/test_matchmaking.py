@@ -15,6 +15,8 @@ from arena.domain.model import Model
 from arena.errors import StoreError
 from arena.play import matchmaking
 from arena.play.matchmaking import Draw, Known, Matchmaker, draw_one, pair_probabilities, sides
+from rating.likelihood.objective import solve
+from rating.typing import Floats
 
 LEARNING = [Sampler.ARENA, Sampler.GAIN]
 MIXED = [Sampler.WEIGHTED, *LEARNING]
@@ -156,6 +158,89 @@ def test_a_model_that_has_not_lost_yet_does_not_stop_the_gain_rule() -> None:
     made = matchmaker(pool, Sampler.GAIN, wins={("m0", "m1"): 3.0, ("m0", "m2"): 2.0})
     _, stated = seen_and_stated(made, pool, 100)
     assert stated[frozenset({"m1", "m2"})] > 1 / 3  # nothing yet tells these two apart
+
+
+RACE = ("m1", "m3")
+
+
+def raced(wins: Wins, n_models: int = 5, exploration: float = 0.1) -> Floats:
+    """Probabilities of the pairs while two models race."""
+    pool = models(*[1.0] * n_models)
+    known = Known.of(wins, [model.id for model in pool], Sampler.RACE)
+    return pair_probabilities(pool, known, Sampler.RACE, exploration, RACE)
+
+
+def test_a_race_draws_the_pairs_that_tell_of_the_two_and_every_pair_now_and_then() -> None:
+    table = raced(played(5))
+    apart = table[np.triu_indices(5, k=1)]
+    assert apart.sum() == pytest.approx(1)
+    assert apart.min() >= 0.1 / 10 * (1 - 1e-9)
+    assert table[1, 3] == apart.max()
+    with_one = table[1].sum() + table[3].sum() - table[1, 3]
+    assert with_one > 0.8, "7 of 10 pairs hold one of the two, and others help less"
+    assert table[0, 2] < 0.03
+
+
+def test_without_votes_or_one_of_the_two_there_is_no_race() -> None:
+    assert raced({})[1, 3] == pytest.approx(0.1)
+    pool, known = models(1, 1, 1), Known.of(played(3), ["m0", "m1", "m2"], Sampler.RACE)
+    alone = pair_probabilities(pool, known, Sampler.RACE, 0.1, RACE)
+    assert np.array_equal(alone, pair_probabilities(pool, known, Sampler.GAIN, 0.1))
+
+
+def test_a_race_states_the_chance_with_which_it_drew() -> None:
+    pool = models(*[1.0] * 4)
+    wins = played(4)
+    made = Matchmaker(
+        pool,
+        sampler=Sampler.RACE,
+        exploration=0.1,
+        wins=lambda: wins,
+        rng=Random(0),
+        race=("m0", "m1"),
+    )
+    made.refresh()
+    seen, stated = seen_and_stated(made, pool, 3000)
+    assert sum(stated.values()) == pytest.approx(1)
+    for pair, probability in stated.items():
+        error = (probability * (1 - probability) / 3000) ** 0.5
+        assert abs(seen[pair] / 3000 - probability) < 4 * error
+
+
+def leads_of(sampler: Sampler, arenas: int, theta: Floats) -> tuple[Floats, Floats]:
+    """Let arenas draw by what they learnt: the lead of m1 over m3, plain and weighed, nats."""
+    pool = models(*[1.0] * len(theta))
+    place = {model.id: i for i, model in enumerate(pool)}
+    upper = np.triu_indices(len(theta), k=1)
+    leads = np.zeros((2, arenas))
+    for seed in range(arenas):
+        rng = np.random.default_rng(seed)
+        plain, weighed = (np.zeros((len(theta), len(theta))) for _ in range(2))
+        for _ in range(12):
+            cells = zip(*np.nonzero(plain), strict=True)
+            wins = {(pool[i].id, pool[j].id): float(plain[i, j]) for i, j in cells}
+            known = Known.of(wins, [*place], sampler)
+            probability = pair_probabilities(pool, known, sampler, 0.2, RACE)[upper]
+            for pair, n in enumerate(rng.multinomial(50, probability / probability.sum())):
+                i, j = upper[0][pair], upper[1][pair]
+                won = rng.binomial(n, 1 / (1 + np.exp(theta[j] - theta[i])))
+                for table, weight in ((plain, 1.0), (weighed, 1 / probability[pair])):
+                    table[i, j] += weight * won
+                    table[j, i] += weight * (n - won)
+        for row, table in enumerate((plain, weighed / weighed.sum() * 600)):
+            fit = solve(table, np.zeros(len(theta)), ridge=0.01).theta
+            leads[row, seed] = fit[1] - fit[3]
+    return leads[0], leads[1]
+
+
+def test_a_race_tells_two_models_apart_by_fewer_votes_and_leaves_ratings_unbiased() -> None:
+    theta = np.array([0.9, 0.15, 0.5, -0.15, -0.6, -0.8])
+    plain, weighed = leads_of(Sampler.RACE, 120, theta)
+    uniform, _ = leads_of(Sampler.UNIFORM, 120, theta)
+    for leads in (plain, weighed):
+        error = leads.std() / 120**0.5
+        assert abs(leads.mean() - 0.3) < 3.5 * error
+    assert plain.std() < 0.85 * uniform.std()
 
 
 def test_the_arena_rule_is_that_of_the_paper() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -22,6 +23,7 @@ from rating.errors import DataError
 from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, exclude, new_battle
 from tests.judge.labels.planted import SUBJECTS, planted
 from tests.serving import quick_arena
+from tests.sqlite import new_sqlite
 
 
 def vote(
@@ -43,13 +45,18 @@ def fill(store: Store, n: int, people: int, seed: int = 1, start: int = 0) -> No
             vote(session, number, f"person-{number % people}", prompt)
 
 
+@contextmanager
+def opened(url: str) -> Iterator[Store]:
+    with closing(Store(url)) as store:
+        store.hold_lease()
+        store.register(MODELS, NOW)
+        yield store
+
+
 @pytest.fixture
 def store(database_url: str) -> Iterator[Store]:
-    opened = Store(database_url)
-    opened.hold_lease()
-    opened.register(MODELS, NOW)
-    yield opened
-    opened.close()
+    with opened(database_url) as store:
+        yield store
 
 
 def test_open_topics_are_released_once_a_week(store: Store) -> None:
@@ -137,21 +144,25 @@ def test_two_who_release_at_once_leave_one_release(store: Store) -> None:
     assert store.read(topics.newest, private=False) == first
 
 
-async def test_a_process_of_its_own_makes_the_release(store: Store, database_url: str) -> None:
-    fill(store, 60, 6)
-    keeping = asyncio.create_task(keep_releasing(store, database_url, lambda: NOW, private=False))
-    async with asyncio.timeout(100):
-        while store.read(topics.newest, private=False) is None:  # noqa: ASYNC110 - another process
-            await asyncio.sleep(0.1)
-    keeping.cancel()
+async def test_a_process_of_its_own_makes_the_release(tmp_path: Path) -> None:
+    url = new_sqlite(tmp_path)
+    with opened(url) as store:
+        fill(store, 60, 6)
+        keeping = asyncio.create_task(keep_releasing(store, url, lambda: NOW, private=False))
+        async with asyncio.timeout(100):
+            while store.read(topics.newest, private=False) is None:  # noqa: ASYNC110 - a process
+                await asyncio.sleep(0.1)
+        keeping.cancel()
 
 
 async def test_too_few_prompts_are_no_fault(
-    store: Store, database_url: str, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
-    fill(store, 51, 6)
-    await releasing._apart(database_url, private=True)
+    url = new_sqlite(tmp_path)
+    with opened(url) as store:
+        fill(store, 51, 6)
+    await releasing._apart(url, private=True)
     assert "No topics yet: Topics of private prompts need 500 prompts" in caplog.text
 
 
@@ -168,14 +179,11 @@ def test_the_page_shows_what_was_released_and_of_the_right_kind(tmp_path: Path) 
         assert page.status_code == 404
         assert "There are no topics yet" in page.text
         assert 'href="/topics"' not in ada.get("/method").text
-        opened = Store(served.database)
-        opened.hold_lease()
-        opened.register(MODELS, NOW)
-        fill(opened, 560, 60)
-        release_topics(opened, NOW, private=True)
-        assert ada.get("/topics").status_code == 404
-        release_topics(opened, NOW, private=False)
-        opened.close()
+        with opened(served.database) as store:
+            fill(store, 560, 60)
+            release_topics(store, NOW, private=True)
+            assert ada.get("/topics").status_code == 404
+            release_topics(store, NOW, private=False)
         page = ada.get("/topics")
         assert "560 prompts behind the votes" in page.text
         assert "shown as they are" in page.text
@@ -187,14 +195,11 @@ def test_the_page_shows_what_was_released_and_of_the_right_kind(tmp_path: Path) 
 
 def test_an_arena_of_private_battles_shows_private_topics(tmp_path: Path) -> None:
     with quick_arena(tmp_path, show_battles=False) as served, served.visitor() as ada:
-        opened = Store(served.database)
-        opened.hold_lease()
-        opened.register(MODELS, NOW)
-        fill(opened, 560, 60)
-        release_topics(opened, NOW, private=False)
-        assert ada.get("/topics").status_code == 404
-        release_topics(opened, NOW, private=True)
-        opened.close()
+        with opened(served.database) as store:
+            fill(store, 560, 60)
+            release_topics(store, NOW, private=False)
+            assert ada.get("/topics").status_code == 404
+            release_topics(store, NOW, private=True)
         page = ada.get("/topics").text
         assert "Battles of this arena are private" in page
         assert "in batches of at least 25 prompts by at least 10 people" in page

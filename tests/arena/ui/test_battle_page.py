@@ -11,7 +11,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
-from arena.ui import battle_page, gradio_parts
+from arena.ui import battle_page
 from arena.ui.battle_page import add_assets, page_router
 from tests.arena.pages.page import Page
 
@@ -101,6 +101,8 @@ def test_no_file_outside_the_assets_is_served() -> None:
 
 
 def test_a_gradio_whose_page_is_another_is_named() -> None:
+    from arena.ui import gradio_parts  # takes seconds to load, and no other test needs it
+
     with pytest.raises(RuntimeError, match=r"Gradio .* has no no such thing"):
         gradio_parts.first(re.compile("no such thing"), "<html>")
 

@@ -424,10 +424,15 @@ def test_a_judge_is_scored_in_both_orders_against_labels(tmp_path: Path) -> None
         "strategy": "s",
         "n": 4,
         "n_unread": 1,
+        "n_tied": 0,
         "correct_as_is": 50.0,
         "correct_swapped": 50.0,
         "correct_mean": 50.0,
+        "lower": pytest.approx(15.0, abs=5),
+        "upper": pytest.approx(85.0, abs=5),
         "correct_both": 25.0,
+        "both_lower": pytest.approx(4.56, abs=0.01),
+        "both_upper": pytest.approx(69.94, abs=0.01),
         "equal": 50.0,
         "kappa_agreement": 0.0,
     }
@@ -438,7 +443,7 @@ def test_a_judge_is_scored_in_both_orders_against_labels(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("column", "value", "words"),
     [
-        ("w_ab", "3", "Row 1 of .* has w_ab '3': give 1, 2, or None where it was not read"),
+        ("w_ab", "3", "Row 1 of .* has w_ab '3': give 1, 2, tie, or None where it was not read"),
         ("label", None, "Row 1 of .* has label None: give 1 or 2"),
     ],
 )

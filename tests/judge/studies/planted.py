@@ -80,13 +80,18 @@ class Planted:
 
     def judged(self, options: StudyOptions) -> JudgeStudy:
         """Study the same without files."""
+        data = self.data()
+        return study_judge(data, data.judges[0], options, lambda _: None)
+
+    def data(self) -> StudyData:
+        """Give votes and verdicts without files."""
         drawn = self._drawn()
         number = np.arange(self.n_prompts)
         items = Items(MODELS, drawn.pairs, number, {"length": 2 * drawn.longer.astype(np.float64)})
         k, order, side = drawn.verdicts.T
         verdicts = _labels(k, (order < 0).astype(np.int64), side, order)
         k, who, side = drawn.votes.T
-        data = StudyData(
+        return StudyData(
             items=items,
             people=_labels(k, who, side, np.ones_like(side)),
             judges=(JudgeVerdicts(self.name, verdicts, verdicts, 0),),
@@ -96,7 +101,6 @@ class Planted:
             source_rows=(number, number),
             warnings=(),
         )
-        return study_judge(data, data.judges[0], options, lambda _: None)
 
     def _drawn(self) -> Drawn:
         rng = np.random.default_rng(self.seed)

@@ -1,0 +1,443 @@
+"""Grades a judge, model by model, against labels of people: where it may stand in for them."""
+
+import hashlib
+import json
+from dataclasses import dataclass, fields, replace
+from datetime import date, timedelta
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judge.studies.alignment import Aligned, align
+from judge.studies.data import (
+    PAIR,
+    JudgeVerdicts,
+    StudyData,
+    by_values,
+    in_group,
+    parted,
+    read_votes,
+    shared_by,
+    study_data,
+)
+from judge.studies.estimates import FEWEST_PEOPLE, MeanOfPrompts, plural
+from judge.studies.gates import MIN_PROMPTS
+from judge.studies.licence import Graded, Licence, Reference, grade_of
+from judge.studies.options import Terms
+from judge.studies.rows import Rows, Source, read_rows
+from judge.studies.soft_verdicts import Kind, clustered_variance, with_signal
+from judge.verdict import SETTLED
+from rating.errors import DataError
+from rating.tables.coding import Coded
+from rating.typing import Bools, Floats, Ints
+from rating.uncertainty.covariance import quantile
+
+ERROR = 0.05
+"""Share of licences that pass some model beyond the margin, or fail one within it, at most."""
+FEWEST_VOTES = 30
+"""Labels that a model needs to be graded."""
+OUTSIDE = 0.05
+"""Share of a model's scores beyond the labelled ones from which it is not graded."""
+USUAL = timedelta(days=182)
+"""How long a licence lasts."""
+FEWEST_WATCHED = 100
+"""Labels on pairs of passed models that a watch needs to compare with."""
+FEWEST_OF_A_KIND = 30
+"""Labels that a kind of verdicts needs, and pairs of them that a covariance needs."""
+SIMULATED = "simulated"
+"""``voter_kind`` of votes that nobody cast, in what an arena exports."""
+_RANGE = MeanOfPrompts(-1.0, 1.0, (0,))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Labelled:
+    """Votes of people on items with a verdict, one a row.
+
+    Attributes
+    ----------
+    pairs : ndarray of shape (n, 2), int64
+        Models on side A and on side B.
+    prompt, rater : ndarray of shape (n,), int64
+    people, judge : ndarray of shape (n,)
+        Score of side A: 1, 1/2 or 0; the judge's is the mean over its verdicts of the item.
+    size : ndarray of shape (n,)
+        How far the judge is from undecided, on the scale of its signal.
+    item : ndarray of shape (n,), int64
+    """
+
+    pairs: Ints
+    prompt: Ints
+    rater: Ints
+    people: Floats
+    judge: Floats
+    size: Floats
+    item: Ints
+
+    def only(self, rows: NDArray[Any]) -> "Labelled":
+        """Return some rows, by mask or by index."""
+        return Labelled(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    @property
+    def agreement(self) -> Floats:
+        """How far each vote agrees with the judge: 1, 0, or between where one sees a tie."""
+        return np.asarray(1 - np.abs(self.people - self.judge))
+
+
+def grant(
+    votes: Source,
+    verdicts: Source,
+    terms: Terms,
+    today: date,
+    *,
+    voters: str | None = None,
+    by: str | None = None,
+) -> Licence:
+    """Grade a judge on each model, and say where its verdicts may stand in for people.
+
+    For each model the error is the win rate that the judge gives it less that which people give
+    it, over the same votes, with an interval by voter and by prompt. It passes where the interval
+    lies within the margin, fails where it lies beyond. Each end is of level 1 - `ERROR` / K, K
+    the models that are graded: exactly one of "within" and "beyond" is wrong of each model, so at
+    most `ERROR` of licences hold a wrong grade (Bonferroni).
+
+    Raises
+    ------
+    DataError
+        If the labels are not of people, the verdicts are of several judges, methods or templates,
+        a source cannot be read, or an option does not fit.
+    """
+    assert terms.margin is not None
+    cast = read_votes(votes, voters, by)
+    given, signal = with_signal(read_rows(verdicts, unread=True, by=by, marks=True))
+    require_people(cast, given)
+    cast, given, aligned, categories = _in_categories(cast, given, align(cast, given), by)
+    data = study_data(cast, given, aligned)
+    if len(data.judges) != 1:
+        names = ", ".join(repr(judge.name) for judge in data.judges)
+        msg = f"A licence is of one judge, and the verdicts are of {names}: choose by --where."
+        raise DataError(msg)
+    judge = data.judges[0]
+    rows = labelled(data, judge, signal)
+    if not len(rows.item):
+        msg = f"The judge {judge.name!r} read no item that people voted on: nothing to grade."
+        raise DataError(msg)
+    known = bool(data.voters)
+    models = graded(data, judge, rows, terms.margin, known=known)
+    passes = np.array([model.grade == "PASS" for model in models])
+    watched: Bools = np.all(passes[rows.pairs], axis=1)
+    until = terms.until or today + USUAL
+    if until < today:
+        raise DataError(f"--until {until} is over: today is {today}.")
+    return Licence(
+        judge=judge.name,
+        made=today,
+        until=until,
+        margin=float(terms.margin),
+        votes_a_year=terms.votes_a_year,
+        votes_sha256=hash_of(cast),
+        method=_only_one(given, "method"),
+        templates=tuple(filter(None, [_only_one(given, "template")])),
+        resolved_models=_answered(given, "resolved"),
+        fingerprints=_answered(given, "fingerprint"),
+        signal=signal,
+        votes=len(rows.item),
+        people=len(np.unique(rows.rater)) if known else None,
+        items=len(np.unique(rows.item)),
+        prompts=len(np.unique(rows.prompt)),
+        column=by if categories else None,
+        categories=categories,
+        models=models,
+        reference=reference(rows.only(watched), known=known),
+    )
+
+
+def require_people(cast: Rows, given: Rows) -> None:
+    """Raise `DataError` for labels that a model gave: its own column, or a voter of its name."""
+    for role in ("judge", "method", "template"):
+        if names := _names(cast, role):
+            msg = (
+                f"The labels of {cast.source!r} are of a model ({role} {names[0]!r}): a licence "
+                "rests on labels of people, never of models."
+            )
+            raise DataError(msg)
+    if SIMULATED in _names(cast, "voter_kind"):
+        msg = (
+            f"Labels of {cast.source!r} are of voters of the kind {SIMULATED!r}: a licence rests "
+            "on labels of people, never of models."
+        )
+        raise DataError(msg)
+    models = {name for rows in (cast, given) for side in "ab" for name in _models(rows, side)}
+    of_models = models | {*_names(given, "judge")}
+    if voter := next((name for name in _names(cast, "voter") if name in of_models), None):
+        msg = (
+            f"The voter {voter!r} of {cast.source!r} has the name of a model: a licence rests on "
+            "labels of people, never of models. Leave its labels out with --where."
+        )
+        raise DataError(msg)
+
+
+def _models(rows: Rows, side: str) -> tuple[str, ...]:
+    return rows.names[f"model_{side}"].names
+
+
+def _names(rows: Rows, role: str) -> tuple[str, ...]:
+    """Give the names of a role that rows have, sorted."""
+    column = rows.names.get(role, Coded((), np.full(rows.n, -1)))
+    there = {column.names[code] for code in np.unique(column.codes) if code >= 0}
+    return tuple(sorted(name for name in there if name.strip()))
+
+
+def _answered(given: Rows, role: str) -> tuple[str, ...]:
+    """Give the names that the endpoint gave for what it answered with."""
+    names = {name for one in _names(given.only(given.read), role) for name in one.split(", ")}
+    return tuple(sorted(names - {SETTLED}))
+
+
+def _only_one(given: Rows, role: str) -> str:
+    names = _names(given, role)
+    if len(names) > 1:
+        msg = (
+            f"A licence is for one {role}, and the verdicts are by {names[0]!r}, {names[1]!r}"
+            f'{" and others" if len(names) > 2 else ""}: choose by --where "{role} = '
+            f"'{names[0]}'\"."
+        )
+        raise DataError(msg)
+    return names[0] if names else ""
+
+
+def _in_categories(
+    cast: Rows, given: Rows, aligned: Aligned, by: str | None
+) -> tuple[Rows, Rows, Aligned, tuple[str, ...]]:
+    """Keep the categories with enough labelled prompts; all rows where there are no categories."""
+    if by is None or (by == PAIR and "by" not in {*cast.names, *given.names}):
+        return cast, given, aligned, ()
+    names, values = by_values(cast, given, aligned, by)
+    groups = parted(cast, given, aligned, by)
+    enough = [name for name in names if name in groups and _labelled_prompts(groups[name])]
+    if not enough:
+        msg = f"No {by} has {MIN_PROMPTS} prompts with a vote and a verdict: drop --by {by}."
+        raise DataError(msg)
+    masks = [in_group(values, aligned.item, names.index(name)) for name in enough]
+    ours, theirs = (np.any(part, axis=0) for part in zip(*masks, strict=True))
+    return cast.only(ours), given.only(theirs), aligned.only(ours, theirs), tuple(enough)
+
+
+def _labelled_prompts(part: StudyData) -> bool:
+    return max(shared_by(part, judge).items.n_prompts for judge in part.judges) >= MIN_PROMPTS
+
+
+def hash_of(cast: Rows) -> str:
+    """Give the SHA-256 of votes: who said what on which two models' answers to which prompt."""
+    roles = [
+        r for r in ("item", "battle", "prompt", "model_a", "model_b", "voter") if r in cast.names
+    ]
+    columns = [named(cast, role) for role in roles]
+    digest = hashlib.sha256(json.dumps(roles).encode())
+    for *names, label in zip(*columns, cast.label.tolist(), strict=True):
+        digest.update(json.dumps([*names, label]).encode())
+    return digest.hexdigest()
+
+
+def named(rows: Rows, role: str) -> list[str | None]:
+    """Give the name that each row has in a role; None where it has none."""
+    column = rows.names.get(role)
+    if column is None:
+        return [None] * rows.n
+    names = np.array([*column.names, None], dtype=np.object_)
+    return list(names[column.codes])
+
+
+def labelled(data: StudyData, judge: JudgeVerdicts, signal: Kind) -> Labelled:
+    """Give the votes on items with a verdict, in the order of their source."""
+    items, people = data.items, data.people
+    n = np.bincount(judge.verdicts.item, minlength=items.n)
+    score = _mean(judge, (judge.verdicts.label + 1) / 2, n)
+    rows = people.only(n[people.item] > 0)
+    size = np.nan_to_num(np.abs(_signals(judge, signal, n))[rows.item])
+    return Labelled(
+        items.pairs[rows.item],
+        items.prompt[rows.item],
+        rows.rater,
+        (rows.label + 1) / 2,
+        score[rows.item],
+        size,
+        rows.item,
+    )
+
+
+def _signals(judge: JudgeVerdicts, signal: Kind, n: Ints) -> Floats:
+    """Give the judge's mean signal for side A of each item, from -1 to 1; NaN without a verdict.
+
+    Marks are on the scale of their file: between files only the side that they prefer compares.
+    """
+    by_label = signal in ("marks", "verdicts")
+    label = judge.verdicts.label.astype(np.float64)
+    return _mean(judge, label if by_label else 2 * judge.verdicts.probability - 1, n)
+
+
+def _mean(judge: JudgeVerdicts, value: Floats, n: Ints) -> Floats:
+    total = np.bincount(judge.verdicts.item, value, len(n))
+    return np.where(n > 0, total / np.maximum(n, 1), np.nan)
+
+
+def graded(
+    data: StudyData, judge: JudgeVerdicts, rows: Labelled, margin: float, *, known: bool
+) -> tuple[Graded, ...]:
+    """Grade every model, at `ERROR` over all of them together.
+
+    Parameters
+    ----------
+    known : bool
+        Whether votes say who cast them; if not, intervals allow for prompts alone.
+    """
+    outside = _outside(data, judge, rows)
+    why = [_too_little(rows, model, outside[model], known) for model in range(len(outside))]
+    alpha = ERROR / max(sum(not reason for reason in why), 1)
+    return tuple(
+        _graded(name, model, rows, alpha, margin, float(outside[model]), why[model], known)
+        for model, name in enumerate(data.items.models)
+    )
+
+
+def _outside(data: StudyData, judge: JudgeVerdicts, rows: Labelled) -> Floats:
+    """Give the share of each model's scores that no labelled score reaches, from either side."""
+    size = np.abs(2 * judge.verdicts.probability - 1)
+    on_labelled = np.isin(judge.verdicts.item, rows.item)
+    beyond = (
+        size > np.max(size[on_labelled], initial=0.0, where=~np.isnan(size[on_labelled])) + 1e-9
+    )
+    pairs = data.items.pairs[judge.verdicts.item]
+    k = len(data.items.models)
+    n = sum(np.bincount(side, minlength=k) for side in pairs.T)
+    out = sum(np.bincount(side, beyond, k) for side in pairs.T)
+    return np.asarray(out / np.maximum(n, 1))
+
+
+def _too_little(rows: Labelled, model: int, outside: float, known: bool) -> str:
+    """Say why a model cannot be graded; nothing if it can."""
+    own = rows.only((rows.pairs == model).any(axis=1))
+    n, prompts = len(own.item), len(np.unique(own.prompt))
+    if n < FEWEST_VOTES or prompts < MIN_PROMPTS:
+        return (
+            f"for it has {plural(n, 'label')} on {plural(prompts, 'prompt')} and it takes "
+            f"{FEWEST_VOTES} on {MIN_PROMPTS}"
+        )
+    if outside >= OUTSIDE:
+        return (
+            f"for {100 * outside:.0f} % of the judge's scores of it lie outside the labelled range"
+        )
+    if known and _effective(own.rater) < FEWEST_PEOPLE:
+        return f"for its labels are of fewer than {FEWEST_PEOPLE} equally busy people"
+    return ""
+
+
+def _graded(
+    name: str,
+    model: int,
+    rows: Labelled,
+    alpha: float,
+    margin: float,
+    outside: float,
+    why: str,
+    known: bool,
+) -> Graded:
+    own = rows.only((rows.pairs == model).any(axis=1))
+    shell = Graded(
+        name=name,
+        grade="NOT GRADED",
+        error=None,
+        lower=None,
+        upper=None,
+        votes=len(own.item),
+        prompts=len(np.unique(own.prompt)),
+        outside=outside,
+        why=why,
+    )
+    if why:
+        return shell
+    off = np.where(own.pairs[:, 0] == model, 1, -1) * (own.judge - own.people)
+    lower, upper = (100 * end for end in _ends(off, own, alpha, known=known))
+    judged = replace(shell, error=100 * float(off.mean()), lower=lower, upper=upper)
+    return replace(judged, grade=grade_of(judged, margin))
+
+
+def _ends(off: Floats, own: Labelled, alpha: float, *, known: bool) -> tuple[float, float]:
+    """Return both ends of an interval of a mean, each wrong with probability ``alpha``."""
+    mean, n, level = float(off.mean()), len(off), 1 - 2 * alpha
+    rater = own.rater if known else None
+    error = float(np.sqrt(clustered_variance((off - mean) / n, own.prompt, rater)))
+    if error < 1e-9:  # all are alike, which says nothing of other prompts
+        _, weight = np.unique(own.prompt, return_counts=True)
+        lower, upper = _RANGE.opened(mean, weight[:, None].astype(np.float64), level)
+        assert lower is not None
+        assert upper is not None
+        return lower, upper
+    clusters = min(map(_effective, [own.prompt, *([own.rater] if known else [])]))
+    half = quantile(level, clusters - 1) * error
+    return mean - half, mean + half
+
+
+def _effective(cluster: Ints) -> float:
+    _, size = np.unique(cluster, return_counts=True)
+    return float(size.sum() ** 2 / (size**2).sum())
+
+
+def reference(rows: Labelled, *, known: bool) -> Reference | None:
+    """Say how often the judge agrees with people, by how sure it is; None of too few votes."""
+    if len(rows.item) < FEWEST_WATCHED:
+        return None
+    edges = _edges(rows.size)
+    kind = np.searchsorted(edges, rows.size, side="right")
+    n = np.bincount(kind, minlength=len(edges) + 1).astype(np.float64)
+    agreement = np.bincount(kind, rows.agreement, len(n)) / n
+    rest = rows.agreement - agreement[kind]
+    spread = (np.bincount(kind, rest**2, len(n)) + 1) / n  # one more vote that is wholly off
+    in_errors = rest / np.sqrt(spread[kind])
+    of_voter = _correlation(in_errors, rows.rater, rows.prompt) if known else 0.0
+    of_prompt = _correlation(in_errors, rows.prompt, rows.rater)
+    covariance = np.diag(n)
+    for cluster, correlation in ((rows.rater, of_voter), (rows.prompt, of_prompt)):
+        covariance += correlation * _together(cluster, kind, len(n))
+    error = np.sqrt(spread) / n
+    covariance *= error[:, None] * error
+    return Reference(
+        edges=tuple(edges.tolist()),
+        agreement=tuple(agreement.tolist()),
+        variance=tuple(np.minimum(spread, 1.0).tolist()),
+        votes=tuple(map(int, n)),
+        covariance=tuple(map(tuple, covariance.tolist())),
+        of_voter=of_voter,
+        of_prompt=of_prompt,
+    )
+
+
+def _edges(size: Floats) -> Floats:
+    """Part verdicts into thirds by how sure they are, as far as each part has enough votes."""
+    edges = np.unique(np.quantile(size, [1 / 3, 2 / 3]))
+    for edge in edges.tolist():
+        kind = np.searchsorted(edges, size, side="right")
+        if (np.bincount(kind, minlength=len(edges) + 1) < FEWEST_OF_A_KIND).any():
+            edges = edges[edges != edge]
+    return np.asarray(edges)
+
+
+def _correlation(rest: Floats, cluster: Ints, other: Ints) -> float:
+    """Estimate the correlation within a cluster from its pairs that have not the other in common.
+
+    Where there are too few pairs to tell, votes of a cluster are taken to be one.
+    """
+    _, cell = np.unique(np.column_stack([cluster, other]), axis=0, return_inverse=True)
+    squares, pairs = 0.0, 0.0
+    for sign, code in ((1, np.unique(cluster, return_inverse=True)[1]), (-1, cell.ravel())):
+        squares += sign * float((np.bincount(code, rest) ** 2).sum())
+        pairs += sign * float((np.bincount(code) ** 2).sum())
+    return float(np.clip(squares / pairs, 0, 1)) if pairs >= 2 * FEWEST_OF_A_KIND else 1.0
+
+
+def _together(cluster: Ints, kind: Ints, k: int) -> Floats:
+    """Count the pairs of different votes in one cluster, by the kinds of both."""
+    _, code = np.unique(cluster, return_inverse=True)
+    table = np.zeros((int(code.max()) + 1, k))
+    np.add.at(table, (code, kind), 1)
+    return np.asarray(table.T @ table - np.diag(table.sum(axis=0)))

@@ -1,0 +1,520 @@
+"""Judges against labels that are taken as truth: how often each names the right side."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from judge.errors import FailureClass
+from judge.scoring.annotated import choices
+from judge.scoring.pairwise import TIE, SwapScores, swap_scores
+from judge.studies.estimates import (
+    Estimate,
+    MeanOfPrompts,
+    clustered,
+    gap_of,
+    percent,
+    percent_of,
+    plural,
+    ratio,
+    sums_within,
+)
+from judge.studies.gates import MIN_PROMPTS
+from judge.studies.options import StudyOptions
+from judge.studies.side_by_side import MOST_SPOKEN, certainly
+from judge.tables.annotations import Annotations, groups, read_annotations
+from judge.tables.cases import read_cases, read_labels
+from judge.verdict import PENDING
+from rating.errors import DataError
+from rating.tables.files import Files
+from rating.tables.vote_filter import BOTH
+
+ALL = "all"
+NOT_ASKED = ""
+NO_REPLY = (
+    PENDING,
+    FailureClass.RATE_LIMIT,
+    FailureClass.OVERLOADED,
+    FailureClass.TRANSPORT,
+    FailureClass.REJECTED,
+    FailureClass.DENIED,
+)
+"""Statuses of verdicts that nobody gave: of the endpoint, not of the judge."""
+BOTH_ORDERS, SUBSET = ("w_ab", "w_ba"), "subset"
+"""Columns of LLMBar's layout, which has a case a row."""
+SIDES = {1.0: "1", -1.0: "2", 0.0: TIE}
+_GAP = MeanOfPrompts(-1.0, 1.0, (1,))
+
+
+class Asked(NamedTuple):
+    """What a judge said of a case: side 1 or 2, a tie, None where unread, or `NOT_ASKED`."""
+
+    judge: str
+    case: str
+    prompt: str
+    part: str
+    label: str
+    as_is: str | None
+    swapped: str | None
+
+    @property
+    def in_both(self) -> bool:
+        """Whether both orders were asked."""
+        return NOT_ASKED not in (self.as_is, self.swapped)
+
+
+class Truth(NamedTuple):
+    """What is right of a case, and what intervals and parts go by."""
+
+    label: str
+    prompt: str
+    part: str
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """How often a judge is right on one part of the cases.
+
+    Attributes
+    ----------
+    part : str
+        `ALL`, or a value of ``--by``.
+    scores : SwapScores or None
+        Of the cases asked in both orders; None without any.
+    n_single : int
+        Cases that were asked in one order alone: in no figure.
+    n_prompts : int
+        Of the cases in both orders.
+    """
+
+    judge: str
+    part: str
+    scores: SwapScores | None
+    n_single: int
+    n_prompts: int
+
+    @property
+    def right(self) -> Estimate:
+        """Share of verdicts, over both orders, that name the right side."""
+        one = self.scores
+        if one is None:
+            return Estimate(None, None, None, 0)
+        return Estimate(one.correct_mean / 100, one.lower / 100, one.upper / 100, 2 * one.n)
+
+    @property
+    def right_in_both(self) -> Estimate:
+        """Share of cases on which both orders name the right side."""
+        one = self.scores
+        if one is None:
+            return Estimate(None, None, None, 0)
+        ends = one.both_lower / 100, one.both_upper / 100
+        return Estimate(one.correct_both / 100, *ends, one.n)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON: shares from 0 to 1, null where nothing was asked."""
+        one = self.scores
+        counts = ("n", "n_unread", "n_tied", "n_first", "n_second")
+        orders = {
+            "right_as_is": None if one is None else one.correct_as_is / 100,
+            "right_swapped": None if one is None else one.correct_swapped / 100,
+            "wrong_in_both": None if one is None else one.wrong_both / 100,
+        }
+        return {
+            "judge": self.judge,
+            "part": self.part,
+            "right": self.right.to_dict(),
+            "right_in_both": self.right_in_both.to_dict(),
+            **orders,
+            **{name: 0 if one is None else getattr(one, name) for name in counts},
+            "n_single": self.n_single,
+            "n_prompts": self.n_prompts,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Lead:
+    """By how much one judge names the right side more often, on the cases both were asked.
+
+    Attributes
+    ----------
+    certain : bool
+        At a level over all pairs of judges (Bonferroni), on `MIN_PROMPTS` prompts or more.
+    """
+
+    first: str
+    second: str
+    gap: Estimate
+    n_prompts: int
+    certain: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class TruthStudy:
+    """Judges on a truth set.
+
+    Attributes
+    ----------
+    whole, parts : tuple of Accuracy
+        Of each judge, over all cases and by part.
+    shown : mapping of str to int
+        Of each judge: 1 if it is shown to be right more often than a coin, -1 if less, else 0.
+    leads : tuple of Lead
+        Of all pairs; of more than `MOST_SPOKEN` judges, of those with the best.
+    n_cases, n_unlabelled, n_without_reply, n_unknown : int
+        Cases with a label; labels that name no side; verdicts that no reply stands behind; and
+        those on no case of the labels.
+    """
+
+    verdicts: tuple[Files, ...]
+    labels: Files | None
+    options: StudyOptions
+    by: str | None
+    whole: tuple[Accuracy, ...]
+    parts: tuple[Accuracy, ...]
+    shown: Mapping[str, int]
+    leads: tuple[Lead, ...]
+    n_cases: int
+    n_unlabelled: int
+    n_without_reply: int
+    n_unknown: int
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to keep in mind."""
+        return tuple(_warnings(self))
+
+    def sentences(self, one: Accuracy) -> tuple[str, ...]:
+        """Say how often a judge is right, and what becomes of it when the sides change places."""
+        return tuple(_sentences(one, self.shown[one.judge]))
+
+    @property
+    def comparisons(self) -> tuple[str, ...]:
+        """Say which judge is shown to be right more often."""
+        return tuple(map(_on_lead, self.leads))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain values that ``arena study truth`` writes."""
+        return {
+            "judges": [
+                one.to_dict() | {"sentences": list(self.sentences(one))} for one in self.whole
+            ],
+            "by": self.by,
+            "parts": [one.to_dict() for one in self.parts],
+            "pairs": [lead.to_dict() for lead in self.leads],
+            "comparisons": list(self.comparisons),
+            "cases": self.n_cases,
+            "warnings": list(self.warnings),
+        }
+
+
+def study_truth(
+    verdicts: Sequence[Files], labels: Files | None, options: StudyOptions
+) -> TruthStudy:
+    """Hold verdicts against labels that are right by construction, not by anybody's preference.
+
+    Parameters
+    ----------
+    verdicts : sequence of Files
+        Verdicts of `judge.tables.verdicts`; or LLMBar's layout, which has its labels beside them.
+    labels : Files or None
+        Pairs with a column ``label`` (JudgeBench's, or any that `judge run` takes), matched by
+        ``battle_id``, which is a hash of the pair where the file names none. Without, the
+        verdicts have a column ``label``.
+
+    Raises
+    ------
+    DataError
+        If a file cannot be read, holds no label, or a case has two that differ.
+    """
+    rows, counted, by = _read(verdicts, labels, options.by)
+    by_judge = {
+        name: [rows[i] for i in own] for name, own in groups([r.judge for r in rows]).items()
+    }
+    whole = tuple(_accuracy(name, ALL, own, options.level) for name, own in by_judge.items())
+    parts = groups([(row.part, row.judge) for row in rows]) if by else {}
+    return TruthStudy(
+        verdicts=tuple(verdicts),
+        labels=labels,
+        options=options,
+        by=by,
+        whole=whole,
+        parts=tuple(
+            _accuracy(judge, part, [rows[i] for i in at], options.level)
+            for (part, judge), at in parts.items()
+        ),
+        shown={one.judge: _shown(one, by_judge[one.judge], len(whole), options) for one in whole},
+        leads=tuple(_leads(by_judge, whole, options)),
+        n_cases=len({row.case for row in rows}),
+        n_unlabelled=counted["unlabelled"],
+        n_without_reply=counted["without reply"],
+        n_unknown=counted["unknown"],
+    )
+
+
+def _read(
+    verdicts: Sequence[Files], labels: Files | None, by: str | None
+) -> tuple[list[Asked], Counter[str], str | None]:
+    """Read all that was asked, count what is left out, and name the column that parts cases."""
+    counted: Counter[str] = Counter()
+    tables = [read_annotations(files, "verdicts") for files in verdicts]
+    if by is None and all(table.has(*BOTH_ORDERS, SUBSET) for table in tables):
+        by = SUBSET
+    known = None if labels is None else _labelled(labels, by, counted)
+    rows = [
+        row
+        for table in tables
+        for row in (
+            _llmbar(table, by) if table.has(*BOTH_ORDERS) else _judged(table, known, by, counted)
+        )
+    ]
+    if not rows:
+        raise DataError(
+            "No verdict is on a case with a label: name the file that was judged with --truth, or "
+            "give both the same battle_id."
+        )
+    return rows, counted, by
+
+
+def _labelled(labels: Files, by: str | None, counted: Counter[str]) -> dict[str, Truth]:
+    """Read the labels of cases, by their ids."""
+    sides = read_labels(labels)
+    if sides is None:
+        raise DataError(f"There is no column 'label' in {str(labels)!r}: it says what is right.")
+    parts = _parts(read_annotations(labels, "cases"), by)
+    known: dict[str, Truth] = {}
+    for named, side, part in zip(read_cases([labels]), sides.tolist(), parts, strict=True):
+        label = SIDES.get(side)
+        if label in (None, TIE):
+            counted["unlabelled"] += 1
+            continue
+        truth = Truth(str(label), named.prompt_id, part)
+        if known.setdefault(named.battle_id, truth).label != label:
+            raise DataError(f"{str(labels)!r} has two labels that differ for one pair: give one.")
+    return known
+
+
+def _parts(table: Annotations, by: str | None) -> list[str]:
+    return [""] * table.n if by is None else table.texts(by)
+
+
+def _llmbar(table: Annotations, by: str | None) -> Iterator[Asked]:
+    judges, cases = _named(table, ("judge", "llm"), "strategy"), _numbers(table)
+    label, as_is, swapped = (choices(table, name) for name in ("label", *BOTH_ORDERS))
+    rows = zip(judges, cases, _parts(table, by), label, as_is, swapped, strict=True)
+    for judge, case, part, right, first, second in rows:
+        yield Asked(judge, case, case, part, str(right), first, second)
+
+
+def _numbers(table: Annotations) -> list[str]:
+    """Name the cases of LLMBar's layout by ``subset`` and ``i``, or by their row."""
+    rows = table.texts("i") if table.has("i") else [str(row) for row in range(table.n)]
+    subsets = _parts(table, SUBSET if table.has(SUBSET) else None)
+    return [f"{subset}/{row}" for subset, row in zip(subsets, rows, strict=True)]
+
+
+def _named(table: Annotations, names: Sequence[str], method: str) -> list[str]:
+    """Name judges; where one was asked in several ways, by these too."""
+    column = next((name for name in names if table.has(name)), None)
+    judges = ["judge"] * table.n if column is None else table.texts(column)
+    if not table.has(method):
+        return judges
+    ways = table.texts(method)
+    several = {
+        name
+        for name, n in Counter(j for j, _ in {*zip(judges, ways, strict=True)}).items()
+        if n > 1
+    }
+    return [
+        f"{judge}, {way}" if judge in several else judge
+        for judge, way in zip(judges, ways, strict=True)
+    ]
+
+
+def _judged(
+    table: Annotations, known: Mapping[str, Truth] | None, by: str | None, counted: Counter[str]
+) -> Iterator[Asked]:
+    """Put the orders of each case together; a row of both stands beside them, and is passed."""
+    truths = _beside(table, by) if known is None else None
+    ids, judges = table.texts("battle_id"), _named(table, ("judge",), "method")
+    orders = table.texts("order") if table.has("order") else ["ab"] * table.n
+    answers: dict[tuple[str, str], dict[str, str | None]] = {}
+    of: dict[tuple[str, str], Truth] = {}
+    for row, (name, judge, order) in enumerate(zip(ids, judges, orders, strict=True)):
+        if order == BOTH:
+            continue
+        truth = truths[row] if truths is not None else (known or {}).get(name)
+        if truth is None:
+            counted["unknown" if truths is None else "unlabelled"] += 1
+        elif table.has("status") and table.need("status")[row] in NO_REPLY:
+            counted["without reply"] += 1
+        else:
+            if of.setdefault((judge, name), truth).label != truth.label:
+                msg = f"The case {name!r} has two labels that differ: give it one."
+                raise DataError(msg)
+            answers.setdefault((judge, name), {})[order] = _side(table, row)
+    for (judge, name), by_order in answers.items():
+        both = (by_order.get(order, NOT_ASKED) for order in ("ab", "ba"))
+        label, prompt, part = of[judge, name]
+        yield Asked(judge, name, prompt, part, label, *both)
+
+
+def _beside(table: Annotations, by: str | None) -> list[Truth | None]:
+    """Read the labels that stand beside verdicts."""
+    prompts = table.texts("prompt_id" if table.has("prompt_id") else "battle_id")
+    labels = [SIDES.get(table.right_side("label", row)) for row in range(table.n)]
+    return [
+        None if label in (None, TIE) else Truth(str(label), prompt, part)
+        for label, prompt, part in zip(labels, prompts, _parts(table, by), strict=True)
+    ]
+
+
+def _side(table: Annotations, row: int) -> str | None:
+    """Read a verdict in the sides of its case; None where it was not read."""
+    return SIDES.get(table.label(row, table.need("winner")[row]))
+
+
+def _accuracy(judge: str, part: str, rows: Sequence[Asked], level: float) -> Accuracy:
+    both = [row for row in rows if row.in_both]
+    scores = _scores(both, level) if both else None
+    n_prompts = len({row.prompt for row in both})
+    return Accuracy(judge, part, scores, len(rows) - len(both), n_prompts)
+
+
+def _scores(both: Sequence[Asked], level: float) -> SwapScores:
+    return swap_scores(
+        [row.label for row in both],
+        [row.as_is for row in both],
+        [row.swapped for row in both],
+        [row.prompt for row in both],
+        level=level,
+    )
+
+
+def _shown(one: Accuracy, rows: Iterable[Asked], n_judges: int, options: StudyOptions) -> int:
+    """Tell whether a judge is right more or less often than a coin, at a level over all judges."""
+    if one.scores is None or one.n_prompts < MIN_PROMPTS:
+        return 0
+    level = 1 - (1 - options.level) / n_judges
+    strict = _scores([row for row in rows if row.in_both], level)
+    return int(strict.lower > 50) - int(strict.upper < 50)
+
+
+def _leads(
+    by_judge: Mapping[str, Sequence[Asked]], whole: Sequence[Accuracy], options: StudyOptions
+) -> Iterator[Lead]:
+    pairs = [*combinations(by_judge, 2)]
+    n_pairs = len(pairs)
+    if len(by_judge) > MOST_SPOKEN:
+        best = max(whole, key=lambda one: one.right.value or 0.0).judge
+        pairs = [pair for pair in pairs if best in pair]
+    for first, second in pairs:
+        gap, strict, n_prompts = _gap(by_judge[first], by_judge[second], options, n_pairs)
+        level = 1 - (1 - options.level) / n_pairs
+        certain = n_prompts >= MIN_PROMPTS and certainly(strict, n_prompts, level)
+        yield Lead(first, second, gap, n_prompts, certain)
+
+
+def _gap(
+    first: Iterable[Asked], second: Iterable[Asked], options: StudyOptions, n_pairs: int
+) -> tuple[Estimate, Estimate, int]:
+    """Estimate a difference on shared cases, at the level asked for and at that of a claim."""
+    ours, theirs = ({row.case: row for row in rows if row.in_both} for rows in (first, second))
+    shared = [(ours[name], theirs[name]) for name in ours if name in theirs]
+    if not shared:
+        nothing = Estimate(None, None, None, 0)
+        return nothing, nothing, 0
+    gaps = np.array([_right(one) - _right(other) for one, other in shared])
+    names, prompt = np.unique([one.prompt for one, _ in shared], return_inverse=True)
+    sums = sums_within(prompt, np.column_stack([gaps, np.ones(len(gaps))]), len(names))
+    strict_level = 1 - (1 - options.level) / n_pairs
+    plain, strict = (
+        clustered(sums, ratio, replace(options.draws(), level=level), n=len(gaps), mean=_GAP)
+        for level in (options.level, strict_level)
+    )
+    return plain, strict, len(names)
+
+
+def _right(row: Asked) -> float:
+    return ((row.as_is == row.label) + (row.swapped == row.label)) / 2
+
+
+def _sentences(one: Accuracy, shown: int) -> Iterator[str]:
+    scores = one.scores
+    if scores is None:
+        yield "It was asked about no case in both orders, so nothing is said of it."
+        return
+    yield (
+        f"It names the right side in {percent_of(one.right)} of its verdicts, on "
+        f"{plural(scores.n, 'case')} in both orders. {_against_coin(one, shown)}"
+    )
+    yield (
+        f"In both orders it is right on {percent_of(one.right_in_both)} of the cases, and wrong "
+        f"on {percent(scores.wrong_both / 100)}{_turned(scores)}."
+    )
+    if scores.n_tied or scores.n_unread:
+        yield (
+            f"Of {2 * scores.n:,} verdicts {scores.n_tied:,} are ties and {scores.n_unread:,} "
+            "were not read: neither is right, for every case has a right side."
+        )
+
+
+def _turned(scores: SwapScores) -> str:
+    n = scores.n_first + scores.n_second
+    if not n:
+        return ""
+    return (
+        f"; on {percent(n / scores.n)} the two orders name different sides: {scores.n_first:,} "
+        f"times what stands first in each, {scores.n_second:,} times what stands second"
+    )
+
+
+def _against_coin(one: Accuracy, shown: int) -> str:
+    if one.n_prompts < MIN_PROMPTS:
+        return (
+            f"Whether a coin does as well cannot be told from {plural(one.n_prompts, 'prompt')}."
+        )
+    if shown:
+        return f"That is {'more' if shown > 0 else 'less'} often than a coin, at 50 %."
+    return "It is not shown to be right more often than a coin, at 50 %."
+
+
+def _on_lead(lead: Lead) -> str:
+    one = lead.gap
+    if one.value is None:
+        return f"{lead.first} and {lead.second} were asked about no case in common in both orders."
+    gap = f"{gap_of(one)} points of a per cent on {plural(one.n, 'shared case')}"
+    if not lead.certain:
+        return (
+            f"Neither {lead.first} nor {lead.second} is shown to be right more often than the "
+            f"other: {gap}."
+        )
+    more = "more" if one.value > 0 else "less"
+    return f"{lead.first} is right {more} often than {lead.second}: {gap}."
+
+
+def _warnings(study: TruthStudy) -> Iterator[str]:
+    yield (
+        "The labels are taken as truth: nothing here is of people, or of what they prefer, and a "
+        "wrong label counts against whoever is right."
+    )
+    n_single = sum(one.n_single for one in study.whole)
+    counts = (
+        (n_single, "case", "asked in one order alone: in no figure"),
+        (
+            study.n_without_reply,
+            "verdict",
+            "without a reply: in no figure, for the judge said nothing",
+        ),
+        (study.n_unlabelled, "label", "for neither side: left out"),
+        (study.n_unknown, "verdict", "on no case of the labels: left out"),
+    )
+    for n, what, why in counts:
+        if n:
+            yield f"{plural(n, what)} {why}."

@@ -1,0 +1,74 @@
+"""Rankings from tables: a row a ranking, as in ``a > b = c``."""
+
+from collections.abc import Sequence
+from functools import partial
+
+from rating.errors import DataError
+from rating.rankings import Rankings
+from rating.tables.coding import fetch
+from rating.tables.columns import Columns, require
+from rating.tables.sources import opened
+
+COLUMN = "ranking"
+BETTER, EVEN = " > ", " = "
+MARKS = {">", "<", "="}
+"""No name begins or ends with one."""
+
+
+def read_rankings(source: object, columns: Columns = Columns()) -> Rankings:  # noqa: B008
+    """Read the rankings of files or a table: a row each, and who made it where that is known.
+
+    The column ``ranking`` holds them as in ``a > b = c``; rows without one are left out.
+
+    Raises
+    ------
+    DataError
+        If there is no such column, or a ranking cannot be read.
+    """
+    with opened(source, partial(_wanted, columns)) as frame:
+        there = frame.collect_schema().names()
+        texts = {"ranking": require(COLUMN, there)}
+        if (voter := columns.find("voter", there)) is not None:
+            texts["voter"] = voter
+        table = fetch(frame, texts, {}, group=False)
+    ranking, voters = table.texts["ranking"], table.texts.get("voter")
+    rows = [i for i, code in enumerate(ranking.codes) if code >= 0 and ranking.names[code].strip()]
+    if not rows:
+        raise DataError(f"No row of {str(source)!r} has a {COLUMN}.")
+    read = [parsed(text) if text.strip() else [] for text in ranking.names]
+    named = [read[ranking.codes[i]] for i in rows]
+    if voters is None:
+        return Rankings.of(named)
+    if blank := sum(voters.codes[i] < 0 for i in rows):
+        raise DataError(
+            f"{blank} of {len(rows)} rankings of {str(source)!r} do not say who made them: name "
+            "the voter in each row, or leave the column out."
+        )
+    return Rankings.of(named, [voters.names[voters.codes[i]] for i in rows])
+
+
+def _wanted(columns: Columns, there: Sequence[str]) -> list[str]:
+    voter = columns.find("voter", there)
+    return [require(COLUMN, there), *([] if voter is None else [voter])]
+
+
+def parsed(text: str) -> list[list[str]]:
+    """Read one ranking.
+
+    Raises
+    ------
+    DataError
+        If a name is empty, or begins or ends with one of `MARKS`.
+
+    Examples
+    --------
+    >>> parsed("gpt-4 > claude-1 = llama-13b")
+    [['gpt-4'], ['claude-1', 'llama-13b']]
+    """
+    ranking = [[name.strip() for name in place.split(EVEN)] for place in text.split(BETTER)]
+    if any(not name or {name[0], name[-1]} & MARKS for place in ranking for name in place):
+        raise DataError(
+            f"Cannot read the ranking {text!r}: write the models from the best on, parted by "
+            "' > ', and by ' = ' where they are even."
+        )
+    return ranking

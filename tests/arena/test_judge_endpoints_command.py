@@ -1,0 +1,205 @@
+"""`arena judge run` at endpoints that refuse, think, hang or answer under two addresses."""
+
+import csv
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge.methods import PAIRS, SINGLES
+from tests.command import Command, Ran
+from tests.faulty_server import Behaviour, FaultyServer, faulty_server
+from tests.odd_judges import NO_FORMAT, NO_LOGPROBS, NO_MAX_TOKENS, ODD, ONE_TEMPERATURE
+from tests.sqlite import new_sqlite
+
+MODEL = """
+[[models]]
+id = "{id}"
+name = "{id}"
+endpoint = "{url}"
+model = "{model}"
+price = {{ input = 1.0, output = 2.0, date = 2026-01-01 }}
+"""
+STATED = {
+    "o1": 'judging = { token_parameter = "max_completion_tokens", reasoning_effort = "medium", '
+    "temperature = 1, logprobs = false }",
+    "no-logprobs": "judging = { logprobs = false }",
+    "no-format": "judging = { response_format = false }",
+    "thinker": "judging = { thinking_tokens = 4000, logprobs = false }",
+}
+WITHOUT = {"o1", "no-logprobs", "thinker"}
+METHODS = [*PAIRS, *SINGLES]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    new_sqlite(tmp_path)
+    rows = [{"prompt": f"{n}?", "response_a": "Yes, so." + "." * n} for n in range(2)]
+    pairs = [row | {"response_b": "No.", "model_a": "basalt", "model_b": "flint"} for row in rows]
+    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, pairs)), encoding="utf-8")
+    (tmp_path / "rubric.txt").write_text("10 is best.", encoding="utf-8")
+    return tmp_path
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[FaultyServer]:
+    with faulty_server(ODD) as running:
+        yield running
+
+
+def roster(folder: Path, url: str, *extra: str, model: str = "plain", ids: str = "judge") -> None:
+    tables = [MODEL.format(id=id, url=url, model=model) + "\n".join(extra) for id in ids.split()]
+    (folder / "roster.toml").write_text("\n".join(tables), encoding="utf-8")
+
+
+def run(command: Command, method: str, *words: str, judge: str = "judge") -> Ran:
+    there = ("--judge", judge, "--cases", "pairs.jsonl", "--roster", "roster.toml")
+    extra = ("--rubric", "rubric.txt") if method == "rubric" else ()
+    return command(
+        *("judge", "run", "--method", method, *there, "--out", "out.jsonl", *extra, *words)
+    )
+
+
+def report(ran: Ran) -> dict[str, Any]:
+    outcome: dict[str, Any] = json.loads(ran.stdout)
+    return outcome
+
+
+def rows(folder: Path) -> list[dict[str, Any]]:
+    lines = (folder / "out.jsonl").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+@pytest.mark.parametrize("stated", [True, False], ids=["stated", "learnt"])
+@pytest.mark.parametrize("model", ODD)
+def test_every_published_method_works_or_says_why_not_before_it_costs_anything(
+    command: Command, folder: Path, shared: FaultyServer, model: str, stated: bool
+) -> None:
+    roster(folder, shared.url, STATED.get(model, "") if stated else "", model=model)
+    for method in METHODS:
+        before = len(shared.requests)
+        ran = run(command, method, "--format", "json")
+        if method == "alpaca_eval" and model in WITHOUT:
+            assert ran.returncode != 0
+            assert "gives no log-probabilities, and alpaca_eval reads nothing else" in ran.stderr
+            assert "--fallback sampled" in ran.stderr
+            paid = [seen for seen in shared.requests[before:] if "logprobs" not in seen.body]
+            assert paid == []
+            assert not (stated and shared.requests[before:])
+        else:
+            assert (ran.returncode, ran.stderr) == (0, ""), method
+            assert report(ran)["by_status"] in ({"read": 4}, {"read": 4, "settled": 0}), method
+            verdicts = {row.get("winner") for row in rows(folder)}
+            assert verdicts in ({"model_a"}, {None}), method
+
+
+LESSONS = {
+    "o1": [NO_MAX_TOKENS, ONE_TEMPERATURE],
+    "no-format": [NO_FORMAT],
+}
+
+
+@pytest.mark.parametrize("model", LESSONS)
+def test_a_refusal_is_learnt_from_once_told_and_kept(
+    command: Command, folder: Path, shared: FaultyServer, model: str
+) -> None:
+    roster(folder, shared.url, model=model)
+    before = len(shared.requests)
+    first = report(run(command, "wildbench_reward", "--format", "json"))
+    refused = [len(LESSONS[model]), len(shared.requests) - before - first["n_asked"]]
+    assert refused[0] == refused[1], "each refusal comes once, whatever is asked at a time"
+    for sentence in LESSONS[model]:
+        assert sum(sentence in warning for warning in first["warnings"]) == 1
+    before = len(shared.requests)
+    again = report(run(command, "wildbench_score", "--format", "json"))
+    assert len(shared.requests) - before == again["n_asked"]
+    assert any(LESSONS[model][0] in warning for warning in again["warnings"])
+    assert "! The endpoint refuses" in run(command, "wildbench_score").stdout
+
+
+def test_without_log_probabilities_the_fallback_asks_for_none_once_that_is_known(
+    command: Command, folder: Path, shared: FaultyServer
+) -> None:
+    roster(folder, shared.url, model="no-logprobs")
+    for again in (False, True):
+        before = len(shared.requests)
+        ran = run(command, "alpaca_eval", "--fallback", "sampled", "--format", "json")
+        assert report(ran)["by_status"] == {"read": 4}
+        asked = [seen for seen in shared.requests[before:] if "logprobs" in seen.body]
+        assert len(asked) == (0 if again else 1)
+        assert any("alpaca_eval_sampled instead" in text for text in report(ran)["warnings"])
+    refused = run(command, "alpaca_eval", "--dry-run")
+    assert NO_LOGPROBS in refused.stderr
+    assert refused.returncode == 2
+
+
+def test_what_an_endpoint_says_reaches_the_terminal_the_file_and_the_json(
+    command: Command, folder: Path
+) -> None:
+    sentence = "The prompt mentions a colour that is not for sale."
+    with faulty_server({"fussy": Behaviour(status=400, error={"message": sentence})}) as server:
+        roster(folder, server.url, model="fussy")
+        ran = run(command, "pairwise", "--format", "json")
+        quoted = f"status 400, {sentence}"
+        assert report(ran)["errors"] == [{"failure": "rejected", "sentence": quoted, "n": 4}]
+        assert {row["error"] for row in rows(folder)} == {quoted, None}
+        shown = run(command, "pairwise").stdout
+        assert f"! 4 rejected: the endpoint says '{quoted}'." in " ".join(shown.split())
+        run(command, "rubric")
+        assert {row["error"] for row in rows(folder)} == {quoted}
+
+
+def test_replicas_and_names_of_one_machine_share_a_journal(
+    command: Command, folder: Path, shared: FaultyServer
+) -> None:
+    roster(folder, shared.url)
+    assert report(run(command, "pairwise", "--format", "json"))["n_asked"] == 4
+    roster(folder, shared.url.replace("127.0.0.1", "localhost"), ids="other judge")
+    for judge in ("judge", "other"):
+        again = report(run(command, "pairwise", "--format", "json", judge=judge))
+        assert (again["n_asked"], again["n_recalled"]) == (0, 4)
+    roster(folder, shared.url, "decoding = { top_p = 0.5 }")
+    assert report(run(command, "pairwise", "--format", "json"))["n_asked"] == 4
+    roster(folder, shared.url, 'judging = { revision = "q4" }')
+    assert report(run(command, "pairwise", "--format", "json"))["n_asked"] == 4
+
+
+def test_a_refused_question_is_asked_again_only_on_request(command: Command, folder: Path) -> None:
+    refusal = Behaviour(text="", finish_reason="content_filter")
+    with faulty_server({"shy": refusal}) as server:
+        roster(folder, server.url, model="shy")
+        ran = run(command, "pairwise", "--format", "json")
+        assert (ran.returncode, report(ran)["by_status"]) == (0, {"refusal": 4})
+        assert any("--again refused" in text for text in report(ran)["warnings"])
+        server.behaviours["shy"] = Behaviour(text="[[C]]")
+        assert report(run(command, "pairwise", "--format", "json"))["n_asked"] == 0
+        again = run(command, "pairwise", "--again", "refused", "--format", "json")
+        assert report(again)["by_status"] == {"read": 4}
+        assert report(run(command, "pairwise", "--format", "json"))["by_status"] == {"read": 4}
+
+
+def test_a_server_on_this_machine_is_found_without_a_roster(
+    command: Command, folder: Path, shared: FaultyServer
+) -> None:
+    words = ("judge", "run", "--method", "pairwise", "--cases", "pairs.jsonl", "--judge")
+    for name in ("plain", "OpenAI/plain"):
+        ran = command(*words, name, "--out", "out.csv", OPENAI_BASE_URL=shared.url)
+        assert (ran.returncode, ran.stderr) == (0, "")
+    with (folder / "out.csv").open(encoding="utf-8") as lines:
+        assert {row["judge"] for row in csv.DictReader(lines)} == {"OpenAI/plain"}
+    wrong = command(*words, "gone", "--dry-run", OPENAI_BASE_URL=shared.url)
+    assert "OpenAI/plain" in wrong.stderr
+
+
+def test_a_profile_that_cannot_be_is_quoted(command: Command, folder: Path) -> None:
+    for wrong, quoted in (
+        ('judging = { token_parameter = "tokens" }', "'tokens'"),
+        ("judging = { thinking_tokens = -5 }", "-5"),
+        ("judging = { max_tokens = 5 }", "max_tokens"),
+    ):
+        roster(folder, "http://127.0.0.1:9/v1", wrong)
+        ran = run(command, "pairwise", "--dry-run")
+        assert ran.returncode == 2
+        assert quoted in ran.stderr

@@ -1,0 +1,195 @@
+"""A judge's licence as it is typed: granted, watched, and scored under."""
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from judge.studies.licence import read_licence
+from tests.command import Command, examples, refused
+from tests.judge.studies.licensed import World, write
+
+GRANT = ("study", "judge", "votes.csv", "verdicts.csv", "--rounds", "20")
+LICENSED = (*GRANT, "--licence", "judge.toml", "--margin", "12")
+WATCH = ("judge", "watch", "judge.toml")
+WORLD = World(favoured=1, favour=0.5)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(3)
+    write(tmp_path, "", WORLD.draw(rng, 3000))
+    write(tmp_path, "new-", WORLD.draw(rng, 300), first=10_000)
+    write(tmp_path, "fallen-", WORLD.draw(rng, 600, 0.15), first=20_000)
+    write(tmp_path, "cases-", WORLD.draw(rng, 300), first=30_000)
+    return tmp_path
+
+
+@pytest.fixture
+def licensed(command: Command, folder: Path) -> Path:
+    result = command(*LICENSED)
+    assert result.returncode == 0, result.stderr
+    return folder / "judge.toml"
+
+
+def test_a_licence_is_written_and_shown_with_a_sentence_a_model(
+    command: Command, folder: Path
+) -> None:
+    result = command(*LICENSED, COLUMNS="200")
+    assert (result.returncode, result.stderr) == (0, "")
+    head = (
+        "The licence of owl: It may stand in for people for flint, quartz, slate, umber, asked by"
+    )
+    assert head in result.stdout
+    assert re.search(r"basalt │ +FAIL", result.stdout)
+    assert "basalt: its win rate by the judge is +" in result.stdout
+    assert result.stdout.rstrip().endswith("The licence is judge.toml.")
+    assert read_licence(folder / "judge.toml").passed == ("flint", "quartz", "slate", "umber")
+
+
+def test_json_and_the_report_hold_the_licence(command: Command, folder: Path) -> None:
+    words = (*LICENSED, "--by", "category", "--until", "2099-01-31", "--format", "json")
+    licence = json.loads(command(*words, "--out", "study").stdout)["licence"]
+    assert licence["until"] == "2099-01-31"
+    assert (licence["column"], licence["categories"]) == ("category", ["chat", "code"])
+    assert {row["grade"] for row in licence["models"]} == {"PASS", "FAIL"}
+    page = (folder / "study" / "report.html").read_text(encoding="utf-8")
+    assert "The licence of owl" in page
+    assert "--until 2099-01-31" in page
+    assert "INCONCLUSIVE" not in page
+    whole = json.loads((folder / "study" / "report.json").read_text(encoding="utf-8"))
+    assert whole["licence"] == licence
+
+
+@pytest.mark.parametrize(
+    ("words", "quoted"),
+    [
+        (("--licence", "judge.toml"), ("margin", "--margin")),
+        (("--margin", "5"), ("--margin 5", "--licence")),
+        (("--until", "2099-01-31"), ("--until 2099-01-31", "--licence")),
+        (("--licence", "judge.json", "--margin", "5"), ("'judge.json'", ".toml")),
+        (("--licence", "no/judge.toml", "--margin", "5"), ("'no/judge.toml'", "folder")),
+        (("--licence", "judge.toml", "--margin", "0"), ("--margin 0", "points")),
+        (("--licence", "judge.toml", "--margin", "nan"), ("--margin nan", "points")),
+        (
+            ("--licence", "j.toml", "--margin", "5", "--until", "2020-01-31"),
+            ("2020-01-31", "is over"),
+        ),
+        (
+            ("--licence", "j.toml", "--margin", "5", "--votes-a-year", "20"),
+            ("--votes-a-year 20", "300"),
+        ),
+    ],
+)
+def test_terms_that_cannot_be_are_quoted(
+    command: Command, folder: Path, words: tuple[str, ...], quoted: tuple[str, ...]
+) -> None:
+    refused(command(*GRANT, *words), *quoted)
+    assert not [*folder.glob("*.toml")]
+
+
+def test_a_licence_is_not_written_over(command: Command, licensed: Path) -> None:
+    before = licensed.read_bytes()
+    refused(command(*LICENSED[:-1], "30"), "'judge.toml'", "already")
+    assert licensed.read_bytes() == before
+
+
+def test_an_unchanged_judge_keeps_its_licence_and_a_fallen_one_loses_it(
+    command: Command, licensed: Path
+) -> None:
+    valid = command(*WATCH, "new-votes.csv", "new-verdicts.csv", COLUMNS="200")
+    assert valid.returncode == 0, valid.stdout + valid.stderr
+    assert valid.stdout.startswith("owl: Not revoked after ")
+    assert "does not pass the model 'basalt' (FAIL)" in valid.stdout
+    words = (*WATCH, "fallen-votes.csv", "fallen-verdicts.csv", "--format", "json")
+    revoked = command(*words)
+    assert revoked.returncode == 1
+    answer = json.loads(revoked.stdout)
+    assert answer["status"] == "revoked"
+    assert answer["last"]["fall"] > answer["last"]["bound"]
+    assert answer["last"]["votes"] <= 300
+    assert answer["false_alarms_a_year"] == 0.05
+    assert command(*words).stdout == revoked.stdout
+
+
+def test_a_watch_that_cannot_say_ends_with_three(command: Command, licensed: Path) -> None:
+    folder = licensed.parent
+    few = (folder / "new-votes.csv").read_text().splitlines()[:20]
+    (folder / "few.csv").write_text("\n".join(few) + "\n")
+    result = command(*WATCH, "few.csv", "new-verdicts.csv")
+    assert (result.returncode, "it takes 30" in result.stdout) == (3, True)
+    same = command(*WATCH, "votes.csv", "verdicts.csv")
+    assert (same.returncode, "a watch takes new ones" in same.stdout) == (3, True)
+    text = licensed.read_text(encoding="utf-8")
+    over = re.sub(r"made = \S+\nuntil = \S+", "made = 2020-01-31\nuntil = 2020-07-31", text)
+    licensed.write_text(over, encoding="utf-8")
+    late = command(*WATCH, "new-votes.csv", "new-verdicts.csv")
+    assert (late.returncode, "expired on 2020-07-31" in late.stdout) == (3, True)
+
+
+def test_the_votes_of_a_year_are_used_up(command: Command, licensed: Path) -> None:
+    text = licensed.read_text(encoding="utf-8")
+    year = re.sub("votes_a_year = 3000", "votes_a_year = 100", text)
+    licensed.write_text(year, encoding="utf-8")
+    result = command(*WATCH, "new-votes.csv", "new-verdicts.csv", COLUMNS="200")
+    assert (result.returncode, "100 votes declared for a year are used up" in result.stdout) == (
+        3,
+        True,
+    )
+
+
+def test_another_answering_model_is_named_and_not_counted(
+    command: Command, licensed: Path
+) -> None:
+    folder = licensed.parent
+    drawn = WORLD.draw(np.random.default_rng(8), 200)
+    write(folder, "moved-", drawn, first=40_000, by={"resolved_model": "owl-2027-02-02"})
+    words = ("moved-votes.csv", "moved-verdicts.csv")
+    result = command(*WATCH, *words, COLUMNS="200")
+    assert result.returncode == 3
+    assert "No verdict counts under the licence" in result.stdout
+    assert "the resolved model 'owl-2027-02-02', which is not the licence's" in result.stdout
+    scored = ("judge", "score", "moved-verdicts.csv", "--method", "pairwise")
+    refused(command(*scored, "--licence", "judge.toml"), "No verdict", "'owl-2027-02-02'")
+
+
+def test_scores_under_a_licence_are_of_its_own_verdicts(command: Command, licensed: Path) -> None:
+    words = ("judge", "score", "new-verdicts.csv", "--format", "json", "--licence", "judge.toml")
+    report = json.loads(command(*words, "--method", "pairwise").stdout)
+    assert {row["model"] for row in report["models"]} == {"flint", "quartz", "slate", "umber"}
+    assert "does not pass the model 'basalt' (FAIL)" in report["warnings"][0]
+    refused(command(*words, "--method", "llmbar"), "--licence", "'llmbar'")
+    text = licensed.read_text(encoding="utf-8")
+    over = re.sub(r"made = \S+\nuntil = \S+", "made = 2020-01-31\nuntil = 2020-07-31", text)
+    licensed.write_text(over, encoding="utf-8")
+    refused(command(*words, "--method", "pairwise"), "expired on 2020-07-31")
+
+
+def test_cases_to_ask_next_are_shown_and_written(command: Command, licensed: Path) -> None:
+    words = (*WATCH, "new-votes.csv", "new-verdicts.csv", "--next", "12")
+    result = command(*words, "--from", "cases-verdicts.csv", "--out", "next.csv", COLUMNS="160")
+    assert result.returncode == 0, result.stderr
+    assert "Ask people about these next" in result.stdout
+    lines = (licensed.parent / "next.csv").read_text().splitlines()
+    assert len(lines) == 13
+    assert lines[0] == "row,prompt,battle,model_a,model_b,kind,worth,vote_cost"
+    refused(command(*words), "--next 12", "--from")
+    refused(command(*words[:-2], "--out", "next.csv"), "'next.csv'", "--next")
+    refused(command(*words[:-1], "0", "--from", "cases-verdicts.csv"), "--next 0")
+
+
+def test_a_file_that_is_no_licence_is_refused(command: Command, folder: Path) -> None:
+    refused(command(*WATCH, "new-votes.csv", "new-verdicts.csv"), "'judge.toml'")
+    (folder / "judge.toml").write_text("judge = 5", encoding="utf-8")
+    refused(command(*WATCH, "new-votes.csv", "new-verdicts.csv"), "has no version")
+
+
+def test_the_examples_of_the_watch_run(command: Command, licensed: Path) -> None:
+    (licensed.parent / "cases.csv").write_text(
+        (licensed.parent / "cases-verdicts.csv").read_text(encoding="utf-8"), encoding="utf-8"
+    )
+    for words in examples(command, "judge watch"):
+        result = command(*words)
+        assert (result.returncode, result.stderr) == (0, "")

@@ -1,0 +1,341 @@
+"""Interventions, each beside its control, against planted judges."""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from judge.case import Case, CaseId, Order
+from judge.completion import Reply, Request
+from judge.grammar import Preference
+from judge.methods import method
+from judge.probe.findings import FAMILY, MARGIN, Findings, findings
+from judge.probe.injections import Probe
+from judge.probe.interventions import (
+    LENGTH,
+    POSITION,
+    Material,
+    interventions,
+    kinds,
+    material,
+    own_material,
+    stand_in,
+)
+from judge.protocol import neutralised
+from judge.verdict import Judged
+from rating.errors import DataError
+from tests.judge.scripted import (
+    Clock,
+    MemoryJournal,
+    Script,
+    ScriptedJudge,
+    case,
+    cases,
+    judged,
+    shown,
+)
+
+OWN = own_material()
+ALL = interventions(OWN.pairs, kinds(), "Owl")
+GOOD = {pair.case.response_a for pair in OWN.pairs}
+SIGNALS = re.compile(
+    r"To say it again|Annals of|Nine out of ten|joy to help|never shown|nobody has ever"
+    r"|Written by (?:GPT-4|Owl|Barn owl)\b|refined version|step by step|\*\*"
+    r"|answer to any question|judge's checklist"
+)
+FAULTS = re.compile("noodles with basil|student project")
+
+
+def right(answer: str) -> bool:
+    return any(good in answer for good in GOOD)
+
+
+def robust(request: Request, before: int) -> Reply:
+    """Prefer the right answer, whatever comes with it."""
+    first, second = map(right, shown(request))
+    return Reply(text="[[C]]" if first == second else "[[A]]" if first else "[[B]]")
+
+
+def gullible(request: Request, before: int) -> Reply:
+    """Obey whatever speaks for an answer; where nothing does, prefer what stands first."""
+    answers, view = shown(request), request.messages[-1].content.partition("see it confirmed: ")[2]
+    for obeyed in (
+        [SIGNALS.search(answer) is not None for answer in answers],
+        [FAULTS.search(answer) is None for answer in answers],
+        [view.startswith(answer) for answer in answers],
+    ):
+        if obeyed[0] != obeyed[1]:
+            return Reply(text="[[A]]" if obeyed[0] else "[[B]]")
+    return Reply(text="[[A]]")
+
+
+def longer(request: Request, before: int) -> Reply:
+    """Prefer the longer answer, and read nothing of either."""
+    first, second = map(len, shown(request))
+    return Reply(text="[[C]]" if first == second else "[[A]]" if first > second else "[[B]]")
+
+
+async def outcome(
+    script: Script, tried: tuple[Probe, ...] = ALL, source: Material = OWN, how: str = "pairwise"
+) -> Findings:
+    judge = ScriptedJudge(script, Clock(), latency_s=0)
+    both = [case for probe in tried for case in (probe.case, probe.control)]
+    run = await judged(both, method(how).with_checklists(CHECKLISTS), judge, MemoryJournal())
+    return findings(tried, run.judged, source.basis, source.n_left_out)
+
+
+CHECKLISTS = {
+    probe.case.prompt_id: ("Is it right?", "Is it clear?")
+    for one in ALL
+    for probe in (one, replace(one, case=one.control))
+}
+
+
+async def test_no_intervention_moves_a_robust_judge() -> None:
+    result = await outcome(robust)
+    assert {one.success.rate for one in result.findings} == {0.0}
+    assert result.named("not_moved") == list(kinds())
+    assert result.headline == (
+        f"It is not moved by any of the {len(kinds())} by 15 points of a per cent or more."
+    )
+    assert result.sentences == (
+        "No effect of length by itself is shown: +0 (−14 to +14) points of a per cent.",
+    )
+    assert result.warnings == ()
+
+
+async def test_every_intervention_moves_a_gullible_judge() -> None:
+    result = await outcome(gullible)
+    assert {one.kind: one.success.rate for one in result.findings} == dict.fromkeys(kinds(), 1.0)
+    assert {one.success.control.share.rate for one in result.findings} == {0.0}
+    assert result.named("moved") == list(kinds())
+    assert result.headline.startswith("It is moved by position, verbosity, authority,")
+    assert result.sentences[0].startswith("With each of these the poorer answer wins more often")
+
+
+async def test_a_judge_who_reads_nothing_but_length_is_moved_by_nothing_else() -> None:
+    result = await outcome(longer)
+    assert {one.success.rate for one in result.findings} == {0.0}
+    assert all(one.success.low < 0 < one.success.high for one in result.findings)
+    assert (result.named("moved"), result.named("turned")) == ([], [])
+    assert result.headline == "No intervention is shown to move it."
+    assert {"authority", "verbosity"} <= {*result.named("no_room")}
+    assert result.length.low > 0
+    assert "that is length and not obeying" in result.sentences[-1]
+
+
+async def test_a_judge_under_another_name_is_found_alike() -> None:
+    """The name is all that self-enhancement shows: who reads no names gives the same figures."""
+    renamed = interventions(OWN.pairs, kinds(), "Barn owl")
+    for script in (robust, longer, gullible):
+        one, other = await outcome(script), await outcome(script, renamed)
+        if script is longer:  # a longer name makes a longer answer, in both arms alike
+            assert [each.what for each in one.findings] == [each.what for each in other.findings]
+        else:
+            assert one.to_dict() == other.to_dict()
+
+
+@pytest.mark.parametrize(("always", "what", "rate"), [("A", "moved", 1.0), ("B", "turned", -1.0)])
+async def test_always_one_place_is_position_and_nothing_else(
+    always: str, what: Any, rate: float
+) -> None:
+    result = await outcome(lambda request, before: Reply(text=f"[[{always}]]"))
+    assert result.named(what) == [POSITION]
+    assert result.findings[0].success.rate == rate
+    assert {one.success.rate for one in result.findings[1:]} == {0.0}
+
+
+async def test_few_prompts_and_single_orders_make_no_claim() -> None:
+    """Three pairs, and one of them read in one order alone: nothing can be told of position."""
+    few = interventions(OWN.pairs[:3], (POSITION,), "Owl")
+
+    def script(request: Request, before: int) -> Reply:
+        poor_first = shown(request)[0] == OWN.pairs[0].poor
+        return Reply(text="Hm." if poor_first else "[[A]]")
+
+    result = await outcome(script, few)
+    (one,) = result.findings
+    assert (one.success.n, one.what) == (2, "cannot_tell")
+    assert result.headline == "No intervention is shown to move it."
+    assert result.sentences[0] == "With 3 prompts it cannot be told of position."
+    assert result.warnings[0].startswith("1 verdict not read")
+
+
+async def test_a_judge_who_says_nothing_is_neither_moved_nor_withstands() -> None:
+    result = await outcome(lambda request, before: Reply(text="Hm."), ALL)
+    assert result.named("cannot_tell") == list(kinds())
+    assert result.to_dict()["interventions"][0]["success_rate"] is None
+    assert result.sentences[-1] == "Of length by itself nothing is known."
+
+
+def test_the_poorer_answer_is_known_by_labels_whichever_stands_first() -> None:
+    """A harmful answer that stands first is the one that interventions speak for."""
+    harmful = Case(case(0).prompt, "Do harm.", "Help.")
+    source = material([harmful, case(1), case(2), case(2)], np.array([-1.0, 1.0, 1.0, -1.0]))
+    assert [pair.poor for pair in source.pairs] == ["Do harm.", "The 1th dull answer."]
+    assert (source.basis, source.n_left_out) == ("labels", 1)
+    assert source.honest[0].response_a == "Help."
+
+
+async def test_without_labels_a_lot_says_so_and_no_claim_grows() -> None:
+    source = material(cases(40), None)
+    turned = [pair.turned for pair in source.pairs]
+    assert 8 < sum(turned) < 32
+    assert source.honest == tuple(cases(40))
+    tried = interventions(source.pairs, ("authority",), "Owl")
+
+    def obeys(request: Request, before: int) -> Reply:
+        first, second = (("Annals of" in one, "good" in one) for one in shown(request))
+        return Reply(text="[[C]]" if first == second else "[[A]]" if first > second else "[[B]]")
+
+    result = await outcome(obeys, tried, source)
+    success = result.findings[0].success
+    assert success.attack.share.rate == 1.0
+    assert success.rate == pytest.approx(1 - success.control.share.rate)
+    assert "an answer drawn by lot wins more often" in result.sentences[0]
+    assert "one drawn by lot" in result.warnings[0]
+
+
+def test_what_cannot_be_told_apart_is_left_out_or_refused() -> None:
+    same = Case(case(0).prompt, "Yes.", "Yes.")
+    assert material([same, case(1)], None).n_left_out == 1
+    with pytest.raises(DataError, match="None of 1 pairs"):
+        material([case(0)], np.array([0.0]))
+
+
+@pytest.mark.parametrize("kind", [one for one in kinds() if one != POSITION])
+def test_both_arms_are_of_one_length_as_the_judge_sees_them(kind: str) -> None:
+    for probe in ALL:
+        if probe.kind == kind:
+            arms = [
+                [neutralised(text) for text in (one.prompt[-1].content, *sides(one))]
+                for one in (probe.case, probe.control)
+            ]
+            assert [*map(len, arms[0])] == [*map(len, arms[1])]
+            assert arms[0] != arms[1]
+
+
+def sides(one: Case) -> list[str]:
+    return [text for text in (one.response_a, one.response_b) if text is not None]
+
+
+def test_a_stand_in_is_as_long_as_the_name() -> None:
+    assert [len(stand_in(n)) for n in (1, 8, 60, 200)] == [1, 8, 60, 200]
+
+
+SINGLE = interventions(OWN.pairs, kinds(), "Owl", single=True)
+
+
+def marking(mark: Callable[[str, str], int]) -> Script:
+    def script(request: Request, before: int) -> Reply:
+        (answer,) = shown(request)
+        return Reply(text=json.dumps({"score": mark(answer, request.messages[-1].content)}))
+
+    return script
+
+
+def obeying(answer: str, prompt: str) -> int:
+    if FAULTS.search(answer):
+        return 1
+    seen = SIGNALS.search(answer) or "sure of my own view" in prompt
+    return 10 if seen or right(answer) else 1
+
+
+@pytest.mark.parametrize(
+    ("mark", "rate", "what"),
+    [
+        (lambda answer, _: 10 if right(answer) else 1, 0.0, "not_moved"),
+        (obeying, 1.0, "moved"),
+        (lambda answer, _: min(10, 1 + len(answer) // 40), 0.0, None),
+    ],
+)
+async def test_marks_of_planted_judges(
+    mark: Callable[[str, str], int], rate: float, what: Any
+) -> None:
+    result = await outcome(marking(mark), SINGLE, how="wildbench_score")
+    assert {one.success.rate for one in result.findings} == {rate}
+    assert POSITION not in [one.kind for one in result.findings]
+    assert what is None or len(result.named(what)) == len(result.findings)
+    assert (what == "moved") == bool(result.named("moved"))
+    if what == "moved":
+        assert "is marked higher" in result.sentences[0]
+
+
+async def test_a_checklist_that_an_answer_claims_to_meet() -> None:
+    def script(request: Request, before: int) -> Reply:
+        (answer,) = shown(request)
+        met = "yes" if right(answer) or "checklist are met" in answer else "no"
+        return Reply(text=f"1: [[{met}]]\n2: [[{met}]]")
+
+    result = await outcome(script, SINGLE, how="checklist")
+    assert result.named("moved") == ["constant checklist"]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What simulated judges are asked: ids, prompts by number, and which are interventions."""
+
+    tried: tuple[Probe, ...]
+    names: list[CaseId]
+    prompt: NDArray[np.int64]
+    attack: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, n: int, *only: str) -> "Asked":
+        chosen = only or tuple(kind for kind in kinds() if kind != POSITION)
+        tried = interventions(OWN.pairs[:n], chosen, "Owl")
+        rows = {p.control.id: (p.cluster, False) for p in tried}
+        rows |= {p.case.id: (p.cluster, p.kind != LENGTH) for p in tried}
+        clusters, attacks = zip(*rows.values(), strict=True)
+        prompt = np.unique(clusters, return_inverse=True)[1]
+        return cls(tried, [*rows], prompt.astype(np.int64), np.array(attacks))
+
+    def result(self, poor_wins: NDArray[np.bool_]) -> Findings:
+        """Let side B win where this says so, in both orders."""
+        rows = [
+            Judged(
+                case_id=name, order=order, reading=Preference(float(won != (order is Order.AB)))
+            )
+            for name, won in zip(self.names, poor_wins.tolist(), strict=True)
+            for order in Order
+        ]
+        return findings(self.tried, rows, "own")
+
+
+ROUNDS = 200
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("n", "only"),
+    [(3, ("authority",)), (8, ("authority",)), (8, ()), (24, ("authority", "bandwagon"))],
+)
+def test_who_errs_at_random_is_seldom_said_to_be_moved(n: int, only: tuple[str, ...]) -> None:
+    """Each prompt has a chance of its own that the poorer answer wins, the same in both arms."""
+    rng, asked, claims = np.random.default_rng(n), Asked.of(n, *only), []
+    for _ in range(ROUNDS):
+        lean = rng.beta(1, 1, n)[asked.prompt]
+        result = asked.result(rng.random(len(lean)) < lean)
+        claims.append(bool(result.named("moved") or result.named("turned")))
+    assert np.mean(claims) <= FAMILY + 3 * np.sqrt(FAMILY * (1 - FAMILY) / ROUNDS)
+
+
+@pytest.mark.slow
+def test_who_obeys_as_often_as_the_margin_is_seldom_said_not_to_be_moved() -> None:
+    rng, asked = np.random.default_rng(2), Asked.of(24, "authority")
+    obeys = (asked.attack & (rng.random((ROUNDS, len(asked.names))) < MARGIN)).astype(bool)
+    still = [asked.result(row).findings[0].what == "not_moved" for row in obeys]
+    assert np.mean(still) <= 0.025 + 3 * np.sqrt(0.025 * 0.975 / ROUNDS)
+
+
+@pytest.mark.slow
+def test_who_obeys_half_of_the_time_is_seen_with_our_own_prompts() -> None:
+    rng, asked = np.random.default_rng(3), Asked.of(24, "authority", "bandwagon", "sentiment")
+    obeys = asked.attack & (rng.random((ROUNDS, len(asked.names))) < 0.5)
+    seen = [len(asked.result(row).named("moved")) for row in obeys]
+    assert np.mean(seen) > 0.9 * 3

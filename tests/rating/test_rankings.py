@@ -1,0 +1,199 @@
+"""Rankings of more than two answers: Plackett-Luce, with ties and with intervals by voter."""
+
+from collections.abc import Callable
+from itertools import combinations, permutations
+
+import choix
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rating import Comparisons, fit
+from rating.errors import DataError, NotIdentifiedError
+from rating.rankings import ASSUMED, Order, Rankings, rate_rankings
+from rating.tables.rankings import parsed, read_rankings
+
+NAMES = tuple(f"m{i}" for i in range(6))
+RUNS = 300
+
+
+def drawn(
+    rng: np.random.Generator, n: int, *, shown: int = 4, voters: int = 0, taste: float = 0.0
+) -> Rankings:
+    """Rankings of m0 to m5, m5 the strongest; each voter has a taste of their own."""
+    theta = np.linspace(-1, 1, len(NAMES))
+    voter = rng.integers(voters or n, size=n)
+    own = theta + taste * rng.standard_normal((voters or n, len(NAMES)))
+    orders = []
+    for who in voter:
+        some = rng.choice(len(NAMES), shown, replace=False)
+        best_first = some[np.argsort(-(own[who][some] + rng.gumbel(size=shown)))]
+        orders.append(tuple((int(i),) for i in best_first))
+    voter = np.unique(voter, return_inverse=True)[1].astype(np.int64)
+    return Rankings(NAMES, tuple(orders), voter if voters else None)
+
+
+def strengths(rankings: Rankings) -> np.ndarray:
+    of = {row.model: row.strength for row in rate_rankings(rankings).models}
+    return np.array([of[name] for name in rankings.models])
+
+
+def test_without_ties_strengths_are_those_of_choix() -> None:
+    rankings = drawn(np.random.default_rng(1), 400)
+    plain = [tuple(place[0] for place in order) for order in rankings.orders]
+    theirs = choix.opt_rankings(len(NAMES), plain, tol=1e-10)
+    assert strengths(rankings) == pytest.approx(theirs - theirs.mean(), abs=1e-6)
+
+
+def test_of_two_answers_with_ties_it_is_davidsons_model() -> None:
+    rng = np.random.default_rng(2)
+    pairs = [tuple(int(i) for i in rng.choice(4, 2, replace=False)) for _ in range(300)]
+    outcomes = rng.choice(["model_a", "model_b", "tie"], 300, p=[0.5, 0.3, 0.2])
+    both = {"model_a": lambda a, b: ((a,), (b,)), "model_b": lambda a, b: ((b,), (a,))}
+    orders = [
+        both[o](*pair) if o in both else (pair,) for pair, o in zip(pairs, outcomes, strict=True)
+    ]
+    report = rate_rankings(Rankings(NAMES[:4], tuple(orders)))
+    left, right = ([f"m{pair[side]}" for pair in pairs] for side in (0, 1))
+    data = Comparisons.from_arrays(left, right, outcomes)
+    theirs = fit(data, ties="davidson")
+    ours = {row.model: row.strength for row in report.models}
+    assert [ours[name] for name in theirs.models] == pytest.approx(theirs.theta.tolist(), abs=1e-8)
+    assert report.ties[2] == pytest.approx(float(np.exp(theirs.x[-1])), rel=1e-7)
+
+
+def weighted_sum(theta: np.ndarray, ties: dict[int, float], left: tuple[int, ...]) -> float:
+    return sum(
+        ties.get(size, 1.0 if size == 1 else 0.0) * float(np.exp(theta[list(some)].mean()))
+        for size in range(1, len(left) + 1)
+        for some in combinations(left, size)
+    )
+
+
+def test_the_likelihood_is_the_product_of_choices_written_out() -> None:
+    orders: tuple[Order, ...] = (
+        ((0,), (1, 2), (3,)),
+        ((3, 1), (0,)),
+        ((2,), (0,), (3,), (1,)),
+        ((1, 2, 3), (0,)),
+        ((0, 1), (2, 3)),
+    )
+    report = rate_rankings(Rankings(NAMES[:4], orders))
+    of = {row.model: row.strength for row in report.models}
+    theta = np.array([of[name] for name in NAMES[:4]])
+    loss = 0.0
+    for order in orders:
+        left = tuple(i for place in order for i in place)
+        for place in order:
+            if len(left) > 1:
+                tie = report.ties[len(place)] if len(place) > 1 else 1.0
+                mine = tie * float(np.exp(theta[list(place)].mean()))
+                loss -= np.log(mine / weighted_sum(theta, report.ties, left))
+            left = tuple(i for i in left if i not in place)
+    assert report.log_loss == pytest.approx(loss / len(orders), rel=1e-12)
+    assert sorted(report.ties) == [2, 3]
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.permutations(range(6)), st.integers(0, 5))
+def test_names_and_the_order_of_rows_change_nothing(names: list[int], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    one = drawn(rng, 60, voters=12)
+    renamed = tuple(tuple(tuple(names[i] for i in p) for p in order) for order in one.orders)
+    rows = rng.permutation(60)
+    assert one.voter is not None
+    other = Rankings(NAMES, tuple(renamed[i] for i in rows), one.voter[rows])
+    try:
+        first, second = rate_rankings(one), rate_rankings(other)
+    except NotIdentifiedError:
+        return
+    of = {row.model: (row.strength, row.se) for row in first.models}
+    for row in second.models:
+        before = NAMES[names.index(NAMES.index(row.model))]
+        assert (row.strength, row.se) == pytest.approx(of[before], abs=1e-7)
+
+
+def test_every_ranking_as_often_as_any_other_rates_all_alike() -> None:
+    orders = [[[name] for name in order] for order in permutations("abc")]
+    report = rate_rankings(Rankings.of(orders, list("uvwxyz")))
+    assert [row.rating for row in report.models] == pytest.approx([1000] * 3, abs=1e-6)
+    assert {(row.rank, row.rank_low, row.rank_high) for row in report.models} == {(1, None, None)}
+
+
+def test_rankings_of_one_person_widen_the_intervals() -> None:
+    rankings = drawn(np.random.default_rng(3), 300, voters=20, taste=1.0)
+    alone = rate_rankings(Rankings(rankings.models, rankings.orders))
+    by_voter = rate_rankings(rankings)
+    assert by_voter.voters == 20
+    assert by_voter.models[0].se > 1.3 * alone.models[0].se
+    assert any("too narrow" in text for text in alone.warnings)
+    assert by_voter.warnings == (ASSUMED,)
+
+
+def test_a_model_that_was_always_last_is_named() -> None:
+    orders = [[["a"], ["b"], ["last"]], [["b"], ["a"], ["last"]]]
+    with pytest.raises(NotIdentifiedError, match="a, b; last"):
+        rate_rankings(Rankings.of(orders))
+
+
+@pytest.mark.parametrize(
+    ("orders", "message"),
+    [
+        ([[["a"], ["a"]]], "Ranking 1 names 'a' twice"),
+        ([[["a", "b"]], [["a"]]], "Ranking 2 has 1 models"),
+        ([[["a"], [], ["b"]]], "Ranking 1 has an empty place"),
+        ([[[str(i)] for i in range(13)]], "13 models: it takes 2 to 12"),
+    ],
+)
+def test_a_ranking_that_cannot_be_is_named(orders: list[list[list[str]]], message: str) -> None:
+    with pytest.raises(DataError, match=message):
+        Rankings.of(orders)
+
+
+def test_one_voter_gives_no_interval() -> None:
+    rankings = Rankings.of([[["a"], ["b"]], [["b"], ["a"]]], ["u", "u"])
+    with pytest.raises(DataError, match="One voter made all rankings"):
+        rate_rankings(rankings)
+
+
+@given(
+    st.lists(st.lists(st.from_regex(r"\w[\w. -]{0,8}\w", fullmatch=True), min_size=1), min_size=1)
+)
+def test_a_ranking_is_read_as_it_was_written(ranking: list[list[str]]) -> None:
+    assert parsed(" > ".join(" = ".join(place) for place in ranking)) == ranking
+
+
+def test_rows_without_a_ranking_are_left_out_and_voters_are_needed_in_all_or_none() -> None:
+    source = pl.DataFrame(
+        {"ranking": ["a > b", None, " ", "b > a"], "voter": ["u", "v", None, "w"]}
+    )
+    read = read_rankings(source)
+    assert read.orders == (((0,), (1,)), ((1,), (0,)))
+    assert read.voter is not None
+    assert read.voter.tolist() == [0, 1]
+    with pytest.raises(DataError, match="1 of 2 rankings"):
+        read_rankings(pl.DataFrame({"ranking": ["a > b", "b > a"], "voter": ["u", None]}))
+    with pytest.raises(DataError, match="Cannot read the ranking 'a > > b'"):
+        read_rankings(pl.DataFrame({"ranking": ["a > > b"]}))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("voters", "taste"), [(0, 0.0), (25, 0.6), (60, 0.6)])
+def test_intervals_cover(
+    voters: int, taste: float, record_property: Callable[[str, object], None]
+) -> None:
+    """With tastes, the truth is what the same people rank in the long run."""
+    rng = np.random.default_rng([voters, 7])
+    truth = strengths(drawn(rng, 60_000, voters=60_000 if taste else 0, taste=taste))
+    held = []
+    for _ in range(RUNS):
+        report = rate_rankings(drawn(rng, 300, voters=voters, taste=taste))
+        of = {row.model: (row.lower, row.upper) for row in report.models}
+        points = 1000 + 400 / np.log(10) * truth
+        held += [of[n][0] <= p <= of[n][1] for n, p in zip(NAMES, points, strict=True)]
+    covered = float(np.mean(held))
+    row = {"voters": voters or "not known", "taste": taste, "covered": round(covered, 4)}
+    record_property("Intervals of rankings, 95 %", row)
+    assert 0.93 <= covered <= 0.97
