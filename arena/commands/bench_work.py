@@ -188,7 +188,7 @@ class _Desk:
         journal, options = self._journal(model)
         with working(f"{name} answers") as advance:
             given, run = at_work(
-                opened(model, self._budgets),
+                opened(model, self._budgets, options.terms),
                 lambda complete: answered(
                     due, parameters, complete, journal, options, progress_of(advance)
                 ),
@@ -209,7 +209,7 @@ class _Desk:
             return run, await journal.recall([key for row in run.judged for key in row.keys])
 
         with working("Judging") as advance:
-            run, replies = at_work(opened(model, self._budgets), judged)
+            run, replies = at_work(opened(model, self._budgets, options.terms), judged)
         self._count(run)
         if self._bench.margin is not None:
             cases = {one.case.id: one.case for one in named}
