@@ -32,13 +32,13 @@ CHECKLIST, SESSION = "checklist", "session_id"
 IDS, KWARGS = "instruction_id_list", "kwargs"
 READ = frozenset(
     (
-        *(*PROMPTS, *OUTPUTS, *GENERATORS, REFERENCE, CHECKLIST, SESSION),
+        *(*PROMPTS, *OUTPUTS, *GENERATORS, REFERENCE, CHECKLIST, SESSION, "label"),
         *(name for names in (*RESPONSES.values(), *MODELS.values()) for name in names),
         *("battle_id", "prompt_id", "item_id", IDS, KWARGS, "key", "order", "status", "method"),
         *(name for names in KNOWN.values() for name in names),
     )
 )
-"""Columns that cases are made of, or that are read beside them: votes, instructions to check."""
+"""Columns that cases are made of, or that are read beside them: votes, labels, instructions."""
 
 
 @dataclass(frozen=True, slots=True)

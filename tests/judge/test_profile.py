@@ -107,7 +107,7 @@ def test_what_the_roster_states_is_sent_and_goes_before_what_was_learnt() -> Non
 def test_an_endpoint_without_log_probabilities_is_not_asked_for_them() -> None:
     stated = Terms(Profile(logprobs=False)).lacks(LABEL)
     assert stated is not None
-    assert stated.startswith("The endpoint gives no log-probabilities, and alpaca_eval reads noth")
+    assert stated.startswith("The endpoint gives no log-probabilities, and the method reads noth")
     assert Terms(Profile(logprobs=False)).lacks(JSON) is None
     terms = Terms()
     assert terms.lacks(LABEL) is None
