@@ -13,7 +13,6 @@ from rating.elo import POINTS_PER_NAT
 from rating.errors import DataError, NotIdentifiedError
 from rating.likelihood.identification import strong_groups
 from rating.likelihood.newton import Evaluation, anchored, minimise
-from rating.sentences import Sentence
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.covariance import quantiles
 from rating.uncertainty.ranks import rank_ranges
@@ -210,11 +209,11 @@ class RankedReport:
         }
 
 
-ASSUMED = Sentence(
+ASSUMED = (
     "Assumed: who is put first depends on the strengths of those shown, and who comes next as if "
     "the first had not been there (Plackett-Luce)."
 )
-ALONE = Sentence(
+ALONE = (
     "Voters are not known: the intervals take each ranking for somebody else's, and are too "
     "narrow where one person ranked often."
 )
@@ -290,12 +289,10 @@ def _require_identified(rankings: Rankings) -> None:
         [rankings.models[i] for i in np.flatnonzero(label == one)] for one in np.unique(label)
     ]
     groups.sort(key=lambda group: (-len(group), group))
+    named = "; ".join(", ".join(group) for group in groups)
     raise NotIdentifiedError(
-        Sentence(
-            "Strengths have no finite value: the models fall into groups of which one was never "
-            "put before another: %(groups)s. Collect rankings in which it is, or leave one out.",
-            groups="; ".join(", ".join(group) for group in groups),
-        )
+        "Strengths have no finite value: the models fall into groups of which one was never put "
+        f"before another: {named}. Collect rankings in which it is, or leave one out."
     )
 
 

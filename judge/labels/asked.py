@@ -96,7 +96,7 @@ def version_of(revision: str) -> str:
 
     Examples
     --------
-    >>> version_of("2b7e1516") == f"2b7e1516-{Tagging().description.template.hash}-1"
+    >>> version_of("2b7e1516") == f"2b7e1516-{Tagging().description.template.hash}-2"
     True
     """
     description = Tagging().description

@@ -26,7 +26,8 @@ from judge.studies.gates import MIN_PROMPTS
 from judge.studies.options import StudyOptions
 from judge.studies.side_by_side import MOST_SPOKEN, certainly
 from judge.tables.annotations import Annotations, groups, read_annotations
-from judge.tables.cases import read_cases, read_labels
+from judge.tables.cases import pairs_of, read_labels
+from judge.tables.native import for_judge
 from judge.verdict import PENDING
 from rating.errors import DataError
 from rating.tables.files import Files
@@ -287,9 +288,10 @@ def _labelled(labels: Files, by: str | None, counted: Counter[str]) -> dict[str,
     sides = read_labels(labels)
     if sides is None:
         raise DataError(f"There is no column 'label' in {str(labels)!r}: it says what is right.")
-    parts = _parts(read_annotations(labels, "cases"), by)
+    table = read_annotations(labels, "cases")
+    parts, pairs = _parts(table, by), pairs_of(for_judge(table, pairs=True))
     known: dict[str, Truth] = {}
-    for named, side, part in zip(read_cases([labels]), sides.tolist(), parts, strict=True):
+    for named, side, part in zip(pairs, sides.tolist(), parts, strict=True):
         label = SIDES.get(side)
         if label in (None, TIE):
             counted["unlabelled"] += 1

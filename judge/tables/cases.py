@@ -85,7 +85,7 @@ def read_cases(paths: Sequence[Source]) -> list[NamedCase]:
         If a file cannot be read as that, or two files have no prompt in common.
     """
     if len(paths) == 1:
-        return _pairs(_read(paths[0], pairs=True))
+        return pairs_of(_read(paths[0], pairs=True))
     first, *others = (_outputs(_responses(path)) for path in paths)
     return [
         named
@@ -149,7 +149,8 @@ def _alone(case: Case) -> Case:
     return replace(case, response_b=None, earlier_b=())
 
 
-def _pairs(table: Annotations) -> list[NamedCase]:
+def pairs_of(table: Annotations) -> list[NamedCase]:
+    """Give the pairs in a table; as `read_cases`."""
     prompts = _one_of(table, PROMPTS)
     texts = {side: _one_of(table, RESPONSES[side]) for side in "ab"}
     names = {side: _names(table, MODELS[side], f"response_{side}") for side in "ab"}
@@ -175,7 +176,7 @@ def _read(path: Source, *, pairs: bool) -> Annotations:
 def responses_of(table: Annotations) -> list[NamedCase]:
     """Give the responses in a table, or both of each pair; as `read_responses`."""
     if not any(map(table.has, OUTPUTS)) and any(map(table.has, RESPONSES["a"])):
-        return list(each_response(_pairs(table)))
+        return list(each_response(pairs_of(table)))
     return _outputs(table)
 
 

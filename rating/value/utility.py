@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, fields, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import expit
+import scipy  # its submodules load on first use
 
 from rating.errors import DataError, NotIdentifiedError
 from rating.sentences import Sentence
@@ -321,7 +321,7 @@ class Terms:
 def _against_all(theta: Floats) -> Floats:
     """Return how often each model is preferred to the average other one."""
     k = len(theta)
-    p = expit(theta[:, None] - theta[None, :])
+    p = scipy.special.expit(theta[:, None] - theta[None, :])
     return np.asarray((p.sum(axis=1) - 0.5) / (k - 1))
 
 
