@@ -81,6 +81,16 @@ def test_every_option_and_key_of_a_rating_is_explained() -> None:
     assert [name for row in rows for name in row if f"`{name}`" not in document] == []
 
 
+def test_every_key_of_a_rating_of_rankings_is_explained(tmp_path: Path) -> None:
+    section = read("docs/rate.md").split("\n## Rankings of more than two answers\n")[1]
+    file = tmp_path / "rankings.csv"
+    file.write_text(code(section, "csv"), encoding="utf-8")
+    report = json.loads(invoke(["rank", str(file), "--format", "json"]).stdout)
+    assert [row["model"] for row in report["models"]] == ["basalt", "quartz", "flint"]
+    keys = [*report, *report["models"][0]]
+    assert [name for name in keys if f"`{name}`" not in section] == []
+
+
 def test_the_documented_verdicts_get_the_documented_scores(tmp_path: Path) -> None:
     document = read("docs/judging.md")
     file = tmp_path / "verdicts.csv"

@@ -1,12 +1,8 @@
 """How a race of two models stands, worked out beside requests and shown as it last was."""
 
-import asyncio
-import logging
-import time
-
+from arena.boards.looks import keep_looking
 from arena.domain.room_view import RaceStanding
 from arena.domain.vote import DEFAULT
-from arena.errors import StoreError
 from arena.store import chain, log
 from arena.store.store import Store
 from rating.errors import DataError
@@ -14,8 +10,6 @@ from rating.tables.columns import Columns
 from rating.tables.ordered import read_ordered
 from rating.tables.sources import LoggedColumns
 from rating.uncertainty.race import run_race
-
-logger = logging.getLogger(__name__)
 
 REST_S = 10.0
 REST = 20
@@ -68,12 +62,4 @@ class RaceWatch:
 
     async def keep_on(self) -> None:
         """Work it out, rest, and look whether votes were added, until cancelled."""
-        while True:
-            began = time.monotonic()
-            try:
-                await asyncio.to_thread(self.look)
-            except StoreError as error:
-                logger.warning("The race could not be read: %s", error)
-            except Exception:
-                logger.exception("The race ended in a fault of ours")
-            await asyncio.sleep(max(REST_S, REST * (time.monotonic() - began)))
+        await keep_looking(self.look, "The race", REST_S, REST)

@@ -1,8 +1,5 @@
 """What the arena's ratings cost, worked out beside its boards and shown as it last was."""
 
-import asyncio
-import logging
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -12,9 +9,9 @@ import numpy as np
 
 from arena.boards.fitted import OPTIONS, READING, fit_log
 from arena.boards.leaderboard import NO_VOTES
+from arena.boards.looks import keep_looking
 from arena.boards.source import of_newest, with_figures
 from arena.domain.vote import Policy
-from arena.errors import StoreError
 from arena.store import chain, labels, log, people
 from arena.store.store import Store
 from rating import __version__
@@ -26,8 +23,6 @@ from rating.value.utility import Terms
 
 if TYPE_CHECKING:
     from judge.labels.safety_table import SafetyTable
-
-logger = logging.getLogger(__name__)
 
 REST_S = 30.0
 REST = 50
@@ -98,15 +93,7 @@ class Valuation:
 
     async def keep_on(self) -> None:
         """Work it out, rest, and look whether votes were added, until cancelled."""
-        while True:
-            began = time.monotonic()
-            try:
-                await asyncio.to_thread(self.look)
-            except StoreError as error:
-                logger.warning("Quality and cost could not be read: %s", error)
-            except Exception:
-                logger.exception("Quality and cost ended in a fault of ours")
-            await asyncio.sleep(max(REST_S, REST * (time.monotonic() - began)))
+        await keep_looking(self.look, "Quality and cost", REST_S, REST)
 
     def look(self) -> None:
         """Work it out now, if votes were added."""
