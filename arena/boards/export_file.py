@@ -89,6 +89,7 @@ def typed(rows: Relation, columns: Mapping[str, str]) -> Relation:
 def streamed(rows: Relation) -> Iterator[tuple[Any, ...]]:
     """Give rows some at a time; the relation's own methods would read all of them into memory."""
     with connected() as connection:
+        connection.execute("SET threads = 1")  # more read ahead, and hold what they read
         result = connection.execute(rows.sql_query())
         while some := result.fetchmany(AT_ONCE):
             yield from some

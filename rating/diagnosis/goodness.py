@@ -321,11 +321,15 @@ def _by_pair(raw: Floats, number: Ints, cluster: Ints, size: int, whole: _Pairs)
 
 
 def _plain_residuals(fit: Fit, data: Comparisons) -> tuple[Floats, Ints]:
-    """Return ``raw`` and ``number`` of `_Cells` where a vote moves nothing but the gap."""
-    a, b = (side.astype(np.int64) for side in data.pairs.T)
+    """Return ``raw`` and ``number`` of `_Cells` where a vote moves nothing but the gap.
+
+    Of all that a cell can be there is a table: cells may be millions.
+    """
+    a, b = np.indices((fit.n_models, fit.n_models))[..., None]
     number = np.minimum(a, b) * fit.n_models + np.maximum(a, b)
-    off = data.weight * (data.score_a - win_probability(fit.theta)[a, b])
-    return np.where(a < b, off, -off), number
+    off = np.where(a < b, 1.0, -1.0) * (SCORE_A - win_probability(fit.theta)[..., None])
+    code = data.codes()
+    return data.weight * off.ravel()[code], np.broadcast_to(number, off.shape).ravel()[code]
 
 
 def _sides(whole: _Pairs, n_models: int) -> Floats:
