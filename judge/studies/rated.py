@@ -1,7 +1,7 @@
 """The ratings of a study by people, as `arena study export` writes them, one row each."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,7 +29,7 @@ class Rated:
     source, study : str
         Where they were read, and the study's name; empty if the file does not say.
     items : Items
-    item_names, raters : tuple of str
+    raters : tuple of str
     labels : Labels
         ``first`` is 1 where side A stood on the left, -1 where side B did, 0 where it is unknown.
     kind : ndarray of shape (n,), str
@@ -48,7 +48,6 @@ class Rated:
     source: str
     study: str
     items: Items
-    item_names: tuple[str, ...]
     raters: tuple[str, ...]
     labels: Labels
     kind: NDArray[np.str_]
@@ -97,7 +96,7 @@ def read_rated(source: Files) -> Rated:
     raters, rater = _coded(table.texts("rater"))
     kind = np.array(_kinds(table))
     own = [*zip(table.texts("item"), kind.tolist(), strict=True)]
-    item_names, item = _coded([f"{name}\n{of}" for name, of in own])
+    known, item = _coded([f"{name}\n{of}" for name, of in own])
     repeat = _repeats(table)
     _require_once(table, item[read], rater[read], repeat[read], read)
     signs = {name: round(2 * outcome.score_a - 1) for name, outcome in LABELS.items()}
@@ -114,8 +113,7 @@ def read_rated(source: Files) -> Rated:
     return Rated(
         source=str(source),
         study=study,
-        items=_items(table, item, len(item_names)),
-        item_names=tuple(name.split("\n")[0] for name in item_names),
+        items=_items(table, item, len(known)),
         raters=raters,
         labels=labels,
         kind=kind[read],
@@ -123,8 +121,8 @@ def read_rated(source: Files) -> Rated:
         gold=np.array(
             [table.right_side("gold", row) if gold else np.nan for row in read.tolist()]
         ),
-        confidence=_numbers(table, "confidence", (1, 3), "1, 2 or 3, or nothing")[read],
-        seconds=_numbers(table, "seconds", (0, np.inf), "seconds from 0 up, or nothing")[read],
+        confidence=_confidence(table)[read],
+        seconds=_seconds(table)[read],
         skipped=np.bincount(rater[skips], minlength=len(raters)),
         left_out={reason: n for reason, n in reasons.items() if n},
     )
@@ -171,13 +169,27 @@ def _side(table: Annotations, row: int) -> int:
     return SIDES.get(text, 0)
 
 
-def _numbers(table: Annotations, name: str, ends: tuple[float, float], wanted: str) -> Floats:
+def _confidence(table: Annotations) -> Floats:
+    return _numbers(
+        table, "confidence", lambda x: np.isin(x, list(CONFIDENCE)), "1, 2 or 3, or nothing"
+    )
+
+
+def _seconds(table: Annotations) -> Floats:
+    return _numbers(
+        table, "seconds", lambda x: (x >= 0) & (x < np.inf), "seconds from 0 up, or nothing"
+    )
+
+
+def _numbers(
+    table: Annotations, name: str, fits: Callable[[Floats], Bools], wanted: str
+) -> Floats:
+    """Return a column, NaN where there is nothing; raises `DataError` for what does not fit."""
     if not table.has(name):
         return np.full(table.n, np.nan)
     values = table.numbers(name)
-    out = np.flatnonzero((values < ends[0]) | (values > ends[1]) | np.isinf(values))
-    if len(out):
-        raise table.wrong(name, int(out[0]) + 1, values[out[0]], wanted)
+    for row in np.flatnonzero(~fits(values) & ~np.isnan(values)).tolist():
+        raise table.wrong(name, row + 1, table.need(name)[row], wanted)
     return values
 
 
@@ -206,10 +218,16 @@ def _items(table: Annotations, item: Ints, n_items: int) -> Items:
     prompt = _filled(table, "prompt_id", item)
     sides = [_filled(table, name, None) for name in ("model_a", "model_b")]
     models, codes = _coded([*sides[0], *sides[1]])
-    pairs, prompts = np.zeros((n_items, 2), dtype=np.int64), np.zeros(n_items, dtype=np.int64)
-    pairs[item] = codes.reshape(2, -1).T
-    prompts[item] = _coded(prompt)[1]
-    return Items(models, pairs, np.unique(prompts, return_inverse=True)[1])
+    named = np.column_stack([codes.reshape(2, -1).T, _coded(prompt)[1]])
+    each = np.zeros((n_items, 3), dtype=np.int64)
+    each[item[::-1]] = named[::-1]
+    for row in np.flatnonzero((named != each[item]).any(axis=1)).tolist():
+        raise DataError(
+            f"Row {row + 1} of {table.source!r} has item {table.texts('item')[row]!r} with "
+            "another prompt or other models than a row before: an item is one prompt and two "
+            "answers."
+        )
+    return Items(models, each[:, :2], np.unique(each[:, 2], return_inverse=True)[1])
 
 
 def _filled(table: Annotations, name: str, instead: Ints | None) -> list[str]:

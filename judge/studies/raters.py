@@ -403,6 +403,7 @@ def _sentences(study: RaterStudy) -> Iterator[str]:
             f"({gap_of(surer)} points of a per cent)."
         )
     yield from _on_variance(study.variance)
+    yield from _on_share(study)
     if study.plan is not None:
         yield from study.plan.sentences
 
@@ -422,6 +423,14 @@ def _on_sides(study: RaterStudy) -> Iterator[str]:
             "That raters lean to a side is not shown: "
             f"{percent_of(left)} of choices for a side are for what stood on the left."
         )
+
+
+def _on_share(study: RaterStudy) -> Iterator[str]:
+    items, used = study.rated.items, study.rated.labels.item[study.rated.counted]
+    pairs = np.unique(items.pairs[used], axis=0)
+    names = [items.models[at] for at in pairs[0].tolist()]
+    of = names[0] if len(pairs) == 1 and all(names) else "Side A"
+    yield f"{of} has a share of {percent_of(study.share)} in the choices, a tie counting as half."
 
 
 def _on_variance(variance: Shares) -> Iterator[str]:
@@ -459,7 +468,7 @@ def _warnings(study: RaterStudy) -> Iterator[str]:
     if n_prompts < len(items):
         yield (
             f"{plural(len(items), 'item')} are of {plural(n_prompts, 'prompt')}: what is planned "
-            "takes each item as a prompt of its own, so its half-widths are too narrow."
+            "is for new items with new prompts, as many items each."
         )
     pairs = len(np.unique(rated.items.pairs[items], axis=0))
     if pairs > 1:

@@ -20,9 +20,9 @@ Ints = NDArray[np.int64]
 class Crowd:
     """People and items to draw; standard deviations and ``lean`` in logits.
 
-    An item suits side A by ``mean`` and by ``item``, a rater likes side A by ``rater`` and each
-    item by ``taste`` beyond; they ``lean`` to the left, each by ``leans`` more or less. Ties come
-    at ``ties``, whatever the item.
+    An item suits side A by ``mean``, by ``prompt``, which ``of_prompt`` items share, and by
+    ``item``; a rater likes side A by ``rater`` and each item by ``taste`` beyond. They ``lean`` to
+    the left, each by ``leans`` more or less. Ties come at ``ties``, whatever the item.
     """
 
     mean: float = 0.0
@@ -32,6 +32,8 @@ class Crowd:
     lean: float = 0.0
     leans: float = 0.0
     ties: float = 0.0
+    prompt: float = 0.0
+    of_prompt: int = 1
 
     def draw(
         self, rng: np.random.Generator, n_items: int, n_raters: int, each: int, repeats: int = 0
@@ -40,7 +42,10 @@ class Crowd:
         item = np.repeat(np.arange(n_items), each)
         turn = np.arange(len(item)) % n_raters
         rater = rng.permutation(n_raters)[turn].astype(np.int64)
+        prompt = np.arange(n_items) // self.of_prompt
         suits = self.mean + rng.normal(0, self.item, n_items)[item]
+        if self.prompt:
+            suits += rng.normal(0, self.prompt, n_items)[prompt[item]]
         suits += rng.normal(0, self.rater, n_raters)[rater] + rng.normal(0, self.taste, len(item))
         leans = (self.lean + rng.normal(0, self.leans, n_raters))[rater]
         first = rng.choice([-1, 1], len(item))
@@ -58,7 +63,7 @@ class Crowd:
         second = self._labels(
             rng, item[again], rater[again], -first[again], (suits - first * leans)[again]
         )
-        items = Items(("x", "y"), np.tile([0, 1], (n_items, 1)), np.arange(n_items))
+        items = Items(("x", "y"), np.tile([0, 1], (n_items, 1)), prompt)
         return items, labels, (labels.only(again), second)
 
     def _labels(

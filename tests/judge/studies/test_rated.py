@@ -72,6 +72,8 @@ def test_what_counts_is_each_first_choice_of_an_item_of_the_study(tmp_path: Path
         ({"repeat": "often"}, "Row 2 .* has repeat 'often': give true or false"),
         ({"gold": "best"}, "Row 2 .* has gold 'best'"),
         ({}, "Rater 'r01' has several ratings of item 'i1' with repeat 0"),
+        ({"confidence": 1.5}, "Row 2 .* has confidence 1.5: give 1, 2 or 3"),
+        ({"item": "i1", "rater": "r02", "model_b": "rook"}, "Row 2 .* item 'i1' with another"),
         ({"study": "other"}, "holds 2 studies .*--where"),
     ],
 )

@@ -9,7 +9,7 @@ import pytest
 from judge.ifeval.accuracy import wilson
 from judge.studies.estimates import Draws, Estimate
 from judge.studies.items import Items
-from judge.studies.rater_plan import enough, half_width, preference
+from judge.studies.rater_plan import enough, half_width, plan_ratings, preference
 from judge.studies.raters import FOLDS, _left, _left_in_repeats, _retest, accuracies
 from judge.studies.variance import NAMES, variance_shares
 from tests.judge.studies.crowds import Crowd
@@ -163,6 +163,26 @@ def test_the_half_width_planned_is_the_half_width_had(
     assert by_truth == pytest.approx(mean, rel=0.1)
     assert by_pilot == pytest.approx(mean, rel=0.1)
     assert share_held >= 0.93 - 3 * ERROR
+
+
+def test_where_items_share_prompts_the_half_width_planned_is_the_half_width_had(
+    record_property: Record,
+) -> None:
+    rng, crowd = np.random.default_rng(7), Crowd(item=0.5, prompt=1.5, of_prompt=3)
+    planned, had = [], []
+    for _ in range(STUDIES):
+        items, labels, _ = crowd.draw(rng, 240, 8, 2)
+        parts = variance_shares(items, labels).components
+        assert parts is not None
+        share = preference(items, labels, Draws(np.random.default_rng(0), 300))
+        plan = plan_ratings(items, labels, parts, share, 0.05, 0.95)
+        planned.append(plan.same_on_new)  # 360 items
+        items, labels, _ = crowd.draw(rng, 360, 8, 2)
+        share = preference(items, labels, Draws(np.random.default_rng(0), 300))
+        had.append(enough(share, 0.05, ratings=720, prompts=120).half_width or 0.0)
+    row = {"had": f"{np.mean(had):.4f}", "by pilot": f"{np.mean(planned):.4f}"}
+    record_property("plans, items that share prompts", row)
+    assert np.mean(planned) == pytest.approx(np.mean(had), rel=0.1)
 
 
 @pytest.mark.parametrize(
