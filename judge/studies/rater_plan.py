@@ -25,7 +25,6 @@ from judge.studies.items import Items, Labels
 from judge.studies.variance import Components, scores_of
 from rating.errors import DataError
 from rating.typing import Floats
-from rating.uncertainty.covariance import quantile
 
 WANTED = 0.05
 """Half-width that is planned for where none is named."""
@@ -150,19 +149,20 @@ def half_width(
     >>> round(half_width(parts, 100, 2, 20), 3), round(half_width(parts, 200, 1, 20), 3)
     (0.079, 0.073)
     """
-    rest = parts.rest / (n_items * each)
+    tail, rest = (1 + level) / 2, parts.rest / (n_items * each)
     by_prompt = max(parts.item, 0.0) / n_items + rest
+    of_prompts = float(scipy.special.ndtri(tail)) * math.sqrt(max(by_prompt, 0.0))
     if n_raters < FEWEST_PEOPLE or not by_prompt > 0:
-        return quantile(level, np.inf) * math.sqrt(by_prompt)
+        return of_prompts
     nu = n_raters - 1
     seen = scipy.special.chdtri(nu, 1 - _QUANTILES) / nu
     by_rater = max(parts.rater / n_raters + rest, 0.0) * seen
     more = np.maximum(by_rater - rest, 0.0)
     total = by_prompt + more
     df = total**2 / (by_prompt**2 / max(n_items - 1, 1) + more**2 / nu)
-    of_both = scipy.special.stdtrit(df, (1 + level) / 2) * np.sqrt(total)
-    of_both = np.where(more > 0, of_both, quantile(level, np.inf) * math.sqrt(by_prompt))
-    return float(np.maximum(of_both, quantile(level, nu) * np.sqrt(by_rater)).mean())
+    of_both = np.where(more > 0, scipy.special.stdtrit(df, tail) * np.sqrt(total), of_prompts)
+    of_raters = scipy.special.stdtrit(nu, tail) * np.sqrt(by_rater)
+    return float(np.maximum(of_both, of_raters).mean())
 
 
 @dataclass(frozen=True, slots=True)
