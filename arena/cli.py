@@ -22,7 +22,7 @@ GROUPS = {
     "export": "Write what the arena holds to files.",
     "people": "Whom the arena knows, and who may do what.",
     "judge": "Scores and verdicts of models that judge.",
-    "study": "How judges, and scores from elsewhere, agree with people.",
+    "study": "How judges, and scores from elsewhere, agree with people; what raters are like.",
     "probe": "Is the measure itself any good: cards to read.",
 }
 COMMANDS = {
@@ -81,6 +81,7 @@ COMMANDS = {
     "study panel": "study:panel",
     "study truth": "study:truth",
     "study scores": "study:scores",
+    "study raters": "study:raters",
     "newcomer": "newcomer:newcomer",
     "race": "race:race",
     "rank": "rank:rank",

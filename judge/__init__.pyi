@@ -7,3 +7,7 @@ from .face import run as run
 from .face import study as study
 from .methods import method as method
 from .profile import Profile as Profile
+from .studies.latent_classes import LatentClasses as LatentClasses
+from .studies.latent_classes import dawid_skene as dawid_skene
+from .studies.raters import RaterStudy as RaterStudy
+from .studies.raters import study_raters as study_raters

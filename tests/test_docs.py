@@ -15,6 +15,7 @@ from judge.methods import PUBLISHED
 from judge.methods.schema import DECODING, FIELDS, GRAMMARS, REPLY, TEMPLATE, TOP
 from judge.probe.interventions import kinds
 from tests.command import Command, invoke
+from tests.judge.studies.crowds import Crowd, exported, write_csv
 from tests.judge.studies.licensed import World, write
 from tests.serving import Served
 
@@ -197,6 +198,17 @@ def test_the_documented_licence_of_a_judge_says_what_it_says(
         if expected.startswith("...\n"):
             printed = "...\n" + printed[printed.index("The licence of owl") :]
         assert printed == DAY.sub("a day", expected)
+
+
+def test_the_documented_raters_are_what_their_page_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    crowd = Crowd(item=1.2, rater=0.2, lean=0.25, ties=0.1)
+    rows = exported(crowd, np.random.default_rng(3), (120, 8, 4), repeats=10, gold=6)
+    write_csv(rows, tmp_path / "ratings.csv")
+    line, expected = code(read("docs/raters.md"), "text").removeprefix("$ arena ").split("\n", 1)
+    command = Command(tmp_path, monkeypatch, capsys)
+    assert command(*line.split(), COLUMNS="100").stdout == expected
 
 
 DAY = re.compile(r"\d{4}-\d\d-\d\d")

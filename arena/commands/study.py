@@ -1,4 +1,4 @@
-"""`arena study judge`, `arena study panel`, `arena study truth` and `arena study scores`."""
+"""`arena study judge`, `panel`, `truth`, `scores` and `raters`."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from judge.report.files import Page, Section
     from judge.studies.panel import Panel
+    from judge.studies.raters import RaterStudy
     from judge.studies.scores import Scored
     from judge.studies.study import Study
     from judge.studies.truth import TruthStudy
@@ -244,6 +245,45 @@ def scores(
     _tell(result, lambda: scores_page(result, made), form, written, notes=True)
 
 
+def raters(
+    ratings: str,
+    /,
+    *,
+    until: Annotated[float, Parameter(metavar="HALF_WIDTH")] = 0.05,
+    options: Annotated[StudyOptions, Flat, Parameter(parse=DRAWN)] = StudyOptions(),  # noqa: B008
+    chosen: Annotated[Renamed, Flat] = AS_IT_IS,
+    form: Form = None,
+    out: Out = None,
+) -> None:
+    """Say what the raters of a study are like, and whether more raters or more items help.
+
+    Agreement with others and with oneself, sides, time, gold, confidence; what part of the
+    variance is of items and of raters; and what half-widths other designs would have. Exit code
+    2: options or files that cannot be used.
+
+    Parameters
+    ----------
+    ratings
+        What arena study export writes: a file, folder or pattern.
+    until
+        Half-width of the share of side A that is wanted.
+
+    Examples
+    --------
+    arena study raters ratings.csv --until 0.03
+    arena study raters ratings.csv --format json
+    """
+    _require_folder(out)
+    from judge.report.raters import raters_page, write_raters
+    from judge.studies.raters import study_raters
+
+    made = datetime.now(UTC).date()
+    with working("Studying"):
+        result = study_raters(chosen.votes(ratings), options, until=until)
+        written = None if out is None else write_raters(result, out, made)
+    _tell(result, lambda: raters_page(result, made), form, written, notes=True)
+
+
 def _require_folder(out: Path | None) -> None:
     if out is not None and out.exists() and not out.is_dir():
         msg = f"Cannot write into {str(out)!r}: it is a file. Name a folder."
@@ -269,7 +309,7 @@ def _show_licence(section: "Section", path: Path | None) -> None:
 
 
 def _tell(
-    result: "Study | Panel | Scored | TruthStudy",
+    result: "Study | Panel | Scored | TruthStudy | RaterStudy",
     page: "Callable[[], Page]",
     form: str | None,
     written: Path | None,

@@ -213,7 +213,7 @@ COMMANDS = (
     *("label", "label accuracy", "overlap", "probe duplicates", "safety"),
     *("attack", "exclude", "readmit", "probe names", "probe words"),
     *("judge score", "judge run", "judge work", "judge probe", "study judge", "study scores"),
-    "study truth",
+    *("study truth", "study raters"),
     *("newcomer", "race", "rank"),
     *("probe similarity", "probe judge", "probe board", "probe ask", "probe blindness"),
 )

@@ -1,0 +1,489 @@
+"""What the raters of a study are like, and what more ratings would buy, from its export."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import scipy  # its submodules load on first use
+
+from judge.ifeval.accuracy import wilson
+from judge.studies.agreement import counts, pairs_with
+from judge.studies.estimates import (
+    FEW_PROMPTS,
+    Draws,
+    Estimate,
+    clustered,
+    gap_of,
+    percent_of,
+    plural,
+    ratio,
+    sums_within,
+)
+from judge.studies.items import B, Items, Labels
+from judge.studies.latent_classes import PRIOR, UNKNOWN, dawid_skene
+from judge.studies.options import StudyOptions
+from judge.studies.rated import CONFIDENCE, Rated, read_rated
+from judge.studies.rater_plan import WANTED, RaterPlan, plan_ratings, preference, share_of
+from judge.studies.side_by_side import certainly
+from judge.studies.variance import HALF, Shares, variance_shares
+from rating.errors import DataError
+from rating.tables.files import Files
+from rating.typing import Bools, Floats, Ints
+
+USUAL = StudyOptions()
+FEWEST_AN_ITEM = 3
+"""Latent classes are told apart by items that so many people rated."""
+FOLDS = 20
+"""Groups of prompts that are left out, one at a time, for the interval of an accuracy."""
+FEW_REPEATS = 20
+"""With fewer repeats nothing is said of them in a sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rater:
+    """One rater.
+
+    Attributes
+    ----------
+    rated, skipped : int
+        Items of the study, repeats and gold left out.
+    seconds : float or None
+        Median from what was shown to the choice; None where no time is known.
+    gold_right, gold_rated : int
+        Gold items, those of the qualification left out: who came in has passed it.
+    gold : Estimate
+        How often right: the mean and the quantiles of the posterior with Beta(8, 2).
+    consensus : Estimate
+        How often the rater gives an item the class that Dawid and Skene's model finds; without a
+        value where too few people share items.
+    agreement : Estimate
+        With the choices of others on the same items, a tie being a third choice.
+    retest : Estimate
+        With their own first choice, when an item came again with its sides exchanged.
+    left : Estimate
+        Share of choices between the sides that went to the left; half where sides mean nothing.
+    """
+
+    rater: str
+    rated: int
+    skipped: int
+    seconds: float | None
+    gold_right: int
+    gold_rated: int
+    gold: Estimate
+    consensus: Estimate
+    agreement: Estimate
+    retest: Estimate
+    left: Estimate
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RaterStudy:
+    """The raters of a study.
+
+    Attributes
+    ----------
+    agreement, retest, left, left_in_repeats : Estimate
+        As of a `Rater`, over all of them; the last from items that a rater saw both ways round
+        and preferred a side of both times, which takes out what is better.
+    by_confidence : mapping of int to Estimate
+        Agreement with others of choices of each confidence.
+    surer : Estimate or None
+        Agreement of the sure less that of the guesses.
+    share : Estimate
+        Of side A, a tie half; of other prompts and other raters.
+    variance : Shares
+    plan : RaterPlan or None
+        None where the variance is not known.
+    """
+
+    source: Files
+    rated: Rated
+    options: StudyOptions
+    raters: tuple[Rater, ...]
+    agreement: Estimate
+    retest: Estimate
+    left: Estimate
+    left_in_repeats: Estimate
+    by_confidence: Mapping[int, Estimate]
+    surer: Estimate | None
+    share: Estimate
+    variance: Shares
+    plan: RaterPlan | None
+    wanted: float
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to keep in mind."""
+        return tuple(_warnings(self))
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Say what the ratings show."""
+        return tuple(_sentences(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the plain values that ``arena study raters`` writes."""
+        return {
+            "study": self.rated.study,
+            "raters": [one.to_dict() for one in self.raters],
+            "agreement": self.agreement.to_dict(),
+            "retest": self.retest.to_dict(),
+            "left": self.left.to_dict(),
+            "left_in_repeats": self.left_in_repeats.to_dict(),
+            "by_confidence": [
+                {"confidence": of} | one.to_dict() for of, one in self.by_confidence.items()
+            ],
+            "surer": None if self.surer is None else self.surer.to_dict(),
+            "share": self.share.to_dict(),
+            "variance": self.variance.to_dict(),
+            "plan": None if self.plan is None else self.plan.to_dict(),
+            "left_out": dict(self.rated.left_out),
+            "sentences": list(self.sentences),
+            "warnings": list(self.warnings),
+        }
+
+
+def study_raters(
+    source: object, options: StudyOptions = USUAL, *, until: float = WANTED
+) -> RaterStudy:
+    """Say what the raters of a study are like, and what more ratings would buy.
+
+    Agreement, the share and the variance are of first ratings of the study's own items; the time,
+    sides and repeats of all but the qualification.
+
+    Parameters
+    ----------
+    source : path, sequence of paths, or Files
+        What ``arena study export`` writes.
+    until : float
+        Half-width of the share of side A that is wanted.
+
+    Raises
+    ------
+    DataError
+        As `judge.studies.rated.read_rated`; if no item of the study is rated, or ``until`` is not
+        between 0 and 1/2.
+    """
+    if not 0 < until < HALF:
+        raise DataError(
+            f"--until {until:g} is no half-width of a share: give one between 0 and 0.5, such as "
+            "0.05."
+        )
+    files = Files.of(source)
+    assert files is not None
+    rated = read_rated(files)
+    if not rated.counted.any():
+        raise DataError(f"No item of the study itself is rated in {str(files)!r}.")
+    items, labels = rated.items, rated.labels.only(rated.counted)
+    twice = _twice(rated)
+    share = preference(items, labels, options.draws())
+    variance = variance_shares(items, labels, twice, options.level)
+    parts = variance.components
+    confidence = rated.confidence[rated.counted]
+    return RaterStudy(
+        source=files,
+        rated=rated,
+        options=options,
+        raters=_raters(rated, twice, options),
+        agreement=_with_others(items, labels, np.ones(labels.n, dtype=bool), options.draws()),
+        retest=_retest(items, twice, options.draws()),
+        left=_left(items, rated.labels.only(rated.kind != "qualification"), options.draws()),
+        left_in_repeats=_left_in_repeats(items, twice, options.draws()),
+        by_confidence={
+            of: _with_others(items, labels, confidence == of, options.draws())
+            for of in CONFIDENCE
+            if (confidence == of).any()
+        },
+        surer=_surer(items, labels, confidence, options.draws()),
+        share=share,
+        variance=variance,
+        plan=None
+        if parts is None
+        else plan_ratings(items, labels, parts, share, until, options.level),
+        wanted=until,
+    )
+
+
+def _twice(rated: Rated) -> tuple[Labels, Labels]:
+    """Return first and second ratings of the same items, row by row."""
+    rows = rated.repeats()
+    rows = rows[(rated.kind[rows[:, 0]] != "qualification")]
+    return rated.labels.only(rows[:, 0]), rated.labels.only(rows[:, 1])
+
+
+def _with_others(items: Items, labels: Labels, rows: Bools, draws: Draws) -> Estimate:
+    """Estimate how often some choices are those of others on the same item."""
+    some = labels.only(rows)
+    each = pairs_with(items, counts(items, labels), some, ties=True, own=True)
+    return share_of(items, some, each, draws)
+
+
+def _surer(items: Items, labels: Labels, confidence: Floats, draws: Draws) -> Estimate | None:
+    """Estimate by how much more often the sure agree with others than those who guess."""
+    each = pairs_with(items, counts(items, labels), labels, ties=True, own=True)
+    sure, guess = (each * (confidence == of)[:, None] for of in (max(CONFIDENCE), min(CONFIDENCE)))
+    if not (sure.any() and guess.any()):
+        return None
+    stats = sums_within(items.prompt[labels.item], np.hstack([sure, guess]), items.n_prompts)
+    n = int(sure[:, 1].sum() + guess[:, 1].sum())
+    return clustered(stats, lambda s: ratio(s[:, :2]) - ratio(s[:, 2:]), draws, n=n)
+
+
+def _retest(items: Items, twice: tuple[Labels, Labels], draws: Draws) -> Estimate:
+    first, second = twice
+    each = np.column_stack([first.label == second.label, np.ones(first.n)]).astype(np.float64)
+    return share_of(items, first, each, draws)
+
+
+def _left(items: Items, labels: Labels, draws: Draws) -> Estimate:
+    labels = labels.only((labels.label != 0) & (labels.first != 0))
+    each = np.column_stack([labels.label == labels.first, np.ones(labels.n)]).astype(np.float64)
+    return share_of(items, labels, each, draws)
+
+
+def _left_in_repeats(items: Items, twice: tuple[Labels, Labels], draws: Draws) -> Estimate:
+    first, second = twice
+    both = (first.label != 0) & (second.label != 0) & (first.first * second.first == B)
+    first, second = first.only(both), second.only(both)
+    left = ((first.label == first.first) + (second.label == second.first).astype(np.float64)) / 2
+    return share_of(items, first, np.column_stack([left, np.ones(first.n)]), draws)
+
+
+def _raters(
+    rated: Rated, twice: tuple[Labels, Labels], options: StudyOptions
+) -> tuple[Rater, ...]:
+    items, labels = rated.items, rated.labels
+    counted, level = labels.only(rated.counted), options.level
+    consensus = _consensus(rated, level)
+    answered = ~np.isnan(rated.gold) & ~rated.repeat & (rated.kind != "qualification")
+    timed = ~np.isnan(rated.seconds) & (rated.kind != "qualification")
+    chose = (labels.label != 0) & (labels.first != 0) & (rated.kind != "qualification")
+    left = labels.label == labels.first
+    made = []
+    for at, name in enumerate(rated.raters):
+        own = labels.rater == at
+        seconds = rated.seconds[own & timed]
+        gold = rated.gold[own & answered] == labels.label[own & answered]
+        again = twice[0].rater == at
+        same = twice[0].label[again] == twice[1].label[again]
+        made.append(
+            Rater(
+                rater=name,
+                rated=int((own & rated.counted).sum()),
+                skipped=int(rated.skipped[at]),
+                seconds=float(np.median(seconds)) if len(seconds) else None,
+                gold_right=int(gold.sum()),
+                gold_rated=len(gold),
+                gold=posterior(int(gold.sum()), len(gold), level),
+                consensus=consensus.get(at, Estimate(None, None, None, 0)),
+                agreement=_with_others(items, counted, counted.rater == at, options.draws()),
+                retest=_share(same, level),
+                left=_share(left[own & chose], level),
+            )
+        )
+    return tuple(made)
+
+
+def posterior(right: int, n: int, level: float) -> Estimate:
+    """Give the accuracy of a rater who was right so often on gold items.
+
+    Beta(8 + right, 2 + wrong): the mean, and the quantiles that leave out as much at both ends.
+    No value without an answer.
+
+    Examples
+    --------
+    >>> one = posterior(18, 20, 0.95)
+    >>> round(one.value, 3), round(one.lower, 3), round(one.upper, 3)
+    (0.867, 0.726, 0.961)
+    """
+    if not n:
+        return Estimate(None, None, None, 0)
+    good, bad = PRIOR[0] + right, PRIOR[1] + n - right
+    ends = scipy.special.betaincinv(good, bad, [(1 - level) / 2, (1 + level) / 2])
+    return Estimate(good / (good + bad), float(ends[0]), float(ends[1]), n)
+
+
+def _share(hits: Bools, level: float) -> Estimate:
+    """Give a share of independent cases, with Wilson's interval."""
+    n = len(hits)
+    if not n:
+        return Estimate(None, None, None, 0)
+    rate = float(hits.mean())
+    return Estimate(rate, *wilson(rate, n, level), n)
+
+
+def _consensus(rated: Rated, level: float) -> dict[int, Estimate]:
+    """Give each rater's accuracy by latent classes, where people share items enough."""
+    rows = (rated.kind != "qualification") & ~rated.repeat
+    labels = rated.labels.only(rows)
+    gold = rated.gold[rows]
+    if not (np.bincount(labels.item) >= FEWEST_AN_ITEM).any():
+        return {}
+    ids, rater = np.unique(labels.rater, return_inverse=True)
+    known = np.full(rated.items.n, UNKNOWN)
+    known[labels.item[~np.isnan(gold)]] = gold[~np.isnan(gold)].astype(np.int64) + 1
+    given = labels.label.astype(np.int64) + 1
+    if not (given == 1).any() and not (known == 1).any():  # nobody could say a tie
+        given, known = given // 2, np.where(known == UNKNOWN, UNKNOWN, known // 2)
+    value, error = accuracies(labels.item, rater, given, known, rated.items.prompt)
+    if value is None or error is None:
+        return {}
+    n = np.bincount(rater)
+    made = {}
+    for at, of in enumerate(ids.tolist()):
+        share, off = float(value[at]), max(float(error[at]), 1e-9)
+        ends = wilson(share, share * (1 - share) / off**2, level, FOLDS - 1)
+        made[of] = Estimate(share, *ends, int(n[at]))
+    return made
+
+
+def accuracies(
+    item: Ints, rater: Ints, label: Ints, known: Ints, prompt: Ints
+) -> tuple[Floats | None, Floats | None]:
+    """Return each rater's accuracy by `dawid_skene`, and its standard error.
+
+    With one rate of errors a rater and Beta(8, 2); the error by leaving out `FOLDS` groups of
+    prompts, and as wide as without the prior, which draws all to its mean. None for both where
+    raters are not above guessing: then it is not known what is what.
+    """
+    k = max(2, int(label.max()) + 1, int(known.max()) + 1)
+    whole = dawid_skene(item, rater, label, k, known=known, errors="one")
+    if not whole.above_guessing:
+        return None, None
+    n_raters = int(rater.max()) + 1
+    left = np.full((FOLDS, n_raters), np.nan)
+    for fold in range(FOLDS):
+        rows = prompt[item] % FOLDS != fold
+        if not rows.any():
+            continue
+        part = dawid_skene(
+            item[rows],
+            rater[rows],
+            label[rows],
+            k,
+            known=known,
+            errors="one",
+            start=whole.posterior.copy(),
+        )
+        seen = part.errors.shape[0]
+        left[fold, :seen] = part.accuracy
+    left = np.where(np.isnan(left), whole.accuracy, left)
+    square = (FOLDS - 1) / FOLDS * ((left - left.mean(axis=0)) ** 2).sum(axis=0)
+    drawn_in = 1 + sum(PRIOR) / np.bincount(rater)
+    return whole.accuracy, np.sqrt(square) * drawn_in
+
+
+def _sentences(study: RaterStudy) -> Iterator[str]:
+    if study.agreement.value is not None:
+        yield (
+            f"Two raters of an item choose the same in {percent_of(study.agreement)}, a tie being "
+            "a third choice."
+        )
+    if study.retest.value is not None and study.retest.n >= FEW_REPEATS:
+        yield (
+            "Shown an item again with its sides exchanged, raters choose as before in "
+            f"{percent_of(study.retest)} of {plural(study.retest.n, 'repeat')}."
+        )
+    yield from _on_sides(study)
+    if (surer := study.surer) is not None:
+        n = study.rated.items.n_prompts
+        shown = certainly(surer, n, study.options.level) and n >= FEW_PROMPTS
+        more = "more" if (surer.value or 0) > 0 else "less"
+        yield (
+            f"Who is sure agrees with others {more} often than who guesses, by {gap_of(surer)} "
+            "points of a per cent."
+            if shown
+            else "Whether who is sure agrees with others more often than who guesses is not shown "
+            f"({gap_of(surer)} points of a per cent)."
+        )
+    yield from _on_variance(study.variance)
+    yield from _on_share(study)
+    if study.plan is not None:
+        yield from study.plan.sentences
+
+
+def _on_sides(study: RaterStudy) -> Iterator[str]:
+    left = study.left
+    if left.value is None or left.lower is None or left.upper is None:
+        return
+    if left.lower > HALF or left.upper < HALF:
+        side = "left" if left.value > HALF else "right"
+        yield (
+            f"Raters lean to the {side}: {percent_of(left)} of choices for a side are for what "
+            "stood on the left."
+        )
+    else:
+        yield (
+            "That raters lean to a side is not shown: "
+            f"{percent_of(left)} of choices for a side are for what stood on the left."
+        )
+
+
+def _on_share(study: RaterStudy) -> Iterator[str]:
+    items, used = study.rated.items, study.rated.labels.item[study.rated.counted]
+    pairs = np.unique(items.pairs[used], axis=0)
+    names = [items.models[at] for at in pairs[0].tolist()]
+    of = names[0] if len(pairs) == 1 and all(names) else "Side A"
+    yield f"{of} has a share of {percent_of(study.share)} in the choices, a tie counting as half."
+
+
+def _on_variance(variance: Shares) -> Iterator[str]:
+    if variance.item.value is None:
+        return
+    yield (
+        f"Of the variance of ratings {percent_of(variance.item)} is between items, "
+        f"{percent_of(variance.rater)} between raters, and {percent_of(variance.rest)} within: "
+        "of one rater on one item."
+    )
+    if variance.within.value is not None and variance.within.n >= FEW_REPEATS:
+        yield (
+            f"By {plural(variance.within.n, 'repeat')}, {percent_of(variance.interaction)} of the "
+            "variance is taste of a rater for an item that comes back, and "
+            f"{percent_of(variance.within)} is noise."
+        )
+    yield {
+        "diffuse": "This is a diffuse study: less than half of the variance is between items, so "
+        "there is little to gain by rating some items more often than others.",
+        "concentrated": "More than half of the variance is between items: other items say more "
+        "than more ratings of the same.",
+        "": "Whether more or less than half of the variance is between items cannot be told.",
+    }[variance.regime]
+
+
+def _warnings(study: RaterStudy) -> Iterator[str]:
+    rated = study.rated
+    items = np.unique(rated.labels.item[rated.counted])
+    n_prompts = len(np.unique(rated.items.prompt[items]))
+    if rated.left_out:
+        parts = ", ".join(f"{n:,} {reason}" for reason, n in rated.left_out.items())
+        yield f"Rows in no figure: {parts}."
+    if n_prompts < FEW_PROMPTS:
+        yield f"With {plural(n_prompts, 'prompt')} intervals are too narrow."
+    if n_prompts < len(items):
+        yield (
+            f"{plural(len(items), 'item')} are of {plural(n_prompts, 'prompt')}: what is planned "
+            "is for new items with new prompts, as many items each."
+        )
+    pairs = len(np.unique(rated.items.pairs[items], axis=0))
+    if pairs > 1:
+        yield (
+            f"The items are of {plural(pairs, 'pair')} of models: the share is of side A over all "
+            "of them."
+        )
+    if study.variance.item.value is None:
+        yield "No two raters share two items that differ: nothing is known of the variance."
+    if all(one.consensus.value is None for one in study.raters):
+        yield (
+            f"Accuracy without gold takes items of {FEWEST_AN_ITEM} raters who are right more "
+            "often than a guess: it is not given."
+        )
+    if not any(one.gold_rated for one in study.raters):
+        yield "There are no gold items: nobody is held against what is right."
+    if not study.retest.n:
+        yield "No item was shown twice: nothing is known of raters' own noise."

@@ -1,0 +1,71 @@
+"""`arena study raters`, as it is typed: the keys of its JSON are a promise."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.command import Command, examples, refused
+from tests.judge.studies.crowds import Crowd, exported, write_csv
+
+KEYS = [
+    *("study", "raters", "agreement", "retest", "left", "left_in_repeats", "by_confidence"),
+    *("surer", "share", "variance", "plan", "left_out", "sentences", "warnings"),
+]
+OF_RATER = [
+    *("rater", "rated", "skipped", "seconds", "gold_right", "gold_rated", "gold"),
+    *("consensus", "agreement", "retest", "left"),
+]
+OF_PLAN = [
+    *("enough", "n_items", "n_ratings", "raters", "designs", "one_more", "same_on_new"),
+    *("twice_as_many", "sentences"),
+]
+
+
+@pytest.fixture
+def files(command: Command) -> Command:
+    """The export of a study of eight raters, who saw ten items again and six of gold."""
+    crowd = Crowd(item=1.2, rater=0.2, lean=0.25, ties=0.1)
+    rows = exported(crowd, np.random.default_rng(3), (120, 8, 4), repeats=10, gold=6)
+    write_csv(rows, command.folder / "ratings.csv")
+    return command
+
+
+def test_the_examples_say_what_raters_are_like_and_what_more_would_buy(files: Command) -> None:
+    table, in_json = [files(*words, COLUMNS="160") for words in examples(files, "study raters")]
+    assert (table.returncode, table.stderr) == (0, "")
+    text = " ".join(table.stdout.split())
+    assert "Raters lean to the left" in text
+    assert "±3 cannot be reached: by twice as many people" in text
+    report = json.loads(in_json.stdout)
+    assert list(report) == KEYS
+    assert [list(one) for one in report["raters"]] == [OF_RATER] * 8
+    assert list(report["plan"]) == OF_PLAN
+    assert report["plan"]["enough"]["wanted"] == 0.05
+    document = (Path(__file__).parents[2] / "docs" / "raters.md").read_text("utf-8")
+    names = [*KEYS, *OF_RATER, *OF_PLAN, *report["variance"], *report["plan"]["enough"]]
+    assert [name for name in names if f"`{name}`" not in document] == []
+
+
+def test_the_report_leads_to_its_command(files: Command) -> None:
+    words = ("study", "raters", "ratings.csv", "--until", "0.03")
+    assert files(*words, "--out", "report").returncode == 0
+    html = (files.folder / "report" / "raters.html").read_text("utf-8")
+    assert "arena study raters ratings.csv --until 0.03 --out raters" in html
+    assert (files.folder / "report" / "raters.parquet").exists()
+
+
+def test_rows_are_chosen_and_columns_renamed(files: Command) -> None:
+    path = files.folder / "ratings.csv"
+    path.write_text(path.read_text("utf-8").replace("choice", "picked"), "utf-8")
+    words = ("study", "raters", "ratings.csv", "--format", "json")
+    refused(files(*words), "no column 'choice'")
+    where = "rater <> 'r01'"
+    report = json.loads(files(*words, "--column", "choice=picked", "--where", where).stdout)
+    assert [one["rater"] for one in report["raters"]] == [f"r{n:02}" for n in range(2, 9)]
+
+
+def test_what_cannot_be_studied_is_one_clear_line(files: Command) -> None:
+    refused(files("study", "raters", "ratings.csv", "--until", "0.7"), "--until 0.7 is no half")
+    refused(files("study", "raters", "none.csv"), "none.csv")

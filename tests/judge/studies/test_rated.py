@@ -1,0 +1,138 @@
+"""The export of a study, read: what counts, and what is refused."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from judge.studies.options import StudyOptions
+from judge.studies.rated import read_rated
+from judge.studies.raters import study_raters
+from rating.errors import DataError
+from rating.tables.files import Files
+from tests.judge.studies.crowds import Crowd, exported, write_csv
+
+ROW: dict[str, object] = {
+    "study": "s",
+    "item": "i1",
+    "kind": "item",
+    "rater": "r01",
+    "prompt_id": "p1",
+    "model_a": "owl",
+    "model_b": "crow",
+    "sides": "ab",
+    "choice": "model_a",
+    "repeat": 0,
+    "gold": None,
+    "confidence": 2,
+    "seconds": 7.5,
+}
+
+
+def rows_in(folder: Path, *changes: dict[str, object]) -> Files:
+    path = folder / "ratings.jsonl"
+    path.write_text("".join(json.dumps(ROW | one) + "\n" for one in changes), encoding="utf-8")
+    files = Files.of(path)
+    assert files is not None
+    return files
+
+
+def test_what_counts_is_each_first_choice_of_an_item_of_the_study(tmp_path: Path) -> None:
+    rated = read_rated(
+        rows_in(
+            tmp_path,
+            {},
+            {"repeat": 1, "sides": "ba", "choice": "both_bad"},
+            {"item": "i2", "choice": "skip"},
+            {"item": "i3", "choice": None, "rater": "r02"},
+            {"item": "g1", "kind": "gold", "gold": "model_b", "choice": "model_b"},
+            {"item": "q1", "kind": "qualification", "gold": "tie", "choice": "tie"},
+            {"item": "i1", "rater": "r02", "sides": "ba", "choice": "model_b"},
+        )
+    )
+    assert rated.counted.tolist() == [True, False, False, False, True]
+    assert rated.labels.label.tolist() == [1, 0, -1, 0, -1]
+    assert rated.labels.first.tolist() == [1, -1, 1, 1, -1]
+    assert rated.repeats().tolist() == [[0, 1]]
+    assert rated.skipped.tolist() == [1, 0]
+    assert rated.left_out == {"skipped": 1, "a ranking, no choice": 1}
+    assert np.nan_to_num(rated.gold, nan=9).tolist() == [9, 9, -1, 0, 9]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"choice": "left"}, "Row 2 .* has choice 'left': give one of model_a"),
+        ({"sides": "AB"}, "Row 2 .* has sides 'AB': give ab or ba"),
+        ({"kind": "test"}, "Row 2 .* has kind 'test': give one of item, gold"),
+        ({"rater": ""}, "Row 2 .* has rater '': give a name"),
+        ({"confidence": 5}, "Row 2 .* has confidence .*5.* give 1, 2 or 3"),
+        ({"seconds": -1}, "Row 2 .* has seconds .*-1.* give seconds from 0 up"),
+        ({"repeat": "often"}, "Row 2 .* has repeat 'often': give true or false"),
+        ({"gold": "best"}, "Row 2 .* has gold 'best'"),
+        ({}, "Rater 'r01' has several ratings of item 'i1' with repeat 0"),
+        ({"confidence": 1.5}, "Row 2 .* has confidence 1.5: give 1, 2 or 3"),
+        ({"item": "i1", "rater": "r02", "model_b": "rook"}, "Row 2 .* item 'i1' with another"),
+        ({"study": "other"}, "holds 2 studies .*--where"),
+    ],
+)
+def test_a_wrong_value_is_quoted_with_its_row(
+    tmp_path: Path, change: dict[str, object], message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        read_rated(rows_in(tmp_path, {}, {"item": "i2"} | change if change else {}))
+
+
+def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "votes.csv").write_text("model_a,model_b,winner\nx,y,model_a\n", encoding="utf-8")
+    with pytest.raises(DataError, match="no column 'item'"):
+        study_raters(tmp_path / "votes.csv")
+    with pytest.raises(DataError, match="No item of the study itself"):
+        study_raters(rows_in(tmp_path, {"kind": "gold", "gold": "model_a"}).paths)
+    with pytest.raises(DataError, match="has a choice between two answers"):
+        study_raters(rows_in(tmp_path, {"choice": None}).paths)
+
+
+def test_what_the_ratings_cannot_tell_is_null_with_a_warning(tmp_path: Path) -> None:
+    study = study_raters(rows_in(tmp_path, {}, {"item": "i2", "prompt_id": "p2"}).paths)
+    one = study.to_dict()["raters"][0]
+    for name in ("gold", "consensus", "agreement", "retest"):
+        assert one[name]["value"] is None
+    assert study.plan is None
+    assert study.variance.item.value is None
+    assert any("nothing is known of the variance" in text for text in study.warnings)
+    assert any("intervals are too narrow" in text for text in study.warnings)
+
+
+def test_sides_of_the_export_exchanged_with_their_choices_change_nothing(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    rows = exported(Crowd(lean=0.3, ties=0.2), rng, (40, 5, 3), repeats=5, gold=4)
+    other = {"model_a": "model_b", "model_b": "model_a"}
+    turned = [
+        row
+        | {
+            "model_a": row["model_b"],
+            "model_b": row["model_a"],
+            "sides": "ba" if row["sides"] == "ab" else "ab",
+            "choice": other.get(str(row["choice"]), "tie"),
+            "gold": other.get(str(row["gold"])),
+        }
+        for row in rows
+    ]
+    results = []
+    for name, written in (("one", rows), ("other", turned)):
+        write_csv(written, tmp_path / f"{name}.csv")
+        results.append(study_raters(tmp_path / f"{name}.csv", StudyOptions(rounds=100)).to_dict())
+    first, second = results
+    for key in ("raters", "agreement", "retest", "left", "left_in_repeats", "variance"):
+        assert json.dumps(rounded(first[key])) == json.dumps(rounded(second[key]))
+    assert first["share"]["value"] == pytest.approx(1 - second["share"]["value"])
+
+
+def rounded(value: object) -> object:
+    if isinstance(value, dict):
+        return {name: rounded(one) for name, one in value.items()}
+    if isinstance(value, list):
+        return [rounded(one) for one in value]
+    return round(value, 6) + 0.0 if isinstance(value, float) else value
