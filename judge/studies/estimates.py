@@ -55,8 +55,11 @@ Statistic = Callable[[Floats], Floats]
 Ends = tuple[float | None, float | None]
 
 
-FEWEST_PEOPLE = 3
-"""With fewer effective raters intervals are for other prompts, not for other people."""
+FEWEST_PEOPLE = 2.5
+"""With fewer effective raters intervals are for other prompts, not for other people.
+
+Three people who are not equally busy are a little less than three.
+"""
 
 FEW_PROMPTS = 20
 """Under this many prompts an interval from drawing them is too narrow: say so beside it."""

@@ -328,7 +328,7 @@ def _too_little(rows: Labelled, model: int, outside: float, known: bool) -> str:
             f"for {100 * outside:.0f} % of the judge's scores of it lie outside the labelled range"
         )
     if known and _effective(own.rater) < FEWEST_PEOPLE:
-        return f"for its labels are of fewer than {FEWEST_PEOPLE} equally busy people"
+        return "for its labels are of fewer than three people who are about equally busy"
     return ""
 
 

@@ -358,3 +358,17 @@ def test_without_two_votes_an_item_there_is_no_difference_from_people() -> None:
         draws=_draws(),
     )
     assert (lead.value, lead.lower, lead.upper) == (None, None, None)
+
+
+def test_three_people_of_whom_one_said_a_little_less_are_three() -> None:
+    rng = np.random.default_rng(3)
+    sides = rng.choice([1, -1], 60)
+    often = np.array([0.95, 0.93, 0.88])
+    said = np.where(rng.random((60, 3)) < often, sides[:, None], -sides[:, None])
+    items = items_of(60)
+    item, rater = (np.ravel(one) for one in np.indices(said.shape))
+    people = labels_of(zip(item, said.ravel(), strict=True), rater=rater)
+    whole = own_agreement(items, people, _draws(), ties=True)
+    nearly = own_agreement(items, people.only(np.arange(people.n) > 0), _draws(), ties=True)
+    widths = [(one.upper or 0) - (one.lower or 0) for one in (whole, nearly)]
+    assert widths[1] == pytest.approx(widths[0], rel=0.1)
