@@ -106,10 +106,10 @@ def accuracies(votes: Iterable[GoldVote], level: float = 0.95) -> tuple[VoterAcc
 
 def first_answers(votes: Iterable[GoldVote]) -> list[GoldVote]:
     """Keep each voter's first vote on an item: they know it afterwards."""
-    kept: dict[tuple[str, str], GoldVote] = {}
+    firsts: dict[tuple[str, str], GoldVote] = {}
     for vote in votes:
-        kept.setdefault((vote.voter, vote.item), vote)
-    return [*kept.values()]
+        firsts.setdefault((vote.voter, vote.item), vote)
+    return [*firsts.values()]
 
 
 @dataclass(frozen=True, slots=True)

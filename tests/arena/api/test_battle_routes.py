@@ -112,7 +112,11 @@ def test_each_outcome_is_a_vote_that_reveals(quick: Served, outcome: str) -> Non
 def test_a_skip_closes_the_battle_and_reveals_nothing(quick: Served) -> None:
     with quick.visitor() as ada:
         battle_id = ada.play()
-        assert ada.vote(battle_id, "skip").json() == {"outcome": "skip", "models": None, "gold": False}
+        assert ada.vote(battle_id, "skip").json() == {
+            "outcome": "skip",
+            "models": None,
+            "gold": False,
+        }
         assert ada.look(battle_id)["state"] == "skipped"
         assert ada.look(battle_id)["vote"] == {"outcome": "skip", "models": None, "gold": False}
         assert ada.vote(battle_id, "model_a").status_code == 409
