@@ -206,8 +206,8 @@ def models(session: Session) -> list[ModelRecord]:
 
 
 def model_rows(session: Session) -> list[dict[str, Any]]:
-    """Every model ever in the roster, as an export of models has it."""
-    rows = session.exec(_OF_ROSTERS)
+    """Every model that the log names, as an export of models has it."""
+    rows = session.exec(select(ModelRow).order_by(col(ModelRow.id)))
     return [{**row.model_dump(exclude={"id"}), "model": row.id} for row in rows]
 
 

@@ -112,6 +112,25 @@ def test_what_cannot_be_read_is_quoted(
     assert words in " ".join(ran.stderr.split())
 
 
+def test_gold_battles_leave_and_come_in_again(
+    voted: str, tmp_path: Path, command: Command
+) -> None:
+    for what in ("votes", "battles", "answers", "models"):
+        everything = ("--all",) if what != "models" else ()
+        file = str(tmp_path / "out" / f"{what}.parquet")
+        Path(file).parent.mkdir(exist_ok=True)
+        ran = command("export", what, "--to", file, "--database", voted, *everything)
+        assert ran.returncode == 0, ran.stderr
+    again = f"sqlite:///{tmp_path}/again.db"
+    ran = command("import", str(tmp_path / "out"), "--database", again)
+    assert ran.returncode == 0, ran.stderr
+    assert command("verify", again).returncode == 0
+    before, after = (
+        json.loads(command("gold", url, "--format", "json").stdout) for url in (voted, again)
+    )
+    assert after == before
+
+
 def test_a_database_is_read_whole(voted: str, command: Command) -> None:
     ran = command("gold", voted, "--where", "true")
     assert ran.returncode == 2
