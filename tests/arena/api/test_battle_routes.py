@@ -330,7 +330,7 @@ SENT = {
     "BattleBody": "battle_id state turn created turns message vote models",
     "TurnBody": "turn prompt a b",
     "AnswerBody": "text status html",
-    "ReceiptBody": "outcome models",
+    "ReceiptBody": "outcome models gold",
     "Reveal": "a b",
     "RevealedModel": "id name latency_s tokens cost",
     "LeaderboardBody": "policy updated version data_hash votes voters effective_voters "
