@@ -471,13 +471,12 @@ class Battles:
         gold = self._gold.again(last.prompt, {Side.A: last.a.model_id, Side.B: last.b.model_id})
         if gold is None:
             return None
-        as_if = self._stand_ins()
-        lengths = {side: len(text) for side, text in gold.texts.items()}
+        as_if = self._stand_ins() or gold.models
         tempos = {
-            side: self.paces.tempo_of(model.id, lengths[side], self._rng)
-            for side, model in (as_if or gold.models).items()
+            side: self.paces.tempo_of(model.id, len(gold.texts[side]), self._rng)
+            for side, model in as_if.items()
         }
-        return Played(gold.writer(tempos), [model.id for model in (as_if or gold.models).values()])
+        return Played(gold.writer(tempos), [model.id for model in as_if.values()])
 
     def _instead(self, stored: StoredBattle) -> dict[Side, NewAnswer] | None:
         """Draw models that go on in the place of recorded answers, which do not; None of others.
