@@ -62,6 +62,7 @@ from arena.pages.sign_in import Doors, sign_in_router
 from arena.pages.standings import Below, prepare
 from arena.play import upkeep
 from arena.play.battles import Battles, Field
+from arena.play.gold import GoldPairs
 from arena.play.labels import keep_labelling
 from arena.play.matchmaking import PairWins
 from arena.play.own_data import OwnData
@@ -89,9 +90,13 @@ from arena.store import (
     single_battles,
     topics,
 )
+from arena.store import gold as gold_rows
 from arena.store import roster as roster_rows
 from arena.store.store import Store
+from judge.studies.gold import accuracies
+from judge.tables.gold import read_gold
 from rating import __version__
+from rating.errors import RatingError
 from rating.sentences import Sentence
 from rating.tables.escaping import storable
 
@@ -264,6 +269,7 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
         running=_running(settings).hold,
         reading=_streams(settings).hold,
         notice=partial(_tell, metrics),
+        gold=_gold(settings, store),
     )
     battles.paces.recall(store.read(log.times, [model.id for model in roster], MEMORY))
     key = settings.signing_key()
@@ -400,6 +406,36 @@ def rules_of(settings: Settings) -> Rules:
     )
 
 
+def _gold(settings: Settings, store: Store) -> GoldPairs:
+    """Read the gold pairs, and note in the log who answered."""
+    if settings.gold is None:
+        return GoldPairs()
+    try:
+        read = read_gold(settings.gold)
+    except RatingError as error:
+        msg = f"ARENA_GOLD: {error}"
+        raise SettingsError(msg) from error
+    most, longest = settings.max_prompt_chars, settings.max_answer_chars
+    fit = [
+        pair
+        for pair in read.pairs
+        if len(pair.prompt) <= most and max(len(pair.response_a), len(pair.response_b)) <= longest
+    ]
+    if not fit:
+        msg = (
+            f"ARENA_GOLD={str(settings.gold)!r}: every pair is longer than a prompt or an answer "
+            "may be here (ARENA_MAX_PROMPT_CHARS, ARENA_MAX_ANSWER_CHARS)."
+        )
+        raise SettingsError(msg)
+    left_out = read.left_out | {"longer than allowed": len(read.pairs) - len(fit)}
+    for reason, n in left_out.items():
+        if n:
+            logger.warning("ARENA_GOLD: %d pairs are left out: %s", n, reason)
+    gold = GoldPairs(fit, settings.gold_share, secrets.SystemRandom())
+    store.register(gold.models, _now())
+    return gold
+
+
 def _limits(settings: Settings, store: Store) -> Limits:
     allowance = Allowance(
         per_voter=settings.battles_per_voter_hour,
@@ -517,6 +553,7 @@ def _with_page(
     router = page_router(
         parts.examples,
         parts.battles.prompts,
+        offered=parts.battles.offered,
         visit_of=visit_of,
         readable=settings.show_battles,
         longest=settings.max_prompt_chars,
@@ -552,8 +589,17 @@ def _room(parts: Parts, settings: Settings) -> Room:
         busiest = store.read(exclusions.busiest, MOST_BUSY)
         suspects = check.newest.suspects if check.newest else ()
         ids = {one.voter for one in left_out} | {one.voter for one in suspects}
-        names = store.read(people.names, ids | {one.voter for one in busiest})
-        return VotersView(check.newest, check.examining, check.problem, left_out, busiest, names)
+        right = accuracies(store.read(gold_rows.votes))[:MOST_SHOWN]
+        known = ids | {one.voter for one in busiest} | {one.voter for one in right}
+        return VotersView(
+            check.newest,
+            check.examining,
+            check.problem,
+            left_out,
+            busiest,
+            store.read(people.names, known),
+            right,
+        )
 
     def decided(decide: Callable[..., Decided]) -> Callable[[str, str, str], int]:
         return lambda target, reason, by: decide(store, target, reason, by, _now()).changed

@@ -61,6 +61,7 @@ COMMANDS = {
     "value": "value:value",
     "plan": "rating:plan",
     "voters": "rating:voters",
+    "gold": "gold:gold",
     "safety": "safety:safety",
     "attack": "integrity:attack",
     "exclude": "integrity:exclude",

@@ -68,6 +68,10 @@ class Settings(BaseSettings):
         Report that `arena study judge` wrote of this arena's votes, shown at ``/study``.
     keep_words_days, keep_unvoted_days : int or None
         Days after which the words of battles go, and battles without a vote; None keeps them.
+    gold : Path or None
+        Pairs of recorded answers of which one is right, for gold battles; None plays none.
+    gold_share : float
+        Of the battles that begin, at most this share are gold battles.
     exploration : float
         Share of the draws that every sampler but the uniform one gives to all pairs alike.
     race : str
@@ -118,6 +122,8 @@ class Settings(BaseSettings):
     keep_unvoted_days: int | None = Field(None, ge=2, le=36_500)
     pacing: Pacing = Pacing.PACED
     sampler: Sampler = Sampler.UNIFORM
+    gold: Path | None = None
+    gold_share: float = Field(0.03, ge=0, le=0.05)
     exploration: float = Field(0.1, gt=0, le=1)
     race: str = ""
     listed_after: int = Field(LISTED_AFTER, ge=0)

@@ -63,10 +63,15 @@ class VoteBody(BaseModel):
 
 
 class ReceiptBody(Plain):
-    """A committed vote; ``models`` is null for a skip."""
+    """A committed vote; ``models`` is null for a skip.
+
+    ``gold`` is true where the answers were recorded and one is known to be right: such a vote
+    counts on no leaderboard.
+    """
 
     outcome: Choice = Field(validation_alias="choice")
     models: Reveal | None = Field(validation_alias="reveal")
+    gold: bool
 
 
 class AnswerBody(Plain):

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from arena.boards.dataset_card import Written
+from arena.domain.gold import is_gold
 from arena.domain.vote import EVER, Choice, Days, Policy, VoterKind
 from arena.store import chain
 from arena.store.records import LoggedLink
@@ -167,7 +168,8 @@ def _why_not(link: LoggedLink, policy: Policy) -> str | None:
 
 def why_left_out(vote: Row, policy: Policy, exclusions: tuple[str, ...]) -> str | None:
     """Say why a policy leaves a vote out, or None when it counts."""
-    return policy.why_not(Choice(vote["winner"]), VoterKind(vote["voter_kind"]), exclusions)
+    choice, kind = Choice(vote["winner"]), VoterKind(vote["voter_kind"])
+    return policy.why_not(choice, kind, exclusions, gold=is_gold(vote["prompt_set"]))
 
 
 def _as_json(bound: Row) -> str:

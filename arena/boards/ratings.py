@@ -28,7 +28,7 @@ MODELS = {
 
 
 def export_models(store: Store, path: Path) -> Written:
-    """Write every model that has ever been in the roster.
+    """Write every model that the log names.
 
     Raises
     ------

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from arena.boards.dataset_card import Written
+from arena.domain.gold import is_gold
 from arena.domain.vote import Choice, Policy, VoterKind
 from arena.store.chain import AnyRow
 from arena.store.transcripts import LoggedBattle, is_erased, shown, texts_erased
@@ -231,7 +232,8 @@ def _why_not(battle: LoggedBattle, policy: Policy) -> str | None:
     row = battle.row
     if row.vote is None:
         return NO_VOTE
-    return policy.why_not(Choice(row.winner), VoterKind(row.voter_kind), battle.exclusions)
+    choice, kind = Choice(row.winner), VoterKind(row.voter_kind)
+    return policy.why_not(choice, kind, battle.exclusions, gold=is_gold(row.prompt_set))
 
 
 def _labels(battle: LoggedBattle, policy: Policy) -> Row:

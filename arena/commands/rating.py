@@ -1,7 +1,7 @@
 """`arena rate`, `arena plan` and `arena voters`."""
 
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -32,6 +32,7 @@ from rating.options import RateOptions
 from rating.tables import formats
 
 if TYPE_CHECKING:
+    from judge.studies.gold import VoterAccuracy
     from rating.tables.voter_report import CheckedVoter, VotersReport
 
 VOTERS_FORMATS = ("table", "json", "csv", "parquet")
@@ -223,11 +224,14 @@ def voters(
         _apply(source[0], report)
     if weighted is not None:
         write_weighted(votes, report, weighted, named)
+    on_gold = _on_gold(source)
     result = report.to_dict()
+    for row in result["voters"]:
+        row |= _gold_columns(on_gold.get(row["voter"]))
     if form == "parquet" and out is not None:
         formats.write_parquet(result["voters"], out)
     elif form == "table":
-        _show_voters(report)
+        _show_voters(report, on_gold)
     else:
         text = formats.as_json(result) if form == "json" else formats.as_csv(result["voters"])
         write(text) if out is None else formats.write_text(text, out)
@@ -298,7 +302,25 @@ def _apply(url: str, report: "VotersReport") -> None:
             say(f"Rule {done.rule!r}: {words} are left out from here on.", error=True)
 
 
-def _show_voters(report: "VotersReport") -> None:
+def _on_gold(source: Sequence[str]) -> "dict[str, VoterAccuracy]":
+    """Give the accuracies of the voters of a database on its gold battles; none of files."""
+    if "://" not in source[0]:
+        return {}
+    from arena.store.engine import reading_existing
+    from arena.store.gold import votes
+    from judge.studies.gold import accuracies
+
+    with reading_existing(source[0]) as session:
+        return {one.voter: one for one in accuracies(votes(session))}
+
+
+def _gold_columns(one: "VoterAccuracy | None") -> dict[str, Any]:
+    """Lay out an accuracy in columns; of nobody who answered, nulls."""
+    names = ("right", "answered", "accuracy", "lower", "upper")
+    return {f"gold_{name}": getattr(one, name, None) for name in names}
+
+
+def _show_voters(report: "VotersReport", on_gold: "Mapping[str, VoterAccuracy]") -> None:
     rest = [voter for voter in report.voters if voter.examined and not voter.flagged]
     head = (
         f"{report.votes:,} votes by {len(report.voters):,} voters. "
@@ -306,8 +328,14 @@ def _show_voters(report: "VotersReport") -> None:
         "Every voter, and the reasons in words: --format csv."
     )
     shown = [*report.flagged, *rest[:SHOWN]]
-    columns = ("Voter", "Votes", "Evidence (log)", "Flagged at", "Jointly", "Weight")
-    grid = terminal.table([*columns, "Looks most like"], map(_cells, shown), right=range(1, 6))
+    columns = ["Voter", "Votes", "Evidence (log)", "Flagged at", "Jointly", "Weight"]
+    rows: list[tuple[str, ...]] = [_cells(voter) for voter in shown]
+    if on_gold:
+        columns.append("Gold")
+        rows = [(*row, _on_gold_cell(on_gold.get(row[0]))) for row in rows]
+    rows = [(*row, _suspicion(voter)) for row, voter in zip(rows, shown, strict=True)]
+    right = range(1, len(columns))
+    grid = terminal.table([*columns, "Looks most like"], rows, right=right)
     show(plain(head), *([grid] if shown else []), *map(plain, report.notes))
 
 
@@ -319,8 +347,14 @@ def _cells(voter: "CheckedVoter") -> tuple[str, ...]:
         "–" if voter.flagged_at is None else f"{voter.flagged_at:,} votes",
         "yes" if voter.flagged_jointly else "–",
         f"{voter.weight:g}",
-        _suspicion(voter),
     )
+
+
+def _on_gold_cell(one: "VoterAccuracy | None") -> str:
+    if one is None:
+        return "–"
+    ends = f"{100 * one.lower:.0f}–{100 * one.upper:.0f}"
+    return f"{one.right:,}/{one.answered:,}, {100 * one.accuracy:.0f} % ({ends})"
 
 
 def _suspicion(voter: "CheckedVoter") -> str:

@@ -32,8 +32,9 @@ def status(*, database: Database = None, form: TableOrJson = "table") -> None:
     from arena.boards.race import standing_of
     from arena.domain.vote import DEFAULT
     from arena.settings import read_settings
-    from arena.store import last_day, log  # the store takes two seconds to import
+    from arena.store import gold, last_day, log  # the store takes two seconds to import
     from arena.store.engine import reading_existing
+    from judge.studies.gold import study_gold
 
     settings = read_settings(database=database)
     with reading_existing(settings.database) as session:
@@ -43,8 +44,10 @@ def status(*, database: Database = None, form: TableOrJson = "table") -> None:
         if between:
             votes = log.columns(session, DEFAULT, after=log.newest(session))
             race = standing_of(votes, between)
+        on_gold = study_gold(gold.votes(session))
     if form == "json":
-        write_json(_as_json(day) | {"race": race and asdict(race)})
+        of_gold = {"votes": on_gold.votes, "right": on_gold.right, "wrong": asdict(on_gold.wrong)}
+        write_json(_as_json(day) | {"race": race and asdict(race), "gold": of_gold})
         return
     budget = "no limit" if day.budget is None else f"of ${day.budget:,.2f}"
     head = (
@@ -64,6 +67,8 @@ def status(*, database: Database = None, form: TableOrJson = "table") -> None:
         for model in day.models
     ]
     sentences = [*([_of_race(race)] if race else []), *_sentences(day)]
+    if on_gold.votes:
+        sentences.append(f"Gold battles so far: {on_gold.sentences[0]}")
     show(plain(head), *([table(names, rows)] if rows else []), *map(plain, sentences))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from arena.domain.battle import BattleState, Mode
 from arena.domain.model import LISTED_AFTER, Kind, Stage
-from arena.domain.vote import LEFT_OUT, SKIPPED, Choice
+from arena.domain.vote import GOLD_BATTLE, LEFT_OUT, SKIPPED, Choice
 from rating.report import ModelRating
 
 if TYPE_CHECKING:
@@ -420,7 +420,7 @@ class Board:
     @property
     def excluded(self) -> int:
         """Votes left out by exclusions, each logged for itself, and not by a rule for all."""
-        rules = {SKIPPED, *LEFT_OUT.values()}
+        rules = {SKIPPED, GOLD_BATTLE, *LEFT_OUT.values()}
         return sum(n for reason, n in self.left_out.items() if reason not in rules)
 
     @property

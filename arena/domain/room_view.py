@@ -8,6 +8,7 @@ from typing import Any
 from arena.domain.answer import FailureClass
 from arena.domain.model import Entry
 from arena.domain.people import Erased
+from judge.studies.gold import VoterAccuracy
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +205,8 @@ class VotersView:
         Those who voted most.
     names : mapping of str to str
         Of the voters whom the arena knows, by their ids.
+    gold : tuple of VoterAccuracy
+        Of those who answered gold battles, most answers first.
     """
 
     examination: Examination | None
@@ -212,6 +215,7 @@ class VotersView:
     left_out: tuple[LeftOut, ...]
     busiest: tuple[BusyVoter, ...]
     names: Mapping[str, str]
+    gold: tuple[VoterAccuracy, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

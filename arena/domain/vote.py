@@ -50,15 +50,24 @@ class Reveal:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """A committed vote: ``reveal`` is None for a skip, which reveals nothing."""
+    """A committed vote: a skip reveals nothing.
+
+    Attributes
+    ----------
+    reveal : Reveal or None
+        None for a skip.
+    gold : bool
+        Whether it was on a gold battle; False for a skip.
+    """
 
     choice: Choice
     reveal: Reveal | None
+    gold: bool = False
 
     @classmethod
-    def of(cls, choice: Choice, reveal: Reveal) -> Self:
+    def of(cls, choice: Choice, reveal: Reveal, *, gold: bool = False) -> Self:
         """Give the receipt of a choice on a battle of these models."""
-        return cls(choice, None if choice is Choice.SKIP else reveal)
+        return cls(choice, None) if choice is Choice.SKIP else cls(choice, reveal, gold)
 
 
 class VoterKind(StrEnum):
@@ -89,6 +98,7 @@ class Voter:
 
 
 SKIPPED = Sentence("skipped")
+GOLD_BATTLE = Sentence("gold battle")
 LEFT_OUT = {
     VoterKind.INVITED: Sentence("invited voter"),
     VoterKind.LOGIN: Sentence("login voter"),
@@ -156,6 +166,7 @@ class Policy:
         others = sorted(set(VoterKind) - self.kinds)
         return (
             Sentence("One vote a battle counts; a skip is no vote."),
+            Sentence("Gold battles, whose right answer is known beforehand, are left out."),
             *(KIND_RULES[kind] for kind in others),
             Sentence(
                 "Votes with an exclusion logged for %(policy)s are left out, and counted by "
@@ -164,16 +175,27 @@ class Policy:
             ),
         )
 
-    def why_not(self, choice: Choice, kind: VoterKind, exclusions: tuple[str, ...]) -> str | None:
+    def why_not(
+        self,
+        choice: Choice,
+        kind: VoterKind,
+        exclusions: tuple[str, ...] = (),
+        *,
+        gold: bool = False,
+    ) -> str | None:
         """Say why a vote is left out, or None when it counts.
 
         Parameters
         ----------
         exclusions : tuple of str
             Reasons logged under this policy's name.
+        gold : bool
+            Whether it is on a gold battle: see `arena.domain.gold`.
         """
         if choice is Choice.SKIP:
             return str(SKIPPED)
+        if gold:
+            return str(GOLD_BATTLE)
         if kind not in self.kinds:
             return str(LEFT_OUT[kind])
         return exclusions[0] if exclusions else None

@@ -20,6 +20,7 @@ from arena.errors import (
     NotReadyError,
     PlayError,
 )
+from arena.play.gold import GoldPairs, is_owner
 from arena.play.live import Ask
 from arena.play.matchmaking import Matchmaker, draw_one
 from arena.play.pace import Paces
@@ -34,10 +35,17 @@ from arena.play.rules import (
     Rules,
     too_long_message,
 )
-from arena.play.runner import Runner, Running, Writers
-from arena.play.snapshots import blind_battle, continued_battle, stored_snapshot
+from arena.play.runner import Played, Runner, Running, Writers
+from arena.play.snapshots import (
+    blind_battle,
+    continued_battle,
+    gold_battle,
+    new_answer,
+    stored_snapshot,
+)
+from arena.store import single_battles
 from arena.store.prompt_ids import prompt_id, prompt_secret
-from arena.store.records import Ballot, StoredBattle
+from arena.store.records import Ballot, NewAnswer, NewBattle, StoredBattle
 from arena.store.store import Store
 from rating.tables.escaping import storable
 
@@ -114,6 +122,8 @@ class Battles:
         cannot refuse before a stream has begun.
     notice : callable
         Called with what happens, for logs and figures.
+    gold : GoldPairs, optional
+        Of which some battles are made; their owners are known to the log.
     """
 
     def __init__(
@@ -131,8 +141,10 @@ class Battles:
         running: Hold = nullcontext,
         reading: Hold = nullcontext,
         notice: Callable[[Notice], None] = lambda _notice: None,
+        gold: GoldPairs | None = None,
     ) -> None:
         self._store = store
+        self._gold = gold or GoldPairs()
         self._field = Field.of(roster, recorded)
         self._rules = rules
         self._rng = rng
@@ -174,6 +186,10 @@ class Battles:
         """Prompts that can be answered, when only recordings battle; None when any can."""
         return self._field.offered
 
+    def offered(self) -> tuple[str, ...]:
+        """Give prompts of gold pairs to try, which change now and then."""
+        return () if self.prompts is not None else self._gold.offered()
+
     def use(self, field: Field) -> None:
         """Let others battle from here on, while running battles end as they began; may block."""
         self.matchmaker.use(field.drawn)
@@ -188,21 +204,24 @@ class Battles:
         BadPromptError, LimitError, BusyError, FullError, ClosingError
             Before anything is written.
         """
-        prompt = self._accepted(self._field.as_recorded.get(prompt.strip(), prompt))
+        recorded = self._field.as_recorded.get(prompt.strip(), prompt)
+        prompt = self._accepted(self._gold.untouched(recorded) or recorded)
         able = self.matchmaker.drawable(self._able(prompt))
         if len(able) < 2:
             raise BadPromptError(NOT_RECORDED)
-        draw = self.matchmaker.draw(able)
-        recorded = not {draw.a.id, draw.b.id}.isdisjoint(self._field.recorded)
-        new = blind_battle(
-            voter,
-            prompt,
-            draw,
-            self._rules,
-            self._now(),
-            prompt_id=prompt_id(self._prompt_secret, prompt),
-            recorded=recorded,
-        )
+        name = prompt_id(self._prompt_secret, prompt)
+        new = await self._gold_battle(voter, prompt, name)
+        if new is None:
+            draw = self.matchmaker.draw(able)
+            new = blind_battle(
+                voter,
+                prompt,
+                draw,
+                self._rules,
+                self._now(),
+                prompt_id=name,
+                recorded=not {draw.a.id, draw.b.id}.isdisjoint(self._field.recorded),
+            )
         return await self._begin(voter, new.public_id, partial(self._store.open_battle, new))
 
     async def reply(self, battle_id: str, voter: Voter, prompt: str) -> Snapshot:
@@ -214,8 +233,13 @@ class Battles:
             Nothing is written then.
         """
         prompt = self._accepted(prompt)
-        self._partners(await asyncio.to_thread(self._store.battle, battle_id, voter.id))
-        write = partial(self._store.add_turn, battle_id, voter.id, prompt, self._now())
+        stored = await asyncio.to_thread(self._store.battle, battle_id, voter.id)
+        instead = self._instead(stored)
+        if instead is None:
+            self._partners(stored)
+        write = partial(
+            self._store.add_turn, battle_id, voter.id, prompt, self._now(), instead=instead
+        )
         return await self._begin(voter, battle_id, write)
 
     async def regenerate(self, battle_id: str, voter: Voter) -> Snapshot:
@@ -372,8 +396,11 @@ class Battles:
     async def _attempt(self, battle_id: str, voter: Voter, *, only_incomplete: bool) -> Snapshot:
         if self._closing:
             raise ClosingError
-        self._models_of(await asyncio.to_thread(self._store.battle, battle_id, voter.id))
-        write = partial(self._store.add_attempts, only_incomplete=only_incomplete)
+        stored = await asyncio.to_thread(self._store.battle, battle_id, voter.id)
+        instead = None if only_incomplete else self._instead(stored)
+        if instead is None:
+            self._models_of(stored)
+        write = partial(self._store.add_attempts, only_incomplete=only_incomplete, instead=instead)
         attempts = partial(write, battle_id, voter.id, self._now())
         return await self._begin(voter, battle_id, attempts)
 
@@ -396,8 +423,8 @@ class Battles:
                 except Exception:
                     self._runner.disown(battle_id)  # it may be written, and be read as running
                     raise
-                models = self._models_of(stored)
-                return self._runner.begin(stored, models, place.pop_all().close)
+                models, played = self._models_of(stored), self._played(stored)
+                return self._runner.begin(stored, models, place.pop_all().close, played)
 
         beginning = asyncio.create_task(write_and_begin())
         self._beginning.add(beginning)
@@ -410,19 +437,67 @@ class Battles:
 
     def _partners(self, stored: StoredBattle) -> dict[Side, Model]:
         """Find the battle's models for one more turn, which recordings do not have."""
+        if is_owner(stored.turns[-1].a.model_id):
+            raise BadPromptError(ONE_TURN)
         models = self._models_of(stored)
         if any(model.id in self._field.recorded for model in models.values()):
             raise BadPromptError(ONE_TURN)
         return models
 
     def _models_of(self, stored: StoredBattle) -> dict[Side, Model]:
-        """Find the battle's models in the roster."""
+        """Find the battle's models in the roster, or among those who gave gold answers."""
         last = stored.turns[-1]
         ids = {Side.A: last.a.model_id, Side.B: last.b.model_id}
+        if gold := self._gold.again(last.prompt, ids):
+            return dict(gold.models)
         known = self._field.known
         if not set(ids.values()) <= known.keys():
             raise NotReadyError(MODEL_GONE)
         return {side: known[model_id] for side, model_id in ids.items()}
+
+    async def _gold_battle(self, voter: Voter, prompt: str, name: str) -> NewBattle | None:
+        """Draft a gold battle if it is the turn of one, and nobody has its prompt twice."""
+        wanted = self._gold.untouched(prompt) is not None and not await asyncio.to_thread(
+            self._store.read, single_battles.had_gold, voter.id, name
+        )
+        gold = self._gold.take(prompt, wanted=wanted)
+        if gold is None:
+            return None
+        return gold_battle(voter, gold, self._rules, self._now(), prompt_id=name)
+
+    def _played(self, stored: StoredBattle) -> Played | None:
+        """Say how the answers of a gold battle are written; None of any other."""
+        last = stored.turns[-1]
+        gold = self._gold.again(last.prompt, {Side.A: last.a.model_id, Side.B: last.b.model_id})
+        if gold is None:
+            return None
+        as_if = self._stand_ins() or gold.models
+        tempos = {
+            side: self.paces.tempo_of(model.id, len(gold.texts[side]), self._rng)
+            for side, model in as_if.items()
+        }
+        return Played(gold.writer(tempos), [model.id for model in as_if.values()])
+
+    def _instead(self, stored: StoredBattle) -> dict[Side, NewAnswer] | None:
+        """Draw models that go on in the place of recorded answers, which do not; None of others.
+
+        Nobody may learn before the vote that the answers are recorded.
+        """
+        if stored.choice is not None or not is_owner(stored.turns[-1].a.model_id):
+            return None
+        models = self._stand_ins()
+        if models is None:
+            raise BadPromptError(ONE_TURN)
+        return {side: new_answer(model) for side, model in models.items()}
+
+    def _stand_ins(self) -> dict[Side, Model] | None:
+        """Draw two models that answer any prompt; None if there are none."""
+        field = self._field
+        able = self.matchmaker.drawable(m for m in field.drawn if m.id not in field.recorded)
+        if len(able) < 2:
+            return None
+        draw = self.matchmaker.draw(able)
+        return {Side.A: draw.a, Side.B: draw.b}
 
     def _accepted(self, prompt: str) -> str:
         """Give a prompt as the log and both models have it."""

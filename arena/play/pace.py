@@ -8,6 +8,7 @@ from collections import defaultdict, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
+from random import Random
 from typing import NamedTuple
 
 import numpy as np
@@ -84,6 +85,13 @@ class Pace:
     grid_s: float = 10.0
 
 
+class Tempo(NamedTuple):
+    """How an answer is written: seconds until its first word, and characters a second."""
+
+    first_s: float
+    characters_per_s: float
+
+
 class Paces:
     """Chooses the pace of each battle.
 
@@ -141,6 +149,17 @@ class Paces:
         best = np.lexsort((needed, np.round(start + end, 3)))[0]
         delay_s = min(float(needed[best]), LONGEST_DELAY_S)
         return Pace(float(RATES[best]), delay_s, float(grid_s))
+
+    def tempo_of(self, model: str, length: int, rng: Random) -> Tempo:
+        """Give how a model might write an answer of a length: as it wrote one of its newest."""
+        rate = self._rules.prior_characters_per_s or self._rules.characters_per_s
+        tempo = Tempo(self._rules.prior_delay_s, rate)
+        if answers := self._answers[model]:
+            *needed, whole_s, characters = rng.choice(answers).tolist()
+            writing_s = max(needed[-1], 0.05)
+            tempo = Tempo(max(0.0, whole_s - writing_s), max(1.0, characters) / writing_s)
+        in_time = length / (self._rules.answer_timeout_s / 2)
+        return tempo._replace(characters_per_s=max(tempo.characters_per_s, in_time))
 
     def _figures_of(self, model: str) -> Floats:
         if model not in self._figures:

@@ -51,6 +51,14 @@ Substitute = Callable[[str, Collection[str]], Model | None]
 """Draws a model for a prompt, other than those of the given ids; None when there is none."""
 
 
+@dataclass(frozen=True, slots=True)
+class Played:
+    """Recorded answers: what writes them, and the models by whose paces they are shown."""
+
+    ask: Ask
+    as_if: Collection[str]
+
+
 class Writers:
     """Runs what writes off the loop.
 
@@ -98,6 +106,8 @@ class Running:
         The battle as it stood when this process took it up.
     tried : set of str
         Ids of the models that were asked in it.
+    ask : callable
+        How they are asked.
     final : Snapshot or None
         An end that could not be stored: that it failed is written later.
     stored : Snapshot or None
@@ -108,6 +118,7 @@ class Running:
     begun: Snapshot
     live: LiveBattle
     tried: set[str]
+    ask: Ask
     task: asyncio.Task[None] | None = None
     final: Snapshot | None = None
     stored: Snapshot | None = None
@@ -174,17 +185,22 @@ class Runner:
         return self._running.get(battle_id)
 
     def begin(
-        self, stored: StoredBattle, models: Mapping[Side, Model], ended: Callable[[], None]
+        self,
+        stored: StoredBattle,
+        models: Mapping[Side, Model],
+        ended: Callable[[], None],
+        played: Played | None = None,
     ) -> Snapshot:
         """Let the answers that the latest turn lacks be written, and call ``ended`` after it."""
         self._notice(Asked(stored.public_id))
         tried = {model.id for model in models.values()}
         live = LiveBattle(
             answers={side: live_answer(stored, side, models[side]) for side in Side},
-            pacer=Pacer(self._rules.pacing, self._paces.of(tried)),
+            pacer=Pacer(self._rules.pacing, self._paces.of(played.as_if if played else tried)),
             rules=self._rules,
         )
-        running = Running(stored.owner, stored_snapshot(stored), live, tried)
+        ask = played.ask if played else self._ask
+        running = Running(stored.owner, stored_snapshot(stored), live, tried, ask)
         self._running[stored.public_id] = running
         running.task = asyncio.create_task(self._run(stored.public_id, running))
         running.task.add_done_callback(lambda _task: ended())
@@ -215,7 +231,7 @@ class Runner:
         live = running.live
         replace = partial(self._replace, battle_id, running)
         try:
-            await live.run(self._ask, replace)
+            await live.run(running.ask, replace)
             state, message = _ending(live)
         except asyncio.CancelledError:
             state, message = BattleState.INTERRUPTED, INTERRUPTED

@@ -16,6 +16,7 @@ from sqlalchemy import Connection, Select, bindparam, delete, select
 from sqlalchemy.dialects import postgresql
 from sqlmodel import Session, col, func
 
+from arena.domain.gold import is_gold
 from arena.domain.vote import Choice, Policy, VoterKind
 from arena.errors import BrokenRecordError
 from arena.store import chain, exclusions
@@ -50,6 +51,8 @@ NAMES_AT_ONCE = 500
 """Names that are looked for by one statement."""
 
 CHOICES, KINDS = tuple(Choice), tuple(VoterKind)
+GOLD = 64
+"""Added to the code of a vote on a gold battle, which no policy counts."""
 _CHOICE = {choice.value: code for code, choice in enumerate(CHOICES)}
 _KIND = {kind.value: code for code, kind in enumerate(KINDS)}
 
@@ -63,6 +66,7 @@ _ROWS: Select[*tuple[Any, ...]] = (
         col(VoteRow.voter_id).label("voter"),
         col(VoterRow.kind).label("voter_kind"),
         col(BattleRow.prompt_id),
+        col(BattleRow.prompt_set),
         col(VoteRow.created).label("ts"),
     )
     .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
@@ -120,7 +124,7 @@ class Names:
             row.link,
             self._place("models", self.models, row.model_a),
             self._place("models", self.models, row.model_b),
-            _CHOICE[row.winner],
+            _CHOICE[row.winner] | (GOLD if is_gold(row.prompt_set) else 0),
             self._place("voters", self.voters, row.voter),
             -1 if row.prompt_id is None else self._place("prompts", self.prompts, row.prompt_id),
             microseconds(row.ts),
@@ -199,7 +203,7 @@ def coded(session: Session, policy: Policy) -> CodedLog:
     return CodedLog(
         model_a=_column(names.models, votes["model_a"]),
         model_b=_column(names.models, votes["model_b"]),
-        winner=Coded(tuple(choice.value for choice in CHOICES), votes["winner"].copy()),
+        winner=Coded(tuple(choice.value for choice in CHOICES), votes["winner"] & ~GOLD),
         voter=_in_order(*_as_people(connection, names.voters, votes["voter"])),
         prompt=_in_order(names.prompts, votes["prompt"]),
         left_out=Coded(reasons, why),
@@ -350,10 +354,17 @@ def _left_out(
     logged = dict(connection.execute(query).all())
     places: dict[str | None, int] = defaultdict(lambda: len(places) - 1, {None: -1})
     rules = np.array(
-        [[places[policy.why_not(choice, kind, ())] for choice in CHOICES] for kind in KINDS]
+        [
+            [
+                [places[policy.why_not(choice, kind, gold=on_gold)] for choice in CHOICES]
+                for kind in KINDS
+            ]
+            for on_gold in (False, True)
+        ]
     )
     kinds = np.array([_KIND[kind] for kind in names.kinds], dtype=np.int8)
-    why = rules[kinds[votes["voter"]], votes["winner"]].astype(np.int32)
+    gold, choices = votes["winner"] // GOLD, votes["winner"] % GOLD
+    why = rules[gold, kinds[votes["voter"]], choices].astype(np.int32)
     at = np.searchsorted(votes["link"], [*logged])
     codes = np.array([places[reason] for reason in logged.values()], dtype=np.int32)
     why[at] = np.where(why[at] < 0, codes, why[at])

@@ -8,6 +8,7 @@ from typing import NamedTuple
 from sqlalchemy import ColumnElement, Float, and_, func, or_, select, type_coerce
 from sqlmodel import Session, col
 
+from arena.domain.gold import GOLD
 from arena.domain.room_view import BusyVoter, FlaggedBattle, LeftOut
 from arena.domain.vote import INHERITS, READMITTED, Choice, Policy, VoterKind
 from arena.store import voting
@@ -60,10 +61,16 @@ def is_standing(policy: str) -> ColumnElement[bool]:
     return is_newest(policy) & (col(ExclusionRow.rule) != READMITTED)
 
 
+def is_gold() -> ColumnElement[bool]:
+    """Say, in a query on battles, whether one is a gold battle: see `arena.domain.gold`."""
+    return func.coalesce(col(BattleRow.prompt_set), "").startswith(GOLD)
+
+
 def is_counted(policy: Policy) -> ColumnElement[bool]:
-    """Say, in a query on votes and voters, whether a vote counts: see `Policy.why_not`."""
+    """Say, in a query on votes, battles and voters, whether a vote counts: `Policy.why_not`."""
     return and_(
         col(VoteRow.outcome) != Choice.SKIP,
+        ~is_gold(),
         col(VoterRow.kind).in_(policy.kinds),
         col(VoteRow.id).not_in(select(col(ExclusionRow.vote_id)).where(is_standing(policy.name))),
     )
@@ -203,6 +210,7 @@ def answers(session: Session) -> Iterator[VotedAnswer]:
         .join(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
         .join(AnswerRow, col(AnswerRow.battle_id) == col(BattleRow.id))
         .where(col(AnswerRow.turn) <= col(VoteRow.turn), col(AnswerRow.nonce).is_not(None))
+        .where(~is_gold())
         .order_by(col(VoteRow.link), col(AnswerRow.id))
     )
     for row in session.connection().execute(query.execution_options(yield_per=500)):

@@ -17,6 +17,7 @@ from sqlmodel.sql.expression import SelectOfScalar
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode
 from arena.domain.board_view import Board, ModelRecord
+from arena.domain.gold import OWNER, is_gold
 from arena.domain.model import Kind, Model
 from arena.domain.vote import Choice, Policy, Tagger, VoterKind
 from arena.store import chain, exclusions, labels
@@ -145,19 +146,23 @@ def columns(
             VoteRow.created,
             BattleRow.pair_probability,
             BattleRow.repicks,
+            BattleRow.prompt_set,
         )  # type: ignore[call-overload]
         .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
         .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
         .where(col(VoteRow.link) > after)
         .order_by(col(VoteRow.link))
     )
-    columns = list(zip(*session.connection().execute(query), strict=True)) or [()] * 11
+    columns = list(zip(*session.connection().execute(query), strict=True)) or [()] * 12
     keys, kinds, *others = map(list, columns)
-    battles, a, b, outcomes, voters, prompts, moments, probabilities, repicks = others
+    battles, a, b, outcomes, voters, prompts, moments, probabilities, repicks, sets = others
     why = {
-        (choice, kind): policy.why_not(choice, kind, ()) for choice in Choice for kind in VoterKind
+        (choice, kind, gold): policy.why_not(choice, kind, gold=gold)
+        for choice in Choice
+        for kind in VoterKind
+        for gold in (False, True)
     }
-    left_out = [why[choice, kind] for choice, kind in zip(outcomes, kinds, strict=True)]
+    left_out = [why[vote] for vote in zip(outcomes, kinds, map(is_gold, sets), strict=True)]
     excluded = ((place, reasons[key]) for place, key in enumerate(keys) if key in reasons)
     for place, logged in excluded:
         left_out[place] = left_out[place] or logged
@@ -176,6 +181,12 @@ def columns(
     )
 
 
+_OF_ROSTERS = (
+    select(ModelRow).where(~col(ModelRow.id).startswith(OWNER)).order_by(col(ModelRow.id))
+)
+"""Models that are not merely those who gave the answers of gold battles."""
+
+
 def models(session: Session) -> list[ModelRecord]:
     """Every model ever in the roster, with none of its battles counted."""
     return [
@@ -190,12 +201,12 @@ def models(session: Session) -> list[ModelRecord]:
             price_per_1000=None,
             median_s=None,
         )
-        for row in session.exec(select(ModelRow).order_by(col(ModelRow.id)))
+        for row in session.exec(_OF_ROSTERS)
     ]
 
 
 def model_rows(session: Session) -> list[dict[str, Any]]:
-    """Every model ever in the roster, as an export of models has it."""
+    """Every model that the log names, as an export of models has it."""
     rows = session.exec(select(ModelRow).order_by(col(ModelRow.id)))
     return [{**row.model_dump(exclude={"id"}), "model": row.id} for row in rows]
 
@@ -439,7 +450,7 @@ def _counted(session: Session, *which: object) -> list[PairOutcome]:
         .select_from(VoteRow)
         .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
         .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
-        .where(*which)
+        .where(*which, ~exclusions.is_gold())
         .group_by(*keys)
     )
     return [

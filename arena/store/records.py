@@ -153,6 +153,7 @@ class StoredBattle:
     turns: tuple[StoredTurn, ...]
     choice: Choice | None
     process: int | None = None
+    prompt_set: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import TypeAdapter
 from sqlmodel import Session, col, select
 
+from arena.domain.gold import OWNER
 from arena.domain.model import Entrant, Entry, Model, PastEvent, Release, Stage, Standing, public
 from arena.errors import RoomError
 from arena.store import log, people
@@ -48,7 +49,8 @@ def entrants(session: Session) -> dict[str, Entrant]:
     A model that the log knows and the roster does not has left, unless there is no roster.
     """
     stored = {entry.model.id: _entrant(entry) for entry in entries(session)}
-    gone = {*session.exec(select(ModelRow.id))} - {*stored} if stored else set()
+    known = session.exec(select(ModelRow.id).where(~col(ModelRow.id).startswith(OWNER)))
+    gone = {*known} - {*stored} if stored else set()
     every = stored | dict.fromkeys(gone, Entrant(retired=True))
     for model, spans in _otherwise(session).items():
         every[model] = replace(every.get(model, Entrant()), otherwise=spans)
@@ -104,6 +106,7 @@ def history(session: Session) -> list[PastEvent]:
         select(ModelEventRow, ModelRow.name)
         .join(ModelRow, col(ModelRow.id) == col(ModelEventRow.model_id))
         .where(col(ModelEventRow.model_id).not_in(hidden))
+        .where(~col(ModelEventRow.model_id).startswith(OWNER))
         .order_by(col(ModelEventRow.id).desc())
         .limit(MOST_EVENTS)
     )

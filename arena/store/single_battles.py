@@ -21,7 +21,7 @@ from arena.domain.board_view import (
 from arena.domain.model import Kind
 from arena.domain.vote import Choice, Policy
 from arena.errors import UnknownBattleError
-from arena.store.exclusions import is_counted
+from arena.store.exclusions import is_counted, is_gold
 from arena.store.records import StoredAnswer, StoredBattle, StoredTurn
 from arena.store.tables import (
     AnswerRow,
@@ -44,6 +44,7 @@ _BATTLE = (
         *map(col, (BattleRow.id, BattleRow.mode, BattleRow.state)),
         *map(col, (BattleRow.message, BattleRow.created, BattleRow.continues, VoteRow.outcome)),
         col(BattleRow.process),
+        col(BattleRow.prompt_set),
     )
     .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
     .outerjoin(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
@@ -109,6 +110,7 @@ def written_battle(session: Session, battle_id: str) -> StoredBattle:
         turns=turns,
         choice=Choice(battle.outcome) if battle.outcome else None,
         process=battle.process,
+        prompt_set=battle.prompt_set,
     )
 
 
@@ -230,6 +232,17 @@ def past_battles(session: Session, owner: str) -> list[PastBattle]:
         .order_by(col(BattleRow.id).desc())
     ).all()
     return [_past(fought, prompt, vote, known) for fought, prompt, vote in rows]
+
+
+def had_gold(session: Session, owner: str, prompt_id: str) -> bool:
+    """Tell whether an owner has had a gold battle on a prompt, by the prompt's id."""
+    query = (
+        select(BattleRow.id)
+        .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
+        .where(_is(owner), BattleRow.prompt_id == prompt_id, is_gold())
+        .limit(1)
+    )
+    return session.exec(query).first() is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,7 +385,7 @@ def answered(session: Session) -> list[AnsweredBattle]:
         .join(TurnRow, col(TurnRow.battle_id) == col(BattleRow.id))
         .join(AnswerRow, col(AnswerRow.battle_id) == col(BattleRow.id))
         .where(BattleRow.mode == Mode.ANONYMOUS, col(BattleRow.id).not_in(several))
-        .where(col(BattleRow.erased).is_(None))
+        .where(col(BattleRow.erased).is_(None), ~is_gold())
         .order_by(col(BattleRow.id), col(AnswerRow.attempt))
     )
     newest: dict[str, tuple[BattleRow, str, dict[str, AnswerRow]]] = {}

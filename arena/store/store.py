@@ -12,7 +12,7 @@ from sqlalchemy import Engine, func, select, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
 
-from arena.domain.battle import BattleState
+from arena.domain.battle import BattleState, Side
 from arena.domain.model import Model
 from arena.errors import StoreError
 from arena.store import log, turns, voting
@@ -281,19 +281,39 @@ class Store:
         with self.writing() as session:
             return turns.open_battle(session, new, self.process)
 
-    def add_turn(self, battle_id: str, owner: str, prompt: str, now: datetime) -> StoredBattle:
+    def add_turn(
+        self,
+        battle_id: str,
+        owner: str,
+        prompt: str,
+        now: datetime,
+        *,
+        instead: Mapping[Side, NewAnswer] | None = None,
+    ) -> StoredBattle:
         """Write the next turn of a ready battle; raises `NotReadyError` of any other."""
         with self.writing() as session:
-            turns.add_turn(session, battle_id, owner, prompt, now, self.process)
+            turns.add_turn(session, battle_id, owner, prompt, now, self.process, instead=instead)
         return self.read(written_battle, battle_id)
 
     def add_attempts(
-        self, battle_id: str, owner: str, now: datetime, *, only_incomplete: bool
+        self,
+        battle_id: str,
+        owner: str,
+        now: datetime,
+        *,
+        only_incomplete: bool,
+        instead: Mapping[Side, NewAnswer] | None = None,
     ) -> StoredBattle:
         """Write new attempts of the latest turn: see `arena.store.turns.add_attempts`."""
         with self.writing() as session:
             turns.add_attempts(
-                session, battle_id, owner, now, self.process, only_incomplete=only_incomplete
+                session,
+                battle_id,
+                owner,
+                now,
+                self.process,
+                only_incomplete=only_incomplete,
+                instead=instead,
             )
         return self.read(written_battle, battle_id)
 

@@ -9,6 +9,7 @@ from sqlalchemy.dialects import postgresql
 from sqlmodel import Session, col, select, update
 
 from arena.domain.battle import AnswerStatus, BattleState, Side
+from arena.domain.gold import GONE_ON
 from arena.errors import ERASED, NotReadyError, UnknownBattleError
 from arena.store.records import (
     AnswerKey,
@@ -95,8 +96,15 @@ def add_turn(
     prompt: str,
     now: datetime,
     process: int | None,
+    *,
+    instead: Mapping[Side, NewAnswer] | None = None,
 ) -> None:
     """Write the next turn of a battle whose answers are complete.
+
+    Parameters
+    ----------
+    instead : mapping of Side to NewAnswer, optional
+        Who go on in the place of the recorded answers of a gold battle.
 
     Raises
     ------
@@ -109,9 +117,10 @@ def add_turn(
     key, turn = _row_id(battle), last.turn + 1
     session.add(TurnRow(battle_id=key, turn=turn, prompt=prompt, created=now))
     for side in Side:
-        before = _latest(session, battle, side)
-        answer = _new_answer(key, AnswerKey(turn, side, 1), before.model_id, before.decoding, now)
+        by = instead[side] if instead else _latest(session, battle, side)
+        answer = _new_answer(key, AnswerKey(turn, side, 1), by.model_id, by.decoding, now)
         session.connection().execute(_ANSWER, answer)
+    _hand_over(battle, instead)
     _run_again(battle, process)
 
 
@@ -123,8 +132,14 @@ def add_attempts(
     process: int | None,
     *,
     only_incomplete: bool,
+    instead: Mapping[Side, NewAnswer] | None = None,
 ) -> None:
     """Write new attempts of the latest turn: of both sides, or of those without an answer.
+
+    Parameters
+    ----------
+    instead : mapping of Side to NewAnswer, optional
+        As of `add_turn`; both sides are asked for anew then.
 
     Raises
     ------
@@ -138,8 +153,10 @@ def add_attempts(
         answer = _latest(session, battle, side)
         if not (only_incomplete and answer.status == AnswerStatus.COMPLETE):
             key = AnswerKey(answer.turn, side, answer.attempt + 1)
-            again = _new_answer(answer.battle_id, key, answer.model_id, answer.decoding, now)
+            by = instead[side] if instead else answer
+            again = _new_answer(answer.battle_id, key, by.model_id, by.decoding, now)
             session.connection().execute(_ANSWER, again)
+    _hand_over(battle, instead)
     _run_again(battle, process)
 
 
@@ -297,6 +314,16 @@ def _require(battle: BattleRow, *states: BattleState) -> None:
         raise NotReadyError(NOT_NOW)
 
 
+def _hand_over(battle: BattleRow, instead: Mapping[Side, NewAnswer] | None) -> None:
+    """Note that others go on in a gold battle, in which nothing is known to be right any more."""
+    if not instead:
+        return
+    a, b = instead[Side.A], instead[Side.B]
+    battle.model_a, battle.system_prompt_hash_a = a.model_id, a.system_prompt_hash
+    battle.model_b, battle.system_prompt_hash_b = b.model_id, b.system_prompt_hash
+    battle.prompt_set = GONE_ON
+
+
 def _run_again(battle: BattleRow, process: int | None) -> None:
     battle.state, battle.message, battle.ready = BattleState.CREATED, None, None
     battle.process = process
@@ -384,6 +411,7 @@ def _stored(new: NewBattle) -> StoredBattle:
         created=new.created,
         turns=(turn,),
         choice=None,
+        prompt_set=new.prompt_set,
     )
 
 

@@ -10,6 +10,7 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 from sqlmodel import Session, col
 
 from arena.domain.battle import BattleState, Mode, Side
+from arena.domain.gold import is_gold
 from arena.domain.vote import Choice, Receipt, Reveal, RevealedModel
 from arena.errors import ERASED, AlreadyVotedError, NotReadyError, UnknownBattleError
 from arena.store import chain
@@ -77,7 +78,8 @@ def cast(session: Session, ballot: Ballot) -> Cast:
     transcript = chain.transcripts(connection, [battle.id])[battle.id]
     if vote is None:
         _append(connection, battle, transcript, ballot)
-    return Cast(Receipt.of(ballot.choice, _reveal(battle, transcript)), new=vote is None)
+    reveal, gold = _reveal(battle, transcript), is_gold(battle.prompt_set)
+    return Cast(Receipt.of(ballot.choice, reveal, gold=gold), new=vote is None)
 
 
 def exclude(

@@ -10,7 +10,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
@@ -96,6 +96,10 @@ SCRIPT_WORDS = {
     "voteOrNew": Sentence("Vote, or start a new battle…"),
     "askOrVote": Sentence("Ask these two more, or vote…"),
     "saved": Sentence("Saved. Your vote: %(vote)s."),
+    "gold": Sentence(
+        "The first answers here were recorded, and one of them is known to be right: this shows "
+        "how people vote, and counts for no rank."
+    ),
     "wasBetter": Sentence("%(name)s was better"),
     "tie": Sentence("a tie"),
     "bothBad": Sentence("both were bad"),
@@ -135,6 +139,7 @@ def page_router(
     examples: Sequence[str],
     recorded: Sequence[str] | None,
     *,
+    offered: Callable[[], tuple[str, ...]] = tuple,
     visit_of: Callable[[Request], Visit] = visit_to,
     readable: bool,
     longest: int,
@@ -147,6 +152,8 @@ def page_router(
         Prompts to try; not shown when only recordings battle.
     recorded : sequence of str or None
         The prompts that recordings answer, if only recordings battle.
+    offered : callable
+        Gives more prompts to try, other ones now and then, that stand among the first.
     visit_of : callable
         What a page takes from who asks for it; may block.
     readable : bool
@@ -154,8 +161,8 @@ def page_router(
     longest : int
         Characters that a prompt may have.
     """
+    own = examples if recorded is None else recorded
     values = {
-        "prompts": examples if recorded is None else recorded,
         "recorded": recorded is not None,
         "readable": readable,
         "longest": longest,
@@ -165,16 +172,19 @@ def page_router(
     }
     router = APIRouter(include_in_schema=False)
     Thread(target=of_gradio, daemon=True).start()
-    configured = cache(partial(_config, values))
+    shown = lru_cache(maxsize=1)(partial(_among, own))  # a page stays as it is for a while
+    configured = lru_cache(maxsize=len(Language))(partial(_config, values))
 
     @router.api_route("/", methods=["GET", "HEAD"])
     def page(request: Request) -> Response:
         made, visit = of_gradio(), visit_of(request)
+        prompts = shown(offered())
         return HTMLResponse(
             environment(visit.language)
             .get_template("document.html")
             .render(
-                config=configured(visit.language),
+                prompts=prompts,
+                config=configured(prompts, visit.language),
                 script_words=script_words(visit.language),
                 gradio=made["script"],
                 styles=[made["style"], "/look/tokens.css", address("battle.css")],
@@ -236,9 +246,18 @@ def _of_gradio() -> dict[str, str]:
     return parts
 
 
-def _config(values: Mapping[str, Any], language: Language) -> Markup:
+def _among(own: Sequence[str], offered: Sequence[str]) -> tuple[str, ...]:
+    """Put prompts among the first of our own, in an order that says nothing of them."""
+    if not offered:
+        return tuple(own)
+    first = [*offered, *own[: CHIPS - len(offered)]]
+    return tuple(sorted(first, key=lambda prompt: sha256(prompt.encode()).digest()))
+
+
+def _config(values: Mapping[str, Any], prompts: Sequence[str], language: Language) -> Markup:
     """Put the page's element and words into Gradio's configuration, for a script in the page."""
-    html = environment(language).get_template("arena_battle.html").render(values)
+    template = environment(language).get_template("arena_battle.html")
+    html = template.render(values, prompts=prompts)
     words = words_in(language)
     config = json.loads(of_gradio()["config"]) | {"root": ""}
     for component in config["components"]:

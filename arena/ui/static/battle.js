@@ -17,7 +17,7 @@
   const FENCE = /^ {0,3}(`{3,}|~{3,})([^\n]*)\n/;
 
   const EMPTY = { battle: null, turn: 0, attempt: 0, state: "empty", message: null, prompt: "",
-    counted: true, choice: null, models: null, standing: "", stopped: false, rest: false, done: { a: false, b: false } };
+    counted: true, choice: null, models: null, gold: false, standing: "", stopped: false, rest: false, done: { a: false, b: false } };
   let page = structuredClone(EMPTY);
   let goingOn = false; // whether the next prompt goes to the two revealed models
   let sending = null; // what was asked for and has not begun yet: "new", "turn", "continue", ...
@@ -169,6 +169,7 @@
       button.setAttribute("aria-pressed", String(page.choice === outcome));
     }
     data.choice = ["voted", "saving"].includes(page.state) && page.choice ? page.choice : "none";
+    data.gold = String(page.gold);
     document.querySelector("[data-do=go-on]").setAttribute("aria-pressed", String(goingOn));
     if ($("send")) $("send").setAttribute("aria-disabled", String(!canSend()));
     if (box()) box().placeholder = invited();
@@ -222,7 +223,7 @@
 
   function hint() {
     if (page.message) return ends[page.message] || page.message; // the log has it in English
-    if (page.state === "voted") return `${filled(words.saved, { vote: voteInWords() })} ${page.standing}`.trim();
+    if (page.state === "voted") return `${filled(words.saved, { vote: voteInWords() })} ${page.gold ? words.gold : page.standing}`.trim();
     if (page.state === "skipped") return words.skipped;
     if (page.battle && !page.counted) return words.notCounted;
     if (page.state !== "ready") return "";
@@ -261,7 +262,7 @@
     if (body.battle_id !== page.battle) goingOn = false;
     page = { ...page, battle: body.battle_id, turn: body.turn, state: body.state, message: body.message,
       prompt: latest.prompt, counted: !body.models || Boolean(vote), models: body.models,
-      choice: vote ? vote.outcome : null, attempt: same ? page.attempt : 0,
+      choice: vote ? vote.outcome : null, gold: Boolean(vote && vote.gold), attempt: same ? page.attempt : 0,
       stopped: SIDES.some((side) => latest[side].status === "stopped") };
     for (const side of SIDES) {
       history(side, body.turns.slice(0, -1).map((turn) => [turn.prompt, turn[side].html]));
@@ -719,6 +720,7 @@
     const held = document.activeElement && document.activeElement.closest("#votes");
     page.models = receipt.models;
     page.choice = receipt.outcome;
+    page.gold = receipt.gold;
     page.state = receipt.outcome === "skip" ? "skipped" : "voted";
     page.message = null;
     note = "";
@@ -726,7 +728,7 @@
     say(hint());
     if (page.state === "voted") {
       address(page.battle, true);
-      stand(page.battle);
+      if (!page.gold) stand(page.battle);
       countVote();
     }
     if (held) document.querySelector(".after [data-do=new]").focus();

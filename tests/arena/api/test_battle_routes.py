@@ -112,9 +112,13 @@ def test_each_outcome_is_a_vote_that_reveals(quick: Served, outcome: str) -> Non
 def test_a_skip_closes_the_battle_and_reveals_nothing(quick: Served) -> None:
     with quick.visitor() as ada:
         battle_id = ada.play()
-        assert ada.vote(battle_id, "skip").json() == {"outcome": "skip", "models": None}
+        assert ada.vote(battle_id, "skip").json() == {
+            "outcome": "skip",
+            "models": None,
+            "gold": False,
+        }
         assert ada.look(battle_id)["state"] == "skipped"
-        assert ada.look(battle_id)["vote"] == {"outcome": "skip", "models": None}
+        assert ada.look(battle_id)["vote"] == {"outcome": "skip", "models": None, "gold": False}
         assert ada.vote(battle_id, "model_a").status_code == 409
 
 
@@ -326,7 +330,7 @@ SENT = {
     "BattleBody": "battle_id state turn created turns message vote models",
     "TurnBody": "turn prompt a b",
     "AnswerBody": "text status html",
-    "ReceiptBody": "outcome models",
+    "ReceiptBody": "outcome models gold",
     "Reveal": "a b",
     "RevealedModel": "id name latency_s tokens cost",
     "LeaderboardBody": "policy updated version data_hash votes voters effective_voters "

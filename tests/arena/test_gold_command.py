@@ -1,0 +1,137 @@
+"""`arena gold`, and gold battles in `arena voters` and `arena status`: from a file and a log."""
+
+import json
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from arena.domain.battle import BattleState
+from arena.domain.gold import GONE_ON, set_of
+from arena.domain.vote import Choice, Voter
+from arena.store.gold import votes
+from arena.store.store import Store
+from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, new_battle
+from tests.command import Command
+
+
+def play(store: Store, voter: str, number: int, marked: str | None, choice: Choice) -> None:
+    """Let a voter vote on a battle whose answer B is four times as long."""
+    battle = f"{voter}{number}"
+    new = replace(new_battle(battle, Voter(voter)), prompt_set=marked, prompt_id=f"p{number}")
+    store.open_battle(new)
+    store.close_answers(
+        battle,
+        BattleState.READY,
+        {A1: complete("right"), B1: complete("quite wrong, 20 long")},
+        message=None,
+        now=NOW,
+    )
+    store.cast(ballot(battle, choice, key=battle, voter=voter))
+
+
+@pytest.fixture
+def voted(database_url: str) -> str:
+    right = set_of(Choice.A)
+    with closing(Store(database_url)) as store:
+        store.register(MODELS, NOW)
+        for voter, n_right in (("ada", 9), ("bob", 6), ("eve", 3)):
+            for number in range(12):
+                named = Choice.A if number < n_right else Choice.B
+                play(store, voter, number, right, Choice.TIE if number == 11 else named)
+            play(store, voter, 12, right, Choice.SKIP)
+            play(store, voter, 13, GONE_ON, Choice.B)
+            for number in range(14, 18):
+                play(store, voter, number, None, Choice.A if number % 2 else Choice.B)
+    return database_url
+
+
+def test_a_log_says_who_names_what_is_right(voted: str, command: Command) -> None:
+    with closing(Store(voted)) as store:
+        first = store.read(votes)[0]
+        assert (first.length_a, first.length_b) == (5, 20)
+    study = json.loads(command("gold", voted, "--format", "json").stdout)
+    assert (study["votes"], study["right"], study["undecided"]) == (36, 18, 3)
+    assert study["wrong"]["value"] == pytest.approx(15 / 36)
+    assert study["wrong"]["lower"] < 15 / 36 < study["wrong"]["upper"]
+    accuracy = {one["voter"]: one["accuracy"] for one in study["accuracies"]}
+    assert accuracy == {"ada": 17 / 22, "bob": 14 / 22, "eve": 11 / 22}
+    shown = command("gold", voted).stdout
+    assert "42 %" in shown
+    assert "9 of 12" in shown
+
+
+def test_voters_and_status_have_it_beside_what_they_say(voted: str, command: Command) -> None:
+    checked = json.loads(command("voters", voted, "--least", "2", "--format", "json").stdout)
+    ada = next(one for one in checked["voters"] if one["voter"] == "ada")
+    assert (ada["votes"], ada["gold_right"], ada["gold_answered"]) == (4, 9, 12)
+    assert ada["gold_lower"] < ada["gold_accuracy"] == 17 / 22 < ada["gold_upper"]
+    assert "Gold" in command("voters", voted, "--least", "2").stdout
+    status = json.loads(command("status", "--database", voted, "--format", "json").stdout)
+    assert (status["gold"]["votes"], status["gold"]["right"]) == (36, 18)
+    assert "Gold battles so far: 42 %" in command("status", "--database", voted).stdout
+
+
+def test_a_file_of_votes_says_the_same(tmp_path: Path, command: Command) -> None:
+    rows = [
+        {
+            "user": f"u{n % 4}",
+            "prompt": f"p{n}",
+            "winner": "left" if n % 3 else "model_b",
+            "truth": "A>B",
+            "response_a": "x" * (10 + n),
+            "response_b": "y" * (50 - n),
+        }
+        for n in range(40)
+    ]
+    file = tmp_path / "votes.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    named = ("--column", "gold=truth", "--label", "left=model_a")
+    study = json.loads(command("gold", str(file), *named, "--format", "json").stdout)
+    assert (study["votes"], study["right"], study["voters"]) == (40, 26, 4)
+    assert len(study["by_gap"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ({"voter": "u", "prompt": "p", "winner": "model_a"}, "no column 'gold'"),
+        ({"voter": "u", "prompt": "p", "winner": "left", "gold": "A>B"}, "winner 'left'"),
+        ({"voter": "u", "prompt": "p", "winner": "model_a", "gold": "C"}, "gold 'C'"),
+        ({"prompt": "p", "winner": "model_a", "gold": "A>B"}, "no column 'judge'"),
+    ],
+)
+def test_what_cannot_be_read_is_quoted(
+    row: dict[str, str], words: str, tmp_path: Path, command: Command
+) -> None:
+    file = tmp_path / "votes.jsonl"
+    file.write_text(json.dumps(row), encoding="utf-8")
+    ran = command("gold", str(file))
+    assert ran.returncode == 2
+    assert words in " ".join(ran.stderr.split())
+
+
+def test_gold_battles_leave_and_come_in_again(
+    voted: str, tmp_path: Path, command: Command
+) -> None:
+    for what in ("votes", "battles", "answers", "models"):
+        everything = ("--all",) if what != "models" else ()
+        file = str(tmp_path / "out" / f"{what}.parquet")
+        Path(file).parent.mkdir(exist_ok=True)
+        ran = command("export", what, "--to", file, "--database", voted, *everything)
+        assert ran.returncode == 0, ran.stderr
+    again = f"sqlite:///{tmp_path}/again.db"
+    ran = command("import", str(tmp_path / "out"), "--database", again)
+    assert ran.returncode == 0, ran.stderr
+    assert command("verify", again).returncode == 0
+    before, after = (
+        json.loads(command("gold", url, "--format", "json").stdout) for url in (voted, again)
+    )
+    assert after == before
+
+
+def test_a_database_is_read_whole(voted: str, command: Command) -> None:
+    ran = command("gold", voted, "--where", "true")
+    assert ran.returncode == 2
+    assert "leave out other options" in " ".join(ran.stderr.split())

@@ -1,0 +1,174 @@
+"""Votes on gold pairs: planted accuracies and a planted taste for length are recovered."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import expit
+
+from judge.studies.gold import GoldVote, accuracies, accuracy_of, clustered_share, study_gold
+from judge.tables.gold import GoldPair, read_gold
+from rating.errors import DataError
+from rating.outcome import Outcome
+
+
+def made_up(n: int, rng: np.random.Generator) -> list[GoldPair]:
+    """Make pairs of which the wrong answer is longer or shorter, by up to eight times."""
+    pairs = []
+    for number in range(n):
+        a, b = (int(2 ** rng.uniform(6, 9)) for _ in range(2))
+        right = Outcome.A if rng.random() < 0.5 else Outcome.B
+        pairs.append(GoldPair(f"p{number}", "x", "y", "a" * a, "b" * b, right))
+    return pairs
+
+
+def cast(
+    pairs: list[GoldPair],
+    rng: np.random.Generator,
+    *,
+    voters: int = 60,
+    each: int = 40,
+    level: float = -0.8,
+    taste: float = 0.5,
+    spread: float = 0.5,
+) -> list[GoldVote]:
+    """Let voters prefer the wrong answer by its length, each and on each item more or less."""
+    of_voter, of_item = rng.normal(0, spread, voters), rng.normal(0, spread, len(pairs))
+    votes = []
+    for voter in range(voters):
+        for place in rng.choice(len(pairs), each, replace=False):
+            pair = pairs[place]
+            a, b = len(pair.response_a), len(pair.response_b)
+            gap = np.log2(b / a) * (1 if pair.right is Outcome.A else -1)
+            wrong = rng.random() < expit(level + taste * gap + of_voter[voter] + of_item[place])
+            choice = pair.right.swapped() if wrong else pair.right
+            votes.append(GoldVote(f"v{voter}", pair.prompt, pair.right, choice, a, b))
+    return votes
+
+
+def test_a_voters_accuracy_is_that_of_the_prior_and_the_answers() -> None:
+    none, many = accuracy_of("x", 0, 0), accuracy_of("x", 600, 1000)
+    assert none.accuracy == pytest.approx(0.8)
+    assert many.accuracy == pytest.approx(0.6, abs=0.03)
+    assert many.lower < 0.6 < many.upper
+    assert accuracy_of("x", 7, 10).accuracy == 15 / 20
+    with pytest.raises(DataError, match="11 right of 10"):
+        accuracy_of("x", 11, 10)
+
+
+def test_planted_accuracies_are_recovered() -> None:
+    rng = np.random.default_rng(1)
+    planted = {f"v{n}": share for n, share in enumerate((0.55, 0.7, 0.8, 0.9, 0.97))}
+    votes = [
+        GoldVote(voter, f"p{n}", Outcome.A, Outcome.A if rng.random() < share else Outcome.B)
+        for voter, share in planted.items()
+        for n in range(2000)
+    ]
+    ours = {one.voter: one for one in accuracies(votes)}
+    assert all(abs(ours[v].accuracy - share) < 0.03 for v, share in planted.items())
+    assert study_gold(votes).wrong.value == pytest.approx(
+        1 - np.mean([*planted.values()]), abs=0.03
+    )
+
+
+def test_a_tie_is_not_right_and_prefers_nothing_and_what_comes_again_is_left_out() -> None:
+    a, b, tie, bad = Outcome
+    votes = [
+        GoldVote("u", "1", a, a),
+        GoldVote("u", "1", a, b),
+        GoldVote("u", "2", b, tie),
+        GoldVote("u", "3", b, bad),
+        GoldVote("v", "1", a, b),
+        GoldVote("v", "4", tie, a),
+    ]
+    study = study_gold(votes)
+    assert (study.votes, study.right, study.undecided) == (4, 1, 2)
+    assert (study.repeated, study.level_pairs, study.wrong.value) == (1, 1, 0.25)
+    assert {one.voter: (one.right, one.answered) for one in study.accuracies} == {
+        "u": (1, 3),
+        "v": (0, 1),
+    }
+    assert study.taste is None
+    assert "not for other people" in study.sentences[-1]
+
+
+def test_no_vote_gives_no_number() -> None:
+    study = study_gold([])
+    assert study.wrong.value is None
+    assert study.sentences == ("There is no vote on a pair of which one answer is right.",)
+
+
+def test_sides_do_not_matter() -> None:
+    votes = cast(made_up(100, np.random.default_rng(0)), np.random.default_rng(1))
+    other = [
+        GoldVote(v.voter, v.item, v.right.swapped(), v.choice.swapped(), v.length_b, v.length_a)
+        for v in votes
+    ]
+    assert study_gold(votes).to_dict() == study_gold(other).to_dict()
+
+
+def test_all_alike_is_not_certain() -> None:
+    numbers = np.arange(20)
+    share = clustered_share(np.ones(20, dtype=bool), numbers, numbers)
+    assert share.value == 1.0
+    assert share.lower == pytest.approx(0.832, abs=0.001)  # Clopper and Pearson of 20 of 20
+
+
+def test_a_planted_taste_for_length_shows_in_the_thirds_and_the_slope() -> None:
+    rng = np.random.default_rng(2)
+    votes = cast(made_up(300, rng), rng, voters=100, each=100, spread=0.0)
+    study = study_gold(votes)
+    assert study.taste is not None
+    assert study.taste.value == pytest.approx(0.5, abs=0.06)
+    assert study.taste.lower is not None
+    assert 0 < study.taste.lower < 0.5
+    shares = [third.wrong.value for third in study.by_gap]
+    assert shares == sorted(shares, key=lambda share: share or 0)
+    gaps = np.array([np.log2(v.length_b or 1) - np.log2(v.length_a or 1) for v in votes])
+    gaps = np.where([v.right is Outcome.A for v in votes], gaps, -gaps)
+    for third in study.by_gap:
+        within = (gaps >= third.gap_low - 1e-9) & (gaps <= third.gap_high + 1e-9)
+        assert third.wrong.value == pytest.approx(
+            expit(-0.8 + 0.5 * gaps[within]).mean(), abs=0.03
+        )
+    none = study_gold(cast(made_up(300, rng), rng, taste=0.0)).taste
+    assert none is not None
+    assert none.lower is not None
+    assert none.upper is not None
+    assert none.lower < 0 < none.upper
+
+
+@pytest.mark.published
+def test_judgebench_pairs_tell_the_taste_of_simulated_voters(published_data: Path) -> None:
+    rng = np.random.default_rng(3)
+    pairs = read_gold(published_data / "gold" / "judgebench_pairs.jsonl")
+    assert (len(pairs.pairs), pairs.left_out) == (619, {"the same prompt and models again": 1})
+    votes = cast([*pairs.pairs], rng, voters=150, each=100, taste=1.0, spread=0.2)
+    study = study_gold(votes)
+    assert study.items == 528
+    assert study.taste is not None
+    assert study.taste.value == pytest.approx(1.0, abs=0.1)
+    shares = [third.wrong.value or 0 for third in study.by_gap]
+    assert shares[0] < shares[1] < shares[2]
+    flat = study_gold(cast([*pairs.pairs], rng, voters=150, each=100, taste=0.0, spread=0.2))
+    assert flat.wrong.value == pytest.approx(expit(-0.8), abs=0.03)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("voters", "items"), [(40, 200), (200, 40), (60, 60)])
+def test_the_interval_of_the_wrong_share_covers_other_voters_and_items(
+    voters: int, items: int
+) -> None:
+    rng, level, spread = np.random.default_rng(voters), -0.8, 0.6
+    effects = rng.normal(0, spread * np.sqrt(2), 400_000)
+    truth, covered, runs = float(expit(level + effects).mean()), 0, 1000
+    for _ in range(runs):
+        of_voter, of_item = rng.normal(0, spread, voters), rng.normal(0, spread, items)
+        voter = np.repeat(np.arange(voters), 20)
+        item = rng.integers(items, size=len(voter))
+        wrong = rng.random(len(voter)) < expit(level + of_voter[voter] + of_item[item])
+        share = clustered_share(wrong, voter, item)
+        assert share.lower is not None
+        assert share.upper is not None
+        covered += share.lower <= truth <= share.upper
+    assert 0.93 <= covered / runs <= 0.97
