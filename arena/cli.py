@@ -83,6 +83,7 @@ COMMANDS = {
     "study scores": "study:scores",
     "newcomer": "newcomer:newcomer",
     "race": "race:race",
+    "gate": "gate:gate",
     "rank": "rank:rank",
     "probe similarity": "probe:similarity",
     "probe judge": "probe:judge",

@@ -15,6 +15,7 @@ from judge.studies.power_tuning import (
     Moments,
     Problem,
     problem_of,
+    row_scores,
 )
 from judge.studies.voters_and_prompts import (
     bread_at,
@@ -28,6 +29,7 @@ from rating.elo import to_points
 from rating.errors import NotIdentifiedError
 from rating.likelihood.objective import win_probability
 from rating.typing import Bools, Floats
+from rating.uncertainty.gate import Lead, require_comparable
 
 UNLIKELY = 0.01
 """Under this chance a difference between the items with votes and the rest is reported."""
@@ -214,6 +216,91 @@ def powered_ratings(
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoweredLead:
+    """The lead of one model over another by votes and verdicts together.
+
+    Attributes
+    ----------
+    judge_weight : float
+        ``lam``, of least variance of this lead.
+    verdicts : int
+        Items with a verdict that counted; 0 where the judge has no weight.
+    """
+
+    lead: Lead
+    judge_weight: float
+    verdicts: int
+    warnings: tuple[str, ...]
+
+
+def powered_lead(
+    items: Items, people: Labels, judge: Labels, between: tuple[str, str]
+) -> PoweredLead:
+    """Estimate the lead of one model over another as `powered_ratings` does strengths.
+
+    ``lam`` in [0, 1] minimises the variance of this contrast alone, by prompt.
+
+    Raises
+    ------
+    NotIdentifiedError
+        As `powered_ratings`; and if nobody voted on one of the two, votes do not link them, or
+        either has won and lost too few.
+    """
+    problem, left_out = problem_of(items, people, judge, None)
+    ends = _ends(problem, between)
+    voted = problem.voted
+    Clusters.of(problem.prompt[voted], problem.parts.voted[voted])
+    contrast = np.zeros((1, len(problem.models)))
+    contrast[0, ends[0]], contrast[0, ends[1]] = 1.0, -1.0
+    theta = solved(problem, 0.0)
+    start = moments_at(problem, theta)
+    _check_spread(start)
+    toward = bread_at(problem, theta, 0.0) @ contrast[0]
+    lam = start.tuned(np.outer(toward, toward)) if problem.parts.has_rest else 0.0
+    subset_p = _random_subset(
+        problem, theta, start, Clusters.of(problem.prompt[voted], problem.parts.voted[voted])
+    )
+    if lam > 0:
+        theta = solved(problem, lam)
+    errors = uncertainty(problem, theta, lam, contrast)
+    lead = Lead(
+        value=float(contrast[0] @ theta),
+        variance=float(errors.two_way[0]),
+        df=float(errors.df[0]),
+        by_prompt=float(errors.by_prompt[0]),
+        prompt_df=float(errors.prompt_df[0]),
+        independent=float(errors.independent[0]),
+        effective=float(errors.effective[0]),
+    )
+    verdicts = int(problem.judged.sum()) if lam > 0 else 0
+    return PoweredLead(
+        lead=lead,
+        judge_weight=lam,
+        verdicts=verdicts,
+        warnings=(*left_out, *_on_parts(problem, subset_p)),
+    )
+
+
+def _ends(problem: Problem, between: tuple[str, str]) -> tuple[int, int]:
+    """Find the two among the rated models; raise where nothing can be told of them yet."""
+    for name in between:
+        if name not in problem.models:
+            raise NotIdentifiedError(f"Nobody voted on {name!r} yet.")
+    ends = problem.models.index(between[0]), problem.models.index(between[1])
+    votes = problem.votes
+    k = len(problem.models)
+    place = np.full(int(max(problem.item.max(), votes.item.max())) + 1, -1)
+    place[problem.item] = np.arange(len(problem.item))
+    at = place[votes.item]
+    (a, b), score = problem.pairs[at[at >= 0]].T, row_scores(votes)[at >= 0]
+    wins = np.zeros((k, k))
+    np.add.at(wins, (a, b), score)
+    np.add.at(wins, (b, a), 1 - score)
+    require_comparable(wins, ends)
+    return ends
+
+
 def _check_spread(moments: Moments) -> None:
     """Raise where every vote is as expected to the digit, as when all are ties."""
     if np.trace(moments.people) <= np.finfo(np.float64).eps ** 2:
@@ -224,7 +311,7 @@ def _ratings(
     problem: Problem, theta: Floats, lam: float, level: float, average: Bools
 ) -> tuple[Ratings, Floats]:
     """Return strengths with their intervals, and what each prompt adds to the variances."""
-    errors = uncertainty(problem, theta, lam, average)
+    errors = uncertainty(problem, theta, lam, np.eye(len(theta)) - average / average.sum())
     half = errors.half_width(level)
     theta = theta - theta[average].mean()
     ratings = Ratings(theta, theta - half, theta + half, errors.variance, errors.df, average)
