@@ -10,10 +10,12 @@ from judge.studies.estimates import Estimate, finite
 from judge.studies.items import Items, Labels
 from judge.studies.power_tuning import (
     ASSUMPTION,
+    FEWEST_OF_A_PAIR,
     NOTHING_TO_GAIN,
     Clusters,
     Moments,
     Problem,
+    by_pair,
     problem_of,
     row_scores,
 )
@@ -34,6 +36,11 @@ from rating.uncertainty.gate import Lead, require_comparable
 UNLIKELY = 0.01
 """Under this chance a difference between the items with votes and the rest is reported."""
 FEW_VOTERS = 15.0
+_NO_PAIR = (
+    f"No two models have {FEWEST_OF_A_PAIR} verdicts on items with votes, and as many on others: "
+    "the judge adds nothing to the votes."
+)
+_UNLIKE = "The judge's verdicts on the items with votes differ from those on the rest"
 
 RATING = ("rating", "lower", "upper", "df")
 POWERED = ("ratings", *(f"effective_sample_gain{end}" for end in ("", "_lower", "_upper")))
@@ -237,9 +244,12 @@ class PoweredLead:
 def powered_lead(
     items: Items, people: Labels, judge: Labels, between: tuple[str, str]
 ) -> PoweredLead:
-    """Estimate the lead of one model over another as `powered_ratings` does strengths.
+    """Estimate the lead of one model over another from votes and verdicts.
 
-    ``lam`` in [0, 1] minimises the variance of this contrast alone, by prompt.
+    As `powered_ratings`, but that verdicts count pair by pair
+    (`judge.studies.power_tuning.by_pair`), and that ``lam`` in [0, 1] minimises the variance of
+    this lead alone. Where the verdicts on the items with votes differ from those on the rest, pair
+    by pair, the judge is left out, and a warning says so.
 
     Raises
     ------
@@ -249,20 +259,23 @@ def powered_lead(
     """
     problem, left_out = problem_of(items, people, judge, None)
     ends = _ends(problem, between)
-    voted = problem.voted
-    Clusters.of(problem.prompt[voted], problem.parts.voted[voted])
+    clusters = Clusters.of(problem.prompt[problem.voted], problem.parts.voted[problem.voted])
     contrast = np.zeros((1, len(problem.models)))
     contrast[0, ends[0]], contrast[0, ends[1]] = 1.0, -1.0
     theta = solved(problem, 0.0)
+    problem = by_pair(problem, theta)
     start = moments_at(problem, theta)
     _check_spread(start)
-    toward = bread_at(problem, theta, 0.0) @ contrast[0]
-    lam = start.tuned(np.outer(toward, toward)) if problem.parts.has_rest else 0.0
-    subset_p = _random_subset(
-        problem, theta, start, Clusters.of(problem.prompt[voted], problem.parts.voted[voted])
-    )
-    if lam > 0:
+    subset_p = _random_subset(problem, theta, start, clusters)
+    lam, warnings = 0.0, left_out
+    if subset_p is not None and subset_p < UNLIKELY:
+        warnings += (f"{_UNLIKE} (p = {subset_p:.2g}): the judge is left out.",)
+    elif problem.parts.has_rest:
+        toward = bread_at(problem, theta, 0.0) @ contrast[0]
+        lam = start.tuned(np.outer(toward, toward))
         theta = solved(problem, lam)
+    else:
+        warnings += (_NO_PAIR,)
     errors = uncertainty(problem, theta, lam, contrast)
     lead = Lead(
         value=float(contrast[0] @ theta),
@@ -273,12 +286,12 @@ def powered_lead(
         independent=float(errors.independent[0]),
         effective=float(errors.effective[0]),
     )
-    verdicts = int(problem.judged.sum()) if lam > 0 else 0
+    counted = (problem.parts.both > 0) | (problem.parts.rest > 0)
     return PoweredLead(
         lead=lead,
         judge_weight=lam,
-        verdicts=verdicts,
-        warnings=(*left_out, *_on_parts(problem, subset_p)),
+        verdicts=int(counted.sum()) if lam > 0 else 0,
+        warnings=warnings,
     )
 
 
@@ -351,10 +364,9 @@ def _on_parts(problem: Problem, subset_p: float | None) -> tuple[str, ...]:
         )
     if subset_p is not None and subset_p < UNLIKELY:
         warnings.append(
-            "The judge's verdicts on the items with votes differ from those on the rest "
-            f"(p = {subset_p:.2g}): these are not a random subset, and the judge's help may "
-            "mislead. Read the ratings by votes alone, or give the chances with which items were "
-            "sent to people."
+            f"{_UNLIKE} (p = {subset_p:.2g}): these are not a random subset, and the judge's help "
+            "may mislead. Read the ratings by votes alone, or give the chances with which items "
+            "were sent to people."
         )
     return tuple(warnings)
 

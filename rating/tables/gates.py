@@ -15,7 +15,7 @@ NAME = "gate"
 
 def as_markdown(gate: Gate) -> str:
     """Write a comment on a pull request."""
-    ask, (headline, *rest) = gate.options, gate.sentences
+    ask = gate.options
     rows = [
         ("Required", f"{ask.require.replace('-', ' ')}, with a margin of {ask.margin:g} points"),
         ("Lead", gate.lead or "not known"),
@@ -23,13 +23,13 @@ def as_markdown(gate: Gate) -> str:
         ("Votes still needed", "not known" if gate.needed is None else f"{gate.needed:,}"),
     ]
     lines = [
-        f"### {HEADINGS[gate.passes]}: {in_markdown(headline)}",
+        f"### {HEADINGS[gate.passes]}: {in_markdown(gate.headline)}",
         "",
         f"| Gate | {in_markdown(f'{ask.candidate} against {ask.incumbent}')} |",
         "|---|---|",
         *(f"| {name} | {in_markdown(value)} |" for name, value in rows),
         "",
-        *filter(None, [in_markdown(" ".join(rest[1:] if gate.lead else rest))]),
+        in_markdown(" ".join(filter(None, (gate.why, gate.verdict)))),
         *(f"\n> {in_markdown(text)}" for text in gate.warnings),
     ]
     return "\n".join(lines).rstrip() + "\n"

@@ -263,7 +263,8 @@ class Gate:
     @property
     def sentences(self) -> tuple[str, ...]:
         """The headline, and what stands behind it."""
-        return tuple(filter(None, (self.headline, self.lead, self.why, self._verdict)))
+        lead = self.lead and f"Lead: {self.lead}."
+        return tuple(filter(None, (self.headline, lead, self.why, self.verdict)))
 
     @property
     def lead(self) -> str:
@@ -273,13 +274,14 @@ class Gate:
             return ""
         ends = ("below" if one.lower is None else f"{one.lower:+.0f}") + " to "
         ends += "above" if one.upper is None else f"{one.upper:+.0f}"
-        return (
-            f"Lead: {one.value:+.0f} points ({ends}; {100 * self.options.level:g} %, however "
-            "often one looks)."
-        ).replace("-", "−")
+        level = f"{100 * self.options.level:g} %"
+        return (f"{one.value:+.0f} points ({ends}; {level}, however often one looks)").replace(
+            "-", "−"
+        )
 
     @property
-    def _verdict(self) -> str:
+    def verdict(self) -> str:
+        """What is required, and whether the gate passes."""
         name = self.options.require.replace("-", " ")
         if self.passes is not None:
             return f"Required: {name}. The gate {'passes' if self.passes else 'fails'}."
