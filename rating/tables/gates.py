@@ -29,7 +29,7 @@ def as_markdown(gate: Gate) -> str:
         "|---|---|",
         *(f"| {name} | {in_markdown(value)} |" for name, value in rows),
         "",
-        in_markdown(" ".join(filter(None, (gate.why, gate.verdict)))),
+        "" if gate.passes is not None else in_markdown(f"{gate.why} {gate.verdict}".strip()),
         *(f"\n> {in_markdown(text)}" for text in gate.warnings),
     ]
     return "\n".join(lines).rstrip() + "\n"

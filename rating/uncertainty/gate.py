@@ -251,13 +251,13 @@ class Gate:
     @property
     def headline(self) -> str:
         """The answer in a sentence."""
-        ask, margin = self.options, f"{self.options.margin:g} points"
-        two = f"{ask.candidate} and {ask.incumbent}"
+        one, other = self.options.candidate, self.options.incumbent
+        by = f"by more than {self.options.margin:g} points"
         return {
-            "better": f"{ask.candidate} is better than {ask.incumbent}.",
-            "not worse": f"{ask.candidate} is not worse than {ask.incumbent} by {margin}.",
-            "worse": f"{ask.candidate} is worse than {ask.incumbent} by more than {margin}.",
-            "cannot tell": f"It cannot be told of {two}, with a margin of {margin}.",
+            "better": f"{one} is better than {other}.",
+            "not worse": f"{one} is not worse than {other} {by}.",
+            "worse": f"{one} is worse than {other} {by}.",
+            "cannot tell": f"It cannot be told yet whether {one} is worse than {other} {by}.",
         }[self.answer]
 
     @property

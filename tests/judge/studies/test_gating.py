@@ -95,6 +95,7 @@ def off_zero(judged: Judged, voters: int) -> bool:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("taste", [0.0, 0.8])
 @pytest.mark.parametrize("prompts", [60, 5000])
 def test_twenty_looks_with_a_fooled_judge_err_in_at_most_one_gate_in_twenty(
@@ -106,5 +107,6 @@ def test_twenty_looks_with_a_fooled_judge_err_in_at_most_one_gate_in_twenty(
         rng = np.random.default_rng(seed)
         judged = crowd.draw(300, rng).judged(3000, rng, favour=1.0)
         wrong += any(off_zero(judged, voters) for voters in range(15, 301, 15))
-    record_property("wrong", wrong / RUNS)
+    row = {"taste": taste, "prompts": prompts, "wrong": f"{wrong / RUNS:.3f}"}
+    record_property("gates of equal models with a fooled judge", row)
     assert wrong / RUNS <= FALSE_ANSWERS
