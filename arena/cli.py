@@ -85,6 +85,7 @@ COMMANDS = {
     "study raters": "study:raters",
     "newcomer": "newcomer:newcomer",
     "race": "race:race",
+    "gate": "gate:gate",
     "rank": "rank:rank",
     "probe similarity": "probe:similarity",
     "probe judge": "probe:judge",

@@ -157,13 +157,13 @@ def require_people(cast: Rows, given: Rows) -> None:
     for role in ("judge", "method", "template"):
         if names := _names(cast, role):
             msg = (
-                f"The labels of {cast.source!r} are of a model ({role} {names[0]!r}): a licence "
+                f"The labels of {cast.source!r} are of a model ({role} {names[0]!r}): this "
                 "rests on labels of people, never of models."
             )
             raise DataError(msg)
     if SIMULATED in _names(cast, "voter_kind"):
         msg = (
-            f"Labels of {cast.source!r} are of voters of the kind {SIMULATED!r}: a licence rests "
+            f"Labels of {cast.source!r} are of voters of the kind {SIMULATED!r}: this rests "
             "on labels of people, never of models."
         )
         raise DataError(msg)
@@ -171,7 +171,7 @@ def require_people(cast: Rows, given: Rows) -> None:
     of_models = models | {*_names(given, "judge")}
     if voter := next((name for name in _names(cast, "voter") if name in of_models), None):
         msg = (
-            f"The voter {voter!r} of {cast.source!r} has the name of a model: a licence rests on "
+            f"The voter {voter!r} of {cast.source!r} has the name of a model: this rests on "
             "labels of people, never of models. Leave its labels out with --where."
         )
         raise DataError(msg)

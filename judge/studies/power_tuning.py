@@ -1,6 +1,6 @@
 """How much to lean on a judge: the weight of verdicts that makes an estimate most precise."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -8,6 +8,7 @@ from judge.studies.estimates import Estimate
 from judge.studies.items import Items, Labels
 from rating import Comparisons, connectivity
 from rating.errors import DataError, NotIdentifiedError
+from rating.likelihood.objective import win_probability
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.clusters import FEW_PROMPTS
 from rating.uncertainty.covariance import quantile
@@ -26,6 +27,8 @@ NO_RESIDUALS = (
     "and so by how much they help, is not known."
 )
 _ALL = 1e-9
+FEWEST_OF_A_PAIR = 20
+"""Verdicts on items with votes, and on others, from which a judge's average of a pair is known."""
 FEWEST_PROMPTS = 5
 """With votes on fewer, too few residuals show how far the judge is off: docs/statistics.md."""
 
@@ -290,6 +293,40 @@ class Problem:
     def judged(self) -> Bools:
         """Items with verdicts."""
         return ~np.isnan(self.judge)
+
+
+def by_pair(problem: Problem, theta: Floats) -> Problem:
+    """Let verdicts count pair by pair: as much on the rest as on the items with votes.
+
+    What a judge makes of two models then cancels, whichever pairs it was asked about more often:
+    only within a pair need the items with votes be as the others are. A pair with fewer than
+    `FEWEST_OF_A_PAIR` verdicts of either kind goes by its votes. Verdicts are counted from the
+    average of their pair, set to what people think of it, so that none of their spread is
+    between pairs.
+
+    Parameters
+    ----------
+    theta : ndarray of shape (n_models,)
+        Strengths by the votes alone.
+    """
+    k, (a, b) = len(problem.models), problem.pairs.T
+    pair, turned = np.minimum(a, b) * k + np.maximum(a, b), a > b
+    judge = np.where(turned, 1 - problem.judge, problem.judge)
+    both, rest = problem.voted & problem.judged, problem.judged & ~problem.voted
+    n_both, n_rest = (np.bincount(pair[rows], minlength=k * k) for rows in (both, rest))
+    share = np.bincount(pair, problem.parts.voted, k * k)
+    share[np.minimum(n_both, n_rest) < FEWEST_OF_A_PAIR] = 0.0
+    weights = [
+        np.where(rows, (share / np.maximum(n, 1))[pair], 0.0)
+        for rows, n in ((both, n_both), (rest, n_rest))
+    ]
+    mean = np.bincount(pair, np.nan_to_num(judge), k * k) / np.maximum(n_both + n_rest, 1)
+    centred = judge - mean[pair] + win_probability(theta).ravel()[pair]
+    return replace(
+        problem,
+        judge=np.where(turned, 1 - centred, centred),
+        parts=Parts(problem.parts.voted, *weights),
+    )
 
 
 def row_scores(labels: Labels) -> Floats:

@@ -10,11 +10,14 @@ from judge.studies.estimates import Estimate, finite
 from judge.studies.items import Items, Labels
 from judge.studies.power_tuning import (
     ASSUMPTION,
+    FEWEST_OF_A_PAIR,
     NOTHING_TO_GAIN,
     Clusters,
     Moments,
     Problem,
+    by_pair,
     problem_of,
+    row_scores,
 )
 from judge.studies.voters_and_prompts import (
     bread_at,
@@ -28,10 +31,16 @@ from rating.elo import to_points
 from rating.errors import NotIdentifiedError
 from rating.likelihood.objective import win_probability
 from rating.typing import Bools, Floats
+from rating.uncertainty.gate import Lead, require_comparable
 
 UNLIKELY = 0.01
 """Under this chance a difference between the items with votes and the rest is reported."""
 FEW_VOTERS = 15.0
+_NO_PAIR = (
+    f"No two models have {FEWEST_OF_A_PAIR} verdicts on items with votes, and as many on others: "
+    "the judge adds nothing to the votes."
+)
+_UNLIKE = "The judge's verdicts on the items with votes differ from those on the rest"
 
 RATING = ("rating", "lower", "upper", "df")
 POWERED = ("ratings", *(f"effective_sample_gain{end}" for end in ("", "_lower", "_upper")))
@@ -214,6 +223,97 @@ def powered_ratings(
     )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoweredLead:
+    """The lead of one model over another by votes and verdicts together.
+
+    Attributes
+    ----------
+    judge_weight : float
+        ``lam``, of least variance of this lead.
+    verdicts : int
+        Items with a verdict that counted; 0 where the judge has no weight.
+    """
+
+    lead: Lead
+    judge_weight: float
+    verdicts: int
+    warnings: tuple[str, ...]
+
+
+def powered_lead(
+    items: Items, people: Labels, judge: Labels, between: tuple[str, str]
+) -> PoweredLead:
+    """Estimate the lead of one model over another from votes and verdicts.
+
+    As `powered_ratings`, but that verdicts count pair by pair
+    (`judge.studies.power_tuning.by_pair`), and that ``lam`` in [0, 1] minimises the variance of
+    this lead alone. Where the verdicts on the items with votes differ from those on the rest, pair
+    by pair, the judge is left out, and a warning says so.
+
+    Raises
+    ------
+    NotIdentifiedError
+        As `powered_ratings`; and if nobody voted on one of the two, votes do not link them, or
+        either has won and lost too few.
+    """
+    problem, left_out = problem_of(items, people, judge, None)
+    ends = _ends(problem, between)
+    clusters = Clusters.of(problem.prompt[problem.voted], problem.parts.voted[problem.voted])
+    contrast = np.zeros((1, len(problem.models)))
+    contrast[0, ends[0]], contrast[0, ends[1]] = 1.0, -1.0
+    theta = solved(problem, 0.0)
+    problem = by_pair(problem, theta)
+    start = moments_at(problem, theta)
+    _check_spread(start)
+    subset_p = _random_subset(problem, theta, start, clusters)
+    lam, warnings = 0.0, left_out
+    if subset_p is not None and subset_p < UNLIKELY:
+        warnings += (f"{_UNLIKE} (p = {subset_p:.2g}): the judge is left out.",)
+    elif problem.parts.has_rest:
+        toward = bread_at(problem, theta, 0.0) @ contrast[0]
+        lam = start.tuned(np.outer(toward, toward))
+        theta = solved(problem, lam)
+    else:
+        warnings += (_NO_PAIR,)
+    errors = uncertainty(problem, theta, lam, contrast)
+    lead = Lead(
+        value=float(contrast[0] @ theta),
+        variance=float(errors.two_way[0]),
+        df=float(errors.df[0]),
+        by_prompt=float(errors.by_prompt[0]),
+        prompt_df=float(errors.prompt_df[0]),
+        independent=float(errors.independent[0]),
+        effective=float(errors.effective[0]),
+    )
+    counted = (problem.parts.both > 0) | (problem.parts.rest > 0)
+    return PoweredLead(
+        lead=lead,
+        judge_weight=lam,
+        verdicts=int(counted.sum()) if lam > 0 else 0,
+        warnings=warnings,
+    )
+
+
+def _ends(problem: Problem, between: tuple[str, str]) -> tuple[int, int]:
+    """Find the two among the rated models; raise where nothing can be told of them yet."""
+    for name in between:
+        if name not in problem.models:
+            raise NotIdentifiedError(f"Nobody voted on {name!r} yet.")
+    ends = problem.models.index(between[0]), problem.models.index(between[1])
+    votes = problem.votes
+    k = len(problem.models)
+    place = np.full(int(max(problem.item.max(), votes.item.max())) + 1, -1)
+    place[problem.item] = np.arange(len(problem.item))
+    at = place[votes.item]
+    (a, b), score = problem.pairs[at[at >= 0]].T, row_scores(votes)[at >= 0]
+    wins = np.zeros((k, k))
+    np.add.at(wins, (a, b), score)
+    np.add.at(wins, (b, a), 1 - score)
+    require_comparable(wins, ends)
+    return ends
+
+
 def _check_spread(moments: Moments) -> None:
     """Raise where every vote is as expected to the digit, as when all are ties."""
     if np.trace(moments.people) <= np.finfo(np.float64).eps ** 2:
@@ -224,7 +324,7 @@ def _ratings(
     problem: Problem, theta: Floats, lam: float, level: float, average: Bools
 ) -> tuple[Ratings, Floats]:
     """Return strengths with their intervals, and what each prompt adds to the variances."""
-    errors = uncertainty(problem, theta, lam, average)
+    errors = uncertainty(problem, theta, lam, np.eye(len(theta)) - average / average.sum())
     half = errors.half_width(level)
     theta = theta - theta[average].mean()
     ratings = Ratings(theta, theta - half, theta + half, errors.variance, errors.df, average)
@@ -264,10 +364,9 @@ def _on_parts(problem: Problem, subset_p: float | None) -> tuple[str, ...]:
         )
     if subset_p is not None and subset_p < UNLIKELY:
         warnings.append(
-            "The judge's verdicts on the items with votes differ from those on the rest "
-            f"(p = {subset_p:.2g}): these are not a random subset, and the judge's help may "
-            "mislead. Read the ratings by votes alone, or give the chances with which items were "
-            "sent to people."
+            f"{_UNLIKE} (p = {subset_p:.2g}): these are not a random subset, and the judge's help "
+            "may mislead. Read the ratings by votes alone, or give the chances with which items "
+            "were sent to people."
         )
     return tuple(warnings)
 

@@ -107,11 +107,13 @@ class Uncertainty:
 
     Attributes
     ----------
-    two_way, by_prompt, independent : ndarray of shape (n_models,)
-        Variance of each rating in squared nats: with votes summed by voter and prompt, with votes
-        and verdicts summed by prompt alone, and with none summed.
-    df, prompt_df : ndarray of shape (n_models,)
+    two_way, by_prompt, independent : ndarray of shape (m,)
+        Variance of each contrast, such as a rating, in squared nats: with votes summed by voter
+        and prompt, with votes and verdicts summed by prompt alone, and with none summed.
+    df, prompt_df : ndarray of shape (m,)
         Degrees of freedom of the first two. Under 1 where one voter, or one prompt, decides it.
+    effective : ndarray of shape (m,)
+        Effective voters, or prompts, behind each: the fewer of the two.
     of_prompts : ndarray of shape (n_prompts,)
         What each prompt adds to the sum of the variances by prompt.
     """
@@ -121,6 +123,7 @@ class Uncertainty:
     independent: Floats
     df: Floats
     prompt_df: Floats
+    effective: Floats
     of_prompts: Floats
 
     @property
@@ -160,11 +163,11 @@ def founded(problem: Problem, theta: Floats) -> Bools:
     return enough if enough.sum() > 1 else np.ones(len(theta), dtype=bool)
 
 
-def uncertainty(problem: Problem, theta: Floats, lam: float, average: Bools) -> Uncertainty:
-    """Give each rating, as its distance from an average, its own variance and degrees of freedom.
+def uncertainty(problem: Problem, theta: Floats, lam: float, contrasts: Floats) -> Uncertainty:
+    """Give each contrast of the strengths its own variance and degrees of freedom.
 
-    With V the variance of a rating when its influence is summed by voter, by prompt, by voter and
-    prompt, and not at all::
+    With V the variance of a contrast when its influence is summed by voter, by prompt, by voter
+    and prompt, and not at all::
 
         A = max(0, V_prompt - V_voter_and_prompt)
         V = V_voter + A
@@ -175,23 +178,22 @@ def uncertainty(problem: Problem, theta: Floats, lam: float, average: Bools) -> 
     ``z sqrt(V_none)``, which a few voters who agree by luck would fall below. A vote's
     influence is its own part of its item, less ``lam`` times the verdict's on the same; verdicts
     on items without votes have no voter and are summed by prompt in each of the three. A cluster
-    of the share h of the information on a rating, so of the votes, is taken by
+    of the share h of the information on a contrast, so of the votes, is taken by
     ``sqrt((U - 1) / U) / (1 - h)``: leaving it out (CR3), as if its votes were spread over models
     as all are. ``nu = 1 / sum h^2 - 1``.
 
     Parameters
     ----------
-    average : ndarray of shape (n_models,), bool
-        The models that the average is of, see `founded`.
+    contrasts : ndarray of shape (m, n_models)
+        Rows sum to zero.
 
     References
     ----------
     .. [1] A. C. Cameron, J. B. Gelbach and D. L. Miller, "Robust inference with multiway
        clustering", Journal of Business and Economic Statistics 29(2), 2011, pp. 238-249.
     """
-    away = np.eye(len(theta)) - average / average.sum()
     votes, rest, means = _rows(problem, theta, lam)
-    influence = _Influence(bread_at(problem, theta, lam) @ away.T, means)
+    influence = _Influence(bread_at(problem, theta, lam) @ contrasts.T, means)
     n_prompts = int(problem.prompt.max()) + 1
     both = votes.voter * n_prompts + votes.prompt
     by_voter = influence.summed(votes, votes.voter)
@@ -206,6 +208,7 @@ def uncertainty(problem: Problem, theta: Floats, lam: float, average: Bools) -> 
         independent=influence.apart(votes) + influence.apart(rest),
         df=_satterthwaite(of_voters, by_voter.nu, of_prompts, by_prompt.nu),
         prompt_df=by_prompt.nu,
+        effective=np.minimum(by_voter.nu, by_prompt.nu) + 1,
         of_prompts=np.pad(by_prompt.each, (0, n_prompts - len(by_prompt.each))),
     )
 
@@ -269,8 +272,8 @@ class _Influence:
 
     Attributes
     ----------
-    bread : ndarray of shape (n_models, n_ratings)
-        The inverse curvature times each rating's distance from the average.
+    bread : ndarray of shape (n_models, m)
+        The inverse curvature times each contrast.
     """
 
     bread: Floats
@@ -284,9 +287,9 @@ class _Influence:
         cluster : ndarray of shape (n,), int64
             Numbers from 0.
         """
-        k = len(self.bread)
+        k, m = self.bread.shape
         each = np.zeros(int(cluster.max(initial=-1)) + 1)
-        variance, squares = np.zeros(k), np.zeros(k)
+        variance, squares = np.zeros(m), np.zeros(m)
         informed = np.unique(cluster[rows.information > 0])
         shrink = np.sqrt(1 - 1 / len(informed)) if len(informed) else 1.0
         total = self._information(rows, np.zeros(len(rows.value), dtype=np.int64), 1)[0]
@@ -323,8 +326,8 @@ class _Influence:
 
     def _information(self, rows: Rows, cluster: Ints, n: int) -> Floats:
         """Sum what rows tell of each rating within clusters, which they are sorted by."""
-        k = len(self.bread)
-        total = np.zeros((n, k))
+        k, m = self.bread.shape
+        total = np.zeros((n, m))
         informed = np.flatnonzero(rows.information > 0)
         size = max(1, CHUNK_ENTRIES // k)
         for start in range(0, len(informed), size):

@@ -154,7 +154,7 @@ def _under(
     """Read votes, and the verdicts that count under a licence."""
     by = licence.column
     cast = read_rows(votes, unread=False, by=by)
-    given = _licensed_signal(licence, read_rows(verdicts, unread=True, by=by, marks=True))
+    given = licensed_signal(licence, read_rows(verdicts, unread=True, by=by, marks=True))
     require_people(cast, given)
     if by is not None and "by" not in given.names and "by" in cast.names:
         data = align(cast, given)
@@ -173,7 +173,8 @@ def _with_categories(given: Rows, cast: Rows, item: tuple[Ints, ...]) -> Rows:
     return replace(given, names={**given.names, "by": theirs})
 
 
-def _licensed_signal(licence: Licence, rows: Rows) -> Rows:
+def licensed_signal(licence: Licence, rows: Rows) -> Rows:
+    """Give verdicts their signal; raises `DataError` for one that is not the licence's."""
     rows, signal = with_signal(rows)
     if signal != licence.signal:
         msg = (
@@ -338,10 +339,10 @@ def choose(
         msg = "The licence holds too few labels on pairs of passed models to choose cases by."
         raise DataError(msg)
     reference = licence.reference
-    given = _licensed_signal(licence, read_rows(cases, unread=True, by=licence.column, marks=True))
+    given = licensed_signal(licence, read_rows(cases, unread=True, by=licence.column, marks=True))
     counts, sentences = counted(licence, columns_of(given), given.n)
     cast = read_rows(votes, unread=False)
-    open_rows = np.flatnonzero(counts & given.read & _one_a_case(given) & ~_voted(cast, given))
+    open_rows = np.flatnonzero(counts & given.read & one_a_case(given) & ~_voted(cast, given))
     if not len(open_rows):
         msg = (
             f"No case of {given.source!r} is open: each has a vote, no verdict, or does not count."
@@ -359,7 +360,7 @@ def choose(
     return tuple(_nexts(given, drawn, worth)), sentences
 
 
-def _one_a_case(given: Rows) -> Bools:
+def one_a_case(given: Rows) -> Bools:
     """Keep one row of each case: where orders stand apart, that over both."""
     from rating.tables.vote_filter import beside_both
 

@@ -203,7 +203,7 @@ def run_race(
     separated, lam, theta = None, 0.0, np.zeros(len(votes.models))
     for t in _looks(len(finished)):
         n = int(finished[t - 1])
-        if not _comparable(rows, n, ends):
+        if not comparable(_wins(rows, n), ends):
             continue
         state = _state(rows, n, theta, ends)
         theta, lam = state.theta, state.lam
@@ -269,11 +269,20 @@ def _by_voter(votes: RaceVotes, budget: int | None) -> tuple[RaceVotes, Ints]:
     return rows, np.cumsum(count[order])
 
 
-def _comparable(rows: RaceVotes, n: int, ends: tuple[int, int]) -> bool:
-    """Tell whether votes link the two, and each has won and lost some."""
-    k = len(rows.models)
+def _wins(rows: RaceVotes, n: int) -> Floats:
     a, b, score = rows.a[:n], rows.b[:n], rows.score[:n]
-    wins = _table(a, b, score, k) + _table(b, a, 1 - score, k)
+    k = len(rows.models)
+    return _table(a, b, score, k) + _table(b, a, 1 - score, k)
+
+
+def comparable(wins: Floats, ends: tuple[int, int]) -> bool:
+    """Tell whether votes link the two, and each has won and lost some.
+
+    Parameters
+    ----------
+    wins : ndarray of shape (n_models, n_models)
+        Score of row against column.
+    """
     for end in ends:
         if min(wins[end].sum(), wins[:, end].sum()) < FEWEST_SCORED:
             return False

@@ -115,7 +115,7 @@ def confidence_sequence(
     return ConfidenceSequence(mean, mean - reach, mean + reach, rho, level)
 
 
-def boundary(t: Ints, rho: float, *, level: float = 0.95) -> Floats:
+def boundary(t: Ints | Floats, rho: float, *, level: float = 0.95) -> Floats:
     """Return how many spreads of one voter the mean of t voters may lie off, at all t at once."""
     grown = t * rho**2 + 1
     square = 2 * grown / (t * rho) ** 2 * np.log(np.sqrt(grown) / (1 - level))

@@ -1,0 +1,284 @@
+"""A release gate by votes of people and verdicts of a judge, or by a licensed judge alone."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+
+import numpy as np
+import scipy  # its submodules load on first use
+
+from judge.studies.alignment import align
+from judge.studies.data import judge_of, study_data
+from judge.studies.estimates import plural
+from judge.studies.licence import Graded, Licence, counted
+from judge.studies.licensing import named, require_people
+from judge.studies.powered_ratings import powered_lead
+from judge.studies.rows import Rows, Source, read_rows
+from judge.studies.soft_verdicts import clustered_variance
+from judge.studies.watch import columns_of, licensed_signal, one_a_case
+from rating import read_votes
+from rating.elo import POINTS_PER_NAT
+from rating.errors import DataError, NotIdentifiedError
+from rating.tables.columns import Reading
+from rating.tables.sources import LoggedColumns, opened
+from rating.typing import Bools, Floats, Ints
+from rating.uncertainty.clusters import FEW_PROMPTS
+from rating.uncertainty.gate import (
+    Behind,
+    Difference,
+    Gate,
+    GateOptions,
+    Lead,
+    decided,
+    gate,
+    require_both,
+    rests_on,
+    untold,
+)
+from rating.uncertainty.race import FEWEST_SCORED
+
+OF_A_RUN = ("method", "template")
+"""Columns that verdicts have, and votes of people do not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdicts:
+    """What a judge adds to a gate.
+
+    Attributes
+    ----------
+    source : Source
+        Its verdicts.
+    judge : str or None
+        Whose, where the source holds those of several.
+    licence : Licence or None
+        Under which the judge may answer alone, where people cannot yet.
+    """
+
+    source: Source
+    judge: str | None = None
+    licence: Licence | None = None
+
+
+def ask(
+    votes: Source, options: GateOptions, verdicts: Verdicts | None = None, *, today: date
+) -> Gate:
+    """Ask whether a candidate is better than an incumbent: see `rating.uncertainty.gate`.
+
+    With verdicts votes and verdicts are put together (`powered_lead`): a judge that is wrong in
+    the same way on all of them makes nothing wrong. It answers alone only where votes of people
+    tell nothing yet, and under a licence that passes both models. As there are then two ways to
+    an answer, each is held at ``(1 + level) / 2``.
+
+    Raises
+    ------
+    DataError
+        If a source cannot be read, votes are verdicts, or a model is in neither.
+    """
+    _require_no_run(votes)
+    if verdicts is None:
+        read = read_votes(votes, Reading(prompts=True))
+        return gate(read.data, options).with_warnings(*read.warnings)
+    if verdicts.licence is None:
+        return _by_both(votes, verdicts, options)
+    options = replace(options, level=(1 + options.level) / 2)
+    by_people = _by_both(votes, verdicts, options)
+    if by_people.by != "nothing":
+        return by_people
+    return _alone(by_people, verdicts, verdicts.licence, today)
+
+
+def _require_no_run(votes: Source) -> None:
+    """Raise `DataError` for what a judge's run wrote, in the place of votes."""
+    if isinstance(votes, LoggedColumns):
+        return
+    with opened(votes, lambda there: [*there]) as frame:
+        there = frame.collect_schema().names()
+    if column := next((name for name in OF_A_RUN if name in there), None):
+        msg = (
+            f"{str(votes)!r} has a column {column!r}, as verdicts of a judge have: give votes of "
+            "people first, and verdicts after them, as in arena gate votes.csv verdicts.csv."
+        )
+        raise DataError(msg)
+
+
+def _by_both(votes: Source, verdicts: Verdicts, options: GateOptions) -> Gate:
+    """Answer by votes of people, and what verdicts add to them."""
+    cast = read_rows(votes, unread=False)
+    given = read_rows(verdicts.source, unread=True)
+    require_people(cast, given)
+    two = (options.candidate, options.incumbent)
+    require_both(sorted({*_models(cast), *_models(given)}), options)
+    known = _behind(cast, options)
+    if missing := next((name for name in two if name not in _models(cast)), None):
+        return untold(options, known, f"Nobody voted on {missing} yet.")
+    data = study_data(cast, given, align(cast, given))
+    judge = judge_of(data, verdicts.judge)
+    known = replace(known, warnings=(*known.warnings, *data.warnings))
+    people = data.people
+    if options.claims == "these-voters":
+        people = replace(people, rater=np.arange(people.n))
+    try:
+        powered = powered_lead(data.items, people, judge.verdicts, two)
+    except NotIdentifiedError as error:
+        return untold(options, known, str(error))
+    known = replace(
+        known,
+        by="people and judge" if powered.verdicts else "people",
+        rests_on=_with_judge(known.rests_on, judge.name, powered.verdicts, powered.judge_weight),
+        judge=powered.verdicts,
+        judge_weight=powered.judge_weight,
+        warnings=(*known.warnings, *powered.warnings),
+    )
+    return decided(powered.lead, options, known)
+
+
+def _models(rows: Rows) -> set[str]:
+    columns = (rows.names[f"model_{side}"] for side in "ab")
+    return {column.names[code] for column in columns for code in np.unique(column.codes)}
+
+
+def _with_judge(by_people: str, judge: str, verdicts: int, weight: float) -> str:
+    if not verdicts:
+        return f"{by_people}; the verdicts of {judge} add nothing to them"
+    return f"{by_people}, and {plural(verdicts, 'verdict')} of {judge}, of weight {weight:.2f}"
+
+
+def _behind(cast: Rows, options: GateOptions) -> Behind:
+    """Count the votes on either model, and those on the two."""
+    has = [_has(cast, name) for name in (options.candidate, options.incumbent)]
+    either, both = has[0] | has[1], has[0] & has[1]
+    people, direct = int(either.sum()), int(both.sum())
+    counts = [
+        len(np.unique(cast.names[role].codes[either])) if role in cast.names else None
+        for role in ("voter", "prompt")
+    ]
+    unknown = "Voters are not known: the interval is too narrow where people voted often."
+    return Behind(
+        people=people,
+        direct=direct,
+        rests_on=rests_on(people, direct, counts[0], counts[1], options),
+        warnings=() if counts[0] is not None else (unknown,),
+    )
+
+
+def _has(rows: Rows, model: str) -> Bools:
+    """Tell in which rows a model stands on either side."""
+    on = [np.array(named(rows, f"model_{side}"), dtype=np.object_) == model for side in "ab"]
+    return np.asarray(on[0] | on[1], dtype=bool)
+
+
+def _alone(by_people: Gate, verdicts: Verdicts, licence: Licence, today: date) -> Gate:
+    """Let a judge answer alone, as far as its licence goes."""
+    options = by_people.options
+    if over := licence.expired(today):
+        return replace(by_people, why=f"{by_people.why} {over}")
+    rows = read_rows(verdicts.source, unread=True, by=licence.column, marks=True)
+    rows = licensed_signal(licence, rows)
+    rows = rows.only(rows.read & one_a_case(rows))
+    counts, reasons = counted(licence, columns_of(rows), rows.n)
+    rows = rows.only(counts & _has(rows, options.candidate) & _has(rows, options.incumbent))
+    two = _graded(licence, options)
+    by_people = by_people.with_warnings(*reasons)
+    judged = _Judged.of(rows, options.candidate)
+    if why := judged.too_little or ("" if two else "The licence does not pass both models."):
+        return replace(by_people, why=f"{by_people.why} {licence.judge} alone: {why}")
+    return _answered(by_people, licence, judged, two)
+
+
+def _graded(licence: Licence, options: GateOptions) -> tuple[Graded, ...]:
+    """Give what the licence says of the two; nothing unless it passes both."""
+    by_name = {model.name: model for model in licence.models if model.grade == "PASS"}
+    two = (options.candidate, options.incumbent)
+    return tuple(by_name[name] for name in two) if {*two} <= {*by_name} else ()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Judged:
+    """Verdicts on the two: what each gave the candidate, and on which prompt."""
+
+    score: Floats
+    prompt: Ints
+
+    @classmethod
+    def of(cls, rows: Rows, candidate: str) -> "_Judged":
+        first = np.array(named(rows, "model_a"), dtype=np.object_) == candidate
+        score = (np.where(first, rows.label, -rows.label) + 1) / 2
+        role = next((role for role in ("prompt", "item", "battle") if role in rows.names), None)
+        codes = np.full(rows.n, -1) if role is None else rows.names[role].codes.astype(np.int64)
+        own = len(codes) + np.arange(rows.n)
+        return cls(score, np.where(codes < 0, own, codes))
+
+    @property
+    def n_prompts(self) -> int:
+        return len(np.unique(self.prompt))
+
+    @property
+    def too_little(self) -> str:
+        if self.n_prompts < FEW_PROMPTS:
+            on = plural(self.n_prompts, "prompt")
+            return f"its verdicts on the two that count are on {on}, and it takes {FEW_PROMPTS}."
+        if min(self.score.sum(), (1 - self.score).sum()) < FEWEST_SCORED:
+            return f"nothing is told before each of the two has won {FEWEST_SCORED:.0f}."
+        return ""
+
+    def lead(self) -> Lead:
+        """Give the log-odds of the candidate's win rate, its error by prompt."""
+        n, rate = len(self.score), float(self.score.mean())
+        by_prompt = np.unique(self.prompt, return_counts=True)[1].astype(np.float64)
+        effective = float(by_prompt.sum() ** 2 / (by_prompt @ by_prompt))
+        variance = clustered_variance((self.score - rate) / n, self.prompt)
+        variance /= (rate * (1 - rate)) ** 2
+        return Lead(
+            value=float(scipy.special.logit(rate)),
+            variance=variance,
+            df=effective - 1,
+            by_prompt=variance,
+            prompt_df=effective - 1,
+            independent=variance,
+            effective=effective,
+        )
+
+
+def _answered(by_people: Gate, licence: Licence, judged: _Judged, two: Sequence[Graded]) -> Gate:
+    """Answer by the win rate of the two, each end moved by what the licence leaves open.
+
+    ``upper`` of the candidate less ``lower`` of the incumbent is by how much the judge may favour
+    the one over the other, points of a per cent; the lower end goes down by it, and the upper end
+    by the least that it may be.
+    """
+    options, lead = by_people.options, judged.lead()
+    half = lead.half_width(options)
+    least, middle, most = _favour(*two)
+    value = _moved(lead.value, middle)
+    difference = Difference(
+        value=POINTS_PER_NAT * lead.value if value is None else value,
+        lower=_moved(lead.value - half, most),
+        upper=_moved(lead.value + half, least),
+    )
+    alone = replace(
+        by_people,
+        difference=difference,
+        judge=len(judged.score),
+        by="judge alone",
+        rests_on=(
+            f"{plural(len(judged.score), 'verdict')} of {licence.judge} alone on the two, on "
+            f"{plural(judged.n_prompts, 'prompt')}, under its licence until "
+            f"{licence.until.isoformat()}; no vote of people"
+        ),
+        why="",
+    )
+    return replace(alone, needed=0) if alone.passes is not None else alone
+
+
+def _favour(candidate: Graded, incumbent: Graded) -> tuple[float, float, float]:
+    """Return by how much a judge favours one of two: at least, as measured, and at most."""
+    ends = [(x.lower, x.error, x.upper) for x in (candidate, incumbent)]
+    (a, b, c), (d, e, f) = ([float(end or 0.0) for end in one] for one in ends)
+    return a - f, b - e, c - d
+
+
+def _moved(log_odds: float, favour: float) -> float | None:
+    """Return points of a win rate less what a judge favours; None where no rate is left."""
+    rate = float(scipy.special.expit(log_odds)) - favour / 100
+    return POINTS_PER_NAT * float(scipy.special.logit(rate)) if 0 < rate < 1 else None
