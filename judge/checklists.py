@@ -13,6 +13,7 @@ from judge.methods import WRITER, FileMethod, published, unanswered, written
 from judge.methods.checklist import TYPICAL, Checklists
 from judge.runs import Progress, run
 from judge.tables.cases import NamedCase
+from judge.tables.on_disk import Bare
 from judge.verdict import NO_CHECKLIST, Judged, Run
 
 
@@ -120,7 +121,7 @@ def judge_all(
     progress: Callable[[Progress], None],
 ) -> Coroutine[Any, Any, Run]:
     """Judge every case, with checklists where the method goes by them: see `judge.runs.run`."""
-    bare = [named.case for named in cases]
+    bare = Bare(cases)
     if not method.by_checklist:
         return run(bare, method, complete, journal, options, progress=progress)
     given = _given(cases)
@@ -131,7 +132,7 @@ def forecast_all(
     cases: Sequence[NamedCase], method: FileMethod, journal: Journal, options: Options
 ) -> Coroutine[Any, Any, Estimate]:
     """Estimate what `judge_all` would ask."""
-    bare = [named.case for named in cases]
+    bare = Bare(cases)
     if not method.by_checklist:
         return forecast(bare, method, journal, options)
     return forecast_with_checklists(bare, _given(cases), method, journal, options)
