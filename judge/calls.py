@@ -4,7 +4,16 @@ import hashlib
 import hmac
 import json
 from array import array
-from collections.abc import Awaitable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -443,6 +452,64 @@ async def forecast(
         price=options.price,
         calibration=calibrate(known) if calibration is None else calibration,
     )
+
+
+Take = Callable[[Sequence[Call], Mapping[Key, Reply]], Awaitable[Mapping[Key, Reply]]]
+"""From calls, and the replies to them that the journal holds, to replies from elsewhere."""
+
+
+async def no_replies(calls: Sequence[Call], known: Mapping[Key, Reply]) -> Mapping[Key, Reply]:
+    """Know of no reply from elsewhere."""
+    return {}
+
+
+async def due_calls(
+    cases: Iterable[Case],
+    method: Method,
+    journal: Journal,
+    options: Options,
+    take: Take = no_replies,
+) -> AsyncIterator[Call]:
+    """Give the calls that `judge.runs.run` would make now, with the same arguments.
+
+    Of a question whose reply says nothing and is put once more, the next attempt.
+
+    Parameters
+    ----------
+    take : callable
+        Shown all calls that have been made or are due, some hundred at a time.
+
+    Raises
+    ------
+    DataError
+        If a case does not fit the method, or the endpoint is known to lack what it reads.
+    """
+    able(method, options)
+    questions = (
+        question
+        for question in Questions(cases, method, options)
+        if method.settled(question.shown) is None
+    )
+    while batch := [*islice(questions, _BATCH)]:
+        calls: Sequence[Call] = [call_of(question, method, options) for question in batch]
+        while calls:
+            calls, replies = await recall(calls, journal, options)
+            replies = {**replies, **await take(calls, replies)}
+            for call in calls:
+                if call.key not in replies:
+                    yield call
+            calls = [
+                call_of(call.question, method, options, call.attempt + 1)
+                for call in calls
+                if call.key in replies and _asked_anew(call, replies[call.key], method, options)
+            ]
+
+
+def _asked_anew(call: Call, reply: Reply, method: Method, options: Options) -> bool:
+    """Whether a run puts the question once more after a reply that it recalls."""
+    reading = method.read(call.question.shown, reply)
+    more = call.attempt + 1 < options.attempts
+    return (reading in options.anew and more) or reading in options.again
 
 
 async def recalled(

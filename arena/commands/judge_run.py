@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from arena.commands.arguments import File, Flat, TableOrJson
+from arena.commands.judge_batch import Batch, batched
 from arena.commands.judge_work import (
     IFEVAL,
     JudgeOptions,
@@ -36,6 +37,7 @@ def run(
     dry_run: bool = False,
     length_margin: Annotated[int | None, Parameter(metavar="K")] = None,
     fallback: Annotated[str | None, Parameter(metavar="METHOD")] = None,
+    batch: Annotated[Batch | None, Parameter(metavar="write|read FOLDER")] = None,
     form: TableOrJson = "table",
 ) -> None:
     """Ask a model which of two answers is better, in both orders, or what one answer is worth.
@@ -55,6 +57,10 @@ def run(
     fallback
         If no reply has log-probabilities, ask all anew by the method that the chosen one names
         for that: of alpaca_eval it is alpaca_eval_sampled, or sampled for short.
+    batch
+        write: put what would be asked into files for a batch endpoint, of OpenAI's format or
+        Anthropic's, and ask nothing. read: keep what came back, in files in that folder, as if it
+        had been asked. Then the same command without --batch goes on. In place of --out.
     form
         How to say what came out.
 
@@ -65,7 +71,11 @@ def run(
     """
     from judge.tables.verdicts import require_writable
 
-    if out is not None:
+    if batch is not None:
+        _require_batch_alone(
+            batch, task.method, options, out=out, dry_run=dry_run, fallback=fallback
+        )
+    elif out is not None:
         require_writable(out)
     elif not dry_run:
         msg = "Name the file for the verdicts with --out, or ask for the cost with --dry-run."
@@ -74,6 +84,9 @@ def run(
         _check(task, options.judge, out, form)
         return
     with prepared(options, task, length_margin) as (work, journal):
+        if batch is not None:
+            batched(work, journal, batch, form)
+            return
         _require_fallback(work, fallback)
         if dry_run or out is None:
             show_estimate(work, journal, form)
@@ -111,6 +124,31 @@ def work(
         result = done(prepared_work, journal)
         _, report = _results(prepared_work, result)
     _show_run(report, None, form)
+
+
+def _require_batch_alone(
+    batch: Batch,
+    method: str,
+    options: JudgeOptions,
+    *,
+    out: Path | None,
+    dry_run: bool,
+    fallback: str | None,
+) -> None:
+    """Raise `DataError` for an option that says nothing of files."""
+    given = {
+        f"--out {out}": out is not None,
+        "--dry-run": dry_run,
+        f"--fallback {fallback}": fallback is not None,
+        f"--budget {options.budget}": options.budget is not None,
+    }
+    name = next((name for name, there in given.items() if there), None)
+    if name is not None:
+        msg = f"--batch {batch[0]} asks nothing itself and writes no verdicts: leave {name} out."
+        raise DataError(msg)
+    if method == IFEVAL:
+        msg = "--method ifeval asks nothing, so there is nothing for a batch."
+        raise DataError(msg)
 
 
 def _judged(
