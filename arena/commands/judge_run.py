@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -38,6 +39,7 @@ def run(
     length_margin: Annotated[int | None, Parameter(metavar="K")] = None,
     fallback: Annotated[str | None, Parameter(metavar="METHOD")] = None,
     batch: Annotated[Batch | None, Parameter(metavar="write|read FOLDER")] = None,
+    licence: File = None,
     form: TableOrJson = "table",
 ) -> None:
     """Ask a model which of two answers is better, in both orders, or what one answer is worth.
@@ -61,6 +63,9 @@ def run(
         write: put what would be asked into files for a batch endpoint, of OpenAI's format or
         Anthropic's, and ask nothing. read: keep what came back, in files in that folder, as if it
         had been asked. Then the same command without --batch goes on. In place of --out.
+    licence
+        What arena study judge --licence wrote: before anything is asked it is said which pairs it
+        is not for, and a run of which no verdict would count is refused.
     form
         How to say what came out.
 
@@ -84,6 +89,7 @@ def run(
         _check(task, options.judge, out, form)
         return
     with prepared(options, task, length_margin) as (work, journal):
+        beyond = () if licence is None else _beyond(licence, work)
         if batch is not None:
             batched(work, journal, batch, form)
             return
@@ -92,6 +98,7 @@ def run(
             show_estimate(work, journal, form)
             return
         report = _judged(work, journal, out, fallback)
+        report |= {"warnings": [*beyond, *report["warnings"]]}
     _show_run(report, out, form)
 
 
@@ -124,6 +131,21 @@ def work(
         result = done(prepared_work, journal)
         _, report = _results(prepared_work, result)
     _show_run(report, None, form)
+
+
+def _beyond(licence: Path, work: Work) -> tuple[str, ...]:
+    """Say which verdicts a licence will not count; raises `DataError` if that is all of them."""
+    from judge.studies.licence import foreseen, read_licence
+    from rating.tables.peers import mention
+
+    if not work.method.pairwise:
+        msg = f"--licence is for methods that compare two responses, not for {work.method.name!r}."
+        raise DataError(msg)
+    today = datetime.now(UTC).date()
+    sentences = foreseen(read_licence(licence), today, work.model.id, work.method, work.cases)
+    for sentence in sentences:
+        mention(sentence)
+    return sentences
 
 
 def _require_batch_alone(
