@@ -34,12 +34,15 @@ from rating.errors import DataError
 __all__ = [
     "EndpointJudge",
     "ModelEndpoint",
+    "as_call_error",
     "battle_cases",
     "battle_responses",
     "endpoint",
+    "filtered",
     "former_revision_of",
     "journal",
     "journal_of",
+    "reply_of",
     "revision_of",
     "tagger_of",
     "terms_of",
@@ -113,12 +116,12 @@ class EndpointJudge:
                     within_s=terms.seconds,
                 )
             except EndpointError as error:
-                if error.failure is FailureClass.CONTENT_FILTER:
-                    return Reply(text="", finish_reason=FILTERED)
+                if (refused := filtered(error)) is not None:
+                    return refused
                 if error.failure is FailureClass.BAD_REQUEST and terms.taught(error.detail, sent):
                     continue
-                raise _as_call_error(error) from error
-            return _reply(completion)
+                raise as_call_error(error) from error
+            return reply_of(completion)
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         """Return a vector for each text, in their order.
@@ -131,7 +134,7 @@ class EndpointJudge:
         try:
             return await self._endpoints.embed(self._model, texts)
         except EndpointError as error:
-            raise _as_call_error(error) from error
+            raise as_call_error(error) from error
 
     async def log_likelihoods(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         """Return how likely each text is, in nats, as a vector of one number.
@@ -144,15 +147,24 @@ class EndpointJudge:
         try:
             return [[await self._endpoints.log_likelihood(self._model, text)] for text in texts]
         except EndpointError as error:
-            raise _as_call_error(error) from error
+            raise as_call_error(error) from error
 
 
-def _as_call_error(error: EndpointError) -> errors.CallError:
+def filtered(error: EndpointError) -> Reply | None:
+    """Give the reply that a request refused by a filter comes to; None of any other failure."""
+    if error.failure is not FailureClass.CONTENT_FILTER:
+        return None
+    return Reply(text="", finish_reason=FILTERED)
+
+
+def as_call_error(error: EndpointError) -> errors.CallError:
+    """Give what went wrong at an endpoint as a judge takes it."""
     failure = AS_CALL[error.failure]
     return errors.CallError(failure, error.detail, retry_after_s=error.retry_after_s)
 
 
-def _reply(completion: Completion) -> Reply:
+def reply_of(completion: Completion) -> Reply:
+    """Give an endpoint's answer as a judge's reply."""
     tokens, end = completion.logprobs, completion.finished
     return Reply(
         text=completion.text,

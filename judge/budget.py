@@ -337,7 +337,8 @@ def cost_of(request: Request, reply: Reply, price: Price | None) -> float | None
     if price is None:
         return None
     tokens_in = request_tokens(request) if reply.tokens_in is None else reply.tokens_in
-    return price.cost(tokens_in, _tokens_out(reply), reply.tokens_thinking or 0)
+    whole = price.cost(tokens_in, _tokens_out(reply), reply.tokens_thinking or 0)
+    return whole * (1 - reply.discount)
 
 
 def _tokens_out(reply: Reply) -> float:

@@ -4,13 +4,24 @@ import hashlib
 import hmac
 import json
 from array import array
-from collections.abc import Awaitable, Collection, Iterable, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import islice
 from json.encoder import encode_basestring_ascii as _quoted
 from typing import NewType, Protocol, overload
+
+import numpy as np
 
 from judge.budget import Calibration, Estimate, Price, calibrate, estimate, request_tokens
 from judge.case import Case, CaseId, Order
@@ -227,7 +238,13 @@ class Call:
 class Questions(Sequence[Question]):
     """What there is to ask, made when it is looked at: a million questions take 200 MB.
 
-    A case that comes twice is asked about once.
+    A case that comes twice is asked about once. A sequence of cases stays where it is, and is
+    looked at again for each question: of one on disk, nothing is held but 32 bytes a case.
+
+    Attributes
+    ----------
+    samples : int
+        How often the method puts each question.
 
     Raises
     ------
@@ -238,19 +255,33 @@ class Questions(Sequence[Question]):
     def __init__(self, cases: Iterable[Case], method: Method, options: Options) -> None:
         description = method.description
         both = description.pairwise and not options.as_given
-        self._cases = {case.id: case for case in cases}
-        self._ids, self._samples = [*self._cases], description.samples
+        self._cases = cases if isinstance(cases, Sequence) else [*cases]
+        self._ids, self.samples = bytearray(), description.samples
         self._case, self._swapped = array("I"), bytearray()
-        for number, (case_id, case) in enumerate(self._cases.items()):
+        for case in self._cases:
             if description.pairwise:
                 pair(case)
-            for order in _orders(case_id, options) if both else (Order.AB,):
+            self._ids += bytes.fromhex(case.id)
+        for number in _first_of_each(self._ids):
+            for order in _orders(self._id(number), options) if both else (Order.AB,):
                 self._case.append(number)
                 self._swapped.append(order is Order.BA)
 
+    @property
+    def n_rows(self) -> int:
+        """How many cases there are, each in each order."""
+        return len(self._case)
+
+    def row(self, at: int) -> tuple[CaseId, Order]:
+        """Return the case and the order of a row."""
+        return self._id(self._case[at]), Order.BA if self._swapped[at] else Order.AB
+
+    def _id(self, number: int) -> CaseId:
+        return CaseId(self._ids[_ID_BYTES * number : _ID_BYTES * (number + 1)].hex())
+
     def __len__(self) -> int:
         """Count the questions: a case in each order, as often as the method samples."""
-        return len(self._case) * self._samples
+        return self.n_rows * self.samples
 
     @overload
     def __getitem__(self, at: int) -> Question: ...
@@ -262,10 +293,18 @@ class Questions(Sequence[Question]):
             return [self[i] for i in range(*at.indices(len(self)))]
         if not 0 <= at < len(self):
             raise IndexError(at)
-        row, sample = divmod(at, self._samples)
-        case_id = self._ids[self._case[row]]
-        order = Order.BA if self._swapped[row] else Order.AB
-        return Question(at, case_id, order, sample, self._cases[case_id].shown(order))
+        row, sample = divmod(at, self.samples)
+        case_id, order = self.row(row)
+        return Question(at, case_id, order, sample, self._cases[self._case[row]].shown(order))
+
+
+_ID_BYTES = 32
+
+
+def _first_of_each(ids: bytes | bytearray) -> Iterator[int]:
+    """Give the places of the ids, without those that stand before."""
+    _, first = np.unique(np.frombuffer(ids, f"S{_ID_BYTES}"), return_index=True)
+    return iter(np.sort(first).tolist())
 
 
 def call_of(question: Question, method: Method, options: Options, attempt: int = 0) -> Call:
@@ -413,6 +452,64 @@ async def forecast(
         price=options.price,
         calibration=calibrate(known) if calibration is None else calibration,
     )
+
+
+Take = Callable[[Sequence[Call], Mapping[Key, Reply]], Awaitable[Mapping[Key, Reply]]]
+"""From calls, and the replies to them that the journal holds, to replies from elsewhere."""
+
+
+async def no_replies(calls: Sequence[Call], known: Mapping[Key, Reply]) -> Mapping[Key, Reply]:
+    """Know of no reply from elsewhere."""
+    return {}
+
+
+async def due_calls(
+    cases: Iterable[Case],
+    method: Method,
+    journal: Journal,
+    options: Options,
+    take: Take = no_replies,
+) -> AsyncIterator[Call]:
+    """Give the calls that `judge.runs.run` would make now, with the same arguments.
+
+    Of a question whose reply says nothing and is put once more, the next attempt.
+
+    Parameters
+    ----------
+    take : callable
+        Shown all calls that have been made or are due, some hundred at a time.
+
+    Raises
+    ------
+    DataError
+        If a case does not fit the method, or the endpoint is known to lack what it reads.
+    """
+    able(method, options)
+    questions = (
+        question
+        for question in Questions(cases, method, options)
+        if method.settled(question.shown) is None
+    )
+    while batch := [*islice(questions, _BATCH)]:
+        calls: Sequence[Call] = [call_of(question, method, options) for question in batch]
+        while calls:
+            calls, replies = await recall(calls, journal, options)
+            replies = {**replies, **await take(calls, replies)}
+            for call in calls:
+                if call.key not in replies:
+                    yield call
+            calls = [
+                call_of(call.question, method, options, call.attempt + 1)
+                for call in calls
+                if call.key in replies and _asked_anew(call, replies[call.key], method, options)
+            ]
+
+
+def _asked_anew(call: Call, reply: Reply, method: Method, options: Options) -> bool:
+    """Whether a run puts the question once more after a reply that it recalls."""
+    reading = method.read(call.question.shown, reply)
+    more = call.attempt + 1 < options.attempts
+    return (reading in options.anew and more) or reading in options.again
 
 
 async def recalled(

@@ -1,11 +1,11 @@
 """Every case judged; checklists that a method goes by and nobody gave are written first."""
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from judge.budget import Estimate
-from judge.calls import Journal, Options, forecast, recalled
+from judge.calls import Call, Journal, Options, Take, due_calls, forecast, no_replies, recalled
 from judge.case import Case, Order
 from judge.completion import Complete
 from judge.grammar import Questions
@@ -13,6 +13,7 @@ from judge.methods import WRITER, FileMethod, published, unanswered, written
 from judge.methods.checklist import TYPICAL, Checklists
 from judge.runs import Progress, run
 from judge.tables.cases import NamedCase
+from judge.tables.on_disk import Bare
 from judge.verdict import NO_CHECKLIST, Judged, Run
 
 
@@ -74,19 +75,24 @@ async def forecast_with_checklists(
     """Estimate what `judge_with_checklists` would ask; an unknown list is taken as `TYPICAL`."""
     due = _due(cases, given)
     writing = await forecast(due, published(WRITER), journal, options)
-    known = await recalled(due, published(WRITER), journal, options)
-    prompts = {case.id: case.prompt_id for case in due}
-    rest = {
-        prompts[case_id]: reading.items
-        for case_id, reading in known.items()
-        if isinstance(reading, Questions)
-    }
+    rest = await _written(due, journal, options)
     checklists: Mapping[str, tuple[str, ...]] = {
         **{case.prompt_id: TYPICAL for case in due},
         **given,
         **rest,
     }
     return writing + await forecast(cases, method.with_checklists(checklists), journal, options)
+
+
+async def _written(due: Sequence[Case], journal: Journal, options: Options) -> Checklists:
+    """Read the checklists that the journal holds, by prompt."""
+    known = await recalled(due, published(WRITER), journal, options)
+    prompts = {case.id: case.prompt_id for case in due}
+    return {
+        prompts[case_id]: reading.items
+        for case_id, reading in known.items()
+        if isinstance(reading, Questions)
+    }
 
 
 def _due(cases: Sequence[Case], given: Checklists) -> list[Case]:
@@ -120,7 +126,7 @@ def judge_all(
     progress: Callable[[Progress], None],
 ) -> Coroutine[Any, Any, Run]:
     """Judge every case, with checklists where the method goes by them: see `judge.runs.run`."""
-    bare = [named.case for named in cases]
+    bare = Bare(cases)
     if not method.by_checklist:
         return run(bare, method, complete, journal, options, progress=progress)
     given = _given(cases)
@@ -131,10 +137,39 @@ def forecast_all(
     cases: Sequence[NamedCase], method: FileMethod, journal: Journal, options: Options
 ) -> Coroutine[Any, Any, Estimate]:
     """Estimate what `judge_all` would ask."""
-    bare = [named.case for named in cases]
+    bare = Bare(cases)
     if not method.by_checklist:
         return forecast(bare, method, journal, options)
     return forecast_with_checklists(bare, _given(cases), method, journal, options)
+
+
+async def each_due(
+    cases: Sequence[NamedCase],
+    method: FileMethod,
+    journal: Journal,
+    options: Options,
+    take: Take = no_replies,
+) -> AsyncIterator[Call]:
+    """Give the calls that `judge_all` would make now, of `judge.calls.due_calls`.
+
+    While checklists are to be written, these alone: what is asked by them is not known before.
+    """
+    bare: Sequence[Case] = Bare(cases)
+    if method.by_checklist:
+        given, n = _given(cases), 0
+        unlisted, writer = _due(bare, given), published(WRITER)
+        async for call in due_calls(unlisted, writer, journal, options, take):
+            n += 1
+            yield call
+        if n:
+            return
+        checklists = {**given, **await _written(unlisted, journal, options)}
+        bare, method = (
+            [case for case in bare if case.prompt_id in checklists],
+            method.with_checklists(checklists),
+        )
+    async for call in due_calls(bare, method, journal, options, take):
+        yield call
 
 
 def _given(cases: Sequence[NamedCase]) -> Checklists:

@@ -86,6 +86,8 @@ class Reply:
         From the request to the whole reply; None when nobody measured it.
     model, fingerprint : str
         What the endpoint says answered, such as a dated name; empty where it does not.
+    discount : float
+        Share of the price that was not charged, as for a batch.
     """
 
     text: str
@@ -97,6 +99,7 @@ class Reply:
     latency_s: float | None = None
     model: str = ""
     fingerprint: str = ""
+    discount: float = 0.0
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; `from_dict` reads them back without loss."""
@@ -111,6 +114,7 @@ class Reply:
             "latency_s": self.latency_s,
             "model": self.model,
             "fingerprint": self.fingerprint,
+            **({"discount": self.discount} if self.discount else {}),
         }
 
     @classmethod

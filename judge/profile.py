@@ -69,6 +69,10 @@ class Profile:
         Whether it gives log-probabilities, and takes a format of replies. None: as it turns out.
     timeout_s : float or None
         Wait for a reply. None follows the pace of the replies: see `Terms.seconds`.
+    batch : {"openai", "anthropic"} or None
+        Format of its files of batches. None: Anthropic's at ``api.anthropic.com``, else OpenAI's.
+    batch_discount : float
+        Share that a batch takes off the price, such as .5.
     revision : str
         Tells apart what goes by one name with the same decoding, such as another quantisation.
     """
@@ -80,6 +84,8 @@ class Profile:
     logprobs: bool | None = None
     response_format: bool | None = None
     timeout_s: float | None = None
+    batch: Literal["openai", "anthropic"] | None = None
+    batch_discount: float = 0.0
     revision: str = ""
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
@@ -89,6 +95,8 @@ class Profile:
             raise DataError(f"thinking_tokens is not negative, not {self.thinking_tokens}.")
         if self.timeout_s is not None and not 0 < self.timeout_s < math.inf:
             raise DataError(f"timeout_s is a time above 0, not {self.timeout_s}.")
+        if not 0 <= self.batch_discount <= 1:
+            raise DataError(f"batch_discount is a share from 0 to 1, not {self.batch_discount}.")
 
     @property
     def decoding(self) -> Mapping[str, object]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Se
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from itertools import chain, groupby, islice
+from itertools import chain, islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -18,10 +18,11 @@ from judge.calls import Call, Journal, Key, Options, Question, Questions, able, 
 from judge.case import Case
 from judge.completion import Complete, Reply
 from judge.errors import CallError, FailureClass
-from judge.grammar import Reading, pooled
+from judge.grammar import Reading
+from judge.outcomes import Outcomes, State, States
 from judge.profile import Terms
 from judge.protocol import Method
-from judge.verdict import Judged, Run, Stop
+from judge.verdict import Run, Stop
 
 J = TypeVar("J")
 T = TypeVar("T")
@@ -211,42 +212,10 @@ def _first(group: ExceptionGroup) -> Exception:
     return error
 
 
-@dataclass(slots=True)
-class _State:
-    """What is known of a question so far."""
-
-    reading: Reading | None = None
-    failure: FailureClass | None = None
-    detail: str = ""
-    keys: tuple[Key, ...] = ()
-    cost_usd: float | None = None
-    latency_s: float | None = None
-    recalled: bool = True
-    models: frozenset[str] = frozenset()
-    fingerprints: frozenset[str] = frozenset()
-
-    def name(self, models: frozenset[str], fingerprints: frozenset[str]) -> None:
-        """Add what answered."""
-        self.models |= models
-        self.fingerprints |= fingerprints
-
-    def book(self, keys: tuple[Key, ...], cost_usd: float | None, latency_s: float | None) -> None:
-        """Add what replies cost; None is unknown, and the sum of what is known stands."""
-        self.keys += keys
-        if cost_usd is not None:
-            self.cost_usd = (self.cost_usd or 0.0) + cost_usd
-        if latency_s is not None:
-            self.latency_s = (self.latency_s or 0.0) + latency_s
-
-
-UNSEEN = _State()
-"""State of a question before anything is known of it, for all of them."""
-
-
 class _Runner:
     def __init__(
         self,
-        asked: Sequence[Question],
+        asked: Questions,
         method: Method,
         journal: Journal,
         options: Options,
@@ -262,8 +231,7 @@ class _Runner:
         self._began = now()
         self._tally, self._breaker = Tally(len(asked)), Breaker()
         self._queue: asyncio.Queue[Call | None] = asyncio.Queue(options.concurrency)
-        self._states = [UNSEEN] * len(asked)
-        self._same: dict[Reading, Reading] = {}
+        self._states, self._open = States(len(asked)), dict[int, State]()
         self._elsewhere: list[Question] = []
         self._held: set[Key] = set()
         self._resting: dict[Key, FailureClass] = {}
@@ -452,7 +420,9 @@ class _Runner:
         if isinstance(reading, FailureClass):
             state.failure, state.detail = reading, detail
         else:
-            state.reading = self._same.setdefault(reading, reading)
+            state.reading = reading
+        self._states.put(question.number, state)
+        del self._open[question.number]
         self._tally.add(state.failure, recalled=state.recalled)
         self._show(
             self._tally.progress(
@@ -462,10 +432,8 @@ class _Runner:
             )
         )
 
-    def _state(self, question: Question) -> _State:
-        if self._states[question.number] is UNSEEN:
-            self._states[question.number] = _State()
-        return self._states[question.number]
+    def _state(self, question: Question) -> State:
+        return self._open.setdefault(question.number, State())
 
     def _call(self, question: Question, attempt: int = 0) -> Call:
         return call_of(question, self._method, self._options, attempt)
@@ -490,9 +458,10 @@ class _Runner:
             await self._journal.note(self._method.description.parser_name, notes)
 
     def _ended(self) -> Run:
-        in_rows = groupby(self._questions, key=lambda question: (question.case_id, question.order))
+        for number, state in self._open.items():
+            self._states.put(number, state)
         return Run(
-            judged=tuple(self._row(list(samples)) for _, samples in in_rows),
+            judged=Outcomes(self._questions, self._states),
             stopped=self._asker.stopped,
             why=self._asker.why,
             n_asked=self._n_asked,
@@ -502,46 +471,6 @@ class _Runner:
             spent_usd=self._asker.spent_usd,
             lessons=tuple(self._terms.warnings(self._method.description.parameters)),
         )
-
-    def _row(self, samples: Sequence[Question]) -> Judged:
-        state = _together([self._taken(question) for question in samples])
-        return Judged(
-            case_id=samples[0].case_id,
-            order=samples[0].order,
-            reading=state.reading,
-            failure=state.failure,
-            detail=state.detail,
-            keys=state.keys,
-            cost_usd=state.cost_usd,
-            latency_s=state.latency_s,
-            recalled=state.recalled,
-            models=state.models,
-            fingerprints=state.fingerprints,
-        )
-
-    def _taken(self, question: Question) -> _State:
-        """Give the state of a question for its row, and let it go."""
-        state, self._states[question.number] = self._states[question.number], UNSEEN
-        return state
-
-
-def _together(samples: Sequence[_State]) -> _State:
-    """Make one of all samples of a question; it is pending while any of them is."""
-    if len(samples) == 1:
-        return samples[0]
-    whole = _State(recalled=all(f.recalled for f in samples))
-    for f in samples:
-        whole.book(f.keys, f.cost_usd, f.latency_s)
-        whole.name(f.models, f.fingerprints)
-    readings = [f.reading for f in samples if f.reading is not None]
-    failed = [f for f in samples if f.failure is not None]
-    if len(readings) + len(failed) < len(samples):
-        return whole
-    if readings:
-        whole.reading = pooled(readings)
-    else:
-        whole.failure, whole.detail = failed[0].failure, failed[0].detail
-    return whole
 
 
 def at_work(

@@ -1,9 +1,10 @@
 """What came of a run: a row for each case and order, and the verdicts over both orders."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
+from itertools import groupby
 from typing import Any, Literal
 
 import numpy as np
@@ -167,7 +168,7 @@ class PositionEffect:
         return as_a.first + (-self.effect if order is Order.AB else self.effect)
 
 
-def position_effect(both: Sequence[tuple[Preference, Preference]]) -> PositionEffect:
+def position_effect(both: Iterable[tuple[Preference, Preference]]) -> PositionEffect:
     """Estimate what the first place is worth from cases asked in both orders.
 
     With ``p`` and ``q`` the preference for the response shown first in either order, a case that
@@ -181,7 +182,7 @@ def position_effect(both: Sequence[tuple[Preference, Preference]]) -> PositionEf
 
     Parameters
     ----------
-    both : sequence of pairs of Preference
+    both : iterable of pairs of Preference
         In the order as it is and in the swapped one, each as shown.
 
     Raises
@@ -204,9 +205,9 @@ def position_effect(both: Sequence[tuple[Preference, Preference]]) -> PositionEf
     >>> of_position.effect, of_position.corrected(Preference(1.0), Order.BA)
     (0.25, 0.25)
     """
-    if len(both) < 2:
-        raise DataError(f"{len(both)} case in both orders: at least two are needed.")
-    gain = np.array([(one.first + other.first - 1) / 2 for one, other in both])
+    gain = np.fromiter(((one.first + other.first - 1) / 2 for one, other in both), np.float64)
+    if len(gain) < 2:
+        raise DataError(f"{len(gain)} case in both orders: at least two are needed.")
     error = float(gain.std(ddof=1) / np.sqrt(len(gain)))
     return PositionEffect(float(gain.mean()), error, len(gain))
 
@@ -289,7 +290,7 @@ class Run:
 
     Attributes
     ----------
-    judged : tuple of Judged
+    judged : sequence of Judged
         One row for each case and order, in the order of the cases.
     stopped : Stop or None
         None if nothing is pending: every row is read, settled or failed.
@@ -312,7 +313,7 @@ class Run:
         `judge.profile.Terms`.
     """
 
-    judged: tuple[Judged, ...] = field(repr=False)  # asyncio.run looks at what it returns
+    judged: Sequence[Judged] = field(repr=False)  # asyncio.run looks at what it returns
     stopped: Stop | None
     why: str
     n_asked: int
@@ -357,10 +358,26 @@ class Run:
 
 def verdicts(judged: Iterable[Judged]) -> dict[CaseId, Verdict]:
     """Reconcile the cases asked in both orders; unread or pending in either is undecided."""
-    return {
-        case_id: reconcile(case_id, both[0].outcome, both[1].outcome)
-        for case_id, both in _in_both_orders(judged).items()
-    }
+    return {CaseId(verdict.case_id): verdict for verdict in each_verdict(judged)}
+
+
+def each_verdict(judged: Iterable[Judged]) -> Iterator[Verdict]:
+    """Give what `verdicts` does, one after the other."""
+    both = (verdict_of(rows) for rows in by_case(judged))
+    return (verdict for verdict in both if verdict is not None)
+
+
+def verdict_of(rows: Sequence[Judged]) -> Verdict | None:
+    """Reconcile the rows of a case; None where it was asked in one order."""
+    both = {row.order: row.outcome for row in rows}
+    if len(both) < 2:
+        return None
+    return reconcile(rows[0].case_id, both[Order.AB], both[Order.BA])
+
+
+def by_case(judged: Iterable[Judged]) -> Iterator[list[Judged]]:
+    """Give the rows of each case, which stand together in a run."""
+    return (list(rows) for _, rows in groupby(judged, key=lambda row: row.case_id))
 
 
 def constant_reading(judged: Iterable[Judged], fewest: int = 20) -> Reading | None:
@@ -374,9 +391,10 @@ def constant_reading(judged: Iterable[Judged], fewest: int = 20) -> Reading | No
     fewest : int
         Replies from which on sameness is no accident. Those settled without asking do not count.
     """
-    readings = [row.reading for row in judged if row.status == READ]
-    same = len(readings) >= fewest and all(reading == readings[0] for reading in readings)
-    return readings[0] if same else None
+    readings = Counter(row.reading for row in judged if row.status == READ)
+    if len(readings) != 1 or readings.total() < fewest:
+        return None
+    return next(iter(readings))
 
 
 def position_effect_of(judged: Iterable[Judged]) -> PositionEffect:
@@ -389,22 +407,8 @@ def position_effect_of(judged: Iterable[Judged]) -> PositionEffect:
     DataError
         If there are fewer than two.
     """
-    both = _in_both_orders(row for row in judged if row.keys).values()
-    readings = [(one.reading, other.reading) for one, other in both]
-    return position_effect(
-        [
-            (one, other)
-            for one, other in readings
-            if isinstance(one, Preference) and isinstance(other, Preference)
-        ]
+    both = (
+        {row.order: row.reading for row in rows if isinstance(row.reading, Preference)}
+        for rows in by_case(row for row in judged if row.keys)
     )
-
-
-def _in_both_orders(judged: Iterable[Judged]) -> dict[CaseId, tuple[Judged, Judged]]:
-    once: dict[CaseId, Judged] = {}
-    both: dict[CaseId, tuple[Judged, Judged]] = {}
-    for row in judged:
-        other = once.setdefault(row.case_id, row)
-        if other.order is not row.order:
-            both[row.case_id] = (other, row) if row.order is Order.BA else (row, other)
-    return both
+    return position_effect((shown[Order.AB], shown[Order.BA]) for shown in both if len(shown) == 2)

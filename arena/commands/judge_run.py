@@ -3,12 +3,14 @@
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from arena.commands.arguments import File, Flat, TableOrJson
+from arena.commands.judge_batch import Batch, batched
 from arena.commands.judge_work import (
     IFEVAL,
     JudgeOptions,
@@ -36,6 +38,8 @@ def run(
     dry_run: bool = False,
     length_margin: Annotated[int | None, Parameter(metavar="K")] = None,
     fallback: Annotated[str | None, Parameter(metavar="METHOD")] = None,
+    batch: Annotated[Batch | None, Parameter(metavar="write|read FOLDER")] = None,
+    licence: File = None,
     form: TableOrJson = "table",
 ) -> None:
     """Ask a model which of two answers is better, in both orders, or what one answer is worth.
@@ -55,6 +59,13 @@ def run(
     fallback
         If no reply has log-probabilities, ask all anew by the method that the chosen one names
         for that: of alpaca_eval it is alpaca_eval_sampled, or sampled for short.
+    batch
+        write: put what would be asked into files for a batch endpoint, of OpenAI's format or
+        Anthropic's, and ask nothing. read: keep what came back, in files in that folder, as if it
+        had been asked. Then the same command without --batch goes on. In place of --out.
+    licence
+        What arena study judge --licence wrote: before anything is asked it is said which pairs it
+        is not for, and a run of which no verdict would count is refused.
     form
         How to say what came out.
 
@@ -65,7 +76,11 @@ def run(
     """
     from judge.tables.verdicts import require_writable
 
-    if out is not None:
+    if batch is not None:
+        _require_batch_alone(
+            batch, task.method, options, out=out, dry_run=dry_run, fallback=fallback
+        )
+    elif out is not None:
         require_writable(out)
     elif not dry_run:
         msg = "Name the file for the verdicts with --out, or ask for the cost with --dry-run."
@@ -74,11 +89,16 @@ def run(
         _check(task, options.judge, out, form)
         return
     with prepared(options, task, length_margin) as (work, journal):
+        beyond = () if licence is None else _beyond(licence, work)
+        if batch is not None:
+            batched(work, journal, batch, form)
+            return
         _require_fallback(work, fallback)
         if dry_run or out is None:
             show_estimate(work, journal, form)
             return
         report = _judged(work, journal, out, fallback)
+        report |= {"warnings": [*beyond, *report["warnings"]]}
     _show_run(report, out, form)
 
 
@@ -111,6 +131,46 @@ def work(
         result = done(prepared_work, journal)
         _, report = _results(prepared_work, result)
     _show_run(report, None, form)
+
+
+def _beyond(licence: Path, work: Work) -> tuple[str, ...]:
+    """Say which verdicts a licence will not count; raises `DataError` if that is all of them."""
+    from judge.studies.licence import foreseen, read_licence
+    from rating.tables.peers import mention
+
+    if not work.method.pairwise:
+        msg = f"--licence is for methods that compare two responses, not for {work.method.name!r}."
+        raise DataError(msg)
+    today = datetime.now(UTC).date()
+    sentences = foreseen(read_licence(licence), today, work.model.id, work.method, work.cases)
+    for sentence in sentences:
+        mention(sentence)
+    return sentences
+
+
+def _require_batch_alone(
+    batch: Batch,
+    method: str,
+    options: JudgeOptions,
+    *,
+    out: Path | None,
+    dry_run: bool,
+    fallback: str | None,
+) -> None:
+    """Raise `DataError` for an option that says nothing of files."""
+    given = {
+        f"--out {out}": out is not None,
+        "--dry-run": dry_run,
+        f"--fallback {fallback}": fallback is not None,
+        f"--budget {options.budget}": options.budget is not None,
+    }
+    name = next((name for name, there in given.items() if there), None)
+    if name is not None:
+        msg = f"--batch {batch[0]} asks nothing itself and writes no verdicts: leave {name} out."
+        raise DataError(msg)
+    if method == IFEVAL:
+        msg = "--method ifeval asks nothing, so there is nothing for a batch."
+        raise DataError(msg)
 
 
 def _judged(

@@ -343,14 +343,15 @@ def _cases(
     store: "Store", task: Task, files: Sequence[Files], *, pairs: bool
 ) -> "Sequence[NamedCase]":
     from arena.judging import battle_cases, battle_responses
-    from judge.tables.cases import read_cases, read_responses
+    from judge.tables.cases import each_pair, each_response_in
+    from judge.tables.on_disk import CasesOnDisk
 
     if not task.cases:  # of a probe, which brings its own
         return []
     if list(task.cases) == [ARENA]:
         return battle_cases(store) if pairs else battle_responses(store)
     tables = files or [task.chosen.cases(source) for source in task.cases]
-    return read_cases(tables) if pairs else read_responses(tables)
+    return CasesOnDisk(each_pair(tables) if pairs else each_response_in(tables))
 
 
 def run_options(

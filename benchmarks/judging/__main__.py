@@ -3,6 +3,7 @@
 import argparse
 import asyncio
 import gc
+import json
 import os
 import random
 import resource
@@ -24,14 +25,20 @@ from arena.store.judgements import StoredJournal
 from arena.store.store import Store
 from judge.calls import Options, Questions, call_of
 from judge.case import Case, Message
+from judge.checklists import judge_all
 from judge.completion import Reply, Request
 from judge.methods import method as named
+from judge.report.run import rows_and_report
 from judge.runs import Progress, run
+from judge.tables.cases import each_pair
+from judge.tables.on_disk import CasesOnDisk
+from judge.tables.verdicts import write_judged
 
 SERVER = Path(__file__).with_name("server.py")
 DELAY_S = 0.2
 WORDS = ["tea", "house", "river", "green", "seven", "late", "north", "paper", "because"]
 METHOD = named("pairwise")
+SECOND = Reply(text="The other is. [[B]]", tokens_in=500, tokens_out=7, latency_s=DELAY_S)
 REPLY = Reply(text="The first is fuller. [[A]]", tokens_in=500, tokens_out=9, latency_s=DELAY_S)
 
 
@@ -178,6 +185,41 @@ def _timed(what: str, n: int) -> Iterator[None]:
     print(f"| {what} | {n:,} | {took:.1f} s | {cpu:.1f} s | {resident_mb():.0f} MB |")
 
 
+def written(n_cases: int, path: Path) -> None:
+    """Write pairs of answers of some 900 characters into a file, a line each."""
+    rng = random.Random(5)
+    with path.open("w", encoding="utf-8") as file:
+        for i in range(n_cases):
+            a, b = _text(rng, f"a{i}"), _text(rng, f"b{i}")
+            row = {"prompt": f"Question {i}?", "response_a": a, "response_b": b}
+            file.write(json.dumps(row | {"model_a": f"m{i % 7}", "model_b": "base"}) + "\n")
+
+
+async def at_once(request: Request) -> Reply:
+    """Stand in for a judge that takes no time."""
+    return REPLY if len(request.messages[-1].content) % 2 else SECOND
+
+
+def remembering(n_cases: int, folder: str) -> None:
+    """Print the memory of a whole run, from a file of cases to one of verdicts."""
+    pairs, begun = Path(folder, "pairs.jsonl"), resident_mb()
+    written(n_cases, pairs)
+    options = Options(judge="judge", seed="secret", concurrency=128)
+    cases, memory = CasesOnDisk(each_pair([pairs])), [begun]
+    memory.append(resident_mb())
+    with closing(Store(f"sqlite:///{folder}/memory.db")) as store:
+        journal = journal_of(store, "judge", None)
+        run = asyncio.run(judge_all(cases, METHOD, at_once, journal, options, lambda _: None))
+    memory.append(resident_mb())
+    rows, _ = rows_and_report("judge", METHOD, cases, run, 1.0)
+    memory.append(resident_mb())
+    write_judged(rows, Path(folder, "verdicts.parquet"))
+    memory.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6)
+    print("| calls | before | cases | and the run | and the report | peak, Parquet written |")
+    print("|---|---|---|---|---|---|")
+    print(f"| {2 * n_cases:,} | " + " | ".join(f"{mb:.0f} MB" for mb in memory) + " |")
+
+
 def main() -> None:
     """Print both tables, and how busy the machine was."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -185,6 +227,9 @@ def main() -> None:
     parser.add_argument("--concurrency", type=int, default=128)
     parser.add_argument(
         "--kept", type=int, default=50_000, help="cases read again, two replies each"
+    )
+    parser.add_argument(
+        "--memory", type=int, default=0, help="cases of a run that is looked at for its memory"
     )
     options = parser.parse_args()
     gc.set_threshold(NEW_OBJECTS, *gc.get_threshold()[1:])  # as the command does
@@ -195,6 +240,9 @@ def main() -> None:
         if options.kept:
             print()
             recalling(options.kept, folder)
+        if options.memory:
+            print()
+            remembering(options.memory, folder)
 
 
 if __name__ == "__main__":

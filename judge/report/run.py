@@ -1,6 +1,7 @@
 """The summary of a judge's run, beside its rows."""
 
 import math
+from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -24,8 +25,8 @@ from judge.verdict import (
     Stop,
     consistency,
     constant_reading,
+    each_verdict,
     position_effect_of,
-    verdicts,
 )
 from rating.errors import DataError
 from rating.tables.vote_filter import BOTH
@@ -139,12 +140,14 @@ def repeats(cases: Sequence[NamedCase]) -> list[str]:
     Of each, `LOOKED_AT` cases from all over are looked at: every run of words of a million
     responses would take ten gigabytes, and what recurs in a fifth of them shows in a few.
     """
-    of_model: dict[str, list[NamedCase]] = {}
-    for named in cases:
+    of_model: dict[str, array[int]] = {}
+    for number, named in enumerate(cases):
         for model in {named.model_a, named.model_b} - {None}:
-            of_model.setdefault(str(model), []).append(named)
+            of_model.setdefault(str(model), array("I")).append(number)
     repeated = {
-        model: repeated_output(_responses(model, own[:: -(-len(own) // LOOKED_AT)]))
+        model: repeated_output(
+            _responses(model, [cases[number] for number in own[:: -(-len(own) // LOOKED_AT)]])
+        )
         for model, own in sorted(of_model.items())
     }
     return [
@@ -191,7 +194,7 @@ def _unused(method: FileMethod, cases: Sequence[NamedCase]) -> list[str]:
 
 def _on_judge(judge: str, run: Run, method: FileMethod, lacking: bool) -> list[str]:
     warnings = []
-    answer = constant_reading(run.judged)
+    answer, by_status = constant_reading(run.judged), run.by_status
     if answer is not None:
         n = sum(bool(row.keys) for row in run.judged)
         warnings.append(
@@ -203,8 +206,8 @@ def _on_judge(judge: str, run: Run, method: FileMethod, lacking: bool) -> list[s
             f"{len(unlisted)} cases have no checklist, because {judge!r} wrote none that could be"
             " read: they are not judged."
         )
-    n_without = sum(row.failure is FailureClass.NO_LOGPROBS for row in run.judged)
-    n_refused = sum(row.failure is FailureClass.REFUSAL for row in run.judged)
+    n_without = by_status.get(FailureClass.NO_LOGPROBS, 0)
+    n_refused = by_status.get(FailureClass.REFUSAL, 0)
     if n_refused:
         warnings.append(
             f"{n_refused:,} questions were refused by {judge!r}: they have no verdict, and stand. "
@@ -233,11 +236,11 @@ def _mean(model: str, scores: Sequence[float | None]) -> dict[str, Any]:
 def _of_pairs(
     judge: str, method: FileMethod, cases: Sequence[NamedCase], run: Run, swap_share: float
 ) -> tuple[Sequence[dict[str, Any]], dict[str, Any]]:
-    place, over_both = place_of(run), verdicts(run.judged)
+    place = place_of(run)
     correction = place if swap_share < 1 else None
-    rows = judged_rows(cases, run.judged, over_both, judge, method, correction)
+    rows = judged_rows(cases, run.judged, judge, method, correction)
     results: dict[str, Any] = {
-        "consistency": consistency(over_both.values()).to_dict(),
+        "consistency": consistency(each_verdict(run.judged)).to_dict(),
         "first_place": place and asdict(place),
     }
     return rows, results | (

@@ -4,7 +4,7 @@ import json
 import math
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
@@ -12,10 +12,12 @@ from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 
+from judge.methods import FileMethod
 from judge.studies.estimates import minus, plural
 from judge.studies.rows import NAMED
 from judge.studies.soft_verdicts import Kind
 from judge.tables.annotations import Annotations
+from judge.tables.cases import NamedCase
 from judge.verdict import SETTLED
 from rating.errors import DataError
 from rating.typing import Bools
@@ -197,7 +199,10 @@ BOUND = {
 
 
 def counted(
-    licence: Licence, columns: Mapping[str, Sequence[str | None]], n: int
+    licence: Licence,
+    columns: Mapping[str, Sequence[str | None]],
+    n: int,
+    roles: Collection[str] = tuple(BOUND),
 ) -> tuple[Bools, tuple[str, ...]]:
     """Tell which verdicts count under a licence, and name those that do not.
 
@@ -205,6 +210,8 @@ def counted(
     ----------
     columns : mapping of str to sequence
         By the roles of `BOUND`, one value a verdict; a role that is not there is in no verdict.
+    roles : collection of str
+        Those that are looked at.
 
     Returns
     -------
@@ -214,6 +221,8 @@ def counted(
     """
     counts, others = np.ones(n, dtype=bool), Counter[tuple[str, str]]()
     for role, allowed in _allowed(licence).items():
+        if role not in roles:
+            continue
         values = columns.get(role, [None] * n)
         fits = np.array([_fits(role, value or "", allowed) for value in values], dtype=bool)
         for row in np.flatnonzero(counts & ~fits).tolist():
@@ -249,6 +258,35 @@ def under(licence: Licence, today: date, data: Annotations) -> tuple[Annotations
     if not counts.any():
         raise DataError(f"No verdict of {data.source!r} counts under the licence. {sentences[0]}")
     return data.taken(counts), sentences
+
+
+def foreseen(
+    licence: Licence, today: date, judge: str, method: FileMethod, cases: Sequence[NamedCase]
+) -> tuple[str, ...]:
+    """Name the verdicts of a run that would not count under a licence, before they are paid for.
+
+    What answers, and categories, are not known before: `under` looks at them.
+
+    Raises
+    ------
+    DataError
+        If the licence has expired, or none would count.
+    """
+    if over := licence.expired(today):
+        raise DataError(over)
+    n = len(cases)
+    models = [(named.model_a, named.model_b) for named in cases]
+    columns: dict[str, Sequence[str | None]] = {
+        "judge": [judge] * n,
+        "method": [method.name] * n,
+        "template": [method.template.hash] * n,
+        "model_a": [a for a, _ in models],
+        "model_b": [b for _, b in models],
+    }
+    counts, sentences = counted(licence, columns, n, columns.keys())
+    if not counts.any():
+        raise DataError(f"No verdict of this run would count under the licence. {sentences[0]}")
+    return sentences
 
 
 def _allowed(licence: Licence) -> dict[str, tuple[str, ...]]:

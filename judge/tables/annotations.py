@@ -2,8 +2,9 @@
 
 import json
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,9 @@ from rating.tables.peers import NO_VERDICT, announce, explained, recognised
 from rating.tables.sources import chosen, label_column, opened
 from rating.tables.vote_filter import LABELS, SKIP
 from rating.typing import Bools, Floats, Ints
+
+PIECE = 2000
+"""Rows of a file that are in memory at a time, where it is read in pieces."""
 
 ROW = "__row"
 """Column of a row's number; no table of annotations has one of this name."""
@@ -44,12 +48,15 @@ class Annotations:
         Files of which this is the one table.
     left_out : mapping of str to int
         Rows that were left out as asked for, by reason.
+    first : int
+        Rows of the files that stand before these, where these are a piece.
     """
 
     source: str
     columns: Mapping[str, NDArray[np.object_]]
     n_files: int = 1
     left_out: Mapping[str, int] = field(default_factory=dict)
+    first: int = 0
 
     @property
     def n(self) -> int:
@@ -115,6 +122,7 @@ class Annotations:
 
     def wrong(self, name: str, row: int, value: object, wanted: str) -> DataError:
         """Say what is wrong with a value."""
+        row += self.first
         return DataError(f"Row {row} of {self.source!r} has {name} {value!r}: give {wanted}.")
 
     def _named(self, name: str, row: int, value: object) -> str:
@@ -174,8 +182,7 @@ def read_annotations(
     if own and (left_out or len(paths) > 1) and not recognised(list(columns)):
         announce(str(files), holds, left_out, len(paths))
     if not table.n:
-        msg = f"There is no row in {str(files)!r}: it should hold {holds}."
-        raise DataError(msg)
+        raise _empty(files, holds)
     if peers:
         try:
             table.need("winner")
@@ -187,6 +194,64 @@ def read_annotations(
     return table
 
 
+def annotation_pieces(source: object, holds: str) -> Iterator[Annotations]:
+    """Read files as `read_annotations` does, and give `PIECE` rows at a time.
+
+    At once comes what has to be seen as a whole: a file in a known format, and rows that are
+    chosen by a condition. Of JSON, a file of lines is read in pieces, and one of a list is not.
+
+    Raises
+    ------
+    DataError
+        As `read_annotations`, when the row is reached.
+    """
+    files = Files.of(source)
+    assert files is not None
+    paths = expanded(files.paths)
+    in_json = kind_of(paths[0]) == "JSON"
+    names = _names_in_json(paths) if in_json else _names_in_table(files, paths[0], holds)
+    renamed = [ours for ours, _ in files.columns]
+    if files.where is not None or recognised([*names, *renamed]):
+        yield read_annotations(source, holds)
+        return
+    if len(paths) > 1:
+        announce(str(files), holds, n_files=len(paths))
+    n = 0
+    for columns in _json_pieces(files, paths, names) if in_json else _table_pieces(files, holds):
+        piece = Annotations(str(files), columns, len(paths), first=n)
+        yield piece
+        n += piece.n
+    if not n:
+        raise _empty(files, holds)
+
+
+def _names_in_table(files: Files, path: Path, holds: str) -> Sequence[str]:
+    if kind_of(path) == "text":
+        return columns_in_file(path)
+    with opened(files, list, holds=holds, as_peers=False, left_out={}) as frame:
+        return frame.columns
+
+
+def _json_pieces(
+    files: Files, paths: Sequence[Path], names: Sequence[str]
+) -> Iterator[dict[str, NDArray[np.object_]]]:
+    rows = (row for path in paths for row in json_objects(path))
+    while some := [*islice(rows, PIECE)]:
+        columns = {name: list_of([row.get(name) for row in some]) for name in names}
+        yield _chosen(columns, files, {})
+
+
+def _table_pieces(files: Files, holds: str) -> Iterator[dict[str, NDArray[np.object_]]]:
+    with opened(files, list, holds=holds, as_peers=False, left_out={}) as frame:
+        relation = frame.to_native()
+        assert isinstance(relation, duckdb.DuckDBPyRelation)
+        for first in count(0, PIECE):
+            columns = relation.limit(PIECE, first).fetchnumpy()
+            if not len(next(iter(columns.values()), ())):
+                return
+            yield _as_named(columns, expanded(files.paths)[0], peers=False)
+
+
 def _from_table(
     files: Files, paths: Sequence[Path], holds: str, left_out: dict[str, int] | None
 ) -> dict[str, NDArray[np.object_]]:
@@ -195,10 +260,17 @@ def _from_table(
         relation = frame.to_native()
         assert isinstance(relation, duckdb.DuckDBPyRelation)
         columns = relation.fetchnumpy()
+    return _as_named(columns, paths[0], peers=peers)
+
+
+def _as_named(
+    columns: Mapping[str, NDArray[Any]], path: Path, *, peers: bool
+) -> dict[str, NDArray[np.object_]]:
+    """Give columns of plain values under the names that the file has."""
     names = list(columns)
     # duckdb renames one of two names that differ only in case: of lp_m and lp_M it makes lp_M_1.
     if not peers and any(name.endswith("_1") for name in names):
-        own = columns_in_file(paths[0])
+        own = columns_in_file(path)
         names[: len(own)] = own
     return {name: _objects(values) for name, values in zip(names, columns.values(), strict=True)}
 
@@ -208,15 +280,22 @@ def _in_json(paths: Sequence[Path]) -> dict[str, NDArray[np.object_]]:
 
     Not by duckdb, which refuses names that differ only in case: AlpacaEval's labels are m and M.
     """
-    rows: list[dict[str, Any]] = []
-    names: dict[str, None] = {}
-    for path in paths:
-        own = list(json_objects(path))
-        there = dict.fromkeys(name for row in own for name in row)
-        names = names or there
-        require_alike(paths[0], list(names), path, list(there))
-        rows += own
+    names = _names_in_json(paths)
+    rows = [row for path in paths for row in json_objects(path)]
     return {name: list_of([row.get(name) for row in rows]) for name in names}
+
+
+def _names_in_json(paths: Sequence[Path]) -> list[str]:
+    names: list[str] = []
+    for path in paths:
+        there = [*dict.fromkeys(name for row in json_objects(path) for name in row)]
+        names = names or there
+        require_alike(paths[0], names, path, there)
+    return names
+
+
+def _empty(files: Files, holds: str) -> DataError:
+    return DataError(f"There is no row in {str(files)!r}: it should hold {holds}.")
 
 
 def _chosen(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from judge.case import Case, Message
 from judge.ifeval import Checked, Task, check, read_task
-from judge.tables.annotations import Annotations, read_annotations
+from judge.tables.annotations import Annotations, annotation_pieces, read_annotations
 from judge.tables.native import for_judge
 from rating.errors import DataError, RatingError
 from rating.tables.columns import KNOWN, quoted_names
@@ -84,14 +84,18 @@ def read_cases(paths: Sequence[Source]) -> list[NamedCase]:
     DataError
         If a file cannot be read as that, or two files have no prompt in common.
     """
+    return [*each_pair(paths)]
+
+
+def each_pair(paths: Sequence[Source]) -> Iterator[NamedCase]:
+    """Give the cases that `read_cases` does, those of one table as it is read."""
     if len(paths) == 1:
-        return pairs_of(_read(paths[0], pairs=True))
-    first, *others = (_outputs(_responses(path)) for path in paths)
-    return [
-        named
-        for path, b in zip(paths[1:], others, strict=True)
-        for named in _against(first, b, (paths[0], path))
-    ]
+        for table in _read(paths[0], pairs=True):
+            yield from pairs_of(table)
+        return
+    first, *others = ([*_outputs_in(path)] for path in paths)
+    for path, b in zip(paths[1:], others, strict=True):
+        yield from _against(first, b, (paths[0], path))
 
 
 def read_responses(paths: Sequence[Source]) -> list[NamedCase]:
@@ -110,7 +114,14 @@ def read_responses(paths: Sequence[Source]) -> list[NamedCase]:
     DataError
         If a file cannot be read as that.
     """
-    return [named for path in paths for named in responses_of(_responses(path))]
+    return [*each_response_in(paths)]
+
+
+def each_response_in(paths: Sequence[Source]) -> Iterator[NamedCase]:
+    """Give the cases that `read_responses` does, as they are read."""
+    for path in paths:
+        for table in _read(path, pairs=False):
+            yield from responses_of(table)
 
 
 def read_labels(source: Source) -> Floats | None:
@@ -161,16 +172,17 @@ def pairs_of(table: Annotations) -> list[NamedCase]:
     return _with_known(table, rows)
 
 
-def _responses(path: Source) -> Annotations:
-    return _read(path, pairs=False)
+def _outputs_in(path: Source) -> Iterator[NamedCase]:
+    return (named for table in _read(path, pairs=False) for named in _outputs(table))
 
 
-def _read(path: Source, *, pairs: bool) -> Annotations:
+def _read(path: Source, *, pairs: bool) -> Iterator[Annotations]:
+    """Give the rows of a file in pieces, as `for_judge` gives them."""
     files = Files.of(path)
-    table = read_annotations(path, "cases")
-    if files is not None:
-        _mention_unknown(table, files)
-    return for_judge(table, pairs=pairs)
+    for table in annotation_pieces(path, "cases"):
+        if files is not None and not table.first:
+            _mention_unknown(table, files)
+        yield for_judge(table, pairs=pairs)
 
 
 def responses_of(table: Annotations) -> list[NamedCase]:
@@ -330,7 +342,7 @@ def _case(
     try:
         return Case(turns, a[-1], response_b, a[:-1], earlier_b, reference)
     except RatingError as error:
-        msg = f"Row {row + 1} of {table.source!r}: {error}"
+        msg = f"Row {table.first + row + 1} of {table.source!r}: {error}"
         raise DataError(msg) from error
 
 

@@ -13,7 +13,7 @@ from judge.methods import FileMethod
 from judge.tables.cases import NamedCase
 from judge.tables.style import STYLES
 from judge.tables.verdicts import constraint_rows, judged_rows, rated_rows
-from judge.verdict import Judged, Run, verdicts
+from judge.verdict import Judged, Run, verdict_of
 
 ORDERS = ("ab", "ba")
 _USED = {"tokens_in": "BIGINT", "tokens_out": "BIGINT", "cost": "DOUBLE", "latency": "DOUBLE"}
@@ -81,12 +81,13 @@ def paired_results(
     method: FileMethod,
 ) -> Iterator[dict[str, Any]]:
     """Give a row for each pair, both orders and their reconciliation in it."""
-    named, over_both = [case.named for case in cases], verdicts(run.judged)
-    rows = iter(judged_rows(named, run.judged, over_both, judge, method))
+    named = [case.named for case in cases]
+    rows = iter(judged_rows(named, run.judged, judge, method))
     orders = _orders(run.judged)
     for case in cases:
         case_id = case.named.case.id
-        asked, both = orders[case_id], over_both.get(case_id)
+        asked = orders[case_id]
+        both = verdict_of(asked)
         *single, last = islice(rows, len(asked) + (both is not None))
         by_order = {row["order"]: row for row in [*single, last]}
         yield {

@@ -1,10 +1,13 @@
 """The verdicts and marks of a judge's run, as rows beside the votes."""
 
 import json
+from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, overload
+
+import numpy as np
 
 from judge.case import CaseId, Order
 from judge.grammar import Items, Preference, Rating
@@ -19,12 +22,13 @@ from judge.verdict import (
     SETTLED,
     Judged,
     PositionEffect,
-    Verdict,
     preference_for_a,
+    verdict_of,
 )
 from rating.errors import DataError
 from rating.tables import formats
 from rating.tables.vote_filter import BOTH
+from rating.tables.writing import write_rows
 
 IFEVAL = "ifeval"
 """Checks without a model; as methods, these have a name only."""
@@ -57,6 +61,11 @@ SINGLE = (
 It is the mark, or the share of a checklist's items that are met, null where one of them has no
 verdict (status `PARTLY`). ``detail`` is JSON: ``checklist``, or ``items`` with a verdict each.
 """
+NUMBERS = {
+    **dict.fromkeys(("preference", "corrected", "score", "cost", "latency"), "DOUBLE"),
+    **dict.fromkeys((*STYLES, *(f"{name}_{side}" for name in STYLES for side in "ab")), "BIGINT"),
+}
+"""Types of the columns that hold numbers; every other one holds text."""
 PARTLY = "partly_read"
 
 
@@ -65,17 +74,17 @@ class Rows(Sequence[dict[str, Any]]):
 
     Parameters
     ----------
-    n : int
-        How many there are.
     made : callable
         Makes all of them, one after the other.
     """
 
-    def __init__(self, n: int, made: Callable[[], Iterator[dict[str, Any]]]) -> None:
-        self._n, self._made = n, made
+    def __init__(self, made: Callable[[], Iterator[dict[str, Any]]]) -> None:
+        self._made, self._n = made, -1
 
     def __len__(self) -> int:
-        """Count the rows."""
+        """Count the rows: makes all of them, once."""
+        if self._n < 0:
+            self._n = sum(1 for _ in self)
         return self._n
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -88,18 +97,17 @@ class Rows(Sequence[dict[str, Any]]):
     def __getitem__(self, at: slice) -> list[dict[str, Any]]: ...
     def __getitem__(self, at: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
         """Make the row at a place, or those of a slice."""
-        first, stop, step = (at if isinstance(at, slice) else slice(at, at + 1)).indices(self._n)
         if isinstance(at, slice):
-            return list(islice(self, first, stop, step))
-        if not 0 <= at < self._n:
+            return list(islice(self, *at.indices(len(self))))
+        row = next(islice(self, at, None), None) if at >= 0 else None
+        if row is None:
             raise IndexError(at)
-        return next(islice(self, first, None))
+        return row
 
 
 def judged_rows(
     cases: Sequence[NamedCase],
     judged: Sequence[Judged],
-    over_both: Mapping[CaseId, Verdict],
     judge: str,
     method: FileMethod,
     position: PositionEffect | None = None,
@@ -108,22 +116,16 @@ def judged_rows(
 
     Parameters
     ----------
-    over_both : mapping
-        As `judge.verdict.verdicts` gives it.
     position : PositionEffect or None
         What the first place is worth, to correct the cases asked in one order.
     """
-    by_case: dict[CaseId, list[Judged]] = {}
-    for row in judged:
-        by_case.setdefault(row.case_id, []).append(row)
-    by, ids = _by(judge, method), [named.case.id for named in cases]
+    places, by = _Places(judged), _by(judge, method)
     return Rows(
-        sum(len(by_case[case_id]) + (case_id in over_both) for case_id in ids),
         lambda: (
             _sides(named) | by | row
-            for named, case_id in zip(cases, ids, strict=True)
-            for row in _rows(by_case[case_id], over_both.get(case_id), position)
-        ),
+            for named in cases
+            for row in _rows(places.rows(named.case.id), position)
+        )
     )
 
 
@@ -135,15 +137,42 @@ def rated_rows(
     checklists: Checklists,
 ) -> Rows:
     """Give a row for each single response."""
-    by_case, by = {row.case_id: row for row in judged}, _by(judge, method)
+    places, by = _Places(judged), _by(judge, method)
     return Rows(
-        len(cases),
         lambda: (
-            _whose(named) | by | _mark(by_case[named.case.id], checklist)
+            _whose(named) | by | _mark(places.rows(named.case.id)[-1], checklist)
             for named in cases
             for checklist in [checklists.get(named.case.prompt_id, ())]
-        ),
+        )
     )
+
+
+class _Places:
+    """Where the rows of each case stand, in 72 bytes a case."""
+
+    def __init__(self, judged: Sequence[Judged]) -> None:
+        starts, ids, before = array("I"), bytearray(), ""
+        for at, row in enumerate(judged):
+            if row.case_id != before:
+                starts.append(at)
+                ids += row.case_id.encode().ljust(_ID)
+                before = row.case_id
+        names = np.frombuffer(ids, f"S{_ID}")
+        by_name = np.argsort(names, kind="stable")
+        self._judged, self._names = judged, names[by_name]
+        self._starts = np.asarray(starts)[by_name]
+
+    def rows(self, case_id: CaseId) -> list[Judged]:
+        """Give the rows of a case."""
+        name = case_id.encode().ljust(_ID)
+        first = int(self._starts[np.searchsorted(self._names, name)])
+        rest = range(first, len(self._judged))
+        own = takewhile(lambda row: row.case_id == case_id, (self._judged[at] for at in rest))
+        return [*own]
+
+
+_ID = 64
+"""Characters of a case's id."""
 
 
 def constraint_rows(
@@ -169,7 +198,8 @@ def require_writable(path: Path) -> None:
 def write_judged(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Write verdicts in the format that the file's ending names."""
     if path.suffix == ".parquet":
-        formats.write_parquet(rows, path)
+        names = next(iter(rows), {})
+        write_rows(rows, {name: NUMBERS.get(name, "VARCHAR") for name in names}, path)
     elif path.suffix == ".csv":
         formats.write_pieces(formats.csv_lines(rows), path)
     else:
@@ -243,9 +273,8 @@ def _constraints(checked: Checked) -> dict[str, Any]:
     }
 
 
-def _rows(
-    orders: Sequence[Judged], both: Verdict | None, position: PositionEffect | None
-) -> Iterator[dict[str, Any]]:
+def _rows(orders: Sequence[Judged], position: PositionEffect | None) -> Iterator[dict[str, Any]]:
+    both = verdict_of(orders)
     for row in orders:
         yield _row(row, None if both else position)
     if both is not None:

@@ -190,12 +190,31 @@ def read_text(path: Path, error: type[Exception] = DataError) -> str:
         raw = path.read_bytes()
         raw = gzip.decompress(raw) if path.suffix == ".gz" else raw
     except (OSError, EOFError, zlib.error) as problem:
-        msg = f"Cannot read {str(path)!r}: {_reason(problem)}. Check the file."
-        raise error(msg) from problem
+        raise _unreadable(path, problem, error) from problem
+    return _decoded(raw, path, 1, error)
+
+
+def text_lines(path: Path, error: type[Exception] = DataError) -> Iterator[str]:
+    """Give the lines of a file as `read_text` reads it, one after the other."""
+    require_file(path, error)
     try:
-        return raw.decode("utf-8-sig")
+        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                yield _decoded(line, path, number, error)
+    except (OSError, EOFError, zlib.error) as problem:
+        raise _unreadable(path, problem, error) from problem
+
+
+def _unreadable(path: Path, problem: Exception, error: type[Exception]) -> Exception:
+    return error(f"Cannot read {str(path)!r}: {_reason(problem)}. Check the file.")
+
+
+def _decoded(raw: bytes, path: Path, first: int, error: type[Exception]) -> str:
+    """Decode lines of which the first has a number."""
+    try:
+        return raw.decode("utf-8-sig" if first == 1 else "utf-8")
     except UnicodeDecodeError as problem:
-        line = raw.count(b"\n", 0, problem.start) + 1
+        line = first + raw.count(b"\n", 0, problem.start)
         msg = (
             f"Line {line} of {str(path)!r} is not UTF-8 (byte {raw[problem.start]:#04x}): "
             "save the file as UTF-8."
@@ -237,15 +256,16 @@ def json_entries(path: Path, error: type[Exception] = DataError) -> Iterator[tup
     Exception
         Of the kind ``error``, as `read_text` and `parsed`.
     """
-    text = read_text(path, error)
-    if text.lstrip().startswith("["):
-        for number, entry in enumerate(parsed(text, repr(str(path)), error), 1):
+    first = next((line.strip() for line in text_lines(path, error) if line.strip()), "")
+    if first.startswith("["):
+        whole = parsed(read_text(path, error), repr(str(path)), error)
+        for number, entry in enumerate(whole, 1):
             yield f"Entry {number} of {str(path)!r}", entry
         return
-    if text.lstrip().split("\n", 1)[0].strip() == "{":  # one object, laid out over lines
-        yield repr(str(path)), parsed(text, repr(str(path)), error)
+    if first == "{":  # one object, laid out over lines
+        yield repr(str(path)), parsed(read_text(path, error), repr(str(path)), error)
         return
-    for number, line in enumerate(text.split("\n"), 1):  # splitlines() cuts at U+2028
+    for number, line in enumerate(text_lines(path, error), 1):
         if line.strip():
             where = f"Line {number} of {str(path)!r}"
             yield where, parsed(line, where, error)

@@ -7,9 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from judge.methods import published
 from judge.studies.licence import read_licence
 from tests.command import Command, examples, refused
-from tests.judge.studies.licensed import World, write
+from tests.judge.studies.licensed import BY, World, write
+from tests.sqlite import new_sqlite
 
 GRANT = ("study", "judge", "votes.csv", "verdicts.csv", "--rounds", "20")
 LICENSED = (*GRANT, "--licence", "judge.toml", "--margin", "12")
@@ -193,3 +195,43 @@ def test_the_examples_of_the_watch_run(command: Command, licensed: Path) -> None
     for words in examples(command, "judge watch"):
         result = command(*words)
         assert (result.returncode, result.stderr) == (0, "")
+
+
+OWL = """
+[[models]]
+id = "owl"
+name = "Owl"
+endpoint = "pocket://local/v1"
+model = "judge"
+"""
+RUN = ("judge", "run", "--judge", "owl", "--roster", "owl.toml", "--licence", "judge.toml")
+
+
+def test_a_run_says_what_its_licence_is_not_for_before_anything_is_asked(
+    command: Command, licensed: Path
+) -> None:
+    folder = licensed.parent
+    new_sqlite(folder)
+    (folder / "owl.toml").write_text(OWL, encoding="utf-8")
+    rows = [
+        {"prompt": f"{i}?", "response_a": "Yes.", "response_b": "No.", "model_a": a, "model_b": b}
+        for i, (a, b) in enumerate([("basalt", "flint"), ("flint", "slate"), ("quartz", "umber")])
+    ]
+    (folder / "cases.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    words = (*RUN, "--cases", "cases.jsonl", "--out", "run.csv")
+    refused(command(*words, "--method", "pairwise"), "No verdict of this run", "the template")
+    refused(command(*words, "--method", "checklist"), "compare two responses", "'checklist'")
+    assert not (folder / "run.csv").exists()
+
+    text = licensed.read_text(encoding="utf-8")
+    ours = published("pairwise").template.hash
+    licensed.write_text(text.replace(BY["template"], ours), encoding="utf-8")
+    done = command(*words, "--method", "pairwise", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    sentence = "1 verdict is not counted: the licence does not pass the model 'basalt' (FAIL)."
+    assert sentence in done.stderr
+    assert json.loads(done.stdout)["warnings"][0] == sentence
+
+    over = re.sub(r"made = \S+\nuntil = \S+", "made = 2020-01-31\nuntil = 2020-07-31", text)
+    licensed.write_text(over, encoding="utf-8")
+    refused(command(*words, "--method", "pairwise"), "expired on 2020-07-31")

@@ -20,7 +20,7 @@ from tests.judge.scripted import MemoryJournal, case, cases, judged
 
 
 def test_rows_are_made_whenever_they_are_looked_at() -> None:
-    rows = Rows(3, lambda: ({"n": n} for n in range(3)))
+    rows = Rows(lambda: ({"n": n} for n in range(3)))
     assert [row["n"] for row in rows] == [row["n"] for row in rows] == [0, 1, 2]
     assert (len(rows), rows[1], rows[-1:], rows[::2]) == (
         3,
