@@ -19,6 +19,7 @@ from arena.domain.battle import PacePool, Pacing, Sampler
 from arena.domain.evaluation import CallLimits, Purpose, Statements
 from arena.domain.model import LISTED_AFTER, Model, Release, Roster
 from arena.domain.people import Known, Perishable, Provider
+from arena.domain.remarks import WhenAsked
 from arena.domain.words import Language
 from arena.endpoints.discover import LOCAL, Server
 from arena.endpoints.sse import Budgets
@@ -68,6 +69,8 @@ class Settings(BaseSettings):
         Report that `arena study judge` wrote of this arena's votes, shown at ``/study``.
     keep_words_days, keep_unvoted_days : int or None
         Days after which the words of battles go, and battles without a vote; None keeps them.
+    reasons : WhenAsked
+        When the page asks why: after it shows the names, before, or never.
     exploration : float
         Share of the draws that every sampler but the uniform one gives to all pairs alike.
     race : str
@@ -117,6 +120,7 @@ class Settings(BaseSettings):
     keep_words_days: int | None = Field(None, ge=2, le=36_500)
     keep_unvoted_days: int | None = Field(None, ge=2, le=36_500)
     pacing: Pacing = Pacing.PACED
+    reasons: WhenAsked = WhenAsked.AFTER
     sampler: Sampler = Sampler.UNIFORM
     exploration: float = Field(0.1, gt=0, le=1)
     race: str = ""

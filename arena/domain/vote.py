@@ -50,15 +50,21 @@ class Reveal:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """A committed vote: ``reveal`` is None for a skip, which reveals nothing."""
+    """A committed vote.
+
+    Attributes
+    ----------
+    reveal : Reveal or None
+        None for a skip, which reveals nothing, and while the names are withheld.
+    """
 
     choice: Choice
     reveal: Reveal | None
 
     @classmethod
-    def of(cls, choice: Choice, reveal: Reveal) -> Self:
+    def of(cls, choice: Choice, reveal: Reveal, *, withheld: bool = False) -> Self:
         """Give the receipt of a choice on a battle of these models."""
-        return cls(choice, None if choice is Choice.SKIP else reveal)
+        return cls(choice, None if choice is Choice.SKIP or withheld else reveal)
 
 
 class VoterKind(StrEnum):

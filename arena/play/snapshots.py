@@ -228,7 +228,9 @@ def lost_snapshot(begun: Snapshot) -> Snapshot:
 
 def stored_snapshot(stored: StoredBattle) -> Snapshot:
     """Show a battle as the log has it."""
-    voted = Receipt.of(stored.choice, _reveal(stored)) if stored.choice else None
+    voted = None
+    if stored.choice:
+        voted = Receipt.of(stored.choice, _reveal(stored), withheld=stored.withheld)
     continued = _reveal(stored) if stored.mode is Mode.CONTINUED else None
     return Snapshot(
         battle_id=stored.public_id,
@@ -238,6 +240,7 @@ def stored_snapshot(stored: StoredBattle) -> Snapshot:
         message=stored.message,
         receipt=voted,
         models=voted.reveal if voted else continued,
+        remarks=stored.remarks,
     )
 
 
