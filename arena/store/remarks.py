@@ -90,6 +90,32 @@ def of_votes(session: Session, votes: Collection[int]) -> dict[int, Any]:
     return {row.vote_id: row for row in rows if row.updated is not None}
 
 
+def of_battles(session: Session) -> dict[str, dict[str, Any]]:
+    """Give what was remarked beside all votes, by public battle id, as an export has it."""
+    query = (
+        select(
+            col(BattleRow.public_id),
+            *(col(getattr(VoteRemarkRow, name)) for name in (*REMARKED, "updated")),
+        )
+        .join(VoteRow, col(VoteRow.id) == col(VoteRemarkRow.vote_id))
+        .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
+        .where(col(VoteRemarkRow.updated).is_not(None))
+    )
+    return {row.public_id: exported(row) for row in session.connection().execute(query)}
+
+
+def exported(row: Any) -> dict[str, Any]:
+    """Give a row by the names of columns of an export of votes."""
+    return {
+        "reasons_a": ",".join(row.reasons_a),
+        "reasons_b": ",".join(row.reasons_b),
+        "confidence": row.confidence,
+        "voter_intent": row.intent,
+        "before_reveal": int(row.before_reveal),
+        "remarked": row.updated,
+    }
+
+
 def remarks_of(row: Any) -> Remarks:
     """Give what a row says."""
     return Remarks(
