@@ -197,6 +197,8 @@ class LoggedLink:
         Reasons logged against a vote under the policy that was asked for.
     labels : mapping
         What a vote is about, by facet, as the policy's tagger says.
+    remarks : mapping
+        What was remarked beside a vote, by the columns of an export; empty if nothing was.
     withheld : str or None
         Why the hashes alone of a vote or an exclusion are here; None where all of it is.
     """
@@ -208,4 +210,5 @@ class LoggedLink:
     bound: Mapping[str, Any]
     exclusions: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
+    remarks: Mapping[str, Any] = field(default_factory=dict)
     withheld: str | None = None
