@@ -47,7 +47,7 @@ def reasons(
     Examples
     --------
     arena reasons sqlite:///arena.db
-    arena reasons votes.parquet --where "before_reveal = 1" --format json
+    arena reasons votes.parquet --where before_reveal=1 --format json
     """
     from rating.tables.columns import Columns as Named  # numpy and duckdb take half a second
     from rating.tables.remarks import report_source

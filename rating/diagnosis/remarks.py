@@ -23,6 +23,8 @@ LEAST_SHARE = 1e-4
 STEADINESSES, NODES = 30, 9
 """Laws that are weighed: so many sums of a and b, with so many means each."""
 NEGLIGIBLE = 1e-6
+ILL = 1e10
+"""Condition of a matrix of correlations from which it has no inverse worth the name."""
 HALVINGS = 40
 
 
@@ -206,13 +208,25 @@ class Fitted(NamedTuple):
     x : ndarray of shape (n_parameters,)
     covariance : ndarray of shape (n_parameters, n_parameters)
         CR3.
+    independent : ndarray of shape (n_parameters, n_parameters)
+        If every vote were another voter's: the least that is believed of a variance, for voters
+        who happen to agree make nothing certain.
     effective : float
         Voters, as many as there are when all are equally busy.
     """
 
     x: Floats
     covariance: Floats
+    independent: Floats
     effective: float
+
+    def variances(self, contrasts: Floats) -> Floats:
+        """Give the variance of each contrast of the parameters, shape (n_contrasts,)."""
+        both = (
+            np.einsum("ij,jk,ik->i", contrasts, one, contrasts)
+            for one in (self.covariance, self.independent)
+        )
+        return np.asarray(np.maximum(*both))
 
 
 def report_remarks(
@@ -348,7 +362,7 @@ def beta_laws(k: Floats, n: Floats) -> BetaLaws:
     """
     nodes, weights = np.polynomial.hermite.hermgauss(NODES)
     edge = float(scipy.special.logit(LEAST_SHARE))
-    found: list[tuple[Floats, Floats, Floats]] = []
+    parts: list[tuple[Floats, Floats, Floats]] = []
     for steady in np.geomspace(1.0, STEADIEST, STEADINESSES):
 
         def loss(at: Floats, steady: float = float(steady)) -> Floats:
@@ -364,8 +378,8 @@ def beta_laws(k: Floats, n: Floats) -> BetaLaws:
         means = best + np.sqrt(2) * sd * nodes
         density = -loss(means) - 0.5 * np.log(steady) + nodes**2 + np.log(weights * sd)
         mean = scipy.special.expit(means)
-        found.append((mean * steady, (1 - mean) * steady, density))
-    a, b, density = (np.concatenate(part) for part in zip(*found, strict=True))
+        parts.append((mean * steady, (1 - mean) * steady, density))
+    a, b, density = (np.concatenate(part) for part in zip(*parts, strict=True))
     weight = np.exp(density - density.max())
     likely = weight > NEGLIGIBLE
     return BetaLaws(a[likely], b[likely], weight[likely] / weight[likely].sum())
@@ -402,7 +416,7 @@ def reasons_that_win(votes: RemarkedVotes, level: float = 0.95) -> tuple[ReasonE
     design = np.hstack([_sides(some), gap[:, there]])
     fit = clustered_logit(design, some.score, some.voter)
     beta = fit.x[len(votes.models) :]
-    error = np.sqrt(np.diag(fit.covariance)[len(votes.models) :])
+    error = np.sqrt(fit.variances(np.eye(len(fit.x))[len(votes.models) :]))
     reach = _reach(fit, level) * error
     p = _two_sided(fit, beta / error)
     return tuple(
@@ -448,7 +462,7 @@ def intent_by_model(
     delta, spread = fit.x[m:], fit.covariance[m:, m:]
     chi2, p = _wald(delta, spread, fit.effective)
     shares, slope = _shares_by_intent(fit.x[:m], delta)
-    variance = np.einsum("ij,jk,ik->i", slope, fit.covariance, slope)
+    variance = fit.variances(slope)
     difference = shares[0] - shares[1]
     reach = _reach(fit, level) * np.sqrt(variance)
     rated = [
@@ -470,7 +484,7 @@ def intent_by_model(
         voters=len(np.unique(some.voter)),
         models=tuple(sorted(rated, key=lambda row: -abs(row.difference))),
         size=_without_noise(difference, variance),
-        points=float(POINTS) * _without_noise(delta, np.diag(spread)),
+        points=float(POINTS) * _without_noise(delta, fit.variances(np.eye(2 * m)[m:])),
         chi2=chi2,
         df=m - 1,
         p=p,
@@ -518,6 +532,9 @@ def _wald(delta: Floats, spread: Floats, effective: float) -> tuple[float, float
             "than models."
         )
     gap, covariance = delta[:-1] - delta[-1], _against_last(spread)
+    scale = np.sqrt(np.diag(covariance))
+    if not (scale > 0).all() or np.linalg.cond(covariance / np.outer(scale, scale)) > ILL:
+        raise DataError("The voters agree so much that nothing says how far they may differ.")
     chi2 = float(gap @ np.linalg.solve(covariance, gap))
     ratio = chi2 * (effective - df) / (df * (effective - 1))
     return chi2, float(scipy.special.fdtrc(df, effective - df, ratio))
@@ -610,7 +627,9 @@ def clustered_logit(design: Floats, score: Floats, voter: Ints) -> Fitted:
         shift = np.linalg.solve(left, scores[:, :, None])[:, :, 0]
         meat += shift.T @ shift
     effective = float(counts.sum() ** 2 / (counts.astype(float) ** 2).sum())
-    return Fitted(x, meat * (len(counts) - 1) / len(counts), effective)
+    bread = np.linalg.inv(hessian)
+    independent = bread @ (pull.T @ pull) @ bread
+    return Fitted(x, meat * (len(counts) - 1) / len(counts), independent, effective)
 
 
 def _reach(fit: Fitted, level: float) -> float:

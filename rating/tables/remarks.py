@@ -32,7 +32,8 @@ def read_remarked(source: object, columns: Columns) -> RemarkedVotes:
         As `rating.tables.rows.read_rows`; and if there is no column of remarks, nothing in them,
         or no voter.
     """
-    rows = read_rows(source, Reading(columns, both_bad="tie", beside=(*GIVEN, INTENT)))
+    reading = Reading(columns, both_bad="tie", beside=(*GIVEN, INTENT))
+    rows = read_rows(source, reading).apart()
     if not {*GIVEN, INTENT} & {*rows.groups}:
         msg = (
             f"{str(source)!r} holds no remarks: the columns {', '.join(GIVEN)} or {INTENT} are "

@@ -83,8 +83,8 @@ def differences(points: float, taste: float) -> Floats:
 
 def by_name(result: IntentByModel) -> Floats:
     """Give the differences in the order of the models."""
-    found = {row.model: row.difference for row in result.models}
-    return np.array([found[model] for model in MODELS])
+    rows = {row.model: row.difference for row in result.models}
+    return np.array([rows[model] for model in MODELS])
 
 
 def explained(rng: np.random.Generator, effect: float, n: int = 4000) -> RemarkedVotes:
@@ -183,8 +183,8 @@ def test_intervals_of_a_models_difference_hold_as_often_as_they_say() -> None:
 
 def test_a_reason_that_goes_with_winning_is_told_from_one_that_does_not() -> None:
     effects = reasons_that_win(explained(np.random.default_rng(4), 0.8))
-    found = {one.reason: one for one in effects}
-    useful, incorrect = found["useful"], found["incorrect"]
+    by = {one.reason: one for one in effects}
+    useful, incorrect = by["useful"], by["incorrect"]
     assert useful.lower < 0.8 < useful.upper
     assert useful.p < 1e-6
     assert incorrect.lower < 0 < incorrect.upper

@@ -813,6 +813,13 @@
     onRemark();
   }
 
+  // Of a pointer, the focus goes back: Enter then shows the names, and does not take this back.
+  function onRemarkButton(button, event) {
+    if (button.dataset.reason) giveReason(button.dataset);
+    else answer(button.dataset);
+    if (event.detail) $("panes").focus({ preventScroll: true });
+  }
+
   function onComment() {
     const { values } = remarksOn(page.battle);
     if (values.comment === $("comment").value) return;
@@ -906,7 +913,7 @@
     if (outcome) vote(outcome);
     else if (deed) deed();
     else if (keyed && keyed.offsetParent) keyed.matches("input") ? keyed.focus() : keyed.click();
-    else if (event.key === "Enter" && withheld() && !event.target.closest("a, button:focus-visible")) showNames();
+    else if (event.key === "Enter" && withheld() && !event.target.closest("a, button")) showNames();
     else if (event.target.closest("#votes") && ["ArrowLeft", "ArrowRight"].includes(event.key)) besides(event);
     else return;
     event.preventDefault();
@@ -934,8 +941,7 @@
     else if (kind === "vote") vote(name);
     else if (kind === "do") DO[name]();
     else if (button.dataset.do) DO[button.dataset.do]();
-    else if (button.dataset.reason) giveReason(button.dataset);
-    else if (button.dataset.remark) answer(button.dataset);
+    else if (button.dataset.reason || button.dataset.remark) onRemarkButton(button, event);
     else if ("ask" in button.dataset) onPromptChosen(button);
     else if (button.id.startsWith("tab-")) showPane(button.id.slice(-1));
     else if (button.matches('#panes a[href^="#"]')) event.preventDefault();
