@@ -403,6 +403,7 @@ def rules_of(settings: Settings) -> Rules:
         max_prompt_chars=settings.max_prompt_chars,
         max_answer_chars=settings.max_answer_chars,
         answer_timeout_s=settings.answer_timeout_s,
+        reasons=settings.reasons,
     )
 
 
@@ -557,6 +558,7 @@ def _with_page(
         visit_of=visit_of,
         readable=settings.show_battles,
         longest=settings.max_prompt_chars,
+        reasons=settings.reasons,
     )
     app.include_router(router)
     add_assets(app)
@@ -774,8 +776,12 @@ def _exhibits(store: Store, roster: Roster) -> Exhibits:
         except UnknownBattleError:
             return False
 
+    def withheld(battle_id: str, voter: Voter) -> bool:
+        return store.read(single_battles.is_withheld, battle_id, voter.id)
+
     reports = {model.id: model.contamination_report for model in roster}
-    return Exhibits(votes, battle, owned, {name: url for name, url in reports.items() if url})
+    shown = {name: url for name, url in reports.items() if url}
+    return Exhibits(votes, battle, owned, withheld, shown)
 
 
 async def _nothing() -> None:

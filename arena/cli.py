@@ -71,6 +71,7 @@ COMMANDS = {
     "overlap": "label:overlap",
     "topics": "topics:topics",
     "referee": "referee:referee",
+    "reasons": "reasons:reasons",
     "bench": "bench:bench",
     "judge run": "judge_run:run",
     "judge work": "judge_run:work",

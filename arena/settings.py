@@ -19,6 +19,7 @@ from arena.domain.battle import PacePool, Pacing, Sampler
 from arena.domain.evaluation import CallLimits, Purpose, Statements
 from arena.domain.model import LISTED_AFTER, Model, Release, Roster
 from arena.domain.people import Known, Perishable, Provider
+from arena.domain.remarks import WhenAsked
 from arena.domain.words import Language
 from arena.endpoints.discover import LOCAL, Server
 from arena.endpoints.sse import Budgets
@@ -72,6 +73,8 @@ class Settings(BaseSettings):
         Pairs of recorded answers of which one is right, for gold battles; None plays none.
     gold_share : float
         Of the battles that begin, at most this share are gold battles.
+    reasons : WhenAsked
+        When the page asks why: after it shows the names, before, or never.
     exploration : float
         Share of the draws that every sampler but the uniform one gives to all pairs alike.
     race : str
@@ -121,6 +124,7 @@ class Settings(BaseSettings):
     keep_words_days: int | None = Field(None, ge=2, le=36_500)
     keep_unvoted_days: int | None = Field(None, ge=2, le=36_500)
     pacing: Pacing = Pacing.PACED
+    reasons: WhenAsked = WhenAsked.AFTER
     sampler: Sampler = Sampler.UNIFORM
     gold: Path | None = None
     gold_share: float = Field(0.03, ge=0, le=0.05)

@@ -17,10 +17,12 @@ from arena.api.events import Event, Position, events_since, is_behind
 from arena.api.html_events import HtmlReader, Renderings
 from arena.api.problems import Plain, responses
 from arena.domain.battle import AnswerStatus, BattleState, Snapshot
+from arena.domain.remarks import LONGEST_COMMENT, SUREST, Intent, Reason, Remarks, in_order
 from arena.domain.vote import Choice, Receipt, Reveal, Voter
 from arena.errors import UnknownBattleError
 from arena.play.battles import Battles
 from judge.render.markdown import render
+from rating.tables.escaping import storable
 
 
 class NewBattleBody(BaseModel):
@@ -63,15 +65,54 @@ class VoteBody(BaseModel):
 
 
 class ReceiptBody(Plain):
-    """A committed vote; ``models`` is null for a skip.
+    """A committed vote; ``models`` is null for a skip, and while the names are withheld.
 
-    ``gold`` is true where the answers were recorded and one is known to be right: such a vote
-    counts on no leaderboard.
+    ``gold`` is true where the answers were recorded and one is known to be right, once the names
+    are shown: such a vote counts on no leaderboard.
     """
 
     outcome: Choice = Field(validation_alias="choice")
     models: Reveal | None = Field(validation_alias="reveal")
     gold: bool
+
+
+class RemarksBody(Plain):
+    """What is remarked beside a vote, all of it optional; it never changes the vote.
+
+    ``confidence`` is 1 for a guess, 2 for fairly sure, 3 for sure.
+    """
+
+    model_config = ConfigDict(
+        from_attributes=True,
+        json_schema_extra={
+            "example": {
+                "reasons_a": ["useful", "clear_formatting"],
+                "reasons_b": ["incorrect"],
+                "comment": "",
+                "confidence": 3,
+                "intent": "quizzing",
+            }
+        },
+    )
+
+    reasons_a: list[Reason] = Field([], max_length=len(Reason))
+    reasons_b: list[Reason] = Field([], max_length=len(Reason))
+    comment: str = Field("", max_length=LONGEST_COMMENT)
+    confidence: int | None = Field(None, ge=1, le=SUREST)
+    intent: Intent | None = None
+
+
+class SavedRemarksBody(RemarksBody):
+    """Remarks that are saved; ``before_reveal`` says whether they were before the names."""
+
+    before_reveal: bool
+
+
+class RemarkedBody(Plain):
+    """A vote and what is remarked beside it: the last that was sent."""
+
+    vote: ReceiptBody = Field(validation_alias="receipt")
+    remarks: SavedRemarksBody
 
 
 class AnswerBody(Plain):
@@ -95,7 +136,7 @@ class BattleBody(Plain):
     """A battle as its owner may see it now.
 
     ``vote`` is null before the vote; ``models`` is null until a committed vote has revealed
-    them, and stays known where the two go on after it.
+    them, and stays known where the two go on after it. ``remarks`` is null until there are some.
     """
 
     battle_id: str
@@ -106,6 +147,7 @@ class BattleBody(Plain):
     message: str | None
     vote: ReceiptBody | None = Field(validation_alias="receipt")
     models: Reveal | None
+    remarks: SavedRemarksBody | None
 
 
 Html = Annotated[bool, Query(description="Whether answers come rendered, too")]
@@ -246,7 +288,30 @@ def battles_router(battles: Battles) -> APIRouter:
         """Vote, once; the models are revealed when the vote is committed."""
         return await battles.vote(battle_id, voter, body.outcome, str(body.key))
 
+    @router.post(
+        "/{battle_id}/remarks",
+        response_model=RemarkedBody,
+        responses=responses(404, 409, 422, 503),
+    )
+    async def remark(battle_id: BattleId, body: RemarksBody, voter: Visitor) -> Snapshot:
+        """Say why, after the vote: all that was remarked, in the place of what was before.
+
+        Where the arena asks before it shows the names, this reveals the models, also if nothing
+        is remarked.
+        """
+        return await battles.remark(battle_id, voter, _remarks(body))
+
     return router
+
+
+def _remarks(body: RemarksBody) -> Remarks:
+    return Remarks(
+        reasons_a=in_order(body.reasons_a),
+        reasons_b=in_order(body.reasons_b),
+        comment=storable(body.comment.strip()),
+        confidence=body.confidence,
+        intent=body.intent,
+    )
 
 
 def _add_html(body: BattleBody) -> None:

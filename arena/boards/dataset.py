@@ -54,6 +54,12 @@ COLUMNS = {
     "refused_b": "BIGINT",
     "topic": "VARCHAR",
     "tagger": "VARCHAR",
+    "reasons_a": "VARCHAR",
+    "reasons_b": "VARCHAR",
+    "confidence": "BIGINT",
+    "voter_intent": "VARCHAR",
+    "before_reveal": "BIGINT",
+    "remarked": "TIMESTAMP",
     "exclusion": "VARCHAR",
     "tombstone": "VARCHAR",
     "link_kind": "VARCHAR",
@@ -149,7 +155,7 @@ def _row(
         return hashes | {link.kind: _as_json(link.bound)}
     shown = {name: link.bound[name] for name in (*chain.BOUND, "person")}
     topic = {TOPIC: topics.get(str(link.bound["battle_id"]))}
-    return {**hashes, **_labelled(link.labels, policy), **topic, **shown}
+    return {**hashes, **_labelled(link.labels, policy), **topic, **link.remarks, **shown}
 
 
 def _labelled(labels: Mapping[str, str], policy: Policy) -> dict[str, object]:

@@ -11,7 +11,7 @@ from typing import Any
 from arena.boards.dataset import COLUMNS
 from arena.boards.export_file import Row, columns_of, is_storable, misfit, rows_of, where
 from arena.boards.ratings import MODELS
-from arena.boards.record_file import POLICY, RecordFile, reading_record
+from arena.boards.record_file import POLICY, RecordFile, misfit_of_remarks, reading_record
 from arena.boards.transcripts import ANSWERS, BATTLES, whole_rows
 from arena.domain.battle import AnswerStatus, BattleState, Mode, Side
 from arena.domain.model import Kind
@@ -178,11 +178,13 @@ def _battle_rows(path: Path) -> Iterator[tuple[int, Row]]:
         *("mode", "state", "created", "pair_probability", "repicks", "pacing", "sampler"),
         *("sampler_version", "policy", "scrubbed", "erased"),
     }
-    texts = ("prompt", "response_a", "response_b", "conversation")
+    texts = ("prompt", "response_a", "response_b", "conversation", "comment")
     for place, row in rows_of(path, BATTLES, "arena export battles", {*BATTLES} - needed, texts):
         for name, known in _WORDS.items():
             if row[name] not in known:
                 raise misfit(path, place, name, row[name])
+        if odd := misfit_of_remarks(row):
+            raise misfit(path, place, odd, row[odd])
         yield place, row
 
 

@@ -21,6 +21,7 @@ from arena.boards.export_file import (
     streamed,
     typed,
 )
+from arena.domain.remarks import SUREST, Intent, Reason
 from arena.domain.vote import INHERITS, POLICIES, READMITTED, Choice, VoterKind
 from arena.store import chain
 from arena.store.chain import OF_EXCLUSION, OF_TOMBSTONE, TAKEN_OUT
@@ -37,6 +38,8 @@ LABELS = (
     *("refused_a", "refused_b"),
 )
 """Columns of labels; what a prompt is about is none, for it is learnt anew of all prompts."""
+REMARKED = ("reasons_a", "reasons_b", "before_reveal", "remarked")
+"""Columns of remarks that are there together, or none; the others may be empty."""
 _OF_CHAIN = {"link_kind", "link", "links", "content", "hash", "left_out", "policy"}
 _OF_VOTE = {*chain.BOUND, "person"}
 _MAY_LACK = {"prompt_id", "prompt_set"}
@@ -266,11 +269,34 @@ def _misfit_of_vote(row: Row) -> str | None:
     for name in ("refused_a", "refused_b"):
         if row[name] not in (None, 0, 1) or (row[name] is None) != (row["refused_a"] is None):
             return name
+    if (odd := misfit_of_remarks(row)) is not None:
+        return odd
     for name in ("exclusion", "tombstone"):
         if row[name] is not None:
             return name
     reason = row["left_out"]
     return None if reason is None or (_is_reason(reason) and reason != TAKEN_OUT) else "left_out"
+
+
+def misfit_of_remarks(row: Row) -> str | None:
+    """Name the first column of remarks whose value no export has there, if any."""
+    if row["remarked"] is None:
+        names = (*REMARKED, "confidence", "voter_intent", "comment")
+        return next((name for name in names if row.get(name)), None)
+    checks = (
+        ("reasons_a", _is_reasons(row["reasons_a"])),
+        ("reasons_b", _is_reasons(row["reasons_b"])),
+        ("confidence", row["confidence"] in (None, *range(1, SUREST + 1))),
+        ("voter_intent", (row["voter_intent"] or None) in (None, *Intent)),
+        ("before_reveal", row["before_reveal"] in (0, 1)),
+    )
+    return next((name for name, good in checks if not good), None)
+
+
+def _is_reasons(text: str | None) -> bool:
+    names = text.split(",") if text else []
+    known = [*Reason]
+    return set(names) <= set(known) and names == sorted(set(names), key=known.index)
 
 
 def _is_hash(value: Any) -> bool:

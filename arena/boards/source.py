@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from arena.domain.vote import DEFAULT, Policy, Tagger
-from arena.store import labels, log
+from arena.store import labels, log, remarks
 from arena.store.engine import reading_existing
 from judge.labels.refusals import REFUSAL
 from judge.labels.taggers import CATEGORIES
@@ -14,6 +14,8 @@ from rating.tables.sources import LoggedColumns
 
 PARTS = ("category", "language", "intent", "hard", "instructions", *CATEGORIES, "turns", REFUSAL)
 """Labels by which votes can be parted."""
+REMARKS = ("voter_intent", "reasons_a", "reasons_b")
+"""What voters remarked, beside the labels: by the first votes can be parted, too."""
 
 
 def votes_of(url: str, tagger: str | None = None, policy: Policy = DEFAULT) -> LoggedColumns:
@@ -99,19 +101,24 @@ class _Labels(Mapping[str, list[str | None]]):
         self._read: dict[str, list[str | None]] = {}
 
     def __contains__(self, facet: object) -> bool:
-        return facet in PARTS
+        return facet in PARTS or facet in REMARKS
 
     def __getitem__(self, facet: str) -> list[str | None]:
-        if facet not in PARTS:
+        if facet not in self:
             raise KeyError(facet)
-        if facet not in self._read:
+        if facet in REMARKS and facet not in self._read:
+            with reading_existing(self._url) as session:
+                beside = remarks.of_battles(session)
+            for name in REMARKS:
+                self._read[name] = [beside.get(battle, {}).get(name) for battle in self._battles]
+        elif facet not in self._read:
             with reading_existing(self._url) as session:
                 known = labels.of_votes(session, self._tagger, [facet])
             self._read[facet] = [known.get(battle, {}).get(facet) for battle in self._battles]
         return self._read[facet]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(PARTS)
+        return iter((*PARTS, *REMARKS))
 
     def __len__(self) -> int:
-        return len(PARTS)
+        return len(PARTS) + len(REMARKS)

@@ -10,6 +10,7 @@ from arena.boards.dataset_card import Written
 from arena.domain.gold import is_gold
 from arena.domain.vote import Choice, Policy, VoterKind
 from arena.store.chain import AnyRow
+from arena.store.remarks import exported
 from arena.store.transcripts import LoggedBattle, is_erased, shown, texts_erased
 from judge.labels.personal import scrub
 from judge.tables.style import MARKDOWN, STYLES, elements_by_kind, style_of
@@ -64,6 +65,13 @@ BATTLES = {
     "intent": "VARCHAR",
     "hard": "VARCHAR",
     "tagger": "VARCHAR",
+    "reasons_a": "VARCHAR",
+    "reasons_b": "VARCHAR",
+    "comment": "VARCHAR",
+    "confidence": "BIGINT",
+    "voter_intent": "VARCHAR",
+    "before_reveal": "BIGINT",
+    "remarked": "TIMESTAMP",
     **_COUNTED,
 }
 """Columns of an export of battles."""
@@ -121,12 +129,20 @@ class _Texts:
         if is_erased(row):
             return None
         self._here += _gone_before(row)
+        scrubbed = self._scrub(text)
+        self._here += scrubbed[1]
+        return scrubbed[0]
+
+    def comment(self, text: str) -> str:
+        """Give a comment: what is taken out of it is counted in all, not as of the battle's."""
+        return self._scrub(text)[0]
+
+    def _scrub(self, text: str) -> tuple[str, int]:
         if self._counts is None:
-            return text
+            return text, 0
         scrubbed = scrub(text)
         self._counts.update(scrubbed.counts)
-        self._here += sum(scrubbed.counts.values())
-        return scrubbed.text
+        return scrubbed.text, sum(scrubbed.counts.values())
 
     def taken(self) -> int:
         """Give how many pieces were taken out since this was asked last."""
@@ -254,6 +270,9 @@ def _battle(battle: LoggedBattle, texts: _Texts) -> Iterator[Row]:
         row |= {f"{name}_{side}": value for name, value in _measured(answers).items()}
         row[f"response_{side}"] = _joined(turn[side] for turn in conversation)
     rows = [turn for turn, _ in turns] + sides["a"] + sides["b"]
+    if battle.remarks is not None:
+        comment = texts.comment(battle.remarks.comment)
+        row |= exported(battle.remarks) | {"comment": comment or None}
     yield row | {
         "prompt": _joined(asked),
         "conversation": json.dumps(conversation, ensure_ascii=False),

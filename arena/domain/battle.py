@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from arena.domain.answer import FailureClass
+from arena.domain.remarks import Remarks
 from arena.domain.vote import Choice, Receipt, Reveal
 
 
@@ -128,6 +129,8 @@ class Snapshot:
         The committed vote and what it revealed; None before the vote.
     models : Reveal or None
         Who answers, once a committed vote has revealed it: also where the two go on after it.
+    remarks : Remarks or None
+        What the voter remarked beside the vote; None if nothing.
     rest_offered : bool
         Whether the rest of both answers, which both are complete, may be shown at once.
     """
@@ -139,6 +142,7 @@ class Snapshot:
     message: str | None = None
     receipt: Receipt | None = None
     models: Reveal | None = None
+    remarks: Remarks | None = None
     rest_offered: bool = False
 
     @property

@@ -50,14 +50,14 @@ class Reveal:
 
 @dataclass(frozen=True, slots=True)
 class Receipt:
-    """A committed vote: a skip reveals nothing.
+    """A committed vote.
 
     Attributes
     ----------
     reveal : Reveal or None
-        None for a skip.
+        None for a skip, which reveals nothing, and while the names are withheld.
     gold : bool
-        Whether it was on a gold battle; False for a skip.
+        Whether it was on a gold battle; False where nothing is revealed.
     """
 
     choice: Choice
@@ -65,9 +65,12 @@ class Receipt:
     gold: bool = False
 
     @classmethod
-    def of(cls, choice: Choice, reveal: Reveal, *, gold: bool = False) -> Self:
+    def of(
+        cls, choice: Choice, reveal: Reveal, *, gold: bool = False, withheld: bool = False
+    ) -> Self:
         """Give the receipt of a choice on a battle of these models."""
-        return cls(choice, None) if choice is Choice.SKIP else cls(choice, reveal, gold)
+        hidden = withheld or choice is Choice.SKIP
+        return cls(choice, None) if hidden else cls(choice, reveal, gold)
 
 
 class VoterKind(StrEnum):

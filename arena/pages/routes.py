@@ -106,6 +106,8 @@ class Exhibits:
         From a battle's id to the battle, if its vote counts.
     owned : callable
         Whether a battle, by its id, is a visitor's own.
+    withheld : callable
+        Whether a visitor has voted on a battle, by its id, and is not shown the names yet.
     reports : mapping of str to str
         Addresses of contamination reports, by model id.
     """
@@ -113,6 +115,7 @@ class Exhibits:
     votes: Callable[[str, Sequence[str], int | None], ShownVotes | None]
     battle: Callable[[str], ShownBattle | None]
     owned: Callable[[str, Voter], bool]
+    withheld: Callable[[str, Voter], bool]
     reports: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -455,7 +458,8 @@ def _exhibits_router(
     def battle(request: Request, battle_id: str) -> Response:
         shown = exhibits.battle(battle_id)
         voter = voter_of(request)
-        if shown is None and voter and exhibits.owned(battle_id, voter):
+        ours = exhibits.owned if shown is None else exhibits.withheld
+        if voter and ours(battle_id, voter):
             return RedirectResponse(f"/?b={battle_id}", status_code=303)
         if shown is None:
             return _missing(visit_of(request), NO_BATTLE)

@@ -13,6 +13,7 @@ from typing import Self
 
 from arena.domain.battle import Notice, Side, Snapshot, Voted, Wins
 from arena.domain.model import Model, Roster
+from arena.domain.remarks import Remarks, WhenAsked
 from arena.domain.vote import Choice, Receipt, Voter
 from arena.errors import (
     BadPromptError,
@@ -32,6 +33,7 @@ from arena.play.rules import (
     NOT_RECORDED,
     ONE_TURN,
     VOTE_FIRST,
+    WHY_FIRST,
     Rules,
     too_long_message,
 )
@@ -262,6 +264,8 @@ class Battles:
         stored = await asyncio.to_thread(self._store.battle, battle_id, voter.id)
         if stored.choice in (None, Choice.SKIP):
             raise NotReadyError(VOTE_FIRST)
+        if stored.withheld:
+            raise NotReadyError(WHY_FIRST)
         models = self._partners(stored)
         new = continued_battle(
             stored,
@@ -351,7 +355,8 @@ class Battles:
         """Commit a vote, then reveal the models.
 
         The vote is committed before this returns, and no name is shown for a battle without
-        one. The same key with the same choice gives the same receipt again.
+        one; where reasons are asked for before the names, `remark` reveals them. The same key
+        with the same choice gives the same receipt again.
 
         Raises
         ------
@@ -361,12 +366,31 @@ class Battles:
             The vote may not be committed: send it again with the same key.
         """
         ballot = Ballot(
-            battle_id=battle_id, voter=voter.id, choice=choice, key=key, cast=self._now()
+            battle_id=battle_id,
+            voter=voter.id,
+            choice=choice,
+            key=key,
+            cast=self._now(),
+            withhold=self._rules.reasons is WhenAsked.BEFORE,
         )
         cast = await self._writers.write(partial(self._store.cast, ballot))
         if cast.new:
             self._notice(Voted(battle_id, choice))
         return cast.receipt
+
+    async def remark(self, battle_id: str, voter: Voter, remarks: Remarks) -> Snapshot:
+        """Save what is remarked beside a vote, in the place of what was, and reveal the models.
+
+        Raises
+        ------
+        UnknownBattleError, NotReadyError
+            Nothing is written then. The vote stays as it is, whatever happens here.
+        StoreError
+            It may not be committed: send it again.
+        """
+        asked = self._rules.reasons is not WhenAsked.OFF
+        write = partial(self._store.remark, battle_id, voter.id, remarks, self._now(), asked=asked)
+        return stored_snapshot(await self._writers.write(write))
 
     @property
     def closing(self) -> bool:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from arena.domain.battle import PacePool, Pacing, Sampler, Side
+from arena.domain.remarks import WhenAsked
 from rating.sentences import Sentence
 
 
@@ -29,6 +30,8 @@ class Rules:
         Seconds between releases of text, and between writes of unfinished answers.
     retry_pauses_s : tuple of float
         Seconds before an endpoint that failed before its first token is asked again.
+    reasons : WhenAsked
+        When the page asks for reasons; before the names, they are withheld until it has.
     most_repicks : int
         How often a side that failed before its text was seen goes to another model.
     """
@@ -48,6 +51,7 @@ class Rules:
     checkpoint_s: float = 2.0
     retry_pauses_s: tuple[float, ...] = (0.5, 1.5)
     most_repicks: int = 2
+    reasons: WhenAsked = WhenAsked.AFTER
 
 
 STOPPED = Sentence(
@@ -64,6 +68,7 @@ NOT_SAVED = Sentence(
 )
 EMPTY_PROMPT = Sentence("Write a prompt first.")
 VOTE_FIRST = Sentence("Vote first. Then you can go on with these two.")
+WHY_FIRST = Sentence("Show the names first. Then you can go on with these two.")
 MODEL_GONE = Sentence("One of these two models is no longer here. Start a new battle.")
 ONE_TURN = Sentence("Recorded models answer one prompt only. Start a new battle.")
 NOT_ALL_YET = Sentence("The rest of the answers cannot be shown at once yet.")

@@ -253,8 +253,10 @@ def lost_snapshot(begun: Snapshot) -> Snapshot:
 
 def stored_snapshot(stored: StoredBattle) -> Snapshot:
     """Show a battle as the log has it."""
-    gold = is_gold(stored.prompt_set)
-    voted = Receipt.of(stored.choice, _reveal(stored), gold=gold) if stored.choice else None
+    voted = None
+    if stored.choice:
+        gold = is_gold(stored.prompt_set)
+        voted = Receipt.of(stored.choice, _reveal(stored), gold=gold, withheld=stored.withheld)
     continued = _reveal(stored) if stored.mode is Mode.CONTINUED else None
     return Snapshot(
         battle_id=stored.public_id,
@@ -264,6 +266,7 @@ def stored_snapshot(stored: StoredBattle) -> Snapshot:
         message=stored.message,
         receipt=voted,
         models=voted.reveal if voted else continued,
+        remarks=stored.remarks,
     )
 
 

@@ -60,6 +60,7 @@ OF_WORDS = (
     "answer",
     "battle",
     "vote",
+    "vote_remark",
     "vote_block",
     "board",
     "exclusion",

@@ -44,6 +44,7 @@ from arena.store.tables import (
     TurnRow,
     UtcDateTime,
     VerdictRow,
+    VoteRemarkRow,
     VoteRow,
     VoterRow,
 )
@@ -90,10 +91,10 @@ _EMPTY_ANSWER = (
         erased_chars=bindparam("characters"),
     )
 )
-_EMPTY_VOTES = (
-    update(VoteRow)
-    .where(col(VoteRow.battle_id).in_(_OF_THESE))
-    .values(tags_a={}, tags_b={}, comment_a="", comment_b="")
+_DROP_REMARKS = delete(VoteRemarkRow).where(
+    col(VoteRemarkRow.vote_id).in_(
+        select(col(VoteRow.id)).where(col(VoteRow.battle_id).in_(_OF_THESE))
+    )
 )
 _OF_LINK = ("link", "content", "previous_hash", "hash")
 _VOTES: Any = select(*(col(getattr(VoteRow, name)) for name in _OF_LINK)).where(
@@ -374,7 +375,7 @@ def _take_some_out(session: Session, battles: list[int], now: datetime) -> int:
         for kind, some in (("vote", votes), ("exclusion", exclusions))
         for row in some
     ]
-    for statement in (_DROP_EXCLUSIONS, _DROP_VOTES, _NO_VOTE):
+    for statement in (_DROP_EXCLUSIONS, _DROP_REMARKS, _DROP_VOTES, _NO_VOTE):
         connection.execute(statement, these)
     connection.execute(insert(LinkRow), rows)
     bound = {"links": sorted(row["link"] for row in rows), "ts": chain.plain(now)}
@@ -402,7 +403,7 @@ def _erase_some(session: Session, battles: list[int], now: datetime) -> int:
     for statement, rows in ((_EMPTY_TURN, turns), (_EMPTY_ANSWER, answers)):
         if rows:
             connection.execute(statement, rows)
-    connection.execute(_EMPTY_VOTES, these)
+    connection.execute(_DROP_REMARKS, these)
     connection.execute(_CLOSE, these)
     since = func.coalesce(col(BattleRow.erased), literal(now, UtcDateTime()))
     connection.execute(_MARK.values(erased=since, message=ERASED), these)

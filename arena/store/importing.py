@@ -30,7 +30,7 @@ from arena.domain.battle import BattleState
 from arena.domain.model import Kind
 from arena.domain.vote import Choice
 from arena.errors import BrokenRecordError
-from arena.store import backup
+from arena.store import backup, remarks
 from arena.store.engine import migrate, opened, shown
 from arena.store.tables import (
     AnswerRow,
@@ -42,6 +42,7 @@ from arena.store.tables import (
     ModelRow,
     PromptLabelRow,
     TurnRow,
+    VoteRemarkRow,
     VoteRow,
     VoterRow,
 )
@@ -72,6 +73,16 @@ _SHOW = (
     update(BattleRow)
     .where(col(BattleRow.public_id) == bindparam("name"))
     .values(hidden=None, created=bindparam("since"), erased=bindparam("gone"))
+)
+_COMMENT = (
+    update(VoteRemarkRow)
+    .where(
+        col(VoteRemarkRow.vote_id)
+        == select(col(VoteRow.id))
+        .where(col(VoteRow.battle_id) == bindparam("battle"))
+        .scalar_subquery()
+    )
+    .values(comment=bindparam("text"))
 )
 _OF_THESE: Any = bindparam("battles", expanding=True)
 _LAST = (
@@ -198,6 +209,13 @@ class Incoming:
                 insert(BattleRow), [_unvoted(row, keys, owners) for row in new]
             )
         self._connection.execute(_SHOW, shown)
+        comments = [
+            {"battle": keys[row["battle_id"]], "text": row["comment"]}
+            for row in rows
+            if row["comment"]
+        ]
+        if comments:
+            self._connection.execute(_COMMENT, comments)
         return None
 
     def answers(self, rows: Sequence[Row]) -> str | None:
@@ -323,6 +341,13 @@ class Incoming:
         labels = [one for vote in votes for one in self._labels(vote, turns[vote["battle_id"]])]
         if labels:
             self._connection.execute(insert(PromptLabelRow), labels)
+        beside = [
+            remarks.imported(vote, key)
+            for vote, key in zip(votes, ids, strict=True)
+            if vote["remarked"] is not None
+        ]
+        if beside:
+            self._connection.execute(insert(VoteRemarkRow), beside)
 
     def _vote(self, vote: Row, key: int, battle: int) -> dict[str, Any]:
         names = (

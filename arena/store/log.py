@@ -20,7 +20,7 @@ from arena.domain.board_view import Board, ModelRecord
 from arena.domain.gold import OWNER, is_gold
 from arena.domain.model import Kind, Model
 from arena.domain.vote import Choice, Policy, Tagger, VoterKind
-from arena.store import chain, exclusions, labels
+from arena.store import chain, exclusions, labels, remarks
 from arena.store.records import LinkKind, LoggedLink, Took
 from arena.store.tables import (
     AnswerRow,
@@ -105,11 +105,17 @@ def _votes(session: Session, policy: Policy) -> Iterator[LoggedLink]:
         reasons = exclusions.reasons_on(session, policy.name, [row.id for row, _ in batch])
         battles = [row.battle for row, _ in batch]
         known = labels.of_votes(session, policy.tagger, LABELS, battles)
+        beside = remarks.of_votes(session, [row.id for row, _ in batch])
         for row, transcript in batch:
             binds = row._asdict() | {"transcript_hash": transcript.hash}
             link = _link(row, "vote", binds)
             why = (reasons[row.id],) if row.id in reasons else ()
-            yield replace(link, exclusions=why, labels=known.get(row.battle_id, {}))
+            yield replace(
+                link,
+                exclusions=why,
+                labels=known.get(row.battle_id, {}),
+                remarks=remarks.exported(beside[row.id]) if row.id in beside else {},
+            )
 
 
 def _link(row: chain.AnyRow, kind: LinkKind, binds: Mapping[str, object]) -> LoggedLink:

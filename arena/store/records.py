@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode, Pacing, Side
+from arena.domain.remarks import Remarks
 from arena.domain.vote import Choice, Receipt, Voter
 from judge.budget import Price
 
@@ -142,6 +143,10 @@ class StoredBattle:
     ----------
     process : int or None
         The one that runs it, or ran it last: see `arena.store.lease`.
+    remarks : Remarks or None
+        What was remarked beside the vote; None if nothing.
+    withheld : bool
+        Whether the names of a vote are withheld until something is.
     """
 
     public_id: str
@@ -154,17 +159,20 @@ class StoredBattle:
     choice: Choice | None
     process: int | None = None
     prompt_set: str | None = None
+    remarks: Remarks | None = None
+    withheld: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ballot:
-    """A choice that asks to be committed."""
+    """A choice that asks to be committed; ``withhold`` keeps the names back until remarks."""
 
     battle_id: str
     voter: str
     choice: Choice
     key: str
     cast: datetime
+    withhold: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +198,8 @@ class LoggedLink:
         Reasons logged against a vote under the policy that was asked for.
     labels : mapping
         What a vote is about, by facet, as the policy's tagger says.
+    remarks : mapping
+        What was remarked beside a vote, by the columns of an export; empty if nothing was.
     withheld : str or None
         Why the hashes alone of a vote or an exclusion are here; None where all of it is.
     """
@@ -201,4 +211,5 @@ class LoggedLink:
     bound: Mapping[str, Any]
     exclusions: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
+    remarks: Mapping[str, Any] = field(default_factory=dict)
     withheld: str | None = None

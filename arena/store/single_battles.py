@@ -23,11 +23,13 @@ from arena.domain.vote import Choice, Policy
 from arena.errors import UnknownBattleError
 from arena.store.exclusions import is_counted, is_gold
 from arena.store.records import StoredAnswer, StoredBattle, StoredTurn
+from arena.store.remarks import REMARKED, remarks_of
 from arena.store.tables import (
     AnswerRow,
     BattleRow,
     ModelRow,
     TurnRow,
+    VoteRemarkRow,
     VoteRow,
     VoterRow,
 )
@@ -45,9 +47,12 @@ _BATTLE = (
         *map(col, (BattleRow.message, BattleRow.created, BattleRow.continues, VoteRow.outcome)),
         col(BattleRow.process),
         col(BattleRow.prompt_set),
+        col(VoteRemarkRow.vote_id).label("remarked"),
+        *(col(getattr(VoteRemarkRow, name)) for name in (*REMARKED, "updated")),
     )
     .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
     .outerjoin(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
+    .outerjoin(VoteRemarkRow, col(VoteRemarkRow.vote_id) == col(VoteRow.id))
     .where(col(BattleRow.public_id) == bindparam("public_id"))
 )
 _RUNNERS = sa.select(*map(col, (BattleRow.public_id, BattleRow.state, BattleRow.process))).where(
@@ -111,7 +116,21 @@ def written_battle(session: Session, battle_id: str) -> StoredBattle:
         choice=Choice(battle.outcome) if battle.outcome else None,
         process=battle.process,
         prompt_set=battle.prompt_set,
+        remarks=None if battle.updated is None else remarks_of(battle),
+        withheld=battle.remarked is not None and battle.updated is None,
     )
+
+
+def is_withheld(session: Session, battle_id: str, owner: str) -> bool:
+    """Say whether an owner has voted on a battle, and its names are withheld from them."""
+    waiting = (
+        select(VoteRemarkRow.vote_id)
+        .join(VoteRow, col(VoteRow.id) == col(VoteRemarkRow.vote_id))
+        .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
+        .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
+        .where(_is(owner), BattleRow.public_id == battle_id, col(VoteRemarkRow.updated).is_(None))
+    )
+    return session.exec(waiting).first() is not None
 
 
 def runners(session: Session, battles: Collection[str]) -> dict[str, int | None]:
@@ -223,15 +242,24 @@ def votes_of(session: Session, owner: str) -> int:
 def past_battles(session: Session, owner: str) -> list[PastBattle]:
     """Read the owner's battles, newest first, those without a vote among them."""
     known = _models(session)
-    rows: Sequence[tuple[BattleRow, str, VoteRow | None]] = session.exec(
-        select(BattleRow, TurnRow.prompt, VoteRow)
+    rows: Sequence[tuple[BattleRow, str, VoteRow | None, VoteRemarkRow | None]] = session.exec(
+        select(BattleRow, TurnRow.prompt, VoteRow, VoteRemarkRow)
         .join(TurnRow, col(TurnRow.battle_id) == col(BattleRow.id))
         .outerjoin(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
+        .outerjoin(VoteRemarkRow, col(VoteRemarkRow.vote_id) == col(VoteRow.id))
         .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
         .where(_is(owner), TurnRow.turn == 1)
         .order_by(col(BattleRow.id).desc())
     ).all()
-    return [_past(fought, prompt, vote, known) for fought, prompt, vote in rows]
+    return [
+        _past(fought, prompt, vote, known, withheld=_waits(remarked))
+        for fought, prompt, vote, remarked in rows
+    ]
+
+
+def _waits(remarked: VoteRemarkRow | None) -> bool:
+    """Say whether the names of a vote are withheld until something is remarked."""
+    return remarked is not None and remarked.updated is None
 
 
 def had_gold(session: Session, owner: str, prompt_id: str) -> bool:
@@ -247,7 +275,7 @@ def had_gold(session: Session, owner: str, prompt_id: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class OwnBattle:
-    """A battle of somebody's, and what they said of it besides the choice; None without a vote."""
+    """A battle of somebody's, and their vote on it; None without one."""
 
     public_id: str
     hidden: datetime | None
@@ -271,8 +299,8 @@ def own_battles(session: Session, owner: str) -> list[OwnBattle]:
 
 
 def _ballot(vote: VoteRow) -> dict[str, object]:
-    names = ("outcome", "created", "seconds_to_vote", "comment_a", "comment_b", "link", "hash")
-    return {name: getattr(vote, name) for name in (*names, "tags_a", "tags_b")}
+    names = ("outcome", "created", "seconds_to_vote", "link", "hash")
+    return {name: getattr(vote, name) for name in names}
 
 
 def _is(owner: str) -> ColumnElement[bool]:
@@ -281,9 +309,14 @@ def _is(owner: str) -> ColumnElement[bool]:
 
 
 def _past(
-    fought: BattleRow, prompt: str, vote: VoteRow | None, known: Mapping[str, ShownModel]
+    fought: BattleRow,
+    prompt: str,
+    vote: VoteRow | None,
+    known: Mapping[str, ShownModel],
+    *,
+    withheld: bool,
 ) -> PastBattle:
-    named = vote is not None and vote.outcome != Choice.SKIP
+    named = vote is not None and vote.outcome != Choice.SKIP and not withheld
     return PastBattle(
         battle_id=fought.public_id,
         created=fought.created if vote is None else vote.created,

@@ -14,6 +14,7 @@ from sqlmodel import Session
 
 from arena.domain.battle import BattleState, Side
 from arena.domain.model import Model
+from arena.domain.remarks import Remarks
 from arena.errors import StoreError
 from arena.store import log, turns, voting
 from arena.store.engine import (
@@ -41,6 +42,7 @@ from arena.store.records import (
     SoFar,
     StoredBattle,
 )
+from arena.store.remarks import remark
 from arena.store.single_battles import stored_battle, written_battle
 
 P = ParamSpec("P")
@@ -407,6 +409,20 @@ class Store:
         """
         with self.writing() as session:
             return voting.cast(session, ballot)
+
+    def remark(
+        self, battle_id: str, owner: str, remarks: Remarks, now: datetime, *, asked: bool
+    ) -> StoredBattle:
+        """Write what is remarked beside a vote, and read the battle: see `arena.store.remarks`.
+
+        Raises
+        ------
+        UnknownBattleError, NotReadyError
+            Nothing is written then.
+        """
+        with self.writing() as session:
+            remark(session, battle_id, owner, remarks, now, asked=asked)
+            return stored_battle(session, battle_id, owner)
 
 
 @contextmanager

@@ -385,6 +385,26 @@ class VoteRow(Table, table=True):
     transcript_hash: str | None = None
 
 
+class VoteRemarkRow(Table, table=True):
+    """What a voter remarked beside a vote: see `arena.domain.remarks.Remarks`. Not in the chain.
+
+    Without ``updated`` nothing was remarked yet, and the names are withheld until it is. The
+    columns of tags and comments of `VoteRow` stay empty.
+    """
+
+    __tablename__ = "vote_remark"
+    vote_id: int = Field(
+        primary_key=True, foreign_key="vote.id", sa_column_kwargs={"autoincrement": False}
+    )
+    reasons_a: list[str] = Field(default_factory=list, sa_type=JSON)
+    reasons_b: list[str] = Field(default_factory=list, sa_type=JSON)
+    comment: str = _prose(default="")
+    confidence: int | None = None
+    intent: str | None = None
+    before_reveal: bool
+    updated: datetime | None = _moment(default=None)
+
+
 class ChainRow(Table, table=True):
     """The end of the chain: one row, locked by whoever appends the next link.
 

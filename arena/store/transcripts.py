@@ -9,7 +9,7 @@ from sqlalchemy import Select, bindparam, func, select
 from sqlmodel import Session, col
 
 from arena.domain.vote import EVER, Days, Policy
-from arena.store import exclusions, labels
+from arena.store import exclusions, labels, remarks
 from arena.store.chain import BATCH, AnyRow
 from arena.store.tables import AnswerRow, BattleRow, TurnRow, VoteRow, VoterRow
 
@@ -73,6 +73,8 @@ class LoggedBattle:
         Reasons logged against its vote under the policy that was asked for.
     labels : mapping
         Of the turn that was voted on, by facet.
+    remarks : row or None
+        What was remarked beside its vote.
     """
 
     row: AnyRow
@@ -80,6 +82,7 @@ class LoggedBattle:
     answers: Sequence[AnyRow]
     exclusions: tuple[str, ...]
     labels: Mapping[str, str]
+    remarks: AnyRow | None
 
 
 def battles(
@@ -113,6 +116,7 @@ def _whole(session: Session, policy: Policy, rows: Sequence[AnyRow]) -> Iterator
     votes = [row.vote for row in rows if row.vote is not None]
     reasons = exclusions.reasons_on(session, policy.name, votes)
     known = labels.of_votes(session, policy.tagger, LABELS, keys)
+    beside = remarks.of_votes(session, votes)
     for row in rows:
         yield LoggedBattle(
             row=row,
@@ -120,6 +124,7 @@ def _whole(session: Session, policy: Policy, rows: Sequence[AnyRow]) -> Iterator
             answers=answers[row.id],
             exclusions=(reasons[row.vote],) if row.vote in reasons else (),
             labels=known.get(row.battle_id, {}),
+            remarks=beside.get(row.vote),
         )
 
 

@@ -13,9 +13,16 @@ from arena.domain.battle import BattleState, Mode, Side
 from arena.domain.gold import is_gold
 from arena.domain.vote import Choice, Receipt, Reveal, RevealedModel
 from arena.errors import ERASED, AlreadyVotedError, NotReadyError, UnknownBattleError
-from arena.store import chain
+from arena.store import chain, remarks
 from arena.store.records import Ballot, Cast
-from arena.store.tables import BattleRow, ExclusionRow, ModelRow, VoteRow, VoterRow
+from arena.store.tables import (
+    BattleRow,
+    ExclusionRow,
+    ModelRow,
+    VoteRemarkRow,
+    VoteRow,
+    VoterRow,
+)
 from rating.sentences import Sentence
 
 
@@ -44,8 +51,11 @@ _BATTLE = (
     .where(col(BattleRow.public_id) == bindparam("public_id"))
     .with_for_update(of=BattleRow)
 )
-_VOTE = select(col(VoteRow.key), col(VoteRow.outcome)).where(
+_VOTE = select(col(VoteRow.id), col(VoteRow.key), col(VoteRow.outcome)).where(
     col(VoteRow.battle_id) == bindparam("battle")
+)
+_WAITS = select(col(VoteRemarkRow.vote_id)).where(
+    col(VoteRemarkRow.vote_id) == bindparam("vote"), col(VoteRemarkRow.updated).is_(None)
 )
 _APPEND = insert(VoteRow)
 _EXCLUDE = insert(ExclusionRow)
@@ -59,6 +69,8 @@ _CLOSE = update(BattleRow).where(col(BattleRow.id) == bindparam("battle"))
 
 def cast(session: Session, ballot: Ballot) -> Cast:
     """Write a vote, and read whom it reveals; the same key with the same choice is written once.
+
+    Whom it reveals stays out of the receipt while it is withheld.
 
     Raises
     ------
@@ -77,9 +89,15 @@ def cast(session: Session, ballot: Ballot) -> Cast:
         raise AlreadyVotedError(Choice(vote.outcome))
     transcript = chain.transcripts(connection, [battle.id])[battle.id]
     if vote is None:
-        _append(connection, battle, transcript, ballot)
+        key = _append(connection, battle, transcript, ballot)
+        withheld = ballot.withhold and ballot.choice is not Choice.SKIP
+        if withheld:
+            remarks.withhold(session, key)
+    else:
+        withheld = connection.execute(_WAITS, {"vote": vote.id}).first() is not None
     reveal, gold = _reveal(battle, transcript), is_gold(battle.prompt_set)
-    return Cast(Receipt.of(ballot.choice, reveal, gold=gold), new=vote is None)
+    receipt = Receipt.of(ballot.choice, reveal, gold=gold, withheld=withheld)
+    return Cast(receipt, new=vote is None)
 
 
 def exclude(
@@ -131,7 +149,8 @@ def _revealed(name: str, last: chain.AnyRow) -> RevealedModel:
 
 def _append(
     connection: Connection, battle: chain.AnyRow, transcript: chain.Transcript, ballot: Ballot
-) -> None:
+) -> int:
+    """Append the vote to the chain, and close its battle; gives the vote's key."""
     a, b = (transcript.last[side] for side in Side)
     vote = {
         "turn": a.turn,
@@ -153,7 +172,9 @@ def _append(
         "key": ballot.key,
         "created": ballot.cast,
     }
-    connection.execute(_APPEND, vote | rest | link | unsaid)
+    appended = connection.execute(_APPEND, vote | rest | link | unsaid)
     skipped = ballot.choice is Choice.SKIP
     state = BattleState.SKIPPED if skipped else BattleState.VOTED
     connection.execute(_CLOSE, {"battle": battle.id, "state": state})
+    (key,) = appended.inserted_primary_key or (0,)
+    return int(key)

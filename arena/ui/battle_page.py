@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from hashlib import sha256
 from importlib.util import find_spec
@@ -26,6 +27,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from arena.catalogue import words_in
+from arena.domain.remarks import LONGEST_COMMENT, Intent, Reason, WhenAsked
 from arena.domain.words import Language
 from arena.pages.rendering import Visit, environment
 from arena.pages.routes import visit_to
@@ -41,6 +43,68 @@ RECORDED_INVITATION = Sentence("Ask a recorded prompt…")
 PACKED = {".js": "text/javascript", ".css": "text/css"}
 FOR_A_YEAR = "public, max-age=31536000, immutable"
 """For files whose names change with what is in them."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonButton:
+    """A reason as the page offers it, with its key for each side."""
+
+    name: Reason
+    words: Sentence
+    keys: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class RemarkChoice:
+    """A value of a remark, its words and its key."""
+
+    value: str
+    words: Sentence
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemarkQuestion:
+    """A remark with one of a few values, by its name in the API."""
+
+    name: str
+    words: Sentence
+    choices: tuple[RemarkChoice, ...]
+
+
+REASONS = (
+    ReasonButton(Reason.USEFUL, Sentence("Useful"), {"a": "q", "b": "u"}),
+    ReasonButton(Reason.COMPLETE, Sentence("Complete"), {"a": "w", "b": "i"}),
+    ReasonButton(Reason.CREATIVE, Sentence("Creative"), {"a": "e", "b": "o"}),
+    ReasonButton(Reason.CLEAR_FORMATTING, Sentence("Clear formatting"), {"a": "t", "b": "p"}),
+    ReasonButton(Reason.INCORRECT, Sentence("Incorrect"), {"a": "a", "b": "j"}),
+    ReasonButton(Reason.SUPERFICIAL, Sentence("Superficial"), {"a": "s", "b": "k"}),
+    ReasonButton(
+        Reason.INSTRUCTIONS_NOT_FOLLOWED,
+        Sentence("Instructions not followed"),
+        {"a": "d", "b": "l"},
+    ),
+)
+REMARKS = (
+    RemarkQuestion(
+        "confidence",
+        Sentence("How sure are you?"),
+        (
+            RemarkChoice("1", Sentence("a guess"), "7"),
+            RemarkChoice("2", Sentence("fairly sure"), "8"),
+            RemarkChoice("3", Sentence("sure"), "9"),
+        ),
+    ),
+    RemarkQuestion(
+        "intent",
+        Sentence("Did you know the answer?"),
+        (
+            RemarkChoice(Intent.QUIZZING, Sentence("yes"), "y"),
+            RemarkChoice(Intent.ASKING, Sentence("no"), "x"),
+            RemarkChoice(Intent.PLAYING, Sentence("just playing"), "v"),
+        ),
+    ),
+)
 KEYS = (
     (Sentence("1 to 4"), Sentence("Vote, from left to right: A, tie, both bad, B")),
     ("R", Sentence("Both answer anew, before the vote")),
@@ -51,6 +115,14 @@ KEYS = (
     ("Esc", Sentence("Stop both answers")),
     ("?", Sentence("This sheet")),
 )
+REMARK_KEYS = (
+    ("Q W E T A S D", Sentence("Reasons for A, once you have voted")),
+    ("U I O P J K L", Sentence("Reasons for B")),
+    (Sentence("7 to 9"), Sentence("How sure you are")),
+    ("Y X V", Sentence("Whether you knew the answer: yes, no, just playing")),
+    ("C", Sentence("Write a comment")),
+)
+SHOW_KEY = (Sentence("Enter"), Sentence("Show the names"))
 LABELS = {
     "vote-model_a": Sentence("A is better"),
     "vote-tie": Sentence("Tie"),
@@ -103,6 +175,9 @@ SCRIPT_WORDS = {
     "wasBetter": Sentence("%(name)s was better"),
     "tie": Sentence("a tie"),
     "bothBad": Sentence("both were bad"),
+    "sayWhy": Sentence("Saved. Your vote: %(vote)s. Say why if you like, then see the names."),
+    "remarked": Sentence("Remarks saved."),
+    "remarksUnsaved": Sentence("Your vote is saved. What you remarked is not: send it again."),
     "skipped": Sentence("Skipped. Nothing was counted, and the names stay hidden."),
     "stopped": Sentence("Stopped. You can vote on what you see."),
     "finished": Sentence("Both finished. You can vote."),
@@ -143,6 +218,7 @@ def page_router(
     visit_of: Callable[[Request], Visit] = visit_to,
     readable: bool,
     longest: int,
+    reasons: WhenAsked,
 ) -> APIRouter:
     """Routes of the battle page and of all that it loads; begins to make what Gradio brings.
 
@@ -160,13 +236,24 @@ def page_router(
         Whether visitors can read battles that were voted on, which the page then says.
     longest : int
         Characters that a prompt may have.
+    reasons : WhenAsked
+        When the page asks for reasons.
     """
     own = examples if recorded is None else recorded
+    asked = {
+        WhenAsked.AFTER: REMARK_KEYS,
+        WhenAsked.BEFORE: (*REMARK_KEYS, SHOW_KEY),
+        WhenAsked.OFF: (),
+    }
     values = {
         "recorded": recorded is not None,
         "readable": readable,
         "longest": longest,
-        "keys": KEYS,
+        "keys": (*KEYS[:-1], *asked[reasons], KEYS[-1]),
+        "when": reasons,
+        "reasons": REASONS,
+        "remarks": REMARKS,
+        "longest_comment": LONGEST_COMMENT,
         "chips": CHIPS,
         "invitation": INVITATION if recorded is None else RECORDED_INVITATION,
     }

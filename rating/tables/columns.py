@@ -175,6 +175,8 @@ class Reading:
     figures : tuple of str
         ``X`` for what was measured on each answer, in the columns ``X_a`` and ``X_b``; those that
         are not there are passed over.
+    beside : tuple of str
+        Columns of text that are read as they are, where they are there.
     since, until : datetime or None
         The votes cast from ``since`` on and before ``until``.
     half_life_days : float or None
@@ -189,6 +191,7 @@ class Reading:
     weight: str | None = None
     style: tuple[str, ...] = ()
     figures: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
     since: datetime | None = None
     until: datetime | None = None
     half_life_days: float | None = None
@@ -227,6 +230,7 @@ class Reading:
                 texts[role] = column
         if by:
             texts["by"] = columns.need("by", there)
+        texts |= {name: name for name in self.beside if name in there}
         if not pairs and columns.by != "order":
             texts |= order_columns(there)
         numbers = {"n": N} if pairs else {}

@@ -82,6 +82,9 @@ def _rows(table: Table, reading: Reading) -> VoteRows:
     columns = {role: ranked(column, live) for role, column in people.items() if column}
     if "by" in table.texts:
         columns["by"] = ranked(_with_rest(table.texts["by"]), live)
+    for name in reading.beside:
+        if name in table.texts:
+            columns[name] = ranked(_with_rest(table.texts[name]), live)
     moment = table.numbers["time"][live] if "time" in table.numbers else None
     return VoteRows(
         *_present(models, a[live], b[live]),

@@ -509,7 +509,10 @@ class LoggedColumns:
         numbers += ["time"] if reading.needs_time else []
         figures = [f"{name}_{side}" for name in reading.figures for side in "ab"]
         numbers += [name for name in figures if name in self.figures]
-        return compact(self.table([*texts, "left_out"], numbers, reading.columns.by))
+        table = self.table([*texts, "left_out"], numbers, reading.columns.by)
+        there = [name for name in reading.beside if name in self.labels]
+        beside = {name: coded_list(name, self.labels[name]) for name in there}
+        return compact(replace(table, texts={**table.texts, **beside}))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

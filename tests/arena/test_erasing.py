@@ -67,7 +67,8 @@ def quote_everywhere(served: Served, battle_id: str) -> None:
     statements = (
         f"UPDATE answer SET reasoning = 'thinks of {SECRET}', error_detail = '{SECRET}', "
         f"request_id = '{SECRET}' WHERE battle_id = (SELECT id FROM battle WHERE public_id = :b)",
-        f"UPDATE vote SET comment_a = '{SECRET}', tags_b = '{{\"why\": \"{SECRET}\"}}' "
+        "INSERT INTO vote_remark (vote_id, reasons_a, reasons_b, comment, before_reveal) "
+        f"SELECT id, '[]', '[\"{SECRET}\"]', '{SECRET}', '0' FROM vote "
         "WHERE battle_id = (SELECT id FROM battle WHERE public_id = :b)",
     )
     store = Store(served.database)
@@ -161,7 +162,16 @@ def test_no_byte_of_what_somebody_wrote_is_left(
     with served.visitor() as ada, served.visitor() as bob:
         battle = leaves(ada, command, served)
         bob.vote(bob.play(OTHER), "model_b")
-        touched = {"turn", "answer", "vote", "judgement", "verdict", "person", "invitation", "act"}
+        touched = {
+            "turn",
+            "answer",
+            "vote_remark",
+            "judgement",
+            "verdict",
+            "person",
+            "invitation",
+            "act",
+        }
         assert set(rows_with(served, SECRET)) == touched
         assert files_with(served, SECRET)
         before = counted(served)
@@ -623,12 +633,15 @@ def test_a_download_has_all_that_is_ones_own_and_names_no_model_before_the_vote(
     with served.visitor() as ada:
         voted, open_one = ada.play(PROMPT), ada.play(PROMPT)
         receipt = ada.vote(voted, "model_a").json()
+        why = {"reasons_b": ["incorrect"], "comment": "Too short.", "confidence": 1}
+        assert ada.post(f"/api/v1/battles/{voted}/remarks", json=why).status_code == 200
         answer = ada.get("/votes.json")
         assert "attachment" in answer.headers["content-disposition"]
         first, second = answer.json()["battles"]
         assert (first["battle_id"], second["battle_id"]) == (voted, open_one)
         assert first["turns"][0]["prompt"] == PROMPT
         assert first["vote"]["outcome"] == "model_a"
+        assert why.items() <= first["remarks"].items()
         assert first["models"]["a"]["name"] == receipt["models"]["a"]["name"]
         assert "So says" in second["turns"][0]["a"]["text"]
         assert second["models"] is second["receipt"] is None

@@ -23,6 +23,7 @@ from arena.boards.dataset import COLUMNS, export_votes
 from arena.boards.importing import Exported, import_record
 from arena.boards.record_file import verify_export
 from arena.domain.battle import AnswerStatus, BattleState, Side
+from arena.domain.remarks import Intent, Reason, Remarks
 from arena.domain.vote import DEFAULT, SIMULATED, Choice, Policy, Voter, VoterKind
 from arena.errors import UnknownBattleError
 from arena.play.labels import label_votes
@@ -50,6 +51,16 @@ from tests.sqlite import new_sqlite
 MAIL = "# Sure\n\n**Write** to ada@example.com or bob@example.com.\n\n```\ncode\n```"
 RETIRED = replace(MODELS[0], id="chalk", name="Chalk", organisation="Hill", licence="MIT")
 
+REMARKS = {
+    0: Remarks(reasons_a=(Reason.USEFUL, Reason.INCORRECT), comment="=ask ada@example.com"),
+    1: Remarks(reasons_b=(Reason.CREATIVE,), confidence=2, comment='So, "it" is.\nYes.'),
+    2: Remarks(intent=Intent.QUIZZING),
+    3: Remarks(),
+    6: Remarks(reasons_a=(Reason.SUPERFICIAL,), comment="Both say this.", confidence=3),
+    7: Remarks(comment="x" * 1000),
+}
+"""Beside votes of which some are erased, some hidden, and one's names were withheld."""
+
 
 def lived_in(url: str) -> Store:
     """Keep an arena in which most of what can happen has happened."""
@@ -65,7 +76,9 @@ def lived_in(url: str) -> Store:
         words = {A1: complete(MAIL), B1: complete("" if i == 5 else "=1+1, the sea.")}
         store.close_answers(f"b{i}", BattleState.READY, words, message=None, now=NOW)
         choice = (Choice.A, Choice.B, Choice.TIE, Choice.BOTH_BAD, Choice.SKIP)[i % 5]
-        store.cast(ballot(f"b{i}", choice, voter=voter.id))
+        store.cast(replace(ballot(f"b{i}", choice, voter=voter.id), withhold=i == 1))
+        if i in REMARKS:
+            store.remark(f"b{i}", voter.id, REMARKS[i], NOW, asked=True)
     exclude(store, "b2", DEFAULT, "a known bot")
     exclude(store, "b6", SIMULATED, "out of another board")
     exclude(store, "b1", DEFAULT, "a mistake")
@@ -320,6 +333,12 @@ HOSTILE: list[tuple[str, int, dict[str, Any], str]] = [
     ("votes", 2, {"voter_kind": "alien"}, "voter_kind is 'alien'"),
     ("votes", 2, {"refused_b": 7}, "refused_b is 7"),
     ("votes", 2, {"tagger": None}, "tagger is None"),
+    ("votes", 2, {"reasons_b": "creative,clever"}, "reasons_b is 'creative,clever'"),
+    ("votes", 2, {"confidence": 4}, "confidence is 4"),
+    ("votes", 2, {"voter_intent": "testing"}, "voter_intent is 'testing'"),
+    ("votes", 2, {"before_reveal": 2}, "before_reveal is 2"),
+    ("votes", 2, {"remarked": None}, "reasons_b is 'creative'"),
+    ("battles", 5, {"comment": "Mine."}, "comment is 'Mine.'"),
     ("votes", 2, {"left_out": "dull"}, "has 'dull' in left_out"),
     ("votes", 2, {"link": 1}, "Link 1 of the chain is there twice"),
     ("votes", 2, {"hash": "0" * 64}, "Link 2, the vote on battle 'b1', is not as it was recorded"),

@@ -29,6 +29,7 @@
   let invitation = ""; // what the empty prompt says before any battle
   const following = { a: true, b: true };
   const panes = {};
+  const remarked = new Map(); // battle -> what is remarked beside its vote
 
   const $ = (id) => document.getElementById(id);
   const { words, counted, ends } = JSON.parse($("words").textContent); // of the catalogue
@@ -43,6 +44,7 @@
   const ready = () => page.state === "ready" && !sending;
   const box = () => document.querySelector("#prompt textarea");
   const element = () => document.querySelector("arena-battle");
+  const withheld = () => page.state === "voted" && page.counted && !page.models;
   const recorded = () => element().dataset.recorded === "true";
   const quietly = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -162,6 +164,7 @@
       data[side] = progress(side);
       paintName(side);
     }
+    paintRemarks(data);
     for (const outcome of OUTCOMES) {
       const button = $(`vote-${outcome}`);
       if (!button) continue;
@@ -177,6 +180,27 @@
     $("hint").textContent = hint();
     $("note").textContent = note;
     count();
+  }
+
+  // Which remarks are asked for: reasons before the names, whether the answer was known after them.
+  function asksWhy() {
+    if (sending || page.state !== "voted" || !page.counted) return "none";
+    if (withheld()) return "reasons";
+    return { after: "all", before: "intent", off: "none" }[element().dataset.reasons];
+  }
+
+  function paintRemarks(data) {
+    const { values, unsaved } = remarksOn(page.battle);
+    data.why = asksWhy();
+    data.names = withheld() ? "withheld" : "open";
+    data.remarks = unsaved ? "unsaved" : "saved";
+    for (const button of all("[data-reason]")) {
+      button.setAttribute("aria-pressed", String(values[`reasons_${button.dataset.side}`].includes(button.dataset.reason)));
+    }
+    for (const button of all("[data-remark]")) {
+      button.setAttribute("aria-pressed", String(String(values[button.dataset.remark]) === button.dataset.value));
+    }
+    if (document.activeElement !== $("comment")) $("comment").value = values.comment;
   }
 
   function progress(side) {
@@ -223,6 +247,7 @@
 
   function hint() {
     if (page.message) return ends[page.message] || page.message; // the log has it in English
+    if (withheld()) return filled(words.sayWhy, { vote: voteInWords() });
     if (page.state === "voted") return `${filled(words.saved, { vote: voteInWords() })} ${page.gold ? words.gold : page.standing}`.trim();
     if (page.state === "skipped") return words.skipped;
     if (page.battle && !page.counted) return words.notCounted;
@@ -260,6 +285,8 @@
     const same = body.battle_id === page.battle && body.turn === page.turn;
     const vote = body.vote;
     if (body.battle_id !== page.battle) goingOn = false;
+    const mine = remarksOn(body.battle_id);
+    if (body.remarks && !mine.unsent && !mine.sending) mine.values = valuesOf(body.remarks);
     page = { ...page, battle: body.battle_id, turn: body.turn, state: body.state, message: body.message,
       prompt: latest.prompt, counted: !body.models || Boolean(vote), models: body.models,
       choice: vote ? vote.outcome : null, gold: Boolean(vote && vote.gold), attempt: same ? page.attempt : 0,
@@ -310,6 +337,7 @@
       }
       pane.clear();
     }
+    sendLeft();
     const models = further ? page.models : null;
     page = { ...structuredClone(EMPTY), battle, turn, prompt, state: "created",
       models: models && { a: nameOf(models.a), b: nameOf(models.b) }, counted: !models };
@@ -351,7 +379,7 @@
     take(body);
     if (running()) follow();
     else if (page.state === "ready") resumeVote();
-    else if (page.state === "voted") address(battle, true);
+    else if (page.state === "voted" && page.models) address(battle, true);
   }
 
   function missing(why) {
@@ -487,6 +515,7 @@
 
   function clear() {
     leave();
+    sendLeft();
     for (const side of SIDES) {
       panes[side].clear();
       $(`history-${side}`).replaceChildren();
@@ -727,11 +756,15 @@
     paint();
     say(hint());
     if (page.state === "voted") {
-      address(page.battle, true);
-      if (!page.gold) stand(page.battle);
       countVote();
+      if (page.models) showStanding();
     }
-    if (held) document.querySelector(".after [data-do=new]").focus();
+    if (held) document.querySelector(`.after [data-do=${withheld() ? "names" : "new"}]`).focus();
+  }
+
+  function showStanding() {
+    address(page.battle, true);
+    if (!page.gold) stand(page.battle);
   }
 
   // The votes in the head, by one more.
@@ -756,6 +789,106 @@
     paint();
   }
 
+  // --- remarks beside a vote: they go on their own, when the vote is safe -----------------------------
+
+  function remarksOn(battle) {
+    if (!remarked.has(battle)) remarked.set(battle, { values: valuesOf({}), unsent: false, unsaved: false, sending: false });
+    return remarked.get(battle);
+  }
+
+  function valuesOf({ reasons_a = [], reasons_b = [], comment = "", confidence = null, intent = null }) {
+    return { reasons_a, reasons_b, comment, confidence, intent };
+  }
+
+  function giveReason({ side, reason }) {
+    const { values } = remarksOn(page.battle);
+    const name = `reasons_${side}`;
+    const given = values[name].includes(reason);
+    values[name] = given ? values[name].filter((other) => other !== reason) : [...values[name], reason];
+    onRemark();
+  }
+
+  function answer({ remark: name, value }) {
+    const { values } = remarksOn(page.battle);
+    const chosen = name === "confidence" ? Number(value) : value;
+    values[name] = values[name] === chosen ? null : chosen;
+    onRemark();
+  }
+
+  // Of a pointer, the focus goes back: Enter then shows the names, and does not take this back.
+  function onRemarkButton(button, event) {
+    if (button.dataset.reason) giveReason(button.dataset);
+    else answer(button.dataset);
+    if (event.detail) $("panes").focus({ preventScroll: true });
+  }
+
+  function onComment() {
+    const { values } = remarksOn(page.battle);
+    if (values.comment === $("comment").value) return;
+    values.comment = $("comment").value;
+    onRemark();
+  }
+
+  function onCommentKey(event) {
+    if (event.key !== "Enter" || event.isComposing) return;
+    event.stopPropagation();
+    event.preventDefault();
+    onComment();
+    if (withheld()) showNames();
+    else event.target.blur();
+  }
+
+  // Before the names, all of it goes with them.
+  function onRemark() {
+    remarksOn(page.battle).unsent = true;
+    paint();
+    if (!withheld()) sendRemarks(page.battle);
+  }
+
+  function showNames() {
+    if (withheld()) sendRemarks(page.battle);
+  }
+
+  function sendLeft() {
+    if (page.battle && remarksOn(page.battle).unsent) sendRemarks(page.battle);
+  }
+
+  // One at a time, so that the last word is the last to arrive.
+  async function sendRemarks(battle) {
+    const mine = remarksOn(battle);
+    if (mine.sending) return;
+    mine.sending = true;
+    mine.unsent = false;
+    let response = null;
+    let body = {};
+    try {
+      response = await fetch(api(battle, "/remarks"), { method: "POST", keepalive: true,
+        headers: { "Content-Type": "application/json" }, body: JSON.stringify(mine.values) });
+      body = await response.json();
+    } catch {
+      // It may be saved or not: it can be sent again.
+    }
+    mine.sending = false;
+    mine.unsaved = !response || !response.ok || !body.vote;
+    if (mine.unsaved) mine.unsent = true;
+    else if (mine.unsent) return sendRemarks(battle);
+    if (battle !== page.battle || page.state !== "voted") return;
+    note = mine.unsaved ? `${words.remarksUnsaved} ${body.detail || ""}`.trim() : "";
+    if (!mine.unsaved && withheld()) return name(body.vote);
+    paint();
+    if (!mine.unsaved) say(words.remarked);
+  }
+
+  function name(vote) {
+    const held = document.activeElement && document.activeElement.matches("[data-do=names]");
+    page.models = vote.models;
+    page.gold = vote.gold;
+    paint();
+    say(hint());
+    showStanding();
+    if (held) document.querySelector(".after [data-do=new]").focus();
+  }
+
   async function copyLink() {
     await copy(location.href);
     say(words.linkCopied);
@@ -767,19 +900,23 @@
   // --- keys, clicks, scrolling ------------------------------------------------------------------------
 
   const sheet = (id) => () => $(id).showModal();
-  const DO = { again, regenerate, stop, rest: showRest, "go-on": goOn, new: startOver, copy: copyLink,
+  const DO = { names: showNames, remark: () => sendRemarks(page.battle), again, regenerate, stop, rest: showRest, "go-on": goOn, new: startOver, copy: copyLink,
     skip: () => vote("skip"), help: sheet("help"), prompts: sheet("prompts") };
 
   function onKey(event) {
     if (event.target === box()) return onPromptKey(event);
+    if (event.target === $("comment")) return onCommentKey(event);
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (event.target.closest("input, textarea, select, [contenteditable]")) return;
     if (document.querySelector("dialog[open]")) return;
     const deed = { n: startOver, r: regenerate, g: goOn, "/": () => box().focus(), escape: stop,
       "?": DO.help }[event.key.toLowerCase()];
     const outcome = /^[1-4]$/.test(event.key) ? OUTCOMES[event.key - 1] : null;
+    const keyed = document.querySelector(`[data-key="${CSS.escape(event.key.toLowerCase())}"]`);
     if (outcome) vote(outcome);
     else if (deed) deed();
+    else if (keyed && keyed.offsetParent) keyed.matches("input") ? keyed.focus() : keyed.click();
+    else if (event.key === "Enter" && withheld() && !event.target.closest("a, button")) showNames();
     else if (event.target.closest("#votes") && ["ArrowLeft", "ArrowRight"].includes(event.key)) besides(event);
     else return;
     event.preventDefault();
@@ -807,6 +944,7 @@
     else if (kind === "vote") vote(name);
     else if (kind === "do") DO[name]();
     else if (button.dataset.do) DO[button.dataset.do]();
+    else if (button.dataset.reason || button.dataset.remark) onRemarkButton(button, event);
     else if ("ask" in button.dataset) onPromptChosen(button);
     else if (button.id.startsWith("tab-")) showPane(button.id.slice(-1));
     else if (button.matches('#panes a[href^="#"]')) event.preventDefault();
@@ -884,7 +1022,9 @@
     $("panes").addEventListener("scroll", onSwipe, { passive: true });
     document.addEventListener("keydown", onKey, true);
     document.addEventListener("click", onClick);
+    $("comment").addEventListener("change", onComment);
     window.addEventListener("popstate", onAddress);
+    window.addEventListener("pagehide", sendLeft);
     window.addEventListener("online", () => {
       deliverAll();
       heardAt = 0;

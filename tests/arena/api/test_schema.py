@@ -34,6 +34,7 @@ OPERATIONS = [
     ("/api/v1/battles/{battle_id}/retry", "POST"),
     ("/api/v1/battles/{battle_id}/continue", "POST"),
     ("/api/v1/battles/{battle_id}/vote", "POST"),
+    ("/api/v1/battles/{battle_id}/remarks", "POST"),
     ("/api/v1/leaderboard", "GET"),
     ("/api/v1/evaluation", "GET"),
     ("/health/live", "GET"),

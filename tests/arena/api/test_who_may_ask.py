@@ -146,6 +146,7 @@ ROUTES = {
         POST /api/v1/battles/{battle_id}/rest
         POST /api/v1/battles/{battle_id}/stop
         POST /api/v1/battles/{battle_id}/vote
+        POST /api/v1/battles/{battle_id}/remarks
         POST /votes/{battle_id}/hidden
         """,
 }

@@ -11,6 +11,7 @@ import pytest
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
+from arena.domain.remarks import WhenAsked
 from arena.ui import battle_page
 from arena.ui.battle_page import add_assets, page_router
 from tests.arena.pages.page import Page
@@ -23,7 +24,7 @@ ADDRESS = re.compile(r'(?:src|href)="([^"]+)"')
 def client(*prompts: str, recorded: bool = False) -> TestClient:
     app = FastAPI()
     given = ([], prompts) if recorded else (prompts, None)
-    app.include_router(page_router(*given, readable=True, longest=8000))
+    app.include_router(page_router(*given, readable=True, longest=8000, reasons=WhenAsked.AFTER))
     add_assets(app)
     return TestClient(app)
 
@@ -110,7 +111,8 @@ def test_a_gradio_whose_page_is_another_is_named() -> None:
 def test_the_process_that_serves_loads_no_gradio() -> None:
     script = (
         "import sys; from arena.ui.battle_page import page_router, of_gradio; "
-        "page_router((), None, readable=True, longest=9); assert of_gradio()['theme']; "
+        "page_router((), None, readable=True, longest=9, reasons='after'); "
+        "assert of_gradio()['theme']; "
         "assert not {'gradio', 'pandas'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script], check=True)

@@ -367,7 +367,7 @@ def test_three_people_of_whom_one_said_a_little_less_are_three() -> None:
     said = np.where(rng.random((60, 3)) < often, sides[:, None], -sides[:, None])
     items = items_of(60)
     item, rater = (np.ravel(one) for one in np.indices(said.shape))
-    people = labels_of(zip(item, said.ravel(), strict=True), rater=rater)
+    people = labels_of(zip(item, said.ravel(), strict=True), rater=rater.tolist())
     whole = own_agreement(items, people, _draws(), ties=True)
     nearly = own_agreement(items, people.only(np.arange(people.n) > 0), _draws(), ties=True)
     widths = [(one.upper or 0) - (one.lower or 0) for one in (whole, nearly)]

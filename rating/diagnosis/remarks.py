@@ -1,0 +1,642 @@
+"""What voters remark beside their votes: reasons by model, what goes with winning, and intent."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy  # its submodules load on first use
+
+from rating.errors import ConvergenceError, DataError
+from rating.typing import Bools, Floats, Ints
+from rating.uncertainty.student import student_quantiles
+
+PRIOR_SD = 2.5
+"""In nats, of every coefficient: a reason that is never given to a loser stays finite."""
+POINTS = 400 / np.log(10)
+MOST_STEPS = 100
+TOLERANCE = 1e-9
+ENTRIES_AT_ONCE = 1 << 21
+STEADIEST = 1e4
+"""Largest ``a + b`` of the law of shares over models: more is no spread at all."""
+LEAST_SHARE = 1e-4
+STEADINESSES, NODES = 30, 9
+"""Laws that are weighed: so many sums of a and b, with so many means each."""
+NEGLIGIBLE = 1e-6
+ILL = 1e10
+"""Condition of a matrix of correlations from which it has no inverse worth the name."""
+HALVINGS = 40
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RemarkedVotes:
+    """Votes, and what their voters remarked.
+
+    Attributes
+    ----------
+    models : tuple of str
+    a, b : ndarray of shape (n,), int
+        Models on side A and side B.
+    score : ndarray of shape (n,)
+        1 where A was chosen, 0 where B was, 1/2 for a tie and where both are bad.
+    voter : ndarray of shape (n,), int
+        Codes from 0.
+    reasons : tuple of str, length n_reasons
+    given_a, given_b : ndarray of shape (n, n_reasons), bool
+        Whether a reason was given for, or against, the answer of a side.
+    intents : tuple of str
+    intent : ndarray of shape (n,), int
+        Position in ``intents``; -1 where it is not known.
+    """
+
+    models: tuple[str, ...]
+    a: Ints
+    b: Ints
+    score: Floats
+    voter: Ints
+    reasons: tuple[str, ...]
+    given_a: Bools
+    given_b: Bools
+    intents: tuple[str, ...]
+    intent: Ints
+
+    def taken(self, rows: Bools) -> "RemarkedVotes":
+        """Leave only some votes."""
+        of_vote = ("a", "b", "score", "voter", "given_a", "given_b", "intent")
+        return RemarkedVotes(
+            models=self.models,
+            reasons=self.reasons,
+            intents=self.intents,
+            **{name: getattr(self, name)[rows] for name in of_vote},
+        )
+
+    @property
+    def explained(self) -> Bools:
+        """Whether any reason was given, shape (n,)."""
+        return np.asarray(self.given_a.any(axis=1) | self.given_b.any(axis=1))
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonShare:
+    """How often a reason was given to the answers of a model.
+
+    Attributes
+    ----------
+    given, answers : int
+        Of the answers in votes with any reason, those that it was given to, and all.
+    share, lower, upper : float
+        Shrunken towards the other models.
+    """
+
+    model: str
+    reason: str
+    given: int
+    answers: int
+    share: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonEffect:
+    """How a reason goes with winning, models held equal; not what it would cause.
+
+    Attributes
+    ----------
+    given : int
+        Votes in which one side alone was given it.
+    log_odds, lower, upper : float
+        Of the side that was given it, in nats.
+    p : float
+    """
+
+    reason: str
+    given: int
+    log_odds: float
+    lower: float
+    upper: float
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
+class ModelByIntent:
+    """A model's preference share, against the average of the others, by intent.
+
+    Attributes
+    ----------
+    first, second : float
+        Where voters had the first intent, and the second.
+    difference, lower, upper : float
+        The first less the second.
+    """
+
+    model: str
+    first: float
+    second: float
+    difference: float
+    lower: float
+    upper: float
+
+
+@dataclass(frozen=True, slots=True)
+class IntentByModel:
+    """Whether models fare differently by what their voters wanted.
+
+    Attributes
+    ----------
+    first, second : str
+    first_votes, second_votes, voters : int
+    models : tuple of ModelByIntent
+        Those with the largest difference first.
+    size : float
+        Root mean square of the models' differences of preference share, less what noise adds.
+    points : float
+        The same of the differences of ratings, 400 points per factor ten of odds.
+    chi2 : float
+        Wald statistic of all differences together.
+    df : int
+        Models less one.
+    p : float
+        By Hotelling's law, of as many voters as are effective.
+    """
+
+    first: str
+    second: str
+    first_votes: int
+    second_votes: int
+    voters: int
+    models: tuple[ModelByIntent, ...]
+    size: float
+    points: float
+    chi2: float
+    df: int
+    p: float
+
+
+@dataclass(frozen=True, slots=True)
+class RemarkReport:
+    """All of it; None and a note where the votes do not tell.
+
+    Attributes
+    ----------
+    votes, voters, explained : int
+        All votes; who cast them; and those with any reason.
+    intents : dict of str to int
+        Votes by intent, where it is known.
+    """
+
+    votes: int
+    voters: int
+    explained: int
+    intents: dict[str, int]
+    shares: tuple[ReasonShare, ...]
+    winning: tuple[ReasonEffect, ...] | None
+    intent: IntentByModel | None
+    level: float
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return it as plain values."""
+        return asdict(self)
+
+
+class Fitted(NamedTuple):
+    """A logistic regression with voters left out one at a time.
+
+    Attributes
+    ----------
+    x : ndarray of shape (n_parameters,)
+    covariance : ndarray of shape (n_parameters, n_parameters)
+        CR3.
+    independent : ndarray of shape (n_parameters, n_parameters)
+        If every vote were another voter's: the least that is believed of a variance, for voters
+        who happen to agree make nothing certain.
+    effective : float
+        Voters, as many as there are when all are equally busy.
+    """
+
+    x: Floats
+    covariance: Floats
+    independent: Floats
+    effective: float
+
+    def variances(self, contrasts: Floats) -> Floats:
+        """Give the variance of each contrast of the parameters, shape (n_contrasts,)."""
+        both = (
+            np.einsum("ij,jk,ik->i", contrasts, one, contrasts)
+            for one in (self.covariance, self.independent)
+        )
+        return np.asarray(np.maximum(*both))
+
+
+def report_remarks(
+    votes: RemarkedVotes,
+    *,
+    first: str = "quizzing",
+    second: str = "asking",
+    level: float = 0.95,
+) -> RemarkReport:
+    """Say what the remarks say; a part that the votes do not tell is None, with a note.
+
+    Parameters
+    ----------
+    first, second : str
+        Intents to compare models by.
+    level : float
+        Of each interval.
+    """
+    notes: list[str] = []
+    winning = by_intent = None
+    try:
+        winning = reasons_that_win(votes, level)
+    except (DataError, ConvergenceError) as error:
+        notes.append(f"Reasons and winning: {error}")
+    try:
+        by_intent = intent_by_model(votes, first, second, level)
+    except (DataError, ConvergenceError) as error:
+        notes.append(f"Intent by model: {error}")
+    counts = np.bincount(votes.intent[votes.intent >= 0], minlength=len(votes.intents))
+    return RemarkReport(
+        votes=len(votes.a),
+        voters=len(np.unique(votes.voter)),
+        explained=int(votes.explained.sum()),
+        intents=dict(zip(votes.intents, counts.tolist(), strict=True)),
+        shares=reason_shares(votes, level),
+        winning=winning,
+        intent=by_intent,
+        level=level,
+        notes=tuple(notes),
+    )
+
+
+def reason_shares(votes: RemarkedVotes, level: float = 0.95) -> tuple[ReasonShare, ...]:
+    """Give how often each model is given each reason, shrunken towards the other models.
+
+    Of the votes with any reason. The shares of a reason over models follow a beta law, which the
+    counts make more or less likely: see `beta_laws`. Counts weigh less by how much more alike
+    votes of one voter are than votes of several. Reasons that were never given are left out.
+    """
+    some = votes.taken(votes.explained)
+    model = np.concatenate([some.a, some.b])
+    voter = np.concatenate([some.voter, some.voter])
+    given = np.concatenate([some.given_a, some.given_b])
+    answers = np.bincount(model, minlength=len(votes.models))
+    return tuple(
+        share
+        for place, reason in enumerate(votes.reasons)
+        if given[:, place].any()
+        for share in _shares(votes.models, reason, model, voter, given[:, place], answers, level)
+    )
+
+
+def _shares(
+    models: tuple[str, ...],
+    reason: str,
+    model: Ints,
+    voter: Ints,
+    given: Bools,
+    answers: Ints,
+    level: float,
+) -> Iterator[ReasonShare]:
+    counts = np.bincount(model[given], minlength=len(models))
+    by = _design_effect(model, voter, given.astype(float), counts, answers)
+    k, n = counts / by, answers / by
+    laws = beta_laws(k, n)
+    tail = (1 - level) / 2
+    ends = [_quantile(laws, k, n, side) for side in (tail, 1 - tail)]
+    mean = ((laws.a + k[:, None]) / (laws.a + laws.b + n[:, None])) @ laws.weight
+    for place in np.flatnonzero(answers).tolist():
+        yield ReasonShare(
+            model=models[place],
+            reason=reason,
+            given=int(counts[place]),
+            answers=int(answers[place]),
+            share=float(mean[place]),
+            lower=float(ends[0][place]),
+            upper=float(ends[1][place]),
+        )
+
+
+def _design_effect(model: Ints, voter: Ints, given: Floats, counts: Ints, answers: Ints) -> float:
+    """Give by how much shares vary more than if every answer were another voter's; 1 at least."""
+    share = np.divide(counts, answers, out=np.zeros(len(counts)), where=answers > 0)
+    _, cluster = np.unique(model * (voter.max() + 1) + voter, return_inverse=True)
+    sums = np.bincount(cluster, given - share[model])
+    alone = float(answers @ (share * (1 - share)))
+    return max(1.0, float(sums @ sums) / alone) if alone else 1.0
+
+
+class BetaLaws(NamedTuple):
+    """Beta laws of shares over models, each as likely as it is after the counts.
+
+    Attributes
+    ----------
+    a, b, weight : ndarray of shape (n_laws,)
+        Weights sum to one.
+    """
+
+    a: Floats
+    b: Floats
+    weight: Floats
+
+
+def beta_laws(k: Floats, n: Floats) -> BetaLaws:
+    """Give the laws of shares that ``k`` of ``n`` leave likely, flat in the mean beforehand.
+
+    The density of ``s = a + b`` beforehand goes by ``s^-3/2``: flat in the spread of shares, as
+    in Gelman et al., Bayesian Data Analysis, 3rd edition, 2013, 5.3. Over a grid of s, the mean
+    is integrated out by Gauss and Hermite around its likeliest value.
+
+    Parameters
+    ----------
+    k, n : ndarray of shape (n_models,)
+        Not necessarily whole.
+
+    Examples
+    --------
+    Two models say next to nothing of a spread, and their own counts of themselves.
+
+    >>> laws = beta_laws(np.array([20.0, 20.0]), np.array([100.0, 100.0]))
+    >>> round(float(laws.weight @ (laws.a / (laws.a + laws.b))), 2)
+    0.25
+    """
+    nodes, weights = np.polynomial.hermite.hermgauss(NODES)
+    edge = float(scipy.special.logit(LEAST_SHARE))
+    parts: list[tuple[Floats, Floats, Floats]] = []
+    for steady in np.geomspace(1.0, STEADIEST, STEADINESSES):
+
+        def loss(at: Floats, steady: float = float(steady)) -> Floats:
+            mean = scipy.special.expit(at)
+            a, b = (np.multiply.outer(side, steady) for side in (mean, 1 - mean))
+            one, other = a[..., None], b[..., None]
+            fits = scipy.special.betaln(k + one, n - k + other) - scipy.special.betaln(one, other)
+            return -np.asarray(fits.sum(axis=-1) + np.log(mean * (1 - mean)))
+
+        best = float(scipy.optimize.minimize_scalar(loss, bounds=(edge, -edge)).x)
+        below, at, above = loss(np.array([best - 1e-3, best, best + 1e-3]))
+        sd = 1e-3 / np.sqrt(max(float(below - 2 * at + above), 1e-9))
+        means = best + np.sqrt(2) * sd * nodes
+        density = -loss(means) - 0.5 * np.log(steady) + nodes**2 + np.log(weights * sd)
+        mean = scipy.special.expit(means)
+        parts.append((mean * steady, (1 - mean) * steady, density))
+    a, b, density = (np.concatenate(part) for part in zip(*parts, strict=True))
+    weight = np.exp(density - density.max())
+    likely = weight > NEGLIGIBLE
+    return BetaLaws(a[likely], b[likely], weight[likely] / weight[likely].sum())
+
+
+def _quantile(laws: BetaLaws, k: Floats, n: Floats, level: float) -> Floats:
+    """Give the share of each model that the laws and its counts put this much below."""
+    low, high = np.zeros(len(k)), np.ones(len(k))
+    a, b = laws.a + k[:, None], laws.b + (n - k)[:, None]
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        below = scipy.special.betainc(a, b, middle[:, None]) @ laws.weight < level
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    return (low + high) / 2
+
+
+def reasons_that_win(votes: RemarkedVotes, level: float = 0.95) -> tuple[ReasonEffect, ...]:
+    """Say which reasons go with winning, between models held equal.
+
+    ``logit P(A is chosen) = theta_a - theta_b + sum_r beta_r (given_ar - given_br)`` over the
+    votes with any reason, ties half; every coefficient has a normal prior of sd `PRIOR_SD`.
+    Reasons are given by whoever has just chosen: they tell what people say of winners.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two voters of such votes.
+    """
+    some = votes.taken(votes.explained)
+    gap = some.given_a.astype(float) - some.given_b.astype(float)
+    there = np.flatnonzero(gap.any(axis=0))
+    if not there.size:
+        raise DataError("No reason was given to one answer and not to the other.")
+    design = np.hstack([_sides(some), gap[:, there]])
+    fit = clustered_logit(design, some.score, some.voter)
+    beta = fit.x[len(votes.models) :]
+    error = np.sqrt(fit.variances(np.eye(len(fit.x))[len(votes.models) :]))
+    reach = _reach(fit, level) * error
+    p = _two_sided(fit, beta / error)
+    return tuple(
+        ReasonEffect(
+            reason=votes.reasons[place],
+            given=int((gap[:, place] != 0).sum()),
+            log_odds=float(beta[row]),
+            lower=float(beta[row] - reach[row]),
+            upper=float(beta[row] + reach[row]),
+            p=float(p[row]),
+        )
+        for row, place in enumerate(there.tolist())
+    )
+
+
+def intent_by_model(
+    votes: RemarkedVotes, first: str, second: str, level: float = 0.95
+) -> IntentByModel:
+    """Test whether models fare differently where voters had one intent, or another.
+
+    ``logit P(A is chosen) = x'(theta + q delta)``, x being 1 for the model on side A and -1 for
+    that on side B, q 1/2 under the first intent and -1/2 under the second. ``delta = 0`` is
+    tested by its Wald statistic, with voters left out one at a time (CR3). Votes with any other
+    intent are left out, and models that the votes of one intent do not connect with the others.
+
+    Raises
+    ------
+    DataError
+        If fewer than two models are connected under both intents, or there are no more effective
+        voters than models.
+    """
+    for name in (first, second):
+        if name not in votes.intents:
+            known = ", ".join(map(repr, votes.intents)) or "none"
+            raise DataError(f"No vote has the intent {name!r}; there are {known}.")
+    one, other = (votes.intent == votes.intents.index(name) for name in (first, second))
+    rows = _connected(votes, one, other)
+    some, q = votes.taken(rows), np.where(one[rows], 0.5, -0.5)
+    there = np.unique(np.concatenate([some.a, some.b]))
+    sides = _sides(some)[:, there]
+    fit = clustered_logit(np.hstack([sides, sides * q[:, None]]), some.score, some.voter)
+    m = len(there)
+    delta, spread = fit.x[m:], fit.covariance[m:, m:]
+    chi2, p = _wald(delta, spread, fit.effective)
+    shares, slope = _shares_by_intent(fit.x[:m], delta)
+    variance = fit.variances(slope)
+    difference = shares[0] - shares[1]
+    reach = _reach(fit, level) * np.sqrt(variance)
+    rated = [
+        ModelByIntent(
+            model=votes.models[model],
+            first=float(shares[0, row]),
+            second=float(shares[1, row]),
+            difference=float(difference[row]),
+            lower=float(difference[row] - reach[row]),
+            upper=float(difference[row] + reach[row]),
+        )
+        for row, model in enumerate(there.tolist())
+    ]
+    return IntentByModel(
+        first=first,
+        second=second,
+        first_votes=int((q > 0).sum()),
+        second_votes=int((q < 0).sum()),
+        voters=len(np.unique(some.voter)),
+        models=tuple(sorted(rated, key=lambda row: -abs(row.difference))),
+        size=_without_noise(difference, variance),
+        points=float(POINTS) * _without_noise(delta, fit.variances(np.eye(2 * m)[m:])),
+        chi2=chi2,
+        df=m - 1,
+        p=p,
+    )
+
+
+def _without_noise(value: Floats, variance: Floats) -> float:
+    """Give the root mean square of values that were measured with this variance."""
+    return float(np.sqrt(max(0.0, float(np.mean(value**2 - variance)))))
+
+
+def _connected(votes: RemarkedVotes, one: Bools, other: Bools) -> Bools:
+    """Choose the votes on models that are connected with each other under both intents."""
+    rows = one | other
+    while True:
+        stays = np.ones(len(votes.models), dtype=bool)
+        for group in (one & rows, other & rows):
+            stays &= _largest(votes.a[group], votes.b[group], len(votes.models))
+        if stays.sum() < 2:
+            raise DataError(
+                "The votes of each intent must connect two models or more, and they do not."
+            )
+        still = rows & stays[votes.a] & stays[votes.b]
+        if (still == rows).all():
+            return rows
+        rows = still
+
+
+def _largest(a: Ints, b: Ints, n: int) -> Bools:
+    """Say which models are in the largest group that votes connect."""
+    edges = scipy.sparse.coo_array((np.ones(len(a)), (a, b)), shape=(n, n))
+    _, group = scipy.sparse.csgraph.connected_components(edges, directed=False)
+    return np.asarray(group == np.bincount(group).argmax())
+
+
+def _wald(delta: Floats, spread: Floats, effective: float) -> tuple[float, float]:
+    """Test that all models' differences are one and the same; gives chi2 and p.
+
+    Hotelling's law: the covariance itself is learnt from so many voters.
+    """
+    df = len(delta) - 1
+    if effective <= df + 1:
+        raise DataError(
+            f"{effective:.1f} effective voters cannot tell {df + 1} models apart: more are needed "
+            "than models."
+        )
+    gap, covariance = delta[:-1] - delta[-1], _against_last(spread)
+    scale = np.sqrt(np.diag(covariance))
+    if not (scale > 0).all() or np.linalg.cond(covariance / np.outer(scale, scale)) > ILL:
+        raise DataError("The voters agree so much that nothing says how far they may differ.")
+    chi2 = float(gap @ np.linalg.solve(covariance, gap))
+    ratio = chi2 * (effective - df) / (df * (effective - 1))
+    return chi2, float(scipy.special.fdtrc(df, effective - df, ratio))
+
+
+def _against_last(covariance: Floats) -> Floats:
+    contrast = np.hstack([np.eye(len(covariance) - 1), -np.ones((len(covariance) - 1, 1))])
+    return np.asarray(contrast @ covariance @ contrast.T)
+
+
+def _shares_by_intent(theta: Floats, delta: Floats) -> tuple[Floats, Floats]:
+    """Give each model's mean probability to win, by intent, and how the difference changes.
+
+    Returns
+    -------
+    ndarray of shape (2, n_models)
+    ndarray of shape (n_models, 2 * n_models)
+        Of the first less the second, by theta and delta.
+    """
+    m = len(theta)
+    shares, slope = np.empty((2, m)), np.zeros((m, 2 * m))
+    for row, (q, sign) in enumerate(((0.5, 1.0), (-0.5, -1.0))):
+        strength = theta + q * delta
+        p = scipy.special.expit(strength[:, None] - strength[None, :])
+        np.fill_diagonal(p, 0.0)
+        shares[row] = p.sum(axis=1) / (m - 1)
+        local = p * (1 - p) / (m - 1)
+        by_strength = np.diag(local.sum(axis=1)) - local
+        slope[:, :m] += sign * by_strength
+        slope[:, m:] += sign * q * by_strength
+    return shares, slope
+
+
+def _sides(votes: RemarkedVotes) -> Floats:
+    """Give 1 for the model on side A and -1 for that on side B, shape (n, n_models)."""
+    sides = np.zeros((len(votes.a), len(votes.models)))
+    rows = np.arange(len(votes.a))
+    sides[rows, votes.a] += 1
+    sides[rows, votes.b] -= 1
+    return sides
+
+
+def clustered_logit(design: Floats, score: Floats, voter: Ints) -> Fitted:
+    """Fit a logistic regression, with a covariance by leaving out one voter at a time (CR3).
+
+    ``sum_i log-likelihood_i - |x|^2 / (2 PRIOR_SD^2)``; a score of 1/2 counts half each way. The
+    covariance is ``(G - 1) / G`` times the sum over voters of ``d d'``, with
+    ``d = (H - H_g)^-1 s_g`` the step by which the parameters move without voter g.
+
+    Parameters
+    ----------
+    design : ndarray of shape (n, n_parameters)
+    score : ndarray of shape (n,)
+        From 0 to 1.
+    voter : ndarray of shape (n,), int
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two voters.
+    ConvergenceError
+        If the maximum is not reached.
+    """
+    _, cluster, counts = np.unique(voter, return_inverse=True, return_counts=True)
+    if len(counts) < 2:
+        raise DataError(f"Two voters are needed, and there are {len(counts)}.")
+    prior = np.eye(design.shape[1]) / PRIOR_SD**2
+    x = np.zeros(design.shape[1])
+    for _ in range(MOST_STEPS):
+        p = scipy.special.expit(design @ x)
+        weight = p * (1 - p)
+        hessian = design.T @ (design * weight[:, None]) + prior
+        step = np.linalg.solve(hessian, design.T @ (score - p) - prior @ x)
+        x = x + step
+        if np.abs(step).max() < TOLERANCE:
+            break
+    else:
+        raise ConvergenceError(f"The regression did not converge in {MOST_STEPS} steps.")
+    order = np.argsort(cluster, kind="stable")
+    ends = np.cumsum(counts)
+    rows = design[order] * np.sqrt(weight[order])[:, None]
+    pull = design[order] * (score - p)[order][:, None]
+    meat = np.zeros_like(hessian)
+    size = max(1, ENTRIES_AT_ONCE // hessian.size)
+    for begin in range(0, len(counts), size):
+        some = range(begin, min(begin + size, len(counts)))
+        own = [slice(ends[g] - counts[g], ends[g]) for g in some]
+        left = np.stack([hessian - rows[one].T @ rows[one] for one in own])
+        scores = np.stack([pull[one].sum(axis=0) for one in own])
+        shift = np.linalg.solve(left, scores[:, :, None])[:, :, 0]
+        meat += shift.T @ shift
+    effective = float(counts.sum() ** 2 / (counts.astype(float) ** 2).sum())
+    bread = np.linalg.inv(hessian)
+    independent = bread @ (pull.T @ pull) @ bread
+    return Fitted(x, meat * (len(counts) - 1) / len(counts), independent, effective)
+
+
+def _reach(fit: Fitted, level: float) -> float:
+    df = np.array([max(fit.effective - 1, 1e-3)])
+    return float(student_quantiles((1 - level) / 2, df)[0])
+
+
+def _two_sided(fit: Fitted, t: Floats) -> Floats:
+    df = max(fit.effective - 1, 1e-3)
+    return np.asarray(scipy.special.betainc(df / 2, 0.5, df / (df + t**2)))

@@ -1,0 +1,113 @@
+"""`arena reasons`, as it is typed."""
+
+import json
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import duckdb
+import numpy as np
+
+from arena.domain.battle import BattleState
+from arena.domain.remarks import Intent, Reason, Remarks
+from arena.domain.vote import Choice, Voter
+from arena.store.store import Store
+from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, new_battle
+from tests.command import Command, examples, refused
+from tests.rating.test_remarks import explained
+from tests.sqlite import new_sqlite
+
+
+def votes(folder: Path) -> None:
+    """Write votes of four models in which the useful wins."""
+    drawn = explained(np.random.default_rng(4), 0.8, n=1500)
+    lines = ["model_a,model_b,winner,voter,reasons_a,reasons_b,voter_intent,before_reveal"]
+    for at in range(len(drawn.a)):
+        a, b = drawn.models[drawn.a[at]], drawn.models[drawn.b[at]]
+        winner = "model_a" if drawn.score[at] else "model_b"
+        given = (
+            '"' + ",".join(np.array(drawn.reasons)[side[at]]) + '"'
+            for side in (drawn.given_a, drawn.given_b)
+        )
+        intent = drawn.intents[drawn.intent[at]]
+        lines.append(f"{a},{b},{winner},v{drawn.voter[at]},{','.join(given)},{intent},{at % 2}")
+    (folder / "votes.csv").write_text("\n".join(lines) + "\n")
+    duckdb.sql(f"COPY (FROM '{folder / 'votes.csv'}') TO '{folder / 'votes.parquet'}'")
+
+
+def arena_with_remarks(folder: Path) -> str:
+    """Keep an arena of ten voters who vote on six battles each, and say why."""
+    url = new_sqlite(folder)
+    with closing(Store(url)) as store:
+        store.hold_lease()
+        store.register(MODELS, NOW)
+        for at in range(60):
+            name, voter = f"b{at}", Voter(f"v{at % 10}" * 8)
+            store.open_battle(replace(new_battle(name, voter), prompt="Why?"))
+            ends = {A1: complete("This."), B1: complete("That.")}
+            store.close_answers(name, BattleState.READY, ends, message=None, now=NOW)
+            choice = (Choice.A, Choice.B, Choice.TIE)[at % 3]
+            store.cast(ballot(name, choice, voter=voter.id))
+            why = Remarks(reasons_a=(Reason.USEFUL,), intent=[*Intent][at % 2])
+            store.remark(name, voter.id, why, NOW, asked=True)
+    return url
+
+
+def test_the_json_has_shares_with_intervals_effects_and_the_interaction(
+    command: Command, tmp_path: Path
+) -> None:
+    votes(tmp_path)
+    report = json.loads(command("reasons", "votes.parquet", "--format", "json").stdout)
+    assert set(report) == {
+        *("votes", "voters", "explained", "intents", "shares", "winning", "intent"),
+        *("level", "notes"),
+    }
+    assert (report["votes"], len(report["shares"])) == (1500, 8)
+    for row in report["shares"]:
+        assert 0 < row["lower"] < row["share"] < row["upper"] < 1
+    effects = {row["reason"]: row for row in report["winning"]}
+    assert effects["useful"]["lower"] > 0
+    assert effects["incorrect"]["lower"] < 0 < effects["incorrect"]["upper"]
+    by = report["intent"]
+    assert (by["first"], by["second"], by["df"]) == ("quizzing", "asking", 3)
+    assert len(by["models"]) == 4
+    half = command("reasons", "votes.csv", "--where", "before_reveal = 1", "--format", "json")
+    assert json.loads(half.stdout)["votes"] == 750
+
+
+def test_a_terminal_shows_the_matrix_what_wins_and_who_quizzes(
+    command: Command, tmp_path: Path
+) -> None:
+    votes(tmp_path)
+    done = command("reasons", "votes.csv")
+    assert done.returncode == 0
+    for words in ("1,500 votes by", "useful", "Log-odds", "points of preference share", "basalt"):
+        assert words in " ".join(done.stdout.split())
+
+
+def test_a_database_says_the_same_as_its_export(command: Command, tmp_path: Path) -> None:
+    url = arena_with_remarks(tmp_path)
+    command("export", "votes", "--to", "votes.parquet", "--database", url)
+    of_log, of_file = (
+        json.loads(command("reasons", source, "--format", "json").stdout)
+        for source in (url, "votes.parquet")
+    )
+    assert of_log == of_file
+    assert (of_log["votes"], of_log["explained"]) == (60, 60)
+    assert of_log["intents"] == {"asking": 30, "quizzing": 30}
+    boards = json.loads(command("rate", url, "--by", "voter_intent", "--format", "json").stdout)
+    assert {*boards["groups"], *boards.get("not_rated", {})} >= {"asking"}
+
+
+def test_votes_without_remarks_are_refused_in_words(command: Command, tmp_path: Path) -> None:
+    (tmp_path / "plain.csv").write_text("model_a,model_b,winner,voter\nx,y,tie,ann\n")
+    done = command("reasons", "plain.csv")
+    refused(done, "holds no remarks")
+
+
+def test_the_examples_of_the_help_run(command: Command, tmp_path: Path) -> None:
+    votes(tmp_path)
+    url = arena_with_remarks(tmp_path)
+    (tmp_path / url.rpartition("/")[2]).rename(tmp_path / "arena.db")
+    for words in examples(command, "reasons"):
+        assert command(*words).returncode == 0, words

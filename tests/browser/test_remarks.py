@@ -1,0 +1,127 @@
+"""Saying why after a vote, by tap and by key, in a real browser."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.browser.person import Person, person
+from tests.faulty_server import Behaviour, faulty_server
+from tests.serving import Served, page_of, write_roster
+
+pytestmark = pytest.mark.browser
+
+NAMES = ("zanzibar", "quagmire")
+
+
+@pytest.fixture(scope="module")
+def arenas(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Served]]:
+    """Two arenas: one asks after the names, one before them."""
+    text = Behaviour(text="The first answer. " * 12)
+    with faulty_server(dict.fromkeys(NAMES, text)) as server, ExitStack() as stack:
+        served = {}
+        for when in ("after", "before"):
+            folder = tmp_path_factory.mktemp(when)
+            roster = write_roster(folder / "roster.toml", server, *server.behaviours)
+            page = page_of(folder, roster, characters_per_s=5000, reasons=when)
+            served[when] = stack.enter_context(page)
+        yield served
+
+
+def vote(ada: Person) -> None:
+    ada.arrive()
+    ada.ask()
+    ada.wait_for("ready")
+    ada.page.locator("#pane-a").click()  # keys rest while one writes
+    ada.page.keyboard.press("1")
+    ada.wait_for("voted")
+
+
+def saved(ada: Person) -> dict[str, object]:
+    """Give what is saved once all is sent."""
+    expect(ada.page.locator("#live")).to_have_text("Remarks saved.")
+    remarks: dict[str, object] = ada.api()["remarks"]
+    return remarks
+
+
+def test_reasons_confidence_and_intent_are_a_tap_or_a_key_each_and_a_comment_a_line(
+    chromium: Browser, arenas: dict[str, Served]
+) -> None:
+    with person(chromium, arenas["after"]) as ada:
+        vote(ada)
+        expect(ada.page.locator("#name-a")).not_to_be_empty()
+        for key in ("q", "j", "s", "s", "9", "x"):
+            ada.page.keyboard.press(key)
+        ada.page.locator("#pane-b [data-reason=superficial]").click()
+        ada.page.keyboard.press("c")
+        ada.page.keyboard.type("gnr 1234")  # no key fires while one writes
+        ada.page.keyboard.press("Enter")
+        expected = {
+            "reasons_a": ["useful"],
+            "reasons_b": ["incorrect", "superficial"],
+            "comment": "gnr 1234",
+            "confidence": 3,
+            "intent": "asking",
+            "before_reveal": False,
+        }
+        ada.page.wait_for_timeout(300)
+        assert saved(ada) == expected
+        ada.arrive(f"?b={ada.battle_id}")
+        ada.wait_for("voted")
+        pressed = ada.page.locator(":is(.reasons, .why) [aria-pressed=true]")
+        expect(pressed).to_have_count(5)
+        expect(ada.page.locator("#comment")).to_have_value("gnr 1234")
+        assert ada.complaints == []
+
+
+def test_remarks_that_are_not_saved_are_an_error_and_can_be_sent_again(
+    chromium: Browser, arenas: dict[str, Served]
+) -> None:
+    with person(chromium, arenas["after"]) as ada:
+        vote(ada)
+        ada.page.route("**/remarks", lambda route: route.fulfill(status=503, json={}))
+        ada.page.keyboard.press("u")
+        expect(ada.page.locator("#note")).to_contain_text("Your vote is saved. What you remarked")
+        ada.page.unroute("**/remarks")
+        assert ada.api()["remarks"] is None
+        ada.page.get_by_role("button", name="Send again").click()
+        expect(ada.page.locator("#note")).to_be_empty()
+        assert saved(ada)["reasons_b"] == ["useful"]
+
+
+def test_where_reasons_come_first_a_reload_keeps_the_vote_and_enter_shows_the_names(
+    chromium: Browser, arenas: dict[str, Served]
+) -> None:
+    with person(chromium, arenas["before"]) as ada:
+        vote(ada)
+        expect(ada.page.locator("#hint")).to_contain_text("A was better. Say why if you like")
+        ada.page.reload()
+        ada.wait_for("voted")
+        expect(ada.page.locator("html[data-names=withheld]")).to_be_attached()
+        assert not any(name in ada.page.content() for name in NAMES)
+        expect(ada.page.locator(".why .intent")).to_be_hidden()
+        ada.page.locator("#pane-a").click()
+        ada.page.keyboard.press("q")
+        ada.page.locator("#pane-b [data-reason=incorrect]").click()
+        assert ada.api()["remarks"] is None
+        ada.page.keyboard.press("Enter")
+        expect(ada.page.locator("#name-a")).to_contain_text("Name ")
+        expect(ada.page.locator("#pane-a .reasons")).to_be_hidden()
+        ada.page.keyboard.press("y")
+        remarks = saved(ada)
+        assert (remarks["reasons_a"], remarks["reasons_b"]) == (["useful"], ["incorrect"])
+        assert (remarks["intent"], remarks["before_reveal"]) == ("quizzing", True)
+        assert ada.complaints == []
+
+
+def test_a_stranger_to_the_question_goes_on_without_a_word(
+    chromium: Browser, arenas: dict[str, Served]
+) -> None:
+    with person(chromium, arenas["before"]) as ada:
+        vote(ada)
+        ada.page.get_by_role("button", name="Show the names").click()
+        expect(ada.page.locator("#name-b")).to_contain_text("Name ")
+        assert ada.api()["vote"]["models"]
+        ada.page.keyboard.press("n")
+        ada.wait_for("empty")

@@ -1,0 +1,352 @@
+"""What remarks beside votes tell: reasons by model, what goes with winning, intent by model."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.special import betaln, expit
+
+from rating.diagnosis.remarks import (
+    POINTS,
+    PRIOR_SD,
+    IntentByModel,
+    RemarkedVotes,
+    beta_laws,
+    clustered_logit,
+    intent_by_model,
+    reason_shares,
+    reasons_that_win,
+    report_remarks,
+)
+from rating.errors import DataError
+from rating.tables.columns import Columns
+from rating.tables.remarks import MOST_REASONS, read_remarked, report_source
+from rating.typing import Floats
+
+MODELS = ("basalt", "mica", "quartz", "slate")
+ROUNDS = 400
+REASONS = ("incorrect", "useful")
+
+
+def planted(
+    rng: np.random.Generator,
+    *,
+    n: int = 3000,
+    points: float = 0.0,
+    voters: int = 300,
+    taste: float = 0.2,
+) -> RemarkedVotes:
+    """Draw votes of four models that gain or lose so many points where voters quiz.
+
+    Some voters quiz more than others, some vote more than others, and each has a taste.
+    """
+    lean = rng.normal(0, taste, (voters, len(MODELS)))
+    busy = rng.lognormal(0, 1, voters)
+    voter = rng.choice(voters, size=n, p=busy / busy.sum())
+    quizzes = rng.random(n) < rng.beta(1, 1, voters)[voter]
+    a = rng.integers(len(MODELS), size=n)
+    b = (a + rng.integers(1, len(MODELS), size=n)) % len(MODELS)
+    strength = np.linspace(-0.4, 0.4, len(MODELS)) + lean[voter]
+    strength = strength + np.where(quizzes, 0.5, -0.5)[:, None] * gains(points)
+    rows = np.arange(n)
+    won = rng.random(n) < expit(strength[rows, a] - strength[rows, b])
+    nothing = np.zeros((n, 0), dtype=bool)
+    return RemarkedVotes(
+        *(MODELS, a, b, won.astype(float), voter),
+        *((), nothing, nothing, ("asking", "quizzing"), quizzes.astype(np.int64)),
+    )
+
+
+def gains(points: float) -> Floats:
+    """Gain of each model, in nats: every other one gains as much as the rest lose."""
+    return np.array([-1.0, 1.0, -1.0, 1.0]) * points / float(POINTS)
+
+
+def shares(strength: Floats) -> Floats:
+    """Give each model's mean probability to win against the others."""
+    p = expit(strength[:, None] - strength)
+    return np.asarray((p.sum(axis=1) - 0.5) / (len(strength) - 1))
+
+
+def differences(points: float, taste: float) -> Floats:
+    """Give the true differences of preference share, tastes averaged over."""
+    rng = np.random.default_rng(1)
+    strength = np.linspace(-0.4, 0.4, len(MODELS)) + rng.normal(0, taste, (20_000, len(MODELS)))
+    first, second = (
+        np.mean([shares(one + half * gains(points)) for one in strength[:4000]], axis=0)
+        for half in (0.5, -0.5)
+    )
+    return np.asarray(first - second)
+
+
+def by_name(result: IntentByModel) -> Floats:
+    """Give the differences in the order of the models."""
+    rows = {row.model: row.difference for row in result.models}
+    return np.array([rows[model] for model in MODELS])
+
+
+def explained(rng: np.random.Generator, effect: float, n: int = 4000) -> RemarkedVotes:
+    """Draw votes with two reasons: the useful wins by so many nats, models apart."""
+    votes = planted(rng, n=n, taste=0.0)
+    given_a, given_b = (rng.random((n, 2)) < (0.2, 0.4) for _ in range(2))
+    gap = given_a[:, 1].astype(float) - given_b[:, 1]
+    strength = np.linspace(-0.4, 0.4, len(MODELS))
+    won = rng.random(n) < expit(strength[votes.a] - strength[votes.b] + effect * gap)
+    return replace(
+        votes, score=won.astype(float), reasons=REASONS, given_a=given_a, given_b=given_b
+    )
+
+
+def mirrored(votes: RemarkedVotes) -> RemarkedVotes:
+    """Swap the sides of all votes."""
+    sides = {"a": votes.b, "b": votes.a, "given_a": votes.given_b, "given_b": votes.given_a}
+    return replace(votes, score=1 - votes.score, **sides)  # type: ignore[arg-type]
+
+
+def test_the_covariance_is_that_of_refits_without_each_voter() -> None:
+    rng = np.random.default_rng(3)
+    design, voter = rng.normal(size=(600, 2)), rng.integers(40, size=600)
+    score = (rng.random(600) < expit(design @ (0.6, -0.2))).astype(float)
+    fit = clustered_logit(design, score, voter)
+    without = [
+        clustered_logit(design[voter != one], score[voter != one], voter[voter != one]).x
+        for one in range(40)
+    ]
+    shift = np.array(without) - fit.x
+    np.testing.assert_allclose(fit.covariance, shift.T @ shift * 39 / 40, rtol=0.05)
+    gradient = design.T @ (score - expit(design @ fit.x)) - fit.x / PRIOR_SD**2
+    np.testing.assert_allclose(gradient, 0, atol=1e-8)
+
+
+def test_a_planted_interaction_of_quizzing_is_recovered_in_points_of_preference_share() -> None:
+    votes = planted(np.random.default_rng(7), n=20_000, points=30)
+    result = intent_by_model(votes, "quizzing", "asking")
+    true = differences(30, 0.2)
+    assert np.sqrt(np.mean(true**2)) == pytest.approx(0.055, abs=0.005)
+    assert result.size == pytest.approx(0.05, abs=0.02)
+    assert by_name(result) == pytest.approx(true, abs=0.03)
+    assert result.points == pytest.approx(30, abs=6)
+    assert (result.df, result.p < 1e-6) == (3, True)
+    assert result.first_votes + result.second_votes == 20_000
+
+
+def test_sides_do_not_matter_and_intents_swapped_turn_the_signs() -> None:
+    votes = planted(np.random.default_rng(2), points=40)
+    result = intent_by_model(votes, "quizzing", "asking")
+    other = intent_by_model(mirrored(votes), "quizzing", "asking")
+    np.testing.assert_allclose(by_name(other), by_name(result), atol=1e-9)
+    turned = intent_by_model(votes, "asking", "quizzing")
+    np.testing.assert_allclose(by_name(turned), -by_name(result), atol=1e-9)
+    assert turned.chi2 == pytest.approx(result.chi2) == pytest.approx(other.chi2)
+    assert turned.p == pytest.approx(result.p)
+
+
+@pytest.mark.slow
+def test_no_interaction_is_seen_where_none_is_and_forty_points_at_three_thousand_votes() -> None:
+    """Power at 40 points of every model, up or down; size within three errors of simulation."""
+    p, sizes = {}, {}
+    for points in (0.0, 40.0):
+        results = [
+            intent_by_model(
+                planted(np.random.default_rng([n, int(points)]), points=points),
+                "quizzing",
+                "asking",
+            )
+            for n in range(ROUNDS)
+        ]
+        p[points] = np.array([one.p for one in results])
+        sizes[points] = np.array([one.size for one in results])
+    error = np.sqrt(0.05 * 0.95 / ROUNDS)
+    assert (p[0.0] < 0.05).mean() <= 0.05 + 3 * error
+    assert (p[40.0] < 0.05).mean() >= 0.8
+    true = float(np.sqrt(np.mean(differences(40, 0.2) ** 2)))
+    assert sizes[40.0].mean() == pytest.approx(true, abs=0.02)
+    assert (np.abs(sizes[40.0] - true) <= 0.04).mean() >= 0.9
+
+
+@pytest.mark.slow
+def test_intervals_of_a_models_difference_hold_as_often_as_they_say() -> None:
+    true = differences(40, 0.2)
+    inside = []
+    for n in range(ROUNDS):
+        votes = planted(np.random.default_rng([n, 5]), points=40)
+        result = intent_by_model(votes, "quizzing", "asking")
+        rows = {row.model: row for row in result.models}
+        inside += [
+            rows[model].lower <= true[m] <= rows[model].upper for m, model in enumerate(MODELS)
+        ]
+    error = np.sqrt(0.05 * 0.95 / ROUNDS)
+    assert 0.95 - 3 * error <= np.mean(inside) <= 0.95 + 3 * error
+
+
+def test_a_reason_that_goes_with_winning_is_told_from_one_that_does_not() -> None:
+    effects = reasons_that_win(explained(np.random.default_rng(4), 0.8))
+    by = {one.reason: one for one in effects}
+    useful, incorrect = by["useful"], by["incorrect"]
+    assert useful.lower < 0.8 < useful.upper
+    assert useful.p < 1e-6
+    assert incorrect.lower < 0 < incorrect.upper
+    assert incorrect.p > 0.05
+    assert (useful.upper - useful.lower) / 2 < 0.2
+
+
+def test_a_reason_that_only_winners_get_stays_finite() -> None:
+    votes = explained(np.random.default_rng(5), 0.0, n=300)
+    won = votes.score == 1
+    given = np.stack([won, ~won])
+    votes = replace(
+        votes,
+        given_a=np.column_stack([np.zeros(300, bool), given[0]]),
+        given_b=np.column_stack([np.zeros(300, bool), given[1]]),
+    )
+    (only,) = reasons_that_win(votes)
+    assert 2 < only.log_odds < 10
+    assert np.isfinite([only.lower, only.upper]).all()
+
+
+def test_shares_of_reasons_lean_to_the_other_models_where_there_are_few_answers() -> None:
+    rng = np.random.default_rng(6)
+    votes = explained(rng, 0.0)
+    rare = (votes.a == 3) | (votes.b == 3)
+    stays = ~rare | (np.cumsum(rare) <= 4)
+    votes = votes.taken(stays)
+    votes.given_a[votes.a == 3] = True
+    votes.given_b[votes.b == 3] = True
+    rows = {(one.model, one.reason): one for one in reason_shares(votes)}
+    slate, mica = rows["slate", "useful"], rows["mica", "useful"]
+    assert (slate.given, slate.answers) == (4, 4)
+    assert mica.share < slate.share < 1
+    assert slate.upper - slate.lower > 3 * (mica.upper - mica.lower)
+    assert mica.share == pytest.approx(mica.given / mica.answers, abs=0.02)
+    swapped = {(one.model, one.reason): one for one in reason_shares(mirrored(votes))}
+    assert swapped["mica", "useful"].share == pytest.approx(mica.share)
+
+
+def test_shares_by_few_voters_who_repeat_themselves_are_less_sure() -> None:
+    votes = explained(np.random.default_rng(8), 0.0, n=400)
+    again: dict[str, Any] = {
+        name: np.repeat(getattr(votes, name), 10, axis=0)
+        for name in ("a", "b", "score", "given_a", "given_b", "intent")
+    }
+    alike = replace(votes, voter=np.repeat(np.arange(400), 10), **again)
+    others = replace(votes, voter=np.arange(4000), **again)
+    width = {
+        name: np.mean([one.upper - one.lower for one in reason_shares(some)])
+        for name, some in (("alike", alike), ("others", others))
+    }
+    assert width["alike"] > 1.8 * width["others"]
+
+
+def test_the_laws_of_shares_are_those_that_drew_the_counts() -> None:
+    rng = np.random.default_rng(9)
+    n = np.full(400, 60.0)
+    k = rng.binomial(60, rng.beta(3.0, 9.0, 400)).astype(float)
+    laws = beta_laws(k, n)
+    assert laws.weight.sum() == pytest.approx(1)
+    assert laws.weight @ (laws.a / (laws.a + laws.b)) == pytest.approx(0.25, abs=0.02)
+    assert laws.weight @ (laws.a + laws.b) == pytest.approx(12, rel=0.25)
+
+
+def test_the_laws_of_shares_are_weighed_as_by_a_fine_grid() -> None:
+    k, n = np.array([3.0, 9.0, 30.0, 2.0]), np.array([20.0, 30.0, 60.0, 4.0])
+    mean = np.linspace(0.0005, 0.9995, 1000)[:, None]
+    steady = np.geomspace(1, 1e4, 400)[None]
+    a, b = (mean * steady)[..., None], ((1 - mean) * steady)[..., None]
+    weight = np.exp((betaln(k + a, n - k + b) - betaln(a, b)).sum(axis=-1)) / np.sqrt(steady)
+    weight /= weight.sum()
+    expected = (((a + k) / (a + b + n)) * weight[..., None]).sum(axis=(0, 1))
+    laws = beta_laws(k, n)
+    shares = ((laws.a + k[:, None]) / (laws.a + laws.b + n[:, None])) @ laws.weight
+    np.testing.assert_allclose(shares, expected, atol=0.003)
+
+
+@pytest.mark.slow
+def test_intervals_of_shares_hold_as_often_as_they_say_of_few_models() -> None:
+    rng, inside, rounds = np.random.default_rng(10), 0, 150
+    for _ in range(rounds):
+        truth = rng.beta(4, 12, 4)
+        model, voter = rng.integers(4, size=600), np.arange(600)
+        votes = planted(rng, n=600)
+        other = (model + rng.integers(1, 4, size=600)) % 4
+        given_a, given_b = (rng.random(600) < truth[side] for side in (model, other))
+        either = np.ones(600, dtype=bool)
+        votes = replace(votes, a=model, b=other, voter=voter, reasons=("any", "useful"))
+        votes = replace(
+            votes,
+            given_a=np.column_stack([either, given_a]),
+            given_b=np.column_stack([either, given_b]),
+        )
+        for one in reason_shares(votes):
+            if one.reason == "useful":
+                inside += one.lower <= truth[MODELS.index(one.model)] <= one.upper
+    assert inside / (4 * rounds) == pytest.approx(0.95, abs=0.03)
+
+
+def test_what_the_votes_do_not_tell_is_none_and_says_why() -> None:
+    votes = planted(np.random.default_rng(1), n=200)
+    apart = replace(votes, intent=np.where(votes.a == 0, 1, 0))
+    report = report_remarks(replace(apart, intent=np.where(votes.a == 0, -1, 0)))
+    assert (report.winning, report.intent, report.shares) == (None, None, ())
+    assert report.intents == {"asking": int((votes.a != 0).sum()), "quizzing": 0}
+    assert len(report.notes) == 2
+    assert "connect two models" in report.notes[1]
+    one = replace(votes, voter=np.zeros(200, dtype=int))
+    with pytest.raises(DataError, match="Two voters are needed, and there are 1"):
+        intent_by_model(one, "quizzing", "asking")
+    with pytest.raises(DataError, match="effective voters cannot tell 4 models apart"):
+        intent_by_model(replace(votes, voter=np.arange(200) % 4), "quizzing", "asking")
+    with pytest.raises(DataError, match="No vote has the intent 'testing'; there are 'asking'"):
+        intent_by_model(votes, "testing", "asking")
+
+
+def test_models_that_one_intent_does_not_connect_are_left_out() -> None:
+    votes = planted(np.random.default_rng(1), n=2000)
+    has_last = (votes.a == 3) | (votes.b == 3)
+    votes = replace(votes, intent=np.where(has_last, 0, votes.intent))
+    result = intent_by_model(votes, "quizzing", "asking")
+    assert {row.model for row in result.models} == {*MODELS[:3]}
+    assert result.df == 2
+
+
+CSV = """model_a,model_b,winner,voter,reasons_a,reasons_b,voter_intent
+x,y,model_a,ann,"useful, complete",,quizzing
+x,y,tie,ann,,,
+y,x,both_bad,bob,incorrect,"incorrect,superficial",playing
+"""
+
+
+def test_remarks_are_read_from_the_columns_that_an_arena_exports(tmp_path: Path) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text(CSV)
+    votes = read_remarked(path, Columns())
+    assert votes.reasons == ("complete", "incorrect", "superficial", "useful")
+    assert votes.given_a.astype(int).tolist() == [[1, 0, 0, 1], [0] * 4, [0, 1, 0, 0]]
+    assert votes.given_b.astype(int).tolist() == [[0] * 4, [0] * 4, [0, 1, 1, 0]]
+    assert votes.intents == ("playing", "quizzing")
+    assert votes.intent.tolist() == [1, -1, 0]
+    assert votes.score.tolist() == [1.0, 0.5, 0.5]
+    report = report_source(path, Columns())
+    assert (report.votes, report.voters, report.explained) == (3, 2, 2)
+    assert report.to_dict()["intents"] == {"playing": 1, "quizzing": 1}
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("model_a,model_b,winner,voter\nx,y,tie,ann\n", "holds no remarks"),
+        ("model_a,model_b,winner,voter_intent\nx,y,tie,asking\n", "does not say who voted"),
+        ("model_a,model_b,winner,voter,reasons_a\nx,y,tie,ann,\n", "Nothing was remarked"),
+        (
+            "model_a,model_b,winner,voter,reasons_a\n"
+            + "".join(f"x,y,tie,ann,reason {n}\n" for n in range(MOST_REASONS + 1)),
+            "51 different reasons",
+        ),
+    ],
+)
+def test_a_file_without_remarks_is_refused_in_words(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "votes.csv"
+    path.write_text(text)
+    with pytest.raises(DataError, match=words):
+        read_remarked(path, Columns())
