@@ -216,7 +216,7 @@ def _rater(
     first = {r["item"]: place for place, r in enumerate(own) if not r["repeat"]}
     again = [(place, r) for place, r in enumerate(own) if r["repeat"]]
     both = [
-        (_said(own[first[r["item"]]]), _said(r))
+        (_answer(own[first[r["item"]]]), _answer(r))
         for _, r in again
         if Choice.SKIP not in (r["choice"], own[first[r["item"]]]["choice"])
     ]
@@ -235,7 +235,7 @@ def _rater(
     )
 
 
-def _said(row: Row) -> tuple[object, object]:
+def _answer(row: Row) -> tuple[object, object]:
     return row["choice"], row["ranking"]
 
 

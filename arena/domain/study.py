@@ -265,7 +265,7 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class Remarks:
     """What a rater says beside a choice, in the sides as shown; all of it may be missing."""
 
     reasons: Mapping[str, Sequence[str]] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from arena.boards.study import StudyStatus
 from arena.domain.people import Role
-from arena.domain.study import CONFIDENCE, REASONS, Said, Shown, Stage, StudyPlan
+from arena.domain.study import CONFIDENCE, REASONS, Remarks, Shown, Stage, StudyPlan
 from arena.domain.vote import Voter
 from arena.errors import RatingRefusedError, StoreError, UnknownStudyError
 from arena.pages.rendering import Visit, filled, missing_page
@@ -203,9 +203,9 @@ def studies_router(
             return missing(request)
         return _item_page(request, studies.plan(name), shown)
 
-    def keep(request: Request, name: str, voter: Voter, token: int, said: Said) -> Response:
+    def keep(request: Request, name: str, voter: Voter, token: int, remarks: Remarks) -> Response:
         try:
-            studies.remark(name, voter, token, said)
+            studies.remark(name, voter, token, remarks)
         except UnknownStudyError:
             return missing(request)
         except StoreError:
@@ -217,7 +217,7 @@ def studies_router(
         voter, form = voter_of(request), await request.form()
         if voter is None or not WHOLE.fullmatch(token):
             return await run_in_threadpool(missing, request)
-        return await run_in_threadpool(keep, request, name, voter, int(token), _said(form))
+        return await run_in_threadpool(keep, request, name, voter, int(token), _remarks(form))
 
     @router.api_route("/{name}/results", methods=READ)
     def results(request: Request, name: str) -> Response:
@@ -250,10 +250,8 @@ def _sent(form: FormData) -> Sent | None:
         return None
     fields = {name: value for name, value in form.items() if isinstance(value, str)}
     places = [_text(form, f"place-{n}") for n in range(len(LETTERS))]
-    said: str | list[list[int]] | None = choice if choice in (*CHOICES, SKIP) else None
-    if said is None and any(places):
-        said = _ranked(places)
-    return Sent(int(token), key, said, fields)
+    chosen = choice if choice in (*CHOICES, SKIP) else _ranked(places) if any(places) else None
+    return Sent(int(token), key, chosen, fields)
 
 
 def _ranked(places: Sequence[str]) -> list[list[int]] | None:
@@ -262,16 +260,16 @@ def _ranked(places: Sequence[str]) -> list[list[int]] | None:
     >>> _ranked(["2", "1", "2"])
     [[1], [0, 2]]
     """
-    given = [int(place) for place in places if WHOLE.fullmatch(place)]
-    if len(given) < sum(place != "" for place in places) or "" in places[: len(given)]:
+    numbers = [int(place) for place in places if WHOLE.fullmatch(place)]
+    if len(numbers) < sum(place != "" for place in places) or "" in places[: len(numbers)]:
         return None
     together: dict[int, list[int]] = {}
-    for answer, place in enumerate(given):
+    for answer, place in enumerate(numbers):
         together.setdefault(place, []).append(answer)
     return [together[place] for place in sorted(together)]
 
 
-def _said(form: FormData) -> Said:
+def _remarks(form: FormData) -> Remarks:
     """Read what was said beside a choice; what no page of ours sends is left out further in."""
     reasons = {
         side: [one for one in form.getlist(f"reasons-{side}") if isinstance(one, str)]
@@ -283,7 +281,7 @@ def _said(form: FormData) -> Said:
         for name, value in form.items()
         if name.startswith("rubric-") and isinstance(value, str)
     }
-    return Said(
+    return Remarks(
         reasons,
         _text(form, "comment"),
         int(confidence) if WHOLE.fullmatch(confidence) else None,

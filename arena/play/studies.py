@@ -9,7 +9,7 @@ from arena.domain.study import (
     LONGEST_COMMENT,
     REASONS,
     Next,
-    Said,
+    Remarks,
     Shown,
     Standing,
     StudyPlan,
@@ -69,11 +69,11 @@ class Studies:
         """Read an item that a rater has rated."""
         return self.store.read(studies.rated, name, voter.id, token, self.now())
 
-    def remark(self, name: str, voter: Voter, token: int, said: Said) -> None:
+    def remark(self, name: str, voter: Voter, token: int, remarks: Remarks) -> None:
         """Commit what is said beside a choice, as far as the study asks for it."""
         plan = self.plan(name)
         with self.store.writing() as session:
-            studies.remark(session, name, voter.id, token, _fitting(said, plan))
+            studies.remark(session, name, voter.id, token, _fitting(remarks, plan))
 
     def plan(self, name: str) -> StudyPlan:
         """Read what a study is to be."""
@@ -88,15 +88,19 @@ class Studies:
             return studies.look(session, name, voter, self.now())
 
 
-def _fitting(said: Said, plan: StudyPlan) -> Said:
+def _fitting(remarks: Remarks, plan: StudyPlan) -> Remarks:
     """Leave out what no form of ours sends."""
     answers = {one.name: one.answers for one in plan.rubric}
-    return Said(
+    return Remarks(
         {
             side: [reason for reason in REASONS if reason in some]
-            for side, some in said.reasons.items()
+            for side, some in remarks.reasons.items()
         },
-        storable(said.comment.strip())[:LONGEST_COMMENT],
-        said.confidence if said.confidence in CONFIDENCE else None,
-        {name: said.rubric[name] for name in answers if said.rubric.get(name) in answers[name]},
+        storable(remarks.comment.strip())[:LONGEST_COMMENT],
+        remarks.confidence if remarks.confidence in CONFIDENCE else None,
+        {
+            name: remarks.rubric[name]
+            for name in answers
+            if remarks.rubric.get(name) in answers[name]
+        },
     )

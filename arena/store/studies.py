@@ -7,7 +7,7 @@ more ratings than its study wants, whoever else rates at the same time.
 import json
 import secrets
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from typing import Any
@@ -24,8 +24,8 @@ from arena.domain.study import (
     Past,
     Place,
     PlannedItem,
+    Remarks,
     RubricItem,
-    Said,
     Shown,
     Stage,
     StudyPlan,
@@ -54,15 +54,16 @@ TAKEN = Sentence(
     "This item waited for half an hour, and others have rated it since. Nothing of yours was "
     "counted; go on with the next."
 )
+UNFIT = Sentence("This is no answer to the item: nothing was saved. Open it again.")
 LOOKED = Sentence("You have seen the figures of this study, so you can no longer rate in it.")
 
 
 def create(session: Session, plan: StudyPlan, items: Sequence[PlannedItem], now: datetime) -> None:
     """Write a study with its items; its name must be new."""
-    kept = {name: getattr(plan, name) for name in _PART_OF_PLAN}
+    terms = {name: getattr(plan, name) for name in _PART_OF_PLAN}
     study = StudyRow(
         name=plan.name,
-        plan=kept | {"rubric": [asdict(one) for one in plan.rubric]},
+        plan=terms | {"rubric": [asdict(one) for one in plan.rubric]},
         guidelines=plan.guidelines,
         opened=not plan.pilot,
         seed=secrets.token_hex(16),
@@ -200,15 +201,14 @@ def rate(
         raise RatingRefusedError(LOOKED)
     if not _may_stay(session, study, assignment, item, now):
         raise RatingRefusedError(TAKEN)
-    ranked = None if isinstance(choice, str) else _ranking(choice, assignment.order, item)
-    chosen = _in_sides(choice, assignment.order) if isinstance(choice, str) else None
-    assert (ranked is not None) == (len(item.responses) > 2 and chosen is None)
+    if not _fits(choice, len(item.responses)):
+        raise RatingRefusedError(UNFIT)
     session.add(
         StudyRatingRow(
             assignment_id=_key(assignment),
             key=key,
-            choice=chosen,
-            ranking=ranked,
+            choice=_in_sides(choice, assignment.order) if isinstance(choice, str) else None,
+            ranking=None if isinstance(choice, str) else _ranking(choice, assignment.order, item),
             seconds=max(0.0, (now - assignment.shown).total_seconds()),
             created=now,
         )
@@ -218,7 +218,7 @@ def rate(
         _end_qualification(session, study, rater)
 
 
-def remark(session: Session, name: str, voter: str, token: int, said: Said) -> None:
+def remark(session: Session, name: str, voter: str, token: int, remarks: Remarks) -> None:
     """Write what a rater says beside a choice; the last word counts, and the choice stays.
 
     Raises
@@ -232,11 +232,11 @@ def remark(session: Session, name: str, voter: str, token: int, said: Said) -> N
     if rating is None:
         raise UnknownStudyError
     sides = _letters(assignment.order)
-    reasons = {sides[shown]: list(some) for shown, some in said.reasons.items() if some}
+    reasons = {sides[shown]: list(some) for shown, some in remarks.reasons.items() if some}
     rating.reasons = dict(sorted(reasons.items())) or None
-    rating.comment = said.comment
-    rating.confidence = said.confidence
-    rating.rubric = dict(said.rubric) or None
+    rating.comment = remarks.comment
+    rating.confidence = remarks.confidence
+    rating.rubric = dict(remarks.rubric) or None
 
 
 def rated(session: Session, name: str, voter: str, token: int, now: datetime) -> Shown:
@@ -292,6 +292,44 @@ def rows(session: Session, name: str) -> Iterator[dict[str, Any]]:
         yield _exported(study.name, rating, assignment, item, code_of(number))
 
 
+def own_ratings(session: Session, voter: str) -> list[dict[str, Any]]:
+    """Give what somebody rated, for themself: as they saw it, so without any model or id."""
+    query = (
+        select(StudyRatingRow, StudyAssignmentRow, StudyItemRow, col(StudyRow.name))
+        .join(
+            StudyAssignmentRow,
+            col(StudyAssignmentRow.id) == col(StudyRatingRow.assignment_id),
+        )
+        .join(StudyItemRow, col(StudyItemRow.id) == col(StudyAssignmentRow.item_id))
+        .join(StudyRow, col(StudyRow.id) == col(StudyItemRow.study_id))
+        .join(StudyRaterRow, col(StudyRaterRow.id) == col(StudyAssignmentRow.rater_id))
+        .where(col(StudyRaterRow.voter_id).in_(devices_of(session, voter)))
+        .order_by(col(StudyRatingRow.created), col(StudyRatingRow.assignment_id))
+    )
+    own = []
+    for rating, assignment, item, study in session.execute(query):
+        shown = _shown(assignment, item, 0, 0, rating)
+        own.append(
+            {
+                "study": study,
+                "prompt": shown.messages[-1]["content"],
+                "choice": shown.choice,
+                "ranking": shown.ranking,
+                "reasons": rating.reasons and _as_shown(rating.reasons, assignment.order),
+                "comment": rating.comment,
+                "confidence": rating.confidence,
+                "rubric": rating.rubric,
+                "created": rating.created,
+            }
+        )
+    return own
+
+
+def _as_shown(reasons: Mapping[str, list[str]], order: Sequence[int]) -> dict[str, list[str]]:
+    back = {side: shown for shown, side in _letters(order).items()}
+    return {back[side]: some for side, some in reasons.items()}
+
+
 def items(session: Session, name: str) -> list[tuple[str, Kind]]:
     """Give the items of a study, by id and kind, in their order."""
     study = _study(session, name)
@@ -311,8 +349,8 @@ def raters(session: Session, name: str) -> list[tuple[str, float | None, bool | 
         )
         .order_by(col(StudyRaterRow.number))
     )
-    found = session.scalars(query)
-    return [(code_of(one.number), one.qualification, one.passed) for one in found]
+    every = session.scalars(query)
+    return [(code_of(one.number), one.qualification, one.passed) for one in every]
 
 
 def code_of(number: int | None) -> str:
@@ -365,12 +403,12 @@ def _study(session: Session, name: str, *, lock: bool = False) -> StudyRow:
 
 
 def _plan(study: StudyRow) -> StudyPlan:
-    kept = dict(study.plan)
+    terms = dict(study.plan)
     rubric = tuple(
         RubricItem(one["name"], one["question"], tuple(one["answers"]))
-        for one in kept.pop("rubric")
+        for one in terms.pop("rubric")
     )
-    return StudyPlan(name=study.name, guidelines=study.guidelines, rubric=rubric, **kept)
+    return StudyPlan(name=study.name, guidelines=study.guidelines, rubric=rubric, **terms)
 
 
 def _rater(session: Session, study: StudyRow, voter: str) -> StudyRaterRow | None:
@@ -525,11 +563,18 @@ def _end_qualification(session: Session, study: StudyRow, rater: StudyRaterRow) 
             col(StudyItemRow.kind) == Kind.QUALIFICATION,
         )
     )
-    said = list(session.execute(query))
-    if any(choice is None for _, choice in said):
+    answers = list(session.execute(query))
+    if any(choice is None for _, choice in answers):
         return
-    rater.qualification = sum(gold == choice for gold, choice in said) / len(said)
+    rater.qualification = sum(gold == choice for gold, choice in answers) / len(answers)
     rater.passed = rater.qualification >= study.plan["pass_share"]
+
+
+def _fits(choice: str | Sequence[Sequence[int]], n: int) -> bool:
+    """Tell whether what was chosen is an answer to an item of so many answers."""
+    if isinstance(choice, str):
+        return n == 2 or choice == Choice.SKIP
+    return n > 2 and sorted(place for together in choice for place in together) == [*range(n)]
 
 
 def _letters(order: Sequence[int]) -> dict[str, str]:

@@ -104,17 +104,17 @@ def _by_item(rows: Rows, item: Ints, table: Floats) -> tuple[ItemAgreement, ...]
         int(place): column.names[code] for place, code in zip(item, column.codes, strict=True)
     }
     every = [
-        ItemAgreement(names[place], int(a), int(tie), int(b), _agreed(said))
-        for place, said in enumerate(table)
-        for b, tie, a in (said,)
-        if place in names and said.sum() >= 2
+        ItemAgreement(names[place], int(a), int(tie), int(b), _agreed(counted))
+        for place, counted in enumerate(table)
+        for b, tie, a in (counted,)
+        if place in names and counted.sum() >= 2
     ]
     return tuple(sorted(every, key=lambda one: (one.agreed, one.item)))
 
 
-def _agreed(said: Floats) -> float:
-    n = said.sum()
-    return float((said * (said - 1)).sum() / (n * (n - 1)))
+def _agreed(counted: Floats) -> float:
+    n = counted.sum()
+    return float((counted * (counted - 1)).sum() / (n * (n - 1)))
 
 
 def rows_of(ratings: Sequence[Mapping[str, Any]], source: str = "the study") -> Rows:

@@ -90,10 +90,10 @@ def parsed(text: str) -> list[list[str]]:
     >>> parsed('[["gpt-4"], ["claude-1"]]')
     [['gpt-4'], ['claude-1']]
     """
-    if isinstance(listed := json_or_text(text), list):
-        if not all(_are_names(place) for place in listed):
+    if isinstance(places := json_or_text(text), list):
+        if not all(_are_names(place) for place in places):
             raise DataError(f"Cannot read the ranking {text!r}: give a list of lists of names.")
-        return listed
+        return places
     ranking = [[name.strip() for name in place.split(EVEN)] for place in text.split(BETTER)]
     if any(not name or {name[0], name[-1]} & MARKS for place in ranking for name in place):
         raise DataError(
