@@ -184,10 +184,12 @@ def next_of(
     due = [key for key, since in waiting if since >= APART + _jitter(seed, key)]
     if due:
         return Next(Stage.RATING, due[0], 1, left)
-    if may:
+    rated_all = first_ones and first_ones == sum(p.kind in RATED_BY_K for p in places)
+    if gold and (may or rated_all):
         share = len(gold) / (len(gold) + len(free))
-        if gold and _draw(seed, "gold", len(past)) < share:
+        if _draw(seed, "gold", len(past)) < share:
             return Next(Stage.RATING, min(gold, key=lambda key: _draw(seed, key)), 0, left)
+    if may:
         chosen = max(may, key=lambda p: p.taken)  # the first of several
         return Next(Stage.RATING, chosen.key, 0, left)
     if free:
