@@ -249,8 +249,8 @@ def _sent(form: FormData) -> Sent | None:
     if not WHOLE.fullmatch(token) or not KEY.fullmatch(key):
         return None
     fields = {name: value for name, value in form.items() if isinstance(value, str)}
-    places = [_text(form, f"place-{n}") for n in range(len(LETTERS))]
-    chosen = choice if choice in (*CHOICES, SKIP) else _ranked(places) if any(places) else None
+    places = [_text(form, f"place-{n}") for n in range(len(LETTERS)) if f"place-{n}" in form]
+    chosen = choice if choice in (*CHOICES, SKIP) else _ranked(places)
     return Sent(int(token), key, chosen, fields)
 
 
@@ -260,12 +260,11 @@ def _ranked(places: Sequence[str]) -> list[list[int]] | None:
     >>> _ranked(["2", "1", "2"])
     [[1], [0, 2]]
     """
-    numbers = [int(place) for place in places if WHOLE.fullmatch(place)]
-    if len(numbers) < sum(place != "" for place in places) or "" in places[: len(numbers)]:
+    if not places or not all(WHOLE.fullmatch(place) for place in places):
         return None
     together: dict[int, list[int]] = {}
-    for answer, place in enumerate(numbers):
-        together.setdefault(place, []).append(answer)
+    for answer, place in enumerate(places):
+        together.setdefault(int(place), []).append(answer)
     return [together[place] for place in sorted(together)]
 
 

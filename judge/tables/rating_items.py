@@ -69,7 +69,7 @@ def read_rating_items(source: Source, *, gold: bool = False) -> list[RatingItem]
         ``item_id``; ``prompt`` (a text), or ``messages`` or ``conversation`` (a list of ``{"role",
         "content"}``, or of the user's turns where an answer is a list of one for each); and
         ``model_a``, ``response_a``, ``model_b``, ``response_b``, or ``responses``, a list of 2 to
-        12 ``{"model", "text"}``. Dialogues that differ from some turn on are ``conversation_a``
+        12 ``{"model", "text"}``; a text may be empty, and not missing. Dialogues that differ from some turn on are ``conversation_a``
         and ``conversation_b``. ``prompt_id`` where known.
     gold : bool
         Whether each item must have ``gold``, the right choice: ``model_a``, ``model_b``, ``tie``.
@@ -213,7 +213,7 @@ def _several(table: Annotations, row: int) -> Iterator[Response]:
         if not (isinstance(model, str) and model.strip() and isinstance(text, str)):
             raise wrong
         name = storable(model.strip())[:MOST_NAME]
-        if name in names or not text.strip():
+        if name in names:
             raise wrong
         names.add(name)
         yield Response(name, (Message("assistant", storable(text)),))
@@ -223,7 +223,7 @@ def _answers(table: Annotations, name: str, row: int, n_turns: int) -> tuple[str
     value = plain(table.columns[name][row])
     several = json_or_text(value) if isinstance(value, str) and value[:1] == "[" else value
     texts = several if _are_texts(several, n_turns) else [value]
-    if not all(isinstance(one, str) and one.strip() for one in texts):
+    if not all(isinstance(one, str) for one in texts):
         wanted = "a text, or a list of one for each turn of the user"
         raise table.wrong(name, row + 1, _brief(table, name, row), wanted)
     return tuple(map(storable, texts))

@@ -142,7 +142,7 @@ SEND = {"judge": "owl", "verdict_row": 3, "prompt_id": "p", "model_a": "x", "mod
             [PAIR, PAIR],
             "Row 2 of '{file}' has item_id 'i0': give each item an id of its own: row 1",
         ),
-        ([PAIR | {"response_b": " "}], "Row 1 of '{file}' has response_b ' ': give a text"),
+        ([PAIR | {"response_b": None}], "Row 1 of '{file}' has response_b None: give a text"),
         ([PAIR | {"model_b": "quartz"}], "has model_b 'quartz': give another model than model_a"),
         ([PAIR | {"prompt": ""}], "has prompt '': give what the answers answer"),
         (

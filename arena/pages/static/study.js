@@ -96,7 +96,7 @@ class Ranking {
     for (const card of this.cards) {
       const place = this.selects[Number(card.dataset.answer)].value;
       card.classList.toggle("better", place !== "");
-      card.dataset.place = place;
+      card.querySelector("h2").dataset.place = place;
     }
   }
 
@@ -113,5 +113,18 @@ class Ranking {
   }
 }
 
+// Figures follow the ratings while somebody looks, and nothing in them has the focus.
+async function follow(live) {
+  if (document.hidden || live.contains(document.activeElement)) return;
+  const answer = await fetch(location.href).catch(() => null);
+  if (!answer?.ok) return;
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  live.replaceChildren(...(page.getElementById("live")?.childNodes ?? live.childNodes));
+}
+
+const live = document.getElementById("live");
+if (live) setInterval(follow, 20_000, live);
+
 const ranking = choose?.querySelector("select") ? new Ranking(choose) : null;
-document.getElementById("next")?.focus();
+document.getElementById("next")?.focus({ preventScroll: true });
+said?.scrollIntoView({ block: "nearest" });
