@@ -69,8 +69,8 @@ def read_rating_items(source: Source, *, gold: bool = False) -> list[RatingItem]
         ``item_id``; ``prompt`` (a text), or ``messages`` or ``conversation`` (a list of ``{"role",
         "content"}``, or of the user's turns where an answer is a list of one for each); and
         ``model_a``, ``response_a``, ``model_b``, ``response_b``, or ``responses``, a list of 2 to
-        12 ``{"model", "text"}``; a text may be empty, and not missing. Dialogues that differ from some turn on are ``conversation_a``
-        and ``conversation_b``. ``prompt_id`` where known.
+        12 ``{"model", "text"}``; a text may be empty, and not missing. Dialogues that differ from
+        some turn on are ``conversation_a`` and ``conversation_b``. ``prompt_id`` where known.
     gold : bool
         Whether each item must have ``gold``, the right choice: ``model_a``, ``model_b``, ``tie``.
 
