@@ -449,11 +449,17 @@ def _new_rater(session: Session, study: StudyRow, voter: Voter, now: datetime) -
 
 
 def _past(session: Session, rater: StudyRaterRow) -> list[Past]:
+    """Read what a rater has rated, also as somebody else on a device that turned out theirs."""
+    voter = session.get(VoterRow, rater.voter_id) if rater.voter_id else None
+    theirs = devices_of(session, voter.person or voter.id) if voter else []
+    same = select(col(StudyRaterRow.id)).where(
+        col(StudyRaterRow.study_id) == rater.study_id, col(StudyRaterRow.voter_id).in_(theirs)
+    )
     query = (
         select(col(StudyItemRow.id), col(StudyItemRow.kind), col(StudyAssignmentRow.showing))
         .join(StudyAssignmentRow, col(StudyAssignmentRow.item_id) == col(StudyItemRow.id))
         .join(StudyRatingRow, col(StudyRatingRow.assignment_id) == col(StudyAssignmentRow.id))
-        .where(col(StudyAssignmentRow.rater_id) == rater.id)
+        .where(col(StudyAssignmentRow.rater_id).in_(same))
         .order_by(col(StudyRatingRow.created), col(StudyRatingRow.assignment_id))
     )
     return [Past(key, Kind(kind), showing) for key, kind, showing in session.execute(query)]

@@ -29,6 +29,7 @@ from arena.domain.vote import Voter
 from arena.errors import RatingRefusedError, UnknownStudyError
 from arena.store import erasing, studies
 from arena.store.store import Store
+from arena.store.tables import VoterRow
 from tests.sqlite import new_sqlite
 from tests.studies import NOW, item, planned
 
@@ -199,8 +200,6 @@ def test_a_qualification_is_passed_before_rating_and_its_score_is_held(
 
 
 def test_who_becomes_known_goes_on_as_the_rater_they_were(store: Store) -> None:
-    from arena.store.tables import VoterRow
-
     create(store, planned(3), raters_per_item=1)
     _, shown = give(store, "ada")
     assert shown is not None
@@ -210,6 +209,21 @@ def test_who_becomes_known_goes_on_as_the_rater_they_were(store: Store) -> None:
         session.get_one(VoterRow, "ada").person = "person"
     rate_all(store, "person")
     assert [row["rater"] for row in rows(store)] == ["r01"] * 3
+
+
+def test_who_rated_as_two_before_they_were_known_is_given_nothing_twice(store: Store) -> None:
+    create(store, planned(3), raters_per_item=9)
+    for who in ("desktop", "phone"):
+        _, shown = give(store, who)
+        assert shown is not None
+        rate(store, who, shown)
+    with store.writing() as session:
+        session.add(VoterRow(id="person", kind="login", created=NOW))
+        for who in ("desktop", "phone"):
+            session.get_one(VoterRow, who).person = "person"
+    rate_all(store, "person")
+    again = Counter(row["item"] for row in rows(store))
+    assert again == {"i0": 2, "i1": 1, "i2": 1}  # the first was rated by both, unknown then
 
 
 def test_who_looks_at_the_figures_rates_no_more_and_who_rates_does_not_look(store: Store) -> None:
