@@ -32,6 +32,7 @@ from arena.boards.leaderboard import Leaderboard
 from arena.boards.newcomers import read_newcomers
 from arena.boards.page_export import make_file
 from arena.boards.race import RaceWatch
+from arena.boards.study import read_status
 from arena.boards.value import Valuation
 from arena.boards.voter_check import MOST_BUSY, MOST_SHOWN, VoterCheck
 from arena.domain.battle import Notice, Sampler
@@ -60,6 +61,7 @@ from arena.pages.rendering import Visit
 from arena.pages.routes import Exhibits, missing, not_let_in, pages_router, visit_to
 from arena.pages.sign_in import Doors, sign_in_router
 from arena.pages.standings import Below, prepare
+from arena.pages.studies import StudyDesk, studies_router
 from arena.play import upkeep
 from arena.play.battles import Battles, Field
 from arena.play.gold import GoldPairs
@@ -69,6 +71,7 @@ from arena.play.own_data import OwnData
 from arena.play.pace import MEMORY
 from arena.play.roster import LiveRoster
 from arena.play.rules import Rules
+from arena.play.studies import Studies
 from arena.play.topics import keep_releasing
 from arena.settings import (
     Keys,
@@ -88,6 +91,7 @@ from arena.store import (
     people,
     retention,
     single_battles,
+    studies,
     topics,
 )
 from arena.store import gold as gold_rows
@@ -220,6 +224,8 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
             can_sign_in=doors.openid is not None,
         )
     )
+    desk = StudyDesk(Studies(parts.store, _now), partial(read_status, parts.store))
+    app.include_router(studies_router(desk, _voter_of, visit_of))
     app.include_router(sign_in_router(doors))
     app.include_router(admin_router(_room(parts, settings), visit_of))
     app.get("/favicon.ico", include_in_schema=False)(_favicon)
@@ -573,7 +579,9 @@ def _voter_of(request: Request) -> Voter | None:
 def _visit(store: Store, request: Request) -> Visit:
     """Say what a page takes from who asks for it; it reads, and so blocks."""
     voter = _voter_of(request)
-    return visit_to(request, store.read(single_battles.votes_of, voter.id) if voter else 0)
+    with store.reading() as session:
+        votes = single_battles.votes_of(session, voter.id) if voter else 0
+        return visit_to(request, votes, studies=studies.is_any(session))
 
 
 def _retention(store: Store, days: Mapping[Perishable, int | None]) -> dict[Perishable, Retention]:

@@ -22,7 +22,7 @@ GROUPS = {
     "export": "Write what the arena holds to files.",
     "people": "Whom the arena knows, and who may do what.",
     "judge": "Scores and verdicts of models that judge.",
-    "study": "How judges, and scores from elsewhere, agree with people; what raters are like.",
+    "study": "People rate given items; what raters are like, and how judges agree with them.",
     "probe": "Is the measure itself any good: cards to read.",
 }
 COMMANDS = {
@@ -79,6 +79,10 @@ COMMANDS = {
     "judge probe": "judge_probe:probe",
     "judge methods": "judge_methods:methods",
     "judge watch": "judge_watch:watch",
+    "study create": "people_study:create",
+    "study open": "people_study:open_rest",
+    "study status": "people_study:status",
+    "study export": "people_study:export",
     "study judge": "study:judge",
     "study panel": "study:panel",
     "study truth": "study:truth",

@@ -19,6 +19,8 @@
         ├── LimitError          too many battles for now (carries when the next is free)
         ├── BusyError           the visitor holds as much at a time as they may
         ├── FullError           all visitors together do
+        ├── UnknownStudyError   no such study, or nothing of it waits for who asks
+        ├── RatingRefusedError  a study does not take this rating
         └── ClosingError        the arena is going down, and takes no new battles
 
 What is wrong with files, votes and verdicts are `rating.errors`, in all three packages.
@@ -132,6 +134,17 @@ class BusyError(PlayError):
 
 class FullError(PlayError):
     """All visitors together hold as much at a time as the arena gives."""
+
+
+class UnknownStudyError(PlayError):
+    """No such study, or no such item of the one who asks."""
+
+    def __init__(self) -> None:
+        super().__init__(Sentence("There is no such study, or nothing of it waits for you here."))
+
+
+class RatingRefusedError(PlayError):
+    """A study does not take this rating; what it has stays as it is."""
 
 
 class ClosingError(PlayError):

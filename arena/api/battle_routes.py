@@ -17,7 +17,7 @@ from arena.api.events import Event, Position, events_since, is_behind
 from arena.api.html_events import HtmlReader, Renderings
 from arena.api.problems import Plain, responses
 from arena.domain.battle import AnswerStatus, BattleState, Snapshot
-from arena.domain.remarks import LONGEST_COMMENT, SUREST, Intent, Reason, Remarks, in_order
+from arena.domain.remarks import CONFIDENCE, LONGEST_COMMENT, Intent, Reason, Remarks, in_order
 from arena.domain.vote import Choice, Receipt, Reveal, Voter
 from arena.errors import UnknownBattleError
 from arena.play.battles import Battles
@@ -98,7 +98,7 @@ class RemarksBody(Plain):
     reasons_a: list[Reason] = Field([], max_length=len(Reason))
     reasons_b: list[Reason] = Field([], max_length=len(Reason))
     comment: str = Field("", max_length=LONGEST_COMMENT)
-    confidence: int | None = Field(None, ge=1, le=SUREST)
+    confidence: int | None = Field(None, ge=1, le=max(CONFIDENCE))
     intent: Intent | None = None
 
 

@@ -17,11 +17,15 @@ PROBES = "/health/"
 """RequestFacts by machines under whatever name or address they know, and personal to nobody."""
 FIRST_CONTACT = {("GET", "/"), ("POST", "/api/v1/battles")}
 """Where a visitor without a cookie is given one; the reading pages stay cacheable."""
+RATES = re.compile(r"/studies/[^/]+/rate")
+"""Where one who rates in a study is given one."""
 
 OPEN = ("/sign-in", "/join/", "/sign-out", "/look/", "/language/", "/favicon.ico")
 """What anybody may reach where only members come in: the way in, and how it looks."""
 ROOMS = {"/admin": Role.ADMIN}
 """Who may reach what lies below a path."""
+FIGURES = re.compile(r"/studies/[^/]+/results")
+"""What researchers may reach: how far others are, and what they say."""
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 HOST = re.compile(r"(?P<name>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
@@ -182,8 +186,12 @@ def decide(request: RequestFacts, trust: Trust) -> Decision:
     wanted = _needed(request.path, trust)
     if wanted and (request.role is None or not request.role.covers(wanted)):
         return Decision(refusal=_not_let_in(request.role, wanted))
-    first = not request.known and (request.method, request.path) in FIRST_CONTACT
+    first = not request.known and _is_first_contact(request.method, request.path)
     return Decision(greets=first and (request.from_own_page or request.followed_link))
+
+
+def _is_first_contact(method: str, path: str) -> bool:
+    return (method, path) in FIRST_CONTACT or (method == "GET" and bool(RATES.fullmatch(path)))
 
 
 def _needed(path: str, trust: Trust) -> Role | None:
@@ -191,6 +199,8 @@ def _needed(path: str, trust: Trust) -> Role | None:
     for room, role in ROOMS.items():
         if path == room or path.startswith(f"{room}/"):
             return role
+    if FIGURES.fullmatch(path):
+        return Role.RESEARCHER
     return Role.VOTER if trust.members_only and not path.startswith(OPEN) else None
 
 

@@ -27,8 +27,10 @@ from arena.errors import (
     LimitError,
     NotReadyError,
     PlayError,
+    RatingRefusedError,
     StoreError,
     UnknownBattleError,
+    UnknownStudyError,
 )
 from rating.sentences import Sentence
 
@@ -39,6 +41,8 @@ TABLE: dict[type[ArenaError], tuple[int, str]] = {
     UnknownBattleError: (404, Sentence("No such battle")),
     NotReadyError: (409, Sentence("Not ready for a vote")),
     AlreadyVotedError: (409, Sentence("Already voted")),
+    UnknownStudyError: (404, Sentence("No such study")),
+    RatingRefusedError: (409, Sentence("Not rated")),
     LimitError: (429, Sentence("Too many battles")),
     BusyError: (429, Sentence("Too many at a time")),
     FullError: (503, Sentence("Full")),

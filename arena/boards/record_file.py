@@ -21,7 +21,7 @@ from arena.boards.export_file import (
     streamed,
     typed,
 )
-from arena.domain.remarks import SUREST, Intent, Reason
+from arena.domain.remarks import CONFIDENCE, Intent, Reason
 from arena.domain.vote import INHERITS, POLICIES, READMITTED, Choice, VoterKind
 from arena.store import chain
 from arena.store.chain import OF_EXCLUSION, OF_TOMBSTONE, TAKEN_OUT
@@ -286,7 +286,7 @@ def misfit_of_remarks(row: Row) -> str | None:
     checks = (
         ("reasons_a", _is_reasons(row["reasons_a"])),
         ("reasons_b", _is_reasons(row["reasons_b"])),
-        ("confidence", row["confidence"] in (None, *range(1, SUREST + 1))),
+        ("confidence", row["confidence"] in (None, *CONFIDENCE)),
         ("voter_intent", (row["voter_intent"] or None) in (None, *Intent)),
         ("before_reveal", row["before_reveal"] in (0, 1)),
     )

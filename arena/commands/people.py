@@ -224,9 +224,17 @@ def erase(
                 if votes == "tombstone"
                 else "The votes stay, without words."
             )
+            + (f" {_of_studies(gone.ratings, votes)}" if gone.ratings else "")
         )
         erasing.clear_space(store, people.TERMINAL, datetime.now(UTC))
     say("The files of the database were written anew. Backups made before still hold the words.")
+
+
+def _of_studies(n: int, votes: str) -> str:
+    """Say what became of somebody's ratings in studies."""
+    if votes == "tombstone":
+        return f"{n:,} ratings in studies were taken out."
+    return f"{n:,} ratings in studies are nobody's from here on, and their comments are gone."
 
 
 def _confirm(word: str) -> None:

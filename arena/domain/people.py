@@ -139,6 +139,11 @@ class Erased:
         Rows in which the person had a name.
     votes : int
         Votes that were taken out, with what excluded them; the others stay.
+    comments : int
+        Comments on ratings in studies.
+    ratings : int
+        Ratings in studies: taken out with the votes, else no longer known as theirs where the
+        arena forgets who they are.
     """
 
     battles: int
@@ -146,6 +151,8 @@ class Erased:
     judgements: int
     names: int = 0
     votes: int = 0
+    comments: int = 0
+    ratings: int = 0
 
 
 class Perishable(StrEnum):

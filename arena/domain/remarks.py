@@ -1,11 +1,11 @@
 """What a voter may add to a choice: reasons, a comment, how sure they are, and why they asked."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-SUREST = 3
-"""Confidence goes from 1, a guess, to this."""
+from rating.sentences import Sentence
+
 LONGEST_COMMENT = 1000
 """Characters of a comment."""
 
@@ -28,6 +28,35 @@ class Reason(StrEnum):
     INCORRECT = "incorrect"
     SUPERFICIAL = "superficial"
     INSTRUCTIONS_NOT_FOLLOWED = "instructions_not_followed"
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonButton:
+    """A reason as the page offers it, with its key for each side."""
+
+    name: Reason
+    words: Sentence
+    keys: Mapping[str, str]
+
+
+REASONS = (
+    ReasonButton(Reason.USEFUL, Sentence("Useful"), {"a": "q", "b": "u"}),
+    ReasonButton(Reason.COMPLETE, Sentence("Complete"), {"a": "w", "b": "i"}),
+    ReasonButton(Reason.CREATIVE, Sentence("Creative"), {"a": "e", "b": "o"}),
+    ReasonButton(Reason.CLEAR_FORMATTING, Sentence("Clear formatting"), {"a": "t", "b": "p"}),
+    ReasonButton(Reason.INCORRECT, Sentence("Incorrect"), {"a": "a", "b": "j"}),
+    ReasonButton(Reason.SUPERFICIAL, Sentence("Superficial"), {"a": "s", "b": "k"}),
+    ReasonButton(
+        Reason.INSTRUCTIONS_NOT_FOLLOWED,
+        Sentence("Instructions not followed"),
+        {"a": "d", "b": "l"},
+    ),
+)
+CONFIDENCE: Mapping[int, Sentence] = {
+    1: Sentence("a guess"),
+    2: Sentence("fairly sure"),
+    3: Sentence("sure"),
+}
 
 
 class Intent(StrEnum):

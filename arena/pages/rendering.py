@@ -82,12 +82,15 @@ class Visit:
         Votes that the visitor has cast so far.
     person : Person or None
         Who asks, if the arena knows them.
+    studies : bool
+        Whether there is a study, which the head then leads to.
     """
 
     language: Language = Language.EN
     origin: str = ""
     votes: int = 0
     person: Person | None = None
+    studies: bool = False
 
     @property
     def runs_it(self) -> bool:

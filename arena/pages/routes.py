@@ -60,7 +60,7 @@ from rating.tables import formats
 
 STATIC = Path(__file__).parent / "static"
 FILES = dict.fromkeys((STATIC / "pages.css", *pages.STYLESHEETS), "text/css")
-FILES |= {STATIC / name: "text/javascript" for name in ("mix.js", "voters.js")}
+FILES |= {STATIC / name: "text/javascript" for name in ("mix.js", "study.js", "voters.js")}
 FOR_A_DAY = "public, max-age=86400"
 READ = ["GET", "HEAD"]
 A_YEAR_S = 365 * 86_400
@@ -129,13 +129,14 @@ def origin_of(request: Request) -> str:
     return str(request.base_url).rstrip("/")
 
 
-def visit_to(request: Request, votes: int = 0) -> Visit:
+def visit_to(request: Request, votes: int = 0, *, studies: bool = False) -> Visit:
     """Say what a page takes from who asks for it, and has voted so often."""
     return Visit(
         getattr(request.state, "language", Language.EN),
         origin_of(request),
         votes,
         getattr(request.state, "person", None),
+        studies,
     )
 
 

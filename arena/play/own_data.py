@@ -8,7 +8,7 @@ from typing import Any
 from arena.domain.people import Erased
 from arena.domain.vote import Voter
 from arena.play.snapshots import stored_snapshot
-from arena.store import erasing, people
+from arena.store import erasing, people, studies
 from arena.store.single_battles import own_battles, stored_battle
 from arena.store.store import Store
 
@@ -64,4 +64,5 @@ class OwnData:
                 "voters": erasing.devices_of(session, voter.id),
                 "name": person and person.name,
                 "battles": battles,
+                "ratings": studies.own_ratings(session, voter.id),
             }

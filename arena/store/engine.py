@@ -70,6 +70,9 @@ OF_WORDS = (
     "person",
     "invitation",
     "act",
+    "study_rater",
+    "study_assignment",
+    "study_rating",
 )
 """Tables with words of people in them, or their votes."""
 

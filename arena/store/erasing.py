@@ -40,6 +40,9 @@ from arena.store.tables import (
     JudgementRow,
     LinkRow,
     PersonRow,
+    StudyAssignmentRow,
+    StudyRaterRow,
+    StudyRatingRow,
     TopicReleaseRow,
     TurnRow,
     UtcDateTime,
@@ -205,7 +208,15 @@ def extent(session: Session, voters: list[str]) -> Extent:
         session.connection().execute(_N_VOTES, {"battles": some}).scalar_one()
         for some in _parts(battles)
     )
-    of = Erased(battles=len(battles), texts=len(texts), judgements=len(judgements), votes=votes)
+    ratings = _ratings_of(session, voters)
+    of = Erased(
+        battles=len(battles),
+        texts=len(texts),
+        judgements=len(judgements),
+        votes=votes,
+        comments=sum(bool(rating.comment) for rating in ratings),
+        ratings=len(ratings),
+    )
     return Extent(voters, judgements, of)
 
 
@@ -316,12 +327,56 @@ def erase(
     battles = battles_of(session, there.voters)
     votes = take_out(session, battles, now) if tombstone else 0
     gone = erase_words(session, battles, there.judgements, now)
+    comments, ratings = _erase_ratings(session, there.voters, forget=forget, drop=tombstone)
     names = forget_person(session, there.voters[0]) if forget else 0
     detail = {"battles": gone.battles, "texts": gone.texts, "judgements": gone.judgements}
-    if any((gone.texts, gone.judgements, names, votes)):
-        also = {"names": names} | ({"votes": votes} if votes else {})
+    counted = {"votes": votes, "comments": comments, "ratings": ratings}
+    if any((gone.texts, gone.judgements, names, *counted.values())):
+        also = {"names": names} | {name: n for name, n in counted.items() if n}
         note(session, by, ERASE, there.voters[0], detail | also, now)
-    return Erased(**detail, names=names, votes=votes)
+    return Erased(**detail, names=names, **counted)
+
+
+def _ratings_of(session: Session, voters: Collection[str]) -> list[StudyRatingRow]:
+    """Read the ratings of voters in studies."""
+    query = (
+        select(StudyRatingRow)
+        .join(StudyAssignmentRow, col(StudyAssignmentRow.id) == col(StudyRatingRow.assignment_id))
+        .join(StudyRaterRow, col(StudyRaterRow.id) == col(StudyAssignmentRow.rater_id))
+        .where(col(StudyRaterRow.voter_id).in_(voters))
+    )
+    return list(session.scalars(query))
+
+
+def _erase_ratings(
+    session: Session, voters: Collection[str], *, forget: bool, drop: bool
+) -> tuple[int, int]:
+    """Erase the comments of voters in studies, and forget whose ratings these are, or drop them.
+
+    Gives how many comments went, and how many ratings went or are nobody's from here on.
+    """
+    ratings = _ratings_of(session, voters)
+    comments = sum(bool(rating.comment) for rating in ratings)
+    for rating in ratings:
+        rating.comment = ""
+    session.flush()
+    raters = select(col(StudyRaterRow.id)).where(col(StudyRaterRow.voter_id).in_(voters))
+    connection = session.connection()
+    if drop:
+        theirs = select(col(StudyAssignmentRow.id)).where(
+            col(StudyAssignmentRow.rater_id).in_(raters)
+        )
+        connection.execute(
+            delete(StudyRatingRow).where(col(StudyRatingRow.assignment_id).in_(theirs))
+        )
+        connection.execute(
+            delete(StudyAssignmentRow).where(col(StudyAssignmentRow.rater_id).in_(raters))
+        )
+    if forget:
+        mine = update(StudyRaterRow).where(col(StudyRaterRow.voter_id).in_(voters))
+        connection.execute(mine.values(voter_id=None))
+    session.expire_all()
+    return comments, len(ratings) if forget or drop else 0
 
 
 def clear_space(store: Store, by: str, now: datetime) -> None:

@@ -611,3 +611,87 @@ class PromptSecretRow(Table, table=True):
     id: int = Field(primary_key=True)
     secret: str
     created: datetime = _moment()
+
+
+class StudyRow(Table, table=True):
+    """A study by people: see `arena.domain.study.StudyPlan`; ``seed`` is of all that is drawn."""
+
+    __tablename__ = "study"
+    id: int | None = Field(default=None, primary_key=True)
+    name: str = Field(unique=True)
+    plan: dict[str, Any] = _json()
+    guidelines: str = _prose(default="")
+    opened: bool
+    seed: str
+    created: datetime = _moment()
+
+
+class StudyItemRow(Table, table=True):
+    """Something that people rate, in the order of its study; never changed."""
+
+    __tablename__ = "study_item"
+    __table_args__ = (UniqueConstraint("study_id", "item"),)
+    id: int | None = Field(default=None, primary_key=True)
+    study_id: int = Field(foreign_key="study.id")
+    item: str
+    kind: str
+    prompt_id: str | None = None
+    messages: list[dict[str, str]] = Field(default_factory=list, sa_type=JSON)
+    responses: list[dict[str, Any]] = Field(default_factory=list, sa_type=JSON)
+    gold: str | None = None
+
+
+class StudyRaterRow(Table, table=True):
+    """Somebody who rates in a study, or has looked at its figures.
+
+    ``number`` is that of their code; None of who has but looked. ``voter_id`` is None of who was
+    forgotten. ``passed`` is None until the qualification is over.
+    """
+
+    __tablename__ = "study_rater"
+    __table_args__ = (UniqueConstraint("study_id", "voter_id"),)
+    id: int | None = Field(default=None, primary_key=True)
+    study_id: int = Field(foreign_key="study.id")
+    voter_id: str | None = Field(default=None, foreign_key="voter.id", index=True)
+    number: int | None = None
+    qualification: float | None = None
+    passed: bool | None = None
+    looked: datetime | None = _moment(default=None)
+    created: datetime = _moment()
+
+
+class StudyAssignmentRow(Table, table=True):
+    """An item that was shown to a rater, in the order of its answers on the page.
+
+    Until it is rated it waits for them up to ``reserved_until``. ``showing`` is 1 of a repeat.
+    """
+
+    __tablename__ = "study_assignment"
+    __table_args__ = (UniqueConstraint("item_id", "rater_id", "showing"),)
+    id: int | None = Field(default=None, primary_key=True)
+    item_id: int = Field(foreign_key="study_item.id")
+    rater_id: int = Field(foreign_key="study_rater.id", index=True)
+    showing: int
+    order: list[int] = Field(default_factory=list, sa_type=JSON)
+    shown: datetime = _moment()
+    reserved_until: datetime = _moment()
+
+
+class StudyRatingRow(Table, table=True):
+    """What a rater said of an item, in the sides of the item; the choice is never changed."""
+
+    __tablename__ = "study_rating"
+    assignment_id: int = Field(
+        primary_key=True,
+        foreign_key="study_assignment.id",
+        sa_column_kwargs={"autoincrement": False},
+    )
+    key: str
+    choice: str | None = None
+    ranking: list[list[str]] | None = Field(default=None, sa_type=JSON(none_as_null=True))
+    seconds: float
+    reasons: dict[str, list[str]] | None = Field(default=None, sa_type=JSON(none_as_null=True))
+    comment: str = _prose(default="")
+    confidence: int | None = None
+    rubric: dict[str, str] | None = Field(default=None, sa_type=JSON(none_as_null=True))
+    created: datetime = _moment()

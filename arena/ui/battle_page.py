@@ -27,7 +27,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from arena.catalogue import words_in
-from arena.domain.remarks import LONGEST_COMMENT, Intent, Reason, WhenAsked
+from arena.domain.remarks import CONFIDENCE, LONGEST_COMMENT, REASONS, Intent, WhenAsked
 from arena.domain.words import Language
 from arena.pages.rendering import Visit, environment
 from arena.pages.routes import visit_to
@@ -43,15 +43,6 @@ RECORDED_INVITATION = Sentence("Ask a recorded prompt…")
 PACKED = {".js": "text/javascript", ".css": "text/css"}
 FOR_A_YEAR = "public, max-age=31536000, immutable"
 """For files whose names change with what is in them."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReasonButton:
-    """A reason as the page offers it, with its key for each side."""
-
-    name: Reason
-    words: Sentence
-    keys: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,27 +63,15 @@ class RemarkQuestion:
     choices: tuple[RemarkChoice, ...]
 
 
-REASONS = (
-    ReasonButton(Reason.USEFUL, Sentence("Useful"), {"a": "q", "b": "u"}),
-    ReasonButton(Reason.COMPLETE, Sentence("Complete"), {"a": "w", "b": "i"}),
-    ReasonButton(Reason.CREATIVE, Sentence("Creative"), {"a": "e", "b": "o"}),
-    ReasonButton(Reason.CLEAR_FORMATTING, Sentence("Clear formatting"), {"a": "t", "b": "p"}),
-    ReasonButton(Reason.INCORRECT, Sentence("Incorrect"), {"a": "a", "b": "j"}),
-    ReasonButton(Reason.SUPERFICIAL, Sentence("Superficial"), {"a": "s", "b": "k"}),
-    ReasonButton(
-        Reason.INSTRUCTIONS_NOT_FOLLOWED,
-        Sentence("Instructions not followed"),
-        {"a": "d", "b": "l"},
-    ),
-)
 REMARKS = (
     RemarkQuestion(
         "confidence",
         Sentence("How sure are you?"),
         (
-            RemarkChoice("1", Sentence("a guess"), "7"),
-            RemarkChoice("2", Sentence("fairly sure"), "8"),
-            RemarkChoice("3", Sentence("sure"), "9"),
+            *(
+                RemarkChoice(str(level), sure, str(level + 6))  # 1 to 4 are votes
+                for level, sure in CONFIDENCE.items()
+            ),
         ),
     ),
     RemarkQuestion(

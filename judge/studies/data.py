@@ -132,7 +132,7 @@ def study_data(cast: Rows, given: Rows, aligned: Aligned) -> StudyData:
     """Turn aligned votes and verdicts round to the sides of their items."""
     item, flipped = aligned.item, aligned.flipped
     items = replace(aligned.items, gaps=_gaps(cast, given, aligned))
-    people = labels_of(cast, item[0], flipped[0], _raters(cast), _left_first(cast))
+    people = labels_of_people(cast, aligned)
     voters = cast.names.get("voter")
     warnings = [*aligned.warnings, *_dropped(cast, "votes"), *_dropped(given, "verdicts")]
     first, unsure = _shown_first(given, aligned.items, item[1], flipped[1])
@@ -184,6 +184,11 @@ def _gaps(cast: Rows, given: Rows, aligned: Aligned) -> dict[str, Floats]:
 def _dropped(rows: Rows, what: str) -> Iterator[str]:
     for reason, n in rows.dropped.items():
         yield f"{n:,} {what} left out: {reason}."
+
+
+def labels_of_people(cast: Rows, aligned: Aligned) -> Labels:
+    """Turn votes round to the sides of their items, which voters saw left first."""
+    return labels_of(cast, aligned.item[0], aligned.flipped[0], _raters(cast), _left_first(cast))
 
 
 def labels_of(

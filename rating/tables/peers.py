@@ -103,6 +103,21 @@ def _one_hot() -> dict[str, str]:
     }
 
 
+RANKED = "rankings"
+"""Reason of a row of a study in which more than two answers were ranked."""
+_KINDS = {"gold": "gold", "qualification": "of a qualification", "pilot": "of a pilot"}
+_NOT_RATED = (
+    "CASE WHEN \"repeat\" <> '0' THEN 'second showings' "
+    + " ".join(f"WHEN \"kind\" = '{kind}' THEN '{why}'" for kind, why in _KINDS.items())
+    + f" WHEN \"choice\" = 'skip' THEN 'skipped' WHEN \"choice\" IS NULL THEN '{RANKED}' END"
+)
+
+
+def _on_side(left: str, right: str) -> str:
+    """Turn a column round where side A of the item stood on the right."""
+    return f"CASE WHEN \"sides\" = 'ba' THEN {right} ELSE {left} END"
+
+
 _VOTES = {
     "leftvote": "model_a",
     "rightvote": "model_b",
@@ -347,6 +362,22 @@ FORMATS = (
             *_GAMES.items(),
             ("prompt_id", '"question_id"'),
             ("battle_id", '"question_id"'),
+        ),
+    ),
+    Format(
+        "ratings of arena study export",
+        ("sides", "rater"),
+        ("item", "kind", "rater", "model_a", "model_b", "sides", "choice", "repeat"),
+        (
+            ("item_id", '"item"'),
+            ("voter", '"rater"'),
+            ("model_a", _on_side('"model_a"', '"model_b"')),
+            ("model_b", _on_side('"model_b"', '"model_a"')),
+            (
+                "winner",
+                _on_side('"choice"', _winner("choice", model_a="model_b", model_b="model_a")),
+            ),
+            (LEFT_OUT, _NOT_RATED),
         ),
     ),
     Format(

@@ -24,6 +24,7 @@ from tests.browser.test_topics import release
 from tests.faulty_server import Behaviour, faulty_server
 from tests.serving import Served, Visitor, invited, page_of, write_roster
 from tests.sqlite import new_sqlite
+from tests.studies import planned, write_study
 
 pytestmark = pytest.mark.browser
 
@@ -43,6 +44,11 @@ PAGES = {
     "/models": "Models come and go",
     "/study": MISSING,  # nobody has made a study of this one, nor cards
     "/cards": MISSING,
+    "/studies": "Studies",
+    "/studies/{name}": "Study look",
+    "/studies/{name}/rate": "Which answer is better?",
+    "/studies/{name}/rated/{token}": MISSING,  # what somebody else has rated
+    "/studies/{name}/results": "Figures of look",
     "/battles": "Battles: Every model",
     "/battles/{battle_id}": "A was better",
     "/topics": "What people ask",
@@ -88,14 +94,19 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
                 visitor.vote(battle, "model_a")
             with closing(Store(served.database)) as store, store.writing() as session:
                 topics.add(session, release(private=False), None, 1, datetime.now(UTC))
+            write_study(served.database, "look", planned(1), raters_per_item=9)
             token = invited(served, Role.VOTER).rpartition("/")[2]
-            yield Scene(served, {"battle_id": battle, "token": token})
+            yield Scene(served, {"battle_id": battle, "token": token, "name": "look"})
 
 
 def expected(path: str, who: str) -> tuple[int, str]:
     """Give the status and heading that a page has for somebody."""
     if path.startswith("/admin") and who != Role.ADMIN:
         return (200, SIGN_IN) if who == "nobody" else (403, NOT_YOURS)
+    if path.endswith("/results") and who in ("nobody", Role.VOTER):
+        return (200, SIGN_IN) if who == "nobody" else (403, NOT_YOURS)
+    if path.endswith("/results"):
+        return 403, "Studies"  # an item waits for who asks
     if path.endswith("/back"):
         return 403, SIGN_IN
     return (404 if PAGES[path] == MISSING else 200), PAGES[path]

@@ -47,6 +47,7 @@ CHANGE = "--XX --XX iiXX --XX --XX --XX"
 PAGE = "iiXX iiXX iiXX iiXX iiXX iiXX"
 ROOM = "oooo oooo oooo oooo oooo iiii"
 RUN = "ooXX ooXX ooXX ooXX ooXX iiXX"
+FIGURES = "oooo oooo oooo oooo iiii iiii"
 OUT = "ccXX ccXX ccXX ccXX ccXX ccXX"
 
 ROUTES = {
@@ -88,11 +89,15 @@ ROUTES = {
         GET /look/pages.css
         GET /look/rendered.css
         GET /look/mix.js
+        GET /look/study.js
         GET /look/voters.js
         GET /look/preview.png
         GET /look/maths.woff2
         GET /look/{file}
         GET /favicon.ico
+        GET /studies
+        GET /studies/{name}
+        GET /studies/{name}/rated/{token}
         GET /sign-in
         GET /sign-in/openid/back
         GET /join/{token}
@@ -122,7 +127,11 @@ ROUTES = {
         POST /admin/voters/erase
         POST /admin/voters/examine
         """,
-    START: "GET /",
+    START: """
+        GET /
+        GET /studies/{name}/rate
+        """,
+    FIGURES: "GET /studies/{name}/results",
     OPEN: "POST /api/v1/battles",
     PAGE: """
         POST /language/{language}
@@ -131,6 +140,8 @@ ROUTES = {
         POST /device
         POST /mix
         POST /mix.json
+        POST /studies/{name}/rate
+        POST /studies/{name}/rated/{token}
         POST /votes/erase
         """,
     OUT: "POST /sign-out",
@@ -202,7 +213,7 @@ def decided(answer: httpx.Response) -> str:
     assert [name for name in answer.headers if name.startswith("access-control")] == []
     if answer.headers.get("content-type") == "application/problem+json":
         detail = str(answer.read() and answer.json()["detail"])
-        if detail in ("Sign in first.", NEEDS[Role.ADMIN]):
+        if detail in ("Sign in first.", NEEDS[Role.ADMIN], NEEDS[Role.RESEARCHER]):
             return "not let in"
         if answer.status_code == 403:
             assert detail.startswith("Only the arena's own page at "), detail

@@ -151,6 +151,13 @@ ARENA = [
 HIDDEN = ("x", "y")
 BLIND = ("Model A", "Model B")
 
+
+def of_study(choice: str | None, sides: str = "ab", **more: object) -> Row:
+    row = {"study": "s", "item": "i", "kind": "item", "rater": "r01", "prompt_id": "p"}
+    pair = {"model_a": "x", "model_b": "y", "sides": sides, "choice": choice}
+    return {**row, **pair, "ranking": None, "repeat": 0, **more}
+
+
 FILES: Mapping[str, tuple[str, Sequence[Row], Sequence[tuple[str, ...]], Mapping[str, int]]] = {
     "arena.json": (
         "Chatbot Arena",
@@ -261,6 +268,29 @@ FILES: Mapping[str, tuple[str, Sequence[Row], Sequence[tuple[str, ...]], Mapping
         ],
         [("claude-3-sonnet-20240229", "y", w) for w in ("model_a", "model_b", "tie")],
         {"no verdict": 1},
+    ),
+    "ratings.jsonl": (
+        "ratings of arena study export",
+        [
+            of_study("model_a"),
+            of_study("model_a", "ba"),
+            of_study("both_bad", "ba"),
+            of_study("skip"),
+            of_study("tie", "ba", repeat=1),
+            of_study("tie", kind="gold"),
+            of_study("tie", kind="pilot"),
+            of_study("tie", kind="qualification"),
+            of_study(None, ranking='[["x"], ["y", "z"]]'),
+        ],
+        [("x", "y", "model_a"), ("y", "x", "model_b"), ("y", "x", "both_bad")],
+        {
+            "gold": 1,
+            "of a pilot": 1,
+            "of a qualification": 1,
+            "rankings": 1,
+            "second showings": 1,
+            "skipped": 1,
+        },
     ),
 }
 """By file: the format, its rows, the votes in it, and what is left out."""

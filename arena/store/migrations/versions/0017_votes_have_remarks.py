@@ -6,7 +6,7 @@ from alembic import op
 from arena.store.tables import UtcDateTime
 
 revision = "0017"
-down_revision = "0015"
+down_revision = "0016"
 branch_labels = None
 depends_on = None
 

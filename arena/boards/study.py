@@ -1,0 +1,253 @@
+"""A study by people: how it stands, from its ratings, and these as a file."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from arena.domain.study import APART, RATED_BY_K, Kind, Rater, StudyPlan
+from arena.domain.vote import Choice
+from arena.store import studies
+from arena.store.store import Store
+from judge.studies.people import NO_PAIR, NOTHING, PeoplesAgreement, agreement_of, rows_of
+from rating.tables.writing import write_rows
+
+COLUMNS = {
+    "study": "VARCHAR",
+    "item": "VARCHAR",
+    "kind": "VARCHAR",
+    "rater": "VARCHAR",
+    "prompt_id": "VARCHAR",
+    "model_a": "VARCHAR",
+    "model_b": "VARCHAR",
+    "sides": "VARCHAR",
+    "choice": "VARCHAR",
+    "ranking": "VARCHAR",
+    "reasons": "VARCHAR",
+    "comment": "VARCHAR",
+    "confidence": "BIGINT",
+    "rubric": "VARCHAR",
+    "intent": "VARCHAR",
+    "seconds": "DOUBLE",
+    "repeat": "BIGINT",
+    "gold": "VARCHAR",
+    "created": "TIMESTAMP",
+}
+"""Columns of an export, with SQL's types; those of lists and objects hold JSON."""
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Whether ratings are enough: whether alpha's interval is as narrow as was wanted.
+
+    Attributes
+    ----------
+    half_width : float or None
+        Of alpha's interval now; None while it has none.
+    more : int or None
+        About how many more ratings it takes, as intervals narrow by the root of items; None where
+        that cannot be told.
+    """
+
+    wanted: float
+    half_width: float | None
+    reached: bool
+    more: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class StudyStatus:
+    """How a study stands.
+
+    Attributes
+    ----------
+    items, done : int
+        Items, pilot among them; and those with all their ratings.
+    ratings : int
+        Of items, first showings, skips among them.
+    pilot : int
+        Items of the pilot; ``opened`` says whether the rest may be rated.
+    """
+
+    plan: StudyPlan
+    items: int
+    done: int
+    ratings: int
+    rankings: int
+    pilot: int
+    opened: bool
+    raters: tuple[Rater, ...]
+    agreement: PeoplesAgreement
+    stop: Stop | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "study": self.plan.name,
+            "items": self.items,
+            "done": self.done,
+            "raters_per_item": self.plan.raters_per_item,
+            "ratings": self.ratings,
+            "rankings": self.rankings,
+            "raters": [_rater_dict(one) for one in self.raters],
+            "agreement": {
+                "alpha": self.agreement.alpha.to_dict(),
+                "ac1": self.agreement.ac1.to_dict(),
+            },
+            "by_item": [
+                {
+                    "item": one.item,
+                    "model_a": one.model_a,
+                    "tie": one.tie,
+                    "model_b": one.model_b,
+                    "agreed": one.agreed,
+                }
+                for one in self.agreement.by_item
+            ],
+            "pilot": {"items": self.pilot, "opened": self.opened} if self.pilot else None,
+            "repeats": {
+                "shown": sum(one.repeated for one in self.raters),
+                "same": sum(one.same for one in self.raters),
+                "close": sum(one.close for one in self.raters),
+            },
+            "stop": self.stop
+            and {
+                "wanted": self.stop.wanted,
+                "half_width": self.stop.half_width,
+                "reached": self.stop.reached,
+                "more_ratings": self.stop.more,
+            },
+            "warnings": [*self.agreement.warnings, *self.notes],
+        }
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Give what to keep in mind beside the agreement."""
+        close = sum(one.close for one in self.raters)
+        if not close:
+            return ()
+        return (
+            f"{close} repeats came with fewer than {APART} other items between, at the end of "
+            "what a rater had: they may have been remembered.",
+        )
+
+
+def read_status(store: Store, name: str) -> StudyStatus:
+    """Read how a study stands, at one moment; raises `UnknownStudyError`."""
+    with store.reading() as session:
+        plan, opened = studies.plan_of(session, name), studies.is_open(session, name)
+        every = list(studies.rows(session, name))
+        items = studies.items(session, name)
+        raters = studies.raters(session, name)
+    first: dict[str, int] = defaultdict(int)
+    for row in every:
+        if row["kind"] in RATED_BY_K and not row["repeat"]:
+            first[row["item"]] += 1
+    counted = [item for item, kind in items if kind in RATED_BY_K]
+    agreement = _agreement(every)
+    return StudyStatus(
+        plan=plan,
+        items=len(counted),
+        done=sum(first[item] >= plan.raters_per_item for item in counted),
+        ratings=sum(first.values()),
+        rankings=sum(counts(row) and row["ranking"] is not None for row in every),
+        pilot=plan.pilot,
+        opened=opened,
+        raters=tuple(_rater(*one, every) for one in raters),
+        agreement=agreement,
+        stop=None if plan.until is None else _stop(plan.until, agreement, first),
+    )
+
+
+def export(store: Store, name: str, to: Path) -> int:
+    """Write the ratings of a study, one a row; gives how many.
+
+    Raises
+    ------
+    UnknownStudyError, DataError
+        If there is no such study, or the file cannot be written.
+    """
+    n = 0
+
+    def counted() -> Iterator[Row]:
+        nonlocal n
+        for row in studies.rows(session, name):
+            n += 1
+            yield row
+
+    with store.reading() as session:
+        studies.plan_of(session, name)
+        write_rows(counted(), COLUMNS, to)
+    return n
+
+
+def counts(row: Row) -> bool:
+    """Tell whether a rating counts: a first showing of an item that was not skipped."""
+    return row["kind"] == Kind.ITEM and not row["repeat"] and row["choice"] != Choice.SKIP
+
+
+def _agreement(every: Sequence[Row]) -> PeoplesAgreement:
+    pairs = [row for row in every if counts(row) and row["choice"] is not None]
+    if not pairs:
+        return PeoplesAgreement(NOTHING, NOTHING, warnings=(NO_PAIR,))
+    return agreement_of(rows_of(pairs))
+
+
+def _stop(wanted: float, agreement: PeoplesAgreement, first: Mapping[str, int]) -> Stop:
+    ends = agreement.alpha.lower, agreement.alpha.upper
+    if ends[0] is None or ends[1] is None:
+        return Stop(wanted, None, reached=False, more=None)
+    half_width = (ends[1] - ends[0]) / 2
+    reached = half_width <= wanted
+    n = sum(first.values())
+    more = 0 if reached else math.ceil(n * ((half_width / wanted) ** 2 - 1))
+    return Stop(wanted, half_width, reached, more)
+
+
+def _rater(
+    code: str, qualification: float | None, passed: bool | None, every: Sequence[Row]
+) -> Rater:
+    own = [row for row in every if row["rater"] == code]
+    golds = [r for r in own if r["kind"] == Kind.GOLD and r["choice"] != Choice.SKIP]
+    first = {r["item"]: place for place, r in enumerate(own) if not r["repeat"]}
+    again = [(place, r) for place, r in enumerate(own) if r["repeat"]]
+    both = [
+        (_answer(own[first[r["item"]]]), _answer(r))
+        for _, r in again
+        if Choice.SKIP not in (r["choice"], own[first[r["item"]]]["choice"])
+    ]
+    done = [row for row in own if row["kind"] in RATED_BY_K and not row["repeat"]]
+    return Rater(
+        code=code,
+        done=len(done),
+        skipped=sum(row["choice"] == Choice.SKIP for row in done),
+        gold_right=sum(row["choice"] == row["gold"] for row in golds),
+        gold_asked=len(golds),
+        qualification=qualification,
+        passed=passed,
+        repeated=len(both),
+        same=sum(one == other for one, other in both),
+        close=sum(place - first[r["item"]] - 1 < APART for place, r in again),
+    )
+
+
+def _answer(row: Row) -> tuple[object, object]:
+    return row["choice"], row["ranking"]
+
+
+def _rater_dict(one: Rater) -> dict[str, Any]:
+    return {
+        "rater": one.code,
+        "done": one.done,
+        "skipped": one.skipped,
+        "gold": one.gold_right / one.gold_asked if one.gold_asked else None,
+        "gold_asked": one.gold_asked,
+        "qualification": one.qualification,
+        "passed": one.passed,
+        "repeats": one.repeated,
+        "repeats_same": one.same,
+    }

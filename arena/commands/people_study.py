@@ -1,0 +1,341 @@
+"""`arena study create`, `open`, `status` and `export`: people rate given items."""
+
+import math
+import re
+import tomllib
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter, validators
+
+from arena.commands.arguments import Database, File, TableOrJson
+from arena.errors import SettingsError
+from arena.terminal import plain, say, show, table, warnings, write_json
+from rating.errors import DataError
+
+if TYPE_CHECKING:
+    from arena.boards.study import StudyStatus
+    from arena.domain.study import PlannedItem, RubricItem
+    from arena.store.store import Store
+    from judge.studies.estimates import Estimate
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}")
+MOST_ITEMS = 100_000
+MOST_GUIDELINES = 50_000
+Items = Annotated[Path, Parameter(metavar="FILE")]
+Raters = Annotated[int, Parameter(metavar="K", validator=validators.Number(gte=1, lte=1000))]
+
+
+def create(
+    name: str,
+    /,
+    *,
+    items: Items,
+    raters_per_item: Raters,
+    gold: File = None,
+    repeats: float = 0.0,
+    guidelines: File = None,
+    pilot: int = 0,
+    qualification: File = None,
+    pass_share: Annotated[float | None, Parameter(name="--pass", metavar="SHARE")] = None,
+    rubric: File = None,
+    until: float | None = None,
+    database: Database = None,
+) -> None:
+    """Let people rate the items of a file, on the arena's pages under /studies.
+
+    Ratings stay apart from the votes of battles: no leaderboard counts them. Nothing is written
+    unless every row of every file can be used.
+
+    Parameters
+    ----------
+    name
+        What the study is called: letters, digits, - and _; it stands in its address.
+    items
+        Items, one a row: item_id, prompt (or messages), model_a, response_a, model_b, response_b,
+        or responses, a list of 2 to 12 {"model", "text"}; prompt_id where known.
+    raters_per_item
+        Ratings that each item gets, by different people, and no more.
+    gold
+        Items of which the right choice is known (column gold: model_a, model_b or tie), strewn
+        among the others.
+    repeats
+        Share of a rater's items that come back with sides exchanged, such as .03.
+    guidelines
+        Markdown that raters read before they begin.
+    pilot
+        So many items come first; the rest waits for arena study open.
+    qualification
+        Items with gold that a rater must pass before rating.
+    pass_share
+        Share of them to get right.
+    rubric
+        Questions of your own about each item: a TOML file of [[item]] with name, question,
+        answers.
+    until
+        Half-width of the interval of Krippendorff's alpha at which ratings are enough.
+
+    Examples
+    --------
+    arena study create pilot-2 --items pairs.jsonl --raters-per-item 3 --repeats .05
+    arena study create experts --items pairs.csv --raters-per-item 2 --gold gold.csv --until .1
+    """
+    from arena.domain.study import Kind, StudyPlan
+    from arena.store import studies
+    from rating.tables.escaping import storable
+    from rating.tables.files import read_text
+
+    _require_numbers(name, repeats, pilot, until)
+    if (qualification is None) != (pass_share is None):
+        msg = (
+            "A qualification has a file and a share to pass: give both --qualification and --pass."
+        )
+        raise DataError(msg)
+    if pass_share is not None and not 0 < pass_share <= 1:
+        raise DataError(f"--pass {pass_share:g} is no share: give more than 0 and 1 at the most.")
+    planned = _planned(Kind.ITEM, items)
+    if pilot >= len(planned):
+        msg = f"--pilot {pilot} leaves nothing of {len(planned)} items: give fewer."
+        raise DataError(msg)
+    for place in range(pilot):
+        planned[place] = type(planned[place])(Kind.PILOT, planned[place].item)
+    planned += _planned(Kind.GOLD, gold) + _planned(Kind.QUALIFICATION, qualification)
+    _require_apart(planned, (items, gold, qualification))
+    text = "" if guidelines is None else storable(read_text(guidelines))
+    if len(text) > MOST_GUIDELINES:
+        msg = (
+            f"{str(guidelines)!r} has {len(text):,} characters: {MOST_GUIDELINES:,} are the most."
+        )
+        raise DataError(msg)
+    plan = StudyPlan(
+        name=name,
+        raters_per_item=raters_per_item,
+        repeats=repeats,
+        guidelines=text,
+        pilot=pilot,
+        pass_share=pass_share,
+        until=until,
+        rubric=() if rubric is None else _rubric(rubric),
+    )
+    with _store(database) as store, store.writing() as session:
+        if name in studies.names(session):
+            msg = f"There is a study {name!r} already: choose another name."
+            raise SettingsError(msg)
+        studies.create(session, plan, planned, datetime.now(UTC))
+    n = sum(one.kind in (Kind.ITEM, Kind.PILOT) for one in planned)
+    say(f"The study {name!r} has {n:,} items of {raters_per_item} ratings each.")
+    say(f"People rate them at /studies/{name}.")
+
+
+def open_rest(name: str, /, *, database: Database = None) -> None:
+    """Let people rate what comes after the pilot of a study.
+
+    Parameters
+    ----------
+    name
+        The study.
+
+    Examples
+    --------
+    arena study open experts
+    arena study open experts --database postgresql://arena@localhost/arena
+    """
+    from arena.store import studies
+
+    with _store(database) as store, store.writing() as session:
+        _require_study(studies.names(session), name)
+        new = studies.open_rest(session, name)
+    say(f"All items of {name!r} " + ("can be rated now." if new else "could be rated before."))
+
+
+def status(name: str, /, *, database: Database = None, form: TableOrJson = "table") -> None:
+    """Say how far a study is, how its raters do, and how far they agree.
+
+    Agreement is Krippendorff's alpha and Gwet's AC1 of the first ratings of items, without gold,
+    pilot and skips; what cannot be told is null, and a warning says why.
+
+    Parameters
+    ----------
+    name
+        The study.
+    form
+        How to write it.
+
+    Examples
+    --------
+    arena study status experts
+    arena study status experts --format json
+    """
+    from arena.boards.study import read_status
+
+    with _store(database) as store:
+        _require_known(store, name)
+        result = read_status(store, name)
+    if form == "json":
+        write_json(result.to_dict())
+    else:
+        _show(result)
+
+
+def export(
+    name: str, /, *, to: Annotated[Path, Parameter(metavar="FILE")], database: Database = None
+) -> None:
+    """Write the ratings of a study, one a row, for arena study judge and other programs.
+
+    Parameters
+    ----------
+    name
+        The study.
+    to
+        File to write: .parquet, .csv or .jsonl.
+
+    Examples
+    --------
+    arena study export experts --to experts.parquet
+    arena study export experts --to experts.csv --database sqlite:///arena.db
+    """
+    from arena.boards.study import export as write
+    from arena.commands.arguments import require_folder_of
+    from rating.tables.writing import require_writable
+
+    require_writable(to)
+    require_folder_of(to)
+    with _store(database) as store:
+        _require_known(store, name)
+        n = write(store, name, to)
+    say(f"{to} has {n:,} ratings.")
+
+
+def _show(result: "StudyStatus") -> None:
+    head = ("Rater", "Items", "Skipped", "Gold right", "Repeats alike", "Qualification")
+    rows = [
+        (
+            one.code,
+            f"{one.done:,}",
+            f"{one.skipped:,}",
+            f"{one.gold_right} of {one.gold_asked}" if one.gold_asked else "–",
+            f"{one.same} of {one.repeated}" if one.repeated else "–",
+            "–" if one.qualification is None else f"{one.qualification:.0%}",
+        )
+        for one in result.raters
+    ]
+    lines = [
+        f"{result.plan.name}: {result.done:,} of {result.items:,} items have their "
+        f"{result.plan.raters_per_item} ratings; {result.ratings:,} ratings by "
+        f"{len(result.raters):,} raters.",
+        f"Krippendorff's alpha {_words(result.agreement.alpha)}, Gwet's AC1 "
+        f"{_words(result.agreement.ac1)}.",
+    ]
+    if result.pilot:
+        state = "the rest is open" if result.opened else "the rest waits for arena study open"
+        lines.append(f"The first {result.pilot} items are a pilot: {state}.")
+    if result.stop:
+        lines.append(_stop_words(result))
+    notes = warnings([*result.agreement.warnings, *result.notes])
+    show(plain("\n".join(lines)), table(head, rows), *notes)
+
+
+def _stop_words(result: "StudyStatus") -> str:
+    stop = result.stop
+    assert stop is not None
+    if stop.half_width is None:
+        return f"Wanted: alpha ± {stop.wanted:g}. It has no interval yet."
+    now = f"Wanted: alpha ± {stop.wanted:g}; it is ± {stop.half_width:.3f}"
+    return f"{now}: enough." if stop.reached else f"{now}: about {stop.more:,} more ratings."
+
+
+def _words(estimate: "Estimate") -> str:
+    if estimate.value is None:
+        return "not known"
+    if estimate.lower is None or estimate.upper is None:
+        return f"{estimate.value:.3f}"
+    return f"{estimate.value:.3f} ({estimate.lower:.3f} to {estimate.upper:.3f})"
+
+
+def _require_numbers(name: str, repeats: float, pilot: int, until: float | None) -> None:
+    if not NAME.fullmatch(name):
+        msg = (
+            f"A study cannot be called {name[:80]!r}: give 1 to 60 letters, digits, - and _, and "
+            "begin with a letter or digit."
+        )
+        raise DataError(msg)
+    if not 0 <= repeats <= 0.5:
+        raise DataError(f"--repeats {repeats:g} is no share of 0 to .5: give one, such as .05.")
+    if pilot < 0:
+        raise DataError(f"--pilot {pilot} is no number of items: give 0 or more.")
+    if until is not None and not (math.isfinite(until) and 0 < until < 1):
+        raise DataError(f"--until {until:g} is no half-width: give one between 0 and 1.")
+
+
+def _planned(kind: Any, file: Path | None) -> "list[PlannedItem]":
+    from arena.domain.study import Kind, PlannedItem
+    from judge.tables.rating_items import read_rating_items
+
+    if file is None:
+        return []
+    has_gold = kind in (Kind.GOLD, Kind.QUALIFICATION)
+    items = read_rating_items(file, gold=has_gold)
+    if len(items) > MOST_ITEMS:
+        msg = f"{str(file)!r} has {len(items):,} items: a study has {MOST_ITEMS:,} at the most."
+        raise DataError(msg)
+    return [PlannedItem(kind, item) for item in items]
+
+
+def _require_apart(planned: "list[PlannedItem]", files: tuple[Path | None, ...]) -> None:
+    """Raise `DataError` for an item that stands in two files."""
+    seen = set()
+    for one in planned:
+        if one.item.item in seen:
+            names = ", ".join(repr(str(file)) for file in files if file)
+            msg = (
+                f"The item {one.item.item!r} stands twice in {names}: give each an id of its own."
+            )
+            raise DataError(msg)
+        seen.add(one.item.item)
+
+
+def _rubric(file: Path) -> "tuple[RubricItem, ...]":
+    from arena.domain.study import RubricItem
+    from rating.tables.files import read_text
+
+    wanted = (
+        f"{str(file)!r} is no rubric: write [[item]] tables, each with name, question and "
+        'answers, such as answers = ["yes", "no"]'
+    )
+    try:
+        written = tomllib.loads(read_text(file)).get("item", [])
+        rubric = tuple(
+            RubricItem(str(one["name"]), str(one["question"]), tuple(map(str, one["answers"])))
+            for one in written
+        )
+    except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{wanted} ({error}).") from error
+    names = {one.name for one in rubric}
+    for one in rubric:
+        if not NAME.fullmatch(one.name) or not one.question or len({*one.answers}) < 2:
+            msg = f"{wanted}; {one.name!r} needs a plain name, a question and two answers."
+            raise DataError(msg)
+    if not rubric or len(names) < len(rubric) or len(rubric) > 10:
+        raise DataError(f"{wanted}: 1 to 10 of them, each with a name of its own.")
+    return rubric
+
+
+def _store(database: str | None) -> "AbstractContextManager[Store]":
+    from arena.settings import read_settings
+    from arena.store.store import existing
+
+    return existing(read_settings(database=database).database)
+
+
+def _require_known(store: "Store", name: str) -> None:
+    from arena.store import studies
+
+    _require_study(store.read(studies.names), name)
+
+
+def _require_study(names: list[str], name: str) -> None:
+    if name not in names:
+        some = ", ".join(map(repr, names[:5])) or "none yet: arena study create makes one"
+        raise SettingsError(f"There is no study {name[:80]!r}; there are {some}.")

@@ -1,0 +1,321 @@
+"""A study by people: what is asked for, what a rater is given next, and what they say."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from random import Random
+from typing import Any
+
+from judge.tables.rating_items import RatingItem, Response
+
+HOLD = timedelta(minutes=30)
+"""For how long an item waits for a rater to whom it was shown."""
+APART = 20
+"""Other items that lie between an item and its repeat, where a study is long enough."""
+JITTER = 10
+"""By up to so many more, that nobody counts them."""
+
+
+class Kind(StrEnum):
+    """What an item is for; raters cannot tell."""
+
+    ITEM = "item"
+    GOLD = "gold"
+    QUALIFICATION = "qualification"
+    PILOT = "pilot"
+
+
+RATED_BY_K = (Kind.PILOT, Kind.ITEM)
+"""Kinds of which each item gets so many ratings, and no more."""
+
+
+class Stage(StrEnum):
+    """Where a rater stands."""
+
+    RATING = "rating"
+    FAILED = "failed"
+    WAITING = "waiting"
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class RubricItem:
+    """A question of a study's own about each item, and the answers to choose from."""
+
+    name: str
+    question: str
+    answers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyPlan:
+    """What a study is to be.
+
+    Attributes
+    ----------
+    raters_per_item : int
+        Ratings that each item gets, and no more.
+    repeats : float
+        Share of a rater's items that come back with sides exchanged.
+    guidelines : str
+        Markdown; raters read it before they begin.
+    pilot : int
+        So many items come first, and the rest waits for `arena study open`.
+    pass_share : float or None
+        Share of qualification items that a rater gets right to go on; None without one.
+    until : float or None
+        Half-width of alpha's interval at which ratings are enough; None without a rule.
+    """
+
+    name: str
+    raters_per_item: int
+    repeats: float = 0.0
+    guidelines: str = ""
+    pilot: int = 0
+    pass_share: float | None = None
+    until: float | None = None
+    rubric: tuple[RubricItem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedItem:
+    """An item, and what it is for."""
+
+    kind: Kind
+    item: RatingItem
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An item as far as the draw needs it.
+
+    Attributes
+    ----------
+    taken : int
+        Raters who have rated it for the first time, and others for whom it waits.
+    """
+
+    key: int
+    kind: Kind
+    taken: int
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What a rater has rated, in their order: the key of an item, and 1 for its repeat."""
+
+    key: int
+    kind: Kind
+    showing: int
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """What a rater is given: an item by its key, first (0) or again (1); or why nothing.
+
+    ``left`` is about how many more they will be given, this one among them.
+    """
+
+    stage: Stage
+    key: int | None = None
+    showing: int = 0
+    left: int = 0
+
+
+def next_of(
+    plan: StudyPlan,
+    places: Sequence[Place],
+    past: Sequence[Past],
+    *,
+    seed: str,
+    opened: bool,
+    passed: bool | None,
+) -> Next:
+    """Choose what a rater is given next.
+
+    Qualification items come first. Then the item for which the fewest ratings are outstanding,
+    the first of those in the order of the file; gold items are strewn among all that is left
+    of them; a repeat comes once `APART` others lie between, or at the end of a short study.
+
+    Parameters
+    ----------
+    places : sequence of Place
+        All items of the study, in its order.
+    past : sequence of Past
+        What the rater has rated, in their order.
+    seed : str
+        Of all that is drawn for this rater.
+    opened : bool
+        Whether what comes after the pilot may be rated.
+    passed : bool or None
+        Whether the rater passed the qualification; None before its end.
+    """
+    seen = {one.key for one in past}
+    if passed is None:
+        asked = [p.key for p in places if p.kind is Kind.QUALIFICATION and p.key not in seen]
+        first = min(asked, key=lambda key: _draw(seed, "qualification", key), default=None)
+        return Next(Stage.RATING, first, 0, len(asked))
+    if not passed:
+        return Next(Stage.FAILED)
+    free = [
+        p
+        for p in places
+        if p.kind in RATED_BY_K and p.key not in seen and p.taken < plan.raters_per_item
+    ]
+    may = [p for p in free if opened or p.kind is Kind.PILOT]
+    gold = [p.key for p in places if p.kind is Kind.GOLD and p.key not in seen]
+    waiting = _repeats(plan, past, seed)
+    first_ones = sum(one.kind in RATED_BY_K and one.showing == 0 for one in past)
+    to_repeat = len(waiting) + sum(
+        _comes_back(plan.repeats, seed, first_ones + n) for n in range(1, len(may) + 1)
+    )
+    left = len(may) + to_repeat + (len(gold) if len(may) == len(free) else 0)
+    due = [key for key, since in waiting if since >= APART + _jitter(seed, key)]
+    if due:
+        return Next(Stage.RATING, due[0], 1, left)
+    rated_all = first_ones and first_ones == sum(p.kind in RATED_BY_K for p in places)
+    if gold and (may or rated_all):
+        share = len(gold) / (len(gold) + len(free))
+        if _draw(seed, "gold", len(past)) < share:
+            return Next(Stage.RATING, min(gold, key=lambda key: _draw(seed, key)), 0, left)
+    if may:
+        chosen = max(may, key=lambda p: p.taken)  # the first of several
+        return Next(Stage.RATING, chosen.key, 0, left)
+    if free:
+        return Next(Stage.WAITING)
+    rest = [key for key, since in waiting if since]
+    if rest:
+        return Next(Stage.RATING, rest[0], 1, len(rest))
+    return Next(Stage.DONE)
+
+
+def _repeats(plan: StudyPlan, past: Sequence[Past], seed: str) -> list[tuple[int, int]]:
+    """Give the items that are to come back and have not, and how many were rated since."""
+    again = {one.key for one in past if one.showing}
+    n, waiting = 0, []
+    for place, one in enumerate(past):
+        if one.kind in RATED_BY_K and not one.showing:
+            n += 1
+            if _comes_back(plan.repeats, seed, n) and one.key not in again:
+                waiting.append((one.key, len(past) - place - 1))
+    return waiting
+
+
+def _comes_back(share: float, seed: str, n: int) -> bool:
+    """Say whether a rater's n-th item comes back: evenly so that the share holds, to within one.
+
+    >>> sum(_comes_back(0.1, "r", n) for n in range(1, 101))
+    10
+    """
+    start = _draw(seed, "repeats")
+    return math.floor(share * n + start) > math.floor(share * (n - 1) + start)
+
+
+def _jitter(seed: str, key: int) -> int:
+    return int(JITTER * _draw(seed, "apart", key))
+
+
+def _draw(*of: object) -> float:
+    return Random("/".join(map(str, of))).random()  # noqa: S311 - to be drawn again
+
+
+def order_of(seed: str, key: int, showing: int, n: int) -> list[int]:
+    """Draw in which order the answers of an item are shown to a rater; a repeat turns it round.
+
+    >>> order_of("r", 7, 0, 3) == order_of("r", 7, 1, 3)[::-1]
+    True
+    """
+    order = list(range(n))
+    Random(f"{seed}/sides/{key}").shuffle(order)  # noqa: S311 - likewise
+    return order[::-1] if showing else order
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """An item before a rater: nothing in it says who answered.
+
+    Attributes
+    ----------
+    token : int
+        By which the rater answers.
+    messages : sequence of mapping
+        ``role`` and ``content`` of what comes before the answers.
+    answers : sequence of sequence of mapping
+        Of each answer as it stands on the page, from A on, the messages.
+    choice : str or None
+        What the rater has chosen, as shown, once that is saved.
+    """
+
+    token: int
+    number: int
+    left: int
+    messages: Sequence[Mapping[str, str]]
+    answers: Sequence[Sequence[Mapping[str, str]]]
+    choice: str | None = None
+    ranking: Sequence[Sequence[int]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StudyRemarks:
+    """What a rater says beside a choice, in the sides as shown; all of it may be missing."""
+
+    reasons: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    comment: str = ""
+    confidence: int | None = None
+    rubric: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """A study as a rater sees it.
+
+    Attributes
+    ----------
+    done : int
+        Items that they have rated.
+    """
+
+    plan: StudyPlan
+    stage: Stage
+    done: int
+    left: int
+    begun: bool
+    looked: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Rater:
+    """How far a rater is.
+
+    Attributes
+    ----------
+    rated : int
+        Ratings of items, first showings; ``skipped`` of them without a choice.
+    gold_right, gold_asked : int
+        Gold items that they chose rightly, of those that they did not skip.
+    qualification : float or None
+        Share of the qualification that they had right.
+    repeated, same : int
+        Repeats with a choice both times, and those with the same one.
+    close : int
+        Repeats with fewer than `APART` others between.
+    """
+
+    code: str
+    done: int
+    skipped: int
+    gold_right: int
+    gold_asked: int
+    qualification: float | None
+    passed: bool | None
+    repeated: int
+    same: int
+    close: int
+
+
+def as_plain(response: Response) -> dict[str, Any]:
+    """Give an answer as JSON has it."""
+    turns = [{"role": one.role, "content": one.content} for one in response.turns]
+    return {"model": response.model, "turns": turns}

@@ -1,0 +1,130 @@
+// Rating by keys and taps. Without this script the forms work as they are.
+"use strict";
+
+const choose = document.getElementById("choose");
+const said = document.getElementById("said");
+const unsaved = document.querySelector(".unsaved");
+let sending = false;
+
+// Saved is saved: what did not arrive stays on the page, and can be sent again.
+async function send(form, submitter) {
+  if (sending) return;
+  sending = true;
+  const body = new URLSearchParams(new FormData(form, submitter));
+  try {
+    const answer = await fetch(form.action, { method: "POST", body, headers: { Accept: "text/html" } });
+    if (answer.redirected) {
+      location.assign(answer.url);
+      return;
+    }
+    if (answer.status === 503) throw new Error("not saved");
+    const page = await answer.text();
+    document.open();
+    document.write(page);
+    document.close();
+  } catch {
+    sending = false;
+    unsaved.hidden = false;
+    unsaved.scrollIntoView({ block: "center" });
+    if (submitter) submitter.focus();
+  }
+}
+
+for (const form of [choose, said]) {
+  form?.addEventListener("submit", (event) => {
+    event.preventDefault();
+    send(form, event.submitter);
+  });
+}
+
+const typing = (target) => target.closest("textarea, select, input[type=text]");
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || typing(event.target)) return;
+  if (event.key === "Enter" && said && !event.target.closest("a, summary")) {
+    event.preventDefault();
+    said.requestSubmit(document.getElementById("next"));
+    return;
+  }
+  if (ranking?.takes(event)) {
+    event.preventDefault();
+    return;
+  }
+  const control = document.querySelector(`[data-key="${CSS.escape(event.key)}"]`);
+  if (control && event.key !== "Enter") {
+    event.preventDefault();
+    control.click();
+  }
+});
+
+// An order by taps: each tap gives the next place.
+class Ranking {
+  constructor(form) {
+    this.selects = [...form.querySelectorAll("select")];
+    this.cards = [...document.querySelectorAll("article[data-answer]")];
+    this.order = []; // answers in the order of their taps, each with its place
+    this.even = false;
+    form.querySelector(".scripted").hidden = false;
+    for (const card of this.cards) {
+      card.addEventListener("click", (event) => {
+        if (!event.target.closest("a") && !String(getSelection())) this.tap(Number(card.dataset.answer));
+      });
+    }
+    for (const select of this.selects) select.addEventListener("change", () => { this.order = []; this.show(); });
+  }
+
+  tap(answer) {
+    if (answer >= this.selects.length || this.order.some((one) => one.answer === answer)) return;
+    const last = this.order.at(-1)?.place ?? 0;
+    this.order.push({ answer, place: this.even && last ? last : last + 1 });
+    this.even = false;
+    this.write();
+  }
+
+  back() {
+    this.order.pop();
+    this.write();
+  }
+
+  write() {
+    for (const select of this.selects) select.value = "";
+    for (const { answer, place } of this.order) this.selects[answer].value = String(place);
+    this.show();
+  }
+
+  show() {
+    for (const card of this.cards) {
+      const place = this.selects[Number(card.dataset.answer)].value;
+      card.classList.toggle("better", place !== "");
+      card.querySelector("h2").dataset.place = place;
+    }
+  }
+
+  takes(event) {
+    const letter = event.key.length === 1 ? event.key.toUpperCase().charCodeAt(0) - 65 : -1;
+    if (event.key === "Enter") {
+      if (event.target.closest("button, a")) return false;
+      choose.requestSubmit(choose.querySelector("[data-key=Enter]"));
+    } else if (event.key === "Backspace") this.back();
+    else if (event.key === "=") this.even = true;
+    else if (letter >= 0 && letter < this.selects.length) this.tap(letter);
+    else return false;
+    return true;
+  }
+}
+
+// Figures follow the ratings while somebody looks, and nothing in them has the focus.
+async function follow(live) {
+  if (document.hidden || live.contains(document.activeElement)) return;
+  const answer = await fetch(location.href).catch(() => null);
+  if (!answer?.ok) return;
+  const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+  live.replaceChildren(...(page.getElementById("live")?.childNodes ?? live.childNodes));
+}
+
+const live = document.getElementById("live");
+if (live) setInterval(follow, 20_000, live);
+
+const ranking = choose?.querySelector("select") ? new Ranking(choose) : null;
+document.getElementById("next")?.focus({ preventScroll: true });
+said?.scrollIntoView({ block: "nearest" });

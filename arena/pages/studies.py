@@ -1,0 +1,266 @@
+"""Addresses of studies: items that people rate, and how a study stands."""
+
+import re
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from fastapi import APIRouter
+from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from arena.boards.study import StudyStatus
+from arena.domain.people import Role
+from arena.domain.remarks import CONFIDENCE, LONGEST_COMMENT, REASONS
+from arena.domain.study import Shown, Stage, StudyPlan, StudyRemarks
+from arena.domain.vote import Voter
+from arena.errors import RatingRefusedError, StoreError, UnknownStudyError
+from arena.pages.rendering import Visit, filled, missing_page
+from arena.play.studies import Studies
+from rating.sentences import Sentence
+
+READ = ["GET", "HEAD"]
+PRIVATE = {"Cache-Control": "no-store, private"}
+CHOICES = ("a", "tie", "both_bad", "b")
+"""As they stand: keys 1 to 4."""
+SKIP = "skip"
+LETTERS = "ABCDEFGHIJKL"
+WHOLE = re.compile("[0-9]{1,18}")
+KEY = re.compile("[0-9a-f-]{8,64}")
+CHOICE_WORDS = {
+    "a": Sentence("A is better"),
+    "tie": Sentence("Tie"),
+    "both_bad": Sentence("Both are bad"),
+    "b": Sentence("B is better"),
+    SKIP: Sentence("Skip"),
+}
+NO_STUDY = Sentence("There is no such study, or nothing of it waits for you here.")
+NO_CHOICE = Sentence("Choose an answer first: nothing was saved.")
+NO_PLACES = Sentence("Give every answer a place, from 1 on: nothing was saved.")
+NOT_SAVED = Sentence("Your rating is not saved: the arena's database does not answer. Try again.")
+NO_COOKIE = Sentence("The arena needs a cookie to know what you have rated. Allow it, and go on.")
+OWN_FIRST = Sentence("You rate in this study yourself: its figures are here once you are through.")
+
+
+@dataclass(frozen=True, slots=True)
+class StudyDesk:
+    """What the pages of studies ask; its callables block.
+
+    Attributes
+    ----------
+    status : callable
+        How a study stands, by its name.
+    """
+
+    studies: Studies
+    status: Callable[[str], StudyStatus]
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A rating as it was sent, to send again.
+
+    Attributes
+    ----------
+    choice : str or list of list of int or None
+        Of a ranking the places on the page, best first; None where nothing was chosen.
+    """
+
+    token: int
+    key: str
+    choice: str | list[list[int]] | None
+    fields: Mapping[str, str]
+
+
+def studies_router(
+    desk: StudyDesk,
+    voter_of: Callable[[Request], Voter | None],
+    visit_of: Callable[[Request], Visit],
+) -> APIRouter:
+    """Routes of studies: for raters, and for researchers, whom `arena.api.origins` lets in."""
+    router = APIRouter(prefix="/studies", include_in_schema=False)
+    studies = desk.studies
+
+    def page(request: Request, template: str, code: int = 200, **values: object) -> Response:
+        return HTMLResponse(filled(template, visit_of(request), **values), code, PRIVATE)
+
+    def missing(request: Request) -> Response:
+        return HTMLResponse(missing_page(NO_STUDY, visit_of(request)), 404, PRIVATE)
+
+    def note(
+        request: Request, name: str, sentence: str, status: int, again: Sent | None = None
+    ) -> Response:
+        return page(request, "study_note.html", status, name=name, note=sentence, again=again)
+
+    @router.api_route("", methods=READ)
+    def every(request: Request) -> Response:
+        standings = studies.standings(voter_of(request))
+        return page(request, "studies.html", standings=standings, researches=_researches(request))
+
+    @router.api_route("/{name}", methods=READ)
+    def one(request: Request, name: str) -> Response:
+        try:
+            standing = studies.standing(name, voter_of(request))
+        except UnknownStudyError:
+            return missing(request)
+        return page(request, "study.html", standing=standing, researches=_researches(request))
+
+    @router.get("/{name}/rate")
+    def give(request: Request, name: str) -> Response:
+        voter = voter_of(request)
+        if voter is None:
+            return note(request, name, NO_COOKIE, 403)
+        try:
+            chosen, shown = studies.give(name, voter)
+        except UnknownStudyError:
+            return missing(request)
+        except RatingRefusedError as error:
+            return note(request, name, error.args[0], 409)
+        if shown is None:
+            return page(request, "study_end.html", name=name, stage=chosen.stage, Stage=Stage)
+        return _item_page(request, studies.plan(name), shown)
+
+    def _item_page(
+        request: Request, plan: StudyPlan, shown: Shown, problem: str | None = None
+    ) -> Response:
+        return page(
+            request,
+            "rate.html",
+            422 if problem else 200,
+            plan=plan,
+            shown=shown,
+            problem=problem,
+            key=str(uuid.uuid4()),
+            letters=LETTERS,
+            choices=CHOICES,
+            choice_words=CHOICE_WORDS,
+            reasons=REASONS,
+            confidence=CONFIDENCE,
+            longest_comment=LONGEST_COMMENT,
+        )
+
+    def save(request: Request, name: str, voter: Voter, sent: Sent) -> Response:
+        try:
+            if sent.choice is None:
+                _, shown = studies.give(name, voter)
+                if shown is None:
+                    return RedirectResponse(f"/studies/{name}/rate", 303, PRIVATE)
+                problem = NO_CHOICE if len(shown.answers) == 2 else NO_PLACES
+                return _item_page(request, studies.plan(name), shown, problem)
+            studies.rate(name, voter, sent.token, sent.key, sent.choice)
+        except UnknownStudyError:
+            return missing(request)
+        except RatingRefusedError as error:
+            return note(request, name, error.args[0], 409)
+        except StoreError:
+            return note(request, name, NOT_SAVED, 503, sent)
+        return RedirectResponse(f"/studies/{name}/rated/{sent.token}", 303, PRIVATE)
+
+    @router.post("/{name}/rate")
+    async def rate(request: Request, name: str) -> Response:
+        voter, form = voter_of(request), await request.form()
+        if voter is None:
+            return await run_in_threadpool(note, request, name, NO_COOKIE, 403)
+        sent = _sent(form)
+        if sent is None:
+            return await run_in_threadpool(missing, request)
+        return await run_in_threadpool(save, request, name, voter, sent)
+
+    @router.api_route("/{name}/rated/{token}", methods=READ)
+    def rated(request: Request, name: str, token: str) -> Response:
+        voter = voter_of(request)
+        if voter is None or not WHOLE.fullmatch(token):
+            return missing(request)
+        try:
+            shown = studies.rated(name, voter, int(token))
+        except UnknownStudyError:
+            return missing(request)
+        return _item_page(request, studies.plan(name), shown)
+
+    def keep(
+        request: Request, name: str, voter: Voter, token: int, remarks: StudyRemarks
+    ) -> Response:
+        try:
+            studies.remark(name, voter, token, remarks)
+        except UnknownStudyError:
+            return missing(request)
+        except StoreError:
+            return note(request, name, NOT_SAVED, 503)
+        return RedirectResponse(f"/studies/{name}/rate", 303, PRIVATE)
+
+    @router.post("/{name}/rated/{token}")
+    async def remark(request: Request, name: str, token: str) -> Response:
+        voter, form = voter_of(request), await request.form()
+        if voter is None or not WHOLE.fullmatch(token):
+            return await run_in_threadpool(missing, request)
+        return await run_in_threadpool(keep, request, name, voter, int(token), _remarks(form))
+
+    @router.api_route("/{name}/results", methods=READ)
+    def results(request: Request, name: str) -> Response:
+        voter = voter_of(request)
+        try:
+            if voter is None or not studies.may_look(name, voter):
+                return note(request, name, OWN_FIRST, 403)
+            status = desk.status(name)
+        except UnknownStudyError:
+            return missing(request)
+        return page(request, "study_results.html", status=status)
+
+    return router
+
+
+def _researches(request: Request) -> bool:
+    person = getattr(request.state, "person", None)
+    return person is not None and person.role.covers(Role.RESEARCHER)
+
+
+def _text(form: FormData, name: str) -> str:
+    value = form.get(name)
+    return value if isinstance(value, str) else ""
+
+
+def _sent(form: FormData) -> Sent | None:
+    """Read a rating that was sent; None where it is none that a page of ours sends."""
+    token, key, choice = (_text(form, name) for name in ("token", "key", "choice"))
+    if not WHOLE.fullmatch(token) or not KEY.fullmatch(key):
+        return None
+    fields = {name: value for name, value in form.items() if isinstance(value, str)}
+    places = [_text(form, f"place-{n}") for n in range(len(LETTERS)) if f"place-{n}" in form]
+    chosen = choice if choice in (*CHOICES, SKIP) else _ranked(places)
+    return Sent(int(token), key, chosen, fields)
+
+
+def _ranked(places: Sequence[str]) -> list[list[int]] | None:
+    """Order answers by the places that were given; None where one of them has none.
+
+    >>> _ranked(["2", "1", "2"])
+    [[1], [0, 2]]
+    """
+    if not places or not all(WHOLE.fullmatch(place) for place in places):
+        return None
+    together: dict[int, list[int]] = {}
+    for answer, place in enumerate(places):
+        together.setdefault(int(place), []).append(answer)
+    return [together[place] for place in sorted(together)]
+
+
+def _remarks(form: FormData) -> StudyRemarks:
+    """Read what was said beside a choice; what no page of ours sends is left out further in."""
+    reasons = {
+        side: [one for one in form.getlist(f"reasons-{side}") if isinstance(one, str)]
+        for side in ("a", "b")
+    }
+    confidence = _text(form, "confidence")
+    rubric = {
+        name.removeprefix("rubric-"): value
+        for name, value in form.items()
+        if name.startswith("rubric-") and isinstance(value, str)
+    }
+    return StudyRemarks(
+        reasons,
+        _text(form, "comment"),
+        int(confidence) if WHOLE.fullmatch(confidence) else None,
+        rubric,
+    )

@@ -1,0 +1,140 @@
+"""How far people who rate the same items agree, with nobody beside them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from judge.studies.agreement import counts
+from judge.studies.alignment import align
+from judge.studies.data import labels_of_people
+from judge.studies.estimates import FEW_PROMPTS, Estimate
+from judge.studies.items import TIE
+from judge.studies.options import StudyOptions
+from judge.studies.reliability import Ratings, ac1, alpha
+from judge.studies.rows import Rows, Source, read_rows
+from rating.outcome import Outcome
+from rating.tables.coding import coded_list
+from rating.typing import Floats, Ints
+
+NO_PAIR = "No item of two answers has ratings by two people yet: alpha and AC1 are not known."
+ONE_VALUE = "All ratings so far say the same: alpha is not defined."
+FEW = (
+    "The ratings are on {n} prompts: under " + str(FEW_PROMPTS) + " the intervals are too narrow."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemAgreement:
+    """What was said of an item: how often each, and the share of pairs of raters that agree."""
+
+    item: str
+    model_a: int
+    tie: int
+    model_b: int
+    agreed: float
+
+
+@dataclass(frozen=True, slots=True)
+class PeoplesAgreement:
+    """Agreement of people.
+
+    Attributes
+    ----------
+    alpha, ac1 : Estimate
+        Krippendorff's alpha and Gwet's AC1, as `judge.studies.rates.agreement` gives them where
+        a judge has a verdict on every item.
+    by_item : tuple of ItemAgreement
+        The items that two people rated, the least agreed on first; the sides as
+        `judge.studies.alignment.align` has them.
+    warnings : tuple of str
+        Why something is not known.
+    """
+
+    alpha: Estimate
+    ac1: Estimate
+    by_item: tuple[ItemAgreement, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+NOTHING = Estimate(None, None, None, 0)
+
+
+USUAL = StudyOptions()
+
+
+def agreement_in(source: Source, options: StudyOptions = USUAL) -> PeoplesAgreement:
+    """Estimate how far people agree in a file of ratings; raises `DataError` as `read_rows`."""
+    return agreement_of(read_rows(source, unread=False), options)
+
+
+def agreement_of(rows: Rows, options: StudyOptions = USUAL) -> PeoplesAgreement:
+    """Estimate how far people agree, by rows that each say who rated which item how.
+
+    Raises
+    ------
+    DataError
+        If an item is on other models in one row than in another.
+    """
+    aligned = align(rows, rows)
+    items, people = aligned.items, labels_of_people(rows, aligned)
+    table = counts(items, people)
+    many = table.sum(axis=1) >= 2
+    if not many.any():
+        return PeoplesAgreement(NOTHING, NOTHING, warnings=(NO_PAIR,))
+    ratings = Ratings.of_labels(items, people, ties=bool((people.label == TIE).any()))
+    by_alpha = alpha(ratings, options.draws())
+    warnings = list(aligned.warnings)
+    if by_alpha.value is None:
+        warnings.append(ONE_VALUE)
+    if items.n_prompts < FEW_PROMPTS:
+        warnings.append(FEW.format(n=items.n_prompts))
+    return PeoplesAgreement(
+        by_alpha,
+        ac1(ratings, options.draws()),
+        _by_item(rows, aligned.item[0], table),
+        tuple(warnings),
+    )
+
+
+def _by_item(rows: Rows, item: Ints, table: Floats) -> tuple[ItemAgreement, ...]:
+    column = rows.names["item"]
+    names = {
+        int(place): column.names[code] for place, code in zip(item, column.codes, strict=True)
+    }
+    every = [
+        ItemAgreement(names[place], int(a), int(tie), int(b), _agreed(counted))
+        for place, counted in enumerate(table)
+        for b, tie, a in (counted,)
+        if place in names and counted.sum() >= 2
+    ]
+    return tuple(sorted(every, key=lambda one: (one.agreed, one.item)))
+
+
+def _agreed(counted: Floats) -> float:
+    n = counted.sum()
+    return float((counted * (counted - 1)).sum() / (n * (n - 1)))
+
+
+def rows_of(ratings: Sequence[Mapping[str, Any]], source: str = "the study") -> Rows:
+    """Make rows of ratings that count, as an export of a study has them.
+
+    Those of `read_rows` from the file are the same.
+    """
+    names = {
+        "model_a": "model_a",
+        "model_b": "model_b",
+        "item": "item",
+        "voter": "rater",
+        "prompt": "prompt_id",
+    }
+    columns = {
+        role: coded_list(name, [row[name] for row in ratings]) for role, name in names.items()
+    }
+    signs = {Outcome.A: 1, Outcome.B: -1}
+    label = np.array([signs.get(Outcome(row["choice"]), 0) for row in ratings], dtype=np.int8)
+    n = len(ratings)
+    return Rows(
+        source, columns, {"row": np.arange(n, dtype=np.float64)}, label, np.ones(n, bool), {}
+    )

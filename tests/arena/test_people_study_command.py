@@ -1,0 +1,246 @@
+"""`arena study create`, `open`, `status` and `export`, as a user runs them."""
+
+import csv
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from arena.boards.study import COLUMNS, read_status
+from arena.domain.vote import Voter
+from arena.store import studies
+from arena.store.store import Store
+from judge.studies.people import agreement_in
+from tests.arena.store.test_studies import rate_all
+from tests.command import invoke
+from tests.sqlite import new_sqlite
+
+PAIR = {
+    "item_id": "i0",
+    "prompt_id": "p0",
+    "prompt": "Why is basalt black?",
+    "model_a": "quartz",
+    "response_a": "Iron.",
+    "model_b": "flint",
+    "response_b": "It is **old**.",
+}
+
+
+def pairs(n: int, **more: object) -> list[dict[str, object]]:
+    return [PAIR | {"item_id": f"i{k}", "prompt_id": f"p{k % 24}"} | more for k in range(n)]
+
+
+def write(file: Path, rows: list[dict[str, Any]]) -> str:
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    return str(file)
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> str:
+    return new_sqlite(tmp_path)
+
+
+@pytest.fixture
+def rated(tmp_path: Path, database: str) -> Iterator[Store]:
+    """A study of which three people have rated all, with gold, repeats, skips and a tie."""
+    items = write(tmp_path / "items.jsonl", pairs(30))
+    gold = write(
+        tmp_path / "gold.jsonl", [PAIR | {"item_id": f"g{k}", "gold": "model_b"} for k in range(3)]
+    )
+    words = ["--items", items, "--raters-per-item", "3", "--gold", gold, "--repeats", ".1"]
+    invoke(["study", "create", "s", *words, "--until", ".05", "--database", database])
+    with closing(Store(database)) as store:
+        for n, who in enumerate(("ada", "bob", "eve")):
+            choices = iter([["a", "a", "b", "tie", "skip"][(n + 2 * k) % 5] for k in range(99)])
+            rate_all(store, who, lambda shown, choices=choices: next(choices))  # type: ignore[misc]
+        yield store
+
+
+def test_a_study_is_created_rated_and_exported(
+    rated: Store, tmp_path: Path, database: str
+) -> None:
+    shown = invoke(["study", "status", "s", "--format", "json", "--database", database])
+    status = json.loads(shown.stdout)
+    assert (status["items"], status["done"], status["ratings"]) == (30, 30, 90)
+    assert [one["rater"] for one in status["raters"]] == ["r01", "r02", "r03"]
+    assert all(one["done"] == 30 and one["gold_asked"] <= 3 for one in status["raters"])
+    assert set(status["agreement"]["alpha"]) == {"value", "lower", "upper", "n"}
+    assert status["stop"]["reached"] is False
+    assert status["stop"]["more_ratings"] > 0
+    for ending in ("csv", "parquet", "jsonl"):
+        to = tmp_path / f"s.{ending}"
+        done = invoke(["study", "export", "s", "--to", str(to), "--database", database])
+        assert done.stdout == f"{to} has 108 ratings.\n"
+    with (tmp_path / "s.csv").open(encoding="utf-8") as file:
+        assert next(csv.reader(file)) == list(COLUMNS)
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
+def test_agreement_is_that_of_the_export_to_the_last_digit(
+    rated: Store, tmp_path: Path, database: str, ending: str
+) -> None:
+    to = tmp_path / f"s.{ending}"
+    invoke(["study", "export", "s", "--to", str(to), "--database", database])
+    status = read_status(rated, "s")
+    assert agreement_in(to) == status.agreement
+    assert status.agreement.alpha.lower is not None
+
+
+def test_an_export_goes_straight_into_the_study_of_a_judge(
+    rated: Store, tmp_path: Path, database: str
+) -> None:
+    to = tmp_path / "s.parquet"
+    invoke(["study", "export", "s", "--to", str(to), "--database", database])
+    verdicts = [
+        {"item_id": f"i{k}", "prompt_id": f"p{k % 24}", "model_a": "quartz", "model_b": "flint"}
+        | {"judge": "owl", "winner": ["model_a", "model_b", "tie"][k % 3]}
+        for k in range(30)
+    ]
+    file = write(tmp_path / "verdicts.jsonl", verdicts)
+    done = invoke(["study", "judge", str(to), file, "--format", "json"])
+    study = json.loads(done.stdout)
+    status = read_status(rated, "s")
+    assert study["alpha"] == status.agreement.alpha.to_dict()
+    assert study["ac1"] == status.agreement.ac1.to_dict()
+    assert "ratings of arena study export; rows left out: 9 gold, 9 second showings" in done.stderr
+
+
+def test_a_pilot_is_opened_once(tmp_path: Path, database: str) -> None:
+    items = write(tmp_path / "items.jsonl", pairs(3))
+    also = ["--database", database]
+    words = ["--items", items, "--raters-per-item", "1", "--pilot", "1", *also]
+    invoke(["study", "create", "s", *words])
+    assert "waits for arena study open" in invoke(["study", "status", "s", *also]).stdout
+    assert invoke(["study", "open", "s", *also]).stdout == "All items of 's' can be rated now.\n"
+    assert "could be rated before" in invoke(["study", "open", "s", *also]).stdout
+
+
+def test_what_cannot_be_told_is_null_with_a_warning(tmp_path: Path, database: str) -> None:
+    items = write(tmp_path / "items.jsonl", pairs(3))
+    words = ["--items", items, "--raters-per-item", "1", "--database", database]
+    invoke(["study", "create", "s", *words])
+    shown = invoke(["study", "status", "s", "--format", "json", "--database", database])
+    status = json.loads(shown.stdout)
+    nothing = {"value": None, "lower": None, "upper": None, "n": 0}
+    assert status["agreement"] == {"alpha": nothing, "ac1": nothing}
+    assert status["warnings"] == [
+        "No item of two answers has ratings by two people yet: alpha and AC1 are not known."
+    ]
+
+
+SEND = {"judge": "owl", "verdict_row": 3, "prompt_id": "p", "model_a": "x", "model_b": "y"}
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        (
+            [PAIR, PAIR],
+            "Row 2 of '{file}' has item_id 'i0': give each item an id of its own: row 1",
+        ),
+        ([PAIR | {"response_b": None}], "Row 1 of '{file}' has response_b None: give a text"),
+        ([PAIR | {"model_b": "quartz"}], "has model_b 'quartz': give another model than model_a"),
+        ([PAIR | {"prompt": ""}], "has prompt '': give what the answers answer"),
+        (
+            [PAIR | {"prompt": None, "messages": [{"role": "boss", "content": "x"}]}],
+            "has messages [{'role': 'boss', 'content': 'x'}]: give a text, or a list",
+        ),
+        ([PAIR | {"responses": [{"model": "x", "text": "y"}]}], "give a list of 2 to 12"),
+        ([{"item_id": "i", "prompt": "x"}], "There are no answers in '{file}'"),
+        ([SEND | {"overall": 0.5}], "names items to send to people"),
+        ([PAIR | {"response_a": "x" * 100_001}], "give an item of 100,000 characters at the most"),
+    ],
+)
+def test_a_bad_row_is_quoted_and_nothing_is_written(
+    tmp_path: Path, database: str, rows: list[dict[str, Any]], words: str
+) -> None:
+    file = write(tmp_path / "items.jsonl", rows)
+    also = ["--items", file, "--raters-per-item", "2", "--database", database]
+    done = invoke(["study", "create", "s", *also])
+    assert done.returncode == 2
+    assert words.replace("{file}", file) in done.stderr
+    with closing(Store(database)) as store:
+        assert store.read(studies.names) == []
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--repeats", ".9"], "--repeats 0.9 is no share"),
+        (["--pilot", "3"], "--pilot 3 leaves nothing of 3 items"),
+        (["--until", "2"], "--until 2 is no half-width"),
+        (["--pass", ".5"], "give both --qualification and --pass"),
+        (["--gold", "{items}"], "There is no column 'gold'"),
+    ],
+)
+def test_options_that_cannot_be_are_refused(
+    tmp_path: Path, database: str, more: list[str], words: str
+) -> None:
+    items = write(tmp_path / "items.jsonl", pairs(3))
+    also = [word.format(items=items) for word in more]
+    required = ["--items", items, "--raters-per-item", "1", "--database", database]
+    done = invoke(["study", "create", "s", *required, *also])
+    assert (done.returncode, words in done.stderr) == (2, True), done.stderr
+
+
+def test_names_are_plain_and_new(tmp_path: Path, database: str) -> None:
+    items = write(tmp_path / "items.jsonl", pairs(1))
+    also = ["--items", items, "--raters-per-item", "1", "--database", database]
+    assert "cannot be called '../x'" in invoke(["study", "create", "../x", *also]).stderr
+    invoke(["study", "create", "s", *also])
+    assert "There is a study 's' already" in invoke(["study", "create", "s", *also]).stderr
+    shown = invoke(["study", "status", "t", "--database", database])
+    assert "There is no study 't'; there are 's'." in shown.stderr
+
+
+def of_model(text: str) -> dict[str, str]:
+    return {"role": "assistant", "content": text}
+
+
+def test_dialogues_and_rankings_are_items_and_a_rubric_is_read(
+    tmp_path: Path, database: str
+) -> None:
+    turn = {"role": "user", "content": "Hi"}
+    own = [[turn, of_model(f"Hi, {n}"), turn, of_model(f"And {n}")] for n in "xy"]
+    rows: list[dict[str, Any]] = [
+        {"item_id": "d", "model_a": "x", "model_b": "y"}
+        | {"conversation_a": own[0], "conversation_b": own[1]},
+    ]
+    file = write(tmp_path / "dialogues.jsonl", rows)
+    rubric = tmp_path / "rubric.toml"
+    rubric.write_text('[[item]]\nname = "safe"\nquestion = "Safe?"\nanswers = ["yes", "no"]\n')
+    also = ["--raters-per-item", "1", "--rubric", str(rubric), "--database", database]
+    done = invoke(["study", "create", "dialogues", "--items", file, *also])
+    assert done.returncode == 0, done.stderr
+    three = [{"model": name, "text": f"By {name}"} for name in "xyz"]
+    ranked = write(
+        tmp_path / "ranked.jsonl",
+        [{"item_id": f"r{k}", "prompt": "Hi", "responses": three} for k in range(4)],
+    )
+    also = ["--raters-per-item", "2", "--database", database]
+    invoke(["study", "create", "ranked", "--items", ranked, *also])
+    with closing(Store(database)) as store:
+        with store.writing() as session:
+            _, shown = studies.give(session, "dialogues", Voter("ada"), datetime.now(UTC))
+            assert shown is not None
+            assert [one["content"] for one in shown.messages] == ["Hi"]
+            assert [len(answer) for answer in shown.answers] == [3, 3]
+        for who in ("ada", "bob"):
+            for minute in range(4):
+                now = datetime.now(UTC) + timedelta(minutes=minute)
+                with store.writing() as session:
+                    _, shown = studies.give(session, "ranked", Voter(who), now)
+                    assert shown is not None
+                    best = [a[0]["content"] for a in shown.answers].index("By x")
+                    rest = [place for place in range(3) if place != best]
+                    order = [[best], rest] if minute else [[rest[0]], [best], [rest[1]]]
+                    studies.rate(session, "ranked", who, shown.token, f"key-{minute}", order, now)
+    to = tmp_path / "ranked.parquet"
+    invoke(["study", "export", "ranked", "--to", str(to), "--database", database])
+    board = json.loads(invoke(["rank", str(to), "--format", "json"]).stdout)
+    assert board["models"][0]["model"] == "x"
+    assert board["rankings"] == 8

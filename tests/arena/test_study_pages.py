@@ -1,0 +1,169 @@
+"""Pages of studies over HTTP: who sees what, byte by byte."""
+
+import json
+import re
+import uuid
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from arena.domain.people import Role
+from arena.store import studies
+from arena.store.store import Store
+from tests.serving import Served, Visitor, invited, quick_arena
+from tests.studies import planned, write_study
+
+
+@pytest.fixture(scope="module")
+def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with quick_arena(tmp_path_factory.mktemp("studies")) as served:
+        yield served
+
+
+def in_form(page: str, name: str) -> str:
+    match = re.search(rf'name="{name}" value="([^"]+)"', page)
+    return match[1] if match else ""
+
+
+def rate_one(rater: Visitor, name: str, choice: str = "a") -> bool:
+    """Rate what is next; False if nothing is."""
+    page = rater.get(f"/studies/{name}/rate").text
+    if not (token := in_form(page, "token")):
+        return False
+    body = {"token": token, "key": in_form(page, "key"), "choice": choice}
+    answer = rater.post(f"/studies/{name}/rate", data=body)
+    assert answer.status_code == 303, answer.text
+    rater.get(answer.headers["location"])
+    remarks = {"reasons-a": "useful", "comment": f"Said by {choice}"}
+    assert rater.post(answer.headers["location"], data=remarks).status_code == 303
+    return True
+
+
+def researcher(arena: Served) -> Visitor:
+    somebody = arena.visitor()
+    somebody.post(invited(arena, Role.RESEARCHER))
+    return somebody
+
+
+def test_no_rater_is_sent_a_model_an_id_or_what_others_say(arena: Served) -> None:
+    write_study(arena.database, "blind", planned(5, gold=2), repeats=0.2)
+    with arena.visitor() as ada, arena.visitor() as bob:
+        rates = True
+        while rates:
+            rates = rate_one(ada, "blind", "b")
+            rate_one(bob, "blind", "a")
+        ada.get("/studies/blind")
+        ada.get("/studies")
+        ada.get("/votes.json")
+        assert ada.get("/studies/blind/results").status_code == 401
+        every = "\n".join(ada.received)
+        assert "Answer 1 to 4" in every
+        for hidden in ("model-", '"i4"', ">i4<", "Said by a", "gold", "alpha", "r02"):
+            assert hidden not in every, hidden
+        with closing(Store(arena.database)) as store, store.reading() as session:
+            tokens = [row["item"] for row in studies.rows(session, "blind")]
+        assert len(tokens) > 10
+        own = json.loads(ada.get("/votes.json").text)["ratings"]
+        assert {one["choice"] for one in own} == {"b"}
+        assert {one["comment"] for one in own} == {"Said by b"}
+
+
+def test_nobody_reads_what_others_rate_by_its_address(arena: Served) -> None:
+    write_study(arena.database, "own", planned(2))
+    with arena.visitor() as ada, arena.visitor() as bob:
+        assert rate_one(ada, "own")
+        page = bob.get("/studies/own/rate").text
+        token = int(in_form(page, "token"))
+        for other in (token - 1, token, 10**17):
+            assert bob.get(f"/studies/own/rated/{other}").status_code == 404
+        taken = {"token": str(token), "key": str(uuid.uuid4()), "choice": "a"}
+        assert ada.post("/studies/own/rate", data=taken).status_code == 404
+
+
+def test_figures_are_for_researchers_once_they_rate_nothing(arena: Served) -> None:
+    write_study(arena.database, "figures", planned(2), raters_per_item=3)
+    with arena.visitor() as ada, researcher(arena) as eve, researcher(arena) as bob:
+        for _ in range(2):
+            rate_one(ada, "figures")
+        assert rate_one(eve, "figures")
+        refused = eve.get("/studies/figures/results")
+        assert refused.status_code == 403
+        assert "once you are through" in refused.text
+        assert rate_one(eve, "figures")
+        shown = eve.get("/studies/figures/results").text
+        assert "2 raters" in shown
+        assert "i1" in shown
+        assert "Krippendorff" in bob.get("/studies/figures/results").text
+        late = bob.get("/studies/figures/rate", headers={"Accept": "text/html"})
+        assert late.status_code == 409
+        assert "seen the figures" in late.text
+        assert ada.get("/studies/figures/results").status_code == 401
+
+
+def test_what_is_sent_twice_is_written_once_and_another_choice_is_refused(arena: Served) -> None:
+    write_study(arena.database, "twice", planned(1))
+    with arena.visitor() as ada:
+        page = ada.get("/studies/twice/rate").text
+        body = {"token": in_form(page, "token"), "key": in_form(page, "key"), "choice": "a"}
+        assert [ada.post("/studies/twice/rate", data=body).status_code for _ in "ab"] == [303] * 2
+        other = body | {"key": str(uuid.uuid4()), "choice": "b"}
+        refused = ada.post("/studies/twice/rate", data=other)
+        assert refused.status_code == 409
+        assert "your first answer stands" in refused.text
+        assert ada.post("/studies/twice/rate", data=body | {"token": "x"}).status_code == 404
+        assert ada.post("/studies/none/rate", data=body).status_code == 404
+
+
+@pytest.mark.parametrize("choice", ["", "model_a", "c", "a" * 10_000])
+def test_a_choice_that_is_none_is_said_so_and_nothing_is_saved(arena: Served, choice: str) -> None:
+    name = f"odd-{len(choice)}"
+    write_study(arena.database, name, planned(1))
+    with arena.visitor() as ada:
+        page = ada.get(f"/studies/{name}/rate").text
+        body = {"token": in_form(page, "token"), "key": in_form(page, "key"), "choice": choice}
+        answer = ada.post(f"/studies/{name}/rate", data=body)
+        assert answer.status_code == 422
+        assert "Choose an answer first" in answer.text
+        assert in_form(answer.text, "token") == body["token"]
+
+
+def test_who_does_not_qualify_reads_so_and_rates_nothing(arena: Served) -> None:
+    items = planned(1, qualification=1)
+    write_study(arena.database, "fit", items, pass_share=1.0)
+    with arena.visitor() as ada, arena.visitor() as bob:
+        assert rate_one(ada, "fit", "a")
+        assert "Thank you for trying" in ada.get("/studies/fit/rate").text
+        assert rate_one(bob, "fit", "tie")
+        assert rate_one(bob, "fit", "tie")
+        assert "You are through" in bob.get("/studies/fit/rate").text
+
+
+def test_the_head_leads_to_studies_where_there_is_one(arena: Served, tmp_path: Path) -> None:
+    write_study(arena.database, "any", planned(1))
+    with arena.visitor() as ada:
+        assert 'href="/studies"' in ada.get("/method").text
+    with quick_arena(tmp_path) as other, other.visitor() as bob:
+        assert 'href="/studies"' not in bob.get("/method").text
+        assert "There is no study yet." in bob.get("/studies").text
+
+
+def test_hostile_texts_of_an_item_do_not_run(arena: Served, tmp_path: Path) -> None:
+    from tests.command import invoke
+
+    bad = "<script>alert(1)</script>"
+    row = {"item_id": bad, "prompt": bad, "model_a": bad, "response_a": bad, "model_b": "y"}
+    file = tmp_path / "bad.jsonl"
+    file.write_text(json.dumps(row | {"response_b": f"[x](javascript:alert(1)) {bad}"}))
+    guidelines = tmp_path / "bad.md"
+    guidelines.write_text(bad)
+    words = ["--items", str(file), "--raters-per-item", "1", "--guidelines", str(guidelines)]
+    invoke(["study", "create", "bad", *words, "--database", arena.database])
+    with arena.visitor() as ada, researcher(arena) as eve:
+        rate_one(ada, "bad")
+        ada.get("/studies/bad")
+        eve.get("/studies/bad/results")
+        for text in (*ada.received, *eve.received):
+            assert "<script>alert" not in text
+            assert 'href="javascript' not in text
