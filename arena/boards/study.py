@@ -1,6 +1,5 @@
 """A study by people: how it stands, from its ratings, and these as a file."""
 
-import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from arena.domain.vote import Choice
 from arena.store import studies
 from arena.store.store import Store
 from judge.studies.people import NO_PAIR, NOTHING, PeoplesAgreement, agreement_of, rows_of
+from judge.studies.rater_plan import Enough, enough
 from rating.tables.writing import write_rows
 
 COLUMNS = {
@@ -41,25 +41,6 @@ Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Stop:
-    """Whether ratings are enough: whether alpha's interval is as narrow as was wanted.
-
-    Attributes
-    ----------
-    half_width : float or None
-        Of alpha's interval now; None while it has none.
-    more : int or None
-        About how many more ratings it takes, as intervals narrow by the root of items; None where
-        that cannot be told.
-    """
-
-    wanted: float
-    half_width: float | None
-    reached: bool
-    more: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class StudyStatus:
     """How a study stands.
 
@@ -82,7 +63,7 @@ class StudyStatus:
     opened: bool
     raters: tuple[Rater, ...]
     agreement: PeoplesAgreement
-    stop: Stop | None
+    stop: Enough | None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -114,13 +95,7 @@ class StudyStatus:
                 "same": sum(one.same for one in self.raters),
                 "close": sum(one.close for one in self.raters),
             },
-            "stop": self.stop
-            and {
-                "wanted": self.stop.wanted,
-                "half_width": self.stop.half_width,
-                "reached": self.stop.reached,
-                "more_ratings": self.stop.more,
-            },
+            "stop": self.stop and self.stop.to_dict(),
             "warnings": [*self.agreement.warnings, *self.notes],
         }
 
@@ -197,15 +172,8 @@ def _agreement(every: Sequence[Row]) -> PeoplesAgreement:
     return agreement_of(rows_of(pairs))
 
 
-def _stop(wanted: float, agreement: PeoplesAgreement, first: Mapping[str, int]) -> Stop:
-    ends = agreement.alpha.lower, agreement.alpha.upper
-    if ends[0] is None or ends[1] is None:
-        return Stop(wanted, None, reached=False, more=None)
-    half_width = (ends[1] - ends[0]) / 2
-    reached = half_width <= wanted
-    n = sum(first.values())
-    more = 0 if reached else math.ceil(n * ((half_width / wanted) ** 2 - 1))
-    return Stop(wanted, half_width, reached, more)
+def _stop(wanted: float, agreement: PeoplesAgreement, first: Mapping[str, int]) -> Enough:
+    return enough(agreement.alpha, wanted, ratings=sum(first.values()), prompts=len(first))
 
 
 def _rater(

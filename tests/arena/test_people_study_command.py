@@ -70,7 +70,7 @@ def test_a_study_is_created_rated_and_exported(
     assert all(one["done"] == 30 and one["gold_asked"] <= 3 for one in status["raters"])
     assert set(status["agreement"]["alpha"]) == {"value", "lower", "upper", "n"}
     assert status["stop"]["reached"] is False
-    assert status["stop"]["more_ratings"] > 0
+    assert status["stop"]["more"] > 0
     for ending in ("csv", "parquet", "jsonl"):
         to = tmp_path / f"s.{ending}"
         done = invoke(["study", "export", "s", "--to", str(to), "--database", database])

@@ -327,7 +327,7 @@ def test_the_openapi_schema_documents_the_contract(quick: Served) -> None:
 
 SENT = {
     "OpenedBattle": "battle_id state turn",
-    "BattleBody": "battle_id state turn created turns message vote models",
+    "BattleBody": "battle_id state turn created turns message vote models remarks",
     "TurnBody": "turn prompt a b",
     "AnswerBody": "text status html",
     "ReceiptBody": "outcome models gold",
