@@ -34,6 +34,8 @@ def create(
     *,
     items: Items,
     raters_per_item: Raters,
+    outputs: File = None,
+    prompts: File = None,
     gold: File = None,
     repeats: float = 0.0,
     guidelines: File = None,
@@ -58,6 +60,11 @@ def create(
         or responses, a list of 2 to 12 {"model", "text"}; prompt_id where known.
     raters_per_item
         Ratings that each item gets, by different people, and no more.
+    outputs
+        Answers of the models, one row a prompt and model, where the items name both and have no
+        texts, as the send.csv of arena study judge.
+    prompts
+        Texts of the prompts, likewise.
     gold
         Items of which the right choice is known (column gold: model_a, model_b or tie), strewn
         among the others.
@@ -80,6 +87,7 @@ def create(
     Examples
     --------
     arena study create pilot-2 --items pairs.jsonl --raters-per-item 3 --repeats .05
+    arena study create next --items send.csv --raters-per-item 2 --outputs o.json --prompts p.csv
     arena study create experts --items pairs.csv --raters-per-item 2 --gold gold.csv --until .1
     """
     from arena.domain.study import Kind, StudyPlan
@@ -95,7 +103,7 @@ def create(
         raise DataError(msg)
     if pass_share is not None and not 0 < pass_share <= 1:
         raise DataError(f"--pass {pass_share:g} is no share: give more than 0 and 1 at the most.")
-    planned = _planned(Kind.ITEM, items)
+    planned = _planned(Kind.ITEM, items, outputs, prompts)
     if pilot >= len(planned):
         msg = f"--pilot {pilot} leaves nothing of {len(planned)} items: give fewer."
         raise DataError(msg)
@@ -269,14 +277,16 @@ def _require_numbers(name: str, repeats: float, pilot: int, until: float | None)
         raise DataError(f"--until {until:g} is no half-width: give one between 0 and 1.")
 
 
-def _planned(kind: Any, file: Path | None) -> "list[PlannedItem]":
+def _planned(
+    kind: Any, file: Path | None, outputs: Path | None = None, prompts: Path | None = None
+) -> "list[PlannedItem]":
     from arena.domain.study import Kind, PlannedItem
     from judge.tables.rating_items import read_rating_items
 
     if file is None:
         return []
     has_gold = kind in (Kind.GOLD, Kind.QUALIFICATION)
-    items = read_rating_items(file, gold=has_gold)
+    items = read_rating_items(file, gold=has_gold, outputs=outputs, prompts=prompts)
     if len(items) > MOST_ITEMS:
         msg = f"{str(file)!r} has {len(items):,} items: a study has {MOST_ITEMS:,} at the most."
         raise DataError(msg)

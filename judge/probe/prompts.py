@@ -29,8 +29,8 @@ from judge.probe.ranking import (
     reach_of_votes,
 )
 from judge.probe.similarity import tf_idf, words
-from judge.studies.alignment import ASKED, PROMPTS
 from judge.tables.annotations import Annotations, read_annotations
+from judge.tables.outputs import ASKED, PROMPTS
 from rating.diagnosis.nesting import Nested, nested_test
 from rating.diagnosis.reweighting import Weighting, reweighted
 from rating.errors import DataError, RatingError

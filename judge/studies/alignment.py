@@ -1,8 +1,7 @@
 """Which rows are on the same item, which way round, and what texts belong to it."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,11 +10,9 @@ from numpy.typing import NDArray
 from judge.refusals import refuses
 from judge.studies.items import Items
 from judge.studies.rows import Rows, blank
-from judge.tables.annotations import Annotations, read_annotations
 from judge.tables.style import elements
 from rating.errors import DataError
 from rating.tables.coding import Coded
-from rating.tables.columns import quoted_names
 from rating.typing import Bools, Floats, Ints
 
 PROMPT_AND_PAIR = "prompt and pair"
@@ -241,10 +238,6 @@ def _refusals(rows: Rows, item: Ints, flipped: Bools, n_items: int) -> Floats:
 
 
 REFUSAL = "refusal"
-PROMPTS = ("prompt_id", "question_id", "instruction_id", "prompt", "instruction", "id")
-MODELS = ("model_id", "model", "generator", "name")
-TEXTS = ("output", "response", "answer", "result", "text")
-ASKED = ("prompt", "instruction", "text", "turns", "question")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -293,64 +286,3 @@ class Outputs:
         """Give both responses of an item, side A first; None where one is missing."""
         prompt = prompts[data.prompt[item]]
         return [self.texts.get((prompt, data.models[model])) for model in data.pairs[item]]
-
-
-def read_outputs(path: Path, items: Items, prompts: Sequence[str]) -> Outputs:
-    """Read responses: one row a prompt and model, in the columns that name most of the items'.
-
-    Of a prompt and model that come twice, the first counts.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, or holds no response of any item.
-    """
-    table = read_annotations(path)
-    prompt, model = _best(table, PROMPTS, set(prompts)), _best(table, MODELS, set(items.models))
-    column = next((name for name in TEXTS if table.has(name)), None)
-    texts: dict[tuple[str, str], str] = {}
-    for p, m, text in zip(prompt, model, table.need(column) if column else (), strict=False):
-        if p is not None and m is not None and isinstance(text, str):
-            texts.setdefault((p, m), text)
-    if not texts:
-        msg = (
-            f"{str(path)!r} holds no response of a model to a prompt of the votes: it needs "
-            f"columns for the prompt, the model and the response, and has "
-            f"{quoted_names(list(table.columns))}."
-        )
-        raise DataError(msg)
-    return Outputs(texts)
-
-
-def read_prompts(path: Path, prompts: Sequence[str]) -> dict[str, str]:
-    """Read the texts of prompts, by their name.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read, or names none of the prompts.
-    """
-    table = read_annotations(path)
-    names = _best(table, PROMPTS, set(prompts))
-    column = next((name for name in ASKED if table.has(name)), None)
-    texts: dict[str, str] = {}
-    for name, text in zip(names, table.need(column) if column else (), strict=False):
-        if name is not None and text is not None:
-            texts.setdefault(name, text if isinstance(text, str) else "\n\n".join(text))
-    if not texts:
-        there = quoted_names(list(table.columns))
-        msg = f"{str(path)!r} names none of the prompts of the votes; its columns are {there}."
-        raise DataError(msg)
-    return texts
-
-
-def _best(
-    table: Annotations, names: Sequence[str], wanted: Collection[str]
-) -> Sequence[str | None]:
-    """Read the column in which most rows hold a name that is wanted; None in the others."""
-    columns = [
-        [str(value) if str(value) in wanted else None for value in table.need(name)]
-        for name in names
-        if table.has(name)
-    ]
-    return max(columns, key=lambda column: sum(x is not None for x in column), default=())

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
-from judge.studies.alignment import Outputs, read_outputs, read_prompts
+from judge.studies.alignment import Outputs
 from judge.studies.boards import Contest, contest
 from judge.studies.corrected import win_rates
 from judge.studies.data import JudgeVerdicts, StudyData, read_study, shared_by
@@ -15,6 +15,7 @@ from judge.studies.options import StudyOptions
 from judge.studies.plan import plan_votes
 from judge.studies.rows import Source
 from judge.studies.side_by_side import SideBySide, side_by_side
+from judge.tables.outputs import read_outputs, read_prompts
 
 Progress = Callable[[int, int, str], None]
 """Called with the steps done, the steps in all, and what is done next."""
@@ -91,7 +92,7 @@ def study_judges(
     data = read_study(votes, verdicts, voters=options.voters, by=options.by)
     outputs = None
     if options.outputs is not None:
-        outputs = read_outputs(options.outputs, data.items, data.prompts)
+        outputs = Outputs(read_outputs(options.outputs, data.items.models, data.prompts))
         data = _measured(data, outputs)
     texts = read_prompts(options.prompts, data.prompts) if options.prompts else {}
     judges = _studied(data, options, progress)

@@ -1,13 +1,18 @@
 """What people are given to rate: a prompt or dialogue with two answers or more, from files."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import takewhile
+from pathlib import Path
 from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 from judge.case import Message
 from judge.tables.annotations import Annotations, read_annotations
 from judge.tables.cases import Source, plain
+from judge.tables.outputs import read_outputs, read_prompts
 from rating.errors import DataError
 from rating.tables.columns import quoted_names
 from rating.tables.escaping import storable
@@ -60,7 +65,13 @@ class RatingItem:
     gold: str | None = None
 
 
-def read_rating_items(source: Source, *, gold: bool = False) -> list[RatingItem]:
+def read_rating_items(
+    source: Source,
+    *,
+    gold: bool = False,
+    outputs: Path | None = None,
+    prompts: Path | None = None,
+) -> list[RatingItem]:
     """Read items from a file: JSON, JSON lines, CSV or Parquet, one a row.
 
     Parameters
@@ -73,6 +84,9 @@ def read_rating_items(source: Source, *, gold: bool = False) -> list[RatingItem]
         some turn on are ``conversation_a`` and ``conversation_b``. ``prompt_id`` where known.
     gold : bool
         Whether each item must have ``gold``, the right choice: ``model_a``, ``model_b``, ``tie``.
+    outputs, prompts : path, optional
+        Where the answers are, by prompt and model, and the prompts by their names, of items that
+        have none: such as the ``send.csv`` of `arena study judge`.
 
     Raises
     ------
@@ -80,6 +94,8 @@ def read_rating_items(source: Source, *, gold: bool = False) -> list[RatingItem]
         If the file cannot be read, or a row is none of this: it quotes the row and the value.
     """
     table = read_annotations(source, "items to rate")
+    if outputs is not None:
+        table = _joined(table, outputs, prompts)
     _require_texts(table)
     items = [_item(table, row, gold=gold) for row in range(table.n)]
     first: dict[str, int] = {}
@@ -90,6 +106,43 @@ def read_rating_items(source: Source, *, gold: bool = False) -> list[RatingItem]
     return items
 
 
+def _joined(table: Annotations, outputs: Path, prompts: Path | None) -> Annotations:
+    """Give items that name prompts and models their texts, and an id where they have none."""
+    if has := next((name for name in (*PAIR, "responses", *DIALOGUES) if table.has(name)), None):
+        msg = f"{table.source!r} has answers of its own, in {has!r}: drop --outputs."
+        raise DataError(msg)
+    names = {
+        column: [_name(table, column, row) for row in range(table.n)]
+        for column in ("prompt_id", "model_a", "model_b")
+    }
+    asked = {*names["prompt_id"]}
+    answers = read_outputs(outputs, {*names["model_a"], *names["model_b"]}, asked)
+    columns = dict(table.columns)
+    for side in "ab":
+        pairs = list(zip(names["prompt_id"], names[f"model_{side}"], strict=True))
+        if lacking := next((pair for pair in pairs if pair not in answers), None):
+            msg = f"{str(outputs)!r} holds no answer of {lacking[1]!r} to {lacking[0]!r}."
+            raise DataError(msg)
+        columns[f"response_{side}"] = _column([answers[pair] for pair in pairs])
+    if prompts is not None:
+        texts = read_prompts(prompts, asked)
+        if missing := sorted(asked - texts.keys()):
+            raise DataError(f"{str(prompts)!r} holds no text of the prompt {missing[0]!r}.")
+        columns["prompt"] = _column([texts[prompt] for prompt in names["prompt_id"]])
+    elif not any(table.has(name) for name in SHOWN):
+        msg = f"{table.source!r} names prompts and has no texts of them: give --prompts FILE."
+        raise DataError(msg)
+    if table.has("item_id"):
+        return replace(table, columns=columns)
+    columns["item_id"] = _column([" · ".join(one) for one in zip(*names.values(), strict=True)])
+    first = np.sort(np.unique(columns["item_id"], return_index=True)[1])  # of several judges
+    return replace(table, columns={name: values[first] for name, values in columns.items()})
+
+
+def _column(values: Sequence[str]) -> NDArray[np.object_]:
+    return np.array([*values, None], dtype=np.object_)[:-1]
+
+
 def _require_texts(table: Annotations) -> None:
     """Refuse a table without texts; that of items to send to people says what it lacks."""
     if table.has("responses") or table.has(*PAIR) or table.has(*DIALOGUES):
@@ -97,8 +150,8 @@ def _require_texts(table: Annotations) -> None:
     if table.has("verdict_row", "overall"):
         msg = (
             f"{table.source!r} names items to send to people, as arena study judge writes them, "
-            "and holds no texts. Join to it the prompts and answers that were judged: prompt, "
-            "response_a and response_b by prompt_id, model_a and model_b, and an item_id a row."
+            "and holds no texts: say where the answers and the prompts are that were judged, with "
+            "--outputs FILE and --prompts FILE."
         )
         raise DataError(msg)
     there = quoted_names(list(table.columns))

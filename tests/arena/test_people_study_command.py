@@ -135,6 +135,35 @@ def test_what_cannot_be_told_is_null_with_a_warning(tmp_path: Path, database: st
 SEND = {"judge": "owl", "verdict_row": 3, "prompt_id": "p", "model_a": "x", "model_b": "y"}
 
 
+def test_what_a_study_of_a_judge_sends_to_people_is_rated_once_its_texts_are_named(
+    tmp_path: Path, database: str
+) -> None:
+    sent = [SEND, SEND | {"judge": "hawk"}, SEND | {"prompt_id": "q", "model_a": "z"}]
+    items = write(tmp_path / "send.jsonl", [row | {"overall": 0.5} for row in sent])
+    answers = [
+        {"prompt_id": prompt, "model": model, "output": f"{model} on {prompt}"}
+        for prompt in "pq"
+        for model in "xyz"
+    ]
+    asked = [{"prompt_id": prompt, "prompt": f"What is {prompt}?"} for prompt in "pq"]
+    outputs, prompts = write(tmp_path / "o.jsonl", answers), write(tmp_path / "p.jsonl", asked)
+    words = ["study", "create", "s", "--items", items, "--raters-per-item", "1"]
+    words += ["--database", database, "--outputs"]
+    bare = write(tmp_path / "few.jsonl", answers[:1])
+    assert f"'{bare}' holds no answer of 'z' to 'q'" in invoke([*words, bare]).stderr
+    assert "names prompts and has no texts of them" in invoke([*words, outputs]).stderr
+    own = write(tmp_path / "own.jsonl", [PAIR | {"prompt_id": "p"}])
+    has_own = [own if word == items else word for word in words]
+    assert "has answers of its own, in 'response_a'" in invoke([*has_own, outputs]).stderr
+    assert invoke([*words, outputs, "--prompts", prompts]).returncode == 0
+    with closing(Store(database)) as store, store.writing() as session:
+        _, shown = studies.give(session, "s", Voter("ada"), datetime.now(UTC))
+        assert len(studies.items(session, "s")) == 2
+    assert shown is not None
+    assert [one["content"] for one in shown.messages] == ["What is p?"]
+    assert {one[0]["content"] for one in shown.answers} == {"x on p", "y on p"}
+
+
 @pytest.mark.parametrize(
     ("rows", "words"),
     [

@@ -18,10 +18,11 @@ from judge.report.files import LONGEST, Example, Section, as_html, as_latex, as_
 from judge.report.files import Page as Report
 from judge.report.plots import Axis, Line, Mark, dots, scatter
 from judge.report.study import command, differing, report_page, rows, write_report
-from judge.studies.alignment import read_outputs, read_prompts
+from judge.studies.alignment import Outputs
 from judge.studies.data import read_study
 from judge.studies.options import StudyOptions
 from judge.studies.study import Study, study_judges
+from judge.tables.outputs import read_outputs, read_prompts
 from tests.judge.render.test_markdown import FORBIDDEN, HOSTILE
 from tests.judge.report.hostile import EXAMPLES, hostile_study
 
@@ -272,7 +273,7 @@ def test_outputs_are_found_by_the_columns_that_name_prompts_and_models(tmp_path:
         {"id": 7, "model": 98, "name": "y", "prompt": 7, "result": "again"},
     ]
     path = outputs(tmp_path, "\n".join(map(json.dumps, lines)))
-    result = read_outputs(path, data.items, data.prompts)
+    result = Outputs(read_outputs(path, data.items.models, data.prompts))
     gaps = result.gaps(data.items, data.prompts)
     assert gaps["length"][0] == pytest.approx(3 - 2.585, abs=1e-3)  # log2 of 8 and of 6
     assert gaps["format"][0] == -1

@@ -364,10 +364,10 @@ def test_three_people_of_whom_one_said_a_little_less_are_three() -> None:
     rng = np.random.default_rng(3)
     sides = rng.choice([1, -1], 60)
     often = np.array([0.95, 0.93, 0.88])
-    said = np.where(rng.random((60, 3)) < often, sides[:, None], -sides[:, None])
+    labels = np.where(rng.random((60, 3)) < often, sides[:, None], -sides[:, None])
     items = items_of(60)
-    item, rater = (np.ravel(one) for one in np.indices(said.shape))
-    people = labels_of(zip(item, said.ravel(), strict=True), rater=rater.tolist())
+    item, rater = (np.ravel(one) for one in np.indices(labels.shape))
+    people = labels_of(zip(item, labels.ravel(), strict=True), rater=rater.tolist())
     whole = own_agreement(items, people, _draws(), ties=True)
     nearly = own_agreement(items, people.only(np.arange(people.n) > 0), _draws(), ties=True)
     widths = [(one.upper or 0) - (one.lower or 0) for one in (whole, nearly)]
