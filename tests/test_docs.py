@@ -240,7 +240,7 @@ def test_the_documented_study_goes_from_answers_to_the_report_of_a_judge(
 
 def _rate_four(folder: Path) -> None:
     """Let three people rate four items; they differ on the second and on the fourth."""
-    right = ("It holds", "Argon", "56", "Gute")
+    right = ("It holds", "Argon", "56", "Gute N")
     others = {("ada", 3): "tie", ("eve", 1): "both_bad"}
     with closing(Store(f"sqlite:///{folder / 'arena.db'}")) as store:
         for who in ("ada", "bob", "eve"):

@@ -419,7 +419,7 @@ def planned(options: GateOptions, there: int) -> int:
     """Return the votes that settle the gate for two even models: each vote tells a quarter.
 
     >>> planned(GateOptions(candidate="x", incumbent="y", margin=20), there=20)
-    2760
+    2761
     """
     wanted = 4 * _at_tightest(options.level) / options.tightest**2
     return max(math.ceil(wanted) - there, 1)

@@ -62,7 +62,7 @@ contamination_report = "https://vermilion.example/xylophone"
 """
 
 FIELDS = {
-    *("battle_id", "state", "turn", "created", "turns", "message", "vote", "models"),
+    *("battle_id", "state", "turn", "created", "turns", "message", "vote", "models", "remarks"),
     *("prompt", "a", "b", "text", "status", "html"),  # a turn
     *("side", "blocks", "tail"),  # an event
     *("type", "title", "detail"),  # a problem

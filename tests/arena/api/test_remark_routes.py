@@ -142,7 +142,7 @@ def test_where_reasons_come_first_no_byte_names_a_model_until_they_were_asked_fo
     with before.visitor() as ada:
         battle_id, key = ada.play(), str(uuid.uuid4())
         receipt = ada.vote(battle_id, "model_a", key)
-        assert receipt.json() == {"outcome": "model_a", "models": None}
+        assert receipt.json() == {"outcome": "model_a", "models": None, "gold": False}
         assert ada.vote(battle_id, "model_a", key).content == receipt.content
         shown = ada.look(battle_id)
         assert (shown["state"], shown["vote"], shown["models"]) == (
@@ -186,7 +186,11 @@ def test_reasons_count_as_given_before_the_names_until_they_change_after_them(
 def test_a_skip_reveals_nothing_and_waits_for_nothing(before: Served) -> None:
     with before.visitor() as ada:
         battle_id = ada.play()
-        assert ada.vote(battle_id, "skip").json() == {"outcome": "skip", "models": None}
+        assert ada.vote(battle_id, "skip").json() == {
+            "outcome": "skip",
+            "models": None,
+            "gold": False,
+        }
         assert remark(ada, battle_id).status_code == 409
 
 
