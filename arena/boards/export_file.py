@@ -15,6 +15,11 @@ from rating.tables.escaping import UNSTORABLE, literal, quoted
 from rating.tables.files import SHOWN, kind_of, require_file
 from rating.tables.sources import opened
 
+LATER = (
+    *("reasons_a", "reasons_b", "comment", "confidence", "voter_intent", "before_reveal"),
+    "remarked",
+)
+"""Columns that exports of earlier versions do not have: nothing is in them."""
 ODD = "__odd"
 """The first value of a row that is not spelled as an export does: a rating may read others."""
 AT_ONCE = 2048
@@ -51,7 +56,8 @@ def reading(path: Path, columns: Mapping[str, str], task: str, command: str) -> 
     """
 
     def require(there: Sequence[str]) -> Sequence[str]:
-        odd = [*(name for name in columns if name not in there), *({*there} - {*columns})]
+        lacking = (name for name in columns if name not in there and name not in LATER)
+        odd = [*lacking, *({*there} - {*columns})]
         if not odd:
             return there
         has = "has no column" if odd[0] in columns else "has a column"
@@ -67,11 +73,18 @@ def reading(path: Path, columns: Mapping[str, str], task: str, command: str) -> 
     with ExitStack() as stack:
         try:
             frame = stack.enter_context(opened(path, require, holds="rows", as_peers=False))
-            rows = frame.to_native()
+            rows = _with_later(frame.to_native(), columns)
         except (RuntimeError, UnicodeError) as error:  # names of columns that are no text
             msg = f"Cannot {task} {str(path)!r}: it is damaged ({error}). Take a whole copy."
             raise DataError(msg) from error
         yield rows
+
+
+def _with_later(rows: Relation, columns: Mapping[str, str]) -> Relation:
+    absent = [name for name in LATER if name in columns and name not in rows.columns]
+    return rows.project(
+        ", ".join(["*", *(f"CAST(NULL AS {columns[name]}) AS {name}" for name in absent)])
+    )
 
 
 def typed(rows: Relation, columns: Mapping[str, str]) -> Relation:

@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 
 from arena.boards.dataset import COLUMNS, export_votes
+from arena.boards.export_file import LATER
 from arena.boards.importing import Exported, import_record
 from arena.boards.record_file import verify_export
 from arena.domain.battle import AnswerStatus, BattleState, Side
@@ -223,6 +224,26 @@ def test_votes_alone_come_in_and_are_rated_the_same(
         ] * 3
         with pytest.raises(UnknownBattleError):
             single_battles.stored_battle(session, "b0", owner)
+
+
+def test_an_export_from_before_votes_had_remarks_verifies_and_comes_in(
+    command: Command, url: str, tmp_path: Path
+) -> None:
+    folder = export(command, url, "old", "parquet", "--all")
+    for file in folder.glob("*.parquet"):
+        rows = duckdb.read_parquet(str(file))
+        kept = [name for name in rows.columns if name not in LATER]
+        duckdb.execute("SET threads = 1")
+        rows.project(", ".join(kept)).to_table(file.stem)
+        duckdb.table(file.stem).write_parquet(str(file))
+        duckdb.execute(f"DROP TABLE {file.stem}")
+    assert command("verify", "old/votes.parquet").returncode == 0
+    into = f"sqlite:///{tmp_path}/new.db"
+    assert command("import", "old", "--database", into).returncode == 0
+    again = export(command, into, "again", "parquet", "--all")
+    votes = duckdb.read_parquet(str(again / "votes.parquet"))
+    assert votes.filter("remarked IS NOT NULL").fetchall() == []
+    assert votes.filter("winner IS NOT NULL").fetchall() != []
 
 
 def test_ratings_of_an_export_are_by_person_as_those_of_the_board(
