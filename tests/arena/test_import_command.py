@@ -232,9 +232,9 @@ def test_an_export_from_before_votes_had_remarks_verifies_and_comes_in(
     folder = export(command, url, "old", "parquet", "--all")
     for file in folder.glob("*.parquet"):
         rows = duckdb.read_parquet(str(file))
-        kept = [name for name in rows.columns if name not in LATER]
+        columns = [name for name in rows.columns if name not in LATER]
         duckdb.execute("SET threads = 1")
-        rows.project(", ".join(kept)).to_table(file.stem)
+        rows.project(", ".join(columns)).to_table(file.stem)
         duckdb.table(file.stem).write_parquet(str(file))
         duckdb.execute(f"DROP TABLE {file.stem}")
     assert command("verify", "old/votes.parquet").returncode == 0
