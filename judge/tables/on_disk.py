@@ -4,6 +4,7 @@ import json
 import os
 import tempfile
 import weakref
+from abc import abstractmethod
 from array import array
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar, overload
@@ -20,8 +21,9 @@ class _Made(Sequence[T]):
     def __init__(self) -> None:
         self._last: tuple[int, T] | None = None
 
+    @abstractmethod
     def _made(self, at: int) -> T:
-        raise NotImplementedError
+        """Make the member at a place."""
 
     @overload
     def __getitem__(self, at: int) -> T: ...
