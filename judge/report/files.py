@@ -13,7 +13,6 @@ from markupsafe import Markup
 
 from judge.render.pages import Environment, as_file, environment
 from judge.report.cards import ProbePage
-from rating.errors import DataError
 from rating.tables import formats
 from rating.tables.escaping import LINES, in_latex, in_markdown, shown, visible
 
@@ -320,11 +319,7 @@ def write_forms(
     DataError
         If the folder cannot be written.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        msg = f"Cannot write into {str(folder)!r}: {error.strerror}."
-        raise DataError(msg) from error
+    formats.make_folder(folder)
     whole = folder / f"{name}.html"
     formats.write_text(as_html(page), whole)
     formats.write_text(as_markdown(page), folder / f"{name}.md")

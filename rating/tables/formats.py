@@ -126,6 +126,15 @@ def as_text(board: Row, form: str) -> str:
     return comments + as_latex(rows)
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder where it is not there; raises `DataError` if it cannot be made."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        msg = f"Cannot write into {str(folder)!r}: {error.strerror}."
+        raise DataError(msg) from error
+
+
 def write_text(text: str, path: Path) -> None:
     """Write a file; raises `DataError` if it cannot be written."""
     write_pieces([text], path)

@@ -4,9 +4,8 @@ import xml.etree.ElementTree as ET
 from collections.abc import Mapping
 from pathlib import Path
 
-from rating.errors import DataError
 from rating.tables.escaping import LINES, in_markdown, visible
-from rating.tables.formats import as_json, write_text
+from rating.tables.formats import as_json, make_folder, write_text
 from rating.uncertainty.gate import Gate
 
 HEADINGS: Mapping[bool | None, str] = {True: "Passes", False: "Fails", None: "Cannot tell"}
@@ -67,11 +66,7 @@ def write_gate(gate: Gate, folder: Path) -> None:
     DataError
         If the folder cannot be written.
     """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        msg = f"Cannot write into {str(folder)!r}: {error.strerror}."
-        raise DataError(msg) from error
+    make_folder(folder)
     texts = {"json": as_json(gate.to_dict()), "md": as_markdown(gate), "xml": as_junit(gate)}
     for ending, text in texts.items():
         write_text(text, folder / f"{NAME}.{ending}")
