@@ -296,8 +296,8 @@ class Comparisons:
 
     def votes_per_model(self) -> Ints:
         """Return the number of votes each model took part in, on either side."""
-        counts = np.bincount(self.pairs.ravel(), np.repeat(self.votes, 2), self.n_models)
-        return counts.astype(np.int64)
+        a, b = (np.bincount(side, self.votes, self.n_models) for side in self.pairs.T)
+        return np.asarray(a + b).astype(np.int64)
 
     def merged(self) -> Self:
         """Return the same votes without voters and prompts; rows with features stay apart."""
