@@ -236,16 +236,17 @@ async def measure_parts(name: str, act: Act, n: int, seconds: float) -> str:
 
 
 async def measure_votes(serve: Serve, name: str, n: int, streaming: int, seconds: float) -> str:
-    """Time votes, one after another, while other battles stream."""
+    """Time votes, one after another, while other battles stream: none begins or ends meanwhile."""
     with serve(seconds) as server:
         async with visitors(n, server.url) as voters, visitors(streaming, server.url) as readers:
             battles = await at_once(voters, play, server.url)
             reading = asyncio.create_task(at_once(readers, as_text, server.url))
-            await asyncio.sleep(1.5 if streaming else 0)
+            began, all_begun, last_second = time.monotonic(), 1.5, seconds - 1.5
             times = []
-            for voter, battle in zip(voters, battles, strict=True):
+            for place, (voter, battle) in enumerate(zip(voters, battles, strict=True)):
+                at = began + all_begun + (last_second - all_begun) * place / n
+                await asyncio.sleep(max(0.0, at - time.monotonic()))
                 times.append(await vote(voter, battle))
-                await asyncio.sleep((seconds - 2) / n)
             await reading
     middle, slow = centile(times, 50), centile(times, 95)
     return f"| {name} | {streaming} | {n} | {middle:.1f} ms | {slow:.1f} ms |"

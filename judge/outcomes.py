@@ -130,10 +130,11 @@ class Outcomes(Sequence[Judged]):
 
     def __init__(self, questions: Questions, states: States) -> None:
         self._questions, self._states = questions, states
+        self._rows = range(questions.n_rows)
 
     def __len__(self) -> int:
         """Count the cases, each in each order."""
-        return self._questions.n_rows
+        return len(self._rows)
 
     @overload
     def __getitem__(self, at: int) -> Judged: ...
@@ -142,8 +143,8 @@ class Outcomes(Sequence[Judged]):
     def __getitem__(self, at: int | slice) -> Judged | list[Judged]:
         """Make the row at a place, or those of a slice."""
         if isinstance(at, slice):
-            return [self[i] for i in range(*at.indices(len(self)))]
-        row = range(len(self))[at]
+            return [self[i] for i in self._rows[at]]
+        row = self._rows[at]
         samples = self._questions.samples
         state = _together([self._states[row * samples + i] for i in range(samples)])
         case_id, order = self._questions.row(row)
