@@ -36,6 +36,18 @@ CHOICE_WORDS = {
     "b": Sentence("B is better"),
     SKIP: Sentence("Skip"),
 }
+STEP_WORDS = {
+    "message": Sentence("Message"),
+    "user": Sentence("User"),
+    "system": Sentence("Instructions"),
+    "tool_call": Sentence("Tool call"),
+    "tool_result": Sentence("Result"),
+    "error": Sentence("Error"),
+}
+LONGEST_RENDERED = 8_000
+"""Characters up to which a message of an agent is shown as Markdown; longer ones as they are."""
+SHOWN_AT_FIRST = 3_000
+"""Characters of a step that are shown; the rest is folded."""
 NO_STUDY = Sentence("There is no such study, or nothing of it waits for you here.")
 NO_CHOICE = Sentence("Choose an answer first: nothing was saved.")
 NO_PLACES = Sentence("Give every answer a place, from 1 on: nothing was saved.")
@@ -139,6 +151,9 @@ def studies_router(
             reasons=REASONS,
             confidence=CONFIDENCE,
             longest_comment=LONGEST_COMMENT,
+            step_words=STEP_WORDS,
+            longest_rendered=LONGEST_RENDERED,
+            at_first=SHOWN_AT_FIRST,
         )
 
     def save(request: Request, name: str, voter: Voter, sent: Sent) -> Response:
