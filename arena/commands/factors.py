@@ -6,7 +6,7 @@ from cyclopts import Parameter
 
 from arena.commands.arguments import EVERY_ROW, Chosen, Flat, TableOrJson
 from arena.commands.rating import Options
-from arena.terminal import plain, show, table, warnings, working, write_json
+from arena.terminal import plain, ranks, show, table, warnings, working, write_json
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -101,7 +101,7 @@ def _systems(report: "FactorReport") -> "list[RenderableType]":
     interval = f"{100 * report.level:g} % interval"
     rows = [
         (
-            "–" if row.rank_low is None else f"{row.rank_low} to {row.rank_high}",
+            ranks(row.to_dict()),
             row.model,
             f"{row.rating:.0f}",
             f"{row.lower:.0f} to {row.upper:.0f}",
@@ -118,12 +118,13 @@ def in_words(test: "Additivity") -> str:
     """Say whether parts add up, no stronger than the test does."""
     if test.p is None:
         return f"Whether parts add up cannot be tested. {test.reason}"
+    ways = "1 way to differ" if test.terms == 1 else f"{test.terms} ways to differ"
     if test.p < SURE:
         return (
-            f"The parts do not add up (p {test.p:.3f}, {test.terms} ways to differ): some models "
+            f"The parts do not add up (p {test.p:.3f}, {ways}): some models "
             "do better in some scaffolds than in others. Read the systems, not the parts."
         )
     return (
-        f"No departure from adding up is shown (p {test.p:.2f}, {test.terms} ways to differ). "
+        f"No departure from adding up is shown (p {test.p:.2f}, {ways}). "
         "With few votes that is weak evidence that they do."
     )

@@ -42,7 +42,7 @@ STEP_WORDS = {
     "system": Sentence("Instructions"),
     "tool_call": Sentence("Tool call"),
     "tool_result": Sentence("Result"),
-    "error": Sentence("Error"),
+    "error": Sentence("Failure"),
 }
 LONGEST_RENDERED = 8_000
 """Characters up to which a message of an agent is shown as Markdown; longer ones as they are."""

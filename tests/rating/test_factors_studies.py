@@ -1,6 +1,7 @@
 """What ratings by factors promise, on simulated votes; docs/agent-runs.md has the figures."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ pytestmark = pytest.mark.slow
 
 Record = Callable[[str, object], None]
 
+PAGE = (Path(__file__).parents[2] / "docs" / "agent-runs.md").read_text(encoding="utf-8")
 RUNS = 400
 NULL = [World(taste=0.0), World(taste=0.6), World(voters=25, votes=30, taste=0.6)]
 PLAIN = RateOptions()
@@ -47,10 +49,15 @@ def test_intervals_of_parts_cover_and_the_test_seldom_sees_what_is_not_there(
         for level in wanted
     }
     rejected = np.mean([(report.additivity.p or 0.0) < 0.05 for report in every])
-    record_property("covered", {level: f"{share:.3f}" for level, share in covered.items()})
-    record_property("rejected", f"{rejected:.3f}")
-    assert min(covered.values()) > 0.95 - 3 * error_of(0.95) - 0.005
-    assert max(covered.values()) < 0.95 + 3 * error_of(0.95) + 0.01
+    low, high = min(covered.values()), max(covered.values())
+    row = (
+        f"| {world.voters} × {world.votes} | {world.taste:g} | {100 * low:.1f} to "
+        f"{100 * high:.1f} % | {100 * rejected:.1f} % |"
+    )
+    record_property("row", row)
+    assert row in PAGE
+    assert low > 0.95 - 3 * error_of(0.95) - 0.005
+    assert high < 0.95 + 3 * error_of(0.95) + 0.01
     assert rejected < 0.05 + 3 * error_of(0.05)
 
 
@@ -60,7 +67,9 @@ def test_the_test_sees_a_model_that_a_scaffold_suits(
 ) -> None:
     world = World(taste=0.6, together=together, voters=100)
     power = np.mean([(report.additivity.p or 0.0) < 0.05 for report in reports(world, 2)])
-    record_property(f"power at {together} nats", f"{power:.2f}")
+    words = f"{100 * power:.0f} % of runs at {together:g}"
+    record_property("power", words)
+    assert words in PAGE
     assert power > {0.5: 0.15, 1.0: 0.7}[together]
 
 
