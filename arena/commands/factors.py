@@ -59,7 +59,7 @@ def factors(
     names = [name.strip() for name in by.split(",") if name.strip()]
     with working("Rating"), threadpool_limits(1, "blas"):
         votes, levels = read_factors(
-            chosen.source(source, options.columns), Reading.of(options), names
+            chosen.source(source, options.columns), names, Reading.of(options)
         )
         report = rate_factors(votes, levels, options)
     if form == "json":

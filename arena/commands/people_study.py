@@ -114,6 +114,8 @@ def create(
         raise DataError(
             "A study is of items or of runs: give one of --items FILE and --runs FILE."
         )
+    if runs is not None and (outputs or prompts):
+        raise DataError("Runs have outcomes and tasks of their own: drop --outputs and --prompts.")
     if reveal and repeats:
         msg = (
             f"--repeats {repeats:g} shows items again, and --reveal says whose they are: leave "

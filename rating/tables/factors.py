@@ -7,11 +7,13 @@ import numpy as np
 
 from rating.comparisons import Votes
 from rating.errors import DataError
+from rating.options import RateOptions
 from rating.tables.coding import Coded, Table, coded_list
 from rating.tables.columns import Reading
 from rating.tables.counts import require_votes, votes_in
 from rating.tables.sources import opened_table
 from rating.tables.vote_filter import VoteFilter
+from rating.typing import Bools
 
 MODEL = "model"
 """Factor of the columns that any vote has, ``model_a`` and ``model_b``."""
@@ -21,7 +23,9 @@ JOINED = " · "
 Levels = dict[str, dict[str, str]]
 
 
-def read_factors(source: object, reading: Reading, factors: Sequence[str]) -> tuple[Votes, Levels]:
+def read_factors(
+    source: object, factors: Sequence[str], reading: Reading | None = None
+) -> tuple[Votes, Levels]:
     """Read votes on systems, and the level of each factor that a system has.
 
     Parameters
@@ -29,21 +33,23 @@ def read_factors(source: object, reading: Reading, factors: Sequence[str]) -> tu
     source : path, sequence of paths, Files or table
         As `rating.tables.counts.read_votes` takes it.
     factors : sequence of str
-        ``X`` is in the columns ``X_a`` and ``X_b``. A system is what has the same level of each.
+        Two or more: ``X`` is in the columns ``X_a`` and ``X_b``. A system is what has the same
+        level of each.
 
     Returns
     -------
     Votes
         On systems, each named by its levels.
     dict of str to dict of str to str
-        For each factor the level of each system, as `rating.factors.rate_factors` takes it.
+        For each factor the level of each system, as `rating.rate_factors` takes it.
 
     Raises
     ------
     DataError
-        As `read_votes`; if a factor is named twice, has no columns, or is missing in a vote that
-        counts; or if two systems would have one name.
+        As `rating.tables.counts.read_votes`; if a factor is named twice, has no columns, or is
+        missing in a vote that counts; or if two systems would have one name.
     """
+    reading = reading or Reading.of(RateOptions())
     if twice := next((name for name in factors if factors.count(name) > 1), None):
         raise DataError(f"The factor {twice!r} is named twice: name each once.")
     beside = tuple(f"{name}_{side}" for name in factors if name != MODEL for side in "ab")
@@ -51,7 +57,8 @@ def read_factors(source: object, reading: Reading, factors: Sequence[str]) -> tu
         if lacking := next((name for name in beside if name not in table.texts), None):
             msg = f"There is no column {lacking!r}: a factor X is in the columns X_a and X_b."
             raise DataError(msg)
-        parts = [_parts(table, factors, side) for side in "ab"]
+        live = VoteFilter.of(table).live
+        parts = [_parts(table, factors, side, live) for side in "ab"]
         systems = {part: JOINED.join(part) for side in parts for part in side if all(part)}
         _require_own_names(systems)
         names = [[systems.get(part) for part in side] for side in parts]
@@ -67,9 +74,8 @@ def read_factors(source: object, reading: Reading, factors: Sequence[str]) -> tu
         return require_votes(votes, source), levels
 
 
-def _parts(table: Table, factors: Sequence[str], side: str) -> list[tuple[str, ...]]:
+def _parts(table: Table, factors: Sequence[str], side: str, live: Bools) -> list[tuple[str, ...]]:
     """Give the levels of one side of each row; empty where one is missing and does not count."""
-    live = VoteFilter.of(table).live
     columns = []
     for name in factors:
         column = table.texts[f"{name}_{side}"]

@@ -161,6 +161,21 @@ def test_planted_interaction_is_seen_and_no_interaction_is_not() -> None:
     assert other.p < 1e-6
 
 
+def test_parts_are_rated_where_a_system_that_never_lost_has_no_rating() -> None:
+    a = ["m · x"] * 4 + ["m · y"] * 6 + ["n · x"] * 6
+    b = ["n · x"] * 4 + ["n · y"] * 6 + ["n · y"] * 6
+    won = ["model_a"] * 4 + (["model_a"] * 4 + ["model_b"] * 2) * 2
+    levels = {
+        "model": {"m · x": "m", "m · y": "m", "n · x": "n", "n · y": "n"},
+        "tool": {"m · x": "x", "m · y": "y", "n · x": "x", "n · y": "y"},
+    }
+    report = rate_factors(Comparisons.from_arrays(a, b, won), levels)
+    assert report.systems is None
+    assert "Never scored against by the rest: m · x" in report.additivity.reason
+    assert points(report, "model")["m"] == pytest.approx(PER_NAT * math.log(8 / 2) / 2, abs=1e-6)
+    assert report.to_dict()["systems"] is None
+
+
 def test_few_voters_test_nothing() -> None:
     test = rated(drawn(0, World(voters=2, votes=90))).additivity
     assert test.p is None

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+import rating
 from rating.errors import DataError
-from rating.tables.columns import Reading
 from rating.tables.factors import read_factors
 from tests.systems import World
 
@@ -31,7 +31,7 @@ def written(path: Path, **changes: Any) -> Path:
 
 
 def test_systems_are_named_by_their_parts(tmp_path: Path) -> None:
-    votes, levels = read_factors(written(tmp_path / "v.csv"), Reading(), BOTH)
+    votes, levels = read_factors(written(tmp_path / "v.csv"), BOTH)
     assert votes.data.n_votes == 60
     assert votes.data.n_voters == 5
     assert "m1 · tools" in votes.data.models
@@ -39,9 +39,15 @@ def test_systems_are_named_by_their_parts(tmp_path: Path) -> None:
     assert levels["scaffold"]["m1 · tools"] == "tools"
 
 
+def test_parts_are_rated_from_a_file_in_one_line(tmp_path: Path) -> None:
+    report = rating.rate_factors(*rating.read_factors(written(tmp_path / "v.csv"), BOTH))
+    assert [len(levels) for levels in report.factors.values()] == [3, 2]
+    assert report.votes == 60
+
+
 def test_votes_that_do_not_count_need_no_parts(tmp_path: Path) -> None:
     file = written(tmp_path / "v.csv", winner="skip")
-    votes, _ = read_factors(file, Reading(), BOTH)
+    votes, _ = read_factors(file, BOTH)
     assert (votes.data.n_votes, dict(votes.dropped)) == (59, {"skipped": 1})
 
 
@@ -58,7 +64,7 @@ def test_parts_that_are_not_there_are_refused(
     tmp_path: Path, factors: list[str], changes: dict[str, str], words: str
 ) -> None:
     with pytest.raises(DataError, match=words):
-        read_factors(written(tmp_path / "v.csv", **changes), Reading(), factors)
+        read_factors(written(tmp_path / "v.csv", **changes), factors)
 
 
 def test_two_systems_of_one_name_are_refused(tmp_path: Path) -> None:
@@ -67,4 +73,4 @@ def test_two_systems_of_one_name_are_refused(tmp_path: Path) -> None:
         "model_a,scaffold_a,model_b,scaffold_b,winner\nx · y,z,x,y · z,tie\n", encoding="utf-8"
     )
     with pytest.raises(DataError, match="would both be called 'x · y · z'"):
-        read_factors(file, Reading(), BOTH)
+        read_factors(file, BOTH)
