@@ -8,6 +8,8 @@ Kind = Literal["message", "user", "system", "tool_call", "tool_result", "error"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 BLIND = ("kind", "name", "text", "arguments")
 """What of a step people see before they rate."""
+TOOK = ("cost", "seconds")
+"""What of a step they may see once they have rated."""
 
 
 @dataclass(frozen=True, slots=True)

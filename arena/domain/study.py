@@ -8,7 +8,7 @@ from enum import StrEnum
 from random import Random
 from typing import Any
 
-from judge.agent_run import BLIND
+from judge.agent_run import BLIND, TOOK
 from judge.tables.rating_items import RatingItem, Response
 
 HOLD = timedelta(minutes=30)
@@ -244,11 +244,14 @@ class Revealed:
     ----------
     cost, seconds : float or None
         US dollars and time of an agent's run; None where not known.
+    steps : sequence of mapping
+        ``cost`` and ``seconds`` of each of its steps.
     """
 
     model: str
     cost: float | None = None
     seconds: float | None = None
+    steps: Sequence[Mapping[str, float | None]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -360,4 +363,5 @@ def blind_steps(response: Mapping[str, Any]) -> list[dict[str, str]]:
 def revealed(response: Mapping[str, Any]) -> Revealed:
     """Give who answered, of an answer as JSON has it."""
     run = response.get("run", {})
-    return Revealed(response["model"], run.get("cost"), run.get("seconds"))
+    steps = [{name: step[name] for name in TOOK} for step in run.get("steps", ())]
+    return Revealed(response["model"], run.get("cost"), run.get("seconds"), steps)

@@ -44,8 +44,9 @@ STEP_WORDS = {
     "tool_result": Sentence("Result"),
     "error": Sentence("Failure"),
 }
-LONGEST_RENDERED = 8_000
-"""Characters up to which a message of an agent is shown as Markdown; longer ones as they are."""
+AS_MARKDOWN = ("message", "user")
+MOST_RENDERED = 40_000
+"""Characters of the agents' messages of an item, up to which they are shown as Markdown."""
 SHOWN_AT_FIRST = 3_000
 """Characters of a step that are shown; the rest is folded."""
 NO_STUDY = Sentence("There is no such study, or nothing of it waits for you here.")
@@ -152,7 +153,8 @@ def studies_router(
             confidence=CONFIDENCE,
             longest_comment=LONGEST_COMMENT,
             step_words=STEP_WORDS,
-            longest_rendered=LONGEST_RENDERED,
+            markdown_kinds=AS_MARKDOWN,
+            as_markdown=_are_short(shown.steps),
             at_first=SHOWN_AT_FIRST,
         )
 
@@ -224,6 +226,12 @@ def studies_router(
         return page(request, "study_results.html", status=status)
 
     return router
+
+
+def _are_short(steps: Sequence[Sequence[Mapping[str, str]]]) -> bool:
+    """Tell whether messages are shown as Markdown: those of all sides or none."""
+    texts = (one["text"] for side in steps for one in side if one["kind"] in AS_MARKDOWN)
+    return sum(map(len, texts)) <= MOST_RENDERED
 
 
 def _researches(request: Request) -> bool:

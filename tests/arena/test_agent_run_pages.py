@@ -14,6 +14,7 @@ from tests.agent_runs import (
     ATTACK,
     HOSTILE,
     ITEMS,
+    MODELS,
     SECRETS,
     SYSTEMS,
     recorded,
@@ -78,6 +79,24 @@ def test_before_the_rating_no_byte_of_twenty_pairs_names_a_system_or_what_it_too
         assert len(revealed) == 2
         assert "$0.04" in after or "$0.01" in after
         assert "83\u00a0s" in after or "22\u00a0s" in after
+        assert "0.4\u00a0s" not in before
+        assert after.count("0.4\u00a0s") == 2  # the first tool call of each
+
+
+def test_gold_runs_are_strewn_among_the_others_and_scored(arena: Served, tmp_path: Path) -> None:
+    known = [run(90, model, "loopback") for model in MODELS]
+    gold = write_runs(tmp_path / "gold.jsonl", [known[0] | {"better": True}, known[1]])
+    runs = [one for one in recorded() if one["item"] in ("task-0", "task-1")]
+    create(arena, "gold", write_runs(tmp_path / "runs.jsonl", runs), "--gold", str(gold))
+    with arena.visitor() as ada:
+        while (page := ada.get("/studies/gold/rate").text) and (token := in_form(page, "token")):
+            a = page.split('<article class="card')[1]
+            choice = "a" if "All four tests pass" in a else "b"
+            body = {"token": token, "key": in_form(page, "key"), "choice": choice}
+            assert ada.post("/studies/gold/rate", data=body).status_code == 303
+    line = ["study", "status", "gold", "--format", "json", "--database", arena.database]
+    (rater,) = json.loads(invoke(line).stdout)["raters"]
+    assert (rater["done"], rater["gold_asked"], rater["gold"]) == (2, 1, 1.0)
 
 
 def test_without_reveal_names_and_costs_are_hidden_to_the_end(
@@ -145,6 +164,19 @@ def test_hostile_steps_are_shown_as_what_they_are_and_all_of_them(
     joined = html.unescape("".join(whole))
     assert joined.count(long + " and so on") == 2
     assert joined.count(" and so on") == 2 * 2_000
+
+
+def test_messages_are_markdown_on_both_sides_or_on_none(arena: Served, tmp_path: Path) -> None:
+    for name, n, marked in (("short", 20_000, 2), ("long", 20_001, 0)):
+        long = {"kind": "message", "text": "*mark* " + "[" * (n - 7)}
+        short = {"kind": "message", "text": "*mark* " + "x" * 19_993}
+        runs = [
+            run(0, model, "loopback") | {"steps": [step]}
+            for model, step in zip(MODELS, (long, short), strict=True)
+        ]
+        create(arena, name, write_runs(tmp_path / "runs.jsonl", runs))
+        ((before, _),) = every_page(arena, name)
+        assert before.count("<em>mark</em>") == marked
 
 
 def test_names_in_runs_are_listed_and_refused_unless_they_are_allowed(
