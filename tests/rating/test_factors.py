@@ -1,15 +1,17 @@
 """Ratings by factors: the fit, what it says of the parts, and whether these add up."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from rating import Comparisons, DataError, NotIdentifiedError, RateOptions, rate
+from rating import Comparisons, DataError, NotIdentifiedError, RateOptions, fit, rate
 from rating.factors import FactorReport, rate_factors
 from rating.uncertainty import clusters
+from tests.rating.drawn import draw
 from tests.systems import LEVELS, MODELS, NAMES, SCAFFOLDS, World
 
 PER_NAT = 400 / math.log(10)
@@ -149,6 +151,27 @@ def test_compiled_loops_give_the_same_errors(monkeypatch: pytest.MonkeyPatch) ->
     slow = errors(rated(votes), "scaffold")
     monkeypatch.setattr(clusters, "COMPILED_FROM", 0)
     assert errors(rated(votes), "scaffold") == pytest.approx(slow, rel=1e-6)
+
+
+def test_votes_between_systems_of_one_model_say_nothing_of_tastes_for_models() -> None:
+    drawn_votes = draw(np.random.default_rng(5), "half", n=900, style=(0.4,))
+    data = Comparisons.from_codes(
+        drawn_votes.models,
+        drawn_votes.a,
+        drawn_votes.b,
+        drawn_votes.outcome,
+        voter=drawn_votes.voter,
+        features=drawn_votes.features,
+        feature_names=("part",),
+    )
+    within = np.arange(len(data.pairs)) % 3 == 0
+    pairs = np.where(within[:, None], data.pairs[:, :1], data.pairs)
+    both = replace(data, pairs=pairs)
+    fitted = fit(both)
+    with_them = clusters.taste_sums(both, fit=fitted, cluster="voter")
+    without = clusters.taste_sums(both.subset(~within), fit=fitted, cluster="voter")
+    for name in ("products", "expected"):
+        assert with_them[name] == pytest.approx(without[name], abs=1e-9)
 
 
 def test_planted_interaction_is_seen_and_no_interaction_is_not() -> None:

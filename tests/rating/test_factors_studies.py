@@ -54,7 +54,7 @@ def test_intervals_of_parts_cover_and_the_test_seldom_sees_what_is_not_there(
         f"| {world.voters} × {world.votes} | {world.taste:g} | {100 * low:.1f} to "
         f"{100 * high:.1f} % | {100 * rejected:.1f} % |"
     )
-    record_property("row", row)
+    record_property(f"factors, {RUNS} runs a row", {"row": row})
     assert row in PAGE
     assert low > 0.95 - 3 * error_of(0.95) - 0.005
     assert high < 0.95 + 3 * error_of(0.95) + 0.01
@@ -68,7 +68,7 @@ def test_the_test_sees_a_model_that_a_scaffold_suits(
     world = World(taste=0.6, together=together, voters=100)
     power = np.mean([(report.additivity.p or 0.0) < 0.05 for report in reports(world, 2)])
     words = f"{100 * power:.0f} % of runs at {together:g}"
-    record_property("power", words)
+    record_property(f"additivity, {RUNS} runs a row", {"row": words})
     assert words in PAGE
     assert power > {0.5: 0.15, 1.0: 0.7}[together]
 
