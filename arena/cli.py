@@ -59,6 +59,7 @@ COMMANDS = {
     "rate": "rating:rate",
     "mix": "mix:mix",
     "value": "value:value",
+    "factors": "factors:factors",
     "plan": "rating:plan",
     "voters": "rating:voters",
     "gold": "gold:gold",

@@ -240,11 +240,12 @@ def working(task: str, after_s: float = 1.0) -> Iterator[Advance]:
 
 
 def _standing(row: Row) -> list[str]:
-    cells = [_ranks(row), row["model"], _rating(row), _interval(row), f"{row['votes']:,}"]
+    cells = [ranks(row), row["model"], _rating(row), _interval(row), f"{row['votes']:,}"]
     return [*cells, f"{row['borrowed']:.0%}"] if "borrowed" in row else cells
 
 
-def _ranks(row: Row) -> str:
+def ranks(row: Row) -> str:
+    """Say which ranks the votes allow a row of a board."""
     low, high = row["rank_low"], row["rank_high"]
     if low is None or high is None:
         return "–"

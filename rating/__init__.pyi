@@ -15,6 +15,8 @@ from .errors import ConvergenceError as ConvergenceError
 from .errors import DataError as DataError
 from .errors import NotIdentifiedError as NotIdentifiedError
 from .errors import RatingError as RatingError
+from .factors import FactorReport as FactorReport
+from .factors import rate_factors as rate_factors
 from .fitting import Fit as Fit
 from .fitting import Parameter as Parameter
 from .fitting import fit as fit
@@ -47,6 +49,7 @@ from .report import VotesUsed as VotesUsed
 from .tables.counts import rate_source as rate_source
 from .tables.counts import read_groups as read_groups
 from .tables.counts import read_votes as read_votes
+from .tables.factors import read_factors as read_factors
 from .tables.files import Files as Files
 from .tables.formats import frame as frame
 from .tables.mixes import rate_mix_of as rate_mix_of

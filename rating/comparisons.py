@@ -40,7 +40,8 @@ class Comparisons:
     models : tuple of str, length n_models
         Names, sorted; a model's index is its position here.
     pairs : ndarray of shape (n_cells, 2), int
-        Indices of the models on side A and on side B; never equal.
+        Indices of the models on side A and on side B; never equal, but where a model is a part
+        of what was compared (`rating.factors`).
     outcome : ndarray of shape (n_cells,), int
         Position in ``tuple(Outcome)``.
     votes : ndarray of shape (n_cells,), int

@@ -3,6 +3,7 @@
 import json
 import re
 from contextlib import closing
+from dataclasses import fields
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -17,9 +18,13 @@ from arena.domain.vote import Voter
 from arena.settings import Settings, read_roster
 from arena.store import studies
 from arena.store.store import Store
+from judge.agent_run import KINDS
 from judge.methods import PUBLISHED
 from judge.methods.schema import DECODING, FIELDS, GRAMMARS, REPLY, TEMPLATE, TOP
 from judge.probe.interventions import kinds
+from judge.tables.agent_runs import read_agent_runs
+from rating.factors import Additivity, FactorLevel, FactorReport
+from tests.agent_runs import rate_by, write_runs
 from tests.command import Command, invoke
 from tests.judge.studies.crowds import Crowd, exported, write_csv
 from tests.judge.studies.licensed import World, write
@@ -253,6 +258,32 @@ def _rate_four(folder: Path) -> None:
                     choice = others.get((who, n), choice)
                     key = f"{who}-rates-{n}"
                     studies.rate(session, "four", who, shown.token, key, choice, datetime.now(UTC))
+
+
+def test_the_documented_runs_of_agents_go_from_a_file_to_their_factors(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document = read("docs/agent-runs.md")
+    (tmp_path / "two.jsonl").write_text(code(document, "json"), encoding="utf-8")
+    (pair,) = read_agent_runs(tmp_path / "two.jsonl")
+    assert [len(one.run.steps) for one in pair.responses if one.run] == [3, 2]
+    write_runs(tmp_path / "runs.jsonl")
+    new_sqlite(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    command = Command(tmp_path, monkeypatch, capsys)
+    for number, block in enumerate(re.findall(r"```text\n(.*?)```", document, re.DOTALL)):
+        for example in block.split("$ arena ")[1:]:
+            line, expected = example.split("\n", 1)
+            done = command(*line.split(), COLUMNS="100", ARENA_DATABASE="sqlite:///arena.db")
+            assert done.stderr + done.stdout == expected
+        if not number:
+            rate_by(f"sqlite:///{tmp_path / 'arena.db'}", "mending", 12)
+
+
+def test_every_kind_of_step_and_key_of_factors_is_explained() -> None:
+    document = read("docs/agent-runs.md")
+    keys = [one.name for kind in (FactorReport, FactorLevel, Additivity) for one in fields(kind)]
+    assert [word for word in (*KINDS, *keys) if f"`{word}`" not in document] == []
 
 
 def test_every_option_key_and_column_of_a_study_by_people_is_explained() -> None:

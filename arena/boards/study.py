@@ -33,6 +33,14 @@ COLUMNS = {
     "seconds": "DOUBLE",
     "repeat": "BIGINT",
     "gold": "VARCHAR",
+    "base_model_a": "VARCHAR",
+    "base_model_b": "VARCHAR",
+    "scaffold_a": "VARCHAR",
+    "scaffold_b": "VARCHAR",
+    "cost_a": "DOUBLE",
+    "cost_b": "DOUBLE",
+    "seconds_a": "DOUBLE",
+    "seconds_b": "DOUBLE",
     "created": "TIMESTAMP",
 }
 """Columns of an export, with SQL's types; those of lists and objects hold JSON."""

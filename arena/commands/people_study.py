@@ -3,6 +3,7 @@
 import math
 import re
 import tomllib
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,11 +21,13 @@ if TYPE_CHECKING:
     from arena.domain.study import PlannedItem, RubricItem
     from arena.store.store import Store
     from judge.studies.estimates import Estimate
+    from judge.tables.rating_items import RatingItem
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}")
 MOST_ITEMS = 100_000
 MOST_GUIDELINES = 50_000
-Items = Annotated[Path, Parameter(metavar="FILE")]
+MOST_NAMED = 10
+"""Names in runs that are listed one by one."""
 Raters = Annotated[int, Parameter(metavar="K", validator=validators.Number(gte=1, lte=1000))]
 
 
@@ -32,8 +35,10 @@ def create(
     name: str,
     /,
     *,
-    items: Items,
     raters_per_item: Raters,
+    items: File = None,
+    runs: File = None,
+    allow_names: bool = False,
     outputs: File = None,
     prompts: File = None,
     gold: File = None,
@@ -44,6 +49,7 @@ def create(
     pass_share: Annotated[float | None, Parameter(name="--pass", metavar="SHARE")] = None,
     rubric: File = None,
     until: float | None = None,
+    reveal: bool = False,
     database: Database = None,
 ) -> None:
     """Let people rate the items of a file, on the arena's pages under /studies.
@@ -55,11 +61,16 @@ def create(
     ----------
     name
         What the study is called: letters, digits, - and _; it stands in its address.
+    raters_per_item
+        Ratings that each item gets, by different people, and no more.
     items
         Items, one a row: item_id, prompt (or messages), model_a, response_a, model_b, response_b,
         or responses, a list of 2 to 12 {"model", "text"}; prompt_id where known.
-    raters_per_item
-        Ratings that each item gets, by different people, and no more.
+    runs
+        Instead: recorded runs of agents, one a line, each with item, model, scaffold and steps;
+        runs of the same item are paired.
+    allow_names
+        Take runs in which a model, a scaffold or a vendor is named, where raters read it.
     outputs
         Answers of the models, one row a prompt and model, where the items name both and have no
         texts, as the send.csv of arena study judge.
@@ -83,10 +94,13 @@ def create(
         answers.
     until
         Half-width of the interval of Krippendorff's alpha at which ratings are enough.
+    reveal
+        Tell a rater, once an item is rated, who answered, and what an agent's run took.
 
     Examples
     --------
     arena study create pilot-2 --items pairs.jsonl --raters-per-item 3 --repeats .05
+    arena study create agents --runs runs.jsonl --raters-per-item 3 --reveal
     arena study create next --items send.csv --raters-per-item 2 --outputs o.json --prompts p.csv
     arena study create experts --items pairs.csv --raters-per-item 2 --gold gold.csv --until .1
     """
@@ -96,6 +110,18 @@ def create(
     from rating.tables.files import read_text
 
     _require_numbers(name, repeats, pilot, until)
+    if (items is None) == (runs is None):
+        raise DataError(
+            "A study is of items or of runs: give one of --items FILE and --runs FILE."
+        )
+    if runs is not None and (outputs or prompts):
+        raise DataError("Runs have outcomes and tasks of their own: drop --outputs and --prompts.")
+    if reveal and repeats:
+        msg = (
+            f"--repeats {repeats:g} shows items again, and --reveal says whose they are: leave "
+            "out one of them."
+        )
+        raise DataError(msg)
     if (qualification is None) != (pass_share is None):
         msg = (
             "A qualification has a file and a share to pass: give both --qualification and --pass."
@@ -103,14 +129,17 @@ def create(
         raise DataError(msg)
     if pass_share is not None and not 0 < pass_share <= 1:
         raise DataError(f"--pass {pass_share:g} is no share: give more than 0 and 1 at the most.")
-    planned = _planned(Kind.ITEM, items, outputs, prompts)
+    planned = _planned(Kind.ITEM, items, outputs, prompts) or _planned_runs(Kind.ITEM, runs)
     if pilot >= len(planned):
         msg = f"--pilot {pilot} leaves nothing of {len(planned)} items: give fewer."
         raise DataError(msg)
     for place in range(pilot):
         planned[place] = type(planned[place])(Kind.PILOT, planned[place].item)
-    planned += _planned(Kind.GOLD, gold) + _planned(Kind.QUALIFICATION, qualification)
-    _require_apart(planned, (items, gold, qualification))
+    more_of = _planned if runs is None else _planned_runs
+    planned += more_of(Kind.GOLD, gold) + more_of(Kind.QUALIFICATION, qualification)
+    _require_apart(planned, (items or runs, gold, qualification))
+    if runs is not None:
+        _mind_names(planned, allowed=allow_names)
     text = "" if guidelines is None else storable(read_text(guidelines))
     if len(text) > MOST_GUIDELINES:
         msg = (
@@ -125,6 +154,7 @@ def create(
         pilot=pilot,
         pass_share=pass_share,
         until=until,
+        reveal=reveal,
         rubric=() if rubric is None else _rubric(rubric),
     )
     with _store(database) as store, store.writing() as session:
@@ -280,17 +310,52 @@ def _require_numbers(name: str, repeats: float, pilot: int, until: float | None)
 def _planned(
     kind: Any, file: Path | None, outputs: Path | None = None, prompts: Path | None = None
 ) -> "list[PlannedItem]":
-    from arena.domain.study import Kind, PlannedItem
+    from arena.domain.study import Kind
     from judge.tables.rating_items import read_rating_items
 
     if file is None:
         return []
     has_gold = kind in (Kind.GOLD, Kind.QUALIFICATION)
     items = read_rating_items(file, gold=has_gold, outputs=outputs, prompts=prompts)
+    return _as_planned(kind, items, file)
+
+
+def _planned_runs(kind: Any, file: Path | None) -> "list[PlannedItem]":
+    from arena.domain.study import Kind
+    from judge.tables.agent_runs import read_agent_runs
+
+    if file is None:
+        return []
+    return _as_planned(kind, read_agent_runs(file, gold=kind is not Kind.ITEM), file)
+
+
+def _as_planned(kind: Any, items: "Sequence[RatingItem]", file: Path) -> "list[PlannedItem]":
+    from arena.domain.study import PlannedItem
+
     if len(items) > MOST_ITEMS:
         msg = f"{str(file)!r} has {len(items):,} items: a study has {MOST_ITEMS:,} at the most."
         raise DataError(msg)
     return [PlannedItem(kind, item) for item in items]
+
+
+def _mind_names(planned: "list[PlannedItem]", *, allowed: bool) -> None:
+    """Refuse runs that name a model or a vendor, unless that is allowed; say which in any case."""
+    from judge.labels.run_names import names_in_runs, tools_of_one
+
+    items = [one.item for one in planned]
+    for tool, system in tools_of_one(items).items():
+        say(f"Only {system} calls {tool!r}: a rater may learn whose it is.", error=True)
+    names = names_in_runs(items)
+    for one in names[:MOST_NAMED]:
+        say(f"{one.item}, {one.system}, {one.place}: {one.words!r}", error=True)
+    if len(names) > MOST_NAMED:
+        say(f"and {len(names) - MOST_NAMED:,} more", error=True)
+    if names and not allowed:
+        msg = (
+            f"These are names of models or vendors that raters would read, {len(names):,} in all. "
+            "Rename what gives a system away, or if none does, pass --allow-names."
+        )
+        raise DataError(msg)
 
 
 def _require_apart(planned: "list[PlannedItem]", files: tuple[Path | None, ...]) -> None:

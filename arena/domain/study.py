@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from random import Random
 from typing import Any
 
+from judge.agent_run import BLIND, TOOK
 from judge.tables.rating_items import RatingItem, Response
 
 HOLD = timedelta(minutes=30)
@@ -67,6 +68,8 @@ class StudyPlan:
         Share of qualification items that a rater gets right to go on; None without one.
     until : float or None
         Half-width of alpha's interval at which ratings are enough; None without a rule.
+    reveal : bool
+        Whether a rater reads who answered, and what it took, once an item is rated.
     """
 
     name: str
@@ -76,6 +79,7 @@ class StudyPlan:
     pilot: int = 0
     pass_share: float | None = None
     until: float | None = None
+    reveal: bool = False
     rubric: tuple[RubricItem, ...] = ()
 
 
@@ -233,8 +237,26 @@ def order_of(seed: str, key: int, showing: int, n: int) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
+class Revealed:
+    """Who answered, once that is no secret: see `StudyPlan.reveal`.
+
+    Attributes
+    ----------
+    cost, seconds : float or None
+        US dollars and time of an agent's run; None where not known.
+    steps : sequence of mapping
+        ``cost`` and ``seconds`` of each of its steps.
+    """
+
+    model: str
+    cost: float | None = None
+    seconds: float | None = None
+    steps: Sequence[Mapping[str, float | None]] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Shown:
-    """An item before a rater: nothing in it says who answered.
+    """An item before a rater: nothing in it says who answered, but what is revealed.
 
     Attributes
     ----------
@@ -246,6 +268,13 @@ class Shown:
         Of each answer as it stands on the page, from A on, the messages.
     choice : str or None
         What the rater has chosen, as shown, once that is saved.
+    steps : sequence of sequence of mapping
+        Of agents, what each did: ``kind``, ``name``, ``text`` and ``arguments`` of every step.
+        Empty of an answer without any.
+    differs : int or None
+        The first step in which agents differ, from 0; None where all are the same.
+    revealed : sequence of Revealed
+        Of each answer, once rated, if the study reveals it; else empty.
     """
 
     token: int
@@ -255,6 +284,9 @@ class Shown:
     answers: Sequence[Sequence[Mapping[str, str]]]
     choice: str | None = None
     ranking: Sequence[Sequence[int]] | None = None
+    steps: Sequence[Sequence[Mapping[str, str]]] = ()
+    differs: int | None = None
+    revealed: Sequence[Revealed] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -318,4 +350,18 @@ class Rater:
 def as_plain(response: Response) -> dict[str, Any]:
     """Give an answer as JSON has it."""
     turns = [{"role": one.role, "content": one.content} for one in response.turns]
-    return {"model": response.model, "turns": turns}
+    run = {} if response.run is None else {"run": asdict(response.run)}
+    return {"model": response.model, "turns": turns, **run}
+
+
+def blind_steps(response: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Give of an answer, as JSON has it, the steps without what they took."""
+    steps = response["run"]["steps"] if "run" in response else ()
+    return [{name: step[name] for name in BLIND} for step in steps]
+
+
+def revealed(response: Mapping[str, Any]) -> Revealed:
+    """Give who answered, of an answer as JSON has it."""
+    run = response.get("run", {})
+    steps = [{name: step[name] for name in TOOK} for step in run.get("steps", ())]
+    return Revealed(response["model"], run.get("cost"), run.get("seconds"), steps)

@@ -36,6 +36,19 @@ CHOICE_WORDS = {
     "b": Sentence("B is better"),
     SKIP: Sentence("Skip"),
 }
+STEP_WORDS = {
+    "message": Sentence("Message"),
+    "user": Sentence("User"),
+    "system": Sentence("Instructions"),
+    "tool_call": Sentence("Tool call"),
+    "tool_result": Sentence("Result"),
+    "error": Sentence("Failure"),
+}
+AS_MARKDOWN = ("message", "user")
+MOST_RENDERED = 40_000
+"""Characters of the agents' messages of an item, up to which they are shown as Markdown."""
+SHOWN_AT_FIRST = 3_000
+"""Characters of a step that are shown; the rest is folded."""
 NO_STUDY = Sentence("There is no such study, or nothing of it waits for you here.")
 NO_CHOICE = Sentence("Choose an answer first: nothing was saved.")
 NO_PLACES = Sentence("Give every answer a place, from 1 on: nothing was saved.")
@@ -139,6 +152,10 @@ def studies_router(
             reasons=REASONS,
             confidence=CONFIDENCE,
             longest_comment=LONGEST_COMMENT,
+            step_words=STEP_WORDS,
+            markdown_kinds=AS_MARKDOWN,
+            as_markdown=_are_short(shown.steps),
+            at_first=SHOWN_AT_FIRST,
         )
 
     def save(request: Request, name: str, voter: Voter, sent: Sent) -> Response:
@@ -209,6 +226,12 @@ def studies_router(
         return page(request, "study_results.html", status=status)
 
     return router
+
+
+def _are_short(steps: Sequence[Sequence[Mapping[str, str]]]) -> bool:
+    """Tell whether messages are shown as Markdown: those of all sides or none."""
+    texts = (one["text"] for side in steps for one in side if one["kind"] in AS_MARKDOWN)
+    return sum(map(len, texts)) <= MOST_RENDERED
 
 
 def _researches(request: Request) -> bool:

@@ -8,7 +8,7 @@ import json
 import secrets
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
@@ -30,8 +30,10 @@ from arena.domain.study import (
     StudyPlan,
     StudyRemarks,
     as_plain,
+    blind_steps,
     next_of,
     order_of,
+    revealed,
 )
 from arena.domain.vote import Choice, Voter
 from arena.errors import RatingRefusedError, UnknownStudyError
@@ -44,10 +46,14 @@ from arena.store.tables import (
     StudyRow,
     VoterRow,
 )
+from judge.agent_run import first_difference
 from rating.sentences import Sentence
 
 _NOTE_VOTER = postgresql.insert(VoterRow).on_conflict_do_nothing()  # SQLite spells it alike
-_PART_OF_PLAN = ("raters_per_item", "repeats", "pilot", "pass_share", "until")
+_PART_OF_PLAN = ("raters_per_item", "repeats", "pilot", "pass_share", "until", "reveal")
+
+OF_RUNS = {"base_model": "model", "scaffold": "scaffold", "cost": "cost", "seconds": "seconds"}
+"""Columns of an export for each side, and what they are of an agent's run."""
 
 RATED = Sentence("You have rated this item already: your first answer stands.")
 TAKEN = Sentence(
@@ -254,7 +260,11 @@ def rated(session: Session, name: str, voter: str, token: int, now: datetime) ->
         raise UnknownStudyError
     past = _past(session, rater)
     chosen = _next(session, study, rater, past, now)
-    return _shown(assignment, item, len(past), chosen.left, rating)
+    shown = _shown(assignment, item, len(past), chosen.left, rating)
+    if not study.plan.get("reveal"):
+        return shown
+    names = [revealed(item.responses[answer]) for answer in assignment.order]
+    return replace(shown, revealed=names)
 
 
 def look(session: Session, name: str, voter: Voter, now: datetime) -> bool:
@@ -390,7 +400,17 @@ def _exported(
         "seconds": rating.seconds,
         "repeat": assignment.showing,
         "gold": item.gold,
+        **(_of_runs(item.responses) if pair else {}),
         "created": rating.created,
+    }
+
+
+def _of_runs(responses: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Give the parts of systems and what their runs took, by side of the item; None of others."""
+    return {
+        f"{column}_{side}": one.get("run", {}).get(name)
+        for column, name in OF_RUNS.items()
+        for side, one in zip("ab", responses, strict=True)
     }
 
 
@@ -621,14 +641,18 @@ def _shown(
     if rating is not None and rating.ranking is not None:
         models = [item.responses[answer]["model"] for answer in assignment.order]
         ranking = [[models.index(model) for model in together] for together in rating.ranking]
+    responses = [item.responses[answer] for answer in assignment.order]
+    steps = [blind_steps(one) for one in responses]
     return Shown(
         token=_key(assignment),
         number=number,
         left=left,
         messages=item.messages,
-        answers=[item.responses[answer]["turns"] for answer in assignment.order],
+        answers=[one["turns"] for one in responses],
         choice=choice,
         ranking=ranking,
+        steps=steps,
+        differs=first_difference(steps),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from judge.agent_run import AgentRun
 from judge.case import Message
 from judge.tables.annotations import Annotations, read_annotations
 from judge.tables.cases import Source, plain
@@ -34,10 +35,17 @@ ROLES = get_args(Message.__annotations__["role"])
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What a model answered: one message, or its part of a dialogue of its own."""
+    """What a model answered: one message, or its part of a dialogue of its own.
+
+    Attributes
+    ----------
+    run : AgentRun or None
+        The steps of an agent on the way to it.
+    """
 
     model: str
     turns: tuple[Message, ...]
+    run: AgentRun | None = None
 
 
 @dataclass(frozen=True, slots=True)

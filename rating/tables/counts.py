@@ -66,10 +66,11 @@ def read_votes(source: object, reading: Reading | None = None) -> Votes:
         have and others not; and if no vote is left.
     """
     reading = reading or Reading()
-    return _require_votes(count_votes(source, reading), source)
+    return require_votes(count_votes(source, reading), source)
 
 
-def _require_votes(votes: Votes, source: object) -> Votes:
+def require_votes(votes: Votes, source: object) -> Votes:
+    """Give votes back; raises `DataError` where none counts."""
     if not votes.data.n_votes:
         log = f" in {source.name!r}" if isinstance(source, LoggedColumns) else ""
         msg = f"No votes to count{log}: {_in_words(votes)}."
@@ -80,7 +81,7 @@ def _require_votes(votes: Votes, source: object) -> Votes:
 def count_votes(source: object, reading: Reading) -> Votes:
     """Read votes as `read_votes` does, of which none may count."""
     with opened_table(source, reading, by=False) as table:
-        return _finish(table, reading)
+        return votes_in(table, reading)
 
 
 def read_groups(source: object, reading: Reading) -> dict[str, Votes]:
@@ -105,7 +106,7 @@ def _grouped(table: Table, reading: Reading) -> Iterator[tuple[str, Votes]]:
         blank = [-1, *(c for c, other in enumerate(column.names) if not other.strip())]
         rows = np.isin(column.codes, blank if name == REST else same)
         if rows.any():
-            yield name, _finish(_rows(table, rows), reading)
+            yield name, votes_in(_rows(table, rows), reading)
 
 
 def _rows(table: Table, rows: Bools) -> Table:
@@ -122,7 +123,8 @@ class _Settled(NamedTuple):
     moments: Floats | None
 
 
-def _finish(table: Table, reading: Reading) -> Votes:
+def votes_in(table: Table, reading: Reading) -> Votes:
+    """Count the votes of a table; raises `DataError` as `read_votes`, but none may count."""
     return _counted(_settled(table, reading), reading)
 
 
@@ -161,7 +163,7 @@ def read_figures(source: object, reading: Reading) -> tuple[Votes, Figures]:
     reading = replace(reading, figures=(*MEASURES, *FLAGS))
     with opened_table(source, reading, by=False) as table:
         settled = _settled(table, reading)
-        votes = _require_votes(_counted(settled, reading), source)
+        votes = require_votes(_counted(settled, reading), source)
         return votes, _figures(settled, reading)
 
 
@@ -407,9 +409,9 @@ def _rate_parts(source: "by_voter.Source", options: RateOptions, progress: Progr
     with by_voter.work_folder(source, options, progress) as folder:
         counts = folder.counted(source)
         table = counts.as_table(source)
-        voters = _require_votes(_finish(table, reading), source).voters
+        voters = require_votes(votes_in(table, reading), source).voters
         texts = {role: column for role, column in table.texts.items() if role != "voter"}
-        votes = _finish(replace(table, texts=texts), reading)
+        votes = votes_in(replace(table, texts=texts), reading)
         if voters:
             models = votes.data.models
             parts = by_voter.StoredParts.of(folder, source, counts, models, reading.both_bad)

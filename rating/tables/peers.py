@@ -118,6 +118,13 @@ def _on_side(left: str, right: str) -> str:
     return f"CASE WHEN \"sides\" = 'ba' THEN {right} ELSE {left} END"
 
 
+def _sided(name: str, of: str = '"{}"') -> Iterator[tuple[str, str]]:
+    """Give what an item has of both sides as they stood on the page."""
+    a, b = (of.format(f"{name}_{side}") for side in "ab")
+    yield f"{name}_a", _on_side(a, b)
+    yield f"{name}_b", _on_side(b, a)
+
+
 _VOTES = {
     "leftvote": "model_a",
     "rightvote": "model_b",
@@ -378,6 +385,10 @@ FORMATS = (
                 _on_side('"choice"', _winner("choice", model_a="model_b", model_b="model_a")),
             ),
             (LEFT_OUT, _NOT_RATED),
+            *_sided("base_model"),
+            *_sided("scaffold"),
+            *_sided("cost", 'TRY_CAST("{}" AS DOUBLE)'),
+            *_sided("seconds", 'TRY_CAST("{}" AS DOUBLE)'),
         ),
     ),
     Format(

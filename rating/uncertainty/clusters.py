@@ -424,17 +424,18 @@ def taste_sums(data: Comparisons, *, fit: Fit, cluster: Cluster) -> Sums:
         gap = cells.design.coordinates.index("gap")
         curve = cells.curve[gap, gap]
         pulled = _pulled_together(cells, own, n, gap)
-        alone = 2 * cells.weight_sq * curve**2
+        moved = 2.0 * (cells.design.a != cells.design.b)  # strengths that a taste moves apart
+        alone = moved * cells.weight_sq * curve**2
         plain += cells.design.hessian({(gap, gap): cells.weight_sq * curve})
         taste += (pulled.T @ pulled).toarray() - cells.design.hessian({(gap, gap): alone})
         score = cells.scores(own, n)[:, :k]
-        spread = 2 * cells.weight_sq * cells.slope[gap] ** 2
+        spread = moved * cells.weight_sq * cells.slope[gap] ** 2
         part = slice(first, last)
         products[part] = (score**2).sum(axis=1) - np.bincount(own, spread, n)
         square = np.asarray(pulled[:, :k].multiply(pulled[:, :k]).sum(axis=1)).ravel()
         square = square.reshape(n, k).sum(axis=1)
         expected[part] = square - np.bincount(own, 2 * alone, n)
-        scale[part] = np.bincount(own, 2 * cells.weight * curve, n)
+        scale[part] = np.bincount(own, moved * cells.weight * curve, n)
     products, expected = _by_ratio(products, expected, scale)
     return {"plain": plain, "taste": taste, "products": products, "expected": expected}
 

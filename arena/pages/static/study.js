@@ -113,6 +113,14 @@ class Ranking {
   }
 }
 
+// Steps of agents are read side by side: both open and close together.
+const folds = [...document.querySelectorAll("details.steps")];
+for (const fold of folds) {
+  fold.addEventListener("toggle", () => {
+    for (const other of folds) other.open = fold.open;
+  });
+}
+
 // Figures follow the ratings while somebody looks, and nothing in them has the focus.
 async function follow(live) {
   if (document.hidden || live.contains(document.activeElement)) return;

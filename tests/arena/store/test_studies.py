@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from random import Random
@@ -30,6 +31,9 @@ from arena.errors import RatingRefusedError, UnknownStudyError
 from arena.store import erasing, studies
 from arena.store.store import Store
 from arena.store.tables import VoterRow
+from judge.agent_run import BLIND, AgentRun, Step
+from judge.case import Message
+from judge.tables.rating_items import RatingItem, Response
 from tests.sqlite import new_sqlite
 from tests.studies import NOW, item, planned
 
@@ -330,3 +334,28 @@ def test_left_sides_are_even_over_items(store: Store) -> None:
     rate_all(store, "ada", lambda shown: Random(shown.token).choice("ab"))
     n = sum(row["sides"] == "ab" for row in rows(store))
     assert 70 < n < 130
+
+
+def test_runs_are_given_without_what_they_took_and_revealed_once_rated(database_url: str) -> None:
+    steps = (Step("message", "I look.", cost=0.25, seconds=7.5), Step("tool_call", name="look"))
+    run = AgentRun("m", "s", steps, cost=0.5, seconds=9.5)
+    responses = tuple(
+        Response(f"m{n} · s", (Message("assistant", "Done."),), replace(run, steps=part))
+        for n, part in enumerate((steps, steps[:1]))
+    )
+    pair = RatingItem("i", "p", (Message("user", "Look."),), responses)
+    with closing(Store(database_url)) as store:
+        create(store, [PlannedItem(Kind.ITEM, pair)], reveal=True)
+        _, shown = give(store, "ada")
+        assert shown is not None
+        assert (shown.differs, [*shown.revealed]) == (1, [])
+        assert {name for one in shown.steps for step in one for name in step} == {*BLIND}
+        rate(store, "ada", shown)
+        after = store.read(studies.rated, "s", "ada", shown.token, NOW)
+        assert sorted((one.model, one.cost, one.seconds) for one in after.revealed) == [
+            ("m0 · s", 0.5, 9.5),
+            ("m1 · s", 0.5, 9.5),
+        ]
+        (row,) = rows(store)
+        assert (row["model_b"], row["base_model_b"], row["scaffold_b"]) == ("m1 · s", "m", "s")
+        assert (row["cost_a"], row["seconds_a"]) == (0.5, 9.5)

@@ -1,0 +1,260 @@
+"""Recorded runs of agents, from files: one JSON object a run, paired by item."""
+
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any, NoReturn
+
+from judge.agent_run import KINDS, AgentRun, Step
+from judge.case import Message
+from judge.tables.rating_items import MOST_CHARACTERS, MOST_NAME, RatingItem, Response
+from rating.errors import DataError
+from rating.tables.escaping import storable
+from rating.tables.factors import JOINED
+from rating.tables.files import SHOWN, json_entries
+
+MOST_STEPS = 500
+MOST_IN_STEPS = 300_000
+"""Characters in the steps of one run, which a page holds folded."""
+NO_TEXT = "(not shown: {})"
+"""What stands for a part of a message that is no text, by its type."""
+_ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "message"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Recorded:
+    """A run as its line has it."""
+
+    where: str
+    item: str
+    task: tuple[Message, ...]
+    outcome: str
+    run: AgentRun
+    better: bool
+
+    @property
+    def system(self) -> str:
+        model, scaffold = self.run.model, self.run.scaffold
+        return model if scaffold is None else f"{model}{JOINED}{scaffold}"
+
+
+def read_agent_runs(path: Path, *, gold: bool = False) -> list[RatingItem]:
+    """Read runs and pair those of the same item, each two of them.
+
+    Parameters
+    ----------
+    path : Path
+        JSON lines, or a JSON list. Each run has ``item`` and ``model``, perhaps ``scaffold``,
+        ``cost`` (US dollars) and ``seconds``; and either ``prompt``, ``outcome`` and ``steps``, a
+        list of ``{"kind", "text", "name", "arguments", "cost", "seconds"}`` of kinds `KINDS`; or
+        ``messages`` as chat endpoints of OpenAI's form take them, with ``tool_calls``: the last
+        message of the assistant that calls no tool is the outcome, those before its first are the
+        task, and system messages are steps.
+    gold : bool
+        Whether the right choice is known: one of the two runs of each item has ``better``, true.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, or a run is none of this: quotes where and the value.
+    """
+    by_item: dict[str, list[_Recorded]] = defaultdict(list)
+    for where, entry in json_entries(path):
+        recorded = _recorded(where, entry)
+        by_item[recorded.item].append(recorded)
+    if not by_item:
+        raise DataError(f"There is no run in {str(path)!r}: give one JSON object a run.")
+    return [pair for runs in by_item.values() for pair in _pairs(runs, gold=gold)]
+
+
+def _pairs(runs: Sequence[_Recorded], *, gold: bool) -> Iterator[RatingItem]:
+    """Pair the runs of an item."""
+    first = runs[0]
+    if len(runs) < 2:
+        _refuse(first.where, "item", first.item, "an item of two runs or more: it has one")
+    for one in runs[1:]:
+        if one.task != first.task:
+            wanted = f"the task that the item {one.item!r} has in {_inside(first.where)}"
+            _refuse(one.where, "prompt", one.task[-1].content, wanted)
+    by_system: dict[str, _Recorded] = {}
+    for one in runs:
+        if (before := by_system.setdefault(one.system, one)) is not one:
+            wanted = f"one run of each system an item: {_inside(before.where)} is of it, too"
+            _refuse(one.where, "model", one.system, wanted)
+    ordered = [by_system[system] for system in sorted(by_system)]
+    if gold and (len(ordered) > 2 or sum(one.better for one in ordered) != 1):
+        _refuse(first.where, "item", first.item, "two runs, one of them with better: true")
+    for a, b in combinations(ordered, 2):
+        name = first.item if len(ordered) == 2 else f"{first.item}: {a.system} / {b.system}"
+        right = ("model_a" if a.better else "model_b") if gold else None
+        yield RatingItem(name, first.item, first.task, (_response(a), _response(b)), right)
+
+
+def _response(one: _Recorded) -> Response:
+    return Response(one.system, (Message("assistant", one.outcome),), one.run)
+
+
+def _recorded(where: str, entry: Any) -> _Recorded:
+    if not isinstance(entry, dict):
+        raise DataError(f"{where} is {repr(entry)[:SHOWN]}: give one JSON object a run.")
+    own = "steps" in entry
+    if not own and "messages" not in entry:
+        _refuse(where, "steps", None, "the steps of the run, or messages")
+    task, steps, outcome = _own(where, entry) if own else _of_messages(where, entry)
+    size = sum(len(one.content) for one in task) + len(outcome)
+    if size > MOST_CHARACTERS:
+        _refuse(where, "outcome", f"{size:,} characters with the task", f"{MOST_CHARACTERS:,}")
+    if len(steps) > MOST_STEPS:
+        _refuse(where, "steps", f"{len(steps):,} steps", f"{MOST_STEPS} at the most")
+    in_steps = sum(len(one.text) + len(one.arguments) for one in steps)
+    if in_steps > MOST_IN_STEPS:
+        _refuse(where, "steps", f"{in_steps:,} characters", f"{MOST_IN_STEPS:,} at the most")
+    scaffold = None if entry.get("scaffold") is None else _name(where, entry, "scaffold")
+    better = entry.get("better", False)
+    if not isinstance(better, bool):
+        _refuse(where, "better", better, "true or false")
+    cost, seconds = (_number(where, entry, name) for name in ("cost", "seconds"))
+    run = AgentRun(_name(where, entry, "model"), scaffold, tuple(steps), cost, seconds)
+    return _Recorded(where, _name(where, entry, "item"), task, outcome, run, better)
+
+
+Parts = tuple[tuple[Message, ...], list[Step], str]
+"""The task, the steps and the outcome."""
+
+
+def _own(where: str, entry: Mapping[str, Any]) -> Parts:
+    prompt = _text(where, "prompt", entry.get("prompt"))
+    if not prompt.strip():
+        _refuse(where, "prompt", prompt, "the task")
+    steps = entry["steps"]
+    if not isinstance(steps, list):
+        _refuse(where, "steps", steps, "a list")
+    outcome = _text(where, "outcome", entry.get("outcome"))
+    task = (Message("user", prompt),)
+    return task, [_step(where, n, one) for n, one in enumerate(steps, 1)], outcome
+
+
+def _step(where: str, number: int, one: Any) -> Step:
+    where = f"{where}, step {number},"
+    if not isinstance(one, dict):
+        raise DataError(f"{where} is {repr(one)[:SHOWN]}: give an object with kind and text.")
+    kind = one.get("kind")
+    if kind not in KINDS:
+        _refuse(where, "kind", kind, f"one of {', '.join(KINDS)}")
+    name = _text(where, "name", one.get("name", ""))[:MOST_NAME]
+    return Step(
+        kind,
+        _text(where, "text", one.get("text", "")),
+        name,
+        _arguments(one.get("arguments")),
+        _number(where, one, "cost"),
+        _number(where, one, "seconds"),
+    )
+
+
+def _of_messages(where: str, entry: Mapping[str, Any]) -> Parts:
+    messages = entry["messages"]
+    if not isinstance(messages, list) or not all(isinstance(one, dict) for one in messages):
+        _refuse(where, "messages", messages, 'a list of {"role", "content"}')
+    n = next((k for k, one in enumerate(messages) if one.get("role") == "assistant"), 0)
+    task = [one for one in messages[:n] if one.get("role") == "user"]
+    if not task:
+        _refuse(
+            where, "messages", messages, "the user's task before the assistant's first message"
+        )
+    ends = messages[-1].get("role") == "assistant" and not messages[-1].get("tool_calls")
+    outcome = _content(where, messages[-1]) if ends else ""
+    tools: dict[str, str] = {}
+    steps = [
+        step
+        for one in messages[: len(messages) - ends]
+        if not any(one is asked for asked in task)
+        for step in _steps_of(where, one, tools)
+    ]
+    return tuple(Message("user", _content(where, one)) for one in task), steps, outcome
+
+
+def _steps_of(where: str, message: Mapping[str, Any], tools: dict[str, str]) -> Iterator[Step]:
+    """Give the steps that a message is; ``tools`` holds what tool was called by which id."""
+    role, text = message.get("role"), _content(where, message)
+    if role == "tool":
+        name = message.get("name") or tools.get(str(message.get("tool_call_id")), "")
+        yield Step("tool_result", text, _text(where, "name", name)[:MOST_NAME])
+        return
+    if role not in _ROLES:
+        _refuse(where, "role", role, f"one of {', '.join([*_ROLES, 'tool'])}")
+    if text.strip():
+        yield Step(_ROLES[role], text)  # type: ignore[arg-type]
+    for call in message.get("tool_calls") or ():
+        function = call.get("function") if isinstance(call, dict) else None
+        if not isinstance(function, dict) or not isinstance(function.get("name"), str):
+            _refuse(
+                where, "tool_calls", call, 'a list of {"id", "function": {"name", "arguments"}}'
+            )
+        name = storable(function["name"])[:MOST_NAME]
+        tools[str(call.get("id"))] = name
+        yield Step("tool_call", "", name, _arguments(function.get("arguments")))
+
+
+def _content(where: str, message: Mapping[str, Any]) -> str:
+    """Read the text of a message; what is no text is named in its place."""
+    content = message.get("content")
+    if content is None:
+        return ""
+    if isinstance(content, list):
+        parts = [part if isinstance(part, dict) else {"text": part} for part in content]
+        content = "\n".join(
+            part["text"] if isinstance(part.get("text"), str) else NO_TEXT.format(part.get("type"))
+            for part in parts
+        )
+    return _text(where, "content", content)
+
+
+def _arguments(value: Any) -> str:
+    """Lay arguments out as JSON, one a line; a text that is no JSON stays as it is."""
+    if value is None:
+        return ""
+    try:
+        value = json.loads(value) if isinstance(value, str) else value
+        return storable(json.dumps(value, ensure_ascii=False, indent=1))
+    except (ValueError, RecursionError):  # no JSON, or nested deeper than Python follows
+        return storable(value if isinstance(value, str) else repr(value))
+
+
+def _name(where: str, entry: Mapping[str, Any], name: str) -> str:
+    value = entry.get(name)
+    text = storable(str(value).strip()) if isinstance(value, str | int) else ""
+    if not text or len(text) > MOST_NAME or isinstance(value, bool):
+        _refuse(where, name, value, f"1 to {MOST_NAME} characters")
+    return text
+
+
+def _text(where: str, name: str, value: Any) -> str:
+    if not isinstance(value, str):
+        _refuse(where, name, value, "a text")
+    return storable(value)
+
+
+def _number(where: str, entry: Mapping[str, Any], name: str) -> float | None:
+    value = entry.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        _refuse(where, name, value, "a number from 0")
+    if not (math.isfinite(value) and value >= 0):
+        _refuse(where, name, value, "a number from 0")
+    return float(value)
+
+
+def _inside(where: str) -> str:
+    """Say where something is, inside a sentence."""
+    return where[:1].lower() + where[1:]
+
+
+def _refuse(where: str, name: str, value: object, wanted: str) -> NoReturn:
+    brief = repr(value) if len(repr(value)) <= SHOWN else repr(value)[:SHOWN] + "…"
+    raise DataError(f"{where} has {name} {brief}: give {wanted}.")
