@@ -21,9 +21,17 @@ from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddle
 
 from arena.api import problems
 from arena.api.battle_routes import battles_router
-from arena.api.middleware import BodyLimit, Languages, Requests, SecurityHeaders, Visitors
+from arena.api.middleware import (
+    BodyLimit,
+    Languages,
+    OriginHeaders,
+    Requests,
+    SecurityHeaders,
+    Visitors,
+)
 from arena.api.origins import Trust
 from arena.api.public_routes import Recent, public_router
+from arena.api.source_routes import embed_router, sources_router
 from arena.boards import integrity, leaderboard
 from arena.boards.evaluation import Evaluation
 from arena.boards.integrity import Decided
@@ -40,7 +48,15 @@ from arena.domain.board_view import Board, ShownBattle, ShownVotes
 from arena.domain.model import Entry, Model, Release, Roster, Standing
 from arena.domain.people import Perishable, Retention
 from arena.domain.room_view import Leaver, RosterView, Trial, VotersView
-from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, POLICIES, SIMULATED, Days, Voter
+from arena.domain.vote import (
+    APPLICATIONS,
+    BEFORE_EXCLUSIONS,
+    DEFAULT,
+    POLICIES,
+    SIMULATED,
+    Days,
+    Voter,
+)
 from arena.endpoints import trial
 from arena.endpoints.client import Endpoints, Timeouts, reach
 from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES, PocketTransport, load_recordings
@@ -71,6 +87,7 @@ from arena.play.own_data import OwnData
 from arena.play.pace import MEMORY
 from arena.play.roster import LiveRoster
 from arena.play.rules import Rules
+from arena.play.sources import Sources
 from arena.play.studies import Studies
 from arena.play.topics import keep_releasing
 from arena.settings import (
@@ -96,6 +113,7 @@ from arena.store import (
 )
 from arena.store import gold as gold_rows
 from arena.store import roster as roster_rows
+from arena.store.prompt_ids import prompt_secret
 from arena.store.store import Store
 from judge.studies.gold import accuracies
 from judge.tables.gold import read_gold
@@ -136,6 +154,7 @@ class Parts:
     race: RaceWatch | None
     endpoints: Endpoints
     battles: Battles
+    sources: Sources
     verifier: upkeep.RecordVerifier
     boards: Mapping[str, Leaderboard]
     card: Evaluation
@@ -185,6 +204,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
         ),
         not_let_in=not_let_in,
     )
+    app.add_middleware(OriginHeaders)
     app.add_middleware(SecurityHeaders)
     app.add_middleware(Languages, default=settings.language)
     app.add_middleware(Requests, observe=parts.metrics.request)
@@ -201,6 +221,8 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
         openid = OpenId(provider, settings.named_roles())
     doors = Doors(parts.people, openid, settings.members_only)
     app.include_router(battles_router(parts.battles))
+    app.include_router(sources_router(parts.sources))
+    app.include_router(embed_router(parts.sources))
     check = partial(_check, parts, Recent(parts.store.check))
     app.include_router(public_router(board.read, check, parts.card.read))
     app.include_router(
@@ -229,6 +251,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
     app.include_router(sign_in_router(doors))
     app.include_router(admin_router(_room(parts, settings), visit_of))
     app.get("/favicon.ico", include_in_schema=False)(_favicon)
+    app.get("/embed.js", include_in_schema=False)(_embed_script)
     app.mount("/look", StaticFiles(directory=STATIC))
     return _with_page(app, parts, settings, visit_of) if settings.page else app
 
@@ -291,7 +314,7 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
             record=lambda: verifier.check,
             key=key.encode(),
             enough=settings.listed_after,
-            judged=() if p is SIMULATED else judged,
+            judged=judged if p.kinds == DEFAULT.kinds else (),
         )
         for p in POLICIES
     }
@@ -310,6 +333,7 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
         store=store,
         endpoints=endpoints,
         battles=battles,
+        sources=_sources(settings, store, metrics),
         verifier=verifier,
         boards=boards,
         card=card,
@@ -443,6 +467,18 @@ def _gold(settings: Settings, store: Store) -> GoldPairs:
     return gold
 
 
+def _sources(settings: Settings, store: Store, metrics: Metrics) -> Sources:
+    return Sources(
+        store=store,
+        secret=prompt_secret(store, _now()),
+        longest_prompt=settings.max_prompt_chars,
+        longest_answer=settings.max_answer_chars,
+        rng=secrets.SystemRandom(),
+        now=_now,
+        notice=partial(_tell, metrics),
+    )
+
+
 def _limits(settings: Settings, store: Store) -> Limits:
     allowance = Allowance(
         per_voter=settings.battles_per_voter_hour,
@@ -493,7 +529,8 @@ def _prepare(parts: Parts, settings: Settings, board: Board) -> None:
     is_default = board.policy == DEFAULT.name
     whole = parts.boards[BEFORE_EXCLUSIONS.name].read() if is_default and board.excluded else None
     labels, reach = (latest.labels, latest.reach) if latest else (None, {})
-    prepare(Below(board, labels, whole, settings.show_battles, reach), _now())
+    linked = settings.show_battles and board.policy != APPLICATIONS.name
+    prepare(Below(board, labels, whole, linked, reach), _now())
     if is_default:
         parts.card.look()
 
@@ -767,7 +804,7 @@ def _pasted(text: str, hosts: Mapping[str, Collection[str]]) -> tuple[Model, ...
 
 
 def _exhibits(store: Store, roster: Roster) -> Exhibits:
-    policies = {policy.name: policy for policy in POLICIES}
+    policies = {policy.name: policy for policy in POLICIES if policy is not APPLICATIONS}
 
     def votes(policy: str, models: Sequence[str], before: int | None) -> ShownVotes | None:
         if policy not in policies:
@@ -798,6 +835,15 @@ async def _nothing() -> None:
 
 async def _favicon() -> FileResponse:
     return FileResponse(STATIC / "favicon.svg", media_type="image/svg+xml")
+
+
+async def _embed_script() -> FileResponse:
+    """Give the script that pages of others load; it holds nothing of anybody's."""
+    headers = {
+        "Cache-Control": "public, max-age=300",
+        "Cross-Origin-Resource-Policy": "cross-origin",
+    }
+    return FileResponse(STATIC / "embed.js", media_type="text/javascript", headers=headers)
 
 
 def _now() -> datetime:

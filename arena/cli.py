@@ -21,6 +21,7 @@ UNDETERMINED = (NotIdentifiedError, ConvergenceError, BrokenRecordError)
 GROUPS = {
     "export": "Write what the arena holds to files.",
     "people": "Whom the arena knows, and who may do what.",
+    "sources": "Applications that send votes of their own.",
     "judge": "Scores and verdicts of models that judge.",
     "study": "People rate given items; what raters are like, and how judges agree with them.",
     "probe": "Is the measure itself any good: cards to read.",
@@ -49,6 +50,9 @@ COMMANDS = {
     "people list": "people:roll",
     "people invite": "people:invite",
     "people change": "people:change",
+    "sources add": "sources:add",
+    "sources list": "sources:overview",
+    "sources revoke": "sources:revoke",
     "erase": "people:erase",
     "status": "status:status",
     "publish": "data:publish",

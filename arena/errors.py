@@ -21,11 +21,15 @@
         ├── FullError           all visitors together do
         ├── UnknownStudyError   no such study, or nothing of it waits for who asks
         ├── RatingRefusedError  a study does not take this rating
+        ├── UnknownSourceError  no registered application has this token
+        ├── BadComparisonError  what an application sent is no comparison
+        ├── SentBeforeError     another comparison was sent under its key
         └── ClosingError        the arena is going down, and takes no new battles
 
 What is wrong with files, votes and verdicts are `rating.errors`, in all three packages.
 """
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from arena.domain.answer import FailureClass
@@ -145,6 +149,36 @@ class UnknownStudyError(PlayError):
 
 class RatingRefusedError(PlayError):
     """A study does not take this rating; what it has stays as it is."""
+
+
+class UnknownSourceError(PlayError):
+    """No registered application has this token, or it was revoked."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            Sentence(
+                "No source has this token. Send that which arena sources add has printed, in the "
+                "header Authorization: Bearer TOKEN."
+            )
+        )
+
+
+class BadComparisonError(PlayError):
+    """What an application sent is no comparison of two answers."""
+
+
+class SentBeforeError(PlayError):
+    """Another comparison was sent under the same key, and stands."""
+
+    def __init__(self, key: str, others: Sequence[str]) -> None:
+        super().__init__(
+            Sentence(
+                "The key %(key)s was sent before, with other values of: %(names)s. Send what is "
+                "new under a key of its own.",
+                key=repr(key),
+                names=", ".join(others),
+            )
+        )
 
 
 class ClosingError(PlayError):

@@ -1,7 +1,10 @@
 """The documents say what the code does."""
 
 import json
+import os
 import re
+import subprocess
+import sys
 from contextlib import closing
 from dataclasses import fields
 from datetime import UTC, datetime
@@ -82,6 +85,31 @@ def test_every_route_of_the_api_is_documented(quick: Served) -> None:
         paths = ada.get("/api/openapi.json").json()["paths"]
     document = read("docs/api.md").replace("{id}", "{battle_id}")
     assert [path for path in paths if path not in document] == []
+
+
+def test_the_documented_votes_of_an_application_come_in_and_are_rated(
+    quick: Served, tmp_path: Path
+) -> None:
+    document = read("docs/embed.md")
+    blocks = re.findall(r"```bash\n(.*?)```", document, re.DOTALL)
+    script = "".join(blocks).replace("http://127.0.0.1:7860", quick.url)
+    path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+    env = os.environ | {"ARENA_DATABASE": quick.database, "PATH": path, "COLUMNS": "80"}
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", script],
+        cwd=tmp_path,
+        env=env,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 3, done.stderr  # the gate's: it cannot be told yet
+    shown = "".join(re.findall(r"```text\n(.*?)```", document, re.DOTALL))
+    printed, written = (re.sub("[0-9a-f]{32,}", "…", text) for text in (done.stdout, shown))
+    assert strip_ends(printed) == strip_ends(written)
+
+
+def strip_ends(text: str) -> list[str]:
+    return [line.rstrip() for line in text.splitlines()]
 
 
 def test_every_option_and_key_of_a_rating_is_explained() -> None:

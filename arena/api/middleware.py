@@ -15,7 +15,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bound_contextvars
 
-from arena.api.origins import PROBES, SAFE, RequestFacts, Trust, decide, take_forwarded
+from arena.api.origins import NO_COOKIES, SAFE, RequestFacts, Trust, decide, take_forwarded
 from arena.api.problems import from_arena, from_http, language_of, reads_pages, too_large
 from arena.domain.vote import Voter
 from arena.domain.words import LANGUAGE_COOKIE, Language, chosen_language
@@ -43,6 +43,9 @@ HEADERS = {
     "x-content-type-options": "nosniff",
     "referrer-policy": "same-origin",
 }
+
+ALLOWED_ORIGIN = "allowed_origin"
+"""Where a route writes, in the state of a request, whose pages may read its answer."""
 
 BATTLES = "/api/v1/battles"
 """Below it every answer is for the one who asks."""
@@ -75,6 +78,26 @@ class SecurityHeaders:
             await send(message)
 
         await self.app(scope, receive, guarded)
+
+
+class OriginHeaders:
+    """Lets pages of an origin read an answer, without cookies, where its route allows that."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, and name in its answer whose pages may read it."""
+
+        async def allowing(message: Message) -> None:
+            origin = scope.get("state", {}).get(ALLOWED_ORIGIN)
+            if origin and message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers["access-control-allow-origin"] = origin
+                headers.add_vary_header("Origin")
+            await send(message)
+
+        await self.app(scope, receive, allowing)
 
 
 class BodyLimit:
@@ -178,7 +201,7 @@ class Visitors:
 
     async def _asker(self, scope: Scope, user: str | None) -> Asker:
         """Find out who asks: by the proxy's word before the cookie's."""
-        if scope["path"].startswith(PROBES):
+        if scope["path"].startswith(NO_COOKIES):
             return Asker()
         cookies = Headers(scope=scope).getlist("cookie")
         cookie = cookie_called(cookie_name(scope["scheme"]), cookies)

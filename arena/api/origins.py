@@ -20,7 +20,22 @@ FIRST_CONTACT = {("GET", "/"), ("POST", "/api/v1/battles")}
 RATES = re.compile(r"/studies/[^/]+/rate")
 """Where one who rates in a study is given one."""
 
-OPEN = ("/sign-in", "/join/", "/sign-out", "/look/", "/language/", "/favicon.ico")
+EMBED = "/embed/"
+"""Below it pages of registered origins ask for pairs: who may is decided there, by origin."""
+SENT = ("/api/v1/comparisons", "/api/v1/pairs", "/api/v1/share")
+"""Where applications ask, by a token of their own."""
+NO_COOKIES = (PROBES, EMBED, *SENT)
+"""Where nobody is known by a cookie."""
+OPEN = (
+    "/sign-in",
+    "/join/",
+    "/sign-out",
+    "/look/",
+    "/language/",
+    "/favicon.ico",
+    "/embed.js",
+    *SENT,
+)
 """What anybody may reach where only members come in: the way in, and how it looks."""
 ROOMS = {"/admin": Role.ADMIN}
 """Who may reach what lies below a path."""
@@ -180,6 +195,8 @@ def decide(request: RequestFacts, trust: Trust) -> Decision:
         return Decision()
     if not trust.is_ours(request.host):
         return Decision(refusal=_not_ours(request.host))
+    if request.path.startswith(EMBED):
+        return Decision()
     changes = request.method not in SAFE
     if changes and not request.from_own_page:
         return Decision(refusal=_not_from_here(request))

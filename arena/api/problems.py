@@ -20,6 +20,7 @@ from arena.domain.words import Language
 from arena.errors import (
     AlreadyVotedError,
     ArenaError,
+    BadComparisonError,
     BadPromptError,
     BusyError,
     ClosingError,
@@ -28,8 +29,10 @@ from arena.errors import (
     NotReadyError,
     PlayError,
     RatingRefusedError,
+    SentBeforeError,
     StoreError,
     UnknownBattleError,
+    UnknownSourceError,
     UnknownStudyError,
 )
 from rating.sentences import Sentence
@@ -43,6 +46,9 @@ TABLE: dict[type[ArenaError], tuple[int, str]] = {
     AlreadyVotedError: (409, Sentence("Already voted")),
     UnknownStudyError: (404, Sentence("No such study")),
     RatingRefusedError: (409, Sentence("Not rated")),
+    UnknownSourceError: (401, Sentence("Not a source")),
+    BadComparisonError: (422, Sentence("No comparison")),
+    SentBeforeError: (409, Sentence("Sent before")),
     LimitError: (429, Sentence("Too many battles")),
     BusyError: (429, Sentence("Too many at a time")),
     FullError: (503, Sentence("Full")),

@@ -260,7 +260,7 @@ class Leaderboard:
                 name=record.name,
                 organisation=record.organisation,
             )
-            for record in self._store.read(log.models)
+            for record in self._store.read(log.models, self._policy.kinds)
         ]
 
     def _keep(self, board: Board, head: str, took_s: float) -> None:

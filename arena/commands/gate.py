@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from arena.commands.arguments import AS_IT_IS, File, Flat, Renamed
+from arena.commands.arguments import AS_IT_IS, File, Flat, PolicyName, Renamed, policy_named
 from arena.terminal import plain, show, warnings, working, write, write_json
 from rating.errors import DataError
 from rating.uncertainty.gate import GateOptions
@@ -30,6 +30,7 @@ def gate(
     options: Annotated[GateOptions, Flat],
     judge: str | None = None,
     licence: File = None,
+    policy: PolicyName = None,
     chosen: Annotated[Renamed, Flat] = AS_IT_IS,
     form: Annotated[Literal["table", "json", "md", "junit"], Parameter(name="--format")] = "table",
     out: Annotated[Path | None, Parameter(metavar="DIR")] = None,
@@ -70,7 +71,7 @@ def gate(
     from rating.tables.gates import as_junit, as_markdown, write_gate
 
     with working("Asking"):
-        source, given = _sources(votes, verdicts, chosen)
+        source, given = _sources(votes, verdicts, policy, chosen)
         beside = _verdicts(given, judge, licence)
         result = ask(source, options, beside, today=datetime.now(UTC).date())
     if out is not None:
@@ -85,15 +86,20 @@ def gate(
 
 
 def _sources(
-    votes: str, verdicts: str | None, chosen: Renamed
+    votes: str, verdicts: str | None, policy: str | None, chosen: Renamed
 ) -> "tuple[Files | LoggedColumns, Files | None]":
     from arena.boards.source import votes_of  # help would wait for duckdb
     from rating.tables.sources import shared
 
-    people = [] if "://" in votes else [chosen.votes(votes)]
+    is_file = "://" not in votes
+    if is_file and policy is not None:
+        msg = f"--policy {policy!r} is of a database's log, and {votes!r} is none: use --where."
+        raise DataError(msg)
+    people = [chosen.votes(votes)] if is_file else []
     judged = [] if verdicts is None else [chosen.votes(verdicts)]
     files = shared([*people, *judged])
-    return files[0] if people else votes_of(votes), files[-1] if judged else None
+    read = files[0] if people else votes_of(votes, policy=policy_named(policy))
+    return read, files[-1] if judged else None
 
 
 def _verdicts(given: "Files | None", judge: str | None, licence: Path | None) -> "Verdicts | None":

@@ -9,6 +9,8 @@ from typing import ClassVar
 from judge.budget import Price
 from judge.profile import PLAIN, Profile
 
+BESIDE = "~"
+"""In the ids of those who are in no roster: no model of one can have it."""
 LISTED_AFTER = 50
 """Counted votes from which a model is more than provisional on the leaderboard."""
 

@@ -80,6 +80,7 @@ class VoterKind(StrEnum):
     LOGIN = "login"
     ANONYMOUS = "anonymous"
     SIMULATED = "simulated"
+    APPLICATION = "application"
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +108,7 @@ LEFT_OUT = {
     VoterKind.LOGIN: Sentence("login voter"),
     VoterKind.ANONYMOUS: Sentence("anonymous voter"),
     VoterKind.SIMULATED: Sentence("simulated voter"),
+    VoterKind.APPLICATION: Sentence("voter of an application"),
 }
 """Why a vote is left out, as files have it, by the kind of its voter."""
 KIND_RULES = {
@@ -114,6 +116,7 @@ KIND_RULES = {
     VoterKind.LOGIN: Sentence("Votes of login voters are left out."),
     VoterKind.ANONYMOUS: Sentence("Votes of anonymous voters are left out."),
     VoterKind.SIMULATED: Sentence("Votes of simulated voters are left out."),
+    VoterKind.APPLICATION: Sentence("Votes that applications send are left out."),
 }
 
 
@@ -227,8 +230,10 @@ class Days:
 
 EVER = Days()
 
-DEFAULT = Policy("default-v2", frozenset(VoterKind) - {VoterKind.SIMULATED})
-"""Every vote of a person, once, unless an exclusion is logged for it."""
+DEFAULT = Policy(
+    "default-v2", frozenset({VoterKind.INVITED, VoterKind.LOGIN, VoterKind.ANONYMOUS})
+)
+"""Every vote of a person here, once, unless an exclusion is logged for it."""
 
 BEFORE_EXCLUSIONS = Policy("default-v1", DEFAULT.kinds)
 """The same without what was left out since `DEFAULT` came: shown beside it where there is any."""
@@ -242,5 +247,8 @@ READMITTED = "readmitted"
 SIMULATED = Policy("simulated-v1", frozenset({VoterKind.SIMULATED}))
 """Votes of a program with planted tastes: to try the arena, never to rank models by."""
 
-POLICIES = (DEFAULT, BEFORE_EXCLUSIONS, SIMULATED)
+APPLICATIONS = Policy("applications-v1", frozenset({VoterKind.APPLICATION}))
+"""Votes that applications send: on their own versions, pairs and prompts."""
+
+POLICIES = (DEFAULT, BEFORE_EXCLUSIONS, SIMULATED, APPLICATIONS)
 """All policies, the default one first."""

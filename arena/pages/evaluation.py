@@ -30,6 +30,7 @@ KINDS = {
     VoterKind.LOGIN: Sentence("by login"),
     VoterKind.ANONYMOUS: Sentence("anonymous"),
     VoterKind.SIMULATED: Sentence("simulated"),
+    VoterKind.APPLICATION: Sentence("of an application"),
 }
 STYLE = Path(__file__).parent / "static" / "pages.css"
 

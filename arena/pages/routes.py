@@ -25,7 +25,7 @@ from arena.domain.evaluation import EvaluationCard
 from arena.domain.label_view import LabelBoard
 from arena.domain.model import PastEvent
 from arena.domain.people import Perishable, Retention
-from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, Voter
+from arena.domain.vote import APPLICATIONS, BEFORE_EXCLUSIONS, DEFAULT, Voter
 from arena.domain.words import LANGUAGE_COOKIE, Language
 from arena.pages.evaluation import evaluation_page
 from arena.pages.mix_routes import mix_router
@@ -236,7 +236,7 @@ def pages_router(
         made = by_label.read(SHORTLY_S) if by_label else None
         page = leaderboard_page(
             chosen,
-            linked=exhibits is not None,
+            linked=exhibits is not None and chosen.policy != APPLICATIONS.name,
             now=now(),
             selection=Selection.of(sort, q, retired),
             labels=made.labels if made else None,

@@ -10,7 +10,7 @@ from sqlmodel import Session, col
 
 from arena.domain.gold import GOLD
 from arena.domain.room_view import BusyVoter, FlaggedBattle, LeftOut
-from arena.domain.vote import INHERITS, READMITTED, Choice, Policy, VoterKind
+from arena.domain.vote import DEFAULT, INHERITS, READMITTED, Choice, Policy
 from arena.store import voting
 from arena.store.tables import AnswerRow, BattleRow, ExclusionRow, FlagRow, VoteRow, VoterRow
 
@@ -108,13 +108,13 @@ def whole_id(session: Session, target: str) -> str:
 
 
 def busiest(session: Session, most: int) -> tuple[BusyVoter, ...]:
-    """Count the votes of those who voted most, whether they count or not."""
+    """Count the votes of those who voted most here, whether they count or not."""
     voter = func.coalesce(VoterRow.person, VoterRow.id)
     votes = func.count()
     query = (
         select(voter, votes, func.max(col(VoteRow.created)))
         .join(VoteRow, col(VoteRow.voter_id) == col(VoterRow.id))
-        .where(col(VoterRow.kind) != VoterKind.SIMULATED)
+        .where(col(VoterRow.kind).in_(DEFAULT.kinds))
         .group_by(voter)
         .order_by(votes.desc(), voter)
         .limit(most)

@@ -8,7 +8,7 @@ from sqlalchemy import ColumnElement
 from sqlmodel import Session, col, func, select
 
 from arena.domain.answer import FailureClass
-from arena.domain.gold import OWNER
+from arena.domain.model import BESIDE
 from arena.domain.room_view import Failures, ModelDay, Status
 from arena.domain.vote import Choice
 from arena.store import log
@@ -67,7 +67,7 @@ def _models(session: Session, since: datetime) -> tuple[ModelDay, ...]:
             func.sum(log.dollars()),
         )  # type: ignore[call-overload]
         .join(ModelRow, col(ModelRow.id) == col(AnswerRow.model_id))
-        .where(col(AnswerRow.created) > since, ~col(AnswerRow.model_id).startswith(OWNER))
+        .where(col(AnswerRow.created) > since, ~col(AnswerRow.model_id).contains(BESIDE))
         .group_by(col(AnswerRow.model_id), col(ModelRow.name))
         .order_by(col(ModelRow.name), col(AnswerRow.model_id))
     )

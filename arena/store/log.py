@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, and_, bindparam
 from sqlalchemy.orm import aliased
-from sqlmodel import Session, col, distinct, func, select
+from sqlmodel import Session, col, distinct, func, or_, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode
 from arena.domain.board_view import Board, ModelRecord
 from arena.domain.gold import OWNER, is_gold
-from arena.domain.model import Kind, Model
+from arena.domain.model import BESIDE, Kind, Model
 from arena.domain.vote import Choice, Policy, Tagger, VoterKind
 from arena.store import chain, exclusions, labels, remarks
 from arena.store.records import LinkKind, LoggedLink, Took
@@ -187,14 +187,18 @@ def columns(
     )
 
 
-_OF_ROSTERS = (
-    select(ModelRow).where(~col(ModelRow.id).startswith(OWNER)).order_by(col(ModelRow.id))
-)
-"""Models that are not merely those who gave the answers of gold battles."""
+def models(
+    session: Session, kinds: Collection[VoterKind] = frozenset(VoterKind)
+) -> list[ModelRecord]:
+    """Every model that voters of some kinds can meet, with none of its battles counted.
 
-
-def models(session: Session) -> list[ModelRecord]:
-    """Every model ever in the roster, with none of its battles counted."""
+    Those are the models ever in a roster, and the versions of applications; not those who merely
+    gave the answers of gold battles.
+    """
+    beside = col(ModelRow.id).contains(BESIDE)
+    met = [~beside] if {*kinds} - {VoterKind.APPLICATION} else []
+    if VoterKind.APPLICATION in kinds:
+        met.append(beside & ~col(ModelRow.id).startswith(OWNER))
     return [
         ModelRecord(
             id=row.id,
@@ -207,7 +211,7 @@ def models(session: Session) -> list[ModelRecord]:
             price_per_1000=None,
             median_s=None,
         )
-        for row in session.exec(_OF_ROSTERS)
+        for row in session.exec(select(ModelRow).where(or_(*met)).order_by(col(ModelRow.id)))
     ]
 
 
@@ -235,7 +239,7 @@ def model_records(
             price_per_1000=prices.get(record.id),
             median_s=medians.get(record.id),
         )
-        for record in models(session)
+        for record in models(session, kinds)
     ]
 
 

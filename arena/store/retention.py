@@ -18,6 +18,7 @@ from arena.store.tables import (
     BattleRow,
     FlagRow,
     PromptLabelRow,
+    SourcePairRow,
     TurnRow,
     VoteRow,
 )
@@ -90,6 +91,7 @@ def _delete(session: Session, battles: Collection[int]) -> None:
     for rows in (
         delete(PromptLabelRow).where(col(PromptLabelRow.turn_id).in_(turns)),
         delete(FlagRow).where(col(FlagRow.battle_id).in_(battles)),
+        delete(SourcePairRow).where(col(SourcePairRow.battle_id).in_(battles)),
         delete(AnswerRow).where(col(AnswerRow.battle_id).in_(battles)),
         delete(TurnRow).where(col(TurnRow.battle_id).in_(battles)),
         delete(BattleRow).where(col(BattleRow.id).in_(battles)),

@@ -8,8 +8,17 @@ from typing import Any
 from pydantic import TypeAdapter
 from sqlmodel import Session, col, select
 
-from arena.domain.gold import OWNER
-from arena.domain.model import Entrant, Entry, Model, PastEvent, Release, Stage, Standing, public
+from arena.domain.model import (
+    BESIDE,
+    Entrant,
+    Entry,
+    Model,
+    PastEvent,
+    Release,
+    Stage,
+    Standing,
+    public,
+)
 from arena.errors import RoomError
 from arena.store import log, people
 from arena.store.engine import alone
@@ -49,7 +58,7 @@ def entrants(session: Session) -> dict[str, Entrant]:
     A model that the log knows and the roster does not has left, unless there is no roster.
     """
     stored = {entry.model.id: _entrant(entry) for entry in entries(session)}
-    known = session.exec(select(ModelRow.id).where(~col(ModelRow.id).startswith(OWNER)))
+    known = session.exec(select(ModelRow.id).where(~col(ModelRow.id).contains(BESIDE)))
     gone = {*known} - {*stored} if stored else set()
     every = stored | dict.fromkeys(gone, Entrant(retired=True))
     for model, spans in _otherwise(session).items():
@@ -106,7 +115,7 @@ def history(session: Session) -> list[PastEvent]:
         select(ModelEventRow, ModelRow.name)
         .join(ModelRow, col(ModelRow.id) == col(ModelEventRow.model_id))
         .where(col(ModelEventRow.model_id).not_in(hidden))
-        .where(~col(ModelEventRow.model_id).startswith(OWNER))
+        .where(~col(ModelEventRow.model_id).contains(BESIDE))
         .order_by(col(ModelEventRow.id).desc())
         .limit(MOST_EVENTS)
     )

@@ -13,6 +13,7 @@ from sqlalchemy import (
     DateTime,
     Dialect,
     ForeignKey,
+    Index,
     LargeBinary,
     MetaData,
     String,
@@ -694,4 +695,42 @@ class StudyRatingRow(Table, table=True):
     comment: str = _prose(default="")
     confidence: int | None = None
     rubric: dict[str, str] | None = Field(default=None, sa_type=JSON(none_as_null=True))
+    created: datetime = _moment()
+
+
+class SourceRow(Table, table=True):
+    """An application whose votes come in: see `arena.domain.source.Source`.
+
+    Its token is there as a hash alone.
+    """
+
+    __tablename__ = "source"
+    id: int | None = Field(default=None, primary_key=True)
+    name: str = Field(unique=True)
+    token_hash: str = Field(unique=True)
+    origins: list[str] = Field(default_factory=list, sa_type=JSON)
+    per_hour: int
+    share: float
+    salt: str
+    created: datetime = _moment()
+    revoked: datetime | None = _moment(default=None)
+
+
+class SourcePairRow(Table, table=True):
+    """A battle that a source sent, by the hash of the source's key.
+
+    ``vote_key_hash`` is that of what a page votes with; None where the vote came along.
+    """
+
+    __tablename__ = "source_pair"
+    __table_args__ = (
+        UniqueConstraint("source_id", "key_hash"),
+        Index("ix_source_pair_source_id_created", "source_id", "created"),
+    )
+    battle_id: int = Field(
+        primary_key=True, foreign_key="battle.id", sa_column_kwargs={"autoincrement": False}
+    )
+    source_id: int = Field(foreign_key="source.id")
+    key_hash: str
+    vote_key_hash: str | None = None
     created: datetime = _moment()

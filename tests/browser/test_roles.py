@@ -68,7 +68,7 @@ PAGES = {
 """Heading of each page, by its address, for those who may see it."""
 
 NO_PAGES = re.compile(
-    r"/api/.*|/health/.*|/look/.*|/assets/.*|.+\.(json|csv|parquet|css|ico)|/.+/"
+    r"/api/.*|/health/.*|/embed/.*|/look/.*|/assets/.*|.+\.(json|csv|parquet|css|js|ico)|/.+/"
 )
 """Addresses of what is no page: for programs, parts of pages, files, and spellings of others."""
 

@@ -27,6 +27,8 @@ from rating.tables.voter_report import MOST
 ACTS = {
     "invite": Sentence("invited"),
     "change person": Sentence("changed a person"),
+    "add source": Sentence("registered the application"),
+    "revoke source": Sentence("revoked the application"),
     "exclude": Sentence("left out votes of"),
     "readmit": Sentence("took in votes of"),
     "apply rule": Sentence("applied the rule"),

@@ -16,6 +16,7 @@ from schemathesis.specs.openapi.checks import (
 from schemathesis.specs.openapi.schemas import OpenApiSchema
 
 from tests.serving import Served, quick_arena
+from tests.sources import registered
 
 CHECKS = [
     not_a_server_error,
@@ -35,6 +36,9 @@ OPERATIONS = [
     ("/api/v1/battles/{battle_id}/continue", "POST"),
     ("/api/v1/battles/{battle_id}/vote", "POST"),
     ("/api/v1/battles/{battle_id}/remarks", "POST"),
+    ("/api/v1/comparisons", "POST"),
+    ("/api/v1/pairs", "POST"),
+    ("/api/v1/share", "GET"),
     ("/api/v1/leaderboard", "GET"),
     ("/api/v1/evaluation", "GET"),
     ("/health/live", "GET"),
@@ -64,6 +68,7 @@ def test_nothing_sent_brings_a_fault_or_an_undocumented_answer(
         if voted:
             ada.vote(battle_id, "tie")
         cookies = dict(ada.client.cookies)
+        token = {"Authorization": f"Bearer {registered(served).token}"}
 
         @settings(
             max_examples=15,
@@ -74,7 +79,7 @@ def test_nothing_sent_brings_a_fault_or_an_undocumented_answer(
         def send(case: "schemathesis.Case[Any]") -> None:
             if "battle_id" in case.path_parameters:
                 case.path_parameters["battle_id"] = battle_id
-            response = case.call(cookies=cookies)
+            response = case.call(cookies=cookies, headers=token)
             case.validate_response(response, checks=CHECKS)
 
         send()

@@ -29,6 +29,8 @@ LETTERS = {
     "no such battle": "-",
     "refused": "X",
     "not let in": "o",
+    "no token": "t",
+    "no page of a source": "n",
 }
 
 PROVIDER = {
@@ -48,6 +50,9 @@ PAGE = "iiXX iiXX iiXX iiXX iiXX iiXX"
 ROOM = "oooo oooo oooo oooo oooo iiii"
 RUN = "ooXX ooXX ooXX ooXX ooXX iiXX"
 FIGURES = "oooo oooo oooo oooo iiii iiii"
+SENDER = "ttXX ttXX ttXX ttXX ttXX ttXX"
+ASKER = "tttt tttt tttt tttt tttt tttt"
+EMBEDDED = "nnnn nnnn nnnn nnnn nnnn nnnn"
 OUT = "ccXX ccXX ccXX ccXX ccXX ccXX"
 
 ROUTES = {
@@ -95,6 +100,7 @@ ROUTES = {
         GET /look/maths.woff2
         GET /look/{file}
         GET /favicon.ico
+        GET /embed.js
         GET /studies
         GET /studies/{name}
         GET /studies/{name}/rated/{token}
@@ -145,6 +151,17 @@ ROUTES = {
         POST /votes/erase
         """,
     OUT: "POST /sign-out",
+    SENDER: """
+        POST /api/v1/comparisons
+        POST /api/v1/pairs
+        """,
+    ASKER: "GET /api/v1/share",
+    EMBEDDED: """
+        GET /embed/pairs/{pair}
+        OPTIONS /embed/pairs/{pair}
+        POST /embed/pairs/{pair}/vote
+        OPTIONS /embed/pairs/{pair}/vote
+        """,
     LOOK: """
         GET /api/v1/battles/{battle_id}
         GET /api/v1/battles/{battle_id}/events
@@ -215,6 +232,10 @@ def decided(answer: httpx.Response) -> str:
         detail = str(answer.read() and answer.json()["detail"])
         if detail in ("Sign in first.", NEEDS[Role.ADMIN], NEEDS[Role.RESEARCHER]):
             return "not let in"
+        if detail.startswith("No source has this token"):
+            return "no token"
+        if detail.startswith("Pages that show this pair are registered"):
+            return "no page of a source"
         if answer.status_code == 403:
             assert detail.startswith("Only the arena's own page at "), detail
             return "refused"

@@ -1,0 +1,291 @@
+"""Applications whose votes come in, and the battles that they sent."""
+
+import hmac
+import secrets
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from sqlalchemy import insert
+from sqlmodel import Session, col, func, select
+
+from arena.domain.battle import AnswerStatus, BattleState, Side
+from arena.domain.model import BESIDE, Model
+from arena.domain.source import MOST_VERSIONS, Source, SourceView, VersionAnswer
+from arena.errors import (
+    BadComparisonError,
+    LimitError,
+    RoomError,
+    UnknownBattleError,
+    UnknownSourceError,
+)
+from arena.store import log, turns
+from arena.store.people import note
+from arena.store.records import AnswerKey, AnswerOutcome, NewBattle
+from arena.store.tables import BattleRow, ModelRow, SourcePairRow, SourceRow, VoteRow, VoterRow
+from rating.sentences import Sentence
+
+HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class SentPair:
+    """A battle that a source sent.
+
+    Attributes
+    ----------
+    owner : str
+        Id of the voter who reads it.
+    vote_key_hash : str or None
+        Of what a page votes with; None where the vote came along.
+    erased : bool
+        Whether its words were erased.
+    """
+
+    battle_id: str
+    source: Source
+    owner: str
+    vote_key_hash: str | None
+    erased: bool
+
+
+def add(
+    session: Session,
+    name: str,
+    token_hash: str,
+    by: str,
+    now: datetime,
+    *,
+    origins: Collection[str],
+    per_hour: int,
+    share: float,
+) -> None:
+    """Register a source; notes who did.
+
+    Raises
+    ------
+    RoomError
+        If there is one of the name, or was: its votes would look like those of this one.
+    """
+    if _named(session, name) is not None:
+        msg = Sentence("There is a source %(name)s already: choose another name.", name=repr(name))
+        raise RoomError(msg)
+    row = SourceRow(
+        name=name,
+        token_hash=token_hash,
+        origins=list(origins),
+        per_hour=per_hour,
+        share=share,
+        salt=secrets.token_hex(32),
+        created=now,
+    )
+    session.add(row)
+    detail = {"origins": row.origins, "per_hour": per_hour, "share": share}
+    note(session, by, "add source", name, detail, now)
+
+
+def revoke(session: Session, name: str, by: str, now: datetime) -> None:
+    """Let a source in no more, neither its token nor its pages; its votes stay.
+
+    Raises
+    ------
+    RoomError
+        If there is no such source, or it is revoked.
+    """
+    row = _named(session, name)
+    if row is None or row.revoked is not None:
+        known = session.exec(select(SourceRow.name).where(col(SourceRow.revoked).is_(None)))
+        msg = Sentence(
+            "There is no source %(name)s to revoke; those that are let in: %(known)s.",
+            name=repr(name[:100]),
+            known=", ".join(known) or "none",
+        )
+        raise RoomError(msg)
+    row.revoked = now
+    note(session, by, "revoke source", name, {}, now)
+
+
+def everyone(session: Session) -> list[SourceView]:
+    """Read the sources, those that are revoked among them, with how much they have sent."""
+    counts = (
+        select(
+            col(SourceRow.id),
+            func.count(col(SourcePairRow.battle_id)),
+            func.count(col(VoteRow.id)),
+        )
+        .outerjoin(SourcePairRow, col(SourcePairRow.source_id) == col(SourceRow.id))
+        .outerjoin(VoteRow, col(VoteRow.battle_id) == col(SourcePairRow.battle_id))
+        .group_by(col(SourceRow.id))
+    )
+    sent = {key: (pairs, votes) for key, pairs, votes in session.exec(counts)}
+    rows = session.exec(select(SourceRow).order_by(col(SourceRow.name)))
+    return [SourceView(_source(row), *sent[row.id]) for row in rows]
+
+
+def of_token(session: Session, token_hash: str) -> Source:
+    """Read the source that has a token.
+
+    Raises
+    ------
+    UnknownSourceError
+        If none has, or it is revoked.
+    """
+    row = session.exec(select(SourceRow).where(SourceRow.token_hash == token_hash)).one_or_none()
+    if row is None or row.revoked is not None:
+        raise UnknownSourceError
+    return _source(row)
+
+
+def hold(session: Session, source: Source) -> None:
+    """Let one transaction after the other take what a source sends.
+
+    Raises
+    ------
+    UnknownSourceError
+        If it was revoked meanwhile.
+    """
+    row = session.get_one(SourceRow, source.id, with_for_update=True)
+    if row.revoked is not None:
+        raise UnknownSourceError
+
+
+def pair_of_key(session: Session, source: Source, key_hash: str) -> SentPair | None:
+    """Read what a source sent under a key; None if nothing."""
+    return _pair(session, SourcePairRow.source_id == source.id, SourcePairRow.key_hash == key_hash)
+
+
+def pair_called(session: Session, battle_id: str) -> SentPair | None:
+    """Read a pair by the battle's public id; None if no source sent it."""
+    return _pair(session, BattleRow.public_id == battle_id)
+
+
+def pair_to_vote_on(session: Session, battle_id: str, vote_key_hash: str) -> SentPair:
+    """Read a pair for a page that has its key.
+
+    Raises
+    ------
+    UnknownBattleError
+        If there is no such pair, or its key is another.
+    """
+    pair = pair_called(session, battle_id)
+    if pair is None or pair.vote_key_hash is None:
+        raise UnknownBattleError
+    if not hmac.compare_digest(pair.vote_key_hash, vote_key_hash):
+        raise UnknownBattleError
+    return pair
+
+
+def take(
+    session: Session,
+    source: Source,
+    new: NewBattle,
+    sides: Mapping[Side, VersionAnswer],
+    key_hash: str,
+    vote_key_hash: str | None,
+    now: datetime,
+) -> None:
+    """Write a battle with both answers, ready for its vote since it was created.
+
+    Raises
+    ------
+    LimitError, BadComparisonError
+        If the source has sent as much within the hour as it may, or has too many versions.
+    """
+    _refuse_beyond(session, source, now)
+    _enter(session, source, [source.model(one.version) for one in sides.values()], now)
+    turns.open_battle(session, new, None)
+    ends = {
+        AnswerKey(1, side, 1): AnswerOutcome(text=answer.text, status=AnswerStatus.COMPLETE)
+        for side, answer in sides.items()
+    }
+    turns.close_answers(
+        session, new.public_id, BattleState.READY, ends, message=None, now=new.created
+    )
+    key = col(BattleRow.id)
+    battle = select(key).where(BattleRow.public_id == new.public_id).scalar_subquery()
+    session.connection().execute(
+        insert(SourcePairRow).values(
+            battle_id=battle,
+            source_id=source.id,
+            key_hash=key_hash,
+            vote_key_hash=vote_key_hash,
+            created=now,
+        )
+    )
+
+
+def _refuse_beyond(session: Session, source: Source, now: datetime) -> None:
+    """Raise `LimitError` if a source has sent as much within the hour as it may."""
+    sent = (
+        select(SourcePairRow.created)
+        .where(SourcePairRow.source_id == source.id, col(SourcePairRow.created) > now - HOUR)
+        .order_by(col(SourcePairRow.created).desc())
+        .offset(source.per_hour - 1)
+        .limit(1)
+    )
+    oldest = session.exec(sent).first()
+    if oldest is not None:
+        reached = Sentence(
+            "The source %(name)s has sent %(n)s comparisons within an hour.",
+            name=source.name,
+            n=source.per_hour,
+        )
+        raise LimitError(reached, oldest + HOUR)
+
+
+def _enter(session: Session, source: Source, versions: Collection[Model], now: datetime) -> None:
+    """Note versions of a source in the log of models, those that are not there yet.
+
+    Raises
+    ------
+    BadComparisonError
+        If the source would have more than `MOST_VERSIONS`.
+    """
+    begins = col(ModelRow.id).startswith(f"{source.name}{BESIDE}", autoescape=True)
+    known = set(session.exec(select(ModelRow.id).where(begins)))
+    new = [model for model in versions if model.id not in known]
+    if len(known) + len(new) > MOST_VERSIONS:
+        msg = Sentence(
+            "The source has %(n)s versions, which is the most: %(version)s would be another. Is "
+            "it one? A run or a user is none.",
+            n=len(known),
+            version=repr(new[0].name),
+        )
+        raise BadComparisonError(msg)
+    log.register(session, new, now)
+
+
+def _pair(session: Session, *which: bool) -> SentPair | None:
+    owner = func.coalesce(VoterRow.person, VoterRow.id)
+    query = (
+        select(SourcePairRow, SourceRow, BattleRow.public_id, owner, BattleRow.erased)  # type: ignore[call-overload]
+        .join(SourceRow, col(SourceRow.id) == col(SourcePairRow.source_id))
+        .join(BattleRow, col(BattleRow.id) == col(SourcePairRow.battle_id))
+        .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
+        .where(*which)
+    )
+    row = session.exec(query).one_or_none()
+    if row is None:
+        return None
+    sent, source, battle_id, owner_id, erased = row
+    return SentPair(
+        battle_id, _source(source), owner_id, sent.vote_key_hash, erased=erased is not None
+    )
+
+
+def _named(session: Session, name: str) -> SourceRow | None:
+    return session.exec(select(SourceRow).where(SourceRow.name == name)).one_or_none()
+
+
+def _source(row: SourceRow) -> Source:
+    assert row.id is not None, "the row was not written"
+    return Source(
+        id=row.id,
+        name=row.name,
+        origins=tuple(row.origins),
+        per_hour=row.per_hour,
+        share=row.share,
+        created=row.created,
+        revoked=row.revoked,
+        salt=row.salt,
+    )
