@@ -133,6 +133,7 @@ def test_every_option_of_judging_is_explained(name: str) -> None:
         ("judging.md", "### Known biases", None),
         ("study.md", "## Labels that are truth", "pairs.csv"),
         ("rate.md", "## Rankings of more than two answers", "rankings.csv"),
+        ("formats.md", "### A board for every_eval_ever", None),
     ],
 )
 def test_the_documented_commands_print_what_the_page_says(

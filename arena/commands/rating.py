@@ -14,6 +14,7 @@ from rich.console import Console, RenderableType
 from arena import terminal
 from arena.commands.arguments import (
     EVERY_ROW,
+    SPARK,
     Anchor,
     Chosen,
     Columns,
@@ -93,6 +94,7 @@ def rate(
     --------
     arena rate votes.parquet
     arena rate votes.parquet --interval bootstrap --format json --out board.json
+    arena rate samples --format every-eval-ever --out logs
     """
     logs = out if form == EVERY_EVAL_EVER else None
     if form == EVERY_EVAL_EVER:
@@ -128,7 +130,7 @@ def rate(
 
         result = moves_between(old, result)
     if logs is not None:
-        _write_logs(result, logs)
+        _write_logs(result, logs, _developers(source[0]))
     else:
         write_board(result, form, out)
 
@@ -264,15 +266,26 @@ def _require_one_board(out: Path | None, by: str | None, compare: Path | None) -
         raise DataError(f"{EVERY_EVAL_EVER} takes one board: drop --by and --compare.")
 
 
-def _write_logs(result: Mapping[str, Any], folder: Path) -> None:
+def _write_logs(result: Mapping[str, Any], folder: Path, developers: Mapping[str, str]) -> None:
     from rating.tables.every_eval_ever import SCHEMA, write_logs
 
-    paths = write_logs(result, folder, datetime.now(UTC))
+    paths = write_logs(result, folder, datetime.now(UTC), developers)
     say(f"{folder}: {len(paths):,} files as every_eval_ever {SCHEMA} has them.")
     say(
-        "Votes do not name organisations, nor how models were deployed: 'unknown' stands for "
-        "them. Write in what you know before you hand the files on."
+        "Where who rates, who made a model or how it was deployed is not known, 'unknown' stands: "
+        "write in what you know before you hand the files on."
     )
+
+
+def _developers(source: str) -> dict[str, str]:
+    """Give the organisations behind the models of a database; none of files."""
+    if "://" not in source or source.startswith(SPARK):
+        return {}
+    from arena.store.engine import reading_existing
+    from arena.store.log import model_rows
+
+    with reading_existing(source) as session:
+        return {row["model"]: row["organisation"] for row in model_rows(session)}
 
 
 def write_board(result: Mapping[str, Any], form: str, out: Path | None) -> None:

@@ -29,7 +29,9 @@ UNKNOWN = "unknown"
 _PLAIN = str.maketrans(dict.fromkeys('<>:"/\\|?*', "_"))
 
 
-def write_logs(board: Board, folder: Path, now: datetime) -> list[Path]:
+def write_logs(
+    board: Board, folder: Path, now: datetime, developers: Mapping[str, str] | None = None
+) -> list[Path]:
     """Write a board, a file a model, under the paths that the datastore has.
 
     Parameters
@@ -40,6 +42,8 @@ def write_logs(board: Board, folder: Path, now: datetime) -> list[Path]:
         Is made where it is not there; files of the same votes and method are written anew.
     now : datetime
         When the files were made.
+    developers : mapping of str to str, optional
+        Who made a model, where that is known; of ``org/model`` it is ``org``.
 
     Returns
     -------
@@ -57,6 +61,8 @@ def write_logs(board: Board, folder: Path, now: datetime) -> list[Path]:
     paths = []
     for place, row in enumerate(board["ratings"]):
         log = _log(board, row, place, now)
+        if developer := (developers or {}).get(row["model"]):
+            log["model_info"]["developer"] = developer
         path = folder / _place(log)
         make_folder(path.parent)
         write_text(as_json(log), path)
@@ -67,8 +73,9 @@ def write_logs(board: Board, folder: Path, now: datetime) -> list[Path]:
 def _place(log: Mapping[str, Any]) -> Path:
     collection = log["evaluation_results"][0]["source_data"]["dataset_name"]
     developer, _, model = log["model_info"]["id"].rpartition("/")
+    developer = developer or log["model_info"].get("developer", UNKNOWN)
     digest = sha256(log["evaluation_id"].encode()).digest()[:16]
-    parts = (collection, developer or UNKNOWN, model)
+    parts = (collection, developer, model)
     return Path("data", *map(_portable, parts), f"{uuid.UUID(bytes=digest, version=4)}.json")
 
 
@@ -140,6 +147,8 @@ def _as_texts(values: Mapping[str, Any]) -> dict[str, str]:
 
 def _uncertainty(board: Board, row: Mapping[str, Any]) -> dict[str, Any]:
     how, uncertainty = interval_caption(board), dict[str, Any](num_samples=row["votes"])
+    if board["method"].get("reference") is not None:
+        return uncertainty  # errors and ends are those of a difference, not of the score
     if row["se"] is not None:
         uncertainty["standard_error"] = {"value": row["se"], "method": how}
     if row["lower"] is not None and row["upper"] is not None:

@@ -29,6 +29,7 @@ FEATURES = {
     "VARCHAR": "string",
     "BIGINT": "int64",
     "DOUBLE": "float64",
+    "BOOLEAN": "bool",
     "TIMESTAMP": "timestamp[us]",
 }
 """What Hugging Face calls a type of SQL."""

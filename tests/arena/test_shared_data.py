@@ -94,18 +94,19 @@ def test_hugging_face_s_own_library_reads_the_folder(
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     import datasets
 
-    layouts = {"battles": ("ts", "conversation"), "trl": ("prompt", "chosen", "rejected")}
-    for name, columns in layouts.items():
-        layout = () if name == "battles" else ("--layout", name)
-        words = ("export", "battles", "--to", name, *layout, *LICENCE, "--database", url)
+    exports = {"battles": [], "answers": [], "votes": ["--all"], "ratings": [], "trl": []}
+    for name, more in exports.items():
+        what, layout = ("battles", ["--layout", "trl"]) if name == "trl" else (name, more)
+        words = ("export", what, "--to", name, *layout, *LICENCE, "--database", url)
         assert command(*words).returncode == 0
         cache = str(tmp_path / "cache")
         read = datasets.load_dataset(str(tmp_path / name), split="train", cache_dir=cache)
         assert (caplog.text, read.info.splits["train"].num_examples) == ("", len(read))
-        for column in columns:
-            (shard,) = (tmp_path / name / "data").iterdir()
-            values = duckdb.execute(f"SELECT {column} FROM '{shard}'").fetchall()
-            assert [value for (value,) in values] == read[column][:]
+        (shard,) = (tmp_path / name / "data").iterdir()
+        rows = duckdb.execute(f"SELECT * FROM '{shard}'")
+        columns = [column[0] for column in rows.description or ()]
+        values = [dict(zip(columns, row, strict=True)) for row in rows.fetchall()]
+        assert read.to_list() == values
 
 
 def test_ratings_of_a_folder_are_those_of_the_database(
@@ -221,3 +222,30 @@ def test_a_board_in_every_eval_ever_s_files_is_compared_with(
     assert {row["moved"] for row in moved["moved"]} == {0.0}
     refused(command(*words[:4]), "a folder with --out")
     refused(command(*words, "--compare", "logs"), "drop --by and --compare")
+
+
+def test_scores_from_elsewhere_are_held_against_a_board_in_their_files(
+    command: Command, tmp_path: Path
+) -> None:
+    assert command("rate", "samples", "--format", "json", "--out", "b.json").returncode == 0
+    logs = ("rate", "samples", "--format", "every-eval-ever", "--out", "logs")
+    assert command(*logs).returncode == 0
+    rows = json.loads((tmp_path / "b.json").read_text())["ratings"]
+    lines = [f"{row['model']},{place}" for place, row in enumerate(rows)]
+    (tmp_path / "scores.csv").write_text("\n".join(["model,score", *lines]))
+    results = [
+        json.loads(command("study", "scores", "scores.csv", of, "--format", "json").stdout)
+        for of in ("b.json", "logs")
+    ]
+    for result in results:
+        result.pop("board", None)
+    assert results[0]["columns"] == results[1]["columns"]
+
+
+def test_the_record_is_followed_through_a_folder(
+    command: Command, tmp_path: Path, url: str
+) -> None:
+    assert command("export", "votes", "--to", "v", *LICENCE, "--database", url).returncode == 0
+    done = command("verify", "v/data/train-00000-of-00001.parquet")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "whole" in done.stdout

@@ -1,7 +1,7 @@
 """Logs that Inspect wrote are answers and marks to a judge; without Inspect a sentence says so.
 
 Inspect asks for older libraries than the tests' own: what reads its files runs in an environment
-that ``make inspect`` makes.
+that ``make peers`` makes.
 """
 
 import importlib.util
@@ -22,7 +22,7 @@ from rating.tables.peers import noticing
 HAS_INSPECT = importlib.util.find_spec("inspect_ai") is not None
 with_inspect = [
     pytest.mark.slow,
-    pytest.mark.skipif(not HAS_INSPECT, reason="Inspect is not in this environment: make inspect"),
+    pytest.mark.skipif(not HAS_INSPECT, reason="Inspect is not in this environment: make peers"),
 ]
 HOSTILE = 'שלום\u202e "x",\n\t=1+1 👩\u200d🚀 ' + "long " * 20_000
 

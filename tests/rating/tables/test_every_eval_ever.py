@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -167,6 +168,7 @@ def test_a_board_comes_back_equal_from_files_by_their_schema(
         {"ties": "davidson", "level": 0.9},
         {"anchor": ("y", 1000.0)},
         {"ridge": 0.1, "cluster": "none"},
+        {"reference": "y"},
     ],
 )
 def test_every_kind_of_board_comes_back(tmp_path: Path, options: dict[str, Any]) -> None:
@@ -174,6 +176,25 @@ def test_every_kind_of_board_comes_back(tmp_path: Path, options: dict[str, Any])
     for path in write_logs(board, tmp_path, NOW):
         VALID.validate(json.loads(path.read_text(encoding="utf-8")))
     assert read_board(tmp_path) == board
+
+
+@pytest.mark.slow
+def test_their_own_validator_has_nothing_to_say(tmp_path: Path) -> None:
+    python = Path(__file__).parents[3] / ".venv-every-eval-ever" / "bin" / "python"
+    if not python.exists():
+        pytest.skip("every_eval_ever is not here: make peers")
+    board = board_of(["org/x", "y", "שלום z"])
+    paths = write_logs(board, tmp_path, NOW, {"y": "org", "שלום z": "Org of z"})
+    names = [str(path.relative_to(tmp_path)) for path in paths]
+    words = [str(python), "-m", "every_eval_ever", "validate", *names]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, "3 passed" in done.stdout) == (0, True), done.stdout
+
+
+def test_the_interval_of_a_difference_is_not_given_as_that_of_a_score(tmp_path: Path) -> None:
+    for path in write_logs(board_of(["x", "y", "z"], reference="y"), tmp_path, NOW):
+        (result,) = json.loads(path.read_text(encoding="utf-8"))["evaluation_results"]
+        assert [*result["score_details"]["uncertainty"]] == ["num_samples"]
 
 
 def test_a_board_is_compared_with_one_in_files_of_theirs(tmp_path: Path) -> None:
