@@ -1,5 +1,5 @@
 # `make demo` runs the arena on its embedded defaults, `make test` runs every test: both set themselves up.
-.PHONY: setup demo study-demo test lint fix words slow bench bench-prompts bench-rating spark-bench kills load faults lock
+.PHONY: setup demo study-demo test lint fix words slow peers bench bench-prompts bench-rating spark-bench kills load faults lock
 PYTHON ?= python3
 BIN := .venv/bin
 # What one process of the tests has compiled, the next one finds.
@@ -77,6 +77,22 @@ bench-prompts: .venv/.run
 bench-rating: .venv-bench/.done
 	.venv-bench/bin/python -m benchmarks.coverage
 	.venv-bench/bin/python -m benchmarks.ratings --sizes tiny a b
+
+# Tools that files are written for, or read from, which ask for other libraries than ours.
+.venv-inspect/.done: pyproject.toml requirements.lock | .venv/.run
+	test -x .venv-inspect/bin/python || $(PYTHON) -m venv .venv-inspect
+	$(BIN)/uv pip install -q --python .venv-inspect/bin/python -e ".[inspect]" pytest pytest-asyncio pytest-timeout hypothesis psutil
+	touch $@
+
+PYTHON312 ?= python3.12
+.venv-every-eval-ever/.done: | .venv/.run
+	$(BIN)/uv venv -q --clear -p $(PYTHON312) .venv-every-eval-ever
+	$(BIN)/uv pip install -q --python .venv-every-eval-ever/bin/python "every-eval-ever==0.3.0"
+	touch $@
+
+peers: .venv/.dev .venv-inspect/.done .venv-every-eval-ever/.done
+	.venv-inspect/bin/pytest tests/judge/tables/test_inspect_logs.py --confcutdir tests/judge/tables -q
+	$(BIN)/pytest tests/rating/tables/test_every_eval_ever.py -q
 
 SPARK_VOTES ?= 20000000
 

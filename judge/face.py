@@ -24,7 +24,7 @@ from judge.studies.options import StudyOptions
 from judge.studies.study import Study, study_judges
 from judge.tables import cases as tables
 from judge.tables.cases import NamedCase
-from judge.tables.verdicts import require_writable, write_judged
+from judge.tables.verdicts import kinds_of, require_writable, write_judged
 from judge.verdict import Run
 from rating import RateOptions, Report
 from rating.board import rate
@@ -32,6 +32,7 @@ from rating.errors import DataError
 from rating.tables.columns import Reading
 from rating.tables.counts import read_votes
 from rating.tables.files import Files
+from rating.tables.writing import frame_of
 
 PathLike = str | Path
 Source = PathLike | Sequence[PathLike] | Files
@@ -90,6 +91,10 @@ class Verdicts:
     def __len__(self) -> int:
         """Count the rows."""
         return len(self.rows)
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the rows as Arrow's stream, by which any library of tables takes them."""
+        return frame_of(self.rows, kinds_of(self.rows)).__arrow_c_stream__(requested_schema)
 
     def write(self, path: PathLike) -> None:
         """Write a file that ends in .parquet, .csv or .jsonl; raises `DataError` if it cannot."""

@@ -173,6 +173,12 @@ class Report:
             "warnings": list(self.warnings),
         }
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Return the ratings as Arrow's stream, by which any library of tables takes a board."""
+        import rating  # the face: what makes tables stands above this module
+
+        return rating.frame(self).__arrow_c_stream__(requested_schema)
+
     def _repr_html_(self) -> str:
         """Return the ratings as a table, for notebooks."""
         return _html(self)

@@ -14,9 +14,10 @@ import numpy as np
 import pytest
 
 from arena.boards.dataset import COLUMNS
+from arena.boards.layouts import CHATBOT_ARENA, TRL
 from arena.boards.ratings import MODELS
 from arena.boards.study import COLUMNS as STUDY_COLUMNS
-from arena.boards.transcripts import ANSWERS, BATTLES, CHATBOT_ARENA
+from arena.boards.transcripts import ANSWERS, BATTLES
 from arena.domain.vote import Voter
 from arena.settings import Settings, read_roster
 from arena.store import studies
@@ -68,7 +69,7 @@ def test_the_documented_roster_and_the_example_can_be_read(tmp_path: Path) -> No
 
 def test_every_column_of_an_export_is_explained() -> None:
     table = read("docs/data-and-privacy.md")
-    names = {**COLUMNS, **BATTLES, **ANSWERS, **CHATBOT_ARENA, **MODELS}
+    names = {**COLUMNS, **BATTLES, **ANSWERS, **CHATBOT_ARENA, **TRL, **MODELS}
     assert [name for name in names if f"`{name}`" not in table] == []
 
 
@@ -165,6 +166,7 @@ def test_every_option_of_judging_is_explained(name: str) -> None:
         ("judging.md", "### Known biases", None),
         ("study.md", "## Labels that are truth", "pairs.csv"),
         ("rate.md", "## Rankings of more than two answers", "rankings.csv"),
+        ("formats.md", "### A board for every_eval_ever", None),
     ],
 )
 def test_the_documented_commands_print_what_the_page_says(

@@ -12,6 +12,7 @@ from judge.labels import personal
 from rating import __version__
 from rating.tables.escaping import in_markdown
 from rating.tables.formats import write_text
+from rating.tables.writing import described
 
 UNKNOWN_LICENCE = "other"
 """What Hugging Face calls a licence that none of its names stands for."""
@@ -51,6 +52,10 @@ class Written:
         Personal pieces by kind; None where there are no texts, or they were left whole.
     method : str
         How ratings were made; empty of anything else.
+    unfit : Counter of str
+        Votes that count and have no row, by why the layout has none for them.
+    lacks : str
+        What the layout has no columns for, as a sentence; empty of our own.
     """
 
     rows: int = 0
@@ -59,6 +64,8 @@ class Written:
     last: datetime | None = None
     scrubbed: Counter[str] | None = None
     method: str = ""
+    unfit: Counter[str] = field(default_factory=Counter)
+    lacks: str = ""
 
     def count(self, reason: str | None, cast: datetime | None) -> None:
         """Count a vote, or a battle without one."""
@@ -69,12 +76,12 @@ class Written:
 
 
 def card_of(path: Path) -> Path:
-    """Name the card of a file."""
-    return path.with_name(f"{path.name}.card.md")
+    """Name the card of a file, or of a folder of shards, which is the README above it."""
+    return path.with_name("README.md" if path.is_dir() else f"{path.name}.card.md")
 
 
 def write_card(path: Path, what: str, written: Written, policy: Policy, licence: str) -> None:
-    """Write the card beside a file; raises `DataError` if it cannot be written.
+    """Write the card beside a file or a folder; raises `DataError` if it cannot be written.
 
     Parameters
     ----------
@@ -84,7 +91,7 @@ def write_card(path: Path, what: str, written: Written, policy: Policy, licence:
     """
     parts = [
         _front_matter(path, what, written, licence),
-        f"# {what.capitalize()} of an arena\n\n{_about(what, policy)}\n",
+        f"# {what.capitalize()} of an arena\n\n{_about(what, written, policy)}\n",
         _facts(path, written, policy, licence),
         _left_out(written),
         _texts(what, written),
@@ -92,9 +99,9 @@ def write_card(path: Path, what: str, written: Written, policy: Policy, licence:
     write_text("\n".join(filter(None, parts)), card_of(path))
 
 
-def _about(what: str, policy: Policy) -> str:
-    simulated = "" if policy.name != SIMULATED.name else f" {SIMULATION}"
-    return ABOUT[what] + simulated
+def _about(what: str, written: Written, policy: Policy) -> str:
+    simulated = SIMULATION if policy.name == SIMULATED.name else ""
+    return " ".join(filter(None, [ABOUT[what], written.lacks, simulated]))
 
 
 def _front_matter(path: Path, what: str, written: Written, licence: str) -> str:
@@ -104,7 +111,7 @@ def _front_matter(path: Path, what: str, written: Written, licence: str) -> str:
         "license": licence,
         "tags": ["human-feedback", "preference", "llm-evaluation", "arena"],
         "size_categories": [size],
-        "configs": [{"config_name": "default", "data_files": path.name}],
+        **(_shards(path) if path.is_dir() else _one_file(path)),
     }
     lines = (
         f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in values.items()
@@ -112,9 +119,22 @@ def _front_matter(path: Path, what: str, written: Written, licence: str) -> str:
     return f"---\n{''.join(lines)}---\n"
 
 
+def _one_file(path: Path) -> dict[str, object]:
+    return {"configs": [{"config_name": "default", "data_files": path.name}]}
+
+
+def _shards(folder: Path) -> dict[str, object]:
+    """Say what the shards of a folder hold, in the words of Hugging Face."""
+    data = [{"split": "train", "path": f"{folder.name}/train-*"}]
+    return {
+        "dataset_info": described(sorted(folder.iterdir())),
+        "configs": [{"config_name": "default", "data_files": data}],
+    }
+
+
 def _facts(path: Path, written: Written, policy: Policy, licence: str) -> str:
     facts = {
-        "File": f"{path.name}, {written.rows:,} rows",
+        "File": f"{_file_name(path)}, {written.rows:,} rows",
         "Votes cast": _dates(written),
         "Policy": f"{policy.name}. {' '.join(policy.rules)}",
         "Ratings": written.method or "none in this file",
@@ -128,6 +148,13 @@ def _facts(path: Path, written: Written, policy: Policy, licence: str) -> str:
     return _table(("", ""), facts.items())
 
 
+def _file_name(path: Path) -> str:
+    if not path.is_dir():
+        return path.name
+    n = len([*path.iterdir()])
+    return f"{path.name}/, {n:,} shard{'s' if n > 1 else ''}"
+
+
 def _dates(written: Written) -> str:
     if written.first is None or written.last is None:
         return "none"
@@ -137,6 +164,7 @@ def _dates(written: Written) -> str:
 def _left_out(written: Written) -> str:
     why = {reason: n for reason, n in written.votes.most_common() if reason is not None}
     counted = f"{written.votes[None]:,} of {written.votes.total():,} count under the policy."
+    why |= {f"counts, but {reason}": n for reason, n in written.unfit.most_common()}
     if not why:
         return f"## Left out\n\nNothing: {counted}\n"
     rows = ((reason, f"{n:,}") for reason, n in why.items())

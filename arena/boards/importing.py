@@ -94,7 +94,9 @@ def _files_of(path: Path) -> list[Path]:
     if not path.is_dir():
         require_file(path)
         return [path]
-    files = (file for file in sorted(path.iterdir()) if file.suffix in FORMATS)
+    files = [file for file in sorted(path.iterdir()) if file.suffix in FORMATS]
+    for folder in (path, *sorted(path.iterdir())):
+        files += sorted(folder.glob("data/train-00000-of-*.parquet"))  # stands for all shards
     return [file for file in files if file.is_file() and file.stat().st_size]  # no row, no columns
 
 

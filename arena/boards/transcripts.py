@@ -13,7 +13,7 @@ from arena.store.chain import AnyRow
 from arena.store.remarks import exported
 from arena.store.transcripts import LoggedBattle, is_erased, shown, texts_erased
 from judge.labels.personal import scrub
-from judge.tables.style import MARKDOWN, STYLES, elements_by_kind, style_of
+from judge.tables.style import STYLES, style_of
 from rating.tables.vote_filter import NO_VOTE
 from rating.tables.writing import write_rows
 
@@ -97,27 +97,10 @@ ANSWERS = {
     **_COUNTED,
 }
 """Columns of an export of answers."""
-_MESSAGES = "STRUCT(role VARCHAR, content VARCHAR)[]"
-CHATBOT_ARENA = {
-    "question_id": "VARCHAR",
-    "model_a": "VARCHAR",
-    "model_b": "VARCHAR",
-    "winner": "VARCHAR",
-    "judge": "VARCHAR",
-    "conversation_a": _MESSAGES,
-    "conversation_b": _MESSAGES,
-    "turn": "BIGINT",
-    "anony": "VARCHAR",
-    "language": "VARCHAR",
-    "tstamp": "DOUBLE",
-    "conv_metadata": "VARCHAR",
-}
-"""Columns as Chatbot Arena publishes them; `rating.tables.peers` reads them back."""
-
 Row = Mapping[str, Any]
 
 
-class _Texts:
+class Texts:
     """Takes out of texts what is personal, unless they stay whole, and counts it."""
 
     def __init__(self, counts: Counter[str] | None) -> None:
@@ -156,7 +139,7 @@ def _gone_before(row: AnyRow) -> int:
     return int(known.get("scrubbed") or (known.get("measured") or {}).get("scrubbed", 0))
 
 
-Lay = Callable[[LoggedBattle, _Texts], Iterator[Row]]
+Lay = Callable[[LoggedBattle, Texts], Iterator[Row]]
 
 
 def export_battles(
@@ -183,7 +166,7 @@ def export_battles(
     DataError
         If the ending is another, or the file cannot be written.
     """
-    return _export(battles, policy, path, BATTLES, _battle, everything=everything, whole=whole)
+    return export_rows(battles, policy, path, BATTLES, _battle, everything=everything, whole=whole)
 
 
 def export_answers(
@@ -195,34 +178,44 @@ def export_answers(
     whole: bool = False,
 ) -> Written:
     """Write the answers of the battles that `export_battles` writes, one row an answer."""
-    return _export(battles, policy, path, ANSWERS, _answers, everything=everything, whole=whole)
+    return export_rows(
+        battles, policy, path, ANSWERS, _answers, everything=everything, whole=whole
+    )
 
 
-def export_as_chatbot_arena(
-    battles: Iterable[LoggedBattle], policy: Policy, path: Path, *, whole: bool = False
-) -> Written:
-    """Write the battles whose votes a policy counts in the columns of Chatbot Arena."""
-    return _export(battles, policy, path, CHATBOT_ARENA, _as_theirs, everything=False, whole=whole)
-
-
-def _export(
+def export_rows(
     battles: Iterable[LoggedBattle],
     policy: Policy,
     path: Path,
     columns: Mapping[str, str],
     lay: Lay,
     *,
-    everything: bool,
-    whole: bool,
+    everything: bool = False,
+    whole: bool = False,
+    unfit: Callable[[LoggedBattle], str | None] = lambda _: None,
 ) -> Written:
+    """Write what is laid out of battles whose votes a policy counts.
+
+    Parameters
+    ----------
+    columns : mapping of str to str
+        SQL's type of each column.
+    lay : callable
+        Gives the rows of a battle.
+    unfit : callable
+        Gives why a battle that counts has no row in this layout, or None.
+    """
     written = Written(scrubbed=None if whole else Counter())
-    texts = _Texts(written.scrubbed)
+    texts = Texts(written.scrubbed)
 
     def rows() -> Iterator[Row]:
         for battle in battles:
             reason = _why_not(battle, policy)
             written.count(reason, battle.row.ts)
-            if reason is None or everything:
+            odd = unfit(battle) if reason is None else None
+            if odd is not None:
+                written.unfit[odd] += 1
+            elif reason is None or everything:
                 beside = _beside(battle, policy, reason)
                 for row in lay(battle, texts):
                     written.rows += 1
@@ -234,7 +227,7 @@ def _export(
 
 def whole_rows(battles: Iterable[LoggedBattle], policy: Policy) -> Iterator[Row]:
     """Give the row that `export_battles` writes of each battle, with the texts as they are."""
-    texts = _Texts(None)
+    texts = Texts(None)
     for battle in battles:
         for row in _battle(battle, texts):
             yield {**row, **_beside(battle, policy, _why_not(battle, policy))}
@@ -256,7 +249,7 @@ def _labels(battle: LoggedBattle, policy: Policy) -> Row:
     return {**battle.labels, "tagger": " ".join(policy.tagger)} if battle.labels else {}
 
 
-def _battle(battle: LoggedBattle, texts: _Texts) -> Iterator[Row]:
+def _battle(battle: LoggedBattle, texts: Texts) -> Iterator[Row]:
     turns = shown(battle)
     asked = [texts(turn, turn.prompt) for turn, _ in turns]
     sides = {side: [answers[side] for _, answers in turns if side in answers] for side in "ab"}
@@ -294,10 +287,11 @@ def _measured(answers: list[AnyRow]) -> Row:
     figures = {name: [getattr(one, of) for one in answers] for name, of in FIGURES.items()}
     figures |= {name: [style[name] for style in each] for name in STYLES}
     status = answers[-1].status if answers else None
-    return {name: _total(values) for name, values in figures.items()} | {"status": status}
+    return {name: total(values) for name, values in figures.items()} | {"status": status}
 
 
-def _total(values: list[Any]) -> Any:
+def total(values: list[Any]) -> Any:
+    """Sum values; None where one is not known, or there is none."""
     return None if not values or None in values else sum(values)
 
 
@@ -309,7 +303,7 @@ def _style(answer: AnyRow) -> Row:
     return style_of(answer.text)
 
 
-def _answers(battle: LoggedBattle, texts: _Texts) -> Iterator[Row]:
+def _answers(battle: LoggedBattle, texts: Texts) -> Iterator[Row]:
     of_battle = {name: getattr(battle.row, name) for name in _OF_BATTLE}
     for answer in battle.answers:
         text = texts(answer, answer.text)
@@ -323,47 +317,3 @@ def _answers(battle: LoggedBattle, texts: _Texts) -> Iterator[Row]:
             "scrubbed": texts.taken(),
             "erased": texts_erased([answer]),
         }
-
-
-def _as_theirs(battle: LoggedBattle, texts: _Texts) -> Iterator[Row]:
-    turns, row = shown(battle), battle.row
-    asked = [texts(turn, turn.prompt) or "" for turn, _ in turns]
-    metadata: dict[str, Any] = {}
-    theirs: dict[str, Any] = {}
-    for side in "ab":
-        answers = [answers[side] for _, answers in turns]
-        words = [texts(one, one.text) or "" for one in answers]
-        theirs[f"conversation_{side}"] = _messages(asked, words)
-        metadata |= {f"{name}_{side}": value for name, value in _their_counts(answers).items()}
-        metadata[f"sum_assistant_{side}_tokens"] = _total([one.tokens_out for one in answers])
-    winner = "tie (bothbad)" if row.winner == Choice.BOTH_BAD else row.winner
-    yield theirs | {
-        "question_id": row.prompt_id or row.battle_id,
-        "model_a": row.model_a,
-        "model_b": row.model_b,
-        "winner": winner,
-        "judge": row.voter,
-        "turn": len(turns),
-        "anony": "true",
-        "tstamp": row.ts.timestamp(),
-        "conv_metadata": json.dumps(metadata),
-    }
-
-
-def _messages(asked: list[str], words: list[str]) -> str:
-    pairs = zip(asked, words, strict=True)
-    roles = [
-        {"role": role, "content": text}
-        for pair in pairs
-        for role, text in zip(("user", "assistant"), pair, strict=True)
-    ]
-    return json.dumps(roles, ensure_ascii=False)
-
-
-def _their_counts(answers: list[AnyRow]) -> dict[str, dict[str, int]]:
-    counts = sum((elements_by_kind(one.text) for one in answers), Counter[str]())
-    return {
-        "header_count": {kind: counts[kind] for kind in MARKDOWN["headers"]},
-        "list_count": {kind: counts[kind] for kind in MARKDOWN["lists"]},
-        "bold_count": {"**": counts["bold"], "__": 0},
-    }

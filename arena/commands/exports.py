@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from shutil import rmtree
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar
 
 from cyclopts import Parameter
@@ -15,6 +16,7 @@ from arena.domain.vote import EVER, Days
 from arena.errors import BrokenRecordError, SettingsError
 from arena.terminal import Advance, say, working
 from rating.errors import DataError
+from rating.tables.formats import make_folder
 
 if TYPE_CHECKING:
     from arena.boards.dataset_card import Written
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 All = Annotated[bool, Parameter(name="--all")]
-Layout = Literal["arena", "chatbot-arena"]
+Layout = Literal["arena", "chatbot-arena", "trl"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,12 +39,20 @@ class Export:
         File to write: .parquet, .csv or .jsonl. A card of it is written beside it.
     licence : str
         Under which others may use the file, as Hugging Face names licences.
+    hugging_face : bool
+        Write a folder as Hugging Face has data sets: Parquet in shards, and the card as README.md.
     """
 
     to: Annotated[Path, Parameter(metavar="FILE")]
     database: Database = None
     policy: PolicyName = None
     licence: Annotated[str, Parameter(metavar="NAME")] = "other"
+    hugging_face: bool = False
+
+    @property
+    def file(self) -> Path:
+        """The file, or the folder of the shards."""
+        return self.to / "data" if self.hugging_face else self.to
 
 
 def battles(
@@ -65,17 +75,19 @@ def battles(
     whole
         Leave what is personal in the texts.
     layout
-        Our columns, or those in which Chatbot Arena publishes.
+        Our columns, those in which Chatbot Arena publishes, or TRL's prompt, chosen and rejected.
 
     Examples
     --------
     arena export battles --to november.parquet --since 2026-11-01 --until 2026-12-01
     arena export battles --to theirs.jsonl --layout chatbot-arena --database sqlite:///arena.db
+    arena export battles --to preferences --layout trl --hugging-face --licence cc-by-4.0
     """
     if everything and layout != "arena":
         msg = f"--layout {layout!r} has no column for what is left out: drop --all."
         raise DataError(msg)
-    from arena.boards.transcripts import export_as_chatbot_arena, export_battles
+    from arena.boards.layouts import export_in_layout
+    from arena.boards.transcripts import export_battles
     from arena.store import transcripts
 
     with _exporting(export, days) as (store, policy, advance), store.reading() as session:
@@ -83,10 +95,13 @@ def battles(
         some = transcripts.battles(session, policy, voted=not everything, days=days)
         some = _followed(some, total, advance)
         if layout == "arena":
-            written = export_battles(some, policy, export.to, everything=everything, whole=whole)
+            written = export_battles(some, policy, export.file, everything=everything, whole=whole)
         else:
-            written = export_as_chatbot_arena(some, policy, export.to, whole=whole)
+            written = export_in_layout(some, policy, export.file, layout, whole=whole)
     say(f"{export.to}: {written.rows:,} battles, policy {policy.name}.{_scrubbed(written)}")
+    if written.lacks:
+        unfit = ", ".join(f"{n:,} ({why})" for why, n in written.unfit.most_common())
+        say(f"{written.lacks} Battles that count and are not in it: {unfit or 'none'}.")
     _card(export, "battles", written, policy)
 
 
@@ -122,7 +137,7 @@ def answers(
         total = transcripts.count_battles(session, voted=not everything)
         some = transcripts.battles(session, policy, voted=not everything, days=days)
         some = _followed(some, total, advance)
-        written = export_answers(some, policy, export.to, everything=everything, whole=whole)
+        written = export_answers(some, policy, export.file, everything=everything, whole=whole)
     say(f"{export.to}: {written.rows:,} answers, policy {policy.name}.{_scrubbed(written)}")
     _card(export, "answers", written, policy)
 
@@ -174,7 +189,7 @@ def votes(
         written = export_votes(
             links,
             policy,
-            export.to,
+            export.file,
             total=total,
             topics=named,
             days=days,
@@ -202,7 +217,7 @@ def models(*, export: Annotated[Export, Flat]) -> None:
     from arena.boards.ratings import export_models
 
     with _exporting(export) as (store, policy, _):
-        written = export_models(store, export.to)
+        written = export_models(store, export.file)
     say(f"{export.to}: {written.rows:,} models.")
     _card(export, "models", written, policy)
 
@@ -222,7 +237,7 @@ def ratings(*, export: Annotated[Export, Flat]) -> None:
 
     enough = read_settings(database=export.database).listed_after
     with _exporting(export) as (store, policy, _):
-        written = export_ratings(store, policy, export.to, datetime.now(UTC), enough)
+        written = export_ratings(store, policy, export.file, datetime.now(UTC), enough)
     say(f"{export.to}: {written.rows:,} models, policy {policy.name}.")
     _card(export, "ratings", written, policy)
 
@@ -237,11 +252,29 @@ def _exporting(export: Export, days: Days = EVER) -> "Iterator[tuple[Store, Poli
     if days.since and days.until and days.until <= days.since:
         msg = f"--until {days.until} is not after --since {days.since}: nothing lies between them."
         raise SettingsError(msg)
-    require_writable(export.to)
+    if not export.hugging_face:
+        require_writable(export.to)
     policy = policy_named(export.policy)
     url = read_settings(database=export.database).database
-    with existing(url) as store, working("Exporting") as advance:
+    with existing(url) as store, _folder(export), working("Exporting") as advance:
         yield store, policy, advance
+
+
+@contextmanager
+def _folder(export: Export) -> Iterator[None]:
+    """Make the folder, where one is asked for; what fails leaves none."""
+    if not export.hugging_face:
+        yield
+        return
+    if export.to.exists() and not (export.to.is_dir() and not any(export.to.iterdir())):
+        msg = f"Cannot write {str(export.to)!r}: something is there. Name a new folder."
+        raise DataError(msg)
+    make_folder(export.file)
+    try:
+        yield
+    except BaseException:
+        rmtree(export.to)
+        raise
 
 
 def _followed(rows: Iterable[T], total: int, advance: Advance) -> Iterator[T]:
@@ -262,8 +295,8 @@ def _topics(prompts: "Sequence[Asked]", battle_of: Mapping[int, str]) -> dict[st
 def _card(export: Export, what: str, written: "Written", policy: "Policy") -> None:
     from arena.boards.dataset_card import card_of, write_card
 
-    write_card(export.to, what, written, policy, export.licence)
-    say(f"{card_of(export.to)}: what is in it, what is not, and why.")
+    write_card(export.file, what, written, policy, export.licence)
+    say(f"{card_of(export.file)}: what is in it, what is not, and why.")
 
 
 def _scrubbed(written: "Written") -> str:

@@ -14,6 +14,7 @@ from rich.console import Console, RenderableType
 from arena import terminal
 from arena.commands.arguments import (
     EVERY_ROW,
+    SPARK,
     Anchor,
     Chosen,
     Columns,
@@ -35,6 +36,8 @@ if TYPE_CHECKING:
     from judge.studies.gold import VoterAccuracy
     from rating.tables.voter_report import CheckedVoter, VotersReport
 
+EVERY_EVAL_EVER = "every-eval-ever"
+RATE_FORMATS = (*formats.FORMATS, EVERY_EVAL_EVER)
 VOTERS_FORMATS = ("table", "json", "csv", "parquet")
 SHOWN = 10
 """Voters without a flag in the table on a terminal; the other formats hold everybody."""
@@ -60,7 +63,7 @@ def rate(
     chosen: Annotated[Chosen, Flat] = EVERY_ROW,
     table: Annotated[str | None, Parameter(metavar="NAME")] = None,
     tagger: TaggerName = None,
-    form: Annotated[str | None, Parameter(name="--format", choices=formats.FORMATS)] = None,
+    form: Annotated[str | None, Parameter(name="--format", choices=RATE_FORMATS)] = None,
     out: File = None,
     compare: Annotated[Path | None, Parameter(metavar="OLD.json")] = None,
     plots: Folder = None,
@@ -78,11 +81,12 @@ def rate(
     table
         Table of the cluster, or a path of Parquet files that it reads.
     form
-        How to write it: as the file's ending says, by default.
+        How to write it: as the file's ending says, by default. every-eval-ever writes a file a
+        model into the folder --out.
     out
         File to write.
     compare
-        Say who moved since this board.
+        Say who moved since this board, in JSON or in every_eval_ever's files.
     plots
         Draw the board there, too; with --by a folder a value.
 
@@ -90,8 +94,13 @@ def rate(
     --------
     arena rate votes.parquet
     arena rate votes.parquet --interval bootstrap --format json --out board.json
+    arena rate samples --format every-eval-ever --out logs
     """
-    form = formats.chosen_format(form, out)
+    logs = out if form == EVERY_EVAL_EVER else None
+    if form == EVERY_EVAL_EVER:
+        _require_one_board(out, options.by, compare)
+    else:
+        form = formats.chosen_format(form, out)
     if out is not None:
         require_folder_of(out)
     if table is not None and plots is not None:
@@ -120,7 +129,10 @@ def rate(
         from rating.tables.compare import compare as moves_between
 
         result = moves_between(old, result)
-    write_board(result, form, out)
+    if logs is not None:
+        _write_logs(result, logs, _developers(source[0]))
+    else:
+        write_board(result, form, out)
 
 
 def plan(
@@ -245,6 +257,35 @@ def _old_board(path: Path, by: str | None) -> Mapping[str, Any]:
         msg = f"--compare takes one board, and --by {by!r} makes one for every value: drop one."
         raise DataError(msg)
     return board
+
+
+def _require_one_board(out: Path | None, by: str | None, compare: Path | None) -> None:
+    if out is None:
+        raise DataError(f"{EVERY_EVAL_EVER} is a file a model: name a folder with --out.")
+    if by is not None or compare is not None:
+        raise DataError(f"{EVERY_EVAL_EVER} takes one board: drop --by and --compare.")
+
+
+def _write_logs(result: Mapping[str, Any], folder: Path, developers: Mapping[str, str]) -> None:
+    from rating.tables.every_eval_ever import SCHEMA, write_logs
+
+    paths = write_logs(result, folder, datetime.now(UTC), developers)
+    say(f"{folder}: {len(paths):,} files as every_eval_ever {SCHEMA} has them.")
+    say(
+        "Where who rates, who made a model or how it was deployed is not known, 'unknown' stands: "
+        "write in what you know before you hand the files on."
+    )
+
+
+def _developers(source: str) -> dict[str, str]:
+    """Give the organisations behind the models of a database; none of files."""
+    if "://" not in source or source.startswith(SPARK):
+        return {}
+    from arena.store.engine import reading_existing
+    from arena.store.log import model_rows
+
+    with reading_existing(source) as session:
+        return {row["model"]: row["organisation"] for row in model_rows(session)}
 
 
 def write_board(result: Mapping[str, Any], form: str, out: Path | None) -> None:

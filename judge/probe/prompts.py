@@ -165,7 +165,8 @@ def _is_table(files: Files) -> bool:
     """Tell a table of results, a model and a prompt a row, from votes."""
     path = expanded(files.paths)[0]
     named = {ours for ours, _ in files.columns}
-    there = [*read_annotations(path).columns] if kind_of(path) == "JSON" else columns_in_file(path)
+    is_table = kind_of(path) in ("Parquet", "text")
+    there = columns_in_file(path) if is_table else [*read_annotations(path).columns]
     return "model" in {*there, *named} and not {"model_a", "model_b"} <= {*there, *named}
 
 

@@ -22,6 +22,7 @@ from rating.errors import DataError
 from rating.tables.columns import quoted_names
 from rating.tables.compare import read_board
 from rating.tables.counts import rate_source
+from rating.tables.every_eval_ever import is_folder_of_logs
 from rating.tables.files import json_or_text, read_text
 from rating.tables.sources import LoggedColumns
 from rating.typing import Floats
@@ -75,7 +76,7 @@ def read_rated(source: str | Path | LoggedColumns, level: float) -> RatedBoard:
     name = str(source)
     if isinstance(source, LoggedColumns):
         name = source.name
-    elif _is_object(Path(source)):
+    elif _is_board(Path(source)):
         return rated_board(read_board(Path(source)), name)
     return rated_board(rate_source(source, RateOptions(level=level)).to_dict(), name)
 
@@ -115,8 +116,10 @@ def _errors(rows: list[Mapping[str, Any]]) -> tuple[Floats | None, tuple[str, ..
     return None, (UNKNOWN,)
 
 
-def _is_object(path: Path) -> bool:
-    """Tell a board, which is one JSON object, from votes."""
+def _is_board(path: Path) -> bool:
+    """Tell a board, which is one JSON object or a folder of logs, from votes."""
+    if is_folder_of_logs(path):
+        return True
     return path.suffix == ".json" and isinstance(json_or_text(read_text(path)), dict)
 
 

@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count, islice
 from pathlib import Path
@@ -12,6 +12,7 @@ import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
+from judge.tables import inspect_logs
 from rating.errors import DataError
 from rating.tables.columns import LEFT_OUT, quoted_names, require
 from rating.tables.duckdb_engine import columns_in_file, connected, require_alike
@@ -151,7 +152,7 @@ class Annotations:
 def read_annotations(
     source: object, holds: str = "annotations", *, peers: bool = False
 ) -> Annotations:
-    """Read files of annotations: CSV, TSV, JSON, JSON lines or Parquet.
+    """Read files of annotations: CSV, TSV, JSON, JSON lines, Parquet, or logs of Inspect.
 
     Parameters
     ----------
@@ -170,7 +171,7 @@ def read_annotations(
     files = Files.of(source)
     assert files is not None
     paths, left_out = expanded(files.paths), dict[str, int]()
-    in_json = kind_of(paths[0]) == "JSON"
+    in_json = _holds_objects(paths[0])
     columns = _in_json(paths) if in_json else {}
     if in_json and not (peers and recognised(list(columns))):
         columns = _chosen(columns, files, left_out)
@@ -208,7 +209,7 @@ def annotation_pieces(source: object, holds: str) -> Iterator[Annotations]:
     files = Files.of(source)
     assert files is not None
     paths = expanded(files.paths)
-    in_json = kind_of(paths[0]) == "JSON"
+    in_json = _holds_objects(paths[0])
     names = _names_in_json(paths) if in_json else _names_in_table(files, paths[0], holds)
     renamed = [ours for ours, _ in files.columns]
     if files.where is not None or recognised([*names, *renamed]):
@@ -225,6 +226,14 @@ def annotation_pieces(source: object, holds: str) -> Iterator[Annotations]:
         raise _empty(files, holds)
 
 
+def _holds_objects(path: Path) -> bool:
+    return kind_of(path) in ("JSON", "Inspect")
+
+
+def _objects_in(path: Path) -> Iterable[dict[str, Any]]:
+    return inspect_logs.rows_in(path) if kind_of(path) == "Inspect" else json_objects(path)
+
+
 def _names_in_table(files: Files, path: Path, holds: str) -> Sequence[str]:
     if kind_of(path) == "text":
         return columns_in_file(path)
@@ -235,7 +244,7 @@ def _names_in_table(files: Files, path: Path, holds: str) -> Sequence[str]:
 def _json_pieces(
     files: Files, paths: Sequence[Path], names: Sequence[str]
 ) -> Iterator[dict[str, NDArray[np.object_]]]:
-    rows = (row for path in paths for row in json_objects(path))
+    rows = (row for path in paths for row in _objects_in(path))
     while some := [*islice(rows, PIECE)]:
         columns = {name: list_of([row.get(name) for row in some]) for name in names}
         yield _chosen(columns, files, {})
@@ -281,14 +290,14 @@ def _in_json(paths: Sequence[Path]) -> dict[str, NDArray[np.object_]]:
     Not by duckdb, which refuses names that differ only in case: AlpacaEval's labels are m and M.
     """
     names = _names_in_json(paths)
-    rows = [row for path in paths for row in json_objects(path)]
+    rows = [row for path in paths for row in _objects_in(path)]
     return {name: list_of([row.get(name) for row in rows]) for name in names}
 
 
 def _names_in_json(paths: Sequence[Path]) -> list[str]:
     names: list[str] = []
     for path in paths:
-        there = [*dict.fromkeys(name for row in json_objects(path) for name in row)]
+        there = [*dict.fromkeys(name for row in _objects_in(path) for name in row)]
         names = names or there
         require_alike(paths[0], names, path, there)
     return names

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from judge.tables.annotations import Annotations, list_of
+from judge.tables.preferences import columns_of
 from rating.errors import DataError
 from rating.tables.files import json_or_text
 from rating.tables.peers import Format, announce, recognised
@@ -231,6 +232,7 @@ def _kaggle(data: Annotations) -> Columns:
 
 def _only_turn(cell: object) -> object:
     turns = json_or_text(cell) if isinstance(cell, str) else cell
+    turns = turns.tolist() if isinstance(turns, np.ndarray) else turns  # of Parquet
     return turns[0] if isinstance(turns, list) and len(turns) == 1 else None
 
 
@@ -246,12 +248,18 @@ def _chatbot(data: Annotations) -> Columns:
 
 def _turns(cell: object) -> list[Any]:
     turns = json_or_text(cell) if isinstance(cell, str) else cell
+    turns = turns.tolist() if isinstance(turns, np.ndarray) else turns  # of Parquet
     return [turn["content"] for turn in turns] if isinstance(turns, list) else []
 
 
 def _llmbar(data: Annotations) -> Columns:
     theirs = ("input", "output_1", "output_2")
     return {ours: data.need(name) for ours, name in zip(_PAIR, theirs, strict=True)}
+
+
+def _preferences(data: Annotations) -> Columns:
+    prompt = data.columns.get("prompt", [None] * data.n)
+    return columns_of(prompt, data.need("chosen"), data.need("rejected"))
 
 
 def _mt_bench_pairs(data: Annotations) -> Columns:
@@ -335,9 +343,11 @@ PAIRS: Mapping[str, Callable[[Annotations], Columns]] = {
     "Kaggle 55k": _kaggle,
     "Chatbot Arena": _chatbot,
     "LLMBar": _llmbar,
+    "TRL preferences": _preferences,
     "MT-bench judgements of FastChat": _mt_bench_pairs,
 }
 SHOWN = {
+    "TRL preferences": ("chosen", "rejected"),
     "MT-bench judgements of FastChat": ("g1_user_prompt",),
     "MT-bench scores of single answers": ("user_prompt",),
 }

@@ -195,11 +195,15 @@ def require_writable(path: Path) -> None:
         raise DataError(msg)
 
 
+def kinds_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Give SQL's types of the columns of verdicts, or of marks."""
+    return {name: NUMBERS.get(name, "VARCHAR") for name in next(iter(rows), {})}
+
+
 def write_judged(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Write verdicts in the format that the file's ending names."""
     if path.suffix == ".parquet":
-        names = next(iter(rows), {})
-        write_rows(rows, {name: NUMBERS.get(name, "VARCHAR") for name in names}, path)
+        write_rows(rows, kinds_of(rows), path)
     elif path.suffix == ".csv":
         formats.write_pieces(formats.csv_lines(rows), path)
     else:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from rating.errors import DataError
+from rating.tables.every_eval_ever import is_folder_of_logs, read_logs
 from rating.tables.files import parsed, read_text
 from rating.uncertainty.covariance import quantile
 
@@ -24,13 +25,15 @@ APART = (
 
 
 def read_board(path: Path) -> Mapping[str, Any]:
-    """Read what `arena rate --format json` wrote.
+    """Read what `arena rate` wrote as JSON: a file, or every_eval_ever's folder of files.
 
     Raises
     ------
     DataError
         If the file is not there, or is something else.
     """
+    if is_folder_of_logs(path):
+        return read_logs(path)
     board = parsed(read_text(path), f"The board {str(path)!r}")
     if not isinstance(board, dict) or not {"method", "ratings"} <= board.keys():
         what = "groups" if isinstance(board, dict) and "groups" in board else "something else"

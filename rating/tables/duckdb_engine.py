@@ -52,6 +52,7 @@ def columns_in_file(path: Path) -> list[str]:
 
     To duckdb ``m`` and ``M`` are one name: it makes ``M_1`` of the second.
     """
+    _require_table(path)
     if path.suffix != ".parquet":
         return _header(path)[1]
     with connected() as connection:
@@ -65,6 +66,12 @@ def columns_in_file(path: Path) -> list[str]:
             names.append(name)
         inside += children - bool(inside)
     return names
+
+
+def _require_table(path: Path) -> None:
+    if kind_of(path) == "Inspect":
+        msg = f"{str(path)!r} is a log of Inspect, no votes: arena judge run takes its answers."
+        raise DataError(msg)
 
 
 def rows_in_parquet(paths: Sequence[Path]) -> int:
@@ -117,6 +124,7 @@ def rows_in(connection: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBP
         return rows
     if kind == "text":
         return _read_plain(connection, path)
+    _require_table(path)
     there = connection.read_json(_exact(path)).columns
     if there == [NO_OBJECT]:
         _require_rows(path)

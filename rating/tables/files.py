@@ -23,6 +23,8 @@ LONGEST_PATH = 300
 PLAIN = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 JSON = (".jsonl", ".ndjson", ".json", ".jsonl.gz", ".ndjson.gz", ".json.gz")
 ENDINGS = (".parquet", *PLAIN, *JSON)
+INSPECT = ".eval"
+"""Ending of a log of Inspect, which holds answers and no votes."""
 
 SAMPLE_VOTES = Path(__file__).with_name("samples.csv")
 """600 votes of ``arena simulate --seed 1``: of a program with planted tastes, to try things on."""
@@ -93,7 +95,7 @@ class Files:
 
 def kind_of(path: Path) -> str:
     """Say by its ending what kind of table a file holds; empty of one that is not read."""
-    kinds = {"Parquet": (".parquet",), "text": PLAIN, "JSON": JSON}
+    kinds = {"Parquet": (".parquet",), "text": PLAIN, "JSON": JSON, "Inspect": (INSPECT,)}
     return next((kind for kind, endings in kinds.items() if path.name.endswith(endings)), "")
 
 
@@ -130,7 +132,7 @@ def expanded(paths: Sequence[str | Path]) -> list[Path]:
 def _behind(path: Path) -> list[Path]:
     """Give the file itself; or the files that can be read in a folder, or that fit a pattern."""
     if os.path.isdir(path):
-        names = glob.glob(glob.escape(str(path)) + "/*")
+        names = _inside(path) or _one_split(path / "data")
     elif glob.has_magic(str(path)) and not os.path.exists(path):
         names = glob.glob(str(path), recursive=True)
     else:
@@ -140,6 +142,31 @@ def _behind(path: Path) -> list[Path]:
         msg = f"There is no file at {str(path)!r} that ends in {', '.join(ENDINGS)}."
         raise DataError(msg)
     return files
+
+
+def _inside(folder: Path) -> list[str]:
+    names = glob.glob(glob.escape(str(folder)) + "/*")
+    return [name for name in names if kind_of(Path(name))]
+
+
+def _one_split(folder: Path) -> list[str]:
+    """Name the shards in the folder ``data`` of a data set of Hugging Face.
+
+    Raises
+    ------
+    DataError
+        If they are of several splits, which are tables of their own.
+    """
+    names = _inside(folder)
+    shards = (SHARD.fullmatch(Path(name).name) for name in names)
+    splits = sorted({shard[1].removesuffix("-") for shard in shards if shard})
+    if len(splits) > 1:
+        msg = (
+            f"{str(folder.parent)!r} has the splits {', '.join(splits)}: name one, such as "
+            f"'{folder}/{splits[0]}-*'."
+        )
+        raise DataError(msg)
+    return names
 
 
 def _shards(file: Path) -> list[Path]:

@@ -416,6 +416,12 @@ FORMATS = (
         read_by="arena judge run reads its pairs",
     ),
     Format(
+        "TRL preferences",
+        ("chosen", "rejected"),
+        ("chosen", "rejected"),
+        read_by="arena judge run reads its pairs",
+    ),
+    Format(
         "SICK",
         ("sentence_A", "sentence_B"),
         ("sentence_A", "sentence_B", "relatedness_score"),

@@ -132,12 +132,23 @@ def _frame(source: object) -> Frame:
     try:
         frame: Frame = nw.from_native(source)
     except TypeError as error:
+        if hasattr(source, "__arrow_c_stream__"):
+            return nw.from_native(_streamed(source))
         msg = (
             f"Cannot read votes from a {type(source).__name__}: give the path of a file that "
-            f"ends in {', '.join(ENDINGS)}, or a table of pandas, polars, pyarrow or duckdb."
+            f"ends in {', '.join(ENDINGS)}, or a table of pandas, polars, pyarrow or duckdb, or "
+            "anything else with __arrow_c_stream__."
         )
         raise DataError(msg) from error
     return frame
+
+
+def _streamed(source: object) -> duckdb.DuckDBPyRelation:
+    """Take in what gives Arrow's stream, once: some give it only once."""
+    connection = connected()
+    connection.register("stream", source)
+    connection.execute("CREATE TEMP TABLE streamed AS FROM stream")
+    return connection.table("streamed")
 
 
 @contextmanager

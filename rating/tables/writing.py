@@ -1,5 +1,6 @@
-"""Rows as they come, any number of them, as a file that other programs read."""
+"""Rows as they come, any number of them, as a file or shards that other programs read."""
 
+import re
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
@@ -22,6 +23,16 @@ FORMATS = {
 """How duckdb writes a file, by its ending."""
 AT_ONCE = 4096
 """Rows that are held in memory."""
+SHARD_BYTES = 256 * 2**20
+"""About the size of a shard."""
+FEATURES = {
+    "VARCHAR": "string",
+    "BIGINT": "int64",
+    "DOUBLE": "float64",
+    "BOOLEAN": "bool",
+    "TIMESTAMP": "timestamp[us]",
+}
+"""What Hugging Face calls a type of SQL."""
 NUMPY = {"DOUBLE": "float64", "BIGINT": "int64"}
 
 Row = Mapping[str, Any]
@@ -34,7 +45,13 @@ def require_writable(path: Path) -> None:
         raise DataError(msg)
 
 
-def write_rows(rows: Iterable[Row], kinds: Mapping[str, str], path: Path) -> None:
+def write_rows(
+    rows: Iterable[Row],
+    kinds: Mapping[str, str],
+    path: Path,
+    *,
+    shard_bytes: int = SHARD_BYTES,
+) -> None:
     """Write rows in the memory of a few thousand: they are put aside beside the file, and united.
 
     Parameters
@@ -45,21 +62,84 @@ def write_rows(rows: Iterable[Row], kinds: Mapping[str, str], path: Path) -> Non
         SQL's type of each column. VARCHAR, DOUBLE, BIGINT, TIMESTAMP (aware, written in UTC); or
         one of structs and lists, for texts of JSON, which a CSV has as they are.
     path : Path
-        Ends in ``.parquet``, ``.csv`` or ``.jsonl``.
+        Ends in ``.parquet``, ``.csv`` or ``.jsonl``; or a folder that is there and empty, for
+        Parquet in shards as Hugging Face names them: ``train-00000-of-00002.parquet``.
+    shard_bytes : int
+        Most bytes of a shard, or else a few thousand rows.
 
     Raises
     ------
     DataError
         If the ending is another, or the file cannot be written.
     """
-    require_writable(path)
+    is_folder = path.is_dir()
+    if not is_folder:
+        require_writable(path)
     try:
+        if is_folder:
+            _write_shards(rows, kinds, path, shard_bytes)
+            return
         with tempfile.TemporaryDirectory(dir=path.absolute().parent, prefix=".export-") as folder:
             _unite(_put_aside(rows, kinds, Path(folder)), kinds, path)
     except (duckdb.Error, OSError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error).splitlines()[0]
         msg = f"Cannot write {str(path)!r}: {reason}."
         raise DataError(msg) from error
+
+
+def _write_shards(rows: Iterable[Row], kinds: Mapping[str, str], folder: Path, most: int) -> None:
+    with tempfile.TemporaryDirectory(dir=folder.absolute().parent, prefix=".export-") as aside:
+        shards = _in_shards(_put_aside(rows, kinds, Path(aside)), most)
+        for number, parts in enumerate(shards):
+            name = f"train-{number:05}-of-{len(shards):05}.parquet"
+            _unite(parts, kinds, folder / name)
+
+
+def _in_shards(parts: Sequence[str], most: int) -> list[list[str]]:
+    """Take files together that stand one after the other, each shard of the bytes or fewer."""
+    shards: list[list[str]] = [[]]
+    size = 0
+    for part in parts:
+        size += (own := Path(part).stat().st_size)
+        if shards[-1] and size > most:
+            shards.append([])
+            size = own
+        shards[-1].append(part)
+    return shards
+
+
+def described(files: Sequence[Path]) -> dict[str, Any]:
+    """Describe shards that were written here as Hugging Face's cards do: features and sizes."""
+    names = [*map(str, files)]
+    with connected() as connection:
+        rows = connection.read_parquet(names)
+        columns = _features(zip(rows.columns, map(str, rows.types), strict=True))
+        unpacked = "SELECT sum(total_uncompressed_size)::BIGINT FROM parquet_metadata(?)"
+        n_bytes = connection.execute(unpacked, [names]).fetchall()[0][0] or 0
+        n_rows = rows.aggregate("count(*)").fetchall()[0][0]
+    return {
+        "features": columns,
+        "splits": [{"name": "train", "num_bytes": n_bytes, "num_examples": n_rows}],
+        "download_size": sum(file.stat().st_size for file in files),
+        "dataset_size": n_bytes,
+    }
+
+
+def _features(columns: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
+    """Describe columns by SQL's types.
+
+    Examples
+    --------
+    >>> _features([("ts", "TIMESTAMP"), ("chosen", "STRUCT(role VARCHAR, content VARCHAR)[]")])[1]
+    {'name': 'chosen', 'list': [{'name': 'role', 'dtype': 'string'}, \
+{'name': 'content', 'dtype': 'string'}]}
+    """
+    return [
+        {"name": name, "dtype": FEATURES[kind]}
+        if kind in FEATURES
+        else {"name": name, "list": _features(re.findall(r"\"?(\w+)\"? (\w+)[,)]", kind))}
+        for name, kind in columns
+    ]
 
 
 def _put_aside(rows: Iterable[Row], kinds: Mapping[str, str], folder: Path) -> list[str]:
@@ -75,11 +155,28 @@ def _put_aside(rows: Iterable[Row], kinds: Mapping[str, str], folder: Path) -> l
 
 
 def _write_part(rows: Sequence[Row], kinds: Mapping[str, str], part: str) -> None:
+    with connected() as connection:
+        _relation(connection, rows, kinds).write_parquet(part)
+
+
+def frame_of(rows: Sequence[Row], kinds: Mapping[str, str]) -> duckdb.DuckDBPyRelation:
+    """Give rows as a table with ``__arrow_c_stream__``, by which any library takes it.
+
+    Parameters
+    ----------
+    rows, kinds
+        As of `write_rows`; of no structs and lists.
+    """
+    return _relation(connected(), rows, kinds)
+
+
+def _relation(
+    connection: duckdb.DuckDBPyConnection, rows: Sequence[Row], kinds: Mapping[str, str]
+) -> duckdb.DuckDBPyRelation:
     arrays = {name: _array(kind, [row.get(name) for row in rows]) for name, kind in kinds.items()}
     casts = (f"CAST({quoted(n)} AS {_plain(kind)}) AS {quoted(n)}" for n, kind in kinds.items())
-    with connected() as connection:
-        connection.register("part", arrays)
-        connection.table("part").project(", ".join(casts)).write_parquet(part)
+    connection.register("part", arrays)
+    return connection.table("part").project(", ".join(casts))
 
 
 def _unite(parts: Sequence[str], kinds: Mapping[str, str], path: Path) -> None:

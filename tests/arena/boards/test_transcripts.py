@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,8 @@ import duckdb
 import pytest
 from sqlalchemy import text
 
-from arena.boards.transcripts import (
-    ANSWERS,
-    BATTLES,
-    CHATBOT_ARENA,
-    export_answers,
-    export_as_chatbot_arena,
-    export_battles,
-)
+from arena.boards.layouts import CHATBOT_ARENA, export_in_layout
+from arena.boards.transcripts import ANSWERS, BATTLES, export_answers, export_battles
 from arena.domain.answer import FailureClass
 from arena.domain.battle import AnswerStatus, BattleState, Side
 from arena.domain.vote import DEFAULT, Choice, Voter
@@ -27,6 +22,7 @@ from arena.store.store import Store
 from rating import RateOptions, rate_source, read_votes
 from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, exclude, new_battle
 
+as_chatbot_arena = partial(export_in_layout, name="chatbot-arena")
 LONG = "# Sky\n\n- **Blue**\n1. grey\n\n```\nx = 1\n```\n"
 PERSONAL = "Ask ada@example.com, or +49 30 1234567; bob@example.com knows it."
 
@@ -167,7 +163,7 @@ def test_the_columns_of_chatbot_arena_are_read_back_as_theirs(
 ) -> None:
     theirs, ours = tmp_path / f"theirs.{ending}", tmp_path / f"ours.{ending}"
     with store.reading() as session:
-        for path, export in ((theirs, export_as_chatbot_arena), (ours, export_battles)):
+        for path, export in ((theirs, as_chatbot_arena), (ours, export_battles)):
             export(transcripts.battles(session, DEFAULT, voted=True), DEFAULT, path)
     read = [read_votes(str(path)) for path in (theirs, ours)]
     assert read[0].data_hash == read[1].data_hash
@@ -190,7 +186,7 @@ def test_both_layouts_are_rated_with_style_held_equal(store: Store, tmp_path: Pa
         choice = (Choice.A, Choice.B, Choice.TIE)[i % 3]
         store.cast(ballot(f"s{i}", choice, voter=f"v{i}"))
     boards = []
-    for name, export in (("ours", export_battles), ("theirs", export_as_chatbot_arena)):
+    for name, export in (("ours", export_battles), ("theirs", as_chatbot_arena)):
         path = tmp_path / f"{name}.parquet"
         exported(store, path, export)
         report = rate_source(str(path), RateOptions(style=("bold",))).to_dict()
