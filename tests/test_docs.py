@@ -280,10 +280,22 @@ def number(text: str) -> int:
 
 
 def test_every_local_link_of_the_documents_leads_somewhere() -> None:
-    documents = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    documents = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     for document in documents:
-        for link in re.findall(r"\]\((?!https?://|#)([^)#]+)", document.read_text("utf-8")):
-            assert (document.parent / link).exists(), f"{document.name}: {link}"
+        links = re.findall(r"\]\((?!https?://)([^)#]*)(#[^)]*)?\)", document.read_text("utf-8"))
+        for link, section in links:
+            target = document.parent / link if link else document
+            assert target.exists(), f"{document.name}: {link}"
+            if section and target.suffix == ".md":
+                assert section[1:] in anchors(target), f"{document.name}: {link}{section}"
+
+
+def anchors(document: Path) -> set[str]:
+    """Give the names by which places of a page are linked to: of its headings, and its own."""
+    text = document.read_text("utf-8")
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    names = (re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings)
+    return {*names, *re.findall(r'<a id="([^"]+)">', text)}
 
 
 def test_every_decision_names_the_test_that_holds_it() -> None:
@@ -314,3 +326,26 @@ def test_every_example_of_the_page_on_python_prints_what_it_says(
         assert capsys.readouterr().out == printed
     written = {path.name for path in tmp_path.iterdir()}
     assert {"intervals.svg", "win-rates.png", "verdicts.parquet"} <= written
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "SECURITY.md"])
+def test_every_file_command_and_setting_that_a_page_names_exists(page: str) -> None:
+    words = re.findall(r"`([^`]+)`", read(page)) + re.findall(
+        r"^ {4}(\S.*?) {2,}#", read(page), re.MULTILINE
+    )
+    paths = [
+        word for word in words if re.fullmatch(r"[\w./-]+/[\w./-]*|[\w.-]+\.(py|toml|lock)", word)
+    ]
+    known = {"judge/methods/NAME.toml", "document.html"}
+    assert [path for path in paths if path not in known and not (ROOT / path).exists()] == []
+    targets = re.findall(r"^([\w-]+):", read("Makefile"), re.MULTILINE)
+    assert [word for word in words if word.startswith("make ") and word[5:] not in targets] == []
+    names = {f"ARENA_{name.upper()}" for name in Settings.model_fields}
+    assert [name for name in re.findall(r"`(ARENA_\w+)", read(page)) if name not in names] == []
+    for word in words:
+        if word.startswith("arena ") and " → " not in word:
+            command = [part for part in word.split()[1:] if re.fullmatch(r"[a-z]+", part)]
+            shown = invoke([*command, "--help"], columns=200)
+            options = re.findall(r"--[a-z-]+", word)
+            assert shown.returncode == 0, word
+            assert [option for option in options if option not in shown.stdout] == [], word
