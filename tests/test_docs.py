@@ -17,13 +17,15 @@ from arena.domain.vote import Voter
 from arena.settings import Settings, read_roster
 from arena.store import studies
 from arena.store.store import Store
+from benchmarks import coverage
 from judge.methods import PUBLISHED
 from judge.methods.schema import DECODING, FIELDS, GRAMMARS, REPLY, TEMPLATE, TOP
 from judge.probe.interventions import kinds
 from tests.command import Command, invoke
 from tests.judge.studies.crowds import Crowd, exported, write_csv
 from tests.judge.studies.licensed import World, write
-from tests.serving import Served
+from tests.process import Process
+from tests.serving import Served, free_port
 from tests.sqlite import new_sqlite
 
 ROOT = Path(__file__).parents[1]
@@ -308,10 +310,61 @@ def test_every_decision_names_the_test_that_holds_it() -> None:
             assert any(f"def {test}(" in source for source in tests), f"{decision.name}: {test}"
 
 
-def test_the_readme_s_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    readme = read("README.md")
-    exec(code(readme, "python"), {})
-    assert capsys.readouterr().out == code(readme, "text")
+@pytest.mark.slow
+def test_every_journey_of_the_readme_prints_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = Command(tmp_path, monkeypatch, capsys)
+    journeys = re.findall(r"```text\n\$ arena (.*?)```", read("README.md"), re.DOTALL)
+    assert len(journeys) == 3
+    for example in "$ arena ".join(journeys).split("$ arena "):
+        line, expected = example.split("\n", 1)
+        if line.startswith("demo"):
+            with Process([*line.split(), "--port", str(free_port())], tmp_path) as demo:
+                printed = re.sub(r":\d+ ", ":7860 ", demo.stdout.readline())
+        else:
+            printed = command(*line.split(), COLUMNS="100").stdout
+        printed = "".join(f"{row.rstrip()}\n" for row in printed.splitlines())
+        if expected.endswith("...\n"):
+            printed = printed[: len(expected) - 4] + "...\n"
+        assert HASH.sub("a hash", printed) == HASH.sub("a hash", expected)
+
+
+HASH = re.compile(r"[0-9a-f]{64}")
+
+
+@pytest.mark.slow
+def test_the_coverage_of_the_readme_is_what_its_command_prints(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["coverage"])
+    coverage.main()
+    table = cells(capsys.readouterr().out)
+    shown = read("README.md").split("$ python -m benchmarks.coverage\n")[1].split("```")[0]
+    assert cells(shown) == table
+    explained = read("docs/statistics.md").split("| board | ours | bootstrap")[1].split("\n\n")[0]
+    assert cells(explained)[2:] == [[cell.replace("0.", ".") for cell in row] for row in table[2:]]
+
+
+def cells(table: str) -> list[list[str]]:
+    """Give the first three cells of each row of a Markdown table."""
+    return [[cell.strip() for cell in row.split("|")[1:4]] for row in table.strip().splitlines()]
+
+
+def test_the_readme_compares_with_peers_by_their_code_at_a_version() -> None:
+    section = read("README.md").split("\n## Beside others\n")[1].split("\n## ")[0]
+    assert re.search(r"^As of \d{4}-\d\d-\d\d\.", section, re.MULTILINE)
+    sources = dict(re.findall(r"^\[(\w+)\]: (\S+)$", read("README.md"), re.MULTILINE))
+    used = set()
+    for row in re.findall(r"^\| (.+) \|$", section, re.MULTILINE)[1:]:
+        title, _, *theirs = row.split(" | ")
+        for cell in theirs:
+            sourced = re.fullmatch(r"\[.+\]\[(\w+)\]", cell)
+            assert sourced or cell == "–" or "`make " in title, f"{title}: {cell}"
+            used |= {sourced[1]} if sourced else set()
+    assert used == set(sources)
+    pinned = r"https://github\.com/[\w-]+/[\w-]+/blob/[0-9a-f]{40}/\S+"
+    assert [url for url in sources.values() if not re.fullmatch(pinned, url)] == []
 
 
 def test_every_example_of_the_page_on_python_prints_what_it_says(
