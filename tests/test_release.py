@@ -161,6 +161,17 @@ def test_programs_that_import_it_are_checked_against_its_types(
     assert re.findall(r"error: (.+?) to \"rate\"", done.stdout) == ["Argument 1"], done.stdout
 
 
+def test_the_changelog_s_newest_release_is_the_version_and_each_part_stands_once() -> None:
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    unreleased, release, *_ = re.split(r"^## ", text, flags=re.MULTILINE)[1:]
+    assert unreleased.startswith("Unreleased\n")
+    assert re.match(rf"{re.escape(__version__)} - \d{{4}}-\d\d-\d\d\n", release)
+    parts = re.findall(r"^### (.+)$", release, re.MULTILINE)
+    assert parts == ["Added", "Changed", "Fixed", "Removed", "Security", "Renamed"]
+    lines = re.findall(r"^- .+$", text, re.MULTILINE)
+    assert len(lines) == len(set(lines))
+
+
 def test_every_locked_package_is_in_the_bill_of_materials() -> None:
     lock = LOCK.read_text(encoding="utf-8")
     bill = bill_of(lock)
