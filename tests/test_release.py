@@ -3,6 +3,7 @@
 import os
 import re
 import subprocess
+import sys
 import tarfile
 import zipfile
 from collections.abc import Iterator
@@ -186,6 +187,24 @@ def test_every_locked_package_is_in_the_bill_of_materials() -> None:
     here = [each for each in bill["components"] if "properties" not in each]
     assert [each["name"] for each in here if "licenses" not in each] == []
     assert bill == bill_of(lock)
+
+
+@pytest.mark.slow
+def test_the_bill_of_materials_is_valid_cyclonedx(tmp_path: Path) -> None:
+    file = tmp_path / "sbom.cdx.json"
+    file.write_text(_run(sys.executable, ROOT / "deploy" / "sbom.py"), encoding="utf-8")
+    validator = ("run", "--no-project", "--with", "cyclonedx-python-lib[json-validation]==11.*")
+    assert _run(UV, *validator, "python", "-c", VALID, file) == "None\n"
+    file.write_text(file.read_text().replace("application", "applications"), encoding="utf-8")
+    assert "applications" in _run(UV, *validator, "python", "-c", VALID, file)
+
+
+VALID = """
+import sys
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+print(JsonStrictValidator(SchemaVersion.V1_6).validate_str(open(sys.argv[1]).read()))
+"""
 
 
 def test_a_package_without_a_version_is_no_material() -> None:
