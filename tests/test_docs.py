@@ -363,6 +363,13 @@ def test_the_readme_compares_with_peers_by_their_code_at_a_version() -> None:
             assert sourced or cell == "–" or "`make " in title, f"{title}: {cell}"
             used |= {sourced[1]} if sourced else set()
     assert used == set(sources)
+    measured = re.search(r"^\| hold the truth at tastes of .8 .*", section, re.MULTILINE)
+    others = read("docs/statistics.md").split("| board | ours | bootstrap")[1]
+    board = re.search(r"^\| tastes of \.8 \|.*", others, re.MULTILINE)
+    assert measured
+    assert board
+    ours, drawn, arena_rank, _ = re.findall(r"(\.\d{3}) ±", board[0])
+    assert re.findall(r"\.\d{3}", measured[0]) == [ours, drawn, drawn, arena_rank]
     pinned = r"https://github\.com/[\w-]+/[\w-]+/blob/[0-9a-f]{40}/\S+"
     assert [url for url in sources.values() if not re.fullmatch(pinned, url)] == []
 
