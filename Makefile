@@ -1,5 +1,5 @@
 # `make demo` runs the arena on its embedded defaults, `make test` runs every test: both set themselves up.
-.PHONY: setup demo study-demo test lint fix words slow peers bench bench-prompts bench-rating spark-bench kills load faults lock
+.PHONY: setup demo study-demo test lint fix words slow peers bench bench-prompts bench-rating spark-bench kills load faults dist sbom lock
 PYTHON ?= python3
 BIN := .venv/bin
 # What one process of the tests has compiled, the next one finds.
@@ -116,6 +116,14 @@ FAULTS ?= all
 
 faults: .venv/.dev
 	$(BIN)/python -m benchmarks.faults --only $(FAULTS)
+
+# The wheel is built from the sdist, by the tools that deploy/build.lock names with their hashes.
+dist: .venv/.run sbom
+	$(BIN)/uv build -q --require-hashes --build-constraints deploy/build.lock --out-dir dist
+
+sbom: .venv/.run
+	mkdir -p dist
+	$(BIN)/python deploy/sbom.py > dist/sbom.cdx.json
 
 lock:
 	$(BIN)/uv pip compile -q --python $(BIN)/python --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --upgrade pyproject.toml --extra postgres -o requirements.lock

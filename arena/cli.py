@@ -13,6 +13,7 @@ from arena.commands.arguments import EVERY
 from arena.errors import ArenaError, BrokenRecordError
 from arena.terminal import say
 from judge.errors import CallError
+from rating import __version__
 from rating.errors import ConvergenceError, NotIdentifiedError, RatingError
 
 UNDETERMINED = (NotIdentifiedError, ConvergenceError, BrokenRecordError)
@@ -136,7 +137,8 @@ def application(words: Sequence[str]) -> App:
         name="arena",
         help="Blind battles between language models, votes, and ratings with honest intervals.",
         help_flags="--help",
-        version_flags=[],
+        version=f"arena {__version__}",
+        version_flags="--version",
         help_format="markdown",
         default_parameter=EVERY,
         result_action="return_value",

@@ -22,6 +22,7 @@ from arena.domain.vote import Voter
 from arena.settings import Settings, read_roster
 from arena.store import studies
 from arena.store.store import Store
+from benchmarks import coverage
 from judge.agent_run import KINDS
 from judge.methods import PUBLISHED
 from judge.methods.schema import DECODING, FIELDS, GRAMMARS, REPLY, TEMPLATE, TOP
@@ -32,7 +33,8 @@ from tests.agent_runs import rate_by, write_runs
 from tests.command import Command, invoke
 from tests.judge.studies.crowds import Crowd, exported, write_csv
 from tests.judge.studies.licensed import World, write
-from tests.serving import Served
+from tests.process import Process
+from tests.serving import Served, free_port
 from tests.sqlite import new_sqlite
 
 ROOT = Path(__file__).parents[1]
@@ -341,10 +343,22 @@ def number(text: str) -> int:
 
 
 def test_every_local_link_of_the_documents_leads_somewhere() -> None:
-    documents = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    documents = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
     for document in documents:
-        for link in re.findall(r"\]\((?!https?://|#)([^)#]+)", document.read_text("utf-8")):
-            assert (document.parent / link).exists(), f"{document.name}: {link}"
+        links = re.findall(r"\]\((?!https?://)([^)#]*)(#[^)]*)?\)", document.read_text("utf-8"))
+        for link, section in links:
+            target = document.parent / link if link else document
+            assert target.exists(), f"{document.name}: {link}"
+            if section and target.suffix == ".md":
+                assert section[1:] in anchors(target), f"{document.name}: {link}{section}"
+
+
+def anchors(document: Path) -> set[str]:
+    """Give the names by which places of a page are linked to: of its headings, and its own."""
+    text = document.read_text("utf-8")
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    names = (re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings)
+    return {*names, *re.findall(r'<a id="([^"]+)">', text)}
 
 
 def test_every_decision_names_the_test_that_holds_it() -> None:
@@ -357,10 +371,68 @@ def test_every_decision_names_the_test_that_holds_it() -> None:
             assert any(f"def {test}(" in source for source in tests), f"{decision.name}: {test}"
 
 
-def test_the_readme_s_example_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
-    readme = read("README.md")
-    exec(code(readme, "python"), {})
-    assert capsys.readouterr().out == code(readme, "text")
+@pytest.mark.slow
+def test_every_journey_of_the_readme_prints_what_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = Command(tmp_path, monkeypatch, capsys)
+    journeys = re.findall(r"```text\n\$ arena (.*?)```", read("README.md"), re.DOTALL)
+    assert len(journeys) == 3
+    for example in "$ arena ".join(journeys).split("$ arena "):
+        line, expected = example.split("\n", 1)
+        if line.startswith("demo"):
+            with Process([*line.split(), "--port", str(free_port())], tmp_path) as demo:
+                printed = re.sub(r":\d+ ", ":7860 ", demo.stdout.readline())
+        else:
+            printed = command(*line.split(), COLUMNS="100").stdout
+        printed = "".join(f"{row.rstrip()}\n" for row in printed.splitlines())
+        if expected.endswith("...\n"):
+            printed = printed[: len(expected) - 4] + "...\n"
+        assert HASH.sub("a hash", printed) == HASH.sub("a hash", expected)
+
+
+HASH = re.compile(r"[0-9a-f]{64}")
+
+
+@pytest.mark.slow
+def test_the_coverage_of_the_readme_is_what_its_command_prints(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.argv", ["coverage"])
+    coverage.main()
+    table = cells(capsys.readouterr().out)
+    shown = read("README.md").split("$ python -m benchmarks.coverage\n")[1].split("```")[0]
+    assert cells(shown) == table
+    explained = read("docs/statistics.md").split("| board | ours | bootstrap")[1].split("\n\n")[0]
+    assert cells(explained)[2:] == [[cell.replace("0.", ".") for cell in row] for row in table[2:]]
+
+
+def cells(table: str) -> list[list[str]]:
+    """Give the first three cells of each row of a Markdown table."""
+    return [[cell.strip() for cell in row.split("|")[1:4]] for row in table.strip().splitlines()]
+
+
+def test_the_readme_compares_with_peers_by_their_code_at_a_version() -> None:
+    section = read("README.md").split("\n## Beside others\n")[1].split("\n## ")[0]
+    assert re.search(r"^As of \d{4}-\d\d-\d\d\.", section, re.MULTILINE)
+    sources = dict(re.findall(r"^\[(\w+)\]: (\S+)$", read("README.md"), re.MULTILINE))
+    used = set()
+    for row in re.findall(r"^\| (.+) \|$", section, re.MULTILINE)[1:]:
+        title, _, *theirs = row.split(" | ")
+        for cell in theirs:
+            sourced = re.fullmatch(r"\[.+\]\[(\w+)\]", cell)
+            assert sourced or cell == "–" or "`make " in title, f"{title}: {cell}"
+            used |= {sourced[1]} if sourced else set()
+    assert used == set(sources)
+    measured = re.search(r"^\| hold the truth at tastes of .8 .*", section, re.MULTILINE)
+    others = read("docs/statistics.md").split("| board | ours | bootstrap")[1]
+    board = re.search(r"^\| tastes of \.8 \|.*", others, re.MULTILINE)
+    assert measured
+    assert board
+    ours, drawn, arena_rank, _ = re.findall(r"(\.\d{3}) ±", board[0])
+    assert re.findall(r"\.\d{3}", measured[0]) == [ours, drawn, drawn, arena_rank]
+    pinned = r"https://github\.com/[\w-]+/[\w-]+/blob/[0-9a-f]{40}/\S+"
+    assert [url for url in sources.values() if not re.fullmatch(pinned, url)] == []
 
 
 def test_every_example_of_the_page_on_python_prints_what_it_says(
@@ -375,3 +447,26 @@ def test_every_example_of_the_page_on_python_prints_what_it_says(
         assert capsys.readouterr().out == printed
     written = {path.name for path in tmp_path.iterdir()}
     assert {"intervals.svg", "win-rates.png", "verdicts.parquet"} <= written
+
+
+@pytest.mark.parametrize("page", ["CONTRIBUTING.md", "SECURITY.md"])
+def test_every_file_command_and_setting_that_a_page_names_exists(page: str) -> None:
+    words = re.findall(r"`([^`]+)`", read(page)) + re.findall(
+        r"^ {4}(\S.*?) {2,}#", read(page), re.MULTILINE
+    )
+    paths = [
+        word for word in words if re.fullmatch(r"[\w./-]+/[\w./-]*|[\w.-]+\.(py|toml|lock)", word)
+    ]
+    known = {"judge/methods/NAME.toml", "document.html"}
+    assert [path for path in paths if path not in known and not (ROOT / path).exists()] == []
+    targets = re.findall(r"^([\w-]+):", read("Makefile"), re.MULTILINE)
+    assert [word for word in words if word.startswith("make ") and word[5:] not in targets] == []
+    names = {f"ARENA_{name.upper()}" for name in Settings.model_fields}
+    assert [name for name in re.findall(r"`(ARENA_\w+)", read(page)) if name not in names] == []
+    for word in words:
+        if word.startswith("arena ") and " → " not in word:
+            command = [part for part in word.split()[1:] if re.fullmatch(r"[a-z]+", part)]
+            shown = invoke([*command, "--help"], columns=200)
+            options = re.findall(r"--[a-z-]+", word)
+            assert shown.returncode == 0, word
+            assert [option for option in options if option not in shown.stdout] == [], word

@@ -11,10 +11,15 @@ import pytest
 from arena.store.engine import newest
 from arena.store.store import Store
 from arena.terminal import working
+from rating import __version__
 from tests.command import GOOD, Command, examples, refused, roster, run
 from tests.faulty_server import Behaviour, faulty_server
 from tests.serving import Served, running, write_roster
 from tests.sqlite import bring_to_revision, new_sqlite
+
+
+def test_the_version_is_that_of_the_package(command: Command) -> None:
+    assert command("--version").stdout == f"arena {__version__}\n"
 
 
 @pytest.mark.parametrize(
