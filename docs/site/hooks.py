@@ -118,7 +118,7 @@ def on_post_build(config: MkDocsConfig) -> None:
     Path(config.site_dir, "llms.txt").write_text("\n".join(lines), encoding="utf-8")
 
 
-def _pages_of(item: StructureItem) -> Iterator[Page]:
+def _pages_of(item: StructureItem | Page) -> Iterator[Page]:
     if isinstance(item, Page):
         yield item
     for child in item.children or ():
