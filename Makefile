@@ -1,5 +1,5 @@
 # `make demo` runs the arena on its embedded defaults, `make test` runs every test: both set themselves up.
-.PHONY: setup demo study-demo test lint fix words slow peers bench bench-prompts bench-rating spark-bench kills load faults dist sbom lock
+.PHONY: setup demo study-demo test lint fix words slow docs peers bench bench-prompts bench-rating spark-bench kills load faults dist sbom lock
 PYTHON ?= python3
 BIN := .venv/bin
 # What one process of the tests has compiled, the next one finds.
@@ -49,6 +49,12 @@ test: lint
 
 slow: .venv/.dev
 	$(BIN)/pytest -m slow -n 2 --dist loadfile --no-loadscope-reorder --timeout 900
+
+# The theme says at every build that its makers have gone on to another program.
+docs: export NO_MKDOCS_2_WARNING = 1
+
+docs: .venv/.dev
+	$(BIN)/python -m mkdocs build --strict --quiet
 
 bench: .venv/.run
 	$(BIN)/python -m benchmarks.votes

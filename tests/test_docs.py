@@ -5,9 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from contextlib import closing
 from dataclasses import fields
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -18,10 +16,7 @@ from arena.boards.layouts import CHATBOT_ARENA, TRL
 from arena.boards.ratings import MODELS
 from arena.boards.study import COLUMNS as STUDY_COLUMNS
 from arena.boards.transcripts import ANSWERS, BATTLES
-from arena.domain.vote import Voter
 from arena.settings import Settings, read_roster
-from arena.store import studies
-from arena.store.store import Store
 from benchmarks import coverage
 from judge.agent_run import KINDS
 from judge.methods import PUBLISHED
@@ -255,43 +250,6 @@ def test_the_documented_raters_are_what_their_page_says(
     assert command(*line.split(), COLUMNS="100").stdout == expected
 
 
-def test_the_documented_study_goes_from_answers_to_the_report_of_a_judge(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    document = read("docs/study.md").split("\n## From given answers to the report\n")[1]
-    document = document.split("\n## ")[0]
-    for name, content in re.findall(r"`(\w+\.csv)`:\n\n```csv\n(.*?)```", document, re.DOTALL):
-        (tmp_path / name).write_text(content, encoding="utf-8")
-    new_sqlite(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    command = Command(tmp_path, monkeypatch, capsys)
-    blocks = re.findall(r"```text\n(.*?)```", document, re.DOTALL)
-    for number, block in enumerate(blocks):
-        for example in block.split("$ arena ")[1:]:
-            line, expected = example.split("\n", 1)
-            done = command(*line.split(), COLUMNS="100", ARENA_DATABASE="sqlite:///arena.db")
-            assert done.stderr + done.stdout == expected, done.stderr
-        if not number:
-            _rate_four(tmp_path)
-
-
-def _rate_four(folder: Path) -> None:
-    """Let three people rate four items; they differ on the second and on the fourth."""
-    right = ("It holds", "Argon", "56", "Gute N")
-    others = {("ada", 3): "tie", ("eve", 1): "both_bad"}
-    with closing(Store(f"sqlite:///{folder / 'arena.db'}")) as store:
-        for who in ("ada", "bob", "eve"):
-            for n in range(4):
-                with store.writing() as session:
-                    _, shown = studies.give(session, "four", Voter(who), datetime.now(UTC))
-                    assert shown is not None
-                    is_right = shown.answers[0][0]["content"].startswith(right)
-                    choice = "b" if is_right == ((who, n) == ("bob", 3)) else "a"
-                    choice = others.get((who, n), choice)
-                    key = f"{who}-rates-{n}"
-                    studies.rate(session, "four", who, shown.token, key, choice, datetime.now(UTC))
-
-
 def test_the_documented_runs_of_agents_go_from_a_file_to_their_factors(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -327,6 +285,8 @@ def test_every_option_key_and_column_of_a_study_by_people_is_explained() -> None
     assert [name for name in STUDY_COLUMNS if f"`{name}`" not in document] == []
 
 
+FIGURE = re.compile(r"^\|.*\| [+−-]?[.\d]", re.MULTILINE)
+MADE = re.compile(r"tests/[\w/]+\.py|make [a-z]|benchmarks[./]\w")
 DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 
@@ -359,6 +319,12 @@ def anchors(document: Path) -> set[str]:
     headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
     names = (re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings)
     return {*names, *re.findall(r'<a id="([^"]+)">', text)}
+
+
+@pytest.mark.parametrize("page", ["statistics.md", "benchmarks.md"])
+def test_every_table_of_figures_names_what_makes_it(page: str) -> None:
+    _, *sections = re.split(r"^## ", read(f"docs/{page}"), flags=re.MULTILINE)
+    assert [s.split("\n")[0] for s in sections if FIGURE.search(s) and not MADE.search(s)] == []
 
 
 def test_every_decision_names_the_test_that_holds_it() -> None:

@@ -217,6 +217,8 @@ def prompts(
     source
         Votes, as for rate; or results with the columns model and prompt_id, such as a judge's
         marks of all models on all prompts.
+    columns
+        Read a role from the column of this name, as in voter=user; again for more.
     by
         Column of groups of prompts, of the source or of --prompts; again for more.
     prompts
@@ -332,6 +334,8 @@ def blindness(
     ----------
     battles
         Battles a scenario.
+    form
+        How to write it.
 
     Examples
     --------

@@ -1,0 +1,86 @@
+"""Every tutorial's commands run, one after the other, and print what its page says."""
+
+import re
+import shlex
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from arena.domain.vote import Voter
+from arena.store import studies
+from arena.store.store import Store
+from tests.command import Command
+from tests.sqlite import new_sqlite
+
+TUTORIALS = Path(__file__).parents[1] / "docs" / "tutorials"
+FILE = re.compile(r"`([\w.]+)`[^`]*:\n\n```(?:csv|toml)\n(.*?)```", re.DOTALL)
+TRANSCRIPT = re.compile(r"```text\n(\$ arena .*?)```", re.DOTALL)
+SETTING = re.compile(r"^export (\w+)=(\S+)", re.MULTILINE)
+MASKS = {
+    r"\b[0-9a-f]{12,}\b": "a hash",
+    r"/join/\S+": "/join/a token",
+    r"\d{4}-\d\d-\d\d \d\d:\d\d": "a moment",
+    r"\d+\.\d+ m?s\b": "a while",
+    r"about [\d,]+ tokens in": "about so many tokens in",
+    r"schema \d+": "a schema",
+    r"\d+ rows, among": "rows, among",
+}
+"""What is drawn at random or measured: another one each time."""
+
+
+def masked(text: str) -> str:
+    for pattern, words in MASKS.items():
+        text = re.sub(pattern, words, text)
+    return text
+
+
+def nothing(folder: Path) -> None:
+    """Leave the folder as it is."""
+
+
+def rate_four(folder: Path) -> None:
+    """Let three people rate four items; they differ on the second and on the fourth."""
+    right = ("It holds", "Argon", "56", "Gute N")
+    others = {("ada", 3): "tie", ("eve", 1): "both_bad"}
+    with closing(Store(f"sqlite:///{folder / 'arena.db'}")) as store:
+        for who in ("ada", "bob", "eve"):
+            for n in range(4):
+                with store.writing() as session:
+                    _, shown = studies.give(session, "four", Voter(who), datetime.now(UTC))
+                    assert shown is not None
+                    is_right = shown.answers[0][0]["content"].startswith(right)
+                    choice = "b" if is_right == ((who, n) == ("bob", 3)) else "a"
+                    choice = others.get((who, n), choice)
+                    key = f"{who}-rates-{n}"
+                    studies.rate(session, "four", who, shown.token, key, choice, datetime.now(UTC))
+
+
+MEANWHILE: dict[str, Callable[[Path], None]] = {"study create": rate_four}
+"""What people do after a command."""
+
+
+@pytest.mark.parametrize("page", sorted(path.name for path in TUTORIALS.glob("*.md")))
+def test_a_tutorial_s_commands_print_what_the_page_says(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (TUTORIALS / page).read_text(encoding="utf-8")
+    for name, content in FILE.findall(text):
+        (tmp_path / name).write_text(content, encoding="utf-8")
+    settings = dict(SETTING.findall(text))
+    if page == "study.md":  # the tutorial takes an arena for granted
+        new_sqlite(tmp_path)
+    command = Command(tmp_path, monkeypatch, capsys)
+    examples = [e for block in TRANSCRIPT.findall(text) for e in block.split("$ arena ")[1:]]
+    assert examples
+    for example in examples:
+        line, expected = example.split("\n", 1)
+        done = command(*shlex.split(line), COLUMNS="80", **settings)
+        assert masked(done.stderr + done.stdout) == masked(expected), line
+        MEANWHILE.get(" ".join(line.split()[:2]), nothing)(tmp_path)
+
+
+def test_a_changed_figure_in_a_transcript_is_seen() -> None:
+    assert masked("basalt 1101 (1006 to 1208)") != masked("basalt 1102 (1006 to 1208)")
