@@ -10,6 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from arena.domain.study import Shown
 from arena.domain.vote import Voter
 from arena.store import studies
 from arena.store.store import Store
@@ -95,26 +96,23 @@ def write_runs(path: Path, runs: Sequence[object] | None = None) -> Path:
 
 def rate_by(database: str, study: str, people: int) -> None:
     """Let so many people rate a study: tests and a plan are worth something to them."""
-    with closing(Store(database)) as store:
-        for k in range(people):
-            while _rate_next(store, study, f"rater-{k}"):
-                pass
+    with closing(Store(database)) as store, store.writing() as session:
+        for who in (f"rater-{k}" for k in range(people)):
+            while True:
+                _, shown = studies.give(session, study, Voter(who), datetime.now(UTC))
+                if shown is None:
+                    break
+                choice, key = _choice(who, shown), f"{who}-{shown.token}"
+                studies.rate(session, study, who, shown.token, key, choice, datetime.now(UTC))
 
 
-def _rate_next(store: Store, study: str, who: str) -> bool:
-    now = datetime.now(UTC)
-    with store.writing() as session:
-        _, shown = studies.give(session, study, Voter(who), now)
-        if shown is None:
-            return False
-        sides = [
-            (answer[0]["content"], json.dumps(steps))
-            for answer, steps in zip(shown.answers, shown.steps, strict=True)
-        ]
-        worth = [1.2 * ("All four" in text) + 0.6 * ("Plan:" in done) for text, done in sides]
-        drawn = Random(f"{who}/{shown.messages[0]['content']}").random()
-        lead = worth[0] - worth[1] if sides[0] < sides[1] else worth[1] - worth[0]
-        lesser_wins = drawn < 1 / (1 + math.exp(-lead))
-        choice = "a" if lesser_wins == (sides[0] < sides[1]) else "b"
-        studies.rate(session, study, who, shown.token, f"{who}-{shown.token}", choice, now)
-    return True
+def _choice(who: str, shown: Shown) -> str:
+    sides = [
+        (answer[0]["content"], json.dumps(steps))
+        for answer, steps in zip(shown.answers, shown.steps, strict=True)
+    ]
+    worth = [1.2 * ("All four" in text) + 0.6 * ("Plan:" in done) for text, done in sides]
+    drawn = Random(f"{who}/{shown.messages[0]['content']}").random()
+    lead = worth[0] - worth[1] if sides[0] < sides[1] else worth[1] - worth[0]
+    lesser_wins = drawn < 1 / (1 + math.exp(-lead))
+    return "a" if lesser_wins == (sides[0] < sides[1]) else "b"

@@ -58,11 +58,19 @@ def rate_four(folder: Path) -> None:
                     studies.rate(session, "four", who, shown.token, key, choice, datetime.now(UTC))
 
 
+WAITING = ("vote", "administer")
+"""Tutorials in which models answer at their own pace, or play many battles."""
 MEANWHILE: dict[str, Callable[[Path], None]] = {"study create": rate_four}
 """What people do after a command."""
 
 
-@pytest.mark.parametrize("page", sorted(path.name for path in TUTORIALS.glob("*.md")))
+PAGES = [
+    pytest.param(path.name, marks=pytest.mark.slow if path.stem in WAITING else ())
+    for path in sorted(TUTORIALS.glob("*.md"))
+]
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_a_tutorial_s_commands_print_what_the_page_says(
     page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -9,7 +9,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.exceptions import PluginError
 from mkdocs.structure import StructureItem
 from mkdocs.structure.files import File, Files
-from mkdocs.structure.nav import Navigation
+from mkdocs.structure.nav import Navigation, Section
 from mkdocs.structure.pages import Page
 from pymdownx.slugs import slugify
 
@@ -77,7 +77,7 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
             if place == origin:
                 up = "../" * page.file.src_uri.count("/")
                 return f"[{match[1]}]({up}{here}{match[3] or ''})"
-        return f"{match[1]} (`{place}`)" if place not in match[1] else match[1]
+        return f"`{place}`" if place.endswith(match[1].strip("`/")) else f"{match[1]} (`{place}`)"
 
     return LINK.sub(link, markdown)
 
@@ -118,11 +118,12 @@ def on_post_build(config: MkDocsConfig) -> None:
     Path(config.site_dir, "llms.txt").write_text("\n".join(lines), encoding="utf-8")
 
 
-def _pages_of(item: StructureItem | Page) -> Iterator[Page]:
+def _pages_of(item: StructureItem) -> Iterator[Page]:
     if isinstance(item, Page):
         yield item
-    for child in item.children or ():
-        yield from _pages_of(child)
+    elif isinstance(item, Section):
+        for child in item.children:
+            yield from _pages_of(child)
 
 
 def _line(page: Page) -> str:
