@@ -49,6 +49,9 @@ WORDS = {
 """What embed.js writes, by the names that it knows; it puts in the values."""
 
 Words = Annotated[str, Field(min_length=1, max_length=200)]
+Turn = Annotated[
+    str, Query(min_length=1, max_length=200, description="The turn's name in the application")
+]
 
 
 class VersionBody(BaseModel):
@@ -214,9 +217,7 @@ def sources_router(sources: Sources) -> APIRouter:
         return _with_status(sources.open(source, pair, token), response)
 
     @router.get("/share", responses=responses(401, 422, 503))
-    def draw(
-        turn: Annotated[str, Query(min_length=1, max_length=200)], source: Sender
-    ) -> ShareBody:
+    def draw(turn: Turn, source: Sender) -> ShareBody:
         """Ask whether a pair is to be shown on a turn, before the second answer is made."""
         return ShareBody(turn=turn, show=source.shows(turn), share=source.share)
 
