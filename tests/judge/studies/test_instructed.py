@@ -140,9 +140,9 @@ def test_what_voters_were_planted_to_notice_is_recovered_by_kind_and_length() ->
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("voters", "prompts"), [(40, 200), (200, 60), (60, 100)])
+@pytest.mark.parametrize(("voters", "prompts"), [(40, 200), (120, 60), (60, 100)])
 def test_intervals_by_kind_cover_other_voters_and_prompts(voters: int, prompts: int) -> None:
-    rng, spread, runs = np.random.default_rng(voters), 0.6, 500
+    rng, spread, runs = np.random.default_rng(voters), 0.6, 300
     planted = {COMMAS: 0.0, WORDS: -1.5}
     effects = rng.normal(0, spread * np.sqrt(2), 400_000)
     truths = {id: float(expit(level + effects).mean()) for id, level in planted.items()}
@@ -153,7 +153,7 @@ def test_intervals_by_kind_cover_other_voters_and_prompts(voters: int, prompts: 
             assert one.violator.lower is not None
             assert one.violator.upper is not None
             covered[one.id] += one.violator.lower <= truths[one.id] <= one.violator.upper
-    assert all(0.92 <= n / runs <= 0.98 for n in covered.values()), covered
+    assert all(0.92 <= n / runs <= 0.985 for n in covered.values()), covered
 
 
 def test_files_that_hold_no_votes_or_no_instructions_are_refused(tmp_path: Path) -> None:
