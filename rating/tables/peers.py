@@ -118,6 +118,11 @@ def _on_side(left: str, right: str) -> str:
     return f"CASE WHEN \"sides\" = 'ba' THEN {right} ELSE {left} END"
 
 
+def _reasons(side: str) -> str:
+    """Name the reasons for a side with commas between, of lists by side."""
+    return f"array_to_string({_inside('reasons', f'$.{side}[*]')}, ',')"
+
+
 _VOTES = {
     "leftvote": "model_a",
     "rightvote": "model_b",
@@ -377,6 +382,8 @@ FORMATS = (
                 "winner",
                 _on_side('"choice"', _winner("choice", model_a="model_b", model_b="model_a")),
             ),
+            ("reasons_a", _on_side(_reasons("a"), _reasons("b"))),
+            ("reasons_b", _on_side(_reasons("b"), _reasons("a"))),
             (LEFT_OUT, _NOT_RATED),
         ),
     ),
