@@ -81,6 +81,7 @@ from arena.pages.studies import StudyDesk, studies_router
 from arena.play import upkeep
 from arena.play.battles import Battles, Field
 from arena.play.gold import GoldPairs
+from arena.play.instructions import Instructed
 from arena.play.labels import keep_labelling
 from arena.play.matchmaking import PairWins
 from arena.play.own_data import OwnData
@@ -116,6 +117,7 @@ from arena.store import roster as roster_rows
 from arena.store.prompt_ids import prompt_secret
 from arena.store.store import Store
 from judge.studies.gold import accuracies
+from judge.tables.cases import read_tasks
 from judge.tables.gold import read_gold
 from rating import __version__
 from rating.errors import RatingError
@@ -299,6 +301,7 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
         reading=_streams(settings).hold,
         notice=partial(_tell, metrics),
         gold=_gold(settings, store),
+        instructed=_instructed(settings),
     )
     battles.paces.recall(store.read(log.times, [model.id for model in roster], MEMORY))
     key = settings.signing_key()
@@ -479,6 +482,24 @@ def _sources(settings: Settings, store: Store, metrics: Metrics) -> Sources:
     )
 
 
+def _instructed(settings: Settings) -> Instructed:
+    """Read the prompts whose instructions can be checked."""
+    if settings.instructions is None:
+        return Instructed()
+    try:
+        tasks = read_tasks(settings.instructions)
+    except RatingError as error:
+        msg = f"ARENA_INSTRUCTIONS: {error}"
+        raise SettingsError(msg) from error
+    fit = [task for task in tasks if len(task.prompt) <= settings.max_prompt_chars]
+    if len(fit) < len(tasks):
+        logger.warning(
+            "ARENA_INSTRUCTIONS: %d prompts are longer than ARENA_MAX_PROMPT_CHARS and left out",
+            len(tasks) - len(fit),
+        )
+    return Instructed(fit, secrets.SystemRandom())
+
+
 def _limits(settings: Settings, store: Store) -> Limits:
     allowance = Allowance(
         per_voter=settings.battles_per_voter_hour,
@@ -602,6 +623,7 @@ def _with_page(
         readable=settings.show_battles,
         longest=settings.max_prompt_chars,
         reasons=settings.reasons,
+        instructed=settings.instructions is not None,
     )
     app.include_router(router)
     add_assets(app)

@@ -71,6 +71,8 @@ class Settings(BaseSettings):
         Days after which the words of battles go, and battles without a vote; None keeps them.
     gold : Path or None
         Pairs of recorded answers of which one is right, for gold battles; None plays none.
+    instructions : Path or None
+        Prompts with instructions that can be checked, in IFEval's form; None checks nothing.
     gold_share : float
         Of the battles that begin, at most this share are gold battles.
     reasons : WhenAsked
@@ -127,6 +129,7 @@ class Settings(BaseSettings):
     reasons: WhenAsked = WhenAsked.AFTER
     sampler: Sampler = Sampler.UNIFORM
     gold: Path | None = None
+    instructions: Path | None = None
     gold_share: float = Field(0.03, ge=0, le=0.05)
     exploration: float = Field(0.1, gt=0, le=1)
     race: str = ""

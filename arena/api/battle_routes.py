@@ -115,6 +115,26 @@ class RemarkedBody(Plain):
     remarks: SavedRemarksBody
 
 
+class FollowedBody(Plain):
+    """An instruction by its id, and whether each side follows it; null where unknown."""
+
+    id: str
+    a: bool | None
+    b: bool | None
+
+
+class InstructionsBody(Plain):
+    """The instructions of the prompt that was voted on which can be checked; often none."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "example": {"instructions": [{"id": "punctuation:no_comma", "a": True, "b": False}]}
+        }
+    )
+
+    instructions: list[FollowedBody]
+
+
 class AnswerBody(Plain):
     """What one side has shown so far; ``html`` is there if asked for and the answer has ended."""
 
@@ -232,6 +252,12 @@ def battles_router(battles: Battles) -> APIRouter:
         if html:
             await asyncio.to_thread(_add_html, body)
         return body
+
+    @router.get("/{battle_id}/instructions", responses=responses(404, 409, 503))
+    async def read_instructions(battle_id: BattleId, voter: Visitor) -> InstructionsBody:
+        """Read which instructions each answer follows, once the vote has revealed the models."""
+        followed = await battles.followed(battle_id, voter)
+        return InstructionsBody(instructions=[FollowedBody.model_validate(f) for f in followed])
 
     @router.get(
         "/{battle_id}/events",

@@ -12,6 +12,8 @@ from arena.store import studies
 from arena.store.store import Store
 from judge.studies.people import NO_PAIR, NOTHING, PeoplesAgreement, agreement_of, rows_of
 from judge.studies.rater_plan import Enough, enough
+from judge.studies.sides import SideCounts, SideWarning, warn_of_sides
+from rating.sentences import counted
 from rating.tables.writing import write_rows
 
 COLUMNS = {
@@ -45,6 +47,9 @@ COLUMNS = {
 }
 """Columns of an export, with SQL's types; those of lists and objects hold JSON."""
 
+LEFT_OF = {Choice.A: "ab", Choice.B: "ba"}
+"""How the sides stood where a choice for a side is for what stood on the left."""
+
 Row = Mapping[str, Any]
 
 
@@ -60,6 +65,8 @@ class StudyStatus:
         Of items, first showings, skips among them.
     pilot : int
         Items of the pilot; ``opened`` says whether the rest may be rated.
+    side_warnings : tuple of SideWarning
+        Of raters who go by the side, or choose like a coin.
     """
 
     plan: StudyPlan
@@ -72,6 +79,7 @@ class StudyStatus:
     raters: tuple[Rater, ...]
     agreement: PeoplesAgreement
     stop: Enough | None
+    side_warnings: tuple[SideWarning, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -103,6 +111,7 @@ class StudyStatus:
                 "same": sum(one.same for one in self.raters),
                 "close": sum(one.close for one in self.raters),
             },
+            "side_warnings": [one.to_dict() for one in self.side_warnings],
             "stop": self.stop and self.stop.to_dict(),
             "warnings": [*self.agreement.warnings, *self.notes],
         }
@@ -111,12 +120,16 @@ class StudyStatus:
     def notes(self) -> tuple[str, ...]:
         """Give what to keep in mind beside the agreement."""
         close = sum(one.close for one in self.raters)
-        if not close:
-            return ()
-        return (
-            f"{close} repeats came with fewer than {APART} other items between, at the end of "
-            "what a rater had: they may have been remembered.",
+        remembered = counted(
+            "%(n)s repeat came with fewer than %(apart)s other items between, at the end of what "
+            "a rater had: it may have been remembered.",
+            "%(n)s repeats came with fewer than %(apart)s other items between, at the end of what "
+            "a rater had: they may have been remembered.",
+            close,
+            apart=APART,
         )
+        of_raters = tuple(one.sentence for one in self.side_warnings)
+        return (*of_raters, remembered) if close else of_raters
 
 
 def read_status(store: Store, name: str) -> StudyStatus:
@@ -130,12 +143,12 @@ def read_status(store: Store, name: str) -> StudyStatus:
     for row in every:
         if row["kind"] in RATED_BY_K and not row["repeat"]:
             first[row["item"]] += 1
-    counted = [item for item, kind in items if kind in RATED_BY_K]
+    own = [item for item, kind in items if kind in RATED_BY_K]
     agreement = _agreement(every)
     return StudyStatus(
         plan=plan,
-        items=len(counted),
-        done=sum(first[item] >= plan.raters_per_item for item in counted),
+        items=len(own),
+        done=sum(first[item] >= plan.raters_per_item for item in own),
         ratings=sum(first.values()),
         rankings=sum(counts(row) and row["ranking"] is not None for row in every),
         pilot=plan.pilot,
@@ -143,6 +156,7 @@ def read_status(store: Store, name: str) -> StudyStatus:
         raters=tuple(_rater(*one, every) for one in raters),
         agreement=agreement,
         stop=None if plan.until is None else _stop(plan.until, agreement, first),
+        side_warnings=warn_of_sides([_side_counts(code, every) for code, _, _ in raters]),
     )
 
 
@@ -156,7 +170,7 @@ def export(store: Store, name: str, to: Path) -> int:
     """
     n = 0
 
-    def counted() -> Iterator[Row]:
+    def each() -> Iterator[Row]:
         nonlocal n
         for row in studies.rows(session, name):
             n += 1
@@ -164,7 +178,7 @@ def export(store: Store, name: str, to: Path) -> int:
 
     with store.reading() as session:
         studies.plan_of(session, name)
-        write_rows(counted(), COLUMNS, to)
+        write_rows(each(), COLUMNS, to)
     return n
 
 
@@ -208,6 +222,28 @@ def _rater(
         repeated=len(both),
         same=sum(one == other for one, other in both),
         close=sum(place - first[r["item"]] - 1 < APART for place, r in again),
+    )
+
+
+def _side_counts(code: str, every: Sequence[Row]) -> SideCounts:
+    """Count where a rater's choices went, and what items got that came again."""
+    own = [
+        row
+        for row in every
+        if row["rater"] == code and row["kind"] != Kind.QUALIFICATION and row["choice"] in LEFT_OF
+    ]
+    first = {row["item"]: row for row in own if not row["repeat"]}
+    twice = [
+        (first[row["item"]], row)
+        for row in own
+        if row["repeat"] and row["item"] in first and row["sides"] != first[row["item"]]["sides"]
+    ]
+    return SideCounts(
+        rater=code,
+        left=sum(LEFT_OF[row["choice"]] == row["sides"] for row in own),
+        chosen=len(own),
+        same=sum(one["choice"] == other["choice"] for one, other in twice),
+        twice=len(twice),
     )
 
 

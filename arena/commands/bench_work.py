@@ -114,6 +114,17 @@ class Played:
     spent_usd: float | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answers:
+    """What models said when they were asked, as `Played` has it."""
+
+    given: "Mapping[str, Sequence[Given]]"
+    why: str
+    n_asked: int
+    n_recalled: int
+    spent_usd: float | None
+
+
 @contextmanager
 def at_desk(bench: Bench, database: str | None, roster: Path | None) -> "Iterator[_Desk]":
     """Open the database in which answers and verdicts are kept."""
@@ -155,20 +166,33 @@ class _Desk:
         named = [case.named for case in cases]
         return of_models, asyncio.run(forecast_all(named, bench.method, journal, options))
 
+    def answer(self) -> Answers:
+        """Let models answer what is not recorded."""
+        given: dict[str, Sequence[Given]] = {}
+        why = ""
+        for name, model in self._bench.asked.items():
+            given[name], run = self._answered(name, model)
+            if run.stopped is not None:
+                why = f"{name}: {run.why}"
+                break
+        return Answers(
+            given=given,
+            why=why,
+            n_asked=self._n_asked,
+            n_recalled=self._n_recalled,
+            spent_usd=self._spent,
+        )
+
     def play(self) -> Played:
         """Let models answer, and the judge judge."""
         from judge.bench.contest import contest
 
         bench, answers = self._bench, {name: dict(own) for name, own in self._bench.known.items()}
-        given: dict[str, Sequence[Given]] = {}
-        why = ""
-        for name, model in bench.asked.items():
-            given[name], run = self._answered(name, model)
-            own = {one.item.id: one.texts for one in given[name] if one.whole}
+        answered = self.answer()
+        given, why = answered.given, answered.why
+        for name, every in given.items():
+            own = {one.item.id: one.texts for one in every if one.whole}
             answers[name] = {**answers.get(name, {}), **own}
-            if run.stopped is not None:
-                why = f"{name}: {run.why}"
-                break
         cases = contest(bench.method, bench.items, bench.models, bench.baseline, answers)
         played = Played(given=given, contest=cases, why=why)
         if not why and bench.method is not None and bench.judge is not None:

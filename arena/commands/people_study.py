@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter, validators
 
-from arena.commands.arguments import Database, File, TableOrJson
+from arena.commands.arguments import Database, File, Flat, TableOrJson
+from arena.commands.study_answers import GIVEN, LiveAnswers, answered_items
 from arena.errors import SettingsError
 from arena.terminal import plain, say, show, table, warnings, write_json
 from rating.errors import DataError
@@ -50,6 +51,7 @@ def create(
     rubric: File = None,
     until: float | None = None,
     reveal: bool = False,
+    answers: Annotated[LiveAnswers, Flat] = GIVEN,
     database: Database = None,
 ) -> None:
     """Let people rate the items of a file, on the arena's pages under /studies.
@@ -65,7 +67,8 @@ def create(
         Ratings that each item gets, by different people, and no more.
     items
         Items, one a row: item_id, prompt (or messages), model_a, response_a, model_b, response_b,
-        or responses, a list of 2 to 12 {"model", "text"}; prompt_id where known.
+        or responses, a list of 2 to 12 {"model", "text"}; prompt_id where known. With --models
+        prompts, as arena bench takes them.
     runs
         Instead: recorded runs of agents, one a line, each with item, model, scaffold and steps;
         runs of the same item are paired.
@@ -103,6 +106,7 @@ def create(
     arena study create agents --runs runs.jsonl --raters-per-item 3 --reveal
     arena study create next --items send.csv --raters-per-item 2 --outputs o.json --prompts p.csv
     arena study create experts --items pairs.csv --raters-per-item 2 --gold gold.csv --until .1
+    arena study create live --items prompts.csv --models basalt,slate --raters-per-item 2
     """
     from arena.domain.study import Kind, StudyPlan
     from arena.store import studies
@@ -114,8 +118,9 @@ def create(
         raise DataError(
             "A study is of items or of runs: give one of --items FILE and --runs FILE."
         )
-    if runs is not None and (outputs or prompts):
-        raise DataError("Runs have outcomes and tasks of their own: drop --outputs and --prompts.")
+    if runs is not None and (outputs or prompts or answers.models):
+        msg = "Runs have outcomes and tasks of their own: drop --outputs, --prompts and --models."
+        raise DataError(msg)
     if reveal and repeats:
         msg = (
             f"--repeats {repeats:g} shows items again, and --reveal says whose they are: leave "
@@ -129,7 +134,10 @@ def create(
         raise DataError(msg)
     if pass_share is not None and not 0 < pass_share <= 1:
         raise DataError(f"--pass {pass_share:g} is no share: give more than 0 and 1 at the most.")
-    planned = _planned(Kind.ITEM, items, outputs, prompts) or _planned_runs(Kind.ITEM, runs)
+    if items is not None and answers.models is not None:
+        planned = _answered(name, items, answers, outputs, database)
+    else:
+        planned = _planned(Kind.ITEM, items, outputs, prompts) or _planned_runs(Kind.ITEM, runs)
     if pilot >= len(planned):
         msg = f"--pilot {pilot} leaves nothing of {len(planned)} items: give fewer."
         raise DataError(msg)
@@ -158,9 +166,7 @@ def create(
         rubric=() if rubric is None else _rubric(rubric),
     )
     with _store(database) as store, store.writing() as session:
-        if name in studies.names(session):
-            msg = f"There is a study {name!r} already: choose another name."
-            raise SettingsError(msg)
+        _require_new(studies.names(session), name)
         studies.create(session, plan, planned, datetime.now(UTC))
     n = sum(one.kind in (Kind.ITEM, Kind.PILOT) for one in planned)
     say(f"The study {name!r} has {n:,} items of {raters_per_item} ratings each.")
@@ -356,6 +362,26 @@ def _mind_names(planned: "list[PlannedItem]", *, allowed: bool) -> None:
             "Rename what gives a system away, or if none does, pass --allow-names."
         )
         raise DataError(msg)
+
+
+def _answered(
+    name: str, items: Path, answers: LiveAnswers, outputs: Path | None, database: str | None
+) -> "list[PlannedItem]":
+    """Plan items that models answer now, once it is known that the study can be made."""
+    from arena.domain.study import Kind, PlannedItem
+    from arena.store import studies
+
+    if outputs is not None:
+        raise DataError("--models answer the prompts themselves: drop --outputs and --prompts.")
+    with _store(database) as store:
+        _require_new(store.read(studies.names), name)
+    return [PlannedItem(Kind.ITEM, one) for one in answered_items(items, answers, database)]
+
+
+def _require_new(names: list[str], name: str) -> None:
+    if name in names:
+        msg = f"There is a study {name!r} already: choose another name."
+        raise SettingsError(msg)
 
 
 def _require_apart(planned: "list[PlannedItem]", files: tuple[Path | None, ...]) -> None:

@@ -250,6 +250,7 @@ def raters(
     /,
     *,
     until: Annotated[float, Parameter(metavar="HALF_WIDTH")] = 0.05,
+    until_alpha: Annotated[float, Parameter(metavar="HALF_WIDTH")] = 0.1,
     options: Annotated[StudyOptions, Flat, Parameter(parse=DRAWN)] = StudyOptions(),  # noqa: B008
     chosen: Annotated[Renamed, Flat] = AS_IT_IS,
     form: Form = None,
@@ -267,6 +268,8 @@ def raters(
         What arena study export writes: a file, folder or pattern.
     until
         Half-width of the share of side A that is wanted.
+    until_alpha
+        Half-width of Krippendorff's alpha that is wanted.
 
     Examples
     --------
@@ -279,7 +282,7 @@ def raters(
 
     made = datetime.now(UTC).date()
     with working("Studying"):
-        result = study_raters(chosen.votes(ratings), options, until=until)
+        result = study_raters(chosen.votes(ratings), options, until=until, until_alpha=until_alpha)
         written = None if out is None else write_raters(result, out, made)
     _tell(result, lambda: raters_page(result, made), form, written, notes=True)
 

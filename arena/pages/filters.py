@@ -147,7 +147,7 @@ class Filters:
 
     def number(self, value: float, digits: int = 0) -> str:
         """Write a number, with so many digits after the point."""
-        return self._words.number(f"{value:,.{digits}f}")
+        return self._words.number(f"{value:,.{digits}f}").replace("-", MINUS)
 
     def points(self, value: float) -> str:
         """Points without decimals, which no board can support."""

@@ -11,7 +11,8 @@ from functools import partial
 from random import Random
 from typing import Self
 
-from arena.domain.battle import Notice, Side, Snapshot, Voted, Wins
+from arena.domain.battle import AnswerStatus, Notice, Side, Snapshot, Voted, Wins
+from arena.domain.instructions import Followed
 from arena.domain.model import Model, Roster
 from arena.domain.remarks import Remarks, WhenAsked
 from arena.domain.vote import Choice, Receipt, Voter
@@ -22,6 +23,7 @@ from arena.errors import (
     PlayError,
 )
 from arena.play.gold import GoldPairs, is_owner
+from arena.play.instructions import Instructed
 from arena.play.live import Ask
 from arena.play.matchmaking import Matchmaker, draw_one
 from arena.play.pace import Paces
@@ -30,6 +32,7 @@ from arena.play.rules import (
     EMPTY_PROMPT,
     MODEL_GONE,
     NOT_ALL_YET,
+    NOT_CHECKED_YET,
     NOT_RECORDED,
     ONE_TURN,
     VOTE_FIRST,
@@ -126,6 +129,8 @@ class Battles:
         Called with what happens, for logs and figures.
     gold : GoldPairs, optional
         Of which some battles are made; their owners are known to the log.
+    instructed : Instructed, optional
+        Prompts whose instructions are checked after the vote.
     """
 
     def __init__(
@@ -144,9 +149,11 @@ class Battles:
         reading: Hold = nullcontext,
         notice: Callable[[Notice], None] = lambda _notice: None,
         gold: GoldPairs | None = None,
+        instructed: Instructed | None = None,
     ) -> None:
         self._store = store
         self._gold = gold or GoldPairs()
+        self._instructed = instructed or Instructed()
         self._field = Field.of(roster, recorded)
         self._rules = rules
         self._rng = rng
@@ -189,8 +196,10 @@ class Battles:
         return self._field.offered
 
     def offered(self) -> tuple[str, ...]:
-        """Give prompts of gold pairs to try, which change now and then."""
-        return () if self.prompts is not None else self._gold.offered()
+        """Give prompts of files to try, which change now and then."""
+        if self.prompts is not None:
+            return ()
+        return tuple(dict.fromkeys((*self._gold.offered(), *self._instructed.offered())))
 
     def use(self, field: Field) -> None:
         """Let others battle from here on, while running battles end as they began; may block."""
@@ -207,7 +216,9 @@ class Battles:
             Before anything is written.
         """
         recorded = self._field.as_recorded.get(prompt.strip(), prompt)
-        prompt = self._accepted(self._gold.untouched(recorded) or recorded)
+        prompt = self._accepted(
+            self._gold.untouched(recorded) or self._instructed.untouched(recorded) or recorded
+        )
         able = self.matchmaker.drawable(self._able(prompt))
         if len(able) < 2:
             raise BadPromptError(NOT_RECORDED)
@@ -391,6 +402,28 @@ class Battles:
         asked = self._rules.reasons is not WhenAsked.OFF
         write = partial(self._store.remark, battle_id, voter.id, remarks, self._now(), asked=asked)
         return stored_snapshot(await self._writers.write(write))
+
+    async def followed(self, battle_id: str, voter: Voter) -> tuple[Followed, ...]:
+        """Say which instructions of the prompt that was voted on each answer follows.
+
+        Of a gold battle nothing: see `arena.play.gold`.
+
+        Raises
+        ------
+        UnknownBattleError
+        NotReadyError
+            Before the vote, and while the names are withheld.
+        """
+        snapshot = await self.look(battle_id, voter)
+        if snapshot.receipt is None or snapshot.receipt.reveal is None:
+            raise NotReadyError(NOT_CHECKED_YET)
+        if snapshot.receipt.gold:
+            return ()
+        last = snapshot.turns[-1]
+        a, b = (
+            one.text if one.status is AnswerStatus.COMPLETE else None for one in (last.a, last.b)
+        )
+        return await asyncio.to_thread(self._instructed.check, last.prompt, a, b)
 
     @property
     def closing(self) -> bool:

@@ -20,13 +20,12 @@ from arena.domain.vote import Choice
 from arena.endpoints.offline import Piece, paced
 from arena.play.live import Ask
 from arena.play.matchmaking import sides
+from arena.play.offers import Offers
 from arena.play.pace import Tempo
 from judge.case import Message
 from judge.tables.gold import GoldPair
 from rating.tables.escaping import storable
 
-OFFER_S = 60.0
-"""How long the same prompts are offered: a page with them is made once in that time."""
 OFFERED = 3
 """Prompts of gold pairs among those to try; most who take one get an ordinary battle."""
 PIECE_S = 0.1
@@ -87,11 +86,10 @@ class GoldPairs:
         self._pairs: dict[str, list[GoldPair]] = defaultdict(list)
         for pair in pairs:
             self._pairs[_key(pair.prompt)].append(pair)
-        self._prompts = [*self._pairs] if share > 0 else []
+        prompts = [pairs[0].prompt for pairs in self._pairs.values()] if share > 0 else []
+        self._offers = Offers(prompts, OFFERED, self._rng)
         self._turn = threading.Lock()
         self._begun = self._played = 0
-        self._offered: tuple[str, ...] = ()
-        self._until_s = 0.0
 
     @property
     def models(self) -> tuple[Model, ...]:
@@ -101,12 +99,7 @@ class GoldPairs:
 
     def offered(self) -> tuple[str, ...]:
         """Give prompts to try, other ones every minute."""
-        with self._turn:
-            if time.monotonic() >= self._until_s:
-                some = self._rng.sample(self._prompts, min(OFFERED, len(self._prompts)))
-                self._offered = tuple(self._pairs[key][0].prompt for key in some)
-                self._until_s = time.monotonic() + OFFER_S
-            return self._offered
+        return self._offers.now()
 
     def untouched(self, prompt: str) -> str | None:
         """Give the prompt of a gold pair as it stands in the file; None of any other."""

@@ -26,8 +26,8 @@ def votes(session: Session) -> list[GoldVote]:
         )
         .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
         .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
-        .outerjoin(a, _voted_on(a, "a"))
-        .outerjoin(b, _voted_on(b, "b"))
+        .outerjoin(a, voted_on(a, "a"))
+        .outerjoin(b, voted_on(b, "b"))
         .where(is_gold(), col(VoteRow.outcome) != Choice.SKIP)
         .order_by(col(VoteRow.link))
     )
@@ -42,7 +42,8 @@ def _length(answer: type[AnswerRow]) -> ColumnElement[int]:
     return func.coalesce(col(answer.erased_chars), func.length(col(answer.text)))
 
 
-def _voted_on(answer: type[AnswerRow], side: str) -> ColumnElement[bool]:
+def voted_on(answer: type[AnswerRow], side: str) -> ColumnElement[bool]:
+    """Say, in a query on votes and answers, whether one is what was voted on, on its side."""
     attempt = col(VoteRow.attempt_a) if side == "a" else col(VoteRow.attempt_b)
     return (
         (col(answer.battle_id) == col(VoteRow.battle_id))

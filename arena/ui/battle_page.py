@@ -27,6 +27,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from arena.catalogue import words_in
+from arena.domain.instructions import KINDS
 from arena.domain.remarks import CONFIDENCE, LONGEST_COMMENT, REASONS, Intent, WhenAsked
 from arena.domain.words import Language
 from arena.pages.rendering import Visit, environment
@@ -151,6 +152,12 @@ SCRIPT_WORDS = {
         "The first answers here were recorded, and one of them is known to be right: this shows "
         "how people vote, and counts for no rank."
     ),
+    "notChecked": Sentence(
+        "Your vote is saved. Which instructions were followed cannot be shown just now."
+    ),
+    "followed": Sentence("followed: %(what)s"),
+    "notFollowed": Sentence("not followed: %(what)s"),
+    "notKnown": Sentence("cannot be told: %(what)s"),
     "wasBetter": Sentence("%(name)s was better"),
     "tie": Sentence("a tie"),
     "bothBad": Sentence("both were bad"),
@@ -198,6 +205,7 @@ def page_router(
     readable: bool,
     longest: int,
     reasons: WhenAsked,
+    instructed: bool = False,
 ) -> APIRouter:
     """Routes of the battle page and of all that it loads; begins to make what Gradio brings.
 
@@ -217,6 +225,8 @@ def page_router(
         Characters that a prompt may have.
     reasons : WhenAsked
         When the page asks for reasons.
+    instructed : bool
+        Whether there are prompts of which the page shows after the vote what answers follow.
     """
     own = examples if recorded is None else recorded
     asked = {
@@ -230,6 +240,7 @@ def page_router(
         "longest": longest,
         "keys": (*KEYS[:-1], *asked[reasons], KEYS[-1]),
         "when": reasons,
+        "instructed": instructed,
         "reasons": REASONS,
         "remarks": REMARKS,
         "longest_comment": LONGEST_COMMENT,
@@ -346,6 +357,7 @@ def script_words(language: Language) -> Markup:
             "words": {name: words(sentence) for name, sentence in SCRIPT_WORDS.items()},
             "counted": {name: words.forms(sentence) for name, sentence in COUNTED.items()},
             "ends": {end: words(end) for end in ENDS},
+            "kinds": {id: words(kind) for id, kind in KINDS.items()},
         }
     )
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from judge.report.files import Answer, Page, Section, Table, write_forms
 from judge.report.study import option_words
+from judge.studies.alpha_plan import WANTED_ALPHA, AlphaPlan
 from judge.studies.estimates import NONE, Estimate, percent_of
 from judge.studies.rated import CONFIDENCE
 from judge.studies.rater_plan import WANTED, RaterPlan
@@ -56,6 +57,8 @@ def raters_page(study: RaterStudy, made: date) -> Page:
         more.append(_confidence_table(study))
     if study.plan is not None:
         more.append(_plan_table(study.plan))
+    if study.alpha_plan is not None:
+        more.append(_alpha_table(study.alpha_plan))
     return Page(
         title="What are the raters of this study like?",
         opening=OPENING,
@@ -147,9 +150,26 @@ def _plan_table(plan: RaterPlan) -> Table:
     )
 
 
+def _alpha_table(plan: AlphaPlan) -> Table:
+    wanted = f"±{plan.enough.wanted:g}"
+    return Table.of(
+        (
+            "For alpha, each",
+            f"Alpha, {plan.n_items:,} items",
+            f"Items for {wanted}",
+            f"Ratings for {wanted}",
+        ),
+        {
+            str(one.each): (f"±{one.half_width:.2f}", f"{one.items:,}", f"{one.ratings:,}")
+            for one in plan.designs
+        },
+        note="Half-width of Krippendorff's alpha, as is to be expected of these raters.",
+    )
+
+
 def rows(study: RaterStudy) -> Iterator[dict[str, Any]]:
     """Give every figure as a row: rater, figure, value, ends and n; the rater is all of all."""
-    for name in ("agreement", "retest", "left", "left_in_repeats", "share"):
+    for name in ("agreement", "retest", "left", "left_in_repeats", "share", "alpha"):
         yield _row("all", name, getattr(study, name))
     for name in NAMES:
         yield _row("all", f"variance: {name}", getattr(study.variance, name))
@@ -169,6 +189,8 @@ def command(study: RaterStudy) -> str:
     words = ["arena", "study", "raters", *map(str, study.source.paths)]
     if study.wanted != WANTED:
         words += ["--until", f"{study.wanted:g}"]
+    if study.alpha_plan is not None and study.alpha_plan.enough.wanted != WANTED_ALPHA:
+        words += ["--until-alpha", f"{study.alpha_plan.enough.wanted:g}"]
     words += study.options.words()
     words += option_words(study.source)
     return shlex.join([*words, "--out", NAME])

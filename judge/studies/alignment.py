@@ -12,6 +12,7 @@ from judge.studies.items import Items
 from judge.studies.rows import Rows, blank
 from judge.tables.style import elements
 from rating.errors import DataError
+from rating.sentences import counted
 from rating.tables.coding import Coded
 from rating.typing import Bools, Floats, Ints
 
@@ -170,9 +171,11 @@ def _numbered(
     of_item[alone] = len(names) + np.flatnonzero(alone)
     used, numbers = np.unique(of_item, return_inverse=True)
     prompts = tuple(names[code] if code < len(names) else "" for code in used)
-    warning = (
-        f"{int(alone.sum()):,} items have no prompt: each is taken as a prompt of its own, and "
-        "intervals are too narrow if several share one."
+    warning = counted(
+        "%(n)s item has no prompt: it is taken as a prompt of its own.",
+        "%(n)s items have no prompt: each is taken as a prompt of its own, and intervals are too "
+        "narrow if several share one.",
+        int(alone.sum()),
     )
     return numbers.astype(np.int64), prompts, (warning,) if alone.any() else ()
 

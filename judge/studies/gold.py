@@ -354,7 +354,7 @@ def read_gold_votes(source: Source) -> list[GoldVote]:
     """
     table = read_annotations(source, "votes")
     table.need(RIGHT[0])
-    winner, voter, item = (_known(table, role) for role in ("winner", "voter", "prompt"))
+    winner, voter, item = (known_column(table, role) for role in ("winner", "voter", "prompt"))
     voters, items, choices = table.texts(voter), table.texts(item), table.need(winner)
     with_lengths = table.has(*TEXTS)
     lengths = [[_length(x) for x in table.need(name)] for name in TEXTS] if with_lengths else None
@@ -368,7 +368,7 @@ def read_gold_votes(source: Source) -> list[GoldVote]:
     return votes
 
 
-def _known(table: Annotations, role: str) -> str:
+def known_column(table: Annotations, role: str) -> str:
     """Name the first column that a role is known by; raises `DataError` if none is there."""
     names = KNOWN[role]
     column = next((name for name in names if table.has(name)), names[-1])

@@ -15,14 +15,14 @@ from judge.studies.options import StudyOptions
 from judge.studies.reliability import Ratings, ac1, alpha
 from judge.studies.rows import Rows, Source, read_rows
 from rating.outcome import Outcome
+from rating.sentences import Sentence, counted
 from rating.tables.coding import coded_list
 from rating.typing import Floats, Ints
 
-NO_PAIR = "No item of two answers has ratings by two people yet: alpha and AC1 are not known."
-ONE_VALUE = "All ratings so far say the same: alpha is not defined."
-FEW = (
-    "The ratings are on {n} prompts: under " + str(FEW_PROMPTS) + " the intervals are too narrow."
+NO_PAIR = Sentence(
+    "No item of two answers has ratings by two people yet: alpha and AC1 are not known."
 )
+ONE_VALUE = Sentence("All ratings so far say the same: alpha is not defined.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,14 @@ def agreement_of(rows: Rows, options: StudyOptions = USUAL) -> PeoplesAgreement:
     if by_alpha.value is None:
         warnings.append(ONE_VALUE)
     if items.n_prompts < FEW_PROMPTS:
-        warnings.append(FEW.format(n=items.n_prompts))
+        warnings.append(
+            counted(
+                "The ratings are on %(n)s prompt: under %(few)s the intervals are too narrow.",
+                "The ratings are on %(n)s prompts: under %(few)s the intervals are too narrow.",
+                items.n_prompts,
+                few=FEW_PROMPTS,
+            )
+        )
     return PeoplesAgreement(
         by_alpha,
         ac1(ratings, options.draws()),
@@ -104,17 +111,17 @@ def _by_item(rows: Rows, item: Ints, table: Floats) -> tuple[ItemAgreement, ...]
         int(place): column.names[code] for place, code in zip(item, column.codes, strict=True)
     }
     every = [
-        ItemAgreement(names[place], int(a), int(tie), int(b), _agreed(counted))
-        for place, counted in enumerate(table)
-        for b, tie, a in (counted,)
-        if place in names and counted.sum() >= 2
+        ItemAgreement(names[place], int(a), int(tie), int(b), _agreed(given))
+        for place, given in enumerate(table)
+        for b, tie, a in (given,)
+        if place in names and given.sum() >= 2
     ]
     return tuple(sorted(every, key=lambda one: (one.agreed, one.item)))
 
 
-def _agreed(counted: Floats) -> float:
-    n = counted.sum()
-    return float((counted * (counted - 1)).sum() / (n * (n - 1)))
+def _agreed(given: Floats) -> float:
+    n = given.sum()
+    return float((given * (given - 1)).sum() / (n * (n - 1)))
 
 
 def rows_of(ratings: Sequence[Mapping[str, Any]], source: str = "the study") -> Rows:

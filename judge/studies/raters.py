@@ -1,7 +1,7 @@
 """What the raters of a study are like, and what more ratings would buy, from its export."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import scipy  # its submodules load on first use
 
 from judge.ifeval.accuracy import wilson
 from judge.studies.agreement import counts, pairs_with
+from judge.studies.alpha_plan import WANTED_ALPHA, AlphaPlan, plan_alpha
 from judge.studies.estimates import (
     FEW_PROMPTS,
     Draws,
@@ -25,7 +26,9 @@ from judge.studies.latent_classes import PRIOR, UNKNOWN, dawid_skene
 from judge.studies.options import StudyOptions
 from judge.studies.rated import CONFIDENCE, Rated, read_rated
 from judge.studies.rater_plan import WANTED, RaterPlan, plan_ratings, preference, share_of
+from judge.studies.reliability import Ratings, alpha
 from judge.studies.side_by_side import certainly
+from judge.studies.sides import SideCounts, SideWarning, warn_of_sides
 from judge.studies.variance import HALF, Shares, variance_shares
 from rating.errors import DataError
 from rating.tables.files import Files
@@ -95,11 +98,17 @@ class RaterStudy:
         Agreement with others of choices of each confidence.
     surer : Estimate or None
         Agreement of the sure less that of the guesses.
+    side_warnings : tuple of SideWarning
+        Of raters who go by the side, or choose like a coin.
     share : Estimate
         Of side A, a tie half; of other prompts and other raters.
     variance : Shares
     plan : RaterPlan or None
         None where the variance is not known.
+    alpha : Estimate
+        Krippendorff's, as ``arena study status`` gives it.
+    alpha_plan : AlphaPlan or None
+        None where alpha has no interval.
     """
 
     source: Files
@@ -112,10 +121,13 @@ class RaterStudy:
     left_in_repeats: Estimate
     by_confidence: Mapping[int, Estimate]
     surer: Estimate | None
+    side_warnings: tuple[SideWarning, ...]
     share: Estimate
     variance: Shares
     plan: RaterPlan | None
     wanted: float
+    alpha: Estimate
+    alpha_plan: AlphaPlan | None
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -140,9 +152,12 @@ class RaterStudy:
                 {"confidence": of} | one.to_dict() for of, one in self.by_confidence.items()
             ],
             "surer": None if self.surer is None else self.surer.to_dict(),
+            "side_warnings": [one.to_dict() for one in self.side_warnings],
             "share": self.share.to_dict(),
             "variance": self.variance.to_dict(),
             "plan": None if self.plan is None else self.plan.to_dict(),
+            "alpha": self.alpha.to_dict(),
+            "alpha_plan": None if self.alpha_plan is None else self.alpha_plan.to_dict(),
             "left_out": dict(self.rated.left_out),
             "sentences": list(self.sentences),
             "warnings": list(self.warnings),
@@ -150,7 +165,11 @@ class RaterStudy:
 
 
 def study_raters(
-    source: object, options: StudyOptions = USUAL, *, until: float = WANTED
+    source: object,
+    options: StudyOptions = USUAL,
+    *,
+    until: float = WANTED,
+    until_alpha: float = WANTED_ALPHA,
 ) -> RaterStudy:
     """Say what the raters of a study are like, and what more ratings would buy.
 
@@ -163,17 +182,24 @@ def study_raters(
         What ``arena study export`` writes.
     until : float
         Half-width of the share of side A that is wanted.
+    until_alpha : float
+        Half-width of Krippendorff's alpha that is wanted.
 
     Raises
     ------
     DataError
-        As `judge.studies.rated.read_rated`; if no item of the study is rated, or ``until`` is not
-        between 0 and 1/2.
+        As `judge.studies.rated.read_rated`; if no item of the study is rated, ``until`` is not
+        between 0 and 1/2, or ``until_alpha`` not between 0 and 1.
     """
     if not 0 < until < HALF:
         raise DataError(
             f"--until {until:g} is no half-width of a share: give one between 0 and 0.5, such as "
             "0.05."
+        )
+    if not 0 < until_alpha < 1:
+        raise DataError(
+            f"--until-alpha {until_alpha:g} is no half-width of alpha: give one between 0 and 1, "
+            "such as 0.1."
         )
     files = Files.of(source)
     assert files is not None
@@ -186,6 +212,8 @@ def study_raters(
     variance = variance_shares(items, labels, twice, options.level)
     parts = variance.components
     confidence = rated.confidence[rated.counted]
+    given = Ratings.of_labels(items, _by_name(items, labels), ties=bool((labels.label == 0).any()))
+    by_alpha = alpha(given, options.draws())
     return RaterStudy(
         source=files,
         rated=rated,
@@ -201,13 +229,24 @@ def study_raters(
             if (confidence == of).any()
         },
         surer=_surer(items, labels, confidence, options.draws()),
+        side_warnings=warn_of_sides(_side_counts(rated, twice), options.level),
         share=share,
         variance=variance,
         plan=None
         if parts is None
         else plan_ratings(items, labels, parts, share, until, options.level),
         wanted=until,
+        alpha=by_alpha,
+        alpha_plan=plan_alpha(
+            given, by_alpha, until_alpha, len(np.unique(labels.rater)), options.draws().rng
+        ),
     )
+
+
+def _by_name(items: Items, labels: Labels) -> Labels:
+    """Turn labels so that the first side is the model first in the alphabet, as agreement is."""
+    first, second = items.pairs[labels.item].T
+    return replace(labels, label=np.where(first > second, -labels.label, labels.label))
 
 
 def _twice(rated: Rated) -> tuple[Labels, Labels]:
@@ -253,6 +292,25 @@ def _left_in_repeats(items: Items, twice: tuple[Labels, Labels], draws: Draws) -
     first, second = first.only(both), second.only(both)
     left = ((first.label == first.first) + (second.label == second.first).astype(np.float64)) / 2
     return share_of(items, first, np.column_stack([left, np.ones(first.n)]), draws)
+
+
+def _side_counts(rated: Rated, twice: tuple[Labels, Labels]) -> list[SideCounts]:
+    """Count for each rater where choices went, and what items got that came again."""
+    labels = rated.labels.only(rated.kind != "qualification")
+    labels = labels.only((labels.label != 0) & (labels.first != 0))
+    first, second = twice
+    both = (first.label != 0) & (second.label != 0) & (first.first * second.first == B)
+    n = len(rated.raters)
+    left, chosen, same, again = (
+        np.bincount(rater, minlength=n).tolist()
+        for rater in (
+            labels.rater[labels.label == labels.first],
+            labels.rater,
+            first.rater[both & (first.label == second.label)],
+            first.rater[both],
+        )
+    )
+    return [SideCounts(*one) for one in zip(rated.raters, left, chosen, same, again, strict=True)]
 
 
 def _raters(
@@ -406,6 +464,8 @@ def _sentences(study: RaterStudy) -> Iterator[str]:
     yield from _on_share(study)
     if study.plan is not None:
         yield from study.plan.sentences
+    if study.alpha_plan is not None:
+        yield from study.alpha_plan.sentences
 
 
 def _on_sides(study: RaterStudy) -> Iterator[str]:
@@ -457,6 +517,7 @@ def _on_variance(variance: Shares) -> Iterator[str]:
 
 
 def _warnings(study: RaterStudy) -> Iterator[str]:
+    yield from (str(one.sentence) for one in study.side_warnings)
     rated = study.rated
     items = np.unique(rated.labels.item[rated.counted])
     n_prompts = len(np.unique(rated.items.prompt[items]))

@@ -428,6 +428,19 @@ def _with_tasks(table: Annotations, by_prompt: dict[str, Task]) -> list[Instruct
     return rows
 
 
+def read_tasks(source: Source) -> list[Task]:
+    """Read prompts with their instructions, a row a prompt: IFEval's ``input_data.jsonl``.
+
+    Raises
+    ------
+    DataError
+        If a column is missing, or an instruction cannot be read.
+    """
+    table = read_annotations(source, "prompts")
+    table.need(IDS)
+    return tasks_of(table)
+
+
 def tasks_of(table: Annotations) -> list[Task]:
     """Read IFEval's instructions, a task a row; none of a table without such columns.
 

@@ -211,16 +211,20 @@ def _texts(table: Annotations, row: int) -> tuple[tuple[Message, ...], tuple[Res
     if len(answers[0]) == len(answers[1]) == 1:
         turns = [(Message("assistant", one[0]),) for one in answers]
         return before, tuple(map(Response, names, turns))
-    dialogues = [_dialogue(before, one) for one in answers]
+    dialogues = [dialogue(before[1:], one) for one in answers]
     return before[:1], tuple(map(Response, names, dialogues))
 
 
-def _dialogue(asked: Sequence[Message], answers: Sequence[str]) -> tuple[Message, ...]:
-    """Put the answers between the user's turns; the first turn stands before all answers."""
-    rest = [Message("assistant", answers[0])]
-    for turn, answer in zip(asked[1:], answers[1:], strict=True):
-        rest += [turn, Message("assistant", answer)]
-    return tuple(rest)
+def dialogue(further: Sequence[Message], answers: Sequence[str]) -> tuple[Message, ...]:
+    """Put the user's further turns between the answers.
+
+    >>> [one.role for one in dialogue([Message("user", "And then?")], ["This.", "That."])]
+    ['assistant', 'user', 'assistant']
+    """
+    turns = [Message("assistant", answers[0])]
+    for turn, answer in zip(further, answers[1:], strict=True):
+        turns += [turn, Message("assistant", answer)]
+    return tuple(turns)
 
 
 def _before(table: Annotations, row: int) -> tuple[Message, ...]:

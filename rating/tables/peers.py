@@ -125,6 +125,11 @@ def _sided(name: str, of: str = '"{}"') -> Iterator[tuple[str, str]]:
     yield f"{name}_b", _on_side(b, a)
 
 
+def _reasons(side: str) -> str:
+    """Name the reasons for a side with commas between, of lists by side."""
+    return f"array_to_string({_inside('reasons', f'$.{side}[*]')}, ',')"
+
+
 _VOTES = {
     "leftvote": "model_a",
     "rightvote": "model_b",
@@ -384,6 +389,8 @@ FORMATS = (
                 "winner",
                 _on_side('"choice"', _winner("choice", model_a="model_b", model_b="model_a")),
             ),
+            ("reasons_a", _on_side(_reasons("a"), _reasons("b"))),
+            ("reasons_b", _on_side(_reasons("b"), _reasons("a"))),
             (LEFT_OUT, _NOT_RATED),
             *_sided("base_model"),
             *_sided("scaffold"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from arena.domain.battle import BattleState
+from arena.domain.battle import AnswerStatus, BattleState
 from arena.domain.gold import GONE_ON, set_of
 from arena.domain.vote import Choice, Voter
 from arena.store.gold import votes
@@ -129,6 +129,64 @@ def test_gold_battles_leave_and_come_in_again(
         json.loads(command("gold", url, "--format", "json").stdout) for url in (voted, again)
     )
     assert after == before
+
+
+TASK = {
+    "prompt": "Name two fruits. No commas.",
+    "instruction_id_list": ["punctuation:no_comma"],
+    "kwargs": [{}],
+}
+
+
+@pytest.fixture
+def tasks(tmp_path: Path) -> Path:
+    path = tmp_path / "input_data.jsonl"
+    path.write_text(json.dumps(TASK), encoding="utf-8")
+    return path
+
+
+def test_votes_of_a_log_say_whether_voters_notice_a_broken_instruction(
+    database_url: str, tasks: Path, command: Command
+) -> None:
+    with closing(Store(database_url)) as store:
+        store.register(MODELS, NOW)
+        for number in range(20):
+            prompt = str(TASK["prompt"]) if number < 16 else "Why?"
+            battle = f"b{number}"
+            new = replace(new_battle(battle, Voter(f"v{number % 4}")), prompt=prompt)
+            store.open_battle(new)
+            whole = complete("Plums, pears."), complete("Plums and pears.")
+            cut = (replace(whole[0], status=AnswerStatus.STOPPED), whole[1])
+            a, b = cut if number == 15 else whole
+            store.close_answers(battle, BattleState.READY, {A1: a, B1: b}, message=None, now=NOW)
+            store.cast(ballot(battle, Choice.A, key=battle, voter=f"v{number % 4}"))
+    ran = command("gold", database_url, "--instructions", str(tasks), "--format", "json")
+    study = json.loads(ran.stdout)
+    assert (study["votes"], study["voters"], study["prompts"]) == (4, 4, 1), "first votes"
+    assert study["violator"]["value"] == 1.0
+    assert [one["id"] for one in study["by_kind"]] == ["punctuation:no_comma"]
+    shown = command("gold", database_url, "--instructions", str(tasks)).stdout
+    assert "punctuation:no_comma" in shown
+
+
+def test_votes_of_a_file_say_the_same(tmp_path: Path, tasks: Path, command: Command) -> None:
+    rows = [
+        {
+            "user": f"u{n}",
+            "prompt": TASK["prompt"],
+            "winner": "model_a" if n % 4 else "skip",
+            "response_a": "Plums and pears" if n % 2 else "a, b",
+            "response_b": "x, y" if n % 2 else "Plums or pears",
+        }
+        for n in range(40)
+    ]
+    file = tmp_path / "votes.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    where = ("--where", "winner <> 'skip'")
+    ran = command("gold", str(file), "--instructions", str(tasks), *where, "--format", "json")
+    study = json.loads(ran.stdout)
+    assert (study["votes"], study["follower"]) == (30, 20)
+    assert study["violator"]["value"] == pytest.approx(1 / 3)
 
 
 def test_a_database_is_read_whole(voted: str, command: Command) -> None:

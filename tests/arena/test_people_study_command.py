@@ -15,6 +15,7 @@ from arena.domain.vote import Voter
 from arena.store import studies
 from arena.store.store import Store
 from judge.studies.people import agreement_in
+from judge.studies.raters import study_raters
 from tests.arena.store.test_studies import rate_all
 from tests.command import invoke
 from tests.sqlite import new_sqlite
@@ -273,3 +274,27 @@ def test_dialogues_and_rankings_are_items_and_a_rubric_is_read(
     board = json.loads(invoke(["rank", str(to), "--format", "json"]).stdout)
     assert board["models"][0]["model"] == "x"
     assert board["rankings"] == 8
+
+
+def test_who_goes_by_the_side_is_named_as_the_raters_of_the_export_are(
+    tmp_path: Path, database: str
+) -> None:
+    items = write(tmp_path / "items.jsonl", pairs(40))
+    words = ["--items", items, "--raters-per-item", "3", "--repeats", ".3"]
+    invoke(["study", "create", "s", *words, "--database", database])
+    with closing(Store(database)) as store:
+        rate_all(store, "ada", lambda shown: "a")
+        for n, who in enumerate(("bob", "eve")):
+            choices = iter([["a", "b", "tie"][(n + k) % 3] for k in range(99)])
+            rate_all(store, who, lambda shown, choices=choices: next(choices))  # type: ignore[misc]
+        status = read_status(store, "s")
+    (warning,) = status.side_warnings
+    assert (warning.rater, warning.kind, warning.share.value) == ("r01", "side", 1.0)
+    shown = invoke(["study", "status", "s", "--format", "json", "--database", database])
+    assert json.loads(shown.stdout)["side_warnings"] == [warning.to_dict()]
+    to = tmp_path / "s.csv"
+    invoke(["study", "export", "s", "--to", str(to), "--database", database])
+    of_export = study_raters(to)
+    assert of_export.side_warnings == status.side_warnings
+    assert str(warning.sentence) in of_export.warnings
+    assert of_export.alpha == status.agreement.alpha

@@ -99,6 +99,54 @@ def test_a_database_says_the_same_as_its_export(command: Command, tmp_path: Path
     assert {*boards["groups"], *boards.get("not_rated", {})} >= {"asking"}
 
 
+def test_the_export_of_a_study_says_the_same_as_votes(command: Command, tmp_path: Path) -> None:
+    drawn = explained(np.random.default_rng(6), 0.8, n=400)
+    names = np.array(drawn.reasons)
+    votes, rated = [], []
+    for at in range(len(drawn.a)):
+        a, b = drawn.models[drawn.a[at]], drawn.models[drawn.b[at]]
+        winner = "model_a" if drawn.score[at] else "model_b"
+        given = {
+            side: names[each[at]].tolist()
+            for side, each in (("a", drawn.given_a), ("b", drawn.given_b))
+            if each[at].any()
+        }
+        sides = {"model_a": a, "model_b": b}
+        vote = sides | {"winner": winner, "voter": f"r{drawn.voter[at]}"}
+        votes.append(
+            vote | {f"reasons_{side}": ",".join(given.get(side, [])) for side in ("a", "b")}
+        )
+        row = {
+            "study": "s",
+            "item": f"i{at}",
+            "kind": "item",
+            "rater": f"r{drawn.voter[at]}",
+            "prompt_id": f"p{at}",
+            "sides": "ba" if at % 2 else "ab",
+            "choice": winner,
+            "reasons": json.dumps(given) if given else None,
+            "intent": None,
+            "repeat": 0,
+        }
+        rated.append(row | sides)
+        if at % 10 == 0:
+            other = {"repeat": 1} if at % 20 else {"kind": "gold", "item": f"g{at}"}
+            rated.append(rated[-1] | {"choice": "tie"} | other)
+    for file, rows in (("votes.jsonl", votes), ("study.jsonl", rated)):
+        (tmp_path / file).write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    duckdb.sql(f"COPY (FROM '{tmp_path}/study.jsonl') TO '{tmp_path}/study.parquet'")
+    of_votes, *of_study = (
+        json.loads(command("reasons", file, "--format", "json").stdout)
+        for file in ("votes.jsonl", "study.jsonl", "study.parquet")
+    )
+    for report in of_study:
+        assert {**report, "winning": None} == {**of_votes, "winning": None}
+        for ours, theirs in zip(report["winning"], of_votes["winning"], strict=True):
+            assert ours["reason"] == theirs["reason"]
+            for name in ("log_odds", "lower", "upper"):
+                assert abs(ours[name] - theirs[name]) < 1e-9
+
+
 def test_votes_without_remarks_are_refused_in_words(command: Command, tmp_path: Path) -> None:
     (tmp_path / "plain.csv").write_text("model_a,model_b,winner,voter\nx,y,tie,ann\n")
     done = command("reasons", "plain.csv")

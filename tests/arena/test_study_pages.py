@@ -167,3 +167,20 @@ def test_hostile_texts_of_an_item_do_not_run(arena: Served, tmp_path: Path) -> N
         for text in (*ada.received, *eve.received):
             assert "<script>alert" not in text
             assert 'href="javascript' not in text
+
+
+def test_warnings_of_agreement_and_of_raters_are_in_the_language_of_the_page(
+    arena: Served,
+) -> None:
+    write_study(arena.database, "warned", planned(24), repeats=0.2)
+    with arena.visitor() as ada, researcher(arena) as eve:
+        german = {"Accept-Language": "de"}
+        before = eve.get("/studies/warned/results", headers=german).text
+        assert "Noch hat kein Item mit zwei Antworten Bewertungen von zwei Leuten" in before
+        while rate_one(ada, "warned", "a"):
+            pass
+        text = eve.get("/studies/warned/results", headers=german).text
+        assert re.search(r"r01 geht mehr nach der Seite .* fielen 100 % \(\d+–100\)", text)
+        assert re.search(r"\d Wiederholung(en)? kam(en)? nach weniger als 20 anderen", text)
+        english = eve.get("/studies/warned/results", headers={"Accept-Language": "en"}).text
+        assert "r01 goes by the side more than by the answer" in english

@@ -11,7 +11,8 @@ from tests.judge.studies.crowds import Crowd, exported, write_csv
 
 KEYS = [
     *("study", "raters", "agreement", "retest", "left", "left_in_repeats", "by_confidence"),
-    *("surer", "share", "variance", "plan", "left_out", "sentences", "warnings"),
+    *("surer", "side_warnings", "share", "variance", "plan", "alpha", "alpha_plan"),
+    *("left_out", "sentences", "warnings"),
 ]
 OF_RATER = [
     *("rater", "rated", "skipped", "seconds", "gold_right", "gold_rated", "gold"),
@@ -21,6 +22,7 @@ OF_PLAN = [
     *("enough", "n_items", "n_ratings", "raters", "designs", "one_more", "same_on_new"),
     *("twice_as_many", "sentences"),
 ]
+OF_ALPHA = ["enough", "n_items", "each", "designs", "one_more", "same_on_new", "sentences"]
 
 
 @pytest.fixture
@@ -42,9 +44,11 @@ def test_the_examples_say_what_raters_are_like_and_what_more_would_buy(files: Co
     assert list(report) == KEYS
     assert [list(one) for one in report["raters"]] == [OF_RATER] * 8
     assert list(report["plan"]) == OF_PLAN
+    assert list(report["alpha_plan"]) == OF_ALPHA
     assert report["plan"]["enough"]["wanted"] == 0.05
+    assert report["alpha_plan"]["enough"]["wanted"] == 0.1
     document = (Path(__file__).parents[2] / "docs" / "raters.md").read_text("utf-8")
-    names = [*KEYS, *OF_RATER, *OF_PLAN, *report["variance"], *report["plan"]["enough"]]
+    names = [*KEYS, *OF_RATER, *OF_PLAN, *OF_ALPHA, *report["variance"], *report["plan"]["enough"]]
     assert [name for name in names if f"`{name}`" not in document] == []
 
 
@@ -68,4 +72,6 @@ def test_rows_are_chosen_and_columns_renamed(files: Command) -> None:
 
 def test_what_cannot_be_studied_is_one_clear_line(files: Command) -> None:
     refused(files("study", "raters", "ratings.csv", "--until", "0.7"), "--until 0.7 is no half")
+    alpha = ("--until-alpha", "1")
+    refused(files("study", "raters", "ratings.csv", *alpha), "--until-alpha 1 is no half-width")
     refused(files("study", "raters", "none.csv"), "none.csv")

@@ -4,6 +4,7 @@ Run it with ``python -m tests.browser.pictures``; it needs Chromium.
 """
 
 import json
+import shutil
 import sqlite3
 import sys
 import tempfile
@@ -30,8 +31,9 @@ from arena.store import topics as topic_releases
 from arena.store.people import TERMINAL
 from arena.store.store import Store
 from judge.labels.safety import PackItem, Read, rates
-from tests.browser.conftest import FLAGS
+from tests.browser.conftest import FLAGS, PROGRAMS
 from tests.browser.person import Person, person
+from tests.browser.study_poses import OF_STUDIES, researched
 from tests.browser.test_topics import release
 from tests.faulty_server import Behaviour, Fault, FaultyServer, faulty_server
 from tests.serving import Served, Visitor, invited, page_of
@@ -677,7 +679,7 @@ def take(browser: Browser, server: FaultyServer, served: Served, name: str) -> N
         for scheme in ("light", "dark"):
             size = {"width": width, "height": 800}
             with person(browser, served, color_scheme=scheme, viewport=size) as ada:
-                (POSES | OF_A_TEAM)[name](ada, server, served)
+                (POSES | OF_A_TEAM | OF_STUDIES)[name](ada, server, served)
                 ada.page.wait_for_timeout(900)
                 path = Path(tempfile.mkstemp(suffix=".png")[1])
                 ada.page.screenshot(path=path)
@@ -704,10 +706,12 @@ def side_by_side(shots: list[Image.Image]) -> Image.Image:
 def main() -> None:
     """Take all pictures, or those named on the command line."""
     TARGET.mkdir(exist_ok=True)
-    wanted = sys.argv[1:] or [*POSES, *OF_A_TEAM]
+    every = ((POSES, arena), (OF_A_TEAM, team), (OF_STUDIES, researched))
+    wanted = sys.argv[1:] or [name for poses, _ in every for name in poses]
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
-        for poses, opened in ((POSES, arena), (OF_A_TEAM, team)):
+        path = next(filter(None, map(shutil.which, PROGRAMS)))
+        browser = playwright.chromium.launch(executable_path=path, args=FLAGS)
+        for poses, opened in every:
             if some := [name for name in wanted if name in poses]:
                 with opened() as (server, served):
                     take_all(browser, server, served, some)

@@ -97,6 +97,23 @@ def test_a_study_is_rated_by_keys_alone_and_nothing_names_a_model(
     assert first["seconds"] > 0
 
 
+def test_an_order_that_is_not_whole_says_so_in_sight_and_goes_on_by_taps(
+    chromium: Browser, arena: Served
+) -> None:
+    write_study(arena.database, "part", planned(2, answers=3))
+    with person(chromium, arena, **PHONE) as ada:
+        page = ada.page
+        page.goto(f"{arena.url}/studies/part/rate")
+        page.locator("article[data-answer='1'] h2").tap()
+        page.get_by_role("button", name="Save the order").tap()
+        problem = page.get_by_text("Give every answer a place")
+        expect(problem).to_be_in_viewport()
+        for place in (2, 0, 1):
+            page.locator(f"article[data-answer='{place}'] h2").tap()
+        page.get_by_role("button", name="Save the order").tap()
+        expect(page.get_by_text("Saved.")).to_be_visible()
+
+
 def test_more_than_two_answers_are_ordered_by_taps_on_a_phone_and_without_scripts(
     chromium: Browser, arena: Served, tmp_path: Path
 ) -> None:

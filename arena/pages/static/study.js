@@ -18,16 +18,22 @@ async function send(form, submitter) {
       return;
     }
     if (answer.status === 503) throw new Error("not saved");
-    const page = await answer.text();
-    document.open();
-    document.write(page);
-    document.close();
+    refused(form, submitter);
   } catch {
     sending = false;
     unsaved.hidden = false;
     unsaved.scrollIntoView({ block: "center" });
     if (submitter) submitter.focus();
   }
+}
+
+// What was not taken is sent as without this script: the page that comes says why, from its top.
+function refused(form, submitter) {
+  if (submitter?.name) {
+    const { name, value } = submitter;
+    form.append(Object.assign(document.createElement("input"), { type: "hidden", name, value }));
+  }
+  form.submit();
 }
 
 for (const form of [choose, said]) {

@@ -17,7 +17,7 @@
   const FENCE = /^ {0,3}(`{3,}|~{3,})([^\n]*)\n/;
 
   const EMPTY = { battle: null, turn: 0, attempt: 0, state: "empty", message: null, prompt: "",
-    counted: true, choice: null, models: null, gold: false, standing: "", stopped: false, rest: false, done: { a: false, b: false } };
+    counted: true, choice: null, models: null, gold: false, standing: "", followed: [], stopped: false, rest: false, done: { a: false, b: false } };
   let page = structuredClone(EMPTY);
   let goingOn = false; // whether the next prompt goes to the two revealed models
   let sending = null; // what was asked for and has not begun yet: "new", "turn", "continue", ...
@@ -32,7 +32,7 @@
   const remarked = new Map(); // battle -> what is remarked beside its vote
 
   const $ = (id) => document.getElementById(id);
-  const { words, counted, ends } = JSON.parse($("words").textContent); // of the catalogue
+  const { words, counted, ends, kinds } = JSON.parse($("words").textContent); // of the catalogue
   const language = document.documentElement.lang;
   const plurals = new Intl.PluralRules(language);
   const number = (value, options) => value.toLocaleString(language, options);
@@ -163,6 +163,7 @@
     for (const side of SIDES) {
       data[side] = progress(side);
       paintName(side);
+      paintFollowed(side);
     }
     paintRemarks(data);
     for (const outcome of OUTCOMES) {
@@ -217,6 +218,17 @@
     const tab = $(`tab-${side}`);
     tab.querySelector(".label").textContent = side.toUpperCase() + (model ? ` · ${model.name}` : "");
     tab.querySelector(".facts").textContent = facts;
+  }
+
+  function paintFollowed(side) {
+    const chips = page.models && !sending && !running() ? page.followed.map((one) => {
+      const [mark, word] = { true: ["✓", words.followed], false: ["✗", words.notFollowed], null: ["?", words.notKnown] }[one[side]];
+      const chip = document.createElement("li");
+      chip.dataset.mark = mark;
+      chip.textContent = `${mark} ${filled(word, { what: kinds[one.id] })}`;
+      return chip;
+    }) : [];
+    $(`followed-${side}`).replaceChildren(...chips);
   }
 
   function factsOf(model) {
@@ -289,7 +301,7 @@
     if (body.remarks && !mine.unsent && !mine.sending) mine.values = valuesOf(body.remarks);
     page = { ...page, battle: body.battle_id, turn: body.turn, state: body.state, message: body.message,
       prompt: latest.prompt, counted: !body.models || Boolean(vote), models: body.models,
-      choice: vote ? vote.outcome : null, gold: Boolean(vote && vote.gold), attempt: same ? page.attempt : 0,
+      choice: vote ? vote.outcome : null, gold: Boolean(vote && vote.gold), attempt: same ? page.attempt : 0, followed: same ? page.followed : [],
       stopped: SIDES.some((side) => latest[side].status === "stopped") };
     for (const side of SIDES) {
       history(side, body.turns.slice(0, -1).map((turn) => [turn.prompt, turn[side].html]));
@@ -304,6 +316,7 @@
     sending = null;
     if (!running()) note = "";
     paint();
+    if (page.state === "voted" && page.models) check(page.battle);
   }
 
   function history(side, turns) {
@@ -764,6 +777,7 @@
 
   function showStanding() {
     address(page.battle, true);
+    check(page.battle);
     if (!page.gold) stand(page.battle);
   }
 
@@ -773,6 +787,17 @@
     cast.dataset.votes = Number(cast.dataset.votes) + 1;
     cast.textContent = counting("votes", Number(cast.dataset.votes));
     cast.hidden = false;
+  }
+
+  // Which instructions of the prompt the answers follow, where that can be checked.
+  async function check(battle) {
+    if (element().dataset.instructed !== "true" || page.gold) return;
+    const response = await fetch(api(battle, "/instructions")).catch(() => null);
+    const body = response && response.ok ? await response.json() : null;
+    if (battle !== page.battle || page.state !== "voted") return;
+    if (!body) return tell(words.notChecked);
+    page.followed = body.instructions;
+    paint();
   }
 
   // How the model that was chosen stands; nothing where no rank is ruled out.

@@ -330,6 +330,8 @@ SENT = {
     "BattleBody": "battle_id state turn created turns message vote models remarks",
     "TurnBody": "turn prompt a b",
     "AnswerBody": "text status html",
+    "InstructionsBody": "instructions",
+    "FollowedBody": "id a b",
     "ReceiptBody": "outcome models gold",
     "Reveal": "a b",
     "RevealedModel": "id name latency_s tokens cost",

@@ -165,6 +165,7 @@ ROUTES = {
     LOOK: """
         GET /api/v1/battles/{battle_id}
         GET /api/v1/battles/{battle_id}/events
+        GET /api/v1/battles/{battle_id}/instructions
         """,
     CHANGE: """
         POST /api/v1/battles/{battle_id}/turns
