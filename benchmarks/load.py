@@ -21,11 +21,11 @@ import aiohttp
 import psutil
 from sqlmodel import Session
 
-from arena.app import rules_of
 from arena.domain.battle import AnswerStatus, BattleState, Side
 from arena.domain.model import Roster
 from arena.domain.vote import Voter
 from arena.guard.identity import COOKIE, Identity
+from arena.parts import rules_of
 from arena.play.matchmaking import Draw
 from arena.play.rules import Rules
 from arena.play.snapshots import blind_battle

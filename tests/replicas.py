@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 from sqlalchemy import text
 
-import arena.app
+import arena.parts
 from arena.domain.vote import DEFAULT
 from arena.store import log
 from arena.store.engine import opened
@@ -42,7 +42,7 @@ def jumping_clock(file: str) -> None:
     def now() -> datetime:
         return datetime.now(UTC) + timedelta(seconds=float(Path(file).read_text() or 0))
 
-    arena.app._now = now
+    arena.parts._now = now
 
 
 @dataclass(slots=True)

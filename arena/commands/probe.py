@@ -342,7 +342,7 @@ def blindness(
     arena probe blindness
     arena probe blindness --battles 200 --format json
     """
-    from arena.app import rules_of
+    from arena.parts import rules_of
     from arena.play.blindness import SCENARIOS, probe  # help would wait for scikit-learn
     from arena.settings import read_settings
 

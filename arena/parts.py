@@ -1,0 +1,369 @@
+"""What the application is made of: the parts that the settings and the database ask for."""
+
+import logging
+import secrets
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+
+from arena.boards.evaluation import Evaluation
+from arena.boards.labelled import LabelBoards
+from arena.boards.leaderboard import Leaderboard
+from arena.boards.newcomers import read_newcomers
+from arena.boards.race import RaceWatch
+from arena.boards.value import Valuation
+from arena.domain.battle import Notice, Sampler
+from arena.domain.model import Entry, Roster, Standing
+from arena.domain.vote import DEFAULT, POLICIES, SIMULATED
+from arena.endpoints.client import Endpoints, Timeouts, reach
+from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES, PocketTransport, load_recordings
+from arena.errors import RoomError, SettingsError
+from arena.guard.identity import Addresses, Identity
+from arena.guard.limits import RUNNING, STREAMS, Allowance, Limits, Places, Share
+from arena.guard.people import People
+from arena.logs import log_notice
+from arena.metrics import Metrics
+from arena.play import upkeep
+from arena.play.battles import Battles, Field
+from arena.play.gold import GoldPairs
+from arena.play.instructions import Instructed
+from arena.play.matchmaking import PairWins
+from arena.play.pace import MEMORY
+from arena.play.roster import LiveRoster
+from arena.play.rules import Rules
+from arena.play.sources import Sources
+from arena.settings import Keys, Settings, read_keys, read_refusals, read_roster, read_statements
+from arena.store import log
+from arena.store import roster as roster_rows
+from arena.store.prompt_ids import prompt_secret
+from arena.store.store import Store
+from judge.tables.cases import read_tasks
+from judge.tables.gold import read_gold
+from rating.errors import RatingError
+from rating.sentences import Sentence
+
+logger = logging.getLogger(__name__)
+
+EXAMPLES = (
+    Sentence("Explain how vaccines work to a ten-year-old"),
+    Sentence("Write a Python function that finds duplicate files"),
+    Sentence("Plan three days in Lisbon with a toddler"),
+    Sentence("What is the difference between TCP and UDP?"),
+    Sentence("Suggest a kind way to decline an invitation"),
+    Sentence("Prove that the square root of 2 is irrational"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What the application is made of, once the settings have been read."""
+
+    now: Callable[[], datetime]
+    store: Store
+    race: RaceWatch | None
+    endpoints: Endpoints
+    battles: Battles
+    sources: Sources
+    verifier: upkeep.RecordVerifier
+    boards: Mapping[str, Leaderboard]
+    card: Evaluation
+    people: People
+    labels: Mapping[str, LabelBoards]
+    valuation: Valuation
+    addresses: Addresses
+    metrics: Metrics
+    stop_metrics: Callable[[], None]
+    keys: Keys
+    models: Roster
+    roster: LiveRoster | None
+    examples: Sequence[str]
+    warm_up: Callable[[], Coroutine[None, None, None]]
+
+
+def build(settings: Settings, given: Roster | None = None) -> Parts:
+    """Open the database, and wire the live path, for a roster if not for the stored one."""
+    store = Store(settings.database, settings.lock_timeout_s)
+    try:
+        return _built(settings, store, given)
+    except BaseException:
+        store.close()
+        raise
+
+
+def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
+    entries = () if given else _stored_roster(settings, store)
+    field = [one.public for one in entries if one.drawn]
+    roster = given or Roster(tuple(field) or POCKET_MODELS)
+    _check_weights(settings, roster)
+    race = _race(settings, store, roster)
+    recordings = load_recordings(roster)
+    pocket = PocketTransport()
+    timeouts = Timeouts(
+        first_token_s=settings.first_token_timeout_s, idle_s=settings.idle_timeout_s
+    )
+    keys = _keys(settings, roster, stored=bool(entries))
+    endpoints = reach(roster, keys, recordings, pocket, timeouts, settings.budgets())
+    metrics = Metrics()
+    for model_id in store.register(tuple(roster), _now()):
+        logger.warning("Model %r changed since it was first logged: give it a new id", model_id)
+    upkeep.pulse(store, looks=1)
+    if settings.secret_key is None:
+        logger.warning("ARENA_SECRET_KEY is not set: visitors are new people after a restart")
+    battles = Battles(
+        store=store,
+        ask=endpoints.stream,
+        roster=roster,
+        rules=rules_of(settings),
+        recorded={model_id: tuple(r) for model_id, r in recordings.items()},
+        rng=secrets.SystemRandom(),
+        now=_now,
+        wins=PairWins(store, DEFAULT).read,
+        admit=_limits(settings, store).admit,
+        running=_running(settings).hold,
+        reading=_streams(settings).hold,
+        notice=partial(_tell, metrics),
+        gold=_gold(settings, store),
+        instructed=_instructed(settings),
+    )
+    battles.paces.recall(store.read(log.times, [model.id for model in roster], MEMORY))
+    key = settings.signing_key()
+    toys = [model for model in roster if model.endpoint.startswith("pocket://")]
+    verifier = upkeep.RecordVerifier(store, _now)
+    follow = partial(_follow, endpoints, battles)
+    judged = read_newcomers(settings.newcomers) if settings.newcomers else ()
+    boards = {
+        p.name: Leaderboard(
+            store,
+            p,
+            _now,
+            record=lambda: verifier.check,
+            key=key.encode(),
+            enough=settings.listed_after,
+            judged=judged if p.kinds == DEFAULT.kinds else (),
+        )
+        for p in POLICIES
+    }
+    card = Evaluation(
+        store,
+        DEFAULT,
+        boards[DEFAULT.name].read,
+        read_statements(settings.card),
+        settings.call_limits(),
+    )
+    return Parts(
+        now=_now,
+        race=race,
+        keys=keys,
+        models=roster,
+        roster=None if given else LiveRoster(store, follow),
+        store=store,
+        endpoints=endpoints,
+        battles=battles,
+        sources=_sources(settings, store, metrics),
+        verifier=verifier,
+        boards=boards,
+        card=card,
+        people=People(store, Identity(key), settings.named_roles(), _now),
+        labels={p.name: LabelBoards(store, p, _now) for p in (DEFAULT, SIMULATED)},
+        valuation=Valuation(
+            store, DEFAULT, _now, read_refusals(settings.safety) if settings.safety else None
+        ),
+        addresses=Addresses(key, _now),
+        metrics=metrics,
+        stop_metrics=_serve_metrics(metrics, settings),
+        examples=TOY_EXAMPLES if len(toys) == len(roster) else EXAMPLES,
+        warm_up=pocket.learn if toys else _nothing,
+    )
+
+
+def _stored_roster(settings: Settings, store: Store) -> tuple[Entry, ...]:
+    """Give the roster in the database, after it has taken over what is new in the file."""
+    models = tuple(read_roster(settings.roster)) if settings.roster else ()
+    entries = store.read(roster_rows.entries)
+    if models and not entries:
+        read_keys(models, settings.keys)
+    if roster_rows.news(models, entries):
+        try:
+            with store.writing() as session:
+                roster_rows.take_over(session, models, _now())
+        except RoomError as error:
+            msg = f"ARENA_ROSTER: {error}"
+            raise SettingsError(msg) from error
+        entries = store.read(roster_rows.entries)
+    named = {model.id for model in models}
+    battling = {one.model.id for one in entries if one.drawn}
+    if models and (beside := battling - named):
+        logger.info(
+            "Beside those of %s these models battle: %s. arena models retire ends that.",
+            settings.roster,
+            ", ".join(map(repr, sorted(beside))),
+        )
+    return entries
+
+
+def _keys(settings: Settings, roster: Roster, *, stored: bool) -> Keys:
+    """Read the keys; without its own a model of a stored roster fails, and no more."""
+    if not stored:
+        return read_keys(roster, settings.keys)
+    keys = Keys((model.api_key_env for model in roster if model.api_key_env), settings.keys)
+    for model in roster:
+        if model.api_key_env and not keys.get(model.api_key_env):
+            logger.warning("Model %r has no key: %s is not set", model.id, model.api_key_env)
+    return keys
+
+
+def _follow(endpoints: Endpoints, battles: Battles, entries: Sequence[Entry]) -> None:
+    """Let the enabled battle from here on; the disabled go on with what they have begun."""
+    if not entries:
+        return
+    drawn = [one.public for one in entries if one.drawn]
+    resting = [one.public for one in entries if one.standing is Standing.DISABLED]
+    recordings = load_recordings((*resting, *drawn))
+    endpoints.replay(recordings, {m.id: m.characters_per_s for m in (*resting, *drawn)})
+    recorded = {model_id: tuple(prompts) for model_id, prompts in recordings.items()}
+    battles.use(Field.of(drawn, recorded, resting))
+
+
+def _check_weights(settings: Settings, roster: Roster) -> None:
+    drawable = sum(model.weight > 0 for model in roster)
+    if settings.sampler is Sampler.WEIGHTED and drawable < 2:
+        msg = (
+            f"ARENA_SAMPLER=weighted needs two models of weight above 0, and the roster has "
+            f"{drawable}. Raise a weight, or draw with ARENA_SAMPLER=uniform."
+        )
+        raise SettingsError(msg)
+
+
+def _race(settings: Settings, store: Store, roster: Roster) -> RaceWatch | None:
+    between = settings.between()
+    known = {model.id for model in roster}
+    for name in between or ():
+        if name not in known:
+            some = ", ".join(map(repr, sorted(known)[:5]))
+            msg = f"ARENA_RACE: no model {name!r} battles here; {some} do. Write ids."
+            raise SettingsError(msg)
+    return RaceWatch(store, between) if between else None
+
+
+def rules_of(settings: Settings) -> Rules:
+    """Give the rules that the settings make."""
+    return Rules(
+        pacing=settings.pacing,
+        sampler=settings.sampler,
+        exploration=settings.exploration,
+        race=settings.between(),
+        characters_per_s=settings.characters_per_s,
+        pace_pool=settings.pace_pool,
+        prior_delay_s=settings.prior_delay_s,
+        prior_characters_per_s=settings.prior_characters_per_s,
+        max_prompt_chars=settings.max_prompt_chars,
+        max_answer_chars=settings.max_answer_chars,
+        answer_timeout_s=settings.answer_timeout_s,
+        reasons=settings.reasons,
+    )
+
+
+def _gold(settings: Settings, store: Store) -> GoldPairs:
+    """Read the gold pairs, and note in the log who answered."""
+    if settings.gold is None:
+        return GoldPairs()
+    try:
+        read = read_gold(settings.gold)
+    except RatingError as error:
+        msg = f"ARENA_GOLD: {error}"
+        raise SettingsError(msg) from error
+    most, longest = settings.max_prompt_chars, settings.max_answer_chars
+    fit = [
+        pair
+        for pair in read.pairs
+        if len(pair.prompt) <= most and max(len(pair.response_a), len(pair.response_b)) <= longest
+    ]
+    if not fit:
+        msg = (
+            f"ARENA_GOLD={str(settings.gold)!r}: every pair is longer than a prompt or an answer "
+            "may be here (ARENA_MAX_PROMPT_CHARS, ARENA_MAX_ANSWER_CHARS)."
+        )
+        raise SettingsError(msg)
+    left_out = read.left_out | {"longer than allowed": len(read.pairs) - len(fit)}
+    for reason, n in left_out.items():
+        if n:
+            logger.warning("ARENA_GOLD: %d pairs are left out: %s", n, reason)
+    gold = GoldPairs(fit, settings.gold_share, secrets.SystemRandom())
+    store.register(gold.models, _now())
+    return gold
+
+
+def _instructed(settings: Settings) -> Instructed:
+    """Read the prompts whose instructions can be checked."""
+    if settings.instructions is None:
+        return Instructed()
+    try:
+        tasks = read_tasks(settings.instructions)
+    except RatingError as error:
+        msg = f"ARENA_INSTRUCTIONS: {error}"
+        raise SettingsError(msg) from error
+    fit = [task for task in tasks if len(task.prompt) <= settings.max_prompt_chars]
+    if len(fit) < len(tasks):
+        logger.warning(
+            "ARENA_INSTRUCTIONS: %d prompts are longer than ARENA_MAX_PROMPT_CHARS and left out",
+            len(tasks) - len(fit),
+        )
+    return Instructed(fit, secrets.SystemRandom())
+
+
+def _sources(settings: Settings, store: Store, metrics: Metrics) -> Sources:
+    return Sources(
+        store=store,
+        secret=prompt_secret(store, _now()),
+        longest_prompt=settings.max_prompt_chars,
+        longest_answer=settings.max_answer_chars,
+        rng=secrets.SystemRandom(),
+        now=_now,
+        notice=partial(_tell, metrics),
+    )
+
+
+def _limits(settings: Settings, store: Store) -> Limits:
+    allowance = Allowance(
+        per_voter=settings.battles_per_voter_hour,
+        per_address=settings.battles_per_address_hour,
+        dollars_a_day=settings.max_dollars_per_day,
+    )
+    return Limits(
+        allowance,
+        prompts_of=lambda voter, since: store.read(log.prompts_of, voter, since),
+        spent=lambda since: store.read(log.spent, since),
+        now=_now,
+    )
+
+
+def _running(settings: Settings) -> Places:
+    share = Share(
+        settings.running_per_voter, settings.running_per_address, settings.running_battles
+    )
+    return Places(RUNNING, share)
+
+
+def _streams(settings: Settings) -> Places:
+    share = Share(settings.streams_per_voter, settings.streams_per_address, settings.streams)
+    return Places(STREAMS, share)
+
+
+def _tell(metrics: Metrics, notice: Notice) -> None:
+    log_notice(notice)
+    metrics.take(notice)
+
+
+def _serve_metrics(metrics: Metrics, settings: Settings) -> Callable[[], None]:
+    if settings.metrics_port is None:
+        return lambda: None
+    return metrics.serve(settings.metrics_host, settings.metrics_port)
+
+
+async def _nothing() -> None:
+    """Nothing has to be learnt where no toy plays."""
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
