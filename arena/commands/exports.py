@@ -40,7 +40,7 @@ class Export:
     licence : str
         Under which others may use the file, as Hugging Face names licences.
     hugging_face : bool
-        Write a folder as Hugging Face has data sets: Parquet in shards, and the card as README.md.
+        Write a new folder as Hugging Face has data sets: Parquet in shards, and README.md.
     """
 
     to: Annotated[Path, Parameter(metavar="FILE")]
@@ -80,7 +80,6 @@ def battles(
     Examples
     --------
     arena export battles --to november.parquet --since 2026-11-01 --until 2026-12-01
-    arena export battles --to theirs.jsonl --layout chatbot-arena --database sqlite:///arena.db
     arena export battles --to preferences --layout trl --hugging-face --licence cc-by-4.0
     """
     if everything and layout != "arena":

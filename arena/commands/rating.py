@@ -94,7 +94,6 @@ def rate(
     --------
     arena rate votes.parquet
     arena rate votes.parquet --interval bootstrap --format json --out board.json
-    arena rate samples --format every-eval-ever --out logs
     """
     logs = out if form == EVERY_EVAL_EVER else None
     if form == EVERY_EVAL_EVER:

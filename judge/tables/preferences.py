@@ -26,7 +26,7 @@ def pair_of(prompt: object, chosen: object, rejected: object) -> dict[str, Any]:
     Examples
     --------
     >>> pair_of("2 + 2?", "4", "5")["label"]
-    'model_b'
+    'model_a'
     """
     parts = _parted(*map(_read, (prompt, chosen, rejected)))
     if parts is None:
