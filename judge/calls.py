@@ -361,11 +361,16 @@ def orders_within_budget(case_id: str, *, seed: str, share: float) -> tuple[Orde
     DataError
         If ``share`` is no share.
     """
-    if not 0 <= share <= 1:
-        raise DataError(f"The share of cases to swap lies between 0 and 1, not at {share}.")
+    require_share(share)
     first = Order.AB if drawn(seed, "order", case_id) < 0.5 else Order.BA
     swap = drawn(seed, "swap", case_id) < share
     return (first, first.other) if swap else (first,)
+
+
+def require_share(share: float) -> None:
+    """Raise `DataError` unless a share of cases can be asked in both orders."""
+    if not 0 <= share <= 1:
+        raise DataError(f"The share of cases to swap lies between 0 and 1, not at {share}.")
 
 
 def nonce(seed: str, *parts: str) -> str:
