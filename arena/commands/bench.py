@@ -178,7 +178,8 @@ def _control(
             "AlpacaEval's instructions: give them with --difficulties."
         )
         raise DataError(msg)
-    block = chosen.regularisation and read_regularisation(chosen.regularisation)
+    gamed = chosen.regularisation
+    block = None if gamed is None else read_regularisation(gamed)
     return of_items(read_difficulties(chosen.difficulties), block, items)
 
 

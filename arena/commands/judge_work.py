@@ -200,7 +200,21 @@ def prepared(
             margin=margin_of(method, margin),
             second=second_judge(store, settings.roster, second, chosen, method, task.seed, share),
         )
+        _require_images_of_second(work)
         yield work, journal_of(store, work.options.judge, model.price)
+
+
+def _require_images_of_second(work: Work) -> None:
+    """Raise `DataError` where the second judge could not be asked: better before it is needed."""
+    second = work.second
+    if second is None or second.model.judging.images:
+        return
+    if any(named.case.images for named in work.cases):
+        msg = (
+            f"--fallback-judge {second.model.id!r}: there are images among the cases, and nothing "
+            "says that it takes any: write judging = { images = true } in its entry of the roster."
+        )
+        raise DataError(msg)
 
 
 def second_judge(
