@@ -185,7 +185,7 @@ def prepared(
     from arena.store.store import Store
 
     if probes:
-        _require_bare(task.method, pairs=probes == "pairs")
+        _require_bare(task, pairs=probes == "pairs")
     method = _method(task)
     share = method.swap_share if task.swap_share is None else task.swap_share
     settings = read_settings(database=chosen.database, roster=chosen.roster)
@@ -368,16 +368,18 @@ def _method(task: Task) -> "FileMethod":
     return named(task.method, rubric=text, scale=scale_of(task.scale))
 
 
-def _require_bare(name: str, *, pairs: bool) -> None:
-    """Raise `DataError` for a method that needs more than answers to a prompt."""
+def _require_bare(task: Task, *, pairs: bool) -> None:
+    """Raise `DataError` for a method that needs more than answers to a prompt, and a rubric."""
     from judge.methods import method_file
 
-    method = method_file(name)
-    beside = {"rubric", "checklist"} if method.pairwise else {"rubric"}
+    method = method_file(task.method)
+    beside = {"checklist"} if method.pairwise else set()
+    beside |= {"rubric"} if task.rubric is None else set()
     if beside & {*method.fields} or (pairs and not method.pairwise):
         msg = (
             f"A probe asks about answers with nothing beside them, and the method {method.name!r} "
-            f"needs something else: choose one of {', '.join(PROBED)}, or a file of your own."
+            f"needs something else: choose one of {', '.join(PROBED)}, or a file of your own; "
+            "judge probe takes a rubric with --rubric."
         )
         raise DataError(msg)
 
