@@ -30,6 +30,8 @@ tokenisers (cl100k_base) make up to twice as many tokens of Greek, Cyrillic and 
 """
 
 TOKENS_PER_MESSAGE = 4
+TOKENS_PER_IMAGE = 1600
+"""Of a large one, as providers count: what is small or low in detail takes fewer."""
 """Role and separators around a message, as OpenAI's chat format adds them."""
 
 _WORDS, _DIGITS = f"{ascii_letters} ".encode(), digits.encode()
@@ -178,7 +180,8 @@ def _beyond_ascii(text: str) -> float:
 def request_tokens(request: Request) -> float:
     """Estimate the tokens of a request by the rule."""
     texts = sum(tokens_by_rule(turn.content) for turn in request.messages)
-    return texts + TOKENS_PER_MESSAGE * len(request.messages)
+    n_images = sum(len(turn.images) for turn in request.messages)
+    return texts + TOKENS_PER_MESSAGE * len(request.messages) + TOKENS_PER_IMAGE * n_images
 
 
 def calibrate(replies: Iterable[tuple[float, Reply]]) -> Calibration:

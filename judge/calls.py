@@ -24,7 +24,7 @@ from typing import NewType, Protocol, overload
 import numpy as np
 
 from judge.budget import Calibration, Estimate, Price, calibrate, estimate, request_tokens
-from judge.case import Case, CaseId, Order
+from judge.case import Case, CaseId, Message, Order
 from judge.completion import Parameters, Reply, Request
 from judge.errors import FailureClass
 from judge.grammar import Reading
@@ -145,14 +145,18 @@ def key_of(request: Request, judge: str, order: Order, draw: int = 0) -> Key:
         Counts repetitions of the same question: further samples, and further attempts after a
         reply without a verdict.
     """
-    messages = ",".join(
-        [f"[{_quoted(turn.role)},{_quoted(turn.content)}]" for turn in request.messages]
-    )
+    messages = ",".join([_turn(turn) for turn in request.messages])
     content = (
         f'{{"draw":{draw},"judge":{_quoted(judge)},"messages":[{messages}],"order":"{order}",'
         f'"parameters":{_decoding(request.parameters)},"schema":{SCHEMA}}}'
     )
     return Key(hashlib.sha256(content.encode()).hexdigest())
+
+
+def _turn(turn: Message) -> str:
+    """Write a message; one with images has their hashes, in place of megabytes."""
+    images = f",{json.dumps(turn.image_hashes, separators=(',', ':'))}" if turn.images else ""
+    return f"[{_quoted(turn.role)},{_quoted(turn.content)}{images}]"
 
 
 @cache
@@ -249,7 +253,8 @@ class Questions(Sequence[Question]):
     Raises
     ------
     DataError
-        If the method compares two responses, and a case has one.
+        If the method compares two responses, and a case has one; or a case has an image, and the
+        endpoint is not said to take any.
     """
 
     def __init__(self, cases: Iterable[Case], method: Method, options: Options) -> None:
@@ -261,6 +266,8 @@ class Questions(Sequence[Question]):
         for case in self._cases:
             if description.pairwise:
                 pair(case)
+            if case.images:
+                _require_images(case, options)
             self._ids += bytes.fromhex(case.id)
         for number in _first_of_each(self._ids):
             for order in _orders(self._id(number), options) if both else (Order.AB,):
@@ -299,6 +306,15 @@ class Questions(Sequence[Question]):
 
 
 _ID_BYTES = 32
+
+
+def _require_images(case: Case, options: Options) -> None:
+    if options.terms is None or not options.terms.profile.images:
+        raise DataError(
+            f"The prompt {case.prompt[-1].content[:60]!r} has an image, and nothing says that the "
+            "judge takes any: say so in its entry of the roster, judging = { images = true }, or "
+            "leave the column 'image' out."
+        )
 
 
 def _first_of_each(ids: bytes | bytearray) -> Iterator[int]:
@@ -361,11 +377,16 @@ def orders_within_budget(case_id: str, *, seed: str, share: float) -> tuple[Orde
     DataError
         If ``share`` is no share.
     """
-    if not 0 <= share <= 1:
-        raise DataError(f"The share of cases to swap lies between 0 and 1, not at {share}.")
+    require_share(share)
     first = Order.AB if drawn(seed, "order", case_id) < 0.5 else Order.BA
     swap = drawn(seed, "swap", case_id) < share
     return (first, first.other) if swap else (first,)
+
+
+def require_share(share: float) -> None:
+    """Raise `DataError` unless a share of cases can be asked in both orders."""
+    if not 0 <= share <= 1:
+        raise DataError(f"The share of cases to swap lies between 0 and 1, not at {share}.")
 
 
 def nonce(seed: str, *parts: str) -> str:

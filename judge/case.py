@@ -28,10 +28,22 @@ class Order(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a conversation."""
+    """One message of a conversation.
+
+    Attributes
+    ----------
+    images : tuple of str
+        What stands beside the text: ``data:`` URLs, or addresses by https.
+    """
 
     role: Literal["system", "user", "assistant"]
     content: str
+    images: tuple[str, ...] = ()
+
+    @property
+    def image_hashes(self) -> list[str]:
+        """SHA-256 of each image, in hexadecimal; of an address, not of what lies there."""
+        return [hashlib.sha256(image.encode()).hexdigest() for image in self.images]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +112,11 @@ class Case:
         """The prompt's content as a hash, whatever the responses."""
         return _digest(self._turns())
 
+    @property
+    def images(self) -> tuple[str, ...]:
+        """The images of all turns, in their order."""
+        return tuple(image for turn in self.prompt for image in turn.images)
+
     def swapped(self) -> "Case":
         """Return the same case with the sides exchanged."""
         if self.response_b is None:
@@ -127,8 +144,11 @@ class Case:
                 f" turns of the user, and none of the assistant; this one has {users - 1}."
             )
 
-    def _turns(self) -> list[list[str]]:
-        return [[turn.role, turn.content] for turn in self.prompt]
+    def _turns(self) -> list[list[object]]:
+        return [
+            [turn.role, turn.content, *([turn.image_hashes] if turn.images else [])]
+            for turn in self.prompt
+        ]
 
 
 ROLES = ("system", "user", "assistant")

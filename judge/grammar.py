@@ -190,6 +190,8 @@ SIDES = {"A": Preference(1.0), "B": Preference(0.0), "C": Preference(0.5)}
 _LEVELS = [*map(Preference, (1.0, 0.75, 0.5, 0.25, 0.0))]
 ARROWS = dict(zip(("A>>B", "A>B", "A=B", "B>A", "B>>A"), _LEVELS, strict=True))
 """Preference by five-level verdict in brackets."""
+NOT_PLAYED = "not played"
+"""In place of such a verdict, where one order was not asked: no verdict is missing."""
 
 PLUSES = dict(zip(("A++", "A+", "A=B", "B+", "B++"), _LEVELS, strict=True))
 """Preference by five-level choice in JSON."""

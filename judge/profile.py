@@ -67,6 +67,8 @@ class Profile:
         The one that the endpoint takes, in place of a method's own.
     logprobs, response_format : bool or None
         Whether it gives log-probabilities, and takes a format of replies. None: as it turns out.
+    images : bool
+        Whether it takes images. Nothing with one is sent otherwise.
     timeout_s : float or None
         Wait for a reply. None follows the pace of the replies: see `Terms.seconds`.
     batch : {"openai", "anthropic"} or None
@@ -83,6 +85,7 @@ class Profile:
     temperature: float | None = None
     logprobs: bool | None = None
     response_format: bool | None = None
+    images: bool = False
     timeout_s: float | None = None
     batch: Literal["openai", "anthropic"] | None = None
     batch_discount: float = 0.0

@@ -241,6 +241,8 @@ class Judged:
         Whether nothing was asked in this run.
     models, fingerprints : frozenset of str
         What the endpoint said answered; empty names where it did not.
+    judge : str
+        Who was asked, where it was another than the run's own judge: see `judge.fallback`.
     """
 
     case_id: CaseId
@@ -254,6 +256,7 @@ class Judged:
     recalled: bool = False
     models: frozenset[str] = frozenset()
     fingerprints: frozenset[str] = frozenset()
+    judge: str = ""
 
     @property
     def status(self) -> str:

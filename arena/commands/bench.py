@@ -1,15 +1,13 @@
 """`arena bench`."""
 
 import sys
-import tomllib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Parameter, Token
-
-from arena.commands.arguments import Database, File, Flat, Folder, RosterFile, TableOrJson
+from arena.commands.arguments import Flat, TableOrJson
+from arena.commands.bench_options import BenchOptions, as_typed
 from arena.commands.bench_work import (
     Bench,
     Played,
@@ -18,12 +16,14 @@ from arena.commands.bench_work import (
     judged_by,
     require_prices,
 )
+from arena.commands.judge_second import on_fallback
 from arena.commands.judge_work import IFEVAL, JudgeOptions, in_words, margin_of, scale_of
 from arena.terminal import announced, plain, say, show, table, warnings, write_json
 from rating.errors import DataError
 from rating.tables.files import read_text
 
 if TYPE_CHECKING:
+    from judge.bench.leaderboard import Control
     from judge.budget import Estimate
     from judge.methods import FileMethod
     from judge.tables.items import Answers, Item, Turns
@@ -31,80 +31,11 @@ if TYPE_CHECKING:
 GOES_ON = "The same command goes on, and pays for nothing twice."
 
 
-@Parameter(n_tokens=1)
-def names(_kind: Any, words: Sequence[Token]) -> tuple[str, ...]:
-    """Read the value of ``--models``."""
-    return _parted(",".join(word.value for word in words))
-
-
-def _parted(text: str) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(filter(None, map(str.strip, text.split(",")))))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BenchOptions:
-    """What a bench goes by, on the command line or in a file.
-
-    Attributes
-    ----------
-    items : str or None
-        Prompts: a file as the benchmark writes it, or of prompt, and id, checklist, reference.
-    models : tuple of str or None
-        Whom the leaderboard is of, parted by commas: of the roster, or recorded.
-    answers : list of str or None
-        Recorded answers: AlpacaEval's outputs, WildBench's results, FastChat's or Arena-Hard's
-        model answers, or prompt, response, model; again for more.
-    baseline : str or None
-        Whom pairs are compared with; the answers in the items, or upstream's, if not given.
-    judge : str or None
-        Id in the roster, or pocket-judge, a toy; ifeval takes none.
-    budget : float or None
-        Stop before more than this is spent, on answers and verdicts together.
-    max_tokens : int or None
-        Most tokens of an answer; as the roster says (4096) if not given.
-    rubric : Path or None
-        Text that says what the marks stand for, for rubric.
-    scale : str or None
-        Marks of the rubric; 1-10 if not given.
-    length_margin : int or None
-        wildbench_reward: a slight win by an answer longer by more than K characters is a tie; 500
-        if not given, negative for never.
-    concurrency : int or None
-        Most requests at a time; 16 if not given.
-    requests_per_minute : float or None
-        Most requests that each endpoint allows a minute.
-    tokens_per_minute : float or None
-        Most tokens that each allows.
-    seed : str or None
-        Draws fences in place of the database's own secret.
-    out : Path or None
-        Folder for the results.
-    """
-
-    items: Annotated[str | None, Parameter(metavar="FILE")] = None
-    models: Annotated[tuple[str, ...] | None, Parameter(metavar="A,B,C", converter=names)] = None
-    answers: Annotated[Sequence[str] | None, Parameter(metavar="FILE")] = None
-    baseline: Annotated[str | None, Parameter(metavar="MODEL")] = None
-    judge: Annotated[str | None, Parameter(metavar="MODEL")] = None
-    budget: Annotated[float | None, Parameter(metavar="USD")] = None
-    max_tokens: int | None = None
-    rubric: File = None
-    scale: Annotated[str | None, Parameter(metavar="LOW-HIGH")] = None
-    length_margin: Annotated[int | None, Parameter(metavar="K")] = None
-    concurrency: int | None = None
-    requests_per_minute: float | None = None
-    tokens_per_minute: float | None = None
-    seed: Annotated[str | None, Parameter(metavar="TEXT")] = None
-    database: Database = None
-    roster: RosterFile = None
-    out: Folder = None
-
-
 def bench(
     method: str,
     /,
     *,
-    options: Annotated[BenchOptions, Flat] = BenchOptions(),
+    options: Annotated[BenchOptions, Flat] = BenchOptions(),  # noqa: B008 - it is frozen
     dry_run: bool = False,
     form: TableOrJson = "table",
 ) -> None:
@@ -133,7 +64,7 @@ def bench(
     """
     from judge.bench.leaderboard import require_folder
 
-    chosen_method, chosen = _as_typed(method, options)
+    chosen_method, chosen = as_typed(method, options)
     prepared = _prepared(chosen_method, chosen)
     if not dry_run:
         if chosen.out is None:
@@ -146,81 +77,6 @@ def bench(
             return
         played = desk.play()
     _show(_report(prepared, played, chosen.out), form)
-
-
-def _as_typed(method: str, options: BenchOptions) -> tuple[str, BenchOptions]:
-    """Take a bench from its file, if there is one; what the command line says stands before it."""
-    if not method.endswith(".toml"):
-        return method, options
-    path = Path(method)
-    content = _content(path)
-    if "items" not in content and options.items is not None:
-        return method, options  # a method of one's own
-    values = {name: _value(path, name, value) for name, value in content.items()}
-    named = values.pop("method", None)
-    if named is None:
-        msg = f"{str(path)!r} has no key 'method': say by which, such as method = \"alpaca_eval\"."
-        raise DataError(msg)
-    given = {one.name: getattr(options, one.name) for one in fields(options)}
-    typed = {name: value for name, value in given.items() if value is not None}
-    return named, replace(BenchOptions(**values), **typed)
-
-
-def _content(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(read_text(path))
-    except (ValueError, RecursionError) as error:
-        msg = f"{str(path)!r} is not TOML: {error}."
-        raise DataError(msg) from error
-
-
-def _text(value: Any) -> str | None:
-    return value if isinstance(value, str) and value.strip() else None
-
-
-def _texts(value: Any) -> tuple[str, ...] | None:
-    several = list(_parted(value)) if isinstance(value, str) else value
-    whole = isinstance(several, list) and several and all(map(_text, several))
-    return tuple(several) if whole else None
-
-
-def _number(value: Any) -> float | None:
-    return value if type(value) in (int, float) else None
-
-
-def _whole(value: Any) -> int | None:
-    return value if type(value) is int else None
-
-
-_TEXT, _NUMBER, _WHOLE = (_text, "a text"), (_number, "a number"), (_whole, "a whole number")
-_TEXTS = (_texts, "a list of texts")
-KEYS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
-    **dict.fromkeys(("method", "baseline", "judge", "scale", "seed", "database"), _TEXT),
-    **dict.fromkeys(("items", "rubric", "roster", "out"), _TEXT),
-    **dict.fromkeys(("models", "answers"), _TEXTS),
-    **dict.fromkeys(("budget", "requests_per_minute", "tokens_per_minute"), _NUMBER),
-    **dict.fromkeys(("max_tokens", "length_margin", "concurrency"), _WHOLE),
-}
-"""Keys of a bench's file, how each is read, and what it may be."""
-_FILES = ("items", "answers", "rubric", "roster", "out")
-"""Keys of files, which lie beside the bench's."""
-
-
-def _value(path: Path, name: str, value: Any) -> Any:
-    if name not in KEYS:
-        msg = f"{str(path)!r}: there is no key {name!r} (with {value!r}): use {', '.join(KEYS)}."
-        raise DataError(msg)
-    read, wanted = KEYS[name]
-    result = read(value)
-    if result is None:
-        msg = f"{str(path)!r}: the key {name!r} is {wanted}, not {value!r}."
-        raise DataError(msg)
-    if name not in _FILES:
-        return result
-    if name == "answers":
-        return [str(path.parent / one) for one in result]
-    file = path.parent / result
-    return str(file) if name == "items" else file
 
 
 def _prepared(method: str, chosen: BenchOptions) -> Bench:
@@ -271,6 +127,9 @@ def _prepared(method: str, chosen: BenchOptions) -> Bench:
         judge=judge,
         options=_judge_options(chosen),
         seed=chosen.seed,
+        swap_share=_swap_share(asked_by, chosen.swap_share),
+        fallback_judge=chosen.fallback_judge,
+        control=_control(asked_by, chosen, items),
         max_tokens=chosen.max_tokens,
         margin=_margin(asked_by, chosen.length_margin),
     )
@@ -283,6 +142,45 @@ def _margin(method: "FileMethod | None", margin: int | None) -> int | None:
         msg = f"--length-margin {margin} is for methods that have one, such as wildbench_reward."
         raise DataError(msg)
     return None
+
+
+def _swap_share(method: "FileMethod | None", share: float | None) -> float:
+    from judge.calls import require_share
+
+    if method is None or not method.pairwise:
+        if share is not None:
+            raise DataError(
+                f"--swap-share {share} is for methods of pairs, which have two orders."
+            )
+        return 1.0
+    share = method.swap_share if share is None else share
+    require_share(share)
+    return share
+
+
+def _control(
+    method: "FileMethod | None", chosen: BenchOptions, items: "Sequence[Item]"
+) -> "Control":
+    """Read what the length control goes by, under the items' own names."""
+    from judge.tables.difficulties import of_items, read_difficulties, read_regularisation
+
+    if chosen.difficulties is None and chosen.regularisation is None:
+        return None, None
+    if method is None or method.score != "alpaca_eval":
+        msg = (
+            "--difficulties and --regularisation are for the length control of alpaca_eval, not "
+            f"for {method and method.name!r}."
+        )
+        raise DataError(msg)
+    if chosen.difficulties is None:
+        msg = (
+            f"--regularisation {str(chosen.regularisation)!r} goes by the difficulties of "
+            "AlpacaEval's instructions: give them with --difficulties."
+        )
+        raise DataError(msg)
+    gamed = chosen.regularisation
+    block = None if gamed is None else read_regularisation(gamed)
+    return of_items(read_difficulties(chosen.difficulties), block, items)
 
 
 def _judge_options(chosen: BenchOptions) -> JudgeOptions:
@@ -358,10 +256,13 @@ def _report(bench: Bench, played: Played, out: Path) -> dict[str, Any]:
     from judge.bench.leaderboard import (
         failures,
         leaderboard,
+        on_order,
+        order_of,
         write_answers,
         write_leaderboard,
         write_results,
     )
+    from judge.report.fallback import fallback_of
     from judge.report.run import repeats
 
     write_answers(played.given, out)
@@ -385,8 +286,15 @@ def _report(bench: Bench, played: Played, out: Path) -> dict[str, Any]:
         msg = f"No item has all the answers that {bench.name} needs: nothing was judged."
         raise DataError(msg)
     results = write_results(rows, kinds, out)
-    board = leaderboard(rows, results, bench.models, played.given, played.contest.missing)
+    missing = played.contest.missing
+    board = leaderboard(rows, results, bench.models, played.given, missing, bench.control)
     repeated = repeats([case.named for case in played.contest.cases])
+    if bench.method is not None and bench.method.pairwise:
+        board |= {"swap_share": bench.swap_share, **on_order(rows)}
+    if bench.judge is not None and bench.fallback_judge is not None:
+        by = partial(order_of, kinds=kinds)
+        second, why = bench.fallback_judge, played.handed_over
+        board["fallback"] = fallback_of(bench.judge.id, second, why, rows, by).to_dict()
     report = board | status | {"warnings": [*board["warnings"], *repeated]}
     write_leaderboard(report, out)
     return report
@@ -410,7 +318,8 @@ def _show(report: Mapping[str, Any], form: str) -> None:
     if form == "json":
         write_json(report)
     elif report["stopped"] is None:
-        show(plain(_caption(report)), _board(report["models"]), *warnings(_notes(report)))
+        lines = [plain(line) for line in (*_on_order(report), *on_fallback(report))]
+        show(plain(_caption(report)), _board(report["models"]), *lines, *warnings(_notes(report)))
     if report["stopped"] is not None:
         say(f"arena: Stopped: {report['stopped']}. {GOES_ON}", error=True)
         sys.exit(1)
@@ -424,6 +333,23 @@ def _caption(report: Mapping[str, Any]) -> str:
         f"{report['method']}{against}{judge}: {report['items']:,} items. {report['n_asked']:,} "
         f"replies asked for now, {report['n_recalled']:,} known before.{cost} {report['out']}"
     )
+
+
+def _on_order(report: Mapping[str, Any]) -> list[str]:
+    """Say what standing first is worth, where not every pair was asked in both orders."""
+    if report.get("swap_share", 1.0) == 1:
+        return []
+    place = report["first_place"]
+    if place is None:
+        return [
+            "What standing first is worth is not known: pairs of under two prompts were read in "
+            "both orders."
+        ]
+    ends = f"{place['lower']:+.3f} to {place['upper']:+.3f}"
+    return [
+        f"Standing first is worth {place['effect']:+.3f} ({ends}) of a win, by the {place['n']:,} "
+        "pairs that were read in both orders."
+    ]
 
 
 def _board(models: Sequence[Mapping[str, Any]]) -> Any:

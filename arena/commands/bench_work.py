@@ -7,13 +7,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from arena.commands.judge_second import with_second
 from arena.commands.judge_work import (
     IFEVAL,
     JudgeOptions,
+    Second,
     opened,
     progress_of,
     roster_model,
     run_options,
+    second_judge,
 )
 from arena.domain.model import Model
 from arena.errors import SettingsError
@@ -26,9 +29,10 @@ if TYPE_CHECKING:
     from arena.store.store import Store
     from judge.bench.answering import Given
     from judge.bench.contest import Contest
+    from judge.bench.leaderboard import Control
     from judge.budget import Estimate
     from judge.calls import Key, Options
-    from judge.completion import Complete, Parameters, Reply
+    from judge.completion import Parameters, Reply
     from judge.methods import FileMethod
     from judge.tables.items import Item, Turns
     from judge.verdict import Run
@@ -53,6 +57,12 @@ class Bench:
         Recorded answers, by model and by the item's name.
     asked : mapping of str to Model
         The models of the roster that give the answers that are missing.
+    swap_share : float
+        Share of the pairs to ask in both orders.
+    control : tuple
+        Difficulties and gamed baselines for the length control, or None for each.
+    fallback_judge : str or None
+        Who judges in the judge's place where that cannot be asked or will not answer.
     margin : int or None
         Length margin of WB-Reward.
     """
@@ -67,6 +77,9 @@ class Bench:
     judge: Model | None
     options: JudgeOptions
     seed: str | None = None
+    swap_share: float = 1.0
+    fallback_judge: str | None = None
+    control: "Control" = (None, None)
     max_tokens: int | None = None
     margin: int | None = None
 
@@ -100,6 +113,8 @@ class Played:
         The judge's; None where there was no judge, or it was not reached.
     replies : mapping
         The judge's replies.
+    handed_over : mapping of str to int
+        Cases for the fallback judge, by what became of them at the judge.
     why : str
         Why it stopped; empty where it came to its end.
     """
@@ -108,6 +123,7 @@ class Played:
     contest: "Contest"
     run: "Run | None" = None
     replies: "Mapping[Key, Reply]" = field(default_factory=dict)
+    handed_over: Mapping[str, int] = field(default_factory=dict)
     why: str = ""
     n_asked: int = 0
     n_recalled: int = 0
@@ -133,14 +149,26 @@ def at_desk(bench: Bench, database: str | None, roster: Path | None) -> "Iterato
 
     settings = read_settings(database=database, roster=roster)
     with announced(), closing(Store(settings.database)) as store:
-        yield _Desk(bench, store, settings.budgets())
+        second = second_judge(
+            store,
+            settings.roster,
+            bench.fallback_judge,
+            bench.options,
+            bench.method,
+            bench.seed,
+            bench.swap_share,
+        )
+        yield _Desk(bench, store, settings.budgets(), second)
 
 
 class _Desk:
     """Asks on behalf of one bench, within what is left of its budget."""
 
-    def __init__(self, bench: Bench, store: "Store", budgets: "Budgets") -> None:
+    def __init__(
+        self, bench: Bench, store: "Store", budgets: "Budgets", second: Second | None
+    ) -> None:
         self._bench, self._store, self._budgets = bench, store, budgets
+        self._second = second
         self._spent: float | None = None
         self._n_asked = self._n_recalled = 0
 
@@ -222,29 +250,44 @@ class _Desk:
 
     def _judged(self, model: Model, method: "FileMethod", played: Played) -> Played:
         from judge.checklists import judge_all
+        from judge.fallback import reasons
         from judge.methods import margined
         from judge.runs import at_work
+        from judge.tables.results import total
 
         named = [case.named for case in played.contest.cases]
         journal, options = self._journal(model)
 
-        async def judged(judge: "Complete") -> "tuple[Run, Mapping[Key, Reply]]":
-            run = await judge_all(named, method, judge, journal, options, progress_of(advance))
-            return run, await journal.recall([key for row in run.judged for key in row.keys])
-
         with working("Judging") as advance:
-            run, replies = at_work(opened(model, self._budgets, options.terms), judged)
+            first = at_work(
+                opened(model, self._budgets, options.terms),
+                lambda judge: judge_all(
+                    named, method, judge, journal, options, progress_of(advance)
+                ),
+            )
+        run, second = first, self._second
+        if second is not None:
+            spent = total([self._spent, first.spent_usd])
+            run = with_second(first, second, named, method, self._budgets, spent)
+        replies = asyncio.run(journal.recall([key for row in run.judged for key in row.keys]))
         self._count(run)
         if self._bench.margin is not None:
             cases = {one.case.id: one.case for one in named}
             run = replace(run, judged=margined(run.judged, cases, self._bench.margin))
-        return replace(played, run=run, replies=replies, why=run.why if run.stopped else "")
+        return replace(
+            played,
+            run=run,
+            replies=replies,
+            handed_over={} if run is first else reasons(first),
+            why=run.why if run.stopped else "",
+        )
 
     def _journal(self, model: Model) -> "tuple[StoredJournal, Options]":
         """Open a model's journal, with what is left of the budget."""
         from arena.judging import journal_of
 
-        options = run_options(self._store, model, self._bench.options, self._bench.seed)
+        bench = self._bench
+        options = run_options(self._store, model, bench.options, bench.seed, bench.swap_share)
         if options.limit_usd is not None:
             options = replace(options, limit_usd=max(options.limit_usd - (self._spent or 0), 0.0))
         return journal_of(self._store, options.judge, model.price), options

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from arena.commands.arguments import AS_IT_IS, Flat, Renamed, TableOrJson
+from arena.commands.arguments import AS_IT_IS, File, Flat, Renamed, TableOrJson
 from arena.commands.judge_work import (
     ARENA,
     JudgeOptions,
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from judge.tables.cases import NamedCase
     from judge.verdict import Run
 
-MARKS = ("wildbench_score", "checklist")
-"""Methods for one answer that a probe can take: those that need no rubric."""
 EVERY = "all"
 
 Report = dict[str, Any]
@@ -41,6 +39,8 @@ def probe(
     method: Probed = "pairwise",
     cases: Annotated[tuple[str, ...], Parameter(metavar="SOURCE")] = (),
     chosen: Annotated[Renamed, Flat] = AS_IT_IS,
+    rubric: File = None,
+    scale: Annotated[str | None, Parameter(metavar="LOW-HIGH")] = None,
     dry_run: bool = False,
     seed: Annotated[str | None, Parameter(metavar="TEXT")] = None,
     form: TableOrJson = "table",
@@ -60,6 +60,10 @@ def probe(
     cases
         Prompts and answers, as for judge run; some of our own if not given. A column label or
         winner says which answer is the better.
+    rubric
+        Text that says what the marks stand for, for rubric.
+    scale
+        Marks of the rubric; 1-10 if not given.
     dry_run
         Only say what would be asked, and its cost.
     seed
@@ -76,7 +80,7 @@ def probe(
         msg = "--where, --label and --column choose from files: name them with --cases."
         raise DataError(msg)
     kinds = _kinds(intervention)
-    task = Task(method=method, cases=cases, chosen=chosen, seed=seed)
+    task = Task(method=method, cases=cases, chosen=chosen, seed=seed, rubric=rubric, scale=scale)
     with prepared(options, task, probes="all") as (work, journal):
         single = not work.method.pairwise
         given = _material(work.cases, task) if cases else None

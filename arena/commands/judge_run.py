@@ -11,9 +11,11 @@ from cyclopts import Parameter
 
 from arena.commands.arguments import File, Flat, TableOrJson
 from arena.commands.judge_batch import Batch, batched
+from arena.commands.judge_second import on_fallback, with_second
 from arena.commands.judge_work import (
     IFEVAL,
     JudgeOptions,
+    Second,
     Task,
     Work,
     done,
@@ -38,6 +40,7 @@ def run(
     dry_run: bool = False,
     length_margin: Annotated[int | None, Parameter(metavar="K")] = None,
     fallback: Annotated[str | None, Parameter(metavar="METHOD")] = None,
+    fallback_judge: Annotated[str | None, Parameter(metavar="MODEL")] = None,
     batch: Annotated[Batch | None, Parameter(metavar="write|read FOLDER")] = None,
     licence: File = None,
     form: TableOrJson = "table",
@@ -59,6 +62,9 @@ def run(
     fallback
         If no reply has log-probabilities, ask all anew by the method that the chosen one names
         for that: of alpaca_eval it is alpaca_eval_sampled, or sampled for short.
+    fallback_judge
+        Who is asked in the judge's place where its endpoint is out or it refuses a case for good:
+        a model of the roster. Each verdict says whose it is.
     batch
         write: put what would be asked into files for a batch endpoint, of OpenAI's format or
         Anthropic's, and ask nothing. read: keep what came back, in files in that folder, as if it
@@ -78,7 +84,13 @@ def run(
 
     if batch is not None:
         _require_batch_alone(
-            batch, task.method, options, out=out, dry_run=dry_run, fallback=fallback
+            batch,
+            task.method,
+            options,
+            out=out,
+            dry_run=dry_run,
+            fallback=fallback,
+            fallback_judge=fallback_judge,
         )
     elif out is not None:
         require_writable(out)
@@ -88,7 +100,7 @@ def run(
     if task.method == IFEVAL:
         _check(task, options.judge, out, form)
         return
-    with prepared(options, task, length_margin) as (work, journal):
+    with prepared(options, task, length_margin, second=fallback_judge) as (work, journal):
         beyond = () if licence is None else _beyond(licence, work)
         if batch is not None:
             batched(work, journal, batch, form)
@@ -156,12 +168,14 @@ def _require_batch_alone(
     out: Path | None,
     dry_run: bool,
     fallback: str | None,
+    fallback_judge: str | None,
 ) -> None:
     """Raise `DataError` for an option that says nothing of files."""
     given = {
         f"--out {out}": out is not None,
         "--dry-run": dry_run,
         f"--fallback {fallback}": fallback is not None,
+        f"--fallback-judge {fallback_judge}": fallback_judge is not None,
         f"--budget {options.budget}": options.budget is not None,
     }
     name = next((name for name, there in given.items() if there), None)
@@ -194,9 +208,30 @@ def _judged(
         result = done(work, journal)
         result = result if first is None else result.after(first)
     assert result is not None
+    result, why = _with_second(work, result)
     rows, report = _results(work, _margined(work, result))
     write_judged(rows, out)
-    return report | {"warnings": [*fell_back, *report["warnings"]]}
+    report |= {"warnings": [*fell_back, *report["warnings"]]}
+    return report if work.second is None else report | _by_second(work, work.second, why, rows)
+
+
+def _with_second(work: Work, first: "Run") -> "tuple[Run, Mapping[str, int]]":
+    """Ask the second judge, and give why: nobody else is asked where none is named."""
+    from judge.fallback import reasons
+
+    if work.second is None:
+        return first, {}
+    spent = first.spent_usd
+    both = with_second(first, work.second, work.cases, work.method, work.budgets, spent)
+    return both, {} if both is first else reasons(first)
+
+
+def _by_second(
+    work: Work, second: Second, why: Mapping[str, int], rows: Sequence[dict[str, Any]]
+) -> dict[str, Any]:
+    from judge.report.fallback import fallback_of
+
+    return {"fallback": fallback_of(work.model.id, second.model.id, why, rows).to_dict()}
 
 
 def _require_fallback(work: Work, fallback: str | None) -> None:
@@ -274,7 +309,7 @@ def _show_run(report: Report, out: Path | None, form: str) -> None:
         write_json({**report, "out": None if out is None else str(out)})
     else:
         say(_counts(report, out))
-        for line in [*_by_model(report), *_on_order(report)]:
+        for line in [*_by_model(report), *_on_order(report), *on_fallback(report)]:
             say(line)
         for warning in report["warnings"]:
             say(f"! {warning}")

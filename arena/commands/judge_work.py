@@ -131,6 +131,8 @@ class Work:
         What the judge's endpoint may send.
     margin : int or None
         Length margin of WB-Reward, in characters; None for none.
+    second : Second or None
+        Who is asked in the judge's place, if anybody.
     """
 
     model: Model
@@ -139,6 +141,16 @@ class Work:
     options: "Options"
     budgets: "Budgets"
     margin: int | None = None
+    second: "Second | None" = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Second:
+    """A second judge, and where its replies are kept."""
+
+    model: Model
+    options: "Options"
+    journal: "StoredJournal"
 
 
 @contextmanager
@@ -148,6 +160,7 @@ def prepared(
     margin: int | None = None,
     files: Sequence[Files] = (),
     *,
+    second: str | None = None,
     probes: Literal["pairs", "all"] | None = None,
 ) -> "Iterator[tuple[Work, StoredJournal]]":
     """Open the database and read what the work needs; what goes wrong in it is bad input.
@@ -156,6 +169,8 @@ def prepared(
     ----------
     files : sequence of Files
         Read the cases from there, in place of what ``task.chosen`` makes of their names.
+    second : str, optional
+        Who is to be asked in the judge's place.
     probes : {"pairs", "all"}, optional
         Whether a probe makes the cases, of pairs with nothing beside them: asked about as pairs
         alone, or also one response at a time.
@@ -170,7 +185,7 @@ def prepared(
     from arena.store.store import Store
 
     if probes:
-        _require_bare(task.method, pairs=probes == "pairs")
+        _require_bare(task, pairs=probes == "pairs")
     method = _method(task)
     share = method.swap_share if task.swap_share is None else task.swap_share
     settings = read_settings(database=chosen.database, roster=chosen.roster)
@@ -183,8 +198,61 @@ def prepared(
             options=run_options(store, model, chosen, task.seed, share),
             budgets=settings.budgets(),
             margin=margin_of(method, margin),
+            second=second_judge(store, settings.roster, second, chosen, method, task.seed, share),
         )
+        _require_images_of_second(work)
         yield work, journal_of(store, work.options.judge, model.price)
+
+
+def _require_images_of_second(work: Work) -> None:
+    """Raise `DataError` where the second judge could not be asked: better before it is needed."""
+    second = work.second
+    if second is None or second.model.judging.images:
+        return
+    if any(named.case.images for named in work.cases):
+        msg = (
+            f"--fallback-judge {second.model.id!r}: there are images among the cases, and nothing "
+            "says that it takes any: write judging = { images = true } in its entry of the roster."
+        )
+        raise DataError(msg)
+
+
+def second_judge(
+    store: "Store",
+    roster: Path | None,
+    name: str | None,
+    chosen: JudgeOptions,
+    method: "FileMethod | None",
+    seed: str | None,
+    swap_share: float,
+) -> Second | None:
+    """Give the judge of ``--fallback-judge``, with a journal of its own.
+
+    Raises
+    ------
+    DataError, SettingsError
+        If it is the judge itself, is not in the roster, has no price where a budget counts it, or
+        is known to lack what the method reads.
+    """
+    from arena.judging import journal_of
+
+    if name is None or method is None:
+        return None
+    if name == chosen.judge:
+        msg = f"--fallback-judge {name!r} is the judge itself: name another, or leave it out."
+        raise DataError(msg)
+    model = roster_model(roster, name, "--fallback-judge")
+    if chosen.budget is not None and model.price is None:
+        msg = f"--budget counts dollars, and {name!r} has no price in the roster: add it."
+        raise DataError(msg)
+    options = run_options(store, model, chosen, seed, swap_share)
+    if lack := options.lack(method):
+        raise DataError(f"--fallback-judge {name!r}: {lack}")
+    return Second(
+        model=model,
+        options=options,
+        journal=journal_of(store, options.judge, model.price),
+    )
 
 
 def show_estimate(work: Work, journal: "StoredJournal", form: str | None) -> None:
@@ -300,16 +368,18 @@ def _method(task: Task) -> "FileMethod":
     return named(task.method, rubric=text, scale=scale_of(task.scale))
 
 
-def _require_bare(name: str, *, pairs: bool) -> None:
-    """Raise `DataError` for a method that needs more than answers to a prompt."""
+def _require_bare(task: Task, *, pairs: bool) -> None:
+    """Raise `DataError` for a method that needs more than answers to a prompt, and a rubric."""
     from judge.methods import method_file
 
-    method = method_file(name)
-    beside = {"rubric", "checklist"} if method.pairwise else {"rubric"}
+    method = method_file(task.method)
+    beside = {"checklist"} if method.pairwise else set()
+    beside |= {"rubric"} if task.rubric is None else set()
     if beside & {*method.fields} or (pairs and not method.pairwise):
         msg = (
             f"A probe asks about answers with nothing beside them, and the method {method.name!r} "
-            f"needs something else: choose one of {', '.join(PROBED)}, or a file of your own."
+            f"needs something else: choose one of {', '.join(PROBED)}, or a file of your own; "
+            "judge probe takes a rubric with --rubric."
         )
         raise DataError(msg)
 

@@ -71,7 +71,11 @@ def _params(body: dict[str, Any], thinking_tokens: int | None) -> dict[str, Any]
     params = {
         **body,
         "max_tokens": next((number for number in most if number is not None), MOST_TOKENS),
-        "messages": [turn for turn in turns if turn["role"] != "system"],
+        "messages": [
+            {**turn, "content": _content(turn["content"])}
+            for turn in turns
+            if turn["role"] != "system"
+        ],
     }
     if system:
         params["system"] = system
@@ -79,6 +83,19 @@ def _params(body: dict[str, Any], thinking_tokens: int | None) -> dict[str, Any]
         params.pop("temperature", None)  # no other than its own is taken with thoughts
         params["thinking"] = {"type": "enabled", "budget_tokens": thinking_tokens}
     return params
+
+
+def _content(content: Any) -> Any:
+    """Give a text as it stands, and images as Anthropic takes them."""
+    return content if isinstance(content, str) else [_part(part) for part in content]
+
+
+def _part(part: dict[str, Any]) -> dict[str, Any]:
+    if part["type"] == "text":
+        return part
+    head, _, data = part["image_url"]["url"].partition(";base64,")
+    kind = {"type": "base64", "media_type": head.removeprefix("data:"), "data": data}
+    return {"type": "image", "source": kind if data else {"type": "url", "url": head}}
 
 
 @dataclass(frozen=True, slots=True)

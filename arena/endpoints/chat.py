@@ -38,9 +38,17 @@ def request_body(model: Model, messages: Sequence[Message], **options: object) -
     Escaped to ASCII, so that a lone surrogate in a prompt reaches the server as it is.
     """
     system = [Message("system", model.system_prompt)] if model.system_prompt else []
-    turns = [{"role": m.role, "content": m.content} for m in [*system, *messages]]
+    turns = [{"role": m.role, "content": _content(m)} for m in [*system, *messages]]
     body = {**model.decoding, "model": model.model, "messages": turns} | options
     return json.dumps({name: value for name, value in body.items() if value is not None}).encode()
+
+
+def _content(message: Message) -> object:
+    """Give the text, or parts of it and of its images."""
+    if not message.images:
+        return message.content
+    parts = [{"type": "image_url", "image_url": {"url": image}} for image in message.images]
+    return [{"type": "text", "text": message.content}, *parts]
 
 
 class Pieces:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import httpx
 
@@ -60,8 +60,15 @@ class SpeechStream(httpx.AsyncByteStream):
 async def read_question(request: httpx.Request) -> Question:
     """Read what a request of our own client asks."""
     body = json.loads(await request.aread())
-    messages = tuple(Message(m["role"], m["content"]) for m in body["messages"])
+    messages = tuple(Message(m["role"], _words(m["content"])) for m in body["messages"])
     return Question(body["model"], messages, body["stream"])
+
+
+def _words(content: Any) -> str:
+    """Give the text of a message; of one in parts, without its images, which no toy sees."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(part["text"] for part in content if part["type"] == "text")
 
 
 def reply(question: Question, pieces: Sequence[Piece]) -> httpx.Response:

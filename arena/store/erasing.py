@@ -251,7 +251,7 @@ def quoting(session: Session, texts: Iterable[str]) -> list[str]:
     return [
         key
         for key, request in rows
-        if _quotes(" \n ".join(text for _, text in request["messages"]), pieces, of_piece)
+        if _quotes(" \n ".join(turn[1] for turn in request["messages"]), pieces, of_piece)
     ]
 
 

@@ -222,7 +222,10 @@ class StoredJournal:
             "hash": key,
             "judge": self._judge,
             "request": {
-                "messages": [[turn.role, turn.content] for turn in request.messages],
+                "messages": [
+                    [turn.role, turn.content, *([turn.image_hashes] if turn.images else [])]
+                    for turn in request.messages
+                ],
                 "parameters": request.parameters.to_dict(),
             },
             "response": reply.to_dict(),

@@ -5,20 +5,30 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from statistics import stdev
+from tempfile import TemporaryDirectory
 from typing import Any
+
+import numpy as np
 
 from judge.bench.answering import Given
 from judge.scoring.annotated import judge_score
 from judge.scoring.intervals import bounded, unbounded
+from judge.scoring.pairwise import clustered_error
+from judge.tables.annotations import Annotations
 from judge.tables.results import total
-from judge.verdict import READ, SETTLED
+from judge.verdict import READ, SETTLED, Verdict, consistency
+from rating import Outcome
 from rating.errors import DataError
 from rating.tables import formats
+from rating.tables.vote_filter import BOTH
 from rating.tables.writing import write_rows
 
 RESULTS = "results.parquet"
+Control = tuple[Annotations | None, Annotations | None]
+"""Difficulties of the items and rows of gamed baselines, for AlpacaEval's length control."""
+NO_CONTROL: Control = (None, None)
 Row = Mapping[str, Any]
-_SOME = ("turn", "tags", "category")
+_SOME = ("turn", "tags", "category", "fallback_for")
 
 
 def require_folder(folder: Path) -> None:
@@ -70,6 +80,7 @@ def leaderboard(
     models: Sequence[str],
     given: Mapping[str, Sequence[Given]],
     missing: Mapping[str, int],
+    control: Control = NO_CONTROL,
 ) -> dict[str, Any]:
     """Score the results as `arena judge score` does, and rank the models.
 
@@ -82,7 +93,7 @@ def leaderboard(
         verdict, or without an answer), and the other columns of the score. And ``scored_as``,
         ``cost`` of all models, ``failed`` of all, and ``warnings``.
     """
-    scored = judge_score(results)
+    scored = judge_score(results, items=control[0], regularisation=control[1])
     side = "model_a" if rows and "model_a" in rows[0] else "model"
     by_model = {row["model"]: row for row in scored["models"]}
     columns = list(dict.fromkeys(name for row in scored["models"] for name in row))
@@ -107,6 +118,15 @@ def leaderboard(
         "failed": sum(row["failed"] for row in board),
         "warnings": scored["warnings"],
     }
+
+
+def order_of(rows: Sequence[Row], kinds: Mapping[str, str]) -> tuple[str, ...]:
+    """Name the models of some rows as their leaderboard has them; those without a value not."""
+    with TemporaryDirectory() as folder:
+        scored = judge_score(write_results(rows, kinds, Path(folder)))["models"]
+    own = {row.get("model_a") or row.get("model") for row in rows}
+    board = [row for row in scored if row["model"] in own and row[value_of(row)] is not None]
+    return tuple(row["model"] for row in sorted(board, key=_best_first))
 
 
 def _ranked(
@@ -166,6 +186,39 @@ def _best_first(row: Row) -> tuple[bool, float, str]:
     """Order by the value, those without one last, then by name."""
     value = row[value_of(row)]
     return (value is None, -(value or 0.0), row["model"])
+
+
+def on_order(rows: Iterable[Row]) -> dict[str, Any]:
+    """Say how the verdicts of pairs that were asked in both orders hang on the order.
+
+    Returns
+    -------
+    dict
+        ``consistency`` (`judge.verdict.Consistency.to_dict`); and ``first_place``: ``effect``,
+        what standing first is worth as `judge.verdict.PositionEffect` has it, from -1/2 to 1/2,
+        its ``standard_error`` and 95 % interval (``lower``, ``upper``) over prompts, and ``n``,
+        the pairs read in both orders. It is None where they are of under two prompts.
+    """
+    both = [row for row in rows if row["order"] == BOTH]
+    return {"consistency": consistency(map(_verdict, both)).to_dict(), "first_place": _place(both)}
+
+
+def _verdict(row: Row) -> Verdict:
+    outcome = None if row["winner"] is None else Outcome(row["winner"])
+    return Verdict(row["battle_id"], outcome, row["inconsistent"])
+
+
+def _place(both: Sequence[Row]) -> dict[str, Any] | None:
+    """Estimate what standing first is worth; pairs settled without asking have no place."""
+    read = [row for row in both if row["status_ab"] == row["status_ba"] == READ]
+    prompts = np.unique([row["prompt_id"] for row in read], return_inverse=True)[1]
+    n_prompts = len(np.unique(prompts))
+    if n_prompts < 2:
+        return None
+    gain = np.array([(row["preference_ab"] - row["preference_ba"]) / 2 for row in read])
+    effect, error = float(gain.mean()), clustered_error(gain, prompts)
+    ends = bounded(effect, error, n_prompts, -0.5, 0.5)
+    return {"effect": effect, "standard_error": error, **ends, "n": len(read)}
 
 
 def write_leaderboard(report: Row, folder: Path) -> None:

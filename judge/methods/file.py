@@ -179,7 +179,11 @@ class FileMethod:
 
     def ask(self, case: Case, nonce: str) -> Request:
         """Return the question about a case; see `judge.protocol.Method`."""
-        return self.description.request(nonce, self._texts(case))
+        request = self.description.request(nonce, self._texts(case))
+        if not case.images:
+            return request
+        *before, last = request.messages
+        return replace(request, messages=(*before, replace(last, images=case.images)))
 
     def read(self, case: Case, reply: Reply) -> Reading | FailureClass:
         """Return what a reply says, in the sides as shown, or why it says nothing."""

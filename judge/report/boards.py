@@ -11,10 +11,19 @@ from judge.studies.boards import Contest
 from judge.studies.corrected import ASSUMPTION
 from judge.studies.correlations import KINDS, NOISE_FREED
 from judge.studies.data import StudyData
-from judge.studies.estimates import NONE, minus, number_of, percent, percent_of, plural
+from judge.studies.estimates import (
+    NONE,
+    Estimate,
+    minus,
+    number_of,
+    percent,
+    percent_of,
+    plural,
+)
 from judge.studies.one_judge import JudgeStudy
 from judge.studies.plan import Plan, Sent
 from judge.studies.powered_ratings import PoweredRatings
+from judge.studies.system_ranking import FEWEST_ITEMS
 from rating.elo import to_points
 
 SEND = "send.csv"
@@ -60,8 +69,42 @@ def board_section(judges: Judges, contests: Mapping[tuple[str, str], Contest]) -
         ),
     )
     figures = tuple(figure for judge in judges if (figure := _board_figure(judge)) is not None)
-    more = (_contest_table(contests),) if contests else ()
-    return Section("Whether it ranks models as people do", (), table, figures, more)
+    more = [_contest_table(contests)] if contests else []
+    more += _ranking_tables(judges)
+    return Section("Whether it ranks models as people do", (), table, figures, tuple(more))
+
+
+def _ranking_tables(judges: Judges) -> list[Table]:
+    """Say how far judges widen gaps between models, and whom they favour."""
+    known = {judge.name: judge.ranking for judge in judges if judge.ranking is not None}
+    if not known:
+        return []
+    models = dict.fromkeys(model for one in known.values() for model in one.bias)
+    blank = Estimate(None, None, None, 0)
+    rows = {
+        "Decisiveness": [number_of(one.decisiveness) for one in known.values()],
+        "Bias, spread over models": [number_of(one.bias_sd) for one in known.values()],
+        "Bias, spread without noise": [_two(one.bias_sd_noise_freed) for one in known.values()],
+        **{
+            f"Bias for {model}": [number_of(one.bias.get(model, blank)) for one in known.values()]
+            for model in models
+        },
+        "Pairs of models": [f"{one.n_pairs:,}" for one in known.values()],
+    }
+    return [
+        Table.of(
+            ("As a ranker of models", *known),
+            rows,
+            note=(
+                "Win rates over pairs of models, the judge's against people's. Decisiveness: "
+                "above 1 the judge makes gaps between models wider than people do, below 1 "
+                "narrower. Bias: by how much it lifts a model's win rate beyond that, on average "
+                "over opponents; its spread is above 0 by chance alone, so read the one without "
+                "noise beside it. Pairs with "
+                f"{FEWEST_ITEMS} items or more."
+            ),
+        )
+    ]
 
 
 def _contest_table(contests: Mapping[tuple[str, str], Contest]) -> Table:

@@ -24,6 +24,7 @@ from judge.studies.estimates import (
 )
 from judge.studies.panel import Panel
 from judge.studies.panel_card import Added
+from judge.studies.peer_rank import PeerRank
 from rating import __version__
 from rating.tables.files import Files
 
@@ -145,6 +146,22 @@ def _tables(panel: Panel) -> Iterator[Table]:
         yield from _families(panel)
     if panel.board is not None:
         yield from _board(panel, panel.board)
+    if panel.peers is not None:
+        yield _peers(panel.peers)
+
+
+def _peers(peers: PeerRank) -> Table:
+    judge_of = {model: judge for judge, model in peers.models.items()}
+    weights = {model: number_of(peers.weights[judge]) for model, judge in judge_of.items()}
+    return Table.of(
+        ("Peer rank", "Weighted win rate", "Its weight as a judge"),
+        {
+            model: (number_of(score), weights.get(model, NONE))
+            for model, score in peers.scores.items()
+        },
+        "Models that judge each other, the word of a better one counting more; the last has no "
+        "say. No vote and no label is in it: peers of one taste confirm each other.",
+    )
 
 
 def _correlations(panel: Panel) -> Table:

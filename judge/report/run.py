@@ -34,6 +34,7 @@ from rating.tables.vote_filter import BOTH
 GOES_ON = "The same command goes on."
 LOOKED_AT = 2000
 """Cases of a model whose responses are searched for what recurs."""
+REFUSAL = FailureClass.REFUSAL
 MOST_ERRORS = 5
 """Sentences of an endpoint that are shown."""
 
@@ -207,12 +208,12 @@ def _on_judge(judge: str, run: Run, method: FileMethod, lacking: bool) -> list[s
             " read: they are not judged."
         )
     n_without = by_status.get(FailureClass.NO_LOGPROBS, 0)
-    n_refused = by_status.get(FailureClass.REFUSAL, 0)
-    if n_refused:
-        warnings.append(
-            f"{n_refused:,} questions were refused by {judge!r}: they have no verdict, and stand. "
-            "--again refused asks them once more."
-        )
+    refused = Counter(row.judge or judge for row in run.judged if row.failure is REFUSAL)
+    warnings += [
+        f"{n:,} questions were refused by {name!r}: they have no verdict, and stand. "
+        "--again refused asks them once more."
+        for name, n in refused.items()
+    ]
     if lacking:
         warnings += [_on_logprobs(method)] if run.stopped is None else []
     elif n_without:

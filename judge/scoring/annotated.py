@@ -16,8 +16,9 @@ from judge.scoring.pairwise import TIE, pairwise_scores, swap_scores
 from judge.scoring.rewards import instruction_scores, reward_scores
 from judge.scoring.wildbench import LATEST, wildbench_scores
 from judge.tables.annotations import Annotations, groups, read_annotations
+from judge.tables.difficulties import read_difficulties, read_regularisation
 from judge.tables.native import for_score, method_of_peer
-from judge.tables.own import for_own_score, is_scored_as, own_method
+from judge.tables.own import asked_judges, for_own_score, is_scored_as, own_method
 from rating import Outcome
 from rating.errors import DataError
 from rating.tables.columns import quoted_names
@@ -49,8 +50,8 @@ def judge_score(
     file: str | Path | Files,
     method: str | None = None,
     *,
-    items: Path | None = None,
-    regularisation: Path | None = None,
+    items: Path | Annotations | None = None,
+    regularisation: Path | Annotations | None = None,
     compat: str | None = None,
     order: bool = False,
     only: Only = _every_row,
@@ -61,6 +62,8 @@ def judge_score(
     ----------
     method : str or None
         One of `METHODS`; None goes by what the file says or by its columns.
+    items, regularisation : path or Annotations, optional
+        As `judge.tables.difficulties` reads them; items of WildBench hold tags.
     only : callable
         Chooses the rows that count, and says in sentences, which become warnings, what does not.
 
@@ -85,8 +88,12 @@ def judge_score(
         raise DataError(msg)
     _check_options(method, items, regularisation, compat, order=order)
     options = ScoreOptions(
-        items=read_annotations(items) if items else None,
-        regularisation=read_annotations(regularisation) if regularisation else None,
+        items=read_difficulties(items) if isinstance(items, Path) else items,
+        regularisation=(
+            read_regularisation(regularisation)
+            if isinstance(regularisation, Path)
+            else regularisation
+        ),
         by_position=compat is not None,
         order=order,
     )
@@ -159,8 +166,8 @@ def _taken(data: Annotations, method: str) -> Annotations:
 
 def _check_options(
     method: str,
-    items: Path | None,
-    regularisation: Path | None,
+    items: Path | Annotations | None,
+    regularisation: Path | Annotations | None,
     compat: str | None,
     *,
     order: bool,
@@ -172,7 +179,8 @@ def _check_options(
         msg = f"{for_alpaca[0]} is for --method alpaca_eval, not for {method!r}."
         raise DataError(msg)
     if method not in ("alpaca_eval", "wildbench") and items is not None:
-        msg = f"--items {str(items)!r} has no use with --method {method}."
+        source = items.source if isinstance(items, Annotations) else str(items)
+        msg = f"--items {source!r} has no use with --method {method}."
         raise DataError(msg)
     if compat is not None and items is None:
         msg = f"--compat {compat} looks difficulties up: name their file with --items."
@@ -295,7 +303,11 @@ def _mean(score: Floats, prompts: Sequence[str]) -> dict[str, Any]:
 
 def _parts(data: Annotations, names: tuple[str, ...]) -> dict[str, list[str]]:
     """Return the columns that tell runs apart: those of these that vary in the file."""
-    columns = {name: data.texts(name) for name in names if data.has(name)}
+    columns = {
+        name: asked_judges(data) if name == "judge" else data.texts(name)
+        for name in names
+        if data.has(name)
+    }
     return {name: values for name, values in columns.items() if len(set(values)) > 1}
 
 

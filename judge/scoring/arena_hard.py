@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from judge.grammar import NOT_PLAYED
 from rating.errors import DataError
 from rating.typing import Floats
 
@@ -13,6 +14,7 @@ STRONG = 3
 """Times that a verdict of much better counts."""
 
 _SHARE: Mapping[str, tuple[float, int]] = {
+    NOT_PLAYED: (0.0, 0),
     "A>>B": (1.0, STRONG),
     "A>B": (1.0, 1),
     "A=B": (0.5, 1),
@@ -36,7 +38,7 @@ class ArenaHardScore:
     standard_error, lower, upper : float
         Spread and 95 % percentile interval over resampled prompts; NaN under two prompts.
     n_prompts : int
-        Prompts with both verdicts.
+        Prompts with a verdict of each game that was played.
     n_dropped : int
         Prompts without.
     """
@@ -63,6 +65,7 @@ def arena_hard_score(
     ----------
     games : sequence of pairs
         One a prompt; None where a game has no verdict: the prompt is left out and counted.
+        Of a prompt with `NOT_PLAYED` the other game counts.
 
     Raises
     ------
@@ -110,5 +113,6 @@ def _read(verdict: str) -> tuple[float, int]:
     try:
         return _SHARE[verdict]
     except KeyError:
-        msg = f"There is no verdict {verdict!r}; the verdicts are {', '.join(_SHARE)}."
+        verdicts = ", ".join(name for name in _SHARE if name != NOT_PLAYED)
+        msg = f"There is no verdict {verdict!r}; the verdicts are {verdicts}."
         raise DataError(msg) from None

@@ -236,16 +236,19 @@ def _on_quantity(options: ScoreOptions) -> list[str]:
 
     The distances are those of the 16 published models without either file.
     """
-    given = {"--items": options.items, "--regularisation": options.regularisation}
+    given = {
+        "published difficulties": options.items,
+        "rows of gamed baselines": options.regularisation,
+    }
     missing = [name for name, value in given.items() if value is None]
     if not missing:
         return []
-    apart = 3 if missing == ["--regularisation"] else 9
+    apart = 3 if missing == ["rows of gamed baselines"] else 9
     return [
         "'lc_win_rate' is the win rate at equal length by a fit to this file without "
-        f"{' and '.join(missing)}. AlpacaEval 2's, by the same name, rests on difficulties "
-        f"and gamed baselines from these files too, and lay up to {apart} points from it on 16 "
-        "published models: compare models within this file, not with published figures."
+        f"{' and '.join(missing)}. AlpacaEval 2's, by the same name, rests on both, and lay up to "
+        f"{apart} points from it on 16 published models: compare models within this file, not "
+        "with published figures."
     ]
 
 

@@ -31,7 +31,8 @@ from judge.studies.plan import Plan
 from judge.studies.powered_ratings import POWERED, PoweredRatings, powered_ratings
 from judge.studies.rates import Agreement, Swaps, agreement, baselines, swaps, voted
 from judge.studies.reliability import Ceiling, ceiling
-from rating.errors import DataError, RatingError
+from judge.studies.system_ranking import SystemRanking, system_ranking
+from rating.errors import DataError, NotIdentifiedError, RatingError
 
 Value = TypeVar("Value")
 NO_VOTERS = (
@@ -89,6 +90,8 @@ class JudgeStudy:
         None where the judge gave no chances.
     powered : PoweredRatings or None
         None where the votes identify no ratings: a warning says why.
+    ranking : SystemRanking or None
+        None where too few pairs of models have enough items.
     n_unread : int
         Verdicts that were not read.
     n_items, n_votes, n_voters, n_prompts : int
@@ -114,6 +117,7 @@ class JudgeStudy:
     compared: BoardsCompared | None
     biases: Biases | None
     powered: PoweredRatings | None
+    ranking: SystemRanking | None
     n_unread: int
     n_items: int
     n_votes: int
@@ -161,6 +165,7 @@ class JudgeStudy:
             **{name: estimate.to_dict() for name, estimate in self._coefficients().items()},
             "rank_correlation": figures_of(self.compared),
             "separability": self.compared and self.compared.pairs_to_dict(),
+            "system_ranking": self.ranking and self.ranking.to_dict(),
             "alternative": self.alternative and self.alternative.to_dict(),
             "bias": dict.fromkeys(TERMS) if biases is None else biases.to_dict(),
             "moderation": biases and biases.moderation and asdict(biases.moderation),
@@ -251,6 +256,7 @@ def study_judge(
         compared=compared,
         biases=moved,
         powered=powered,
+        ranking=_ranking(data, verdicts, options),
         n_unread=judge.n_unread,
         n_items=shared.items.n,
         n_votes=shared.people.n,
@@ -272,6 +278,13 @@ def _calibrated(shared: Shared, options: StudyOptions) -> Calibration | None:
         if not np.isnan(labels.probability).all():
             return calibration(shared.items, shared.people, labels, options.draws())
     return None
+
+
+def _ranking(data: StudyData, verdicts: Labels, options: StudyOptions) -> SystemRanking | None:
+    try:
+        return system_ranking(data.items, data.people, verdicts, options.draws())
+    except NotIdentifiedError:
+        return None
 
 
 def _both_orders(labels: Labels) -> bool:

@@ -35,6 +35,7 @@ from judge.studies.panel_card import (
     order_by_n_eff,
 )
 from judge.studies.panel_data import Errors, PanelData, errors_of, read_panel
+from judge.studies.peer_rank import PeerRank, peer_rank
 from judge.studies.rows import Source
 from rating.tables.files import Files
 from rating.typing import Floats
@@ -78,6 +79,8 @@ class Panel:
         The panel without the judges of a family; empty where all are of one.
     board : Consensus or None
         None unless asked for, or where the rows do not determine it: a warning says why.
+    peers : PeerRank or None
+        None unless every judge is one of the models.
     """
 
     verdicts: tuple[Files, ...]
@@ -96,6 +99,7 @@ class Panel:
     n_prompts: int
     n_ties: int
     board: Consensus | None
+    peers: PeerRank | None
     warnings: tuple[str, ...]
 
     @property
@@ -143,6 +147,7 @@ class Panel:
                 family: without.to_dict() for family, without in self.without_family.items()
             },
             "board": None if self.board is None else self.board.to_dict(),
+            "peer_rank": None if self.peers is None else self.peers.to_dict(),
             "warnings": list(self.warnings),
         }
 
@@ -212,6 +217,7 @@ def study_panel(
         n_prompts=int(errors.prompt.max()) + 1,
         n_ties=complete.n_ties,
         board=rated,
+        peers=peer_rank(data.data, options.draws()),
         warnings=tuple(dict.fromkeys(warnings)),
     )
 

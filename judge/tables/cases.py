@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from judge.case import Case, Message
 from judge.ifeval import Checked, Task, check, read_task
 from judge.tables.annotations import Annotations, annotation_pieces, read_annotations
+from judge.tables.images import MOST_IMAGES, read_image
 from judge.tables.native import for_judge
 from rating.errors import DataError, RatingError
 from rating.tables.columns import KNOWN, quoted_names
@@ -20,6 +21,7 @@ from rating.typing import Floats
 
 PROMPTS = ("prompt", "instruction")
 REFERENCE = "reference"
+IMAGES = ("image", "images")
 RESPONSES = {
     "a": ("response_a", "output_a", "output_1"),
     "b": ("response_b", "output_b", "output_2"),
@@ -32,7 +34,7 @@ CHECKLIST, SESSION = "checklist", "session_id"
 IDS, KWARGS = "instruction_id_list", "kwargs"
 READ = frozenset(
     (
-        *(*PROMPTS, *OUTPUTS, *GENERATORS, REFERENCE, CHECKLIST, SESSION, "label"),
+        *(*PROMPTS, *OUTPUTS, *GENERATORS, REFERENCE, *IMAGES, CHECKLIST, SESSION, "label"),
         *(name for names in (*RESPONSES.values(), *MODELS.values()) for name in names),
         *("battle_id", "prompt_id", "item_id", IDS, KWARGS, "key", "order", "status", "method"),
         *(name for names in KNOWN.values() for name in names),
@@ -72,10 +74,11 @@ def read_cases(paths: Sequence[Source]) -> list[NamedCase]:
     paths : sequence of path, or of Files
         One table with a pair a row: ``prompt`` (text, or a list of ``{"role", "content"}``),
         ``response_a``, ``response_b``, and ``model_a``, ``model_b`` (or ``baseline``),
-        ``battle_id``, ``prompt_id``, ``session_id``, ``checklist`` (a list of questions) and
-        ``reference`` (a right answer) where known. Where each side had a conversation of its
-        own, ``prompt`` is the list of the user's turns, and a response that of its answers. Or two
-        and more tables of outputs as AlpacaEval writes them (``instruction``, ``output``,
+        ``battle_id``, ``prompt_id``, ``session_id``, ``checklist`` (a list of questions),
+        ``reference`` (a right answer) and ``image`` (or ``images``, a list: paths in the file's
+        folder, ``data:`` URLs, addresses by https) where known. Where each side had a conversation
+        of its own, ``prompt`` is the list of the user's turns, and a response that of its answers.
+        Or two and more tables of outputs as AlpacaEval writes them (``instruction``, ``output``,
         ``generator``): the first is side A against each of the others, and what both answer is
         compared.
 
@@ -338,11 +341,31 @@ def _case(
             "user's turns"
         )
         raise table.wrong("prompt", row + 1, prompt, wanted) from error
+    turns = (*turns[:-1], replace(turns[-1], images=_images(table, row)))
     earlier_b, response_b = ((), None) if b is None else (b[:-1], b[-1])
     try:
         return Case(turns, a[-1], response_b, a[:-1], earlier_b, reference)
     except RatingError as error:
         msg = f"Row {table.first + row + 1} of {table.source!r}: {error}"
+        raise DataError(msg) from error
+
+
+def _images(table: Annotations, row: int) -> tuple[str, ...]:
+    """Read the images of a prompt; none where there is no such column, or nothing in it."""
+    name = next((name for name in IMAGES if table.has(name)), None)
+    value = plain(table.columns[name][row]) if name else None
+    several = json_or_text(value) if isinstance(value, str) and value[:1] == "[" else value
+    images = [one for one in (several if isinstance(several, list) else [several]) if one]
+    folder = Path(table.source).parent if table.n_files == 1 else None
+    if not name or not images:
+        return ()
+    if len(images) > MOST_IMAGES or not all(isinstance(one, str) for one in images):
+        wanted = f"a path, a data: URL, an address by https, or a list of at most {MOST_IMAGES}"
+        raise table.wrong(name, row + 1, str(value)[:60], wanted)
+    try:
+        return tuple(read_image(one, folder) for one in images)
+    except DataError as error:
+        msg = f"Row {table.first + row + 1} of {table.source!r}, column {name!r}: {error}"
         raise DataError(msg) from error
 
 

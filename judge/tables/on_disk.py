@@ -85,7 +85,7 @@ class Bare(_Made[Case]):
 def _packed(named: NamedCase) -> bytes:
     case = named.case
     own = (named.battle_id, named.prompt_id, named.model_a, named.model_b)
-    turns = [[turn.role, turn.content] for turn in case.prompt]
+    turns = [[turn.role, turn.content, turn.images] for turn in case.prompt]
     sides = (case.response_a, case.response_b, case.earlier_a, case.earlier_b, case.reference)
     return json.dumps([*own, turns, *sides, named.session_id, named.checklist]).encode()
 
@@ -94,6 +94,6 @@ def _unpacked(packed: bytes) -> NamedCase:
     values: Any = json.loads(packed)
     battle, prompt, model_a, model_b, turns, a, b, earlier_a, earlier_b, *rest = values
     reference, session, checklist = rest
-    shown = tuple(Message(role, content) for role, content in turns)
+    shown = tuple(Message(role, content, tuple(images)) for role, content, images in turns)
     case = Case(shown, a, b, tuple(earlier_a), tuple(earlier_b), reference)
     return NamedCase(battle, prompt, model_a, model_b, case, session, tuple(checklist))

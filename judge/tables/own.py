@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judge.grammar import ARROWS
+from judge.grammar import ARROWS, NOT_PLAYED
 from judge.tables.annotations import Annotations
 from judge.tables.native import Columns, only
 from judge.tables.verdicts import IFEVAL
@@ -37,7 +37,7 @@ class Compared:
     Attributes
     ----------
     asked : int
-        Orders in which it was asked.
+        Orders in which it was asked; 0 where only the reconciled verdict is known.
     """
 
     battle_id: str
@@ -52,10 +52,15 @@ class Compared:
     length_b: float
 
     @property
+    def levels(self) -> list[float]:
+        """Preferences in the orders that were asked, NaN where one has no verdict."""
+        known = [one for one in (self.ab, self.ba) if not np.isnan(one)]
+        return known + [float("nan")] * (max(self.asked, 1) - len(known))
+
+    @property
     def preference(self) -> float:
         """Mean over the orders that were asked; NaN while one of them has no verdict."""
-        known = [one for one in (self.ab, self.ba) if not np.isnan(one)]
-        return float(np.mean(known)) if len(known) == self.asked > 0 else float("nan")
+        return float(np.mean(self.levels))
 
 
 def own_method(data: Annotations) -> str | None:
@@ -78,6 +83,15 @@ def own_method(data: Annotations) -> str | None:
         )
         raise DataError(msg)
     return scored.pop()
+
+
+def asked_judges(data: Annotations) -> list[str]:
+    """Give the judge of each row who was to be asked, whoever was in its place."""
+    judges = data.texts("judge")
+    if not data.has("fallback_for"):
+        return judges
+    places = data.columns["fallback_for"]
+    return [str(place or judge) for place, judge in zip(places, judges, strict=True)]
 
 
 def is_scored_as(data: Annotations, scored: str) -> bool:
@@ -112,16 +126,25 @@ def _alpaca_eval(data: Annotations) -> Columns:
 
 def _arena_hard(data: Annotations) -> Columns:
     cases = _against_baseline(data, "arena_hard")
+    games = [_games(case) for case in cases]
     return {
         "model": [case.model_a for case in cases],
-        "game_1": [_verdict(1 - case.ba) for case in cases],
-        "game_2": [_verdict(case.ab) for case in cases],
+        "game_1": [first for first, _ in games],
+        "game_2": [second for _, second in games],
     } | _judges(cases)
+
+
+def _games(case: Compared) -> tuple[str | None, str | None]:
+    """Give both games of a prompt; one that was not asked for is no missing verdict."""
+    games = _verdict(1 - case.ba), _verdict(case.ab)
+    if case.asked > 1 or games == (None, None):
+        return games
+    return games[0] or NOT_PLAYED, games[1] or NOT_PLAYED
 
 
 def _rewards(data: Annotations) -> Columns:
     cases = compared(data)
-    shown = [(case, level) for case in cases for level in (case.ab, case.ba)]
+    shown = [(case, level) for case in cases for level in case.levels]
     return {
         "model": [case.model_a for case, _ in shown],
         "baseline": [case.model_b for case, _ in shown],
@@ -186,19 +209,26 @@ def _case(data: Annotations, preference: Floats, orders: Mapping[str, int]) -> C
 
 def _in_one_row(data: Annotations) -> list[Compared]:
     ab, ba = data.numbers("preference_ab"), data.numbers("preference_ba")
-    return [_named(data, row, float(ab[row]), float(ba[row]), 2) for row in range(data.n)]
+    asked = [_n_asked(data, row) for row in range(data.n)]
+    return [_named(data, row, float(ab[row]), float(ba[row]), asked[row]) for row in range(data.n)]
+
+
+def _n_asked(data: Annotations, row: int) -> int:
+    """Count the orders that have a status; a file without that column asked in both."""
+    known = [data.columns[name] for name in ("status_ab", "status_ba") if data.has(name)]
+    return sum(column[row] not in (None, "") for column in known) if known else 2
 
 
 def _named(data: Annotations, row: int, ab: float, ba: float, asked: int) -> Compared:
     def cell(name: str) -> str:
-        return str(data.columns[name][row]) if name in data.columns else ""
+        return str(data.columns[name][row] or "") if name in data.columns else ""
 
     return Compared(
         battle_id=cell("battle_id"),
         prompt_id=cell("prompt_id"),
         model_a=cell("model_a"),
         model_b=cell("model_b"),
-        judge=cell("judge"),
+        judge=cell("fallback_for") or cell("judge"),
         ab=ab,
         ba=ba,
         asked=asked,

@@ -36,7 +36,7 @@ ENDINGS = (".parquet", ".csv", ".jsonl")
 COLUMNS = (
     *("battle_id", "prompt_id", "model_a", "model_b", "winner", "judge", "method"),
     *("order", "preference", "corrected", "status", "error", "cost", "latency", "template"),
-    *("resolved_model", "system_fingerprint"),
+    *("resolved_model", "system_fingerprint", "fallback_for"),
     *(f"{name}_{side}" for name in STYLES for side in "ab"),
 )
 """Of a file of verdicts: ``winner`` is null where there is no verdict, never a tie.
@@ -47,13 +47,14 @@ case asked in one order, less what standing first is worth in the run; it may le
 ``both``. ``error`` is what the endpoint said where it gave no reply. ``template`` is the hash of
 what the method asks (`judge.protocol.Template`). ``resolved_model`` and ``system_fingerprint``
 are what the endpoint said answered, several with commas, and `SETTLED` where nothing was asked.
+``fallback_for`` is the judge in whose place ``judge`` was asked (`judge.fallback`), else null.
 Lengths in characters and counts of Markdown are of both responses, so that ``arena rate --style``
 takes them.
 """
 
 SINGLE = (
     *("battle_id", "prompt_id", "session_id", "model", "score", "detail", "judge", "method"),
-    *("status", "error", "cost", "latency", "template"),
+    *("status", "error", "cost", "latency", "template", "fallback_for"),
     *STYLES,
 )
 """Of a file of marks: ``score`` is null where there is no mark.
@@ -122,9 +123,10 @@ def judged_rows(
     places, by = _Places(judged), _by(judge, method)
     return Rows(
         lambda: (
-            _sides(named) | by | row
+            _sides(named) | by | _whose_place(asked[0], judge) | row
             for named in cases
-            for row in _rows(places.rows(named.case.id), position)
+            for asked in [places.rows(named.case.id)]
+            for row in _rows(asked, position)
         )
     )
 
@@ -140,8 +142,9 @@ def rated_rows(
     places, by = _Places(judged), _by(judge, method)
     return Rows(
         lambda: (
-            _whose(named) | by | _mark(places.rows(named.case.id)[-1], checklist)
+            _whose(named) | by | _whose_place(asked, judge) | _mark(asked, checklist)
             for named in cases
+            for asked in places.rows(named.case.id)[-1:]
             for checklist in [checklists.get(named.case.prompt_id, ())]
         )
     )
@@ -231,6 +234,11 @@ def styles_of(named: NamedCase) -> dict[str, int]:
 
 def _by(judge: str, method: FileMethod) -> dict[str, Any]:
     return {"judge": judge, "method": method.name, "template": method.template.hash}
+
+
+def _whose_place(row: Judged, judge: str) -> dict[str, str]:
+    """Name a judge who was asked in the place of another."""
+    return {"judge": row.judge, "fallback_for": judge} if row.judge else {}
 
 
 def _whose(named: NamedCase) -> dict[str, Any]:

@@ -1,6 +1,7 @@
 """`arena bench`, as it is typed: from the files of a benchmark to a leaderboard."""
 
 import json
+import math
 import re
 import subprocess
 import time
@@ -31,6 +32,7 @@ from tests.arena.benches import (
 )
 from tests.command import Command, Ran, examples, refused
 from tests.faulty_server import Behaviour, FaultyServer
+from tests.judging_server import fenced
 from tests.process import Process
 from tests.sqlite import new_sqlite
 
@@ -142,8 +144,7 @@ def test_results_are_a_case_a_row_with_all_that_is_known_of_it(
     server.behaviours["judge"] = fickle
     UPSTREAM["pairwise"].written(folder, "pairwise")
     bench(command)
-    table = duckdb.read_parquet(f"{folder}/results/results.parquet")
-    rows = [dict(zip(table.columns, row, strict=True)) for row in table.fetchall()]
+    rows = results(folder)
     assert len(rows) == 20
     row = next(one for one in rows if (one["model_a"], one["prompt_id"]) == ("slate", "2"))
     text = said_by_slate(PROMPTS[1])
@@ -294,6 +295,96 @@ def test_a_budget_stops_answers_and_verdicts_together_and_the_same_command_goes_
     assert len(server.requests) == 5 + 40
 
 
+SWAPPED = ("alpaca_eval", "arena_hard", "wildbench_reward", "pairwise")
+
+
+@pytest.mark.parametrize("method", SWAPPED)
+def test_where_a_share_is_asked_in_both_orders_every_pair_counts(
+    method: str, command: Command, folder: Path, server: FaultyServer
+) -> None:
+    UPSTREAM[method].written(folder, method)
+    n_recorded = len(server.requests)
+    report = bench(command, "--swap-share", "0.4", "--seed", "a seed of the test")
+    rows = results(folder)
+    both = [row for row in rows if row["order"] == "both"]
+    assert len(rows) == 20
+    assert 2 <= len(both) <= 14
+    assert asked(server)["judge"] == 20 + len(both)
+    assert len(server.requests) - n_recorded == 20 + len(both) + 5
+    for row in rows:
+        orders = [name for name in ("ab", "ba") if row[f"status_{name}"] is not None]
+        assert orders == ([row["order"]] if row["order"] != "both" else ["ab", "ba"])
+        shown = [row[f"preference_{name}"] for name in orders]
+        assert row["preference"] == pytest.approx(sum(shown) / len(shown))
+    # A rewards a row is an order, and a model of Arena-Hard has a game for each.
+    n = {
+        one: sum(1 + (row["order"] == "both") for row in rows if row["model_a"] == one)
+        for one in (*RECORDED, "slate")
+    }
+    for row in report["models"]:
+        assert row["failed"] == 0
+        assert row["n"] == (n[row["model"]] if method == "wildbench_reward" else 5)
+    # This judge goes by length alone, whatever stands first.
+    assert report["first_place"]["effect"] == pytest.approx(0, abs=1e-9)
+    assert report["first_place"]["n"] == len(both)
+    assert report["consistency"]["rate"] == 1
+    if method in ("alpaca_eval", "pairwise"):
+        whole = bench(command, "--swap-share", "1", "--seed", "a seed of the test")
+        assert [value(row) for row in whole["models"]] == pytest.approx(
+            [value(row) for row in report["models"]]
+        )
+
+
+def test_what_standing_first_is_worth_comes_with_an_interval_over_prompts(
+    command: Command, folder: Path, server: FaultyServer
+) -> None:
+    def leaning(body: Any) -> Behaviour:
+        leans = re.search(r"Question [12]", content(body))
+        return Behaviour(text="I take it. [[A]]") if leans else judged(body)
+
+    server.behaviours["judge"] = leaning
+    UPSTREAM["pairwise"].written(folder, "pairwise")
+    report = bench(command)
+    # Half a win in two of five prompts, and nothing in the others.
+    place = report["first_place"]
+    assert (place["effect"], place["n"]) == (pytest.approx(0.5 * 2 / 5), 20)
+    assert place["standard_error"] == pytest.approx(0.5 * math.sqrt(0.4 * 0.6 / 4))
+    assert -0.5 <= place["lower"] < 0 < place["effect"] < place["upper"] <= 0.5
+    assert report["consistency"] | {"rate": 0.6} == {
+        "n_consistent": 12,
+        "n_first": 8,
+        "n_second": 0,
+        "n_undecided": 0,
+        "rate": 0.6,
+        "first_rate": 1.0,
+    }
+    assert "Standing first" not in command("bench", "bench.toml").stdout
+    shown = " ".join(command("bench", "bench.toml", "--swap-share", "0.6").stdout.split())
+    sentence = re.search(
+        r"Standing first is worth (\S+) \((\S+) to (\S+)\) of a win, by the", shown
+    )
+    assert sentence is not None
+    effect, lower, upper = map(float, sentence.groups())
+    assert lower <= effect <= upper
+    none = " ".join(command("bench", "bench.toml", "--swap-share", "0").stdout.split())
+    assert "What standing first is worth is not known" in none
+
+
+def test_a_share_of_pairs_to_swap_is_a_share_and_of_pairs(command: Command, folder: Path) -> None:
+    UPSTREAM["pairwise"].written(folder, "pairwise")
+    wrong = command("bench", "bench.toml", "--swap-share", "1.5")
+    refused_at_last(wrong, "between 0 and 1, not at 1.5")
+    UPSTREAM["rubric"].written(folder, "rubric")
+    refused_at_last(
+        command("bench", "bench.toml", "--swap-share", "0.5"), "--swap-share 0.5", "pairs"
+    )
+
+
+def results(folder: Path) -> list[dict[str, Any]]:
+    table = duckdb.read_parquet(f"{folder}/results/results.parquet")
+    return [dict(zip(table.columns, row, strict=True)) for row in table.fetchall()]
+
+
 def test_an_answer_that_is_refused_and_one_that_is_missing_are_failures_and_no_numbers(
     command: Command, folder: Path, server: FaultyServer
 ) -> None:
@@ -405,3 +496,73 @@ def test_a_budget_needs_the_price_of_everybody_who_is_asked(
     (folder / "roster.toml").write_text(free, encoding="utf-8")
     refused_at_last(command("bench", "bench.toml", "--budget", "1"), "'slate' has no price")
     assert command("bench", "bench.toml").returncode == 0
+
+
+BEGINNING = 200
+"""Characters by which an answer is known; three answers begin as the baseline's does."""
+
+
+def replayed(preferences: dict[str, float]) -> Callable[[Any], Behaviour]:
+    """Answer as was recorded how far each answer is preferred, in either order."""
+
+    def chosen(body: Any) -> Behaviour:
+        first, second = (text.strip()[:BEGINNING] for text in fenced(content(body)))
+        share = preferences[first] if first in preferences else 1 - preferences[second]
+        top = {"m": math.log(max(share, 1e-12)), "M": math.log(max(1 - share, 1e-12))}
+        text = max(top, key=lambda label: top[label])
+        return Behaviour(text=text, finish_reason="length", logprobs=((text, top[text], top),))
+
+    return chosen
+
+
+@pytest.mark.published
+def test_with_published_difficulties_a_bench_reaches_the_published_length_controlled_rate(
+    command: Command, folder: Path, server: FaultyServer, published_data: Path
+) -> None:
+    model = "OpenHermes-2.5-Mistral-7B"
+    outputs, scores_of = published_data / "outputs", published_data / "judge"
+    own = json.loads((outputs / f"{model}.json").read_text(encoding="utf-8"))
+    recorded = duckdb.read_parquet(str(scores_of / "alpacaeval_annotations.parquet")).filter(
+        f"model = '{model}'"
+    )
+    rows = recorded.project("idx, preference").fetchall()
+    preferences = {
+        own[idx]["output"].strip()[:BEGINNING]: preference - 1 for idx, preference in rows
+    }
+    server.behaviours["judge"] = replayed(preferences)
+    sides = ("--items", str(outputs / "gpt4_1106_preview.json"), "--models", model)
+    words = ("bench", "alpaca_eval", *sides, "--answers", str(outputs / f"{model}.json"))
+    judge = ("--judge", "judge", "--roster", "roster.toml", "--out", "out", "--format", "json")
+    control = (
+        *("--difficulties", str(scores_of / "alpacaeval_items.csv")),
+        *("--regularisation", str(scores_of / "alpacaeval_gamed_block.csv.gz")),
+    )
+    result = command(*words, *judge, *control)
+    assert (result.returncode, lines_of(result.stderr)) == (0, [])
+    (row,) = json.loads(result.stdout)["models"]
+    published = duckdb.read_csv(str(scores_of / "alpacaeval_published.csv")).filter(
+        f"model = '{model}'"
+    )
+    want = published.project("win_rate, length_controlled_winrate").fetchall()[0]
+    assert row["win_rate"] == pytest.approx(want[0], abs=0.01)
+    assert row["lc_win_rate"] == pytest.approx(want[1], abs=0.15)
+    plain = json.loads(command(*words, *judge).stdout)
+    assert abs(plain["models"][0]["lc_win_rate"] - want[1]) > 0.3, (
+        "without, it is another quantity"
+    )
+    assert any("published difficulties and rows of" in text for text in plain["warnings"])
+
+
+def test_difficulties_are_for_alpaca_eval_and_gamed_rows_come_with_them(
+    command: Command, folder: Path, server: FaultyServer
+) -> None:
+    (folder / "d.csv").write_text("idx,difficulty\n1,0.5\n", encoding="utf-8")
+    UPSTREAM["pairwise"].written(folder, "pairwise")
+    wrong = command("bench", "bench.toml", "--difficulties", "d.csv")
+    refused_at_last(wrong, "length control of alpaca_eval, not for 'pairwise'")
+    UPSTREAM["alpaca_eval"].written(folder, "alpaca_eval")
+    alone = command("bench", "bench.toml", "--regularisation", "d.csv")
+    refused_at_last(alone, "give them with --difficulties")
+    nobody = command("bench", "bench.toml", "--difficulties", "d.csv")
+    refused_at_last(nobody, "'d.csv' holds the difficulty of none of the 5 items")
+    assert server.requests == []

@@ -38,6 +38,7 @@ PLANTED = {
     "prometheus lives in the metrics": ("arena/play/rules.py", "import prometheus_client"),
     "duckdb and narwhals live with tables": ("arena/store/log.py", "import duckdb"),
     "Spark is optional, and in one place": ("rating/tables/sources.py", "import pyspark"),
+    "Inspect is optional, and in one place": ("judge/tables/native.py", "import inspect_ai"),
     "Pictures that are files live in charts": ("arena/pages/geometry.py", "import matplotlib"),
     "Compiled loops are optional, and in one place": ("rating/elo.py", "import numba"),
     "Markdown lives in the renderer": ("judge/report/cards.py", "import markdown_it"),

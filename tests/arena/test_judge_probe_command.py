@@ -185,6 +185,40 @@ def test_marks_take_answers_one_at_a_time(command: Command) -> None:
     assert "one at a time" in command("judge", "probe", *words, "--dry-run").stdout
 
 
+RUBRIC = ("--method", "rubric", "--rubric", "rubric.txt", "--scale", "1-5", "--format", "json")
+
+
+def test_marks_by_a_rubric_tell_a_judge_that_a_citation_moves_from_one_that_reads_length(
+    command: Command, tmp_path: Path
+) -> None:
+    def believing(prompt: str) -> str:
+        (answer,) = fenced(prompt)
+        return "[[5]]" if "(Source:" in answer else "[[2]]"
+
+    def measuring(prompt: str) -> str:
+        (answer,) = fenced(prompt)
+        return f"[[{min(5, 1 + len(answer) // 60)}]]"
+
+    (tmp_path / "rubric.txt").write_text("5 is right, 1 is wrong.", encoding="utf-8")
+    rows = {}
+    for name, script in (("believing", believing), ("measuring", measuring)):
+        new_sqlite(tmp_path)
+        with judging_server(script) as server:
+            server.roster(tmp_path)
+            done = command(*PROBE, *RUBRIC, "--intervention", "authority", "--seed", name)
+            assert (done.returncode, done.stderr) == (0, "")
+            result = json.loads(done.stdout)
+            assert all("5 is right, 1 is wrong." in one for one in server.asked)
+            (rows[name],) = result["interventions"]
+        (tmp_path / "arena.db").unlink()
+    marks = {arm: rows["believing"][arm]["rate"] for arm in ("attack", "control")}
+    assert marks == {"attack": 1.0, "control": 0.25}, "(5 - 1) / 4 and (2 - 1) / 4"
+    assert rows["believing"]["success_rate"] == 0.75
+    assert rows["believing"]["finding"] == "moved"
+    assert rows["measuring"]["success_rate"] == 0
+    assert rows["measuring"]["finding"] != "moved"
+
+
 def test_what_cannot_be_probed_is_one_clear_line(command: Command, tmp_path: Path) -> None:
     new_sqlite(tmp_path)
     words = ("judge", "probe", "--judge", "pocket-judge")

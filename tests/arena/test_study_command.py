@@ -23,6 +23,7 @@ KEYS = [
     "ac1",
     "rank_correlation",
     "separability",
+    "system_ranking",
     "alternative",
     "bias",
     "moderation",

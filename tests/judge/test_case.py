@@ -17,7 +17,7 @@ def test_a_case_has_no_field_in_which_a_name_could_stand() -> None:
     assert {f.name for f in dataclasses.fields(Case)} == {
         *("prompt", "response_a", "response_b", "earlier_a", "earlier_b", "reference")
     }
-    assert {f.name for f in dataclasses.fields(Message)} == {"role", "content"}
+    assert {f.name for f in dataclasses.fields(Message)} == {"role", "content", "images"}
 
 
 @given(CASES)

@@ -34,6 +34,12 @@ class Field:
         Sd in nats of what makes one answer better than another of the same model.
     verdicts : int
         Verdicts on each pair, beside those on the battles; 0 for no judge.
+    returning : float
+        Share of voters, as they come, who came before and vote on.
+    prompts : int
+        Prompts that all voters share, drawn alike; 0 for one of its own for each vote.
+    of_prompt : float
+        Sd in nats of a shared prompt's own shift of every model.
     """
 
     lead: float = 0.0
@@ -42,29 +48,46 @@ class Field:
     liking: float = 2.0
     verdicts: int = 0
     gain: bool = True
+    returning: float = 0.0
+    prompts: int = 0
+    of_prompt: float = 0.4
 
     def draw(self, n_votes: int, seed: int) -> RaceVotes:
         rng = np.random.default_rng(seed)
         theta, k = self._strengths(), self.n_models
         wins, columns, n, voters = np.zeros((k, k)), [], 0, 0
+        of_prompt = rng.normal(0, self.of_prompt, (self.prompts, k)) if self.prompts else None
+        tastes = np.empty((0, k))
         while n < n_votes:
             votes = np.ceil(rng.lognormal(1.7, 1.0, BLOCK)).astype(int)
             voter = np.repeat(np.arange(BLOCK), votes)
             a, b = self._pairs(wins, len(voter), rng)
-            taste = rng.normal(0, self.taste, (BLOCK, k))
+            tastes = np.vstack([tastes, rng.normal(0, self.taste, (BLOCK, k))])
             item = rng.normal(0, self.liking, len(voter))
             gap = theta[a] - theta[b] + item
-            odds = gap + taste[voter, a] - taste[voter, b]
+            if of_prompt is not None:
+                prompt = rng.integers(self.prompts, size=len(voter))
+                gap += of_prompt[prompt, a] - of_prompt[prompt, b]
+            voter = self._who(voter, voters, rng)
+            odds = gap + tastes[voter, a] - tastes[voter, b]
             score = (rng.random(len(voter)) < expit(odds)).astype(np.float64)
             np.add.at(wins, (a, b), score)
             np.add.at(wins, (b, a), 1 - score)
             prefers = expit(gap + rng.normal(0, 1, len(gap)))
-            columns.append((a, b, score, voter + voters, prefers))
+            columns.append((a, b, score, voter, prefers))
             n, voters = n + len(voter), voters + BLOCK
         a, b, score, voter, prefers = (np.concatenate(x) for x in zip(*columns, strict=True))
         control, variance = self._control(theta, a, b, prefers, rng)
         names = tuple(f"m{i}" for i in range(k))
         return RaceVotes(names, a, b, score, voter, control, variance)
+
+    def _who(self, voter: Ints, before: int, rng: np.random.Generator) -> Ints:
+        """Number the voters of a block, some of whom came before."""
+        new = before + np.arange(BLOCK)
+        if self.returning and before:
+            again = rng.random(BLOCK) < self.returning
+            new = np.where(again, rng.integers(before, size=BLOCK), new)
+        return new[voter]
 
     def _strengths(self) -> Floats:
         """Put the first two in the middle of the others, their lead as endless votes show it."""

@@ -165,6 +165,33 @@ def test_equal_models_are_separated_in_at_most_one_race_in_twenty(
     assert np.mean([race.separated is not None for race in races]) <= FALSE_STOPS
 
 
+LIVE = 150
+"""Races: of so many, three errors above one in twenty are one in ten."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("prompts", "of_prompt"), [(400, 0.4), (60, 0.8)])
+def test_returning_voters_and_shared_prompts_separate_equal_models_no_more_often(
+    prompts: int, of_prompt: float
+) -> None:
+    """Equal on average over prompts like these, not on the prompts of a race."""
+    field = Field(taste=0.4, returning=0.3, prompts=prompts, of_prompt=of_prompt)
+    races = [run_race(field.draw(1500, 500 + seed), AHEAD) for seed in range(LIVE)]
+    stops = np.mean([race.separated is not None for race in races])
+    assert stops <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / LIVE)
+
+
+@pytest.mark.slow
+def test_a_live_race_that_is_followed_as_votes_come_seldom_stops_at_equal_models() -> None:
+    """Each look begins anew with the votes so far: voters who return then stand elsewhere."""
+    field, stops = Field(taste=0.4, returning=0.3, prompts=400), 0
+    for seed in range(75):
+        votes = field.draw(1500, 2000 + seed)
+        looks = (run_race(votes, AHEAD, budget=n) for n in range(300, 1501, 150))
+        stops += any(race.separated is not None for race in looks)
+    assert stops / 75 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 75)
+
+
 @pytest.mark.slow
 def test_looks_at_a_plain_interval_would_separate_equal_models_far_more_often() -> None:
     """The planted error: the same leads with an interval that is right at one look."""

@@ -274,9 +274,12 @@ def test_a_controlled_rate_says_when_it_is_not_upstreams(tmp_path: Path) -> None
         return [text for text in scored["warnings"] if text.startswith("'lc_win_rate'")]
 
     assert labels_of(given, block) == []
-    assert "without --regularisation. AlpacaEval 2's" in labels_of(given, None)[0]
-    assert "without --items. AlpacaEval 2's" in labels_of(None, block)[0]
-    assert "without --items and --regularisation. AlpacaEval 2's" in labels_of(None, None)[0]
+    assert "without rows of gamed baselines. AlpacaEval 2's" in labels_of(given, None)[0]
+    assert "without published difficulties. AlpacaEval 2's" in labels_of(None, block)[0]
+    assert (
+        "without published difficulties and rows of gamed baselines. AlpacaEval 2's"
+        in labels_of(None, None)[0]
+    )
 
 
 def test_no_quantity_is_named_where_there_is_no_controlled_rate(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from judge.grammar import NOT_PLAYED
 from judge.scoring.arena_hard import Games, arena_hard_score
 from rating.errors import DataError
 
@@ -35,6 +36,14 @@ def test_the_baseline_against_itself_is_at_fifty_without_doubt() -> None:
 def test_a_prompt_with_a_game_without_a_verdict_is_left_out_and_counted() -> None:
     score = arena_hard_score([("B>A", "A>B"), ("B>A", None), (None, None), ("A=B", "A=B")], rng())
     assert (score.score, score.n_prompts, score.n_dropped) == (75.0, 2, 2)
+
+
+def test_of_a_prompt_asked_in_one_order_that_game_counts() -> None:
+    # 3 of 3; half of 1; 1 and 0 of 2; the last has no verdict where one was asked for.
+    played = [("B>>A", NOT_PLAYED), (NOT_PLAYED, "A=B"), ("B>A", "B>A"), (None, NOT_PLAYED)]
+    score = arena_hard_score(played, rng())
+    assert score.score == pytest.approx(100 * 4.5 / 6)
+    assert (score.n_prompts, score.n_dropped) == (3, 1)
 
 
 def test_without_two_prompts_there_is_no_interval() -> None:

@@ -1,0 +1,277 @@
+"""A second judge in the place of one that is out or refuses, as it is typed."""
+
+import csv
+import json
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlmodel import select
+
+from arena.store.store import Store
+from arena.store.tables import JudgementRow
+from tests.arena.benches import BASELINE, RECORDED, UPSTREAM, answered, judged
+from tests.command import Command, Ran, refused
+from tests.faulty_server import Behaviour, FaultyServer, faulty_server, last_message
+from tests.process import Process
+from tests.sqlite import new_sqlite
+
+MODEL = """
+[[models]]
+id = "{name}"
+name = "{name}"
+endpoint = "{url}"
+model = "{name}"
+price = {{ input = 1.0, output = 2.0, date = 2026-01-01 }}
+"""
+EACH_USD = (7 * 1.0 + 11 * 2.0) / 1e6
+N = 24
+OUT = Behaviour(status=503, headers={"Retry-After": "0"}, error={"message": "down for repairs"})
+DENIES = Behaviour(status=401, error={"message": "no such key"})
+RUN = ("judge", "run", "--method", "pairwise", "--cases", "pairs.jsonl", "--roster", "roster.toml")
+BOTH = ("--judge", "wren", "--fallback-judge", "owl", "--out", "found.csv")
+
+
+@pytest.fixture
+def server() -> Iterator[FaultyServer]:
+    with faulty_server({"wren": judged, "owl": judged, "slate": answered}) as running:
+        yield running
+
+
+@pytest.fixture
+def folder(tmp_path: Path, server: FaultyServer) -> Path:
+    new_sqlite(tmp_path)
+    names = ("wren", "owl", "slate")
+    roster = "".join(MODEL.format(name=name, url=server.url) for name in names)
+    (tmp_path / "roster.toml").write_text(roster, encoding="utf-8")
+    pairs = [
+        {"prompt": f"Number {n}?", "model_a": "basalt", "model_b": "flint"}
+        | {"response_a": f"Long answer {n}, at length.", "response_b": f"Short {n}."}
+        for n in range(N)
+    ]
+    lines = "".join(json.dumps(row) + "\n" for row in pairs)
+    (tmp_path / "pairs.jsonl").write_text(lines, encoding="utf-8")
+    return tmp_path
+
+
+def rows(folder: Path) -> list[dict[str, str]]:
+    with (folder / "found.csv").open(encoding="utf-8") as lines:
+        return list(csv.DictReader(lines))
+
+
+def asked(server: FaultyServer) -> Counter[str]:
+    return Counter(one.model for one in server.requests)
+
+
+def report(result: Ran) -> dict[str, Any]:
+    outcome: dict[str, Any] = json.loads(result.stdout)
+    return outcome
+
+
+def refuses(*numbers: int) -> Callable[[Mapping[str, Any]], Behaviour]:
+    """Refuse some prompts for good, in one of their orders; judge the others by length."""
+
+    def chosen(body: Mapping[str, Any]) -> Behaviour:
+        text = last_message(body)
+        shown_first = text.find("Long answer") < text.find("Short ")
+        if shown_first and any(f"Number {n}?" in text for n in numbers):
+            return Behaviour(text="", finish_reason="content_filter")
+        return judged(body)
+
+    return chosen
+
+
+def test_a_case_that_a_judge_refuses_is_the_second_s_in_both_orders(
+    command: Command, folder: Path, server: FaultyServer
+) -> None:
+    server.behaviours["wren"] = refuses(3, 5)
+    result = command(*RUN, *BOTH, "--format", "json")
+    assert (result.returncode, result.stderr) == (0, "")
+    outcome = report(result)
+    assert outcome["by_status"] == {"read": 2 * N}
+    assert asked(server) == {"wren": 2 * N, "owl": 4}
+    of = Counter((row["judge"], row["fallback_for"]) for row in rows(folder))
+    assert of == {("wren", ""): 3 * (N - 2), ("owl", "wren"): 3 * 2}
+    paid = sum(float(row["cost"] or 0) for row in rows(folder))
+    assert paid == pytest.approx(outcome["spent_usd"]) == pytest.approx((2 * N + 4) * EACH_USD)
+    fallback = outcome["fallback"]
+    assert (fallback["judge"], fallback["handed_over"], fallback["n"]) == (
+        "owl",
+        {"refusal": 2},
+        2,
+    )
+    assert fallback["order"] == fallback["order_without"] == ["basalt", "flint"]
+
+    before = len(server.requests)
+    shown = " ".join(command(*RUN, *BOTH).stdout.split())
+    assert len(server.requests) == before
+    assert (
+        f"2 of {N} verdicts are by 'owl' in place of 'wren' (2 refusal). Without them the order "
+        "of the models is the same." in shown
+    )
+    scored = command("judge", "score", "found.csv", "--format", "json")
+    models = report(scored)["models"]
+    assert {row["model"]: (row["n"], row["win_rate"]) for row in models} == {
+        "basalt": (N, 100.0),
+        "flint": (N, 0.0),
+    }
+
+
+def test_where_an_endpoint_is_out_the_second_judges_the_rest_and_nothing_else_changes(
+    command: Command, folder: Path, server: FaultyServer
+) -> None:
+    server.behaviours["wren"] = OUT
+    result = command(*RUN, *BOTH, "--format", "json")
+    assert (result.returncode, result.stderr) == (0, "")
+    outcome = report(result)
+    assert outcome["by_status"] == {"read": 2 * N}
+    assert outcome["stopped"] is None
+    assert sum(outcome["fallback"]["handed_over"].values()) == N
+    assert set(outcome["fallback"]["handed_over"]) == {"overloaded", "pending"}
+    assert outcome["fallback"]["sentence"].endswith("there is no verdict on 'basalt', 'flint'.")
+    assert asked(server)["owl"] == 2 * N
+    ours = [{**row, "judge": "", "fallback_for": ""} for row in rows(folder)]
+    assert command(*RUN, "--judge", "owl", "--out", "found.csv").returncode == 0
+    assert asked(server)["owl"] == 2 * N, "its replies are its own, whoever asked for them"
+    assert ours == [{**row, "judge": "", "fallback_for": ""} for row in rows(folder)]
+
+
+def test_where_the_endpoint_comes_back_its_judge_goes_on_and_pays_nothing_twice(
+    command: Command, folder: Path, server: FaultyServer
+) -> None:
+    server.behaviours["wren"] = OUT
+    assert command(*RUN, *BOTH).returncode == 0
+    server.behaviours["wren"] = judged
+    before = asked(server)
+    assert command(*RUN, *BOTH).returncode == 0
+    assert asked(server)["owl"] == before["owl"]
+    assert asked(server)["wren"] == before["wren"] + 2 * N
+    assert {row["judge"] for row in rows(folder)} == {"wren"}
+    assert command(*RUN, *BOTH).returncode == 0
+    assert asked(server)["wren"] == before["wren"] + 2 * N
+
+
+def test_killed_while_the_second_judges_and_begun_again_it_pays_nothing_twice(
+    command: Command, folder: Path, server: FaultyServer
+) -> None:
+    server.behaviours["wren"] = DENIES
+    words = (*RUN, *BOTH, "--concurrency", "4")
+    with Process(words, folder) as process:
+        until(lambda: asked(server)["owl"] >= 12)
+        server.behaviours["owl"] = Behaviour(silent=True)
+        until(lambda: len(in_journal(folder)) >= 6)
+        process.kill()
+    server.behaviours["owl"] = judged
+    known, before = in_journal(folder), len(server.requests)
+    result = command(*words)
+    assert (result.returncode, result.stderr) == (0, "")
+    again = [last_message(one.body) for one in server.requests[before:] if one.model == "owl"]
+    assert len(again) == len({*again}) == 2 * N - len(known)
+    assert not known & {*again}
+    assert {row["judge"] for row in rows(folder)} == {"owl"}
+
+
+def in_journal(folder: Path) -> set[str]:
+    with closing(Store(f"sqlite:///{folder}/arena.db")) as store, store.reading() as session:
+        return {row["messages"][-1][1] for row in session.exec(select(JudgementRow.request))}
+
+
+def until(holds: Callable[[], bool], within_s: float = 30.0) -> None:
+    deadline = time.monotonic() + within_s
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+
+
+def test_a_budget_is_for_both_judges_together(
+    command: Command, folder: Path, server: FaultyServer
+) -> None:
+    server.behaviours["wren"] = DENIES
+    words = (*RUN, *BOTH, "--concurrency", "1", "--format", "json")
+    result = command(*words, "--budget", "0.003")
+    assert result.returncode == 1
+    assert "would exceed the budget of $0.003" in result.stderr
+    outcome = report(result)
+    assert 0 < outcome["spent_usd"] <= 0.003
+    assert outcome["by_status"]["pending"] > 0
+    assert outcome["fallback"]["handed_over"].keys() <= {"denied", "pending"}
+    assert report(command(*words))["by_status"] == {"read": 2 * N}
+
+
+def test_a_reply_without_a_verdict_is_no_reason_to_ask_somebody_else(
+    command: Command, folder: Path, server: FaultyServer
+) -> None:
+    def puzzled(body: Mapping[str, Any]) -> Behaviour:
+        hard = "Number 7?" in last_message(body)
+        return Behaviour(text="Hard to say.") if hard else judged(body)
+
+    server.behaviours["wren"] = puzzled
+    outcome = report(command(*RUN, *BOTH, "--format", "json"))
+    assert outcome["by_status"] == {"read": 2 * N - 2, "unparsed": 2}
+    assert asked(server)["owl"] == 0
+    assert outcome["fallback"] == {
+        "judge": "owl",
+        "handed_over": {},
+        "n": 0,
+        "order": ["basalt", "flint"],
+        "order_without": ["basalt", "flint"],
+        "sentence": "",
+    }
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (("--judge", "wren", "--fallback-judge", "wren"), "'wren' is the judge itself"),
+        (("--judge", "wren", "--fallback-judge", "crow"), "no model 'crow' in the roster"),
+    ],
+)
+def test_a_second_judge_that_is_none_is_one_clear_line(
+    command: Command, folder: Path, words: tuple[str, ...], part: str
+) -> None:
+    refused(command(*RUN, *words, "--out", "found.csv"), part)
+    batch = ("--judge", "wren", "--fallback-judge", "owl", "--batch", "write", "batch")
+    refused(command(*RUN, *batch), "leave --fallback-judge owl out")
+
+
+def test_a_bench_ranks_by_both_judges_and_says_what_hangs_on_the_second(
+    command: Command, folder: Path, server: FaultyServer
+) -> None:
+    def wren(body: Mapping[str, Any]) -> Behaviour:
+        text = last_message(body)
+        if "basalt says" in text and "Question 2" not in text:
+            return Behaviour(text="", finish_reason="content_filter")
+        return judged(body)
+
+    def owl(body: Mapping[str, Any]) -> Behaviour:
+        """Prefer the baseline to basalt, whichever stands first."""
+        text = last_message(body)
+        first = text.find("basalt says") < text.find(f"{BASELINE} says")
+        return Behaviour(text="[[B]]" if first else "[[A]]")
+
+    server.behaviours |= {"wren": wren, "owl": owl}
+    UPSTREAM["pairwise"].written(folder, "pairwise")
+    text = (folder / "bench.toml").read_text(encoding="utf-8")
+    text = text.replace('judge = "judge"', 'judge = "wren"\nfallback_judge = "owl"')
+    (folder / "bench.toml").write_text(text, encoding="utf-8")
+    result = command("bench", "bench.toml", "--format", "json")
+    assert result.returncode == 0, result.stderr
+    outcome = report(result)
+    assert outcome["failed"] == 0
+    assert asked(server)["owl"] == 2 * 4
+    models = {row["model"]: row for row in outcome["models"]}
+    assert models.keys() == {*RECORDED, "slate"}
+    assert (models["basalt"]["n"], models["basalt"]["win_rate"]) == (5, 20.0)
+    fallback = outcome["fallback"]
+    assert (fallback["judge"], fallback["n"]) == ("owl", 4)
+    assert fallback["order"] == [row["model"] for row in outcome["models"]]
+    assert fallback["order"].index("basalt") > fallback["order_without"].index("basalt") == 0
+    assert "The order of the models hangs on them" in fallback["sentence"]
+    shown = " ".join(command("bench", "bench.toml").stdout.split())
+    assert " ".join(fallback["sentence"].split()) in shown
+    scored = command("judge", "score", "results/results.parquet", "--format", "json")
+    assert {row["model"]: row["n"] for row in report(scored)["models"]}["basalt"] == 5
