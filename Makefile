@@ -1,5 +1,5 @@
 # `make demo` runs the arena on its embedded defaults, `make test` runs every test: both set themselves up.
-.PHONY: setup demo study-demo test lint fix words slow docs peers bench bench-prompts bench-rating spark-bench kills load faults dist sbom lock
+.PHONY: setup demo study-demo test fast lint fix words slow docs peers bench bench-prompts bench-rating spark-bench kills load faults dist sbom lock
 PYTHON ?= python3
 BIN := .venv/bin
 # What one process of the tests has compiled, the next one finds.
@@ -42,9 +42,13 @@ words: .venv/.dev
 	rm arena/locale/words.pot
 
 # The workers take all cores: threads of linear algebra beside them would only wait for each other.
-test slow: export OPENBLAS_NUM_THREADS = 1
+test fast slow: export OPENBLAS_NUM_THREADS = 1
 
-test: lint
+# Checks run beside the tests, which wait for browsers and servers now and then.
+test: .venv/.dev
+	$(MAKE) --no-print-directory -j 2 lint fast
+
+fast: .venv/.dev
 	$(BIN)/pytest -m "not slow" -n 4 --dist loadfile --no-loadscope-reorder
 
 slow: .venv/.dev
