@@ -163,7 +163,10 @@ def _uncertainty(board: Board, row: Mapping[str, Any]) -> dict[str, Any]:
 
 def is_folder_of_logs(path: Path) -> bool:
     """Whether a folder holds files as `write_logs` places them."""
-    return path.is_dir() and any(path.glob("data/*/*/*/*.json"))
+    try:
+        return path.is_dir() and any(path.glob("data/*/*/*/*.json"))
+    except OSError:  # what cannot be looked at is refused by whoever reads it
+        return False
 
 
 def read_logs(folder: Path) -> dict[str, Any]:

@@ -36,7 +36,7 @@ def test_the_example_of_the_environment_names_every_hosted_provider_s_key() -> N
 def test_every_setting_that_deploy_names_exists() -> None:
     known = {f"ARENA_{name.upper()}" for name in Settings.model_fields}
     for path in DEPLOY.rglob("*"):
-        if path.is_file():
+        if path.is_file() and path.suffix != ".pyc":
             named = set(re.findall(r"\bARENA_[A-Z_]+\b", path.read_text("utf-8")))
             assert named <= known, path.name
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from sqlmodel import col, select
 
-from arena import app
+from arena import parts
 from arena.domain.answer import FailureClass
 from arena.play.rules import Rules
 from arena.store.store import Store
@@ -148,7 +148,7 @@ def arena(server: FaultyServer, tmp_path_factory: pytest.TempPathFactory) -> Ite
     """The arena of five models, as it is but for its patience."""
     behave(server, WELL)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(app, "Rules", partial(Rules, retry_pauses_s=(0.01, 0.01)))
+        patch.setattr(parts, "Rules", partial(Rules, retry_pauses_s=(0.01, 0.01)))
         folder = tmp_path_factory.mktemp("faults")
         limits = {"first_token_timeout_s": 2.0, "idle_timeout_s": 1.2, "max_answer_chars": LIMIT}
         with served_by(server, folder, **limits | BUDGETS) as served:

@@ -28,6 +28,7 @@ OPERATIONS = [
     ("/api/v1/battles", "POST"),
     ("/api/v1/battles/{battle_id}", "GET"),
     ("/api/v1/battles/{battle_id}/events", "GET"),
+    ("/api/v1/battles/{battle_id}/instructions", "GET"),
     ("/api/v1/battles/{battle_id}/stop", "POST"),
     ("/api/v1/battles/{battle_id}/rest", "POST"),
     ("/api/v1/battles/{battle_id}/turns", "POST"),
