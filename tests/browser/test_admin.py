@@ -92,8 +92,15 @@ def test_nobody_else_sees_anything_of_the_room(
     page.context.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("screen", SCREENS)
+@pytest.mark.parametrize(
+    ("screen", "scheme"),
+    [
+        ("desktop", "light"),
+        ("phone", "dark"),
+        pytest.param("desktop", "dark", marks=pytest.mark.slow),
+        pytest.param("phone", "light", marks=pytest.mark.slow),
+    ],
+)
 def test_every_panel_is_in_order(
     chromium: Browser, scene: Scene, screen: str, scheme: str
 ) -> None:

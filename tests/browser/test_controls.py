@@ -15,8 +15,8 @@ pytestmark = pytest.mark.browser
 TEXT = "All is **well**, and it goes on for a while. "
 QUICK = Behaviour(text=TEXT * 2)
 LONG = Behaviour(text=TEXT * 60)
-WIDTHS = [360, 1280]
-MORE_WIDTHS = [320, 390, 430, 600, 700, 799, 800, 820, 834, 900, 960, 1600]
+SLOW = pytest.mark.slow
+MORE_WIDTHS = [320, 390, 430, 600, 700, 799, 800, 820, 834, 900, 960, 1280, 1600]
 
 
 @pytest.fixture(scope="module")
@@ -118,16 +118,8 @@ def every_control_does_what_it_says(
         ada.wait_for("ready")
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", [360, *(pytest.param(w, marks=SLOW) for w in MORE_WIDTHS)])
 def test_every_control_does_what_it_says(
-    chromium: Browser, arena: Served, server: FaultyServer, width: int
-) -> None:
-    every_control_does_what_it_says(chromium, arena, server, width)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("width", MORE_WIDTHS)
-def test_every_control_does_what_it_says_at_more_widths(
     chromium: Browser, arena: Served, server: FaultyServer, width: int
 ) -> None:
     every_control_does_what_it_says(chromium, arena, server, width)

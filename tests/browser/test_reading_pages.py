@@ -20,7 +20,7 @@ from tests.faulty_server import Behaviour, faulty_server
 from tests.serving import Served, page_of, write_roster
 
 PAGES = ("/", "/leaderboard", "/value", "/votes", "/method", "/battles", "/no/such/page")
-WIDTHS = (1280, 820, 390)
+SLOW = pytest.mark.slow
 PROMPT = '**Why** is <b>the sky</b> blue? "So" & so'
 
 
@@ -40,7 +40,7 @@ def open_page(ada: Person, path: str) -> None:
         ada.page.goto(ada.url + path)
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("width", [390, *(pytest.param(w, marks=SLOW) for w in (820, 1280))])
 def test_the_navigation_stands_at_the_same_place_on_every_page(
     chromium: Browser, arena: Served, width: int
 ) -> None:

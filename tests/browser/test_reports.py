@@ -139,7 +139,7 @@ def test_a_phone_scrolls_wide_tables_in_themselves(
 
 
 @pytest.mark.parametrize("path", ["/study", "/cards"])
-@pytest.mark.parametrize("width", [360, *(pytest.param(w, marks=SLOW) for w in (390, 820)), 1280])
+@pytest.mark.parametrize("width", [360, *(pytest.param(w, marks=SLOW) for w in (390, 820, 1280))])
 def test_pages_of_reports_look_like_the_others(
     chromium: Browser, reports: Reports, path: str, width: int
 ) -> None:
