@@ -68,7 +68,8 @@ def _inspect() -> Any:
         return inspect_ai.log
     except ImportError as error:
         msg = (
-            f"Inspect is not installed ({error}): install the extra, pip install 'arena[inspect]'."
+            f"Inspect is not installed ({error}). Install the arena with its extra 'inspect': "
+            "pip install '.[inspect]'."
         )
         raise DataError(msg) from error
 

@@ -149,7 +149,10 @@ def drawing() -> Iterator[None]:
     try:
         import matplotlib as mpl
     except ImportError as error:
-        msg = "Pictures need matplotlib: pip install 'arena[plots]'."
+        msg = (
+            "Pictures need matplotlib. Install the arena with its extra 'plots': "
+            "pip install '.[plots]'."
+        )
         raise DataError(msg) from error
     with mpl.rc_context(), warnings.catch_warnings():
         mpl.rcdefaults()  # nobody's own settings

@@ -359,7 +359,10 @@ def spark_engine() -> ModuleType:
     try:
         return importlib.import_module("rating.tables.spark")
     except ImportError as error:
-        msg = f"Spark is not installed ({error}): install the extra, pip install 'arena[spark]'."
+        msg = (
+            f"Spark is not installed ({error}). Install the arena with its extra 'spark': "
+            "pip install '.[spark]'."
+        )
         raise DataError(msg) from error
 
 
