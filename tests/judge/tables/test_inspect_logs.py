@@ -74,7 +74,7 @@ def log(
 def test_without_inspect_a_sentence_says_what_to_install(tmp_path: Path) -> None:
     path = tmp_path / "log.eval"
     path.write_bytes(b"PK")
-    with pytest.raises(DataError, match=r"pip install 'arena\[inspect\]'"):
+    with pytest.raises(DataError, match=r"pip install '\.\[inspect\]'"):
         read_responses([path])
 
 
