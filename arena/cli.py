@@ -53,6 +53,7 @@ COMMANDS = {
     "people change": "people:change",
     "sources add": "sources:add",
     "sources list": "sources:overview",
+    "sources change": "sources:change",
     "sources revoke": "sources:revoke",
     "erase": "people:erase",
     "status": "status:status",

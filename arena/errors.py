@@ -22,6 +22,7 @@
         ├── UnknownStudyError   no such study, or nothing of it waits for who asks
         ├── RatingRefusedError  a study does not take this rating
         ├── UnknownSourceError  no registered application has this token
+        ├── PausedSourceError   the application is paused
         ├── BadComparisonError  what an application sent is no comparison
         ├── SentBeforeError     another comparison was sent under its key
         └── ClosingError        the arena is going down, and takes no new battles
@@ -159,6 +160,19 @@ class UnknownSourceError(PlayError):
             Sentence(
                 "No source has this token. Send that which arena sources add has printed, in the "
                 "header Authorization: Bearer TOKEN."
+            )
+        )
+
+
+class PausedSourceError(PlayError):
+    """An application is paused: it may send the same again once it is resumed."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            Sentence(
+                "The application %(name)s is paused here, and nothing was saved. Send the same "
+                "again later.",
+                name=name,
             )
         )
 

@@ -1,7 +1,7 @@
 """What an agent did: the steps of a run, in their order, and where two runs part."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 Kind = Literal["message", "user", "system", "tool_call", "tool_result", "error"]
@@ -10,6 +10,8 @@ BLIND = ("kind", "name", "text", "arguments")
 """What of a step people see before they rate."""
 TOOK = ("cost", "seconds")
 """What of a step they may see once they have rated."""
+NO_TEXT = "(not shown: {})"
+"""What stands for a part of a message that is no text, by its type."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,8 @@ class AgentRun:
         The program around the model, where there is one to tell apart.
     cost, seconds : float or None
         Of the whole run: US dollars and time; None where not known.
+    marks : mapping of str to float
+        What scorers gave it, by their names. No rater is shown them.
     """
 
     model: str
@@ -56,6 +60,7 @@ class AgentRun:
     steps: tuple[Step, ...]
     cost: float | None = None
     seconds: float | None = None
+    marks: Mapping[str, float] = field(default_factory=dict)
 
 
 def first_difference(runs: Sequence[Sequence[Mapping[str, Any]]]) -> int | None:

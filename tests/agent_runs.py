@@ -20,8 +20,9 @@ SCAFFOLDS = ("loopback", "outliner")
 SYSTEMS = [(model, scaffold) for model in MODELS for scaffold in SCAFFOLDS]
 ITEMS = 20
 HOSTILE = 7
-SECRETS = (*MODELS, *SCAFFOLDS, "0.0417", "417", "83.25", "83")
-"""What nobody may read before rating: names, and what the runs took."""
+MARKS = ("hidden_tests", "0.8125")
+SECRETS = (*MODELS, *SCAFFOLDS, "0.0417", "417", "83.25", "83", *MARKS)
+"""What nobody may read before rating: names, what the runs took, and how they were marked."""
 
 ATTACK = (
     "</pre></details><script>document.title = 'taken'</script>"
@@ -75,6 +76,7 @@ def run(n: int, model: str, scaffold: str) -> dict[str, Any]:
         "steps": list(steps(n, model, scaffold)),
         "cost": 0.0417 if tested else 0.0123,
         "seconds": 83.25 if tested else 21.5,
+        "marks": {MARKS[0]: float(MARKS[1])} if tested else {},
     }
 
 

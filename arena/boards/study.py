@@ -43,6 +43,8 @@ COLUMNS = {
     "cost_b": "DOUBLE",
     "seconds_a": "DOUBLE",
     "seconds_b": "DOUBLE",
+    "marks_a": "VARCHAR",
+    "marks_b": "VARCHAR",
     "created": "TIMESTAMP",
 }
 """Columns of an export, with SQL's types; those of lists and objects hold JSON."""

@@ -14,7 +14,7 @@ from cyclopts import Parameter, validators
 from arena.commands.arguments import Database, File, Flat, TableOrJson
 from arena.commands.study_answers import GIVEN, LiveAnswers, answered_items
 from arena.errors import SettingsError
-from arena.terminal import plain, say, show, table, warnings, write_json
+from arena.terminal import announced, plain, say, show, table, warnings, write_json
 from rating.errors import DataError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def create(
     *,
     raters_per_item: Raters,
     items: File = None,
-    runs: File = None,
+    runs: Annotated[tuple[Path, ...], Parameter(metavar="SOURCE")] = (),
     allow_names: bool = False,
     outputs: File = None,
     prompts: File = None,
@@ -70,8 +70,8 @@ def create(
         or responses, a list of 2 to 12 {"model", "text"}; prompt_id where known. With --models
         prompts, as arena bench takes them.
     runs
-        Instead: recorded runs of agents, one a line, each with item, model, scaffold and steps;
-        runs of the same item are paired.
+        Instead: recorded runs of agents, one a line, each with item, model, scaffold and steps; or
+        logs of Inspect (.eval), several or a folder. Runs of the same item are paired.
     allow_names
         Take runs in which a model, a scaffold or a vendor is named, where raters read it.
     outputs
@@ -104,6 +104,7 @@ def create(
     --------
     arena study create pilot-2 --items pairs.jsonl --raters-per-item 3 --repeats .05
     arena study create agents --runs runs.jsonl --raters-per-item 3 --reveal
+    arena study create logged --runs one.eval --runs other.eval --raters-per-item 3
     arena study create next --items send.csv --raters-per-item 2 --outputs o.json --prompts p.csv
     arena study create experts --items pairs.csv --raters-per-item 2 --gold gold.csv --until .1
     arena study create live --items prompts.csv --models basalt,slate --raters-per-item 2
@@ -114,11 +115,11 @@ def create(
     from rating.tables.files import read_text
 
     _require_numbers(name, repeats, pilot, until)
-    if (items is None) == (runs is None):
+    if (items is None) == (not runs):
         raise DataError(
             "A study is of items or of runs: give one of --items FILE and --runs FILE."
         )
-    if runs is not None and (outputs or prompts or answers.models):
+    if runs and (outputs or prompts or answers.models):
         msg = "Runs have outcomes and tasks of their own: drop --outputs, --prompts and --models."
         raise DataError(msg)
     if reveal and repeats:
@@ -134,19 +135,22 @@ def create(
         raise DataError(msg)
     if pass_share is not None and not 0 < pass_share <= 1:
         raise DataError(f"--pass {pass_share:g} is no share: give more than 0 and 1 at the most.")
-    if items is not None and answers.models is not None:
+    if items is None:
+        planned = _planned_runs(Kind.ITEM, *runs)
+    elif answers.models is not None:
         planned = _answered(name, items, answers, outputs, database)
     else:
-        planned = _planned(Kind.ITEM, items, outputs, prompts) or _planned_runs(Kind.ITEM, runs)
+        planned = _planned(Kind.ITEM, items, outputs, prompts)
     if pilot >= len(planned):
         msg = f"--pilot {pilot} leaves nothing of {len(planned)} items: give fewer."
         raise DataError(msg)
     for place in range(pilot):
         planned[place] = type(planned[place])(Kind.PILOT, planned[place].item)
-    more_of = _planned if runs is None else _planned_runs
-    planned += more_of(Kind.GOLD, gold) + more_of(Kind.QUALIFICATION, qualification)
-    _require_apart(planned, (items or runs, gold, qualification))
-    if runs is not None:
+    more_of = _planned_runs if runs else _planned
+    for kind, file in ((Kind.GOLD, gold), (Kind.QUALIFICATION, qualification)):
+        planned += [] if file is None else more_of(kind, file)
+    _require_apart(planned, (items, *runs, gold, qualification))
+    if runs:
         _mind_names(planned, allowed=allow_names)
     text = "" if guidelines is None else storable(read_text(guidelines))
     if len(text) > MOST_GUIDELINES:
@@ -314,25 +318,24 @@ def _require_numbers(name: str, repeats: float, pilot: int, until: float | None)
 
 
 def _planned(
-    kind: Any, file: Path | None, outputs: Path | None = None, prompts: Path | None = None
+    kind: Any, file: Path, outputs: Path | None = None, prompts: Path | None = None
 ) -> "list[PlannedItem]":
     from arena.domain.study import Kind
     from judge.tables.rating_items import read_rating_items
 
-    if file is None:
-        return []
     has_gold = kind in (Kind.GOLD, Kind.QUALIFICATION)
     items = read_rating_items(file, gold=has_gold, outputs=outputs, prompts=prompts)
     return _as_planned(kind, items, file)
 
 
-def _planned_runs(kind: Any, file: Path | None) -> "list[PlannedItem]":
+def _planned_runs(kind: Any, *sources: Path) -> "list[PlannedItem]":
     from arena.domain.study import Kind
     from judge.tables.agent_runs import read_agent_runs
+    from rating.tables.files import Files
 
-    if file is None:
-        return []
-    return _as_planned(kind, read_agent_runs(file, gold=kind is not Kind.ITEM), file)
+    with announced():
+        items = read_agent_runs(Files(sources), gold=kind is not Kind.ITEM)
+    return _as_planned(kind, items, sources[0])
 
 
 def _as_planned(kind: Any, items: "Sequence[RatingItem]", file: Path) -> "list[PlannedItem]":
@@ -384,7 +387,7 @@ def _require_new(names: list[str], name: str) -> None:
         raise SettingsError(msg)
 
 
-def _require_apart(planned: "list[PlannedItem]", files: tuple[Path | None, ...]) -> None:
+def _require_apart(planned: "list[PlannedItem]", files: Sequence[Path | None]) -> None:
     """Raise `DataError` for an item that stands in two files."""
     seen = set()
     for one in planned:

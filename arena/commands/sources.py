@@ -1,4 +1,4 @@
-"""`arena sources add`, `list` and `revoke`: applications that send votes of their own."""
+"""`arena sources add`, `list`, `change`, `revoke`: applications that send votes of their own."""
 
 from contextlib import AbstractContextManager
 from dataclasses import asdict
@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter, validators
 
 from arena.commands.arguments import Database, TableOrJson
-from arena.domain.source import MOST_ORIGINS, SourceView, is_name, origin_of
+from arena.domain.source import MOST_ORIGINS, Source, SourceView, is_name, origin_of
 from arena.errors import SettingsError
 from arena.terminal import say, show, table, write_json
 
 if TYPE_CHECKING:
     from arena.store.store import Store
+
+_SHARE = Parameter(validator=validators.Number(gte=0, lte=1))
+_PER_HOUR = Parameter(validator=validators.Number(gte=1, lte=100_000))
 
 
 def add(
@@ -21,8 +24,8 @@ def add(
     /,
     *,
     origins: Annotated[tuple[str, ...], Parameter(name="--origin", metavar="ORIGIN")] = (),
-    share: Annotated[float, Parameter(validator=validators.Number(gte=0, lte=1))] = 0.1,
-    per_hour: Annotated[int, Parameter(validator=validators.Number(gte=1, lte=100_000))] = 600,
+    share: Annotated[float, _SHARE] = 0.1,
+    per_hour: Annotated[int, _PER_HOUR] = 600,
     database: Database = None,
 ) -> None:
     """Register an application, and print its token, once: the arena keeps a hash alone.
@@ -68,12 +71,8 @@ def add(
             share=share,
         )
     say(token)
-    pages = ", ".join(_origins(origins)) or "no pages"
-    say(
-        f"This is the token of {name}; it is shown this once. Up to {per_hour:,} votes and pairs "
-        f"an hour; pairs on {100 * share:g} % of its turns, shown by {pages}.",
-        error=True,
-    )
+    may = _may(_origins(origins), per_hour, share)
+    say(f"This is the token of {name}; it is shown this once. {may}", error=True)
 
 
 def overview(*, database: Database = None, form: TableOrJson = "table") -> None:
@@ -96,7 +95,7 @@ def overview(*, database: Database = None, form: TableOrJson = "table") -> None:
     if form == "json":
         write_json({"sources": [_as_row(view) for view in views]})
         return
-    head = ("source", "origins", "share", "an hour", "sent", "votes", "since", "revoked")
+    head = ("source", "origins", "share", "an hour", "sent", "votes", "since", "let in")
     rows = [
         (
             view.source.name,
@@ -106,11 +105,73 @@ def overview(*, database: Database = None, form: TableOrJson = "table") -> None:
             f"{view.pairs:,}",
             f"{view.votes:,}",
             f"{view.source.created:%Y-%m-%d}",
-            f"{view.source.revoked:%Y-%m-%d}" if view.source.revoked else "",
+            _let_in(view.source),
         )
         for view in views
     ]
     show(table(head, rows, right={2, 3, 4, 5}))
+
+
+def change(
+    name: str,
+    /,
+    *,
+    added: Annotated[tuple[str, ...], Parameter(name="--add-origin", metavar="ORIGIN")] = (),
+    removed: Annotated[tuple[str, ...], Parameter(name="--remove-origin", metavar="ORIGIN")] = (),
+    share: Annotated[float | None, _SHARE] = None,
+    per_hour: Annotated[int | None, _PER_HOUR] = None,
+    paused: Annotated[bool | None, Parameter(name="--pause", negative="--resume")] = None,
+    new_token: Annotated[bool, Parameter(negative=())] = False,
+    database: Database = None,
+) -> None:
+    """Change what an application may do; what is not named stays. An arena may serve meanwhile.
+
+    Parameters
+    ----------
+    name
+        What it is called.
+    added
+        Origin of further pages that may show its pairs; again for more.
+    removed
+        Origin of pages that may no more.
+    share
+        Share of its turns on which it is to show a pair.
+    per_hour
+        Votes and pairs that it may send within an hour.
+    paused
+        Take nothing of it, neither from its server nor from its pages, until it is resumed.
+    new_token
+        Print another token, once; the one before is let in no more.
+
+    Examples
+    --------
+    arena sources change support --add-origin https://beta.example.org --share 0.05
+    arena sources change support --pause
+    arena sources change support --resume --new-token
+    """
+    from arena.guard.people import new_token as new
+    from arena.guard.people import token_hash
+    from arena.store import people, sources
+
+    token = new() if new_token else None
+    changed = sources.SourceChange(
+        added=_origins(added),
+        removed=_origins(removed),
+        per_hour=per_hour,
+        share=share,
+        paused=paused,
+        token_hash=None if token is None else token_hash(token),
+    )
+    if changed == sources.SourceChange():
+        msg = f"Nothing of {name!r} is to change: give an option, such as --pause."
+        raise SettingsError(msg)
+    with _store(database) as store, store.writing() as session:
+        source = sources.change(session, name, changed, people.TERMINAL, datetime.now(UTC))
+    if token is not None:
+        say(token)
+        say(f"This is the new token of {name}; it is shown this once.", error=True)
+    state = "is paused" if source.paused else "is let in"
+    say(f"{name} {state}. {_may(source.origins, source.per_hour, source.share)}", error=True)
 
 
 def revoke(name: str, /, *, database: Database = None) -> None:
@@ -135,6 +196,20 @@ def revoke(name: str, /, *, database: Database = None) -> None:
     say(f"{name} sends nothing from here on. Its votes stay.")
 
 
+def _may(origins: tuple[str, ...], per_hour: int, share: float) -> str:
+    pages = ", ".join(origins) or "no pages"
+    return (
+        f"Up to {per_hour:,} votes and pairs an hour; pairs on {100 * share:g} % of its turns, "
+        f"shown by {pages}."
+    )
+
+
+def _let_in(source: Source) -> str:
+    if source.revoked:
+        return f"revoked {source.revoked:%Y-%m-%d}"
+    return f"paused {source.paused:%Y-%m-%d}" if source.paused else "yes"
+
+
 def _store(database: str | None) -> "AbstractContextManager[Store]":
     from arena.settings import read_settings
     from arena.store.store import existing
@@ -154,7 +229,7 @@ def _origins(given: tuple[str, ...]) -> tuple[str, ...]:
     for address, origin in read:
         if origin is None:
             msg = (
-                f"--origin {address!r} is no origin: write scheme, name and port alone, such as "
+                f"{address!r} is no origin: write scheme, name and port alone, such as "
                 "https://app.example.org or http://localhost:8000."
             )
             raise SettingsError(msg)
@@ -170,6 +245,7 @@ def _as_row(view: SourceView) -> dict[str, object]:
     return {name: whole[name] for name in ("name", "origins", "share", "per_hour")} | {
         "created": source.created.isoformat(),
         "revoked": source.revoked.isoformat() if source.revoked else None,
+        "paused": source.paused.isoformat() if source.paused else None,
         "sent": view.pairs,
         "votes": view.votes,
     }

@@ -35,6 +35,8 @@ class Source:
         Comparisons and pairs that it may send within an hour.
     share : float
         Share of the turns on which it is to show a pair.
+    paused : datetime or None
+        Since when it is let in no more until it is resumed.
     salt : str
         Secret behind the ids of its raters, and the draw of its turns.
     revoked : datetime or None
@@ -49,6 +51,7 @@ class Source:
     created: datetime
     revoked: datetime | None
     salt: str = field(repr=False)
+    paused: datetime | None = None
 
     def voter(self, rater: str) -> Voter:
         """Give the voter that a rater is, by the source's own id of them: always the same."""

@@ -130,7 +130,8 @@ class Sources:
             if known := sources.pair_of_key(session, source, key_hash):
                 stored = written_battle(session, known.battle_id)
                 _require_same(stored, known, source, sent)
-                vote_key = _vote_key(token, known.battle_id)
+                vote_key = _vote_key(token, known.battle_id)  # of a new token another one
+                sources.vote_with(session, known.battle_id, token_hash(vote_key))
                 return Taken(known.battle_id, known.owner, vote_key, new=False)
             new = self._draft(source, sent, sides, seed, now)
             vote_key = _vote_key(token, new.public_id)
@@ -140,7 +141,9 @@ class Sources:
     def is_shown_at(self, battle_id: str, origin: str) -> bool:
         """Tell whether pages of an origin may show a pair."""
         pair = self.store.read(sources.pair_called, storable(battle_id))
-        return pair is not None and not pair.source.revoked and origin in pair.source.origins
+        if pair is None or pair.source.revoked or pair.source.paused:
+            return False
+        return origin in pair.source.origins
 
     def look(self, battle_id: str, vote_key: str) -> Snapshot:
         """Give a pair to its page.

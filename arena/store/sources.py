@@ -11,10 +11,11 @@ from sqlmodel import Session, col, func, select
 
 from arena.domain.battle import AnswerStatus, BattleState, Side
 from arena.domain.model import BESIDE, Model
-from arena.domain.source import MOST_VERSIONS, Source, SourceView, VersionAnswer
+from arena.domain.source import MOST_ORIGINS, MOST_VERSIONS, Source, SourceView, VersionAnswer
 from arena.errors import (
     BadComparisonError,
     LimitError,
+    PausedSourceError,
     RoomError,
     UnknownBattleError,
     UnknownSourceError,
@@ -26,6 +27,26 @@ from arena.store.tables import BattleRow, ModelRow, SourcePairRow, SourceRow, Vo
 from rating.sentences import Sentence
 
 HOUR = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceChange:
+    """What is to be another of a source; what is empty or None stays.
+
+    Attributes
+    ----------
+    added, removed : collection of str
+        Origins.
+    paused : bool or None
+        Whether it is let in no more for now, or again.
+    """
+
+    added: Collection[str] = ()
+    removed: Collection[str] = ()
+    per_hour: int | None = None
+    share: float | None = None
+    paused: bool | None = None
+    token_hash: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,17 +113,49 @@ def revoke(session: Session, name: str, by: str, now: datetime) -> None:
     RoomError
         If there is no such source, or it is revoked.
     """
-    row = _named(session, name)
-    if row is None or row.revoked is not None:
-        known = session.exec(select(SourceRow.name).where(col(SourceRow.revoked).is_(None)))
-        msg = Sentence(
-            "There is no source %(name)s to revoke; those that are let in: %(known)s.",
-            name=repr(name[:100]),
-            known=", ".join(known) or "none",
-        )
-        raise RoomError(msg)
+    row = _let_in(session, name)
     row.revoked = now
     note(session, by, "revoke source", name, {}, now)
+
+
+def change(session: Session, name: str, changed: SourceChange, by: str, now: datetime) -> Source:
+    """Change what a source may do, and give it as it then is; notes who did, and what.
+
+    Raises
+    ------
+    RoomError
+        If there is no such source, it is revoked, has not the origin that is to go, or would
+        have too many.
+    """
+    row = _let_in(session, name)
+    if lacking := [origin for origin in changed.removed if origin not in row.origins]:
+        msg = Sentence(
+            "The source %(name)s has no origin %(origin)s; it has: %(known)s.",
+            name=name,
+            origin=repr(lacking[0]),
+            known=", ".join(row.origins) or "none",
+        )
+        raise RoomError(msg)
+    left = [origin for origin in row.origins if origin not in changed.removed]
+    row.origins = list(dict.fromkeys((*left, *changed.added)))
+    if len(row.origins) > MOST_ORIGINS:
+        msg = Sentence(
+            "A source has up to %(most)s origins, and would have %(n)s: remove some.",
+            most=MOST_ORIGINS,
+            n=len(row.origins),
+        )
+        raise RoomError(msg)
+    row.per_hour = row.per_hour if changed.per_hour is None else changed.per_hour
+    row.share = row.share if changed.share is None else changed.share
+    if changed.paused is not None:
+        row.paused = (row.paused or now) if changed.paused else None
+    row.token_hash = changed.token_hash or row.token_hash
+    detail = {"origins": row.origins, "per_hour": row.per_hour, "share": row.share} | {
+        "paused": row.paused is not None,
+        "new_token": changed.token_hash is not None,
+    }
+    note(session, by, "change source", name, detail, now)
+    return _source(row)
 
 
 def everyone(session: Session) -> list[SourceView]:
@@ -127,13 +180,11 @@ def of_token(session: Session, token_hash: str) -> Source:
 
     Raises
     ------
-    UnknownSourceError
-        If none has, or it is revoked.
+    UnknownSourceError, PausedSourceError
+        If none has, or it is revoked; if it is paused.
     """
     row = session.exec(select(SourceRow).where(SourceRow.token_hash == token_hash)).one_or_none()
-    if row is None or row.revoked is not None:
-        raise UnknownSourceError
-    return _source(row)
+    return _source(_open(row))
 
 
 def hold(session: Session, source: Source) -> None:
@@ -141,12 +192,10 @@ def hold(session: Session, source: Source) -> None:
 
     Raises
     ------
-    UnknownSourceError
-        If it was revoked meanwhile.
+    UnknownSourceError, PausedSourceError
+        If it was revoked or paused meanwhile.
     """
-    row = session.get_one(SourceRow, source.id, with_for_update=True)
-    if row.revoked is not None:
-        raise UnknownSourceError
+    _open(session.get_one(SourceRow, source.id, with_for_update=True))
 
 
 def pair_of_key(session: Session, source: Source, key_hash: str) -> SentPair | None:
@@ -173,6 +222,13 @@ def pair_to_vote_on(session: Session, battle_id: str, vote_key_hash: str) -> Sen
     if not hmac.compare_digest(pair.vote_key_hash, vote_key_hash):
         raise UnknownBattleError
     return pair
+
+
+def vote_with(session: Session, battle_id: str, vote_key_hash: str) -> None:
+    """Let a pair be voted on with a key, and with no other."""
+    battle = select(BattleRow.id).where(BattleRow.public_id == battle_id).scalar_subquery()
+    row = session.exec(select(SourcePairRow).where(SourcePairRow.battle_id == battle)).one()
+    row.vote_key_hash = vote_key_hash
 
 
 def take(
@@ -273,6 +329,29 @@ def _pair(session: Session, *which: bool) -> SentPair | None:
     )
 
 
+def _open(row: SourceRow | None) -> SourceRow:
+    """Give a source that may send."""
+    if row is None or row.revoked is not None:
+        raise UnknownSourceError
+    if row.paused is not None:
+        raise PausedSourceError(row.name)
+    return row
+
+
+def _let_in(session: Session, name: str) -> SourceRow:
+    """Give a source that is not revoked; raises `RoomError` if none of the name is there."""
+    row = _named(session, name)
+    if row is None or row.revoked is not None:
+        known = session.exec(select(SourceRow.name).where(col(SourceRow.revoked).is_(None)))
+        msg = Sentence(
+            "There is no source %(name)s that is let in; those that are: %(known)s.",
+            name=repr(name[:100]),
+            known=", ".join(known) or "none",
+        )
+        raise RoomError(msg)
+    return row
+
+
 def _named(session: Session, name: str) -> SourceRow | None:
     return session.exec(select(SourceRow).where(SourceRow.name == name)).one_or_none()
 
@@ -288,4 +367,5 @@ def _source(row: SourceRow) -> Source:
         created=row.created,
         revoked=row.revoked,
         salt=row.salt,
+        paused=row.paused,
     )

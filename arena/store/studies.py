@@ -53,7 +53,7 @@ _NOTE_VOTER = postgresql.insert(VoterRow).on_conflict_do_nothing()  # SQLite spe
 _PART_OF_PLAN = ("raters_per_item", "repeats", "pilot", "pass_share", "until", "reveal")
 
 OF_RUNS = {"base_model": "model", "scaffold": "scaffold", "cost": "cost", "seconds": "seconds"}
-"""Columns of an export for each side, and what they are of an agent's run."""
+"""Columns of an export for each side, and what they are of an agent's run; marks come beside."""
 
 RATED = Sentence("You have rated this item already: your first answer stands.")
 TAKEN = Sentence(
@@ -406,12 +406,16 @@ def _exported(
 
 
 def _of_runs(responses: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Give the parts of systems and what their runs took, by side of the item; None of others."""
-    return {
-        f"{column}_{side}": one.get("run", {}).get(name)
-        for column, name in OF_RUNS.items()
-        for side, one in zip("ab", responses, strict=True)
-    }
+    """Give the parts of systems, what their runs took and how they were marked, by side.
+
+    A side is that of the item; what is not known of a run, and all of other answers, is None.
+    """
+    row: dict[str, Any] = {}
+    for side, one in zip("ab", responses, strict=True):
+        run = one.get("run", {})
+        row |= {f"{column}_{side}": run.get(name) for column, name in OF_RUNS.items()}
+        row[f"marks_{side}"] = json.dumps(run["marks"]) if run.get("marks") else None
+    return row
 
 
 def _study(session: Session, name: str, *, lock: bool = False) -> StudyRow:

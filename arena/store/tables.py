@@ -714,6 +714,7 @@ class SourceRow(Table, table=True):
     salt: str
     created: datetime = _moment()
     revoked: datetime | None = _moment(default=None)
+    paused: datetime | None = _moment(default=None)
 
 
 class SourcePairRow(Table, table=True):

@@ -18,6 +18,8 @@ _IDS = r"(?:toolu_|chatcmpl-|msg_0)\w{6,}|call_\w{20,}"
 """Ids that an endpoint of one kind gives."""
 _TOOLS = r"str_replace_based_edit_tool|(?:web_search|computer_use)_preview|[a-z_]+_20\d{6}"
 """Names of tools that one vendor's endpoint gives."""
+_SOLVERS = {"react"}
+"""Names of Inspect's own solvers that are words of the world as well: they say of no run whose."""
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_")
 
 
@@ -70,10 +72,11 @@ def tools_of_one(items: Sequence[RatingItem]) -> dict[str, str]:
 
 
 def _own(one: Response) -> Iterator[str]:
-    if one.run is not None:
-        yield one.run.model
-        if one.run.scaffold is not None:
-            yield one.run.scaffold
+    """Give the names of a system's parts: whole, without settings, and without an organisation."""
+    for name in (one.run.model, one.run.scaffold) if one.run else ():
+        if name is not None:
+            bare = name.split(" (")[0]
+            yield from {name, bare, bare.rsplit("/", 1)[-1]} - _SOLVERS - {""}
 
 
 def _in_response(

@@ -2,26 +2,31 @@
 
 import json
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NoReturn
 
-from judge.agent_run import KINDS, AgentRun, Step
+from judge.agent_run import KINDS, NO_TEXT, AgentRun, Step
 from judge.case import Message
-from judge.tables.rating_items import MOST_CHARACTERS, MOST_NAME, RatingItem, Response
+from judge.tables import inspect_logs
+from judge.tables.cases import Source
+from judge.tables.inspect_runs import runs_of
+from judge.tables.rating_items import MOST_CHARACTERS, MOST_NAME, ROLES, RatingItem, Response
 from rating.errors import DataError
 from rating.tables.escaping import storable
 from rating.tables.factors import JOINED
-from rating.tables.files import SHOWN, json_entries
+from rating.tables.files import SHOWN, Files, expanded, json_entries, kind_of
+from rating.tables.peers import announce, mention
 
 MOST_STEPS = 500
 MOST_IN_STEPS = 300_000
 """Characters in the steps of one run, which a page holds folded."""
-NO_TEXT = "(not shown: {})"
-"""What stands for a part of a message that is no text, by its type."""
+UNFIT = "that cannot be used"
+"""Reason of a sample of a log that is refused, where it would be the whole file elsewhere."""
+ALONE = "without a run of another system"
 _ROLES = {"system": "system", "developer": "system", "user": "user", "assistant": "message"}
 
 
@@ -31,6 +36,7 @@ class _Recorded:
 
     where: str
     item: str
+    prompt_id: str
     task: tuple[Message, ...]
     outcome: str
     run: AgentRun
@@ -42,18 +48,20 @@ class _Recorded:
         return model if scaffold is None else f"{model}{JOINED}{scaffold}"
 
 
-def read_agent_runs(path: Path, *, gold: bool = False) -> list[RatingItem]:
+def read_agent_runs(source: Source, *, gold: bool = False) -> list[RatingItem]:
     """Read runs and pair those of the same item, each two of them.
 
     Parameters
     ----------
-    path : Path
+    source : path, or Files
         JSON lines, or a JSON list. Each run has ``item`` and ``model``, perhaps ``scaffold``,
-        ``cost`` (US dollars) and ``seconds``; and either ``prompt``, ``outcome`` and ``steps``, a
-        list of ``{"kind", "text", "name", "arguments", "cost", "seconds"}`` of kinds `KINDS`; or
+        ``prompt_id``, ``cost`` (US dollars), ``seconds`` and ``marks``; and either ``prompt`` (a
+        text, or a list of ``{"role", "content"}``), ``outcome`` and ``steps``, a list of
+        ``{"kind", "text", "name", "arguments", "cost", "seconds"}`` of kinds `KINDS`; or
         ``messages`` as chat endpoints of OpenAI's form take them, with ``tool_calls``: the last
         message of the assistant that calls no tool is the outcome, those before its first are the
-        task, and system messages are steps.
+        task, and system messages are steps. Or logs of Inspect, whose samples are runs; those
+        that cannot be used or paired are announced, with what else is left out.
     gold : bool
         Whether the right choice is known: one of the two runs of each item has ``better``, true.
 
@@ -62,13 +70,62 @@ def read_agent_runs(path: Path, *, gold: bool = False) -> list[RatingItem]:
     DataError
         If the file cannot be read, or a run is none of this: quotes where and the value.
     """
+    files = Files.of(source)
+    assert files is not None
+    paths = expanded(files.paths)
+    if kind_of(paths[0]) != "Inspect":
+        runs = [_recorded(where, one) for path in paths for where, one in json_entries(path)]
+        if not runs:
+            raise DataError(f"There is no run in {str(files)!r}: give one JSON object a run.")
+        return _paired(runs, gold=gold)
+    if gold:
+        msg = f"{str(files)!r} says of no run that it is the right choice: give JSON lines."
+        raise DataError(msg)
+    return runs_in_logs(str(files), [(path, inspect_logs.plain_log(path)) for path in paths])
+
+
+def runs_in_logs(name: str, logs: Sequence[tuple[Path, Mapping[str, Any]]]) -> list[RatingItem]:
+    """Pair the samples of Inspect's logs, and announce what is left out: nobody can mend a log.
+
+    Parameters
+    ----------
+    name : str
+        What the logs are called together.
+    logs : sequence of (path, mapping)
+        Each as `judge.tables.inspect_logs.plain_log` gives it.
+
+    Raises
+    ------
+    DataError
+        If no two runs make a pair, or two of one sample have other tasks or the same system.
+    """
+    logged = runs_of(logs)
+    runs: list[_Recorded] = []
+    for where, entry in logged.entries:
+        try:
+            runs.append(_recorded(where, entry))
+        except DataError as error:
+            if UNFIT not in logged.left_out:
+                mention(f"{error} The run is left out.")
+            logged.left_out[UNFIT] += 1
+    n = Counter(one.item for one in runs)
+    paired = [one for one in runs if n[one.item] > 1]
+    logged.left_out[ALONE] += len(runs) - len(paired)
+    announce(name, f"runs of {inspect_logs.NAME}", +logged.left_out, len(logs))
+    if uncarried := +logged.uncarried:
+        words = ", ".join(f"{what} {n:,}" for what, n in sorted(uncarried.items()))
+        mention(f"{name} holds more than a run, which is not carried over: {words}")
+    if not paired:
+        msg = f"No two runs in {name!r} are of one sample: name the logs of several systems."
+        raise DataError(msg)
+    return _paired(paired, gold=False)
+
+
+def _paired(runs: Sequence[_Recorded], *, gold: bool) -> list[RatingItem]:
     by_item: dict[str, list[_Recorded]] = defaultdict(list)
-    for where, entry in json_entries(path):
-        recorded = _recorded(where, entry)
-        by_item[recorded.item].append(recorded)
-    if not by_item:
-        raise DataError(f"There is no run in {str(path)!r}: give one JSON object a run.")
-    return [pair for runs in by_item.values() for pair in _pairs(runs, gold=gold)]
+    for one in runs:
+        by_item[one.item].append(one)
+    return [pair for several in by_item.values() for pair in _pairs(several, gold=gold)]
 
 
 def _pairs(runs: Sequence[_Recorded], *, gold: bool) -> Iterator[RatingItem]:
@@ -91,7 +148,7 @@ def _pairs(runs: Sequence[_Recorded], *, gold: bool) -> Iterator[RatingItem]:
     for a, b in combinations(ordered, 2):
         name = first.item if len(ordered) == 2 else f"{first.item}: {a.system} / {b.system}"
         right = ("model_a" if a.better else "model_b") if gold else None
-        yield RatingItem(name, first.item, first.task, (_response(a), _response(b)), right)
+        yield RatingItem(name, first.prompt_id, first.task, (_response(a), _response(b)), right)
 
 
 def _response(one: _Recorded) -> Response:
@@ -118,8 +175,11 @@ def _recorded(where: str, entry: Any) -> _Recorded:
     if not isinstance(better, bool):
         _refuse(where, "better", better, "true or false")
     cost, seconds = (_number(where, entry, name) for name in ("cost", "seconds"))
-    run = AgentRun(_name(where, entry, "model"), scaffold, tuple(steps), cost, seconds)
-    return _Recorded(where, _name(where, entry, "item"), task, outcome, run, better)
+    model, marks = _name(where, entry, "model"), _marks(where, entry.get("marks"))
+    run = AgentRun(model, scaffold, tuple(steps), cost, seconds, marks)
+    item = _name(where, entry, "item")
+    prompt_id = item if entry.get("prompt_id") is None else _name(where, entry, "prompt_id")
+    return _Recorded(where, item, prompt_id, task, outcome, run, better)
 
 
 Parts = tuple[tuple[Message, ...], list[Step], str]
@@ -127,15 +187,24 @@ Parts = tuple[tuple[Message, ...], list[Step], str]
 
 
 def _own(where: str, entry: Mapping[str, Any]) -> Parts:
-    prompt = _text(where, "prompt", entry.get("prompt"))
-    if not prompt.strip():
-        _refuse(where, "prompt", prompt, "the task")
     steps = entry["steps"]
     if not isinstance(steps, list):
         _refuse(where, "steps", steps, "a list")
     outcome = _text(where, "outcome", entry.get("outcome"))
-    task = (Message("user", prompt),)
+    task = _task(where, entry.get("prompt"))
     return task, [_step(where, n, one) for n, one in enumerate(steps, 1)], outcome
+
+
+def _task(where: str, prompt: Any) -> tuple[Message, ...]:
+    given = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else prompt
+    if not isinstance(given, list) or not all(
+        isinstance(one, dict) and one.get("role") in ROLES for one in given
+    ):
+        _refuse(where, "prompt", prompt, 'the task: a text, or a list of {"role", "content"}')
+    task = tuple(Message(one["role"], _content(where, one)) for one in given)
+    if not any(one.content.strip() for one in task):
+        _refuse(where, "prompt", prompt, "the task")
+    return task
 
 
 def _step(where: str, number: int, one: Any) -> Step:
@@ -185,7 +254,7 @@ def _steps_of(where: str, message: Mapping[str, Any], tools: dict[str, str]) -> 
         name = message.get("name") or tools.get(str(message.get("tool_call_id")), "")
         yield Step("tool_result", text, _text(where, "name", name)[:MOST_NAME])
         return
-    if role not in _ROLES:
+    if not isinstance(role, str) or role not in _ROLES:
         _refuse(where, "role", role, f"one of {', '.join([*_ROLES, 'tool'])}")
     if text.strip():
         yield Step(_ROLES[role], text)  # type: ignore[arg-type]
@@ -225,6 +294,20 @@ def _arguments(value: Any) -> str:
         return storable(value if isinstance(value, str) else repr(value))
 
 
+def _marks(where: str, marks: Any) -> dict[str, float]:
+    """Read what scorers gave a run: numbers by name."""
+    if marks is None:
+        return {}
+    if not isinstance(marks, dict):
+        _refuse(where, "marks", marks, "an object of numbers by the names of scorers")
+    numbers = {}
+    for name, value in marks.items():
+        if (number := _finite(value)) is None:
+            _refuse(where, f"the mark {name[:MOST_NAME]!r}", value, "a number")
+        numbers[storable(name)[:MOST_NAME]] = number
+    return numbers
+
+
 def _name(where: str, entry: Mapping[str, Any], name: str) -> str:
     value = entry.get(name)
     text = storable(str(value).strip()) if isinstance(value, str | int) else ""
@@ -243,11 +326,19 @@ def _number(where: str, entry: Mapping[str, Any], name: str) -> float | None:
     value = entry.get(name)
     if value is None:
         return None
+    if (number := _finite(value)) is None or number < 0:
+        _refuse(where, name, value, "a number from 0")
+    return number
+
+
+def _finite(value: Any) -> float | None:
+    """Give a number; None of anything else."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        _refuse(where, name, value, "a number from 0")
-    if not (math.isfinite(value) and value >= 0):
-        _refuse(where, name, value, "a number from 0")
-    return float(value)
+        return None
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:  # a whole number of hundreds of digits
+        return None
 
 
 def _inside(where: str) -> str:

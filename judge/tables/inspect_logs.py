@@ -51,6 +51,24 @@ def rows_in(path: Path) -> list[Row]:
     return _with_one_score(rows)
 
 
+def plain_log(path: Path) -> Row:
+    """Read a log as plain data: ``eval``, ``plan``, and ``samples`` with the number of events.
+
+    Raises
+    ------
+    DataError
+        If Inspect is not installed, or cannot read the file.
+    """
+    require_file(path)
+    log = _read(path)
+    apart = {"events", "events_data", "timelines", "attachments"}
+    samples = [
+        sample.model_dump(exclude=apart) | {"events": len(sample.events)}
+        for sample in log.samples or []
+    ]
+    return {"eval": log.eval.model_dump(), "plan": log.plan.model_dump(), "samples": samples}
+
+
 def _read(path: Path) -> Any:
     try:
         return _inspect().read_eval_log(str(path), resolve_attachments=True)
@@ -86,7 +104,8 @@ def _row(task: Any, sample: Any, *, with_epoch: bool) -> Row:
         "task": task.task,
         "reference": targets[0] if len(targets) == 1 and targets[0] else None,
     }
-    return row | {mark: value for mark, value in _marks(sample.scores or {}) if mark not in row}
+    marks = marks_of({name: score.value for name, score in (sample.scores or {}).items()})
+    return row | {mark: value for mark, value in marks if mark not in row}
 
 
 def _prompt(asked: Any) -> str | list[Mapping[str, str]]:
@@ -95,13 +114,18 @@ def _prompt(asked: Any) -> str | list[Mapping[str, str]]:
     return [{"role": message.role, "content": message.text} for message in asked]
 
 
-def _marks(scores: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
-    for scorer, score in scores.items():
-        if isinstance(score.value, Mapping):
-            for name, value in score.value.items():
-                yield f"{scorer} {name}", _number(value)
+def marks_of(values: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
+    """Give the mark of each scorer by its name; None where its value is no number.
+
+    >>> dict(marks_of({"match": "P", "graded": {"style": 4, "why": "dull"}}))
+    {'match': 0.5, 'graded style': 4.0, 'graded why': None}
+    """
+    for scorer, value in values.items():
+        if isinstance(value, Mapping):
+            for name, part in value.items():
+                yield f"{scorer} {name}", _number(part)
         else:
-            yield scorer, _number(score.value)
+            yield scorer, _number(value)
 
 
 def _number(value: object) -> float | None:

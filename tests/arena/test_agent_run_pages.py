@@ -10,10 +10,13 @@ from typing import Any
 import duckdb
 import pytest
 
+from judge.tables.inspect_runs import runs_of
+from tests import inspect_samples
 from tests.agent_runs import (
     ATTACK,
     HOSTILE,
     ITEMS,
+    MARKS,
     MODELS,
     SECRETS,
     SYSTEMS,
@@ -81,6 +84,7 @@ def test_before_the_rating_no_byte_of_twenty_pairs_names_a_system_or_what_it_too
         assert "83\u00a0s" in after or "22\u00a0s" in after
         assert "0.4\u00a0s" not in before
         assert after.count("0.4\u00a0s") == 2  # the first tool call of each
+        assert [mark for mark in MARKS if mark in after] == []
 
 
 def test_gold_runs_are_strewn_among_the_others_and_scored(arena: Served, tmp_path: Path) -> None:
@@ -125,6 +129,23 @@ def test_the_outcome_comes_first_and_the_first_difference_is_marked_on_both_side
             marked += places
             assert '<details class="steps">' in card  # folded
         assert marked[0] == marked[1]
+
+
+def test_samples_of_inspect_are_shown_blind_in_their_steps(arena: Served, tmp_path: Path) -> None:
+    samples = [inspect_samples.sample(n, f"It is {7 * n}.") for n in range(1, 4)]
+    logs = [inspect_samples.log(f"lab/{model}", samples) for model in MODELS]
+    runs = [entry for _, entry in runs_of([(Path("x.eval"), one) for one in logs]).entries]
+    create(arena, "logged", write_runs(tmp_path / "logged.jsonl", runs), "--reveal")
+    pages = every_page(arena, "logged")
+    assert len(pages) == 3
+    for before, after in pages:
+        seen = before.replace(in_form(before, "key"), "")
+        hidden = (*MODELS, "lab/", "0.75", "12.5", "match", "Seven is odd")
+        assert [word for word in hidden if word in seen] == []
+        assert "<script>taken" not in before
+        assert before.count("It is locked.") == 4  # at the head of a step, and in it
+        assert "lab/quartz-8b · react" in after
+        assert "$0.75" in after
 
 
 def test_runs_with_the_same_steps_say_so(arena: Served, tmp_path: Path) -> None:
@@ -224,6 +245,8 @@ def test_the_export_says_what_systems_are_made_of_and_took_in_the_sides_of_the_i
             assert row[f"model_{side}"] == f"{base} · {scaffold}"
             assert row[f"cost_{side}"] == (0.0417 if base == "basalt-large" else 0.0123)
             assert row[f"seconds_{side}"] == (83.25 if base == "basalt-large" else 21.5)
+            marks = '{"hidden_tests": 0.8125}' if base == "basalt-large" else None
+            assert row[f"marks_{side}"] == marks
     assert {row["sides"] for row in rows} == {"ab", "ba"}
     assert {row["prompt_id"] for row in rows} == {f"task-{n}" for n in range(ITEMS)}
 

@@ -28,6 +28,7 @@ ACTS = {
     "invite": Sentence("invited"),
     "change person": Sentence("changed a person"),
     "add source": Sentence("registered the application"),
+    "change source": Sentence("changed the application"),
     "revoke source": Sentence("revoked the application"),
     "exclude": Sentence("left out votes of"),
     "readmit": Sentence("took in votes of"),

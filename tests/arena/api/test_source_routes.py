@@ -14,6 +14,7 @@ import pytest
 from arena.domain.people import Perishable
 from arena.domain.source import MOST_VERSIONS, Source, is_name, origin_of
 from arena.domain.vote import APPLICATIONS, DEFAULT, Policy
+from arena.guard.people import token_hash
 from arena.store import erasing, log, people, retention, roster, sources
 from arena.store.store import Store
 from arena.store.verify import verify
@@ -399,6 +400,74 @@ def test_a_revoked_application_shows_nothing_more(served: Served, command: Comma
     )
 
 
+def test_a_paused_application_sends_and_shows_nothing_until_it_is_resumed(
+    served: Served, command: Command
+) -> None:
+    application, at = registered(served), ("--database", served.database)
+    made = application.open_pair().json()
+    done = command("sources", "change", application.name, "--pause", *at)
+    assert done.stderr.startswith(f"{application.name} is paused. Up to 600 votes and pairs")
+    answers = [
+        application.compare(key="k"),
+        application.open_pair(),
+        application.ask("GET", "share", params={"turn": "c1/1"}),
+    ]
+    assert [answer.status_code for answer in answers] == [403] * 3
+    assert f"{application.name} is paused here" in answers[0].json()["detail"]
+    assert embedded(served, made["pair"], made["key"]).status_code == 403
+    rows = json.loads(command("sources", "list", "--format", "json", *at).stdout)["sources"]
+    assert [bool(row["paused"]) for row in rows if row["name"] == application.name] == [True]
+    command("sources", "change", application.name, "--resume", *at)
+    assert application.compare(key="k").status_code == 201
+    assert embedded(served, made["pair"], made["key"]).status_code == 200
+
+
+def test_a_new_token_takes_the_place_of_the_old_one(served: Served, command: Command) -> None:
+    application = registered(served)
+    made = application.open_pair(key="p").json()
+    change = ("sources", "change", application.name, "--database", served.database)
+    token = command(*change, "--new-token").stdout.strip()
+    assert application.compare().status_code == 401
+    renewed = Application(served.url, application.name, token)
+    assert renewed.compare().status_code == 201
+    assert embedded(served, made["pair"], made["key"]).status_code == 200
+    again = renewed.open_pair(key="p").json()
+    assert again["pair"] == made["pair"]
+    assert embedded(served, made["pair"], made["key"]).status_code in (401, 404)
+    assert embedded(served, again["pair"], again["key"]).status_code == 200
+    with closing(Store(served.database)) as store:
+        notes = [act for act in store.read(people.acts).acts if act.subject == application.name]
+    assert notes[0].detail["new_token"] is True
+    assert token_hash(token) not in json.dumps(notes[0].detail)
+    assert token not in json.dumps(notes[0].detail)
+
+
+def test_origins_share_and_amount_of_an_application_change(
+    served: Served, command: Command
+) -> None:
+    application, at = registered(served), ("--database", served.database)
+    made = application.open_pair().json()
+    change = ("sources", "change", application.name, *at)
+    done = command(*change, "--add-origin", ELSEWHERE, "--remove-origin", PAGE, "--share", "0")
+    assert done.stderr == (
+        f"{application.name} is let in. Up to 600 votes and pairs an hour; pairs on 0 % of its "
+        f"turns, shown by {ELSEWHERE}.\n"
+    )
+    assert embedded(served, made["pair"], made["key"]).status_code == 403
+    turn = application.ask("GET", "share", params={"turn": "c1/1"}).json()
+    assert turn == {"turn": "c1/1", "show": False, "share": 0.0}
+    command(*change, "--per-hour", "1")
+    assert application.compare().status_code == 429
+    refused(command(*change), "give an option")
+    refused(command(*change, "--remove-origin", PAGE), f"it has: {ELSEWHERE}")
+    refused(command(*change, "--add-origin", "app"), "'app' is no origin")
+    many = [word for n in range(20) for word in ("--add-origin", f"https://o{n}.example.org")]
+    refused(command(*change, *many), "would have 21")
+    refused(command("sources", "change", "nobody", "--pause", *at), "'nobody'")
+    command("sources", "revoke", application.name, *at)
+    refused(command(*change, "--resume"), repr(application.name))
+
+
 def test_words_of_a_rater_go_and_their_votes_stay(
     served: Served, application: Application
 ) -> None:
@@ -495,6 +564,7 @@ def test_applications_are_registered_once_and_seen(quick: Served, command: Comma
         "share": 0.05,
         "per_hour": 600,
         "revoked": None,
+        "paused": None,
         "sent": 1,
         "votes": 1,
     }

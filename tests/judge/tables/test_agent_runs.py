@@ -83,6 +83,26 @@ def test_three_runs_of_an_item_make_three_pairs_on_one_prompt(tmp_path: Path) ->
     assert {one.prompt_id for one in items} == {"t"}
 
 
+def test_a_task_of_several_messages_its_prompt_and_marks_are_read(tmp_path: Path) -> None:
+    task = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "6 · 7?"}]
+    more = {"prompt": task, "prompt_id": "p", "marks": {"match": -1}}
+    runs = [run(0, model, "loopback") | more for model in ("m", "n")]
+    (item,) = read_agent_runs(write_runs(tmp_path / "task.jsonl", runs))
+    assert (item.item, item.prompt_id) == ("task-0", "p")
+    assert [(one.role, one.content) for one in item.messages] == [
+        ("system", "Be brief."),
+        ("user", "6 · 7?"),
+    ]
+    assert [one.run.marks for one in item.responses if one.run] == [{"match": -1.0}] * 2
+
+
+def test_runs_may_lie_in_several_files_of_a_folder(tmp_path: Path) -> None:
+    for model in "mn":
+        write_runs(tmp_path / f"{model}.jsonl", [run(0, model, "loopback")])
+    (item,) = read_agent_runs(tmp_path)
+    assert [one.model for one in item.responses] == ["m · loopback", "n · loopback"]
+
+
 def test_gold_is_the_run_that_is_better(tmp_path: Path) -> None:
     runs = [in_chat("m"), in_chat("n") | {"better": True}]
     (item,) = read_agent_runs(write_runs(tmp_path / "gold.jsonl", runs), gold=True)
@@ -110,6 +130,12 @@ def test_gold_is_the_run_that_is_better(tmp_path: Path) -> None:
         ({"steps": [{"kind": "message", "text": "x"}] * 501}, "501 steps"),
         ({"outcome": "x" * 100_001}, "characters with the task"),
         ({"cost": "1 $"}, "cost '1 $'"),
+        ({"cost": 10**400}, "cost 1000"),
+        ({"prompt": [{"role": "tool", "content": "x"}]}, "the task: a text, or a list"),
+        ({"prompt": [{"role": "user", "content": " "}]}, "the task"),
+        ({"prompt_id": ""}, "prompt_id ''"),
+        ({"marks": [1]}, "an object of numbers by the names of scorers"),
+        ({"marks": {"match": "C"}}, "the mark 'match' 'C'"),
         ({"seconds": float("nan")}, "seconds nan"),
         ({"seconds": True}, "seconds True"),
         ({"better": 1}, "better 1"),
@@ -134,6 +160,7 @@ def test_a_run_that_cannot_be_used_is_refused_with_its_line_and_value(
         ([], "the user's task"),
         ([{"role": "assistant", "content": "x"}], "the user's task"),
         ([MESSAGES[1], {"role": "critic", "content": "x"}, MESSAGES[-1]], "role 'critic'"),
+        ([MESSAGES[1], {"role": [], "content": "x"}, MESSAGES[-1]], "role []"),
         ([MESSAGES[1], {"role": "assistant", "tool_calls": [{"id": "c"}]}], "tool_calls"),
         ([MESSAGES[1], {"role": "assistant", "content": 3}], "content 3"),
     ],
@@ -228,6 +255,26 @@ def test_a_step_that_names_a_model_a_scaffold_or_a_vendor_is_flagged(
 )
 def test_what_is_of_the_world_is_not_flagged(tmp_path: Path, step: dict[str, Any]) -> None:
     assert names(tmp_path, step) == []
+
+
+def test_names_are_known_without_an_organisation_and_without_settings(tmp_path: Path) -> None:
+    names = ("lab/quartz-8b (temperature=0.5)", "swe/loopback (attempts=3)")
+    texts = ["quartz-8b", "LOOPBACK", "lab", "attempts", "temperature"]
+    steps = [{"kind": "tool_result", "text": text} for text in texts]
+    runs = [
+        run(0, model, scaffold) | {"steps": steps, "outcome": ""}
+        for model, scaffold in (names, ("m", "react"))
+    ]
+    items = read_agent_runs(write_runs(tmp_path / "runs.jsonl", runs))
+    assert {one.words for one in names_in_runs(items)} == {"quartz-8b", "LOOPBACK"}
+
+
+def test_inspects_own_solvers_are_words_of_the_world(tmp_path: Path) -> None:
+    runs = [
+        run(0, model, "react") | {"outcome": "Chemicals react.", "steps": []} for model in "xy"
+    ]
+    items = read_agent_runs(write_runs(tmp_path / "runs.jsonl", runs))
+    assert names_in_runs(items) == []
 
 
 def test_names_in_the_outcome_are_flagged_and_names_in_the_task_are_not(tmp_path: Path) -> None:

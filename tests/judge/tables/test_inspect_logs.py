@@ -5,19 +5,25 @@ that ``make peers`` makes.
 """
 
 import importlib.util
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from judge.labels.run_names import names_in_runs
 from judge.scoring.annotated import judge_score
+from judge.tables.agent_runs import read_agent_runs
 from judge.tables.cases import read_cases, read_responses
-from judge.tables.inspect_logs import rows_in
+from judge.tables.inspect_logs import plain_log, rows_in
+from judge.tables.inspect_runs import runs_of
 from judge.tables.items import read_answers
 from rating.errors import DataError
 from rating.tables.counts import read_votes
 from rating.tables.files import Files
 from rating.tables.peers import noticing
+from tests import inspect_samples
+from tests.inspect_samples import message, sample
 
 HAS_INSPECT = importlib.util.find_spec("inspect_ai") is not None
 with_inspect = [
@@ -70,12 +76,93 @@ def log(
     return path
 
 
+def written(path: Path, plain: dict[str, Any]) -> Path:
+    """Let Inspect write a log of plain data."""
+    from inspect_ai.log import EvalLog, EvalPlan, EvalSample, EvalSpec, write_eval_log
+
+    spec = {"created": "2026-11-25T12:00:00+00:00", "dataset": {}, "config": {}} | plain["eval"]
+    halted = {"traceback": "", "traceback_ansi": ""}
+    samples = [
+        EvalSample.model_validate(
+            {name: value for name, value in one.items() if name != "events"}
+            | ({"error": one["error"] | halted} if one.get("error") else {})
+        )
+        for one in plain["samples"]
+    ]
+    log = EvalLog(
+        eval=EvalSpec.model_validate(spec),
+        plan=EvalPlan.model_validate(plain["plan"]),
+        samples=samples,
+        status="success",
+    )
+    write_eval_log(log, str(path))
+    return path
+
+
+def agent_log(folder: Path, model: str, answers: list[str], **settings: Any) -> Path:
+    """Let Inspect run an agent that multiplies, once in vain, and submits its answer."""
+    from inspect_ai import Task, eval
+    from inspect_ai.agent import react
+    from inspect_ai.dataset import Sample
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
+    from inspect_ai.scorer import includes
+    from inspect_ai.tool import Tool, tool
+
+    @tool  # type: ignore[untyped-decorator]
+    def times() -> Tool:
+        async def execute(a: int, b: int) -> str:
+            """Multiply.
+
+            Args:
+                a: A number.
+                b: Another one.
+            """
+            return str(a * b)
+
+        return execute
+
+    def called(name: str, arguments: dict[str, Any]) -> ModelOutput:
+        output = ModelOutput.for_tool_call(model, name, arguments, content=f"I {name}.")
+        output.usage = ModelUsage(total_tokens=3, total_cost=0.125)
+        return output
+
+    outputs = [
+        called(name, arguments)
+        for answer in answers
+        for name, arguments in (
+            ("times", {"a": "six", "b": 7}),
+            ("times", {"a": 6, "b": 7}),
+            ("submit", {"answer": answer}),
+        )
+    ]
+    samples = [Sample(id=f"q{n}", input="What is 6 times 7?", target="42") for n in (1, 2)]
+    (log,) = eval(
+        Task(dataset=samples, scorer=includes(), name="sums"),
+        model=get_model(f"mockllm/{model}", custom_outputs=outputs),
+        solver=react(prompt="Use tools.", tools=[times()]),
+        log_dir=str(folder),
+        display="none",
+        max_samples=1,
+        **settings,
+    )
+    assert log.status == "success", log.error
+    return Path(log.location)
+
+
 @pytest.mark.skipif(HAS_INSPECT, reason="Inspect is there")
 def test_without_inspect_a_sentence_says_what_to_install(tmp_path: Path) -> None:
     path = tmp_path / "log.eval"
     path.write_bytes(b"PK")
-    with pytest.raises(DataError, match=r"pip install '\.\[inspect\]'"):
-        read_responses([path])
+    for read in (lambda: read_responses([path]), lambda: read_agent_runs(path)):
+        with pytest.raises(DataError, match=r"pip install '\.\[inspect\]'"):
+            read()
+
+
+def test_gold_runs_are_no_logs_of_inspect(tmp_path: Path) -> None:
+    path = tmp_path / "log.eval"
+    path.write_bytes(b"PK")
+    with pytest.raises(DataError, match="says of no run that it is the right choice"):
+        read_agent_runs(path, gold=True)
 
 
 def test_a_log_holds_no_votes(tmp_path: Path) -> None:
@@ -138,3 +225,60 @@ class TestWithInspect:
         path.write_bytes(path.read_bytes()[:200])
         with pytest.raises(DataError, match=r"Inspect cannot read its log .*one\.eval"):
             read_responses([path])
+
+    def test_runs_of_a_log_are_those_of_its_plain_data(self, tmp_path: Path) -> None:
+        limit = {"type": "message", "limit": 4}
+        halted: dict[str, Any] = {"error": {"message": "out"}, "output": {}}
+        plain = inspect_samples.log(
+            "lab/one",
+            [
+                sample(1, "7"),
+                sample(2, inspect_samples.HOSTILE, [], epoch=2, store={"k": 1}, files=["a"]),
+                sample(3, "", [], limit=limit, scores=None),
+                sample(4, "28", [], input=[message("user", "4 · 7?")], model_usage={}),
+                sample(5, "35", **halted),
+            ],
+            task_args_passed={"attempts": 2},
+        )
+        path = written(tmp_path / "one.eval", plain)
+        read, expected = runs_of([(path, plain_log(path))]), runs_of([(path, plain)])
+        entries = [sorted(json.loads(json.dumps(one.entries))) for one in (read, expected)]
+        assert entries[0] == entries[1]
+        assert len(read.entries) == 4
+        assert read.left_out == expected.left_out == {"halted by an error": 1}
+        del expected.uncarried["events"]  # the log that is written here has none
+        assert +read.uncarried == +expected.uncarried
+
+    @pytest.mark.filterwarnings("ignore")  # of what Inspect itself runs on
+    def test_an_agent_that_inspect_ran_is_a_run(self, tmp_path: Path) -> None:
+        one = agent_log(tmp_path, "slate", ["42", "41"] * 2, epochs=2)
+        other = agent_log(tmp_path, "basalt", ["42"] * 4, epochs=2)
+        words: list[str] = []
+        with noticing(words.append):
+            items = read_agent_runs(Files((one, other)))
+        assert words[0].endswith("(2 files) is read as runs of Inspect's log; rows left out: none")
+        assert "events" in words[1]
+        assert sorted((item.item, item.prompt_id) for item in items) == [
+            ("q1 (1)", "q1"),
+            ("q1 (2)", "q1"),
+            ("q2 (1)", "q2"),
+            ("q2 (2)", "q2"),
+        ]
+        response = items[0].responses[1]
+        assert response.model == "mockllm/slate · react"
+        assert response.turns[0].content.endswith("42")
+        run = response.run
+        assert run is not None
+        assert (run.cost, run.marks) == (0.375, {"includes": 1.0})
+        assert run.seconds is not None
+        assert [(step.kind, step.name) for step in run.steps] == [
+            ("system", ""),
+            ("message", ""),
+            ("tool_call", "times"),
+            ("error", "times"),
+            ("message", ""),
+            ("tool_call", "times"),
+            ("tool_result", "times"),
+        ]
+        assert json.loads(run.steps[5].arguments) == {"a": 6, "b": 7}
+        assert names_in_runs(items) == []
