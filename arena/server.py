@@ -8,6 +8,7 @@ import socket
 import sys
 from collections import Counter
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from types import FrameType
 
 import uvicorn
@@ -62,7 +63,7 @@ def listen(settings: Settings) -> socket.socket:
         listener.close()
         msg = (
             f"Cannot serve on {settings.host}:{settings.port}: {error.strerror}. "
-            "Choose another port with --port."
+            "Choose another port with --port, or ARENA_PORT."
         )
         raise SettingsError(msg) from error
     return listener
@@ -72,6 +73,8 @@ def run(
     app: Callable[..., object], drain: Drain, settings: Settings, listener: socket.socket
 ) -> None:
     """Serve until a signal, and then until ``drain`` has let the running battles end."""
+    from rating.tables.duckdb_engine import let_go  # a port in use is said without this wait
+
     allow_files(settings)
     logging.getLogger("uvicorn.error").addFilter(lambda record: record.msg != UNREADABLE)
     # Gradio looks for it at each update, in vain; and the page shows no plots of its own.
@@ -82,11 +85,13 @@ def run(
     sys.setswitchinterval(SWITCH_S)
     gc.set_threshold(NEW_OBJECTS, *thresholds[1:])
     try:
-        _Server(configured(app, settings), drain).run(sockets=[listener])
+        with suppress(KeyboardInterrupt):  # uvicorn hands on the signal that it has obeyed
+            _Server(configured(app, settings), drain).run(sockets=[listener])
     finally:
         sys.setswitchinterval(switch_s)
         gc.set_threshold(*thresholds)
-        gc.unfreeze()  # some libraries complain of what outlives them
+        gc.unfreeze()
+        let_go()
 
 
 def allow_files(settings: Settings) -> None:

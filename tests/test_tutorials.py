@@ -13,7 +13,6 @@ from arena.domain.vote import Voter
 from arena.store import studies
 from arena.store.store import Store
 from tests.command import Command
-from tests.sqlite import new_sqlite
 
 TUTORIALS = Path(__file__).parents[1] / "docs" / "tutorials"
 FILE = re.compile(r"`([\w.]+)`[^`]*:\n\n```(?:csv|toml)\n(.*?)```", re.DOTALL)
@@ -78,8 +77,6 @@ def test_a_tutorial_s_commands_print_what_the_page_says(
     for name, content in FILE.findall(text):
         (tmp_path / name).write_text(content, encoding="utf-8")
     settings = dict(SETTING.findall(text))
-    if page == "study.md":  # the tutorial takes an arena for granted
-        new_sqlite(tmp_path)
     command = Command(tmp_path, monkeypatch, capsys)
     examples = [e for block in TRANSCRIPT.findall(text) for e in block.split("$ arena ")[1:]]
     assert examples

@@ -160,10 +160,10 @@ TaggerName = Annotated[
 TableOrJson = Annotated[Literal["table", "json"], Parameter(name="--format")]
 
 
-def _samples() -> str:
-    """Give the votes that come with the arena, unless there is a file or a folder of the name."""
-    if Path(SAMPLES).exists():
-        return SAMPLES
+def or_samples(source: str) -> str:
+    """Give the votes that come with the arena for their word, unless it names a file or folder."""
+    if source != SAMPLES or Path(SAMPLES).exists():
+        return source
     say(
         "arena: samples are 600 votes of a program with planted tastes, not of people.", error=True
     )
@@ -248,7 +248,7 @@ class Chosen(SomeRows):
             If a database is not the only source, or less than the whole of it is asked for; or
             if a tagger is named, and there are no labels of it.
         """
-        sources = [_samples() if source == SAMPLES else source for source in sources]
+        sources = [*map(or_samples, sources)]
         url = next((source for source in sources if "://" in source), None)
         if tagger is not None and (url is None or url.startswith(SPARK)):
             msg = (

@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from arena.commands.arguments import AS_IT_IS, File, Flat, PolicyName, Renamed, policy_named
+from arena.commands.arguments import (
+    AS_IT_IS,
+    File,
+    Flat,
+    PolicyName,
+    Renamed,
+    or_samples,
+    policy_named,
+)
 from arena.terminal import plain, show, warnings, working, write, write_json
 from rating.errors import DataError
 from rating.uncertainty.gate import GateOptions
@@ -95,7 +103,7 @@ def _sources(
     if is_file and policy is not None:
         msg = f"--policy {policy!r} is of a database's log, and {votes!r} is none: use --where."
         raise DataError(msg)
-    people = [chosen.votes(votes)] if is_file else []
+    people = [chosen.votes(or_samples(votes))] if is_file else []
     judged = [] if verdicts is None else [chosen.votes(verdicts)]
     files = shared([*people, *judged])
     read = files[0] if people else votes_of(votes, policy=policy_named(policy))

@@ -248,7 +248,7 @@ def page_router(
         "invitation": INVITATION if recorded is None else RECORDED_INVITATION,
     }
     router = APIRouter(include_in_schema=False)
-    Thread(target=of_gradio, daemon=True).start()
+    Thread(target=of_gradio).start()
     shown = lru_cache(maxsize=1)(partial(_among, own))  # a page stays as it is for a while
     configured = lru_cache(maxsize=len(Language))(partial(_config, values))
 
@@ -318,7 +318,12 @@ def of_gradio() -> dict[str, str]:
 @cache
 def _of_gradio() -> dict[str, str]:
     command = [sys.executable, "-m", "arena.ui.gradio_parts"]
-    done = subprocess.run(command, check=True, stdout=subprocess.PIPE)  # noqa: S603 - ours
+    done = subprocess.run(  # noqa: S603 - ours
+        command,
+        check=True,
+        stdout=subprocess.PIPE,
+        process_group=0,  # Ctrl+C is for the arena
+    )
     parts: dict[str, str] = json.loads(done.stdout)
     return parts
 

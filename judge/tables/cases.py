@@ -36,7 +36,18 @@ READ = frozenset(
     (
         *(*PROMPTS, *OUTPUTS, *GENERATORS, REFERENCE, *IMAGES, CHECKLIST, SESSION, "label"),
         *(name for names in (*RESPONSES.values(), *MODELS.values()) for name in names),
-        *("battle_id", "prompt_id", "item_id", IDS, KWARGS, "key", "order", "status", "method"),
+        *(
+            "id",
+            "battle_id",
+            "prompt_id",
+            "item_id",
+            IDS,
+            KWARGS,
+            "key",
+            "order",
+            "status",
+            "method",
+        ),
         *(name for names in KNOWN.values() for name in names),
     )
 )

@@ -41,7 +41,7 @@ from rating.tables.coding import (
     one_row_an_outcome,
 )
 from rating.tables.columns import N, Reading, order_columns, quoted_names
-from rating.tables.files import Files
+from rating.tables.files import ENDINGS, Files
 from rating.tables.sources import LONGEST, ClusterTable, label_column
 from rating.tables.vote_filter import MOST_MODELS, ORDERS
 from rating.typing import Bools, Integers
@@ -73,6 +73,7 @@ def connected(source: ClusterTable) -> Iterator[DataFrame]:
     DataError
         If the cluster does not answer, there is no such table, or its rows cannot be chosen.
     """
+    _require_parquet(source.name)
     there = SparkSession.getActiveSession()
     session = session_at(str(source.chosen.paths[0]))
     try:
@@ -143,6 +144,16 @@ def _require_answer(address: str) -> None:
             return
     msg = f"No Spark master answers at {address!r}: {why}. Check the address, and that it runs."
     raise DataError(msg)
+
+
+def _require_parquet(name: str) -> None:
+    """Raise `DataError` of the path of another file before Spark starts, which takes a while."""
+    if "/" in name and name.endswith(ENDINGS) and not name.endswith(".parquet"):
+        msg = (
+            f"Spark reads a table of its catalog here, or Parquet files, and {name!r} is neither: "
+            "write it to Parquet, or rate it without Spark."
+        )
+        raise DataError(msg)
 
 
 def _table(session: SparkSession, source: ClusterTable) -> DataFrame:
@@ -257,7 +268,8 @@ def _refuse_prompts(reading: Reading, texts: dict[str, str]) -> None:
         column = f", as {texts['prompt']!r} names them," if "prompt" in texts else ""
         msg = (
             f"Votes in Spark are left out by voter alone, and prompts{column} would be left out "
-            "as well: choose cluster voter or none, or write the votes to Parquet and rate that."
+            "as well: choose cluster voter (--cluster voter) or none, or write the votes to "
+            "Parquet and rate that."
         )
         raise DataError(msg)
 

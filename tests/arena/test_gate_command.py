@@ -283,6 +283,18 @@ def test_what_cannot_be_asked_is_said_in_one_line(command: Command, tmp_path: Pa
     refused(command(*ASKED, "verdicts.csv"), "'method'", "votes of people first")
 
 
+def test_the_votes_that_come_along_are_asked(command: Command) -> None:
+    words = ("--candidate", "pocket-retrieval", "--incumbent", "pocket-unigram", "--margin", "40")
+    result = command("gate", *words, "samples", "--claims", "these-voters")
+    assert (result.returncode, result.stdout.partition(".")[0]) == (
+        0,
+        "pocket-retrieval is better than pocket-unigram",
+    )
+    assert result.stderr == (
+        "arena: samples are 600 votes of a program with planted tastes, not of people.\n"
+    )
+
+
 def test_its_examples_run(command: Command, tmp_path: Path) -> None:
     cast = Crowd(lead=0.8, prompts=PROMPTS).draw(200, np.random.default_rng(1))
     write_judged(tmp_path, cast.judged(500, np.random.default_rng(1)), 200)

@@ -72,6 +72,29 @@ def test_a_connection_is_still_there_after_a_while_of_reading(tmp_path: Path) ->
                 assert (answer.status, answer.read() != b"") == (200, True)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("visited", [False, True])
+def test_ctrl_c_ends_a_demo_well_and_without_a_complaint(tmp_path: Path, visited: bool) -> None:
+    """As in a terminal, which sends it to whatever the arena has started, too."""
+    words = [str(Path(sys.executable).parent / "arena"), "demo", "--toys", "--port", "0"]
+    with subprocess.Popen(
+        words,
+        cwd=tmp_path,
+        env=os.environ | {"ARENA_SECRET_KEY": "k" * 32},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as demo:
+        assert demo.stdout
+        url = demo.stdout.readline().split()[4]
+        page = "/" if visited else "/health/live"  # the page waits for a process of its own
+        assert httpx.get(url + page, timeout=60).status_code == 200
+        os.killpg(demo.pid, signal.SIGINT)
+        _, errors = demo.communicate(timeout=60)
+    assert (demo.returncode, errors) == (0, "")
+
+
 def looks(running: Process) -> int:
     status = Path(f"/proc/{running.pid}/status").read_text(encoding="utf-8")
     return int(status.partition("voluntary_ctxt_switches:")[2].split()[0])

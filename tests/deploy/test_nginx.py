@@ -1,6 +1,7 @@
 """A real nginx with the configuration of deploy/, before real arenas."""
 
 import json
+import re
 import socket
 import threading
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.deploy.tools import NGINX, here, needs_nginx, proxied, run
+from tests.deploy.tools import DEPLOY, NGINX, here, needs_nginx, proxied, read, run
 from tests.serving import Visitor, client_of
 
 PAUSE_S = 0.4
@@ -58,6 +59,22 @@ def test_nginx_accepts_its_configuration(tmp_path: Path) -> None:
     done = run(str(NGINX), "-t", "-p", tmp_path, "-c", here(tmp_path, 8080, "127.0.0.1:7860"))
     assert done.returncode == 0, done.stdout
     assert "[warn]" not in done.stdout
+
+
+@needs_nginx
+def test_the_replicas_of_the_page_are_those_that_nginx_then_asks(tmp_path: Path) -> None:
+    [command] = re.findall(r"^(sed .*) > nginx.conf$", read("README.md"), re.MULTILINE)
+    ports = re.findall(r"^arena serve --port (\d+)$", read("README.md"), re.MULTILINE)
+    (tmp_path / "deploy").symlink_to(DEPLOY)
+    made = run("sh", "-c", f"cd {tmp_path} && {command}").stdout
+    assert len(ports) == 2
+    servers = [f"127.0.0.1:{port}" for port in ports]
+    assert re.findall(r"^ +(?:server [\d.:]+; ?)+$", made, re.MULTILINE) == [
+        f"        {' '.join(f'server {server};' for server in servers)}"
+    ]
+    (tmp_path / "nginx.conf").write_text(made.replace(" /tmp/", f" {tmp_path}/"), encoding="utf-8")
+    done = run(str(NGINX), "-t", "-c", tmp_path / "nginx.conf")
+    assert done.returncode == 0, done.stdout
 
 
 @needs_nginx

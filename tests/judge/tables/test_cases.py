@@ -184,7 +184,7 @@ def test_turns_that_do_not_fit_are_quoted(
 
 def test_a_column_that_nobody_reads_is_mentioned(tmp_path: Path) -> None:
     words: list[str] = []
-    path = write(tmp_path / "pairs.jsonl", [PAIR | {"sesion_id": "s1", "winner": "tie"}])
+    path = write(tmp_path / "pairs.jsonl", [PAIR | {"id": 7, "sesion_id": "s1", "winner": "tie"}])
     with noticing(words.append):
         read_cases([path])
     assert words == [
@@ -194,6 +194,7 @@ def test_a_column_that_nobody_reads_is_mentioned(tmp_path: Path) -> None:
     with noticing(words.append):
         assert read_cases([renamed])[0].session_id == "s1"
     assert len(words) == 1
+    assert read_cases([Files((str(path),), (("battle_id", "id"),))])[0].battle_id == "7"
 
 
 def test_several_files_of_pairs_are_refused(tmp_path: Path) -> None:

@@ -217,7 +217,10 @@ def test_pairs_with_counts_are_the_votes_that_they_count(in_spark: InSpark) -> N
         (Reading(weight="sampling"), "weights needs each"),
         (Reading(half_life_days=3), "half_life needs each"),
         (Reading(prompts=True), "prompts, as 'language' names them, would be left out"),
-        (Reading(all_prompts=True, prompts=True), "choose cluster voter or none"),
+        (
+            Reading(all_prompts=True, prompts=True),
+            "choose cluster voter .--cluster voter. or none",
+        ),
     ],
     ids=str,
 )
@@ -227,6 +230,12 @@ def test_what_needs_single_votes_is_refused(
     reading = replace(reading, columns=Columns(prompt="language"))
     with pytest.raises(DataError, match=words):
         read_votes(in_spark(table()), reading)
+
+
+def test_a_file_that_is_not_parquet_is_refused_before_spark_starts() -> None:
+    nowhere = ClusterTable("./votes.csv", Files(("spark://nowhere:1",)))
+    with pytest.raises(DataError, match=r"'./votes.csv' is neither: write it to Parquet"):
+        rate_source(nowhere, RateOptions())
 
 
 def test_a_column_that_holds_no_names_and_a_judges_run_are_refused(in_spark: InSpark) -> None:
