@@ -27,7 +27,7 @@ from arena.store import erasing, exclusions, last_day, people
 from arena.store import gold as gold_rows
 from arena.store import roster as roster_rows
 from arena.store.store import Store
-from judge.studies.gold import accuracies
+from judge.studies.gold_voters import accuracies
 from rating.sentences import Sentence
 from rating.tables.escaping import storable
 

@@ -33,11 +33,11 @@ from arena.domain.people import Perishable, Retention
 from arena.domain.vote import APPLICATIONS, BEFORE_EXCLUSIONS, DEFAULT, POLICIES, Voter
 from arena.errors import ClosingError, UnknownBattleError
 from arena.pages.admin.room import admin_router
-from arena.pages.rendering import Visit
-from arena.pages.routes import Exhibits, missing, not_let_in, pages_router, visit_to
+from arena.pages.routes import Exhibits, missing, not_let_in, pages_router
 from arena.pages.sign_in import Doors, sign_in_router
 from arena.pages.standings import Below, prepare
 from arena.pages.studies import StudyDesk, studies_router
+from arena.pages.visit import Visit, visit_to
 from arena.parts import Parts, build
 from arena.play import upkeep
 from arena.play.labels import keep_labelling

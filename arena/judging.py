@@ -26,7 +26,7 @@ from judge.budget import Price, tokens_by_rule
 from judge.calls import Journal
 from judge.case import Case, Message
 from judge.completion import FILTERED, Parameters, Reply, Request, TokenLogprob
-from judge.labels.asked import version_of
+from judge.labels.tagging import version_of
 from judge.profile import LONGEST_S, PLAIN, Profile, Terms
 from judge.tables.cases import NamedCase, each_response
 from rating.errors import DataError

@@ -110,16 +110,17 @@ def product_files(root: Path) -> list[Path]:
     return sorted(path for house in HOUSES for path in (root / house).rglob("*.py"))
 
 
-def longest_chain(root: Path) -> int:
-    """Count the files of the longest chain in which each imports the next."""
+def longest_chain(root: Path) -> tuple[str, ...]:
+    """Give a longest chain of modules in which each imports the next."""
     sys.path.insert(0, str(root))
     graph = grimp.build_graph(*HOUSES, cache_dir=None)
 
     @cache
-    def below(module: str) -> int:
-        return 1 + max(map(below, graph.find_modules_directly_imported_by(module)), default=0)
+    def chain(module: str) -> tuple[str, ...]:
+        below = map(chain, sorted(graph.find_modules_directly_imported_by(module)))
+        return (module, *max(below, key=len, default=()))
 
-    return max(map(below, graph.modules))
+    return max(map(chain, sorted(graph.modules)), key=len)
 
 
 def shared_names(files: Sequence[Path]) -> tuple[int, int]:
@@ -221,6 +222,7 @@ def measure() -> dict[str, str]:
     product, tests = product_files(ROOT), sorted((ROOT / "tests").rglob("*.py"))
     lines, tested = count_lines(product), count_lines(tests)
     files, names = shared_names(product)
+    chain = longest_chain(ROOT)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_votes(folder / "votes.csv")
@@ -245,7 +247,7 @@ def measure() -> dict[str, str]:
         "lines of tests, all": f"{tested.all:,}",
         "files (functions, moves) of `arena rate`": _shown(rate),
         "files (functions, moves) of `arena judge run`": _shown(judge),
-        "longest chain of imports": f"{longest_chain(ROOT)}",
+        "longest chain of imports": f"{len(chain)}: {', '.join(chain)}",
         "files that share their name": f"{files} ({names} names)",
         "files with array aliases": f"{array_aliases(product)}",
         **{f"processor time, {what}": f"{s:.2f} s" for what, s in seconds.items()},

@@ -248,9 +248,11 @@ class Asker:
 
     async def _affordable(self, number: int, request: Request) -> bool:
         """Wait until the budget allows for the dearest reply; False once it never will."""
+        if self._limit_usd is None:
+            return not self.stopped
         most = self._terms.most_tokens(request.parameters)
         while not self.stopped:
-            if self._limit_usd is None or self._ledger.promise(number, request, most):
+            if self._ledger.promise(number, request, most):
                 return True
             if not self._ledger.waits:
                 self.stop(Stop.BUDGET, self._too_dear(request, most))

@@ -116,7 +116,7 @@ class Questions:
 
 @dataclass(frozen=True, slots=True)
 class Tags:
-    """What a model says a prompt asks for; the values offered are those of `judge.labels.asked`.
+    """What a model says a prompt asks for; the values offered are those of `judge.labels.tagging`.
 
     Attributes
     ----------

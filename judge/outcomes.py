@@ -14,6 +14,8 @@ from judge.verdict import Judged
 T = TypeVar("T")
 
 _KEY_BYTES = 32
+_COMMON = (0.0, 0.5, 1.0)
+"""Preferences that many questions share; of some methods each has a number of its own."""
 
 
 @dataclass(slots=True)
@@ -30,18 +32,22 @@ class State:
     models: frozenset[str] = frozenset()
     fingerprints: frozenset[str] = frozenset()
 
-    def name(self, models: frozenset[str], fingerprints: frozenset[str]) -> None:
-        """Add what answered."""
-        self.models |= models
-        self.fingerprints |= fingerprints
-
-    def book(self, keys: tuple[Key, ...], cost_usd: float | None, latency_s: float | None) -> None:
-        """Add what replies cost; None is unknown, and the sum of what is known stands."""
+    def book(
+        self,
+        keys: tuple[Key, ...],
+        cost_usd: float | None,
+        latency_s: float | None,
+        models: frozenset[str],
+        fingerprints: frozenset[str],
+    ) -> None:
+        """Add replies: what they cost, of which the sum of what is known stands, and by whom."""
         self.keys += keys
         if cost_usd is not None:
             self.cost_usd = (self.cost_usd or 0.0) + cost_usd
         if latency_s is not None:
             self.latency_s = (self.latency_s or 0.0) + latency_s
+        self.models |= models
+        self.fingerprints |= fingerprints
 
 
 class _Numbered(Generic[T]):
@@ -85,7 +91,7 @@ class States:
     def put(self, at: int, state: State) -> None:
         """Keep the state of a question, in place of the one before."""
         readings, names = self._numbers
-        if isinstance(state.reading, Preference):  # a number of its own, of some methods
+        if isinstance(state.reading, Preference) and state.reading.first not in _COMMON:
             self._first[at] = state.reading.first
         else:
             readings[at] = self._readings.number((state.reading, state.failure, state.detail))
@@ -169,8 +175,7 @@ def _together(samples: Sequence[State]) -> State:
         return samples[0]
     whole = State(recalled=all(f.recalled for f in samples))
     for f in samples:
-        whole.book(f.keys, f.cost_usd, f.latency_s)
-        whole.name(f.models, f.fingerprints)
+        whole.book(f.keys, f.cost_usd, f.latency_s, f.models, f.fingerprints)
     readings = [f.reading for f in samples if f.reading is not None]
     failed = [f for f in samples if f.failure is not None]
     if len(readings) + len(failed) < len(samples):

@@ -255,8 +255,3 @@ def neutralised(text: str) -> str:
     if "[" not in text and "<" not in text:  # as in most texts, and much sooner seen
         return text
     return _MARKERS.sub(r"\g<0> ", text)
-
-
-def has_markers(text: str) -> bool:
-    """Whether text holds a marker that `neutralised` would blunt."""
-    return _MARKERS.search(text) is not None

@@ -409,8 +409,8 @@ class _Runner:
         state = self._state(call.question)
         if call.key in state.keys:
             return
-        state.book((call.key,), cost, reply.latency_s)
-        state.name(frozenset([reply.model]), frozenset([reply.fingerprint]))
+        by = frozenset([reply.model]), frozenset([reply.fingerprint])
+        state.book((call.key,), cost, reply.latency_s, *by)
         state.recalled &= recalled
         self._n_recalled += recalled
         self._n_asked += not recalled

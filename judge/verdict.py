@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
+from functools import cached_property
 from itertools import groupby
 from typing import Any, Literal
 
@@ -287,7 +288,7 @@ class Stop(StrEnum):
     NO_LOGPROBS = "no_logprobs"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots, for what is counted once
 class Run:
     """How a run ended.
 
@@ -327,7 +328,7 @@ class Run:
     checklists: Mapping[str, tuple[str, ...]] = field(default_factory=dict, repr=False)
     lessons: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def by_status(self) -> Mapping[str, int]:
         """Number of rows by status."""
         return Counter(row.status for row in self.judged)

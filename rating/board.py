@@ -15,7 +15,7 @@ from rating.report import DesignEffect, Estimate, ModelRating, Provenance, Repor
 from rating.sentences import Sentence
 from rating.typing import Floats
 from rating.uncertainty.clusters import KINDS, Activity, activity
-from rating.uncertainty.covariance import difference_variances, quantiles
+from rating.uncertainty.covariance import difference_variances
 from rating.uncertainty.ranks import (
     EQUAL_NATS,
     MIN_EFFECTIVE_FOR_RANKS,
@@ -36,6 +36,7 @@ from rating.uncertainty.spread import (
     seen_of,
     spread,
 )
+from rating.uncertainty.student import quantiles
 
 QUASI_WORST = 0.1
 """Quasi-standard errors that miss a pair by more than this are left out."""
@@ -244,7 +245,7 @@ def _warnings(
     if options.interval == "none":
         return
     yield from off.warnings
-    yield from _on_clusters(data, options, off, voters)
+    yield from _on_clusters(data, options, voters)
     few = _too_few(data, off, options)
     if few is not None:
         yield _on_too_few(few, data.n_models)
@@ -292,7 +293,7 @@ def _on_too_few(who: str, models: int) -> Sentence:
 
 
 def _on_clusters(
-    data: Comparisons, options: RateOptions, off: Spread, voters: Activity | None
+    data: Comparisons, options: RateOptions, voters: Activity | None
 ) -> Iterator[str]:
     """Say what the intervals take as independent, and whom they speak for."""
     clustered = bool(clusters_of(options))

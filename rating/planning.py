@@ -13,9 +13,9 @@ from rating.errors import DataError
 from rating.fitting import Fit, fit
 from rating.options import RateOptions
 from rating.uncertainty.contrasts import Inference
-from rating.uncertainty.covariance import quantile
 from rating.uncertainty.ranks import EQUAL_NATS
 from rating.uncertainty.spread import spread
+from rating.uncertainty.student import quantile
 
 
 @dataclass(frozen=True, slots=True)

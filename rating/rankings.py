@@ -14,8 +14,8 @@ from rating.errors import DataError, NotIdentifiedError
 from rating.likelihood.identification import strong_groups
 from rating.likelihood.newton import Evaluation, anchored, minimise
 from rating.typing import Bools, Floats, Ints
-from rating.uncertainty.covariance import quantiles
 from rating.uncertainty.ranks import rank_ranges
+from rating.uncertainty.student import quantiles
 
 MEAN = 1000.0
 """Points that the strengths average to."""

@@ -24,7 +24,7 @@ from rating import (
 from rating.elo import POINTS_PER_NAT
 from rating.likelihood.objective import solve
 from rating.sampling import arena_pairs, gain_pairs, score_variances
-from rating.uncertainty.ranks import is_small, joint_rank_ranges
+from rating.uncertainty.ranks import joint_rank_ranges
 from rating.uncertainty.spread import MIN_EFFECTIVE_FOR_CLUSTERS
 
 Floats = NDArray[np.float64]
@@ -231,7 +231,7 @@ def as_on_the_board(inference: Inference, rng: np.random.Generator) -> RankRange
 
 def by_multivariate_t(inference: Inference, rng: np.random.Generator) -> RankRanges:
     by_voter = inference.kinds[0]
-    if is_small(inference, by_voter):
+    if by_voter.is_small:
         k = inference.fit.n_models
         return RankRanges.of(np.zeros((k, k), dtype=bool))
     df = by_voter.activity.effective - 1

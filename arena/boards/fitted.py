@@ -23,7 +23,7 @@ from rating.report import ModelRating
 from rating.tables.columns import Reading
 from rating.tables.counts import count_votes
 from rating.tables.sources import CodedLog, LoggedColumns, microseconds
-from rating.uncertainty.ranks import RankRanges, is_small, joint_rank_ranges
+from rating.uncertainty.ranks import RankRanges, joint_rank_ranges
 from rating.uncertainty.spread import Spread, spread
 
 OPTIONS = RateOptions()
@@ -86,8 +86,7 @@ class Fitted:
 
         How they would rate with endless votes, see `rating.RateOptions`.
         """
-        kinds = self.inference.kinds
-        if not any(kind.cluster == "voter" and is_small(self.inference, kind) for kind in kinds):
+        if not any(kind.cluster == "voter" and kind.is_small for kind in self.inference.kinds):
             return ()
         options = replace(OPTIONS, claims="these-voters").resolved(self.data)
         rng = np.random.default_rng([OPTIONS.seed, 2])

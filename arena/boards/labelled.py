@@ -38,11 +38,10 @@ from rating.pooling.mix import Mix, MixBoard, RankReach, board_of_mix, envelope,
 from rating.pooling.model import Categorised
 from rating.pooling.unseen import Unseen, on_unseen_prompts
 from rating.sentences import Sentence
-from rating.tables.columns import Reading
-from rating.tables.counts import REST as UNLABELLED
+from rating.tables.columns import UNLABELLED, Reading
 from rating.tables.counts import read_groups
 from rating.tables.sources import LoggedColumns
-from rating.uncertainty.covariance import quantile
+from rating.uncertainty.student import quantile
 
 logger = logging.getLogger(__name__)
 

@@ -22,7 +22,15 @@ from arena.boards.evidence import fit_check, holds, pair_cells
 from arena.boards.fitted import OPTIONS, READING, Fitted, History, fit_log, moment_of
 from arena.boards.integrity import RINGS, SELF_NAMING, VOTERS
 from arena.boards.newcomers import Judged, with_newcomers
-from arena.domain.board_view import Board, BoardRow, ModelRecord, Moment, RecordCheck, Waiting
+from arena.domain.board_view import (
+    NO_VOTES,
+    Board,
+    BoardRow,
+    ModelRecord,
+    Moment,
+    RecordCheck,
+    Waiting,
+)
 from arena.domain.model import LISTED_AFTER, Entrant, Release, Stage
 from arena.domain.vote import DEFAULT, Policy
 from arena.errors import StoreError
@@ -47,7 +55,6 @@ METHOD_BY_VOTE = Sentence(
 FAILED_FIRST = Sentence(
     "The leaderboard could not be made, which is tried again. The arena's log says why."
 )
-NO_VOTES = Sentence("There are no votes yet. Play a battle and be the first.")
 
 HELD_RULES = {
     VOTERS: Sentence("single voters"),

@@ -11,6 +11,7 @@ from threading import Lock
 from arena.boards.dataset import export_votes
 from arena.boards.ratings import export_ratings
 from arena.boards.transcripts import export_answers, export_battles
+from arena.domain.room_view import EXPORT_ENDINGS, EXPORTS
 from arena.domain.vote import DEFAULT, Days
 from arena.errors import ArenaError, RoomError
 from arena.store import log, transcripts
@@ -18,8 +19,6 @@ from arena.store.store import Store, existing
 from rating.errors import RatingError
 from rating.sentences import Sentence
 
-KINDS = ("battles", "answers", "votes", "ratings")
-ENDINGS = ("csv", "jsonl", "parquet")
 ANOTHER = Sentence("Another export is being made: wait until it is there.")
 EMPTY_DAYS = Sentence("Nothing lies between these days: the first has to come before the other.")
 UNKNOWN = Sentence("Choose what is to be exported, and as what.")
@@ -34,14 +33,14 @@ def make_file(url: str, what: str, ending: str, days: Days) -> Path:
     url : str
         Of the database.
     what, ending : str
-        One of `KINDS`, and of `ENDINGS`.
+        One of `EXPORTS`, and of `EXPORT_ENDINGS`.
 
     Raises
     ------
     RoomError
         If that cannot be exported, or another export is being made.
     """
-    if what not in KINDS or ending not in ENDINGS:
+    if what not in EXPORTS or ending not in EXPORT_ENDINGS:
         raise RoomError(UNKNOWN)
     if days.since and days.until and days.until <= days.since:
         raise RoomError(EMPTY_DAYS)

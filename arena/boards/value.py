@@ -1,16 +1,17 @@
 """What the arena's ratings cost, worked out beside its boards and shown as it last was."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from arena.boards.fitted import OPTIONS, READING, fit_log
-from arena.boards.leaderboard import NO_VOTES
 from arena.boards.looks import keep_looking
 from arena.boards.source import of_newest, with_figures
+from arena.domain.board_view import NO_VOTES
+from arena.domain.value_view import Valued
 from arena.domain.vote import Policy
 from arena.store import chain, labels, log, people
 from arena.store.store import Store
@@ -27,40 +28,6 @@ if TYPE_CHECKING:
 REST_S = 30.0
 REST = 50
 """Between two looks pass at least `REST_S`, and `REST` times as long as the last one took."""
-
-
-@dataclass(frozen=True, slots=True)
-class Valued:
-    """What a policy's votes say of quality and cost.
-
-    Attributes
-    ----------
-    version : str
-        Short hash of the votes and the code that the numbers follow from.
-    names : mapping of str to str
-        Of models, by their ids.
-    value : Value or None
-    terms : Terms or None
-        What an answer is worth, to be weighed; None where nothing can be valued.
-    reason : str or None
-        Why nothing can be valued, as a sentence; None where something is.
-    safety : SafetyTable or None
-        What models refuse, where that was measured.
-    """
-
-    policy: str
-    version: str
-    updated: datetime
-    names: Mapping[str, str]
-    value: Value | None
-    terms: Terms | None
-    reason: str | None
-    safety: "SafetyTable | None" = None
-
-    @property
-    def rated(self) -> tuple[str, ...]:
-        """Ids of the models with a rating, best first."""
-        return tuple(row.model for row in self.value.models) if self.value else ()
 
 
 class Valuation:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from arena.commands.arguments import Flat, TableOrJson
-from arena.commands.bench_options import BenchOptions, as_typed
+from arena.commands.bench_options import GOES_ON, BenchOptions, as_typed
 from arena.commands.bench_work import (
     Bench,
     Played,
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from judge.budget import Estimate
     from judge.methods import FileMethod
     from judge.tables.items import Answers, Item, Turns
-
-GOES_ON = "The same command goes on, and pays for nothing twice."
 
 
 def bench(

@@ -12,6 +12,8 @@ from arena.commands.arguments import Database, File, Folder, RosterFile
 from rating.errors import DataError
 from rating.tables.files import read_text
 
+GOES_ON = "The same command goes on, and pays for nothing twice."
+
 
 @Parameter(n_tokens=1)
 def names(_kind: Any, words: Sequence[Token]) -> tuple[str, ...]:

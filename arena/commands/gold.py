@@ -10,7 +10,8 @@ from rating.errors import DataError
 
 if TYPE_CHECKING:
     from judge.ifeval import Task
-    from judge.studies.gold import ByGap, GoldStudy, GoldVote
+    from judge.studies.gold import ByGap, GoldStudy
+    from judge.studies.gold_voters import GoldVote
     from judge.studies.instructed import InstructedStudy, ReadVote
 
 SHOWN = 20

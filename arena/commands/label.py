@@ -173,8 +173,8 @@ def _turns(model: ModelTagger) -> Counts:
 
 
 def _rows(model: ModelTagger, source: str, to: Path | None, columns: Roles) -> Counts:
-    from judge.labels.asked import FACETS
     from judge.labels.files import label_file
+    from judge.labels.tagging import FACETS
 
     def values(prompts: Sequence[Sequence[str]]) -> Iterator[tuple[str | None, ...]]:
         for labels in model.labels(prompts):

@@ -33,7 +33,7 @@ from rating.options import RateOptions
 from rating.tables import formats
 
 if TYPE_CHECKING:
-    from judge.studies.gold import VoterAccuracy
+    from judge.studies.gold_voters import VoterAccuracy
     from rating.tables.voter_report import CheckedVoter, VotersReport
 
 EVERY_EVAL_EVER = "every-eval-ever"
@@ -348,7 +348,7 @@ def _on_gold(source: Sequence[str]) -> "dict[str, VoterAccuracy]":
         return {}
     from arena.store.engine import reading_existing
     from arena.store.gold import votes
-    from judge.studies.gold import accuracies
+    from judge.studies.gold_voters import accuracies
 
     with reading_existing(source[0]) as session:
         return {one.voter: one for one in accuracies(votes(session))}

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from arena.commands.arguments import RosterFile
-from arena.commands.bench import GOES_ON
-from arena.commands.bench_options import names
+from arena.commands.bench_options import GOES_ON, names
 from arena.terminal import say
 from rating.errors import DataError
 

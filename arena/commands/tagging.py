@@ -64,7 +64,7 @@ class ModelTagger:
     def estimate(self, prompts: Sequence[Sequence[str]]) -> "Estimate":
         """Say what it would still be asked."""
         from judge.calls import forecast
-        from judge.labels.asked import Tagging
+        from judge.labels.tagging import Tagging
 
         return asyncio.run(forecast(_cases(prompts), Tagging(), self.journal, self.options))
 
@@ -73,7 +73,7 @@ class ModelTagger:
 
         What it costs is said beforehand, on standard error.
         """
-        from judge.labels.asked import Tagging
+        from judge.labels.tagging import Tagging
         from judge.runs import at_work, run
 
         before = self.estimate(prompts)
@@ -101,7 +101,7 @@ class ModelTagger:
         """Hold it against the labelled prompts, as far as it was asked about them before."""
         from judge.calls import recalled
         from judge.labels.accuracy import TaggerAccuracy, labelled_prompts
-        from judge.labels.asked import Tagging
+        from judge.labels.tagging import Tagging
 
         prompts = [[text] for text in labelled_prompts()]
         cases = _cases(prompts)
@@ -145,14 +145,14 @@ def opened_tagger(chosen: JudgeOptions, database: str | None) -> Iterator[ModelT
 
 
 def _cases(prompts: Sequence[Sequence[str]]) -> "list[Case]":
-    from judge.labels.asked import case_of
+    from judge.labels.tagging import case_of
 
     return [case_of(texts) for texts in prompts]
 
 
 def _labelled(prompts: Sequence[Sequence[str]], readings: "Mapping[CaseId, Reading]") -> "Labels":
     from judge.grammar import Tags
-    from judge.labels.asked import case_of, labels_of
+    from judge.labels.tagging import case_of, labels_of
 
     given: Labels = []
     for texts in prompts:

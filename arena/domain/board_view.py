@@ -9,9 +9,12 @@ from arena.domain.battle import BattleState, Mode
 from arena.domain.model import LISTED_AFTER, Kind, Stage
 from arena.domain.vote import GOLD_BATTLE, LEFT_OUT, SKIPPED, Choice
 from rating.report import ModelRating
+from rating.sentences import Sentence
 
 if TYPE_CHECKING:
     from judge.labels.released import Release
+
+NO_VOTES = Sentence("There are no votes yet. Play a battle and be the first.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

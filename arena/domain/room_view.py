@@ -8,7 +8,11 @@ from typing import Any
 from arena.domain.answer import FailureClass
 from arena.domain.model import Entry
 from arena.domain.people import Erased
-from judge.studies.gold import VoterAccuracy
+from judge.studies.gold_voters import VoterAccuracy
+
+EXPORTS = ("battles", "answers", "votes", "ratings")
+EXPORT_ENDINGS = ("csv", "jsonl", "parquet")
+"""What can be exported from the room, and the endings of its files."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from arena.domain.vote import SIMULATED, VoterKind
 from arena.domain.words import Language
 from arena.errors import CHOICE_WORDS
 from arena.pages.geometry import shared_axis
-from arena.pages.rendering import ANYBODY, ARENA_NAME, MOST_SPACIOUS, Visit, filled
+from arena.pages.rendering import ARENA_NAME, MOST_SPACIOUS, filled
+from arena.pages.visit import ANYBODY, Visit
 from judge.render.pages import as_file
 from rating.sentences import Sentence
 

@@ -15,7 +15,8 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from arena.boards.labelled import CATEGORY, LabelBoards, Snapshot
 from arena.domain.label_view import MixView
 from arena.domain.vote import DEFAULT
-from arena.pages.rendering import MOST_CHARACTERS, MOST_PROMPTS, AskedPair, Visit, mix_page
+from arena.pages.rendering import MOST_CHARACTERS, MOST_PROMPTS, AskedPair, mix_page
+from arena.pages.visit import READ, Visit
 from judge.labels.files import mix_of_prompts, prompts_in
 from judge.labels.taggers import CATEGORIES
 from rating.errors import DataError
@@ -23,7 +24,6 @@ from rating.pooling.mix import Mix
 from rating.sentences import Sentence
 from rating.tables import formats
 
-READ = ["GET", "HEAD"]
 PATIENCE_S = 2.0
 """How long a page waits for boards that were never made before."""
 KNOWN = (*CATEGORIES, "other")

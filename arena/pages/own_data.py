@@ -11,10 +11,10 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from arena.domain.vote import Voter
 from arena.errors import UnknownBattleError
-from arena.pages.rendering import Visit, erase_page
+from arena.pages.rendering import erase_page
+from arena.pages.visit import READ, Visit
 from arena.play.own_data import OwnData
 
-READ = ["GET", "HEAD"]
 PRIVATE = {"Cache-Control": "no-store, private"}
 AS_FILE = PRIVATE | {"Content-Disposition": 'attachment; filename="my-battles.json"'}
 

@@ -12,7 +12,6 @@ from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
 
-from arena.boards.value import Valued
 from arena.catalogue import Words, words_in
 from arena.domain.battle import BattleState, Mode, Pacing
 from arena.domain.board_view import (
@@ -23,13 +22,15 @@ from arena.domain.board_view import (
     ShownVotes,
 )
 from arena.domain.label_view import MixView
-from arena.domain.people import Erased, Invitation, Perishable, Person, Retention, Role
+from arena.domain.people import Erased, Invitation, Perishable, Retention, Role
+from arena.domain.value_view import Valued
 from arena.domain.vote import DEFAULT, SIMULATED, Choice, as_sentence
 from arena.domain.words import Language
 from arena.errors import CHOICE_WORDS
 from arena.pages import filters
 from arena.pages.geometry import bar, shared_axis
 from arena.pages.value import scatter, sliders, tornado
+from arena.pages.visit import ANYBODY, Visit
 from judge.labels.released import ShownTopic
 from judge.labels.topics import PRIVATE, SEEDS, STABLE
 from judge.render import pages
@@ -69,38 +70,7 @@ INVITED_AS = {
 }
 """What somebody may do who opens a link."""
 
-
-@dataclass(frozen=True, slots=True)
-class Visit:
-    """What a page takes from who asks for it.
-
-    Attributes
-    ----------
-    origin : str
-        Stands before the address of the picture for previews of links.
-    votes : int
-        Votes that the visitor has cast so far.
-    person : Person or None
-        Who asks, if the arena knows them.
-    studies : bool
-        Whether there is a study, which the head then leads to.
-    """
-
-    language: Language = Language.EN
-    origin: str = ""
-    votes: int = 0
-    person: Person | None = None
-    studies: bool = False
-
-    @property
-    def runs_it(self) -> bool:
-        """Whether who asks runs the arena."""
-        return self.person is not None and self.person.role is Role.ADMIN
-
-
 NO_SUCH_PAGE = Sentence("There is no such page")
-ANYBODY = Visit()
-"""Who asks for a page, where nothing is known of them."""
 
 
 @cache

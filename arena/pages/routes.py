@@ -1,11 +1,10 @@
 """Addresses of the reading pages, and what a browser may keep of them."""
 
-import re
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -18,13 +17,13 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from arena.boards.labelled import FACETS, LabelBoards, Snapshot
-from arena.boards.value import Valued
 from arena.domain.battle import Pacing
 from arena.domain.board_view import Board, PastBattle, ReleasedTopics, ShownBattle, ShownVotes
 from arena.domain.evaluation import EvaluationCard
 from arena.domain.label_view import LabelBoard
 from arena.domain.model import PastEvent
 from arena.domain.people import Perishable, Retention
+from arena.domain.value_view import Valued
 from arena.domain.vote import APPLICATIONS, BEFORE_EXCLUSIONS, DEFAULT, Voter
 from arena.domain.words import LANGUAGE_COOKIE, Language
 from arena.pages.evaluation import evaluation_page
@@ -32,7 +31,6 @@ from arena.pages.mix_routes import mix_router
 from arena.pages.own_data import own_data_router
 from arena.pages.preview import preview_png
 from arena.pages.rendering import (
-    Visit,
     battle_page,
     battles_page,
     method_page,
@@ -51,6 +49,7 @@ from arena.pages.standings import (
     leaderboard_page,
 )
 from arena.pages.value import weights_of
+from arena.pages.visit import PLACE, READ, Visit, origin_of, utc_now, visit_to
 from arena.play.own_data import OwnData
 from judge.render import pages
 from judge.report.cards import ProbePage
@@ -62,9 +61,7 @@ STATIC = Path(__file__).parent / "static"
 FILES = dict.fromkeys((STATIC / "pages.css", *pages.STYLESHEETS), "text/css")
 FILES |= {STATIC / name: "text/javascript" for name in ("mix.js", "study.js", "voters.js")}
 FOR_A_DAY = "public, max-age=86400"
-READ = ["GET", "HEAD"]
 A_YEAR_S = 365 * 86_400
-PLACE = re.compile("[0-9]{1,18}")
 DOWNLOADS = {
     "csv": "text/csv",
     "json": "application/json",
@@ -117,27 +114,6 @@ class Exhibits:
     owned: Callable[[str, Voter], bool]
     withheld: Callable[[str, Voter], bool]
     reports: Mapping[str, str] = field(default_factory=dict)
-
-
-def utc_now() -> datetime:
-    """Time now, in UTC."""
-    return datetime.now(UTC)
-
-
-def origin_of(request: Request) -> str:
-    """Give scheme, host and port by which a visitor reaches the arena."""
-    return str(request.base_url).rstrip("/")
-
-
-def visit_to(request: Request, votes: int = 0, *, studies: bool = False) -> Visit:
-    """Say what a page takes from who asks for it, and has voted so often."""
-    return Visit(
-        getattr(request.state, "language", Language.EN),
-        origin_of(request),
-        votes,
-        getattr(request.state, "person", None),
-        studies,
-    )
 
 
 def revalidated(request: Request, body: str, media_type: str = "text/html") -> Response:

@@ -14,7 +14,7 @@ from arena.errors import ProviderError
 from arena.guard.identity import cookie_called, cookie_header, cookie_name
 from arena.guard.people import FOR_A_DEVICE, People
 from arena.pages.rendering import device_page, join_page, sign_in_page
-from arena.pages.routes import READ, origin_of, visit_to
+from arena.pages.visit import READ, origin_of, visit_to
 from rating.sentences import Sentence
 
 if TYPE_CHECKING:

@@ -21,7 +21,8 @@ from arena.domain.model import PastEvent, Stage
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, SIMULATED
 from arena.domain.words import Language
 from arena.pages.geometry import FEWEST_COLOURED, heatmap, panels, per_pair, shared_axis
-from arena.pages.rendering import ANYBODY, MOST_SPACIOUS, Visit, filled
+from arena.pages.rendering import MOST_SPACIOUS, filled
+from arena.pages.visit import ANYBODY, Visit
 from rating.pooling.mix import RankReach
 from rating.sentences import Sentence
 from rating.tables.escaping import shown

@@ -17,11 +17,11 @@ from arena.domain.remarks import CONFIDENCE, LONGEST_COMMENT, REASONS
 from arena.domain.study import Shown, Stage, StudyPlan, StudyRemarks
 from arena.domain.vote import Voter
 from arena.errors import RatingRefusedError, StoreError, UnknownStudyError
-from arena.pages.rendering import Visit, filled, missing_page
+from arena.pages.rendering import filled, missing_page
+from arena.pages.visit import READ, Visit
 from arena.play.studies import Studies
 from rating.sentences import Sentence
 
-READ = ["GET", "HEAD"]
 PRIVATE = {"Cache-Control": "no-store, private"}
 CHOICES = ("a", "tie", "both_bad", "b")
 """As they stand: keys 1 to 4."""

@@ -44,7 +44,6 @@ from arena.play.runner import Played, Runner, Running, Writers
 from arena.play.snapshots import (
     blind_battle,
     continued_battle,
-    gold_battle,
     new_answer,
     stored_snapshot,
 )
@@ -520,7 +519,7 @@ class Battles:
         gold = self._gold.take(prompt, wanted=wanted)
         if gold is None:
             return None
-        return gold_battle(voter, gold, self._rules, self._now(), prompt_id=name)
+        return gold.drafted(voter, self._rules, self._now(), name)
 
     def _played(self, stored: StoredBattle) -> Played | None:
         """Say how the answers of a gold battle are written; None of any other."""

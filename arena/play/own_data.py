@@ -40,12 +40,12 @@ class OwnData:
     def extent(self, voter: Voter) -> Erased:
         """Say how much would go."""
         with self.store.reading() as session:
-            return erasing.extent(session, erasing.devices_of(session, voter.id)).of
+            return erasing.extent(session, people.devices_of(session, voter.id)).of
 
     def erase(self, voter: Voter) -> Erased:
         """Erase all their words; who they are stays known, for they are still here."""
         with self.store.reading() as session:
-            there = erasing.extent(session, erasing.devices_of(session, voter.id))
+            there = erasing.extent(session, people.devices_of(session, voter.id))
         with self.store.writing() as session:
             return erasing.erase(session, there, voter.id, self.now(), forget=False)
 
@@ -61,7 +61,7 @@ class OwnData:
             ]
             return {
                 "downloaded": self.now(),
-                "voters": erasing.devices_of(session, voter.id),
+                "voters": people.devices_of(session, voter.id),
                 "name": person and person.name,
                 "battles": battles,
                 "ratings": studies.own_ratings(session, voter.id),

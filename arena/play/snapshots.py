@@ -20,7 +20,6 @@ from arena.domain.battle import (
 from arena.domain.gold import is_gold
 from arena.domain.model import Model
 from arena.domain.vote import Receipt, Reveal, RevealedModel, Voter
-from arena.play.gold import GoldBattle
 from arena.play.live import LiveAnswer, LiveBattle
 from arena.play.matchmaking import VERSION, Draw
 from arena.play.pace import needs
@@ -61,29 +60,6 @@ def blind_battle(
         pair_probability=draw.pair_probability,
         pacing=rules.pacing,
         prompt_set="recorded" if recorded else None,
-        prompt_id=prompt_id,
-        created=now,
-        app_version=__version__,
-    )
-
-
-def gold_battle(
-    voter: Voter, gold: GoldBattle, rules: Rules, now: datetime, *, prompt_id: str
-) -> NewBattle:
-    """Draft a blind battle of two recorded answers."""
-    return NewBattle(
-        public_id=uuid.uuid4().hex,
-        owner=voter,
-        mode=Mode.ANONYMOUS,
-        prompt=gold.prompt,
-        a=new_answer(gold.models[Side.A]),
-        b=new_answer(gold.models[Side.B]),
-        side_seed=gold.side_seed,
-        sampler="gold",
-        sampler_version=VERSION,
-        pair_probability=1.0,
-        pacing=rules.pacing,
-        prompt_set=gold.prompt_set,
         prompt_id=prompt_id,
         created=now,
         app_version=__version__,

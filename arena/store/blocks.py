@@ -19,8 +19,9 @@ from sqlmodel import Session, col, func
 from arena.domain.gold import is_gold
 from arena.domain.vote import Choice, Policy, VoterKind
 from arena.errors import BrokenRecordError
-from arena.store import chain, exclusions
+from arena.store import chain
 from arena.store.chain import AnyRow
+from arena.store.counted import is_standing
 from arena.store.store import Store
 from arena.store.tables import BattleRow, ChainRow, ExclusionRow, VoteBlockRow, VoteRow, VoterRow
 from rating.counting import narrowest
@@ -43,8 +44,6 @@ VOTE = np.dtype(
     ]
 )
 """A vote of a block: names by their places among all names, -1 for none; microseconds of UTC."""
-
-Packed = NDArray[np.void]
 
 ROLES = ("models", "voters", "prompts")
 NAMES_AT_ONCE = 500
@@ -107,7 +106,7 @@ class Names:
             self._counts[role] += len(block[role])
         self.kinds += block["kinds"]
 
-    def pack(self, rows: Sequence[AnyRow]) -> tuple[Packed, dict[str, list[str]]]:
+    def pack(self, rows: Sequence[AnyRow]) -> tuple[NDArray[np.void], dict[str, list[str]]]:
         """Write votes as numbers; also give the names that occur for the first time."""
         self._new = {name: [] for name in (*ROLES, "kinds")}
         packed = np.array([self._vote(row) for row in rows], dtype=VOTE)
@@ -154,7 +153,7 @@ class NamesOnDisk(Names):
         """Forget all names."""
         self._file.close()
 
-    def pack(self, rows: Sequence[AnyRow]) -> tuple[Packed, dict[str, list[str]]]:
+    def pack(self, rows: Sequence[AnyRow]) -> tuple[NDArray[np.void], dict[str, list[str]]]:
         """Write votes as numbers; also give the names that occur for the first time."""
         self.kinds = []
         for role, names in (
@@ -343,13 +342,13 @@ def _as_people(
 
 
 def _left_out(
-    connection: Connection, policy: Policy, votes: Packed, names: Names
+    connection: Connection, policy: Policy, votes: NDArray[np.void], names: Names
 ) -> tuple[tuple[str, ...], Integers]:
     """Give reasons, and for each vote the place of its own; -1 where it counts."""
     query = (
         select(col(VoteRow.link), col(ExclusionRow.reason))
         .join(VoteRow, col(VoteRow.id) == col(ExclusionRow.vote_id))
-        .where(exclusions.is_standing(policy.name))
+        .where(is_standing(policy.name))
     )
     logged = dict(connection.execute(query).all())
     places: dict[str | None, int] = defaultdict(lambda: len(places) - 1, {None: -1})

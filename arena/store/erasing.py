@@ -29,7 +29,7 @@ from arena.errors import ERASED, UnknownBattleError, UnknownPersonError
 from arena.store import blocks, chain, kept_boards
 from arena.store.chain import TAKEN_OUT, text_hash
 from arena.store.exclusions import LEAST_ID
-from arena.store.people import note
+from arena.store.people import devices_of, note
 from arena.store.store import Store
 from arena.store.tables import (
     ActRow,
@@ -185,12 +185,6 @@ def voters_of(session: Session, wanted: str) -> list[str]:
         msg = f"{len(owners)} people have ids that begin with {wanted!r}: give more of it."
         raise UnknownPersonError(msg)
     return devices_of(session, owners[0])
-
-
-def devices_of(session: Session, owner: str) -> list[str]:
-    """Give the id of a person, or of somebody who is none, and those of their other devices."""
-    theirs = select(col(VoterRow.id)).where(col(VoterRow.person) == owner)
-    return [owner, *sorted(session.scalars(theirs))]
 
 
 def battles_of(session: Session, voters: Collection[str]) -> list[int]:

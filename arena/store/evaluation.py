@@ -10,7 +10,7 @@ from sqlmodel import Session, col
 from arena.domain.evaluation import TYPED, VoteFacts, in_order
 from arena.domain.vote import Policy
 from arena.store import labels
-from arena.store.exclusions import is_counted
+from arena.store.counted import is_counted
 from arena.store.tables import (
     AnswerRow,
     BattleRow,

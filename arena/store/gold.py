@@ -6,9 +6,9 @@ from sqlmodel import Session, col
 
 from arena.domain.gold import right_of
 from arena.domain.vote import Choice
-from arena.store.exclusions import is_gold
+from arena.store.counted import is_gold
 from arena.store.tables import AnswerRow, BattleRow, VoteRow, VoterRow
-from judge.studies.gold import GoldVote
+from judge.studies.gold_voters import GoldVote
 from rating.outcome import Outcome
 
 

@@ -8,7 +8,7 @@ from sqlmodel import Session, col
 
 from arena.domain.battle import AnswerStatus
 from arena.domain.vote import DEFAULT
-from arena.store.exclusions import is_counted
+from arena.store.counted import is_counted
 from arena.store.gold import voted_on
 from arena.store.tables import AnswerRow, BattleRow, TurnRow, VoteRow, VoterRow
 from judge.studies.instructed import ReadVote

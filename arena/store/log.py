@@ -20,7 +20,7 @@ from arena.domain.board_view import Board, ModelRecord
 from arena.domain.gold import OWNER, is_gold
 from arena.domain.model import BESIDE, Kind, Model
 from arena.domain.vote import Choice, Policy, Tagger, VoterKind
-from arena.store import chain, exclusions, labels, remarks
+from arena.store import chain, counted, labels, remarks
 from arena.store.records import LinkKind, LoggedLink, Took
 from arena.store.tables import (
     AnswerRow,
@@ -102,7 +102,7 @@ def count_links(session: Session) -> int:
 def _votes(session: Session, policy: Policy) -> Iterator[LoggedLink]:
     connection = session.connection()
     for batch in chain.votes(connection, chain.imported(connection)):
-        reasons = exclusions.reasons_on(session, policy.name, [row.id for row, _ in batch])
+        reasons = counted.reasons_on(session, policy.name, [row.id for row, _ in batch])
         battles = [row.battle for row, _ in batch]
         known = labels.of_votes(session, policy.tagger, LABELS, battles)
         beside = remarks.of_votes(session, [row.id for row, _ in batch])
@@ -138,7 +138,7 @@ def columns(
     after : int
         Link after which votes are read.
     """
-    reasons = exclusions.reasons(session, policy.name)
+    reasons = counted.reasons(session, policy.name)
     query = (
         select(
             VoteRow.id,
@@ -450,7 +450,7 @@ def excluded_votes(session: Session, policy: str) -> set[int]:
 
 
 def _excluded(policy: str) -> SelectOfScalar[int]:
-    return select(ExclusionRow.vote_id).where(exclusions.is_standing(policy))
+    return select(ExclusionRow.vote_id).where(counted.is_standing(policy))
 
 
 def _counted(session: Session, *which: object) -> list[PairOutcome]:
@@ -460,7 +460,7 @@ def _counted(session: Session, *which: object) -> list[PairOutcome]:
         .select_from(VoteRow)
         .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
         .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
-        .where(*which, ~exclusions.is_gold())
+        .where(*which, ~counted.is_gold())
         .group_by(*keys)
     )
     return [

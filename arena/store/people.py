@@ -205,6 +205,12 @@ def names(session: Session, voters: Collection[str]) -> dict[str, str]:
     return dict(session.exec(known).all())
 
 
+def devices_of(session: Session, owner: str) -> list[str]:
+    """Give the id of a person, or of somebody who is none, and those of their other devices."""
+    theirs = select(col(VoterRow.id)).where(col(VoterRow.person) == owner)
+    return [owner, *sorted(session.scalars(theirs))]
+
+
 def note(
     session: Session,
     by: str,

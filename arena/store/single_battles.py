@@ -21,7 +21,7 @@ from arena.domain.board_view import (
 from arena.domain.model import Kind
 from arena.domain.vote import Choice, Policy
 from arena.errors import UnknownBattleError
-from arena.store.exclusions import is_counted, is_gold
+from arena.store.counted import is_counted, is_gold
 from arena.store.records import StoredAnswer, StoredBattle, StoredTurn
 from arena.store.remarks import REMARKED, remarks_of
 from arena.store.tables import (

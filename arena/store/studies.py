@@ -37,7 +37,7 @@ from arena.domain.study import (
 )
 from arena.domain.vote import Choice, Voter
 from arena.errors import RatingRefusedError, UnknownStudyError
-from arena.store.erasing import devices_of
+from arena.store.people import devices_of
 from arena.store.tables import (
     StudyAssignmentRow,
     StudyItemRow,

@@ -10,7 +10,8 @@ from sqlmodel import Session, col
 
 from arena.domain.board_view import ReleasedTopics
 from arena.domain.vote import Choice, Policy, VoterKind
-from arena.store import exclusions, log
+from arena.store import log
+from arena.store.counted import is_gold
 from arena.store.tables import BattleRow, TopicReleaseRow, TurnRow, VoteRow, VoterRow
 from judge.labels.released import Asked, Batches, Release, State
 
@@ -64,7 +65,7 @@ def asked(
         .join(TurnRow, col(TurnRow.battle_id) == col(BattleRow.id))
         .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
         .where(col(TurnRow.turn) <= col(VoteRow.turn), col(TurnRow.nonce).is_not(None))
-        .where(~exclusions.is_gold())
+        .where(~is_gold())
         .where(col(VoteRow.id) > min([after, *(key - 1 for key in also)]))
         .order_by(col(VoteRow.id), col(TurnRow.turn))
     )

@@ -9,7 +9,7 @@ from sqlalchemy import Select, bindparam, func, select
 from sqlmodel import Session, col
 
 from arena.domain.vote import EVER, Days, Policy
-from arena.store import exclusions, labels, remarks
+from arena.store import counted, labels, remarks
 from arena.store.chain import BATCH, AnyRow
 from arena.store.tables import AnswerRow, BattleRow, TurnRow, VoteRow, VoterRow
 
@@ -114,7 +114,7 @@ def _whole(session: Session, policy: Policy, rows: Sequence[AnyRow]) -> Iterator
     turns = _by_battle(session, _TURNS.where(col(TurnRow.battle_id).in_(keys)))
     answers = _by_battle(session, _ANSWERS.where(col(AnswerRow.battle_id).in_(keys)))
     votes = [row.vote for row in rows if row.vote is not None]
-    reasons = exclusions.reasons_on(session, policy.name, votes)
+    reasons = counted.reasons_on(session, policy.name, votes)
     known = labels.of_votes(session, policy.tagger, LABELS, keys)
     beside = remarks.of_votes(session, votes)
     for row in rows:

@@ -30,8 +30,8 @@ from arena.catalogue import words_in
 from arena.domain.instructions import KINDS
 from arena.domain.remarks import CONFIDENCE, LONGEST_COMMENT, REASONS, Intent, WhenAsked
 from arena.domain.words import Language
-from arena.pages.rendering import Visit, environment
-from arena.pages.routes import visit_to
+from arena.pages.rendering import environment
+from arena.pages.visit import Visit, visit_to
 from arena.play.rules import ENDS
 from judge.render.pages import htmlsafe_json_dumps
 from rating.sentences import Sentence, counted

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from judge.ifeval.tasks import Checked
 from rating.errors import DataError
 from rating.typing import Floats
-from rating.uncertainty.covariance import quantile
+from rating.uncertainty.student import quantile
 
 
 @dataclass(frozen=True, slots=True)

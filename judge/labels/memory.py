@@ -13,7 +13,7 @@ from judge.labels.accuracy import labelled_prompts
 from judge.studies.estimates import Estimate
 from rating.errors import DataError
 from rating.typing import Floats
-from rating.uncertainty.covariance import quantile
+from rating.uncertainty.student import quantile
 
 BETWEEN = "\n\n"
 """What stands between items."""

@@ -14,7 +14,7 @@ from judge.studies.estimates import Estimate
 from rating import Report
 from rating.errors import DataError
 from rating.typing import Bools
-from rating.uncertainty.covariance import quantile
+from rating.uncertainty.student import quantile
 
 GRAM = 13
 """Words in a row that two texts share by accident less than once in a long while."""

@@ -79,7 +79,7 @@ def parsed(text: str, name: str, source: str) -> FileMethod:
     require_keys(source, "[decoding]", values["decoding"], DECODING)
     grammar = _grammar(source, values["reply"])
     method = FileMethod(
-        description=_description(source, name, values, _template(source, values["template"])),
+        description=_description(name, values, _template(source, values["template"])),
         about=values["about"],
         fields=tuple(values["fields"]),
         grammar=grammar,
@@ -122,9 +122,7 @@ def _template(source: str, values: str | Mapping[str, Any]) -> Template:
     return Template.of(values["system"], values["user"], values.get("given"))
 
 
-def _description(
-    source: str, name: str, values: Mapping[str, Any], template: Template
-) -> Description:
+def _description(name: str, values: Mapping[str, Any], template: Template) -> Description:
     sent = dict(values["decoding"])
     expected = sent.pop("expected_tokens", min(sent["max_tokens"], USUAL_TOKENS))
     return Description(

@@ -11,7 +11,7 @@ import scipy  # its submodules load on first use
 from judge.studies.correlations import MIN_MODELS, correlations
 from rating.errors import DataError
 from rating.typing import Bools, Floats, Ints
-from rating.uncertainty.covariance import quantile
+from rating.uncertainty.student import quantile
 
 MOST_NOISE = 1 / 3
 """Of a score's standard error: an interval that leaves reruns out is then 5 % too narrow."""

@@ -73,16 +73,16 @@ def rows_and_report(
     else:
         rows = rated_rows(cases, run.judged, judge, method, run.checklists)
         results = {"models": _means(rows)}
-    lacking = lacks_logprobs(run)
+    lacking, failed = lacks_logprobs(run), _failed(judge, run)
     report = {
         "judge": judge,
         "method": method.name,
         **run.to_dict(),
         **results,
-        "errors": (errors := _errors(run)),
+        "errors": (errors := _errors(failed)),
         "warnings": [
             *run.lessons,
-            *_on_judge(judge, run, method, lacking),
+            *_on_judge(judge, run, method, failed, lacking),
             *_unused(method, cases),
             *map(_on_error, errors),
             *repeats(cases),
@@ -98,13 +98,24 @@ def _next(run: Run, method: FileMethod, lacking: bool) -> str:
     return _on_logprobs(method) if lacking else GOES_ON
 
 
-def _errors(run: Run) -> list[dict[str, Any]]:
-    """Count the failures of requests by what the endpoint said of them."""
-    counts = Counter(
-        (row.failure.value, row.detail)
+Failed = Counter[tuple[str, FailureClass, str]]
+"""Numbers of rows by who was asked, why there is no reading, and what the endpoint said."""
+
+
+def _failed(judge: str, run: Run) -> Failed:
+    return Counter(
+        (row.judge or judge, row.failure, row.detail)
         for row in run.judged
-        if row.failure is not None and row.detail and row.detail != NO_CHECKLIST
+        if row.failure is not None
     )
+
+
+def _errors(failed: Failed) -> list[dict[str, Any]]:
+    """Count the failures of requests by what the endpoint said of them."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for (_, failure, sentence), n in failed.items():
+        if sentence and sentence != NO_CHECKLIST:
+            counts[failure.value, sentence] += n
     return [
         {"failure": failure, "sentence": sentence, "n": n}
         for (failure, sentence), n in counts.most_common(MOST_ERRORS)
@@ -183,32 +194,38 @@ def _on_logprobs(method: FileMethod) -> str:
 def _unused(method: FileMethod, cases: Sequence[NamedCase]) -> list[str]:
     """Name what cases have that the method does not look at."""
     there = {
-        "checklist": any(named.checklist for named in cases),
-        "reference": any(named.case.reference is not None for named in cases),
+        name
+        for named in cases
+        for name, value in (("checklist", named.checklist), ("reference", named.case.reference))
+        if value not in ((), None)
     }
     return [
         f"The method {method.name!r} does not look at the column {name!r} of the cases."
-        for name, is_there in there.items()
-        if is_there and name not in method.fields
+        for name in sorted(there - {*method.fields})
     ]
 
 
-def _on_judge(judge: str, run: Run, method: FileMethod, lacking: bool) -> list[str]:
+def _on_judge(
+    judge: str, run: Run, method: FileMethod, failed: Failed, lacking: bool
+) -> list[str]:
     warnings = []
-    answer, by_status = constant_reading(run.judged), run.by_status
+    answer = constant_reading(run.judged)
     if answer is not None:
         n = sum(bool(row.keys) for row in run.judged)
         warnings.append(
             f"{judge!r} said the same in all {n} replies ({noted(answer)}), whatever it was shown."
         )
-    unlisted = {row.case_id for row in run.judged if row.detail == NO_CHECKLIST}
-    if unlisted:
+    if any(detail == NO_CHECKLIST for _, _, detail in failed):
+        unlisted = {row.case_id for row in run.judged if row.detail == NO_CHECKLIST}
         warnings.append(
             f"{len(unlisted)} cases have no checklist, because {judge!r} wrote none that could be"
             " read: they are not judged."
         )
-    n_without = by_status.get(FailureClass.NO_LOGPROBS, 0)
-    refused = Counter(row.judge or judge for row in run.judged if row.failure is REFUSAL)
+    n_without = run.by_status.get(FailureClass.NO_LOGPROBS, 0)
+    refused: Counter[str] = Counter()
+    for (name, failure, _), n in failed.items():
+        if failure is REFUSAL:
+            refused[name] += n
     warnings += [
         f"{n:,} questions were refused by {name!r}: they have no verdict, and stand. "
         "--again refused asks them once more."

@@ -3,7 +3,7 @@
 import math
 
 from judge.ifeval.accuracy import wilson
-from rating.uncertainty.covariance import quantile
+from rating.uncertainty.student import quantile
 
 LEVEL = 0.95
 

@@ -60,7 +60,7 @@ def pair_agreement(
        2023, section 4.2 (setups S1 and S2 are with and without ties).
     """
     one, other = (_by_side(counts(items, labels), ties=ties) for labels in (first, second))
-    each = pairs_with(items, one, second, ties=ties)
+    each = pairs_with(one, second, ties=ties)
     return _rate(items, _between(one, other), second, each, weighting, draws)
 
 
@@ -78,7 +78,7 @@ def own_agreement(
     is compared with. Parameters and result as of `pair_agreement`.
     """
     table = _by_side(counts(items, labels), ties=ties)
-    each = pairs_with(items, table, labels, ties=ties, own=True)
+    each = pairs_with(table, labels, ties=ties, own=True)
     return _rate(items, _own_pairs(table), labels, each, weighting, draws)
 
 
@@ -152,9 +152,7 @@ def counts(items: Items, labels: Labels) -> Floats:
     return table.reshape(items.n, LABELS).astype(np.float64)
 
 
-def pairs_with(
-    items: Items, others: Floats, labels: Labels, *, ties: bool, own: bool = False
-) -> Floats:
+def pairs_with(others: Floats, labels: Labels, *, ties: bool, own: bool = False) -> Floats:
     """Count the pairs of each row with what others said of its item: those that agree, and all.
 
     Parameters
@@ -246,7 +244,7 @@ def over_another(
     votes = _by_side(counts(items, people), ties=ties)
     both = [_by_side(counts(items, labels), ties=ties) for labels in (first, second)]
     parts = [_between(table, votes) for table in both]
-    each = np.hstack([pairs_with(items, table, people, ties=ties) for table in both])
+    each = np.hstack([pairs_with(table, people, ties=ties) for table in both])
     raters = Raters.of(items, people, each)
     return _difference(items, parts[0], parts[1], raters, draws)
 
@@ -269,9 +267,9 @@ def over_people(
     judged = (verdicts.sum(axis=1) > 0)[:, None]
     own = 2.0 * judged * _own_pairs(votes)
     with_judge = _by_side(verdicts, ties=ties)
-    with_others = pairs_with(items, votes, people, ties=ties, own=True)
+    with_others = pairs_with(votes, people, ties=ties, own=True)
     with_others *= 2.0 * judged[people.item]
-    each = np.hstack([pairs_with(items, with_judge, people, ties=ties), with_others])
+    each = np.hstack([pairs_with(with_judge, people, ties=ties), with_others])
     raters = Raters.of(items, people, each)
     with_people = _between(with_judge, votes)
     return _difference(items, with_people, own, raters, draws)

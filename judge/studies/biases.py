@@ -20,7 +20,7 @@ from judge.studies.items import Items, Labels
 from rating.elo import POINTS_PER_NAT
 from rating.errors import NotIdentifiedError
 from rating.typing import Floats
-from rating.uncertainty.covariance import quantile
+from rating.uncertainty.student import quantile
 
 LENGTH, FORMAT, REFUSAL, SELF = "length", "format", "refusal", "self"
 TERMS = (POSITION, LENGTH, FORMAT, REFUSAL, SELF)

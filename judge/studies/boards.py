@@ -31,7 +31,7 @@ from rating import Comparisons, Fit, fit, hessian_covariance
 from rating.errors import ConvergenceError, NotIdentifiedError
 from rating.typing import Floats
 from rating.uncertainty.clusters import activity, grouping, intersection
-from rating.uncertainty.covariance import quantile
+from rating.uncertainty.student import quantile
 
 POSITION = "position"
 """Term that is 1 where side A was shown first and -1 where side B was."""

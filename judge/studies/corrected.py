@@ -9,7 +9,7 @@ from judge.studies.estimates import Estimate
 from judge.studies.items import Items, Labels
 from rating.errors import DataError, NotIdentifiedError
 from rating.typing import Floats, Ints
-from rating.uncertainty.covariance import quantile
+from rating.uncertainty.student import quantile
 
 ASSUMPTION = (
     "The judge errs as often where people did not vote as where they did, and its errors on "

@@ -12,7 +12,7 @@ from judge.studies.items import Items, Labels
 from judge.studies.rows import COST, Rows, Source, holds, read_rows
 from rating.errors import DataError
 from rating.tables.coding import Coded
-from rating.tables.counts import REST
+from rating.tables.columns import UNLABELLED
 from rating.tables.vote_filter import BOTH, beside_both
 from rating.typing import Bools, Floats, Ints
 
@@ -342,7 +342,7 @@ def _judge_of(rows: Rows) -> tuple[tuple[str, ...], Ints]:
 
 
 def parted(cast: Rows, given: Rows, aligned: Aligned, by: str) -> dict[str, StudyData]:
-    """Part votes and verdicts by the values of a column, sorted; `REST` is those without one.
+    """Part votes and verdicts by the sorted values of a column; `UNLABELLED` is without one.
 
     Where only one source has the column, the other is parted by the items. Where neither has a
     column `PAIR`, that is the two models.
@@ -354,7 +354,7 @@ def parted(cast: Rows, given: Rows, aligned: Aligned, by: str) -> dict[str, Stud
     """
     names, values = by_values(cast, given, aligned, by)
     groups = {}
-    for code, name in [*enumerate(names), (-1, REST)]:
+    for code, name in [*enumerate(names), (-1, UNLABELLED)]:
         votes, verdicts = in_group(values, aligned.item, code)
         if votes.any() and np.isin(aligned.item[1][verdicts], aligned.item[0][votes]).any():
             part = aligned.only(votes, verdicts)

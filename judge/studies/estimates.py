@@ -10,7 +10,7 @@ import numpy as np
 from judge.studies.items import Items, Labels
 from rating.errors import DataError
 from rating.typing import Floats, Ints
-from rating.uncertainty.covariance import quantile
+from rating.uncertainty.student import quantile
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,11 +12,11 @@ from judge.studies.gold import (
     LEAST_VOTERS,
     TEXTS,
     ByGap,
-    GoldVote,
     clustered_share,
     known_column,
     study_gold,
 )
+from judge.studies.gold_voters import GoldVote
 from judge.tables.annotations import read_annotations
 from judge.tables.cases import Source
 from rating.outcome import Outcome

@@ -12,7 +12,7 @@ import scipy  # its submodules load on first use
 
 from judge.studies.soft_verdicts import Placed
 from rating.typing import Floats
-from rating.uncertainty.covariance import quantile
+from rating.uncertainty.student import quantile
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -31,7 +31,7 @@ from judge.verdict import SETTLED
 from rating.errors import DataError
 from rating.tables.coding import Coded
 from rating.typing import Bools, Floats, Ints
-from rating.uncertainty.covariance import quantile
+from rating.uncertainty.student import quantile
 
 ERROR = 0.05
 """Share of licences that pass some model beyond the margin, or fail one within it, at most."""

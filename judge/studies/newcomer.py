@@ -32,7 +32,7 @@ from judge.studies.soft_verdicts import (
 from rating.elo import POINTS_PER_NAT, to_points
 from rating.errors import DataError, NotIdentifiedError
 from rating.typing import Floats, Ints
-from rating.uncertainty.covariance import quantile
+from rating.uncertainty.student import quantile
 
 FEWEST_KNOWN = 3
 """Known models without which the errors of a judge cannot be seen at all."""
@@ -443,7 +443,7 @@ def _summed(
     warnings = [
         *data.warnings,
         *_on_known(len(others)),
-        *_on_judge(evidence, judge, learnt, kind, level),
+        *_on_judge(judge, learnt, kind, level),
         *_on_family(evidence, rated.new, own, family, offset),
     ]
     powered = _with_votes(data, judge, rated, learnt, warnings) if votes else None
@@ -560,9 +560,7 @@ def _on_known(n: int) -> list[str]:
     ]
 
 
-def _on_judge(
-    evidence: Evidence, judge: JudgeVerdicts, learnt: Calibrated, kind: Kind, level: float
-) -> list[str]:
+def _on_judge(judge: JudgeVerdicts, learnt: Calibrated, kind: Kind, level: float) -> list[str]:
     warnings = []
     if kind == "verdicts":
         warnings.append(

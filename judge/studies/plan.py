@@ -15,7 +15,7 @@ from rating.elo import POINTS_PER_NAT
 from rating.errors import DataError, NotIdentifiedError
 from rating.likelihood.objective import win_probability
 from rating.typing import Bools, Floats, Ints
-from rating.uncertainty.covariance import quantile
+from rating.uncertainty.student import quantile
 
 WANTED = (100.0, 50.0, 30.0, 20.0, 10.0, 5.0)
 """Half-widths in points that are planned for, as far as they are not reached."""

@@ -11,7 +11,7 @@ from rating.errors import DataError, NotIdentifiedError
 from rating.likelihood.objective import win_probability
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.clusters import FEW_PROMPTS
-from rating.uncertainty.covariance import quantile
+from rating.uncertainty.student import quantile
 
 ASSUMPTION = (
     "The items with votes are a random subset of all items that were judged, or were drawn with "

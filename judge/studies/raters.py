@@ -259,13 +259,13 @@ def _twice(rated: Rated) -> tuple[Labels, Labels]:
 def _with_others(items: Items, labels: Labels, rows: Bools, draws: Draws) -> Estimate:
     """Estimate how often some choices are those of others on the same item."""
     some = labels.only(rows)
-    each = pairs_with(items, counts(items, labels), some, ties=True, own=True)
+    each = pairs_with(counts(items, labels), some, ties=True, own=True)
     return share_of(items, some, each, draws)
 
 
 def _surer(items: Items, labels: Labels, confidence: Floats, draws: Draws) -> Estimate | None:
     """Estimate by how much more often the sure agree with others than those who guess."""
-    each = pairs_with(items, counts(items, labels), labels, ties=True, own=True)
+    each = pairs_with(counts(items, labels), labels, ties=True, own=True)
     sure, guess = (each * (confidence == of)[:, None] for of in (max(CONFIDENCE), min(CONFIDENCE)))
     if not (sure.any() and guess.any()):
         return None

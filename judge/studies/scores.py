@@ -26,7 +26,7 @@ from rating.tables.every_eval_ever import is_folder_of_logs
 from rating.tables.files import json_or_text, read_text
 from rating.tables.sources import LoggedColumns
 from rating.typing import Floats
-from rating.uncertainty.covariance import quantile
+from rating.uncertainty.student import quantile
 
 ALIKE = (
     "The board has no quasi-standard errors: ratings are taken as independent, each with its own "

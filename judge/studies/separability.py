@@ -9,7 +9,7 @@ import numpy as np
 import scipy  # its submodules load on first use
 
 from rating.typing import Bools, Floats
-from rating.uncertainty.covariance import quantile
+from rating.uncertainty.student import quantile
 
 Rule = Literal["overlap", "pairwise"]
 Pair = tuple[str, str]

@@ -17,7 +17,7 @@ from judge.studies.options import StudyOptions
 from judge.studies.rates import voted
 from rating.elo import to_points
 from rating.typing import Bools, Floats
-from rating.uncertainty.covariance import quantile
+from rating.uncertainty.student import quantile
 
 COIN = 0.5
 """How often one who reads nothing agrees where both prefer a side."""

@@ -10,7 +10,7 @@ import scipy  # its submodules load on first use
 from judge.studies.estimates import FEWEST_PEOPLE, Estimate, over, sums_within
 from judge.studies.items import Items, Labels
 from rating.typing import Floats
-from rating.uncertainty.covariance import quantile
+from rating.uncertainty.student import quantile
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from rating.likelihood.newton import anchored, identified_inverse
 from rating.likelihood.objective import hessian, solve, win_probability
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.contrasts import WELL_FOUNDED
-from rating.uncertainty.covariance import quantile
+from rating.uncertainty.student import quantile
 
 _LEAST_LEFT = 1e-3
 _ENDLESS = (

@@ -123,9 +123,10 @@ def judged_rows(
     places, by = _Places(judged), _by(judge, method)
     return Rows(
         lambda: (
-            _sides(named) | by | _whose_place(asked[0], judge) | row
+            sides | row
             for named in cases
             for asked in [places.rows(named.case.id)]
+            for sides in [_sides(named) | by | _whose_place(asked[0], judge)]
             for row in _rows(asked, position)
         )
     )

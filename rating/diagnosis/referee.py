@@ -18,7 +18,7 @@ from rating.likelihood.ties import BOTH_BAD, SCORE_A, TIE, A, B
 from rating.outcome import OUTCOMES, Ties
 from rating.rows import VoteRows
 from rating.typing import Floats, Ints
-from rating.uncertainty.covariance import quantile
+from rating.uncertainty.student import quantile
 
 HoldOut = Literal["voter", "prompt", "time", "vote"]
 MODELS = (

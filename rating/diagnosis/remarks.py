@@ -9,7 +9,7 @@ import scipy  # its submodules load on first use
 
 from rating.errors import ConvergenceError, DataError
 from rating.typing import Bools, Floats, Ints
-from rating.uncertainty.student import student_quantiles
+from rating.uncertainty.student import quantile
 
 PRIOR_SD = 2.5
 """In nats, of every coefficient: a reason that is never given to a loser stays finite."""
@@ -633,8 +633,7 @@ def clustered_logit(design: Floats, score: Floats, voter: Ints) -> Fitted:
 
 
 def _reach(fit: Fitted, level: float) -> float:
-    df = np.array([max(fit.effective - 1, 1e-3)])
-    return float(student_quantiles((1 - level) / 2, df)[0])
+    return quantile(level, max(fit.effective - 1, 1e-3))
 
 
 def _two_sided(fit: Fitted, t: Floats) -> Floats:

@@ -13,7 +13,7 @@ from rating.errors import ConvergenceError, NotIdentifiedError
 from rating.fitting import fit
 from rating.rows import VoteRows
 from rating.typing import Floats, Ints
-from rating.uncertainty.covariance import quantile
+from rating.uncertainty.student import quantile
 
 DAY = 86_400.0
 

@@ -20,7 +20,7 @@ from rating.report import DesignEffect, ModelRating, Provenance, Report, VotesUs
 from rating.sentences import Sentence
 from rating.typing import Bools, Floats
 from rating.uncertainty.clusters import activity
-from rating.uncertainty.covariance import difference_variances, quantile
+from rating.uncertainty.covariance import difference_variances
 from rating.uncertainty.ranks import (
     EQUAL_NATS,
     MIN_EFFECTIVE_FOR_RANKS,
@@ -28,6 +28,7 @@ from rating.uncertainty.ranks import (
     rank_ranges,
 )
 from rating.uncertainty.spread import MIN_EFFECTIVE_FOR_CLUSTERS
+from rating.uncertainty.student import quantile
 
 MOST_STRENGTHS = 4000
 """Models times categories up to which their joint covariance is held in memory."""

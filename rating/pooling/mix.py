@@ -18,8 +18,8 @@ from rating.pooling.boards import PooledFit, Pooling, pooled_fit, pooling_of, re
 from rating.report import Report
 from rating.sentences import counted
 from rating.typing import Floats
-from rating.uncertainty.covariance import quantile
 from rating.uncertainty.spread import spread
+from rating.uncertainty.student import quantile
 
 FEW = 30.0
 """Effective votes behind a mix below which its board is only a hint."""

@@ -10,7 +10,7 @@ import numpy as np
 from rating.errors import ConvergenceError
 from rating.pooling.model import Categorised, Pooled, Tau, Tree, fit_pooled
 from rating.typing import Floats, Ints
-from rating.uncertainty.covariance import quantile
+from rating.uncertainty.student import quantile
 
 FOLDS = 5
 DRAWS = 3

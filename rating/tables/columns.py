@@ -42,6 +42,9 @@ N = "__n"
 
 SAMPLING = "sampling"
 
+UNLABELLED = "(none)"
+"""Group of the votes that have no value in the column that parts them."""
+
 ORDERS_OF_A_CASE = {
     "order": "order",
     "status": "status",

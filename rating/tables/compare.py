@@ -8,7 +8,7 @@ from typing import Any
 from rating.errors import DataError
 from rating.tables.every_eval_ever import is_folder_of_logs, read_logs
 from rating.tables.files import parsed, read_text
-from rating.uncertainty.covariance import quantile
+from rating.uncertainty.student import quantile
 
 SCALE = ("ties", "both_bad", "scale", "mean", "anchor", "reference", "order_effect", "style")
 """Options that change what the points mean: boards that differ in them are not compared."""

@@ -21,7 +21,7 @@ from rating.outcome import OUTCOMES
 from rating.pooling.boards import PooledBoards, rate_pooled
 from rating.tables import vote_filter, weights
 from rating.tables.coding import Coded, Table
-from rating.tables.columns import SAMPLING, Reading
+from rating.tables.columns import SAMPLING, UNLABELLED, Reading
 from rating.tables.duckdb_engine import rows_in_parquet
 from rating.tables.files import Files, expanded, kind_of
 from rating.tables.sources import ClusterTable, LoggedColumns, opened_table, spark_engine
@@ -42,8 +42,6 @@ PARTED_FROM = 20_000_000
 
 OUTSIDE = "outside the window"
 REPLACED = "a model was replaced after the draw"
-REST = "(none)"
-"""Group of the votes that have no value in the column that parts them."""
 
 
 def read_votes(source: object, reading: Reading | None = None) -> Votes:
@@ -87,7 +85,7 @@ def count_votes(source: object, reading: Reading) -> Votes:
 def read_groups(source: object, reading: Reading) -> dict[str, Votes]:
     """Read votes apart by the values of ``reading.columns.by``, sorted.
 
-    Votes without a value are in the group `REST`. A group may have no vote that counts.
+    Votes without a value are in the group `UNLABELLED`. A group may have no vote that counts.
 
     Raises
     ------
@@ -101,10 +99,10 @@ def read_groups(source: object, reading: Reading) -> dict[str, Votes]:
 def _grouped(table: Table, reading: Reading) -> Iterator[tuple[str, Votes]]:
     column = table.texts["by"]
     names = {name for name in column.names if name.strip()}
-    for name in [*sorted(names), REST]:
+    for name in [*sorted(names), UNLABELLED]:
         same = [code for code, other in enumerate(column.names) if other == name]
         blank = [-1, *(c for c, other in enumerate(column.names) if not other.strip())]
-        rows = np.isin(column.codes, blank if name == REST else same)
+        rows = np.isin(column.codes, blank if name == UNLABELLED else same)
         if rows.any():
             yield name, votes_in(_rows(table, rows), reading)
 

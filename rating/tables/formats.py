@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from importlib import import_module
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -160,11 +160,13 @@ def as_csv(rows: Sequence[Row]) -> str:
     return "".join(csv_lines(rows))
 
 
-def csv_lines(rows: Sequence[Row]) -> Iterator[str]:
-    """Give the lines of `as_csv`, made one after the other."""
-    names = list(rows[0]) if rows else []
+def csv_lines(rows: Iterable[Row]) -> Iterator[str]:
+    """Give the lines of `as_csv`, made one after the other; the rows are looked at once."""
+    left = iter(rows)
+    first = [*islice(left, 1)]
+    names = [*first[0]] if first else []
     yield csv_text([names])
-    for row in rows:
+    for row in chain(first, left):
         yield csv_text([[row[name] for name in names]])
 
 

@@ -6,8 +6,7 @@ from rating.diagnosis.remarks import RemarkedVotes, RemarkReport, report_remarks
 from rating.errors import DataError
 from rating.outcome import Outcome
 from rating.rows import VoteRows
-from rating.tables.columns import Columns, Reading
-from rating.tables.counts import REST
+from rating.tables.columns import UNLABELLED, Columns, Reading
 from rating.tables.rows import read_rows
 from rating.typing import Bools, Ints
 
@@ -77,7 +76,7 @@ def report_source(
 
 
 def _named(text: str) -> tuple[str, ...]:
-    return () if text == REST else tuple(filter(None, map(str.strip, text.split(","))))
+    return () if text == UNLABELLED else tuple(filter(None, map(str.strip, text.split(","))))
 
 
 def _reasons(rows: VoteRows) -> tuple[str, ...]:
@@ -105,6 +104,6 @@ def _intents(rows: VoteRows) -> tuple[tuple[str, ...], Ints]:
     if INTENT not in rows.groups:
         return (), np.full(rows.n, -1)
     names = rows.names[INTENT]
-    known = tuple(name for name in names if name != REST)
-    place = np.array([-1 if name == REST else known.index(name) for name in names])
+    known = tuple(name for name in names if name != UNLABELLED)
+    place = np.array([-1 if name == UNLABELLED else known.index(name) for name in names])
     return known, place[rows.groups[INTENT]].astype(np.int64)

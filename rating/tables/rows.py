@@ -23,8 +23,8 @@ from rating.pooling.forecast import pooled_forecast
 from rating.pooling.topical import ScoresOf, topical
 from rating.rows import VoteRows
 from rating.tables.coding import Coded, Table
-from rating.tables.columns import Reading
-from rating.tables.counts import REST, ranked, styles
+from rating.tables.columns import UNLABELLED, Reading
+from rating.tables.counts import ranked, styles
 from rating.tables.sources import opened_table
 from rating.tables.vote_filter import VoteFilter
 from rating.typing import Integers, Ints
@@ -100,8 +100,8 @@ def _rows(table: Table, reading: Reading) -> VoteRows:
 
 
 def _with_rest(column: Coded) -> Coded:
-    names = [name.strip() or REST for name in column.names]
-    return Coded((*names, REST), np.where(column.codes < 0, len(names), column.codes))
+    names = [name.strip() or UNLABELLED for name in column.names]
+    return Coded((*names, UNLABELLED), np.where(column.codes < 0, len(names), column.codes))
 
 
 def _present(

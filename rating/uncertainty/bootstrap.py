@@ -8,7 +8,6 @@ from typing import NamedTuple
 
 import numpy as np
 import scipy  # its submodules load on first use
-from numpy.typing import NDArray
 
 from rating.comparisons import Comparisons
 from rating.errors import DataError
@@ -17,7 +16,7 @@ from rating.likelihood.identification import reachable
 from rating.likelihood.newton import minimise
 from rating.likelihood.objective import solve
 from rating.likelihood.ties import HALF_WIN
-from rating.typing import Bools, Floats, Ints
+from rating.typing import Bools, Floats, Ints, Words
 from rating.uncertainty.clusters import Cluster, Grouping, compiled_loops, grouping
 
 NORMAL_FROM = 10
@@ -25,9 +24,6 @@ NORMAL_FROM = 10
 
 _LARGEST_SUM = 2**31 / 16
 """Weight from which whole weights, each drawn less than 16 times, may not fit in 32 bits."""
-
-Words = NDArray[np.uint16]
-"""Random numbers of 16 bits, each a probability: all that a round is drawn from."""
 
 _LEVELS = 2**16
 

@@ -35,10 +35,9 @@ from rating.uncertainty.covariance import (
     jackknife,
     jackknife_of,
     left_out_sums,
-    quantile,
-    quantiles,
     sandwich_covariance,
 )
+from rating.uncertainty.student import quantile, quantiles
 
 WELL_FOUNDED = 15
 """Effective clusters behind a contrast from which its clusters alone say how sure it is."""
@@ -127,6 +126,11 @@ class ByCluster:
     signs: SignSums | None
     parts: Parts
     square: Floats | None = None
+
+    @property
+    def is_small(self) -> bool:
+        """Whether so few clusters voted that each claim on ranks must stand by itself."""
+        return self.activity.effective < max(WELL_FOUNDED, self.fit.n_models)
 
     @cached_property
     def own(self) -> ClusterShares:

@@ -1,7 +1,7 @@
 """Covariances of parameters: by the curvature, of independent votes, of votes in clusters.
 
 The last by leaving out one cluster at a time; the same shifts, their signs changed at random, say
-how large the largest statistic may be. Quantiles turn a variance into an interval.
+how large the largest statistic may be.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,6 @@ from rating.likelihood.newton import minimise
 from rating.likelihood.objective import ScoredCells, win_probability
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.clusters import Grouping, InOrder, checked_activity, compiled_loops
-from rating.uncertainty.student import student_quantiles
 
 REFIT_LEVERAGE = 0.5
 _MAX_ROUNDS = 40
@@ -95,18 +94,6 @@ def bare_tie_meat(fit: Fit, data: Comparisons) -> Floats:
     for _, probability, local in cells.each_outcome(fit.x):
         expected = expected + probability * local.slope[0] ** 2
     return cells.design.hessian({(0, 0): bare.weight_sq * expected})
-
-
-def quantile(level: float, df: float) -> float:
-    """Return by how many standard errors an interval reaches out on either side."""
-    return float(quantiles(level, np.array([df]))[0])
-
-
-def quantiles(level: float, df: Floats) -> Floats:
-    """Return `quantile` of each number of degrees of freedom; infinite for none."""
-    reach = np.full(df.shape, np.inf)
-    reach[df > 0] = student_quantiles((1 - level) / 2, df[df > 0])
-    return reach
 
 
 def difference_variances(covariance: Floats) -> Floats:

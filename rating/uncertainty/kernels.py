@@ -13,10 +13,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from rating.typing import Bools, Floats, Integers, Ints
+from rating.typing import Bools, Floats, Integers, Ints, Words
 
-Words = NDArray[np.uint16]
-Counts = NDArray[np.uint8]
 NEVER = 65535
 """The last word: none is larger."""
 
@@ -279,7 +277,7 @@ def information_squared(
 
 
 @njit(cache=True, nogil=True, error_model="numpy")
-def count_small(words: Words, last: Words) -> Counts:
+def count_small(words: Words, last: Words) -> NDArray[np.uint8]:
     """Return the Poisson number of one small mean that each word gives: `PoissonTable.sums`."""
     n = words.shape[1]
     counts = np.zeros(words.shape, dtype=np.uint8)
@@ -343,7 +341,7 @@ def draw_votes(
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def draw_clusters(
-    counts: Counts, starts: Integers, cluster: Integers, weight: NDArray[Any]
+    counts: NDArray[np.uint8], starts: Integers, cluster: Integers, weight: NDArray[Any]
 ) -> tuple[Floats, Floats]:
     """Return the games and scores of pairs whose votes are drawn by cluster.
 

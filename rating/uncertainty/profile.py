@@ -10,7 +10,7 @@ from rating.errors import ConvergenceError, DataError
 from rating.fitting import Fit
 from rating.likelihood.newton import Evaluation, Objective, identified_inverse
 from rating.typing import Floats
-from rating.uncertainty.covariance import quantile
+from rating.uncertainty.student import quantile
 
 _MAX_STEPS = 60
 

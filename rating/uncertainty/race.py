@@ -12,8 +12,8 @@ from rating.errors import DataError
 from rating.likelihood.objective import hessian, solve, win_probability
 from rating.typing import Floats, Ints
 from rating.uncertainty.contrasts import WELL_FOUNDED
-from rating.uncertainty.covariance import quantile
 from rating.uncertainty.sequence import MIN_VOTERS, boundary, tightest_at
+from rating.uncertainty.student import quantile
 
 RIDGE = 0.01
 """Gives a place to a model that has not won or lost yet."""

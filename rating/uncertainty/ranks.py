@@ -9,11 +9,8 @@ import numpy as np
 from rating.errors import DataError
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.contrasts import WELL_FOUNDED, ByCluster, Inference
-from rating.uncertainty.covariance import (
-    difference_variances,
-    quantile,
-    quantiles,
-)
+from rating.uncertainty.covariance import difference_variances
+from rating.uncertainty.student import quantile, quantiles
 
 MIN_EFFECTIVE_FOR_RANKS = WELL_FOUNDED
 """Effective clusters behind the votes from which ranks are claimed by changed signs."""
@@ -91,7 +88,7 @@ def joint_rank_ranges(
         return rank_ranges(inference.fit.theta, inference.matrix[:k, :k], rng=rng, level=level)
     pairs = inference.pairs
     each, first, second = pairs.each, pairs.first, pairs.second
-    small = any(is_small(inference, kind) for kind in inference.shared)
+    small = any(kind.is_small for kind in inference.shared)
     founded = (each.effective >= WELL_FOUNDED) & (not small)
     one_of_all = 1 - (1 - level) / len(first)
     variance, df = (each.by_clusters, each.effective - 1) if small else (each.variance, each.df)
@@ -110,11 +107,6 @@ def joint_rank_ranges(
     better[first, second] = each.value > bar
     better[second, first] = -each.value > bar
     return RankRanges.of(better)
-
-
-def is_small(inference: Inference, kind: ByCluster) -> bool:
-    """Whether so few clusters voted that each claim must stand by itself."""
-    return kind.activity.effective < max(MIN_EFFECTIVE_FOR_RANKS, inference.fit.n_models)
 
 
 def _bar(

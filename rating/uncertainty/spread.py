@@ -23,7 +23,6 @@ from rating.uncertainty.clusters import (
 )
 from rating.uncertainty.contrasts import WELL_FOUNDED, Inference, infer, voter_totals
 from rating.uncertainty.profile import profile_intervals
-from rating.uncertainty.ranks import is_small
 
 MIN_EFFECTIVE_FOR_CLUSTERS = 2
 ALIKE = 1e-5  # nats: rounds are solved to 1e-6 standard errors
@@ -328,11 +327,7 @@ def seen_of(activity: Activity, kind: Cluster) -> Sentence:
 def on_clusters_behind(inference: Inference) -> Iterator[str]:
     """Say what rests on few voters, or prompts, and whether votes on one prompt are alike."""
     models = inference.fit.models
-    few = [
-        seen_of(kind.activity, kind.cluster)
-        for kind in inference.shared
-        if is_small(inference, kind)
-    ]
+    few = [seen_of(kind.activity, kind.cluster) for kind in inference.shared if kind.is_small]
     if few:
         who = Sentence("%(a)s and %(b)s", a=few[0], b=few[1]) if len(few) == 2 else few[0]
         yield Sentence(

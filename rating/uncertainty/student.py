@@ -69,6 +69,18 @@ def student_quantiles(tail: float, df: Floats) -> Floats:
     return t
 
 
+def quantile(level: float, df: float) -> float:
+    """Return by how many standard errors an interval reaches out on either side."""
+    return float(quantiles(level, np.array([df]))[0])
+
+
+def quantiles(level: float, df: Floats) -> Floats:
+    """Return `quantile` of each number of degrees of freedom; infinite for none."""
+    reach = np.full(df.shape, np.inf)
+    reach[df > 0] = student_quantiles((1 - level) / 2, df[df > 0])
+    return reach
+
+
 def _expanded(z: float, df: Floats) -> Floats:
     terms = (
         (z**3 + z) / 4,

@@ -10,7 +10,7 @@ from rating.fitting import Fit
 from rating.likelihood.ties import SCORE_A
 from rating.typing import Floats, Ints
 from rating.uncertainty.contrasts import Inference, Pairs
-from rating.uncertainty.covariance import quantile
+from rating.uncertainty.student import quantile
 
 
 @dataclass(frozen=True, slots=True, eq=False)

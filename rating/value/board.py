@@ -16,13 +16,13 @@ from rating.report import Report
 from rating.sentences import Sentence
 from rating.typing import Bools, Floats
 from rating.uncertainty.contrasts import Inference
-from rating.uncertainty.covariance import quantiles
 from rating.uncertainty.spread import named, on_quasi_errors, spread
+from rating.uncertainty.student import quantiles
 from rating.value.figures import (
     FEWEST_ANSWERS,
     MEASURES,
     ROUNDS,
-    Drawn,
+    Draws,
     Figures,
     Measure,
     Rounds,
@@ -86,30 +86,6 @@ class ModelValue:
     near_best: float
     cost: Taken | None
     seconds: Taken | None
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Draws:
-    """What `Value` is read from, for other questions: see `rating.value.utility`.
-
-    Attributes
-    ----------
-    models : tuple of str
-    theta : ndarray of shape (n_models,)
-        Nats.
-    strengths : ndarray of shape (n_rounds, n_models)
-        Nats, drawn from their joint covariance.
-    taken : mapping of str to Drawn
-    figures : Figures
-    rounds : Rounds
-    """
-
-    models: tuple[str, ...]
-    theta: Floats
-    strengths: Floats
-    taken: Mapping[Measure, Drawn]
-    figures: Figures
-    rounds: Rounds
 
 
 @dataclass(frozen=True, slots=True)

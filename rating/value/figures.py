@@ -174,6 +174,30 @@ class Drawn:
         return ends[0], ends[1]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Draws:
+    """What `rating.value.board.Value` is read from, for other questions as well.
+
+    Attributes
+    ----------
+    models : tuple of str
+    theta : ndarray of shape (n_models,)
+        Nats.
+    strengths : ndarray of shape (n_rounds, n_models)
+        Nats, drawn from their joint covariance.
+    taken : mapping of str to Drawn
+    figures : Figures
+    rounds : Rounds
+    """
+
+    models: tuple[str, ...]
+    theta: Floats
+    strengths: Floats
+    taken: Mapping[Measure, Drawn]
+    figures: Figures
+    rounds: Rounds
+
+
 NOT_KNOWN: Mapping[Measure, Sentence] = {
     "cost": Sentence("no price is known"),
     "seconds": Sentence("no time is known"),

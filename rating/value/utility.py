@@ -11,8 +11,7 @@ import scipy  # its submodules load on first use
 from rating.errors import DataError, NotIdentifiedError
 from rating.sentences import Sentence
 from rating.typing import Floats
-from rating.value.board import Draws
-from rating.value.figures import FLAGS, JEFFREYS, Drawn, shares
+from rating.value.figures import FLAGS, JEFFREYS, Drawn, Draws, shares
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from rating import (
 )
 from rating.elo import POINTS_PER_NAT
 from rating.uncertainty.clusters import grouping, information_by_cluster
-from rating.uncertainty.covariance import quantile
+from rating.uncertainty.student import quantile
 from tests.rating.builders import random_votes, votes
 from tests.rating.drawn import draw
 from tests.simulation import D1, Design

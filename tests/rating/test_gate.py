@@ -10,7 +10,6 @@ import pytest
 from rating import Comparisons
 from rating.elo import POINTS_PER_NAT
 from rating.errors import DataError
-from rating.uncertainty.covariance import quantile
 from rating.uncertainty.gate import (
     Behind,
     Difference,
@@ -24,6 +23,7 @@ from rating.uncertainty.gate import (
     planned,
 )
 from rating.uncertainty.sequence import confidence_sequence
+from rating.uncertainty.student import quantile
 from tests.rating.gated import ASKED, CANDIDATE, INCUMBENT, Crowd
 
 SURE = Lead(

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from datetime import date, datetime, timedelta
 from typing import Self
 
-from arena.boards.page_export import ENDINGS, KINDS
 from arena.domain.answer import FAILURES
 from arena.domain.board_view import Board
 from arena.domain.model import Release, Standing
 from arena.domain.room_view import (
+    EXPORT_ENDINGS,
+    EXPORTS,
     Acts,
     FlaggedBattle,
     Leaver,
@@ -20,7 +21,8 @@ from arena.domain.room_view import (
     Trial,
     VotersView,
 )
-from arena.pages.rendering import Visit, environment
+from arena.pages.rendering import environment
+from arena.pages.visit import Visit
 from rating.sentences import Sentence
 from rating.tables.voter_report import MOST
 
@@ -58,7 +60,7 @@ api_key_env = "BASALT_KEY"
 
 KIND_WORDS = dict(
     zip(
-        KINDS,
+        EXPORTS,
         (Sentence("Battles"), Sentence("Answers"), Sentence("Votes"), Sentence("Ratings")),
         strict=True,
     )
@@ -91,7 +93,7 @@ class AskedExport:
         """Ask for the battles of the month in which a day lies."""
         first = today.replace(day=1)
         following = (first + timedelta(days=32)).replace(day=1)
-        return cls(KINDS[0], ENDINGS[0], first.isoformat(), following.isoformat())
+        return cls(EXPORTS[0], EXPORT_ENDINGS[0], first.isoformat(), following.isoformat())
 
 
 RELEASES = {
@@ -154,7 +156,7 @@ def policies_page(boards: Sequence[Board], held: Mapping[str, float], visit: Vis
 def exports_page(asked: AskedExport, problem: Sentence | None, visit: Visit) -> str:
     """Page of exports, with what was asked for in its form."""
     return _filled(
-        "exports", visit, problem=problem, asked=asked, kinds=KIND_WORDS, endings=ENDINGS
+        "exports", visit, problem=problem, asked=asked, kinds=KIND_WORDS, endings=EXPORT_ENDINGS
     )
 
 

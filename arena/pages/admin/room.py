@@ -31,8 +31,7 @@ from arena.domain.room_view import (
 from arena.domain.vote import Days
 from arena.errors import RoomError
 from arena.pages.admin import panels
-from arena.pages.rendering import Visit
-from arena.pages.routes import PLACE, READ, utc_now
+from arena.pages.visit import PLACE, READ, Visit, utc_now
 from rating.sentences import Sentence, counted
 
 PRIVATE = {"Cache-Control": "no-store, private"}

@@ -16,7 +16,7 @@ from arena.domain.room_view import RaceStanding, Status
 from arena.domain.vote import Choice, Voter
 from arena.domain.words import Language
 from arena.pages.admin.panels import overview_page
-from arena.pages.rendering import Visit
+from arena.pages.visit import Visit
 from arena.store.store import Store
 from tests.arena.boards.log import NOW, Vote, in_columns
 from tests.arena.store.battles import MODELS, ballot, ready

@@ -7,8 +7,9 @@ import pytest
 from sqlalchemy import text
 from sqlmodel import select
 
-from arena.boards.leaderboard import NO_VOTES
-from arena.boards.value import Valuation, Valued
+from arena.boards.value import Valuation
+from arena.domain.board_view import NO_VOTES
+from arena.domain.value_view import Valued
 from arena.domain.vote import DEFAULT, Choice, Voter
 from arena.store import labels, log
 from arena.store.labels import NewLabel

@@ -18,7 +18,7 @@ from arena.errors import EndpointError
 from judge.case import Case, Message
 from judge.completion import Reply
 from judge.grammar import Items, Preference, Questions, Rating, Reading, Tags
-from judge.labels.asked import Tagging, case_of
+from judge.labels.tagging import Tagging, case_of
 from judge.methods import PAIRS, SINGLES, WRITER, published
 from judge.methods import method as named
 

@@ -9,8 +9,9 @@ from html.parser import HTMLParser
 
 from arena.domain.board_view import Board, Moment, PastBattle, PastRating
 from arena.domain.words import Language
-from arena.pages.rendering import Visit, my_battles_page
+from arena.pages.rendering import my_battles_page
 from arena.pages.standings import leaderboard_page
+from arena.pages.visit import Visit
 from tests.arena.pages.conftest import NOW
 
 

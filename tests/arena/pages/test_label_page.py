@@ -15,9 +15,9 @@ from arena.boards.labelled import FACETS, FEWEST_OF_BOTH, STANDING
 from arena.domain.label_view import Effect, LabelBoard, LabelCount, LabelRow
 from arena.domain.model import Kind
 from arena.domain.words import Language
-from arena.pages.rendering import Visit
 from arena.pages.routes import _asked_label
 from arena.pages.standings import AskedLabel, label_page
+from arena.pages.visit import Visit
 from arena.store.store import Store
 from rating.pooling.boards import Pooling
 from rating.pooling.mix import RankReach

@@ -15,7 +15,6 @@ from arena.domain.vote import Choice
 from arena.domain.words import Language
 from arena.pages.preview import preview_png
 from arena.pages.rendering import (
-    Visit,
     battle_page,
     battles_page,
     environment,
@@ -24,6 +23,7 @@ from arena.pages.rendering import (
     my_battles_page,
 )
 from arena.pages.standings import Selection, even, leaderboard_page
+from arena.pages.visit import Visit
 from tests.arena.pages.conftest import (
     NOW,
     MakeBoard,

@@ -9,11 +9,12 @@ import polars as pl
 import pytest
 
 from arena.boards.fitted import OPTIONS, READING
-from arena.boards.leaderboard import NO_VOTES
-from arena.boards.value import Valued
+from arena.domain.board_view import NO_VOTES
+from arena.domain.value_view import Valued
 from arena.domain.words import Language
-from arena.pages.rendering import Visit, value_page
+from arena.pages.rendering import value_page
 from arena.pages.value import FURTHEST, scatter, tornado, weights_of
+from arena.pages.visit import Visit
 from judge.labels.safety_table import SHARES_FROM_PACK
 from rating.tables.counts import read_figures
 from rating.value.board import value

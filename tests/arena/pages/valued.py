@@ -5,7 +5,7 @@ from functools import cache
 
 import numpy as np
 
-from arena.boards.value import Valued
+from arena.domain.value_view import Valued
 from judge.ifeval.accuracy import Share
 from judge.labels.safety import ALL, Rate
 from judge.labels.safety_table import COLUMNS, SafetyTable

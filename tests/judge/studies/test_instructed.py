@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit
 
 from judge.ifeval import CHECKERS, Task, read_task
-from judge.studies.gold import GoldVote
+from judge.studies.gold_voters import GoldVote
 from judge.studies.instructed import (
     InstructedVote,
     ReadVote,

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 from judge.studies.prediction_powered import powered_mean
-from rating.uncertainty.covariance import quantile
+from rating.uncertainty.student import quantile
 from tests.simulation import Share
 
 pytestmark = pytest.mark.slow

@@ -2,7 +2,9 @@
 
 import csv
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pytest
@@ -30,6 +32,19 @@ def test_rows_are_made_whenever_they_are_looked_at() -> None:
     )
     with pytest.raises(IndexError):
         rows[3]
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_a_file_of_text_makes_each_row_once(ending: str, tmp_path: Path) -> None:
+    made: list[int] = []
+
+    def each() -> Iterator[dict[str, Any]]:
+        for n in range(3):
+            made.append(n)
+            yield {"n": n}
+
+    write_judged(Rows(each), tmp_path / f"rows.{ending}")
+    assert made == [0, 1, 2]
 
 
 async def test_as_many_rows_are_written_as_there_are_in_every_form(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from rating.options import Clusters
 from rating.pooling.boards import PooledFit, pooled_fit
 from rating.pooling.mix import Mix, board_of_mix, whole_of
 from rating.pooling.model import Tau, fit_pooled
-from rating.uncertainty.covariance import quantile
+from rating.uncertainty.student import quantile
 from tests.rating.pooling.planted import NAMES, SHARES, planted
 
 pytestmark = pytest.mark.slow

@@ -13,8 +13,8 @@ import pytest
 
 from rating.errors import DataError
 from rating.outcome import OUTCOMES
-from rating.tables.columns import Columns, Reading
-from rating.tables.counts import REST, read_groups, read_votes
+from rating.tables.columns import UNLABELLED, Columns, Reading
+from rating.tables.counts import read_groups, read_votes
 from tests.rating.tables.sources import PLAIN, ROWS, by_hand, cells, columns, relation
 
 
@@ -62,10 +62,10 @@ def test_groups_part_the_votes() -> None:
     in_polars = pl.DataFrame(columns(ROWS))
     for source in (table, relation(ROWS, Path()), in_polars, in_polars.lazy()):
         groups = read_groups(source, replace(PLAIN, columns=Columns(by="language")))
-        assert list(groups) == ["English", "Finnish", REST]
+        assert list(groups) == ["English", "Finnish", UNLABELLED]
         assert sum((cells(votes) for votes in groups.values()), Counter()) == by_hand(ROWS)
         assert cells(groups["Finnish"]) == {("x", "y", "model_a"): 2}
-        assert cells(groups[REST]) == {("x", "y", "tie"): 1}
+        assert cells(groups[UNLABELLED]) == {("x", "y", "tie"): 1}
         assert groups["English"].self_battles == 1
 
 

@@ -9,8 +9,8 @@ import pytest
 
 from rating import fit
 from rating.errors import DataError
-from rating.tables.columns import Columns, Reading
-from rating.tables.counts import REST, read_votes
+from rating.tables.columns import UNLABELLED, Columns, Reading
+from rating.tables.counts import read_votes
 from rating.tables.rows import read_rows
 
 VOTES: dict[str, list[Any]] = {
@@ -35,7 +35,7 @@ def test_self_battles_and_skips_are_left_out_and_the_rest_goes_by_time() -> None
     assert named == {
         "voter": ["v1", "v2", "v2"],
         "prompt": ["q", "p", "p"],
-        "by": [REST, REST, "k"],
+        "by": [UNLABELLED, UNLABELLED, "k"],
     }
     assert rows.moment is not None
     assert rows.moment.tolist() == [1_700_000_100, 1_700_000_200, 1_700_000_300]

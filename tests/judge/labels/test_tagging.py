@@ -11,7 +11,8 @@ from judge.completion import CUT, FILTERED, Reply
 from judge.errors import FailureClass
 from judge.grammar import Tags
 from judge.labels.accuracy import TaggerAccuracy, accuracy_of, labelled_prompts, language_accuracy
-from judge.labels.asked import (
+from judge.labels.taggers import CATEGORIES, CRITERIA, HEAD, INTENTS, OTHER, TAIL, UNKNOWN, tag
+from judge.labels.tagging import (
     FACETS,
     LANGUAGES,
     Tagging,
@@ -20,7 +21,6 @@ from judge.labels.asked import (
     tags_in,
     version_of,
 )
-from judge.labels.taggers import CATEGORIES, CRITERIA, HEAD, INTENTS, OTHER, TAIL, UNKNOWN, tag
 
 GOOD: dict[str, Any] = {
     "category": "code",

@@ -1,0 +1,46 @@
+"""What the page of quality and cost shows, as plain values."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from rating.value.board import Value
+from rating.value.utility import Terms
+
+if TYPE_CHECKING:
+    from judge.labels.safety_table import SafetyTable
+
+
+@dataclass(frozen=True, slots=True)
+class Valued:
+    """What a policy's votes say of quality and cost.
+
+    Attributes
+    ----------
+    version : str
+        Short hash of the votes and the code that the numbers follow from.
+    names : mapping of str to str
+        Of models, by their ids.
+    value : Value or None
+    terms : Terms or None
+        What an answer is worth, to be weighed; None where nothing can be valued.
+    reason : str or None
+        Why nothing can be valued, as a sentence; None where something is.
+    safety : SafetyTable or None
+        What models refuse, where that was measured.
+    """
+
+    policy: str
+    version: str
+    updated: datetime
+    names: Mapping[str, str]
+    value: Value | None
+    terms: Terms | None
+    reason: str | None
+    safety: "SafetyTable | None" = None
+
+    @property
+    def rated(self) -> tuple[str, ...]:
+        """Ids of the models with a rating, best first."""
+        return tuple(row.model for row in self.value.models) if self.value else ()
