@@ -3,6 +3,7 @@
 They import the arena where they need it: the process that starts the workers does without.
 """
 
+import atexit
 import gc
 import os
 from collections import defaultdict
@@ -86,19 +87,17 @@ def quick(tmp_path: Path) -> Iterator["Served"]:
 def pytest_collection() -> Generator[None, object, object]:
     """Look for no garbage while all is loaded, nor in that later, and seldom while tests run.
 
-    It takes a fifth of the time of loading, and a tenth of that of the tests, otherwise.
+    It takes a fifth of the time of loading, and a tenth of that of the tests, otherwise. At the
+    end of the process what was loaded may be garbage again: some libraries complain of what
+    outlives them.
     """
     gc.disable()
     collected = yield
     gc.enable()
     gc.freeze()
+    atexit.register(gc.unfreeze)
     gc.set_threshold(20_000, 20, 20)
     return collected
-
-
-def pytest_unconfigure() -> None:
-    """Let what was loaded be garbage again: some libraries complain of what outlives them."""
-    gc.unfreeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
