@@ -214,9 +214,9 @@ class Battles:
         BadPromptError, LimitError, BusyError, FullError, ClosingError
             Before anything is written.
         """
-        recorded = self._field.as_recorded.get(prompt.strip(), prompt)
+        known = self._field.as_recorded.get(prompt.strip(), prompt)
         prompt = self._accepted(
-            self._gold.untouched(recorded) or self._instructed.untouched(recorded) or recorded
+            self._gold.untouched(known) or self._instructed.untouched(known) or known
         )
         able = self.matchmaker.drawable(self._able(prompt))
         if len(able) < 2:
@@ -225,14 +225,16 @@ class Battles:
         new = await self._gold_battle(voter, prompt, name)
         if new is None:
             draw = self.matchmaker.draw(able)
+            recorded = not {draw.a.id, draw.b.id}.isdisjoint(self._field.recorded)
             new = blind_battle(
                 voter,
                 prompt,
                 draw,
                 self._rules,
                 self._now(),
+                sampler=self._rules.sampler,
+                prompt_set="recorded" if recorded else None,
                 prompt_id=name,
-                recorded=not {draw.a.id, draw.b.id}.isdisjoint(self._field.recorded),
             )
         return await self._begin(voter, new.public_id, partial(self._store.open_battle, new))
 
@@ -519,7 +521,16 @@ class Battles:
         gold = self._gold.take(prompt, wanted=wanted)
         if gold is None:
             return None
-        return gold.drafted(voter, self._rules, self._now(), name)
+        return blind_battle(
+            voter,
+            gold.prompt,
+            gold.draw,
+            self._rules,
+            self._now(),
+            sampler="gold",
+            prompt_set=gold.prompt_set,
+            prompt_id=name,
+        )
 
     def _played(self, stored: StoredBattle) -> Played | None:
         """Say how the answers of a gold battle are written; None of any other."""

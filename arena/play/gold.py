@@ -7,29 +7,23 @@ theirs would.
 import asyncio
 import threading
 import time
-import uuid
 from collections import defaultdict
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from random import Random
 
 from arena.domain.answer import Chunk, Finished, TextDelta
-from arena.domain.battle import Mode, Side
+from arena.domain.battle import Side
 from arena.domain.gold import OWNER, set_of
 from arena.domain.model import Model
-from arena.domain.vote import Choice, Voter
+from arena.domain.vote import Choice
 from arena.endpoints.offline import Piece, paced
 from arena.play.live import Ask
-from arena.play.matchmaking import VERSION, sides
+from arena.play.matchmaking import Draw, sides
 from arena.play.offers import Offers
 from arena.play.pace import Tempo
-from arena.play.rules import Rules
-from arena.play.snapshots import new_answer
-from arena.store.records import NewBattle
 from judge.case import Message
 from judge.tables.gold import GoldPair
-from rating import __version__
 from rating.tables.escaping import storable
 
 OFFERED = 3
@@ -62,25 +56,10 @@ class GoldBattle:
 
         return write
 
-    def drafted(self, voter: Voter, rules: Rules, now: datetime, prompt_id: str) -> NewBattle:
-        """Draft it as a blind battle."""
-        return NewBattle(
-            public_id=uuid.uuid4().hex,
-            owner=voter,
-            mode=Mode.ANONYMOUS,
-            prompt=self.prompt,
-            a=new_answer(self.models[Side.A]),
-            b=new_answer(self.models[Side.B]),
-            side_seed=self.side_seed,
-            sampler="gold",
-            sampler_version=VERSION,
-            pair_probability=1.0,
-            pacing=rules.pacing,
-            prompt_set=self.prompt_set,
-            prompt_id=prompt_id,
-            created=now,
-            app_version=__version__,
-        )
+    @property
+    def draw(self) -> Draw:
+        """The pair as one that was drawn: no other could have been."""
+        return Draw(self.models[Side.A], self.models[Side.B], 1.0, self.side_seed)
 
 
 def written(text: str, tempo: Tempo) -> Iterator[Piece]:

@@ -43,10 +43,11 @@ def blind_battle(
     rules: Rules,
     now: datetime,
     *,
+    sampler: str,
+    prompt_set: str | None,
     prompt_id: str,
-    recorded: bool,
 ) -> NewBattle:
-    """Draft a blind battle between the two models of a draw."""
+    """Draft a blind battle between the two models of a draw; ``sampler`` says what drew them."""
     return NewBattle(
         public_id=uuid.uuid4().hex,
         owner=voter,
@@ -55,11 +56,11 @@ def blind_battle(
         a=new_answer(draw.a),
         b=new_answer(draw.b),
         side_seed=draw.side_seed,
-        sampler=rules.sampler,
+        sampler=sampler,
         sampler_version=VERSION,
         pair_probability=draw.pair_probability,
         pacing=rules.pacing,
-        prompt_set="recorded" if recorded else None,
+        prompt_set=prompt_set,
         prompt_id=prompt_id,
         created=now,
         app_version=__version__,
