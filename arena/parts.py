@@ -45,6 +45,9 @@ from rating.sentences import Sentence
 
 logger = logging.getLogger(__name__)
 
+REST_S, REST_BESIDE_S = 5.0, 15.0
+"""The default board is made at most that often, and each beside it."""
+
 EXAMPLES = (
     Sentence("Explain how vaccines work to a ten-year-old"),
     Sentence("Write a Python function that finds duplicate files"),
@@ -141,6 +144,7 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
             key=key.encode(),
             enough=settings.listed_after,
             judged=judged if p.kinds == DEFAULT.kinds else (),
+            rest_s=REST_S if p is DEFAULT else REST_BESIDE_S,
         )
         for p in POLICIES
     }

@@ -41,6 +41,7 @@ from arena.store import blocks, chain, kept_boards, log
 from arena.store.engine import opened, sqlite_file
 from arena.store.store import Store
 from arena.store.verify import verify
+from benchmarks.recordings import Server
 from tests.arena.store.battles import A1, B1, NOW, ballot, complete, new_battle
 from tests.postgresql import postgresql_server
 from tests.process import Process
@@ -55,6 +56,9 @@ CHOICES = (Choice.A, Choice.B, Choice.TIE, Choice.BOTH_BAD, Choice.SKIP)
 READ_EVERY_S = 0.05
 IDLE_S = 30.0
 PATIENCE_S = 3600.0
+LOOK_S = 60.0
+AT_REST = 0.05
+"""An arena rests that used less of one processor than this for `LOOK_S`."""
 
 Rows = dict[str, list[tuple[Any, ...]]]
 
@@ -95,7 +99,8 @@ def main() -> None:
         child = get_context("spawn").Process(target=_make, args=(url,))
         child.start()
         child.join()
-        _serve(url, Path(stack.enter_context(tempfile.TemporaryDirectory())))
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        _serve(url, folder, 60 * options.rest)
         print(f"database {_size(url) / 1e9:.2f} GB")
 
 
@@ -108,6 +113,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--database", default="sqlite", help="sqlite, postgresql, or the URL")
     parser.add_argument("--filled", action="store_true", help="the database was filled before")
     parser.add_argument("--verify", action="store_true", help="follow the chain once it is filled")
+    words = "let a new arena finish what it does beside, for at most so many minutes"
+    parser.add_argument("--rest", type=float, default=0, help=words)
     return parser.parse_args()
 
 
@@ -371,12 +378,13 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def _serve(url: str, folder: Path) -> None:
+def _serve(url: str, folder: Path, patience_s: float) -> None:
     """Read the leaderboard of an arena over and over, before a vote and until it is there."""
     words = ["serve", "--port", "0", "--database", url]
     quiet = {"ARENA_LOG_LEVEL": "error"}
     with Process(words, folder, quiet) as arena, closing(Store(url)) as store:
         reader = Reader(arena.url())
+        _rest(Server(arena.url(), arena.pid), patience_s)
         thread = threading.Thread(target=reader.read)
         thread.start()
         try:
@@ -394,6 +402,17 @@ def _serve(url: str, folder: Path) -> None:
         finally:
             reader.ends.set()
             thread.join()
+
+
+def _rest(arena: Server, patience_s: float) -> None:
+    """Wait until an arena is done beside requests: labels, topics, the record, past dates."""
+    began = time.monotonic()
+    while (rested := time.monotonic() - began) < patience_s:
+        used = arena.cpu_s()
+        time.sleep(LOOK_S)
+        if arena.cpu_s() - used < AT_REST * LOOK_S:
+            print(f"at rest after {rested:.0f} s and {used:.0f} s of processor", flush=True)
+            return
 
 
 def _next_board(store: Store, version: str | None) -> kept_boards.Written:

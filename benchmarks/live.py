@@ -55,6 +55,7 @@ PARTS = (
 )
 """As ``parts.py`` calls them."""
 TICK_S = 0.1
+WARM_UP_S = 35.0
 RATE = 200
 """Characters a second: as the floor streams, too."""
 MANY = {
@@ -238,12 +239,14 @@ async def measure_parts(name: str, act: Act, n: int, seconds: float) -> str:
 async def measure_votes(serve: Serve, name: str, n: int, streaming: int, seconds: float) -> str:
     """Time votes, one after another, while other battles stream: none begins or ends meanwhile.
 
-    A vote before them makes the first leaderboard and its page.
+    A vote before them makes the first leaderboard and its page, and within `WARM_UP_S` all else
+    that an arena works out of votes for the first time.
     """
     with serve(seconds) as server:
         async with visitors(n, server.url) as voters, visitors(streaming, server.url) as readers:
             (first,) = await at_once(readers[:1] or voters[:1], play, server.url)
             await vote((readers or voters)[0], first)
+            await asyncio.sleep(WARM_UP_S)
             battles = await at_once(voters, play, server.url)
             reading = asyncio.create_task(at_once(readers, as_text, server.url))
             began, all_begun, last_second = time.monotonic(), 1.5, seconds - 1.5

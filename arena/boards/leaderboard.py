@@ -38,6 +38,7 @@ from arena.store import blocks, kept_boards, log, roster
 from arena.store.store import Store
 from rating import Comparisons, Report, __version__, field_rates
 from rating.errors import NotIdentifiedError, RatingError
+from rating.likelihood.identification import connectivity
 from rating.sentences import Sentence
 from rating.tables.counts import count_votes
 from rating.tables.sources import CodedLog
@@ -72,6 +73,8 @@ LOOK_S = 2.0
 """How often the log is looked at for new votes."""
 REST = 20
 """A board stays for this many times as long as it took to make."""
+COUNTS_REST_S = 10.0
+"""Between two counts of how battles ended pass at least so many seconds."""
 
 logger = logging.getLogger(__name__)
 
@@ -98,6 +101,8 @@ class Leaderboard:
         Counted votes from which a model is more than provisional.
     judged : sequence of Judged
         What a judge says of newcomers.
+    rest_s : float
+        A board stays for at least so many seconds.
     """
 
     def __init__(
@@ -110,11 +115,13 @@ class Leaderboard:
         key: bytes = b"",
         enough: int = LISTED_AFTER,
         judged: Sequence[Judged] = (),
+        rest_s: float = 0.0,
     ) -> None:
         self._store = store
         self._policy = policy
         self._now = now
         self._clock = clock
+        self._rest_s = rest_s
         self._record = record
         self._key = key
         self._enough = enough
@@ -193,7 +200,7 @@ class Leaderboard:
             self._history.know(board.history)
             self._records = {record.id: record for record in board.health}
             self._counted = board.health_counted
-            self._rests_until = self._clock() + REST * written.took_s
+            self._rests_until = self._clock() + max(self._rest_s, REST * written.took_s)
 
     def _fill(self) -> None:
         """Store the blocks of votes that are full and not there yet."""
@@ -246,7 +253,8 @@ class Leaderboard:
                     board = with_records(board, self._known_records())
                     self._keep(replace(board, health_counted=self._counted), state.head, took_s)
         finally:
-            self._rests_until = self._clock() + REST * (self._clock() - began)
+            rest_s = max(self._rest_s, REST * (self._clock() - began))
+            self._rests_until = self._clock() + rest_s
 
     def _version(self, state: kept_boards.State) -> str:
         return version_of(state, self._enough, self._judged)
@@ -257,7 +265,8 @@ class Leaderboard:
         records = self._store.read(log.model_records, self._policy.kinds)
         self._records = {record.id: record for record in records}
         self._counted = self._now()
-        self._records_rest_until = self._clock() + REST * (self._clock() - began)
+        rest_s = max(COUNTS_REST_S, REST * (self._clock() - began))
+        self._records_rest_until = self._clock() + rest_s
 
     def _known_records(self) -> list[ModelRecord]:
         """Give all models that there are, with what was counted of their battles."""
@@ -365,7 +374,7 @@ def make_board(
     try:
         fitted, reason = fit_log(columns, votes), None
     except NotIdentifiedError as error:
-        fitted, reason = None, _why(error)
+        fitted, reason = None, _why(error, votes.data, records)
     report = fitted.report() if fitted else None
     order = [row.model for row in report.ratings] if report else []
     stages = stages_of(columns, entrants, [record.id for record in records], enough)
@@ -467,10 +476,25 @@ def _since(columns: CodedLog) -> datetime | None:
     return moment_of(counted[0]) if counted.size else None
 
 
-def _why(error: NotIdentifiedError) -> str:
+def _why(error: NotIdentifiedError, votes: Comparisons, records: Sequence[ModelRecord]) -> str:
+    """Say why there is no ranking; to visitors, who vote, where votes alone are what it lacks."""
+    groups = connectivity(votes)
     if not error.groups:
         return NO_VOTES
-    return Sentence("The votes do not identify ratings yet. %(why)s", why=error.args[0])
+    if groups.is_identified or len(groups.connected) > 1:
+        return Sentence("The votes do not identify ratings yet. %(why)s", why=error.args[0])
+    names = {record.id: record.name for record in records}
+    unbeaten, winless = (
+        "; ".join(", ".join(names[model] for model in group) for group in side)
+        for side in (groups.unbeaten, groups.winless)
+    )
+    return Sentence(
+        "There is no ranking yet: no other model has won or tied against %(unbeaten)s so far, "
+        "nor %(winless)s against any other. Once each side has scored, the votes say how far "
+        "apart they are.",
+        unbeaten=unbeaten,
+        winless=winless,
+    )
 
 
 def _rows(
