@@ -374,7 +374,7 @@ def make_board(
     try:
         fitted, reason = fit_log(columns, votes), None
     except NotIdentifiedError as error:
-        fitted, reason = None, _why(error, votes.data, records)
+        fitted, reason = None, _why(error, votes.data)
     report = fitted.report() if fitted else None
     order = [row.model for row in report.ratings] if report else []
     stages = stages_of(columns, entrants, [record.id for record in records], enough)
@@ -476,25 +476,18 @@ def _since(columns: CodedLog) -> datetime | None:
     return moment_of(counted[0]) if counted.size else None
 
 
-def _why(error: NotIdentifiedError, votes: Comparisons, records: Sequence[ModelRecord]) -> str:
-    """Say why there is no ranking; to visitors, who vote, where votes alone are what it lacks."""
-    groups = connectivity(votes)
+def _why(error: NotIdentifiedError, votes: Comparisons) -> str:
+    """Say why there is no ranking; simply, where a few more votes are all that it lacks."""
     if not error.groups:
         return NO_VOTES
-    if groups.is_identified or len(groups.connected) > 1:
-        return Sentence("The votes do not identify ratings yet. %(why)s", why=error.args[0])
-    names = {record.id: record.name for record in records}
-    unbeaten, winless = (
-        "; ".join(", ".join(names[model] for model in group) for group in side)
-        for side in (groups.unbeaten, groups.winless)
-    )
-    return Sentence(
-        "There is no ranking yet: no other model has won or tied against %(unbeaten)s so far, "
-        "nor %(winless)s against any other. Once each side has scored, the votes say how far "
-        "apart they are.",
-        unbeaten=unbeaten,
-        winless=winless,
-    )
+    groups = connectivity(votes)
+    if len(groups.connected) == 1 and not groups.is_identified:
+        return Sentence(
+            "There is no ranking yet: against the others, some models have always won so far, or "
+            "never, so the votes cannot say how far apart they are. The table says what each "
+            "needs."
+        )
+    return Sentence("The votes do not identify ratings yet. %(why)s", why=error.args[0])
 
 
 def _rows(

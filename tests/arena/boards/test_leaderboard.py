@@ -55,7 +55,7 @@ def test_an_undefeated_model_is_not_rated() -> None:
     result = board([Vote("m0", "m1", Choice.A)] * 9, "m0", "m1")
     assert result.rows == ()
     assert str(result.reason).startswith(
-        "There is no ranking yet: no other model has won or tied against M0 so far, nor M1 against"
+        "There is no ranking yet: against the others, some models have always won so far, or never"
     )
     assert [(w.model, w.reason, w.votes) for w in result.waiting] == [
         ("m0", "has not lost yet; needs a loss or a tie", 9),
