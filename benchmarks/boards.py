@@ -391,7 +391,8 @@ def _serve(url: str, folder: Path, patience_s: float) -> None:
             began = time.monotonic()
             time.sleep(IDLE_S)
             voted = time.monotonic()
-            print(f"pages: {reader.between(began, voted)}, {reader.bytes / 1e3:.0f} kB")
+            pages = reader.between(began, voted)
+            print(f"pages: {pages}, {reader.bytes / 1e3:.0f} kB", flush=True)
             before = store.read(kept_boards.written, DEFAULT.name)
             _vote(store)
             again = _next_board(store, before.version if before else None)
@@ -413,6 +414,8 @@ def _rest(arena: Server, patience_s: float) -> None:
         if arena.cpu_s() - used < AT_REST * LOOK_S:
             print(f"at rest after {rested:.0f} s and {used:.0f} s of processor", flush=True)
             return
+    if patience_s:
+        print(f"not at rest after {patience_s:.0f} s", flush=True)
 
 
 def _next_board(store: Store, version: str | None) -> kept_boards.Written:
