@@ -73,8 +73,6 @@ LOOK_S = 2.0
 """How often the log is looked at for new votes."""
 REST = 20
 """A board stays for this many times as long as it took to make."""
-COUNTS_REST_S = 10.0
-"""Between two counts of how battles ended pass at least so many seconds."""
 
 logger = logging.getLogger(__name__)
 
@@ -265,8 +263,7 @@ class Leaderboard:
         records = self._store.read(log.model_records, self._policy.kinds)
         self._records = {record.id: record for record in records}
         self._counted = self._now()
-        rest_s = max(COUNTS_REST_S, REST * (self._clock() - began))
-        self._records_rest_until = self._clock() + rest_s
+        self._records_rest_until = self._clock() + REST * (self._clock() - began)
 
     def _known_records(self) -> list[ModelRecord]:
         """Give all models that there are, with what was counted of their battles."""

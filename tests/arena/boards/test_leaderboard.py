@@ -301,6 +301,21 @@ def test_a_board_is_made_by_one_process_and_taken_over_by_the_others(voted: Stor
     assert other.refresh().votes == 2, "who takes a board over rests as long as its maker"
 
 
+def test_a_quick_board_rests_as_long_as_it_has_to_whoever_made_it(voted: Store) -> None:
+    clock = Clock()
+    maker, taker = (
+        Leaderboard(voted, DEFAULT, lambda: NOW, clock.passes, rest_s=5.0) for _ in range(2)
+    )
+    maker.refresh()
+    taker.refresh()
+    another_vote(voted)
+    clock.passed += 4.9
+    assert maker.refresh().votes == taker.refresh().votes == 2
+    clock.passed += 0.2
+    assert taker.refresh().votes == 3
+    assert maker.refresh().votes == 3
+
+
 def assert_sentences(one: object, other: object) -> None:
     """Both have the same sentences in the same places, which can be put into other languages."""
     assert type(one) is type(other)
