@@ -100,18 +100,41 @@ def pytest_collection() -> Generator[None, object, object]:
     return collected
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mix files that wait, for a browser or a server, with files that compute.
+    """Leave some tests to `make slow`, and mix files that wait with files that compute.
 
-    So no core is idle while the others queue. What takes longest comes first, so that the last
-    worker does not end alone.
+    They wait for a browser or a server, and no core is so idle while the others queue. What takes
+    longest comes first, so that the last worker does not end alone.
     """
+    for item in _repeated(items):
+        item.add_marker("slow")
     files = list(dict.fromkeys(item.path for item in items))
     waiting = sorted((file for file in files if _waits(file)), key=_waits, reverse=True)
     computing = [file for file in files if not _waits(file)]
     place = {file: i / len(waiting) * 0.75 for i, file in enumerate(waiting)}
     place |= {file: i / len(computing) for i, file in enumerate(computing)}
     items.sort(key=lambda item: place[item.path])
+
+
+def _repeated(items: list[pytest.Item]) -> Iterator[pytest.Item]:
+    """Give what shows at length what other tests show.
+
+    These are pages and commands on PostgreSQL, as the store and the API are tested on both kinds
+    of database anyway, and of each test that is marked `sampled` all cases but one in so many.
+    """
+    cases: defaultdict[str, int] = defaultdict(int)
+    arena = Path(__file__).parent / "arena"
+    for item in items:
+        test, _, case = item.nodeid.partition("[")
+        both = item.path.parent in (arena / "store", arena / "api")
+        sampled = item.get_closest_marker("sampled")
+        if "postgresql" in case and item.path.is_relative_to(arena) and not both:
+            yield item
+        elif sampled:
+            if cases[test] % sampled.args[0]:
+                yield item
+            cases[test] += 1
 
 
 def _waits(file: Path) -> int:

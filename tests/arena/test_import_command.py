@@ -296,6 +296,7 @@ def test_an_arena_goes_on_from_what_was_imported(
         assert session.connection().scalars(text(left)).all() == [], "nobody can guess words"
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "statement",
     [
@@ -397,6 +398,7 @@ def files(url: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("what", "place", "change", "words"), HOSTILE)
 def test_a_row_that_no_export_has_is_named_and_nothing_comes_in(
     command: Command,
@@ -419,8 +421,23 @@ def test_a_row_that_no_export_has_is_named_and_nothing_comes_in(
     with closing(sqlite3.connect(tmp_path / "arena.db")) as connection:
         for table in ("vote", "battle", "voter", "model", "answer", "chain_link"):
             assert connection.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,)
-    shutil.copytree(files, tmp_path / "y")
-    assert command("import", "y", "--database", new).returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("what", "key"),
+    [("votes", "winner"), ("battles", "state"), ("answers", "side"), ("models", "kind")],
+)
+def test_after_a_refusal_the_export_comes_in_as_it_is(
+    command: Command, tmp_path: Path, files: Path, what: str, key: str
+) -> None:
+    shutil.copytree(files, tmp_path / "x")
+    rows = rows_in(tmp_path / "x" / f"{what}.jsonl")
+    write(tmp_path / "x" / f"{what}.jsonl", [*rows[:-1], rows[-1] | {key: "robot"}])
+    new = new_sqlite(tmp_path)
+    done = command("import", "x", "--database", new)
+    assert done.returncode in (2, 3)
+    assert "robot" in done.stderr
+    assert command("import", str(files), "--database", new).returncode == 0
 
 
 def test_files_that_are_no_export_are_refused(

@@ -88,6 +88,7 @@ def voter(request: pytest.FixtureRequest, chromium: Browser, arena: Served) -> I
         yield ada
 
 
+@pytest.mark.sampled(2)
 def test_a_battle_in_every_state(
     chromium: Browser, arena: Served, screen: dict[str, object]
 ) -> None:
@@ -108,6 +109,7 @@ def test_a_battle_in_every_state(
         assert_accessible(ada.page)
 
 
+@pytest.mark.sampled(2)
 def test_a_battle_that_failed(
     chromium: Browser, failing: Served, screen: dict[str, object]
 ) -> None:
@@ -118,6 +120,7 @@ def test_a_battle_that_failed(
         assert_accessible(ada.page)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "path",
     [
@@ -138,6 +141,7 @@ def test_a_reading_page(voter: Person, path: str) -> None:
     assert_accessible(voter.page)
 
 
+@pytest.mark.sampled(2)
 def test_the_pages_of_a_person_who_was_invited(
     chromium: Browser, arena: Served, screen: dict[str, object]
 ) -> None:
@@ -152,6 +156,7 @@ def test_the_pages_of_a_person_who_was_invited(
         assert_accessible(ada.page)
 
 
+@pytest.mark.sampled(2)
 def test_a_battle_at_its_address(voter: Person) -> None:
     voter.page.goto(f"{voter.url}/votes")
     voter.page.locator("a.prompt").click()
@@ -159,6 +164,7 @@ def test_a_battle_at_its_address(voter: Person) -> None:
     assert_accessible(voter.page)
 
 
+@pytest.mark.sampled(2)
 def test_a_leaderboard_of_models_in_every_stage(
     chromium: Browser, arena: Served, screen: dict[str, object]
 ) -> None:
@@ -185,6 +191,7 @@ def test_a_leaderboard_of_models_in_every_stage(
         assert_accessible(page)
 
 
+@pytest.mark.sampled(2)
 def test_the_leaderboard_with_and_without_the_votes_left_out(
     chromium: Browser, tmp_path: Path, screen: dict[str, object]
 ) -> None:

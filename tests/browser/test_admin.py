@@ -92,6 +92,7 @@ def test_nobody_else_sees_anything_of_the_room(
     page.context.close()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("screen", "scheme"),
     [
@@ -113,6 +114,7 @@ def test_every_panel_is_in_order(
     page.context.close()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("screen", SCREENS)
 def test_an_admin_mends_a_key_adds_a_model_excludes_a_voter_and_reads_the_log(
     chromium: Browser, scene: Scene, screen: str
@@ -181,6 +183,7 @@ def test_a_reason_that_is_being_typed_stays_while_the_result_of_an_examination_c
     page.context.close()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("screen", SCREENS)
 def test_an_admin_erases_the_words_of_somebody_after_reading_what_goes(
     chromium: Browser, scene: Scene, screen: str

@@ -52,6 +52,7 @@ def ada(request: pytest.FixtureRequest, chromium: Browser, arena: Served) -> Ite
         yield one
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("path", ADDRESSES)
 @pytest.mark.parametrize(
     ("ada", "language"),
@@ -76,6 +77,7 @@ def test_pages_fit_and_are_accessible(ada: Person, path: str, language: str) -> 
     assert_accessible(ada.page)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("path", ["/leaderboard", "/leaderboard?category=code"])
 @pytest.mark.parametrize("language", ["en", "de"])
 @pytest.mark.parametrize("width", [820, 1180])
@@ -95,6 +97,7 @@ def test_boards_with_all_their_columns_fit_their_card(
         assert table["width"] <= card["width"]
 
 
+@pytest.mark.sampled(2)
 def test_a_person_comes_from_the_leaderboard_to_a_language_and_back(ada: Person) -> None:
     ada.page.goto(f"{ada.url}/leaderboard")
     ada.page.locator(".more summary").click()
@@ -111,6 +114,7 @@ def slide(ada: Person, name: str, value: int) -> None:
     ada.page.locator(f"#share-{name}").fill(str(value))
 
 
+@pytest.mark.sampled(2)
 def test_the_board_follows_the_sliders_and_the_address_keeps_the_mix(ada: Person) -> None:
     ada.page.goto(f"{ada.url}/mix")
     expect(ada.page.locator("#sliders .button")).to_be_hidden()

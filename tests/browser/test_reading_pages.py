@@ -170,6 +170,7 @@ def test_sixty_models_fit_on_a_screen_and_a_half(chromium: Browser) -> None:
         assert max(heights) < 24, "a name stands on one line"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("width", [1280, 1180, 1179, 1024, 800, 799, 390])
 @pytest.mark.parametrize("n", [8, 30])
 def test_the_leaderboard_fits_every_width(chromium: Browser, n: int, width: int) -> None:

@@ -138,6 +138,7 @@ def test_a_phone_scrolls_wide_tables_in_themselves(
         assert all(-1 <= left <= 1 for left in scrolled)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("path", ["/study", "/cards"])
 @pytest.mark.parametrize("width", [360, *(pytest.param(w, marks=SLOW) for w in (390, 820, 1280))])
 def test_pages_of_reports_look_like_the_others(
@@ -220,6 +221,7 @@ def test_pictures_of_cards_are_as_wide_as_their_card(
             assert one.evaluate("svg => svg.getBBox().x") >= -1
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
 def test_a_published_board_is_a_page_by_itself(
     chromium: Browser, tmp_path: Path, width: int, scheme: str

@@ -48,6 +48,7 @@ def looking(chromium: Browser, screen: str, **context: object) -> Iterator[Page]
             opened.close()
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("screen", SCREENS)
 def test_the_page_is_accessible_and_no_wider_than_the_screen(
     chromium: Browser, screen: str

@@ -238,6 +238,7 @@ def test_every_class_of_failure_has_a_case() -> None:
     assert {case.error_class for case in UNSEEN} | ours_or_nobody_s == set(FailureClass)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", UNSEEN, ids=str)
 def test_a_fault_of_every_model_fails_the_battle_after_two_other_models(
     ada: Visitor, server: FaultyServer, store: Store, case: Case
@@ -251,6 +252,7 @@ def test_a_fault_of_every_model_fails_the_battle_after_two_other_models(
     is_shown_and_not_counted(ada, store, battle_id, side)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", UNSEEN, ids=str)
 def test_a_fault_of_one_model_gives_its_side_to_another(
     ada: Visitor, server: FaultyServer, store: Store, case: Case

@@ -92,6 +92,7 @@ def test_a_hash_that_somebody_noted_is_in_the_chain_or_stands_for_the_folder(
     assert "rewritten" in check_bundle(bundle, bundle_page, "c0ffee00").problems[0]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", [*FILES, MANIFEST])
 @pytest.mark.parametrize("place", [0.05, 0.5, 0.95])
 def test_one_byte_of_any_file_is_named(bundle: Path, name: str, place: float) -> None:
@@ -277,6 +278,7 @@ SEALED: dict[str, tuple[Callable[[Path], None], str]] = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", SEALED)
 def test_what_was_changed_by_somebody_who_seals_it_again_is_named(bundle: Path, name: str) -> None:
     act, pattern = SEALED[name]

@@ -138,6 +138,7 @@ CHANGES = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(("column", "value"), CHANGES.items())
 def test_a_changed_value_of_an_export_is_found(
     arena: Store, tmp_path: Path, column: str, value: str
@@ -182,6 +183,7 @@ def test_rows_of_an_export_that_were_deleted_doubled_or_moved_are_found(
     assert problem in (verify_export(path).problem or "")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("replaced", "link"),
     [

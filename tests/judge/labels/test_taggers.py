@@ -137,6 +137,7 @@ def test_signs_only_save_time() -> None:
     assert [(part, text) for part, text in fits if not Rule((part,)).holds(text)] == []
 
 
+@pytest.mark.sampled(3)
 @settings(max_examples=20, suppress_health_check=[HealthCheck.too_slow])
 @pytest.mark.parametrize("part", PARTS, ids=lambda part: "|".join(part.signs)[:40])
 @given(data=st.data())
