@@ -165,8 +165,6 @@ def _prepare(parts: Parts, settings: Settings, board: Board) -> None:
     labels, reach = (latest.labels, latest.reach) if latest else (None, {})
     linked = settings.show_battles and board.policy != APPLICATIONS.name
     prepare(Below(board, labels, whole, linked, reach), parts.now())
-    if is_default:
-        parts.card.look()
 
 
 def _lifespan(
@@ -210,6 +208,7 @@ def _beside(
     yield parts.battles.matchmaker.keep_up()
     yield parts.verifier.keep_on()
     yield parts.valuation.keep_on()
+    yield parts.card.keep_on()
     if parts.race:
         yield parts.race.keep_on()
     yield keep_labelling(store, now)

@@ -57,8 +57,11 @@ READ_EVERY_S = 0.05
 IDLE_S = 30.0
 PATIENCE_S = 3600.0
 LOOK_S = 60.0
-AT_REST = 0.05
-"""An arena rests that used less of one processor than this for `LOOK_S`."""
+AT_REST = 0.5
+"""An arena rests that used less of one processor than this for `LOOK_S`.
+
+What is left is done at its own pace: the record takes a quarter, labels of prompts a twentieth.
+"""
 
 Rows = dict[str, list[tuple[Any, ...]]]
 
@@ -406,13 +409,14 @@ def _serve(url: str, folder: Path, patience_s: float) -> None:
 
 
 def _rest(arena: Server, patience_s: float) -> None:
-    """Wait until an arena is done beside requests: labels, topics, the record, past dates."""
+    """Wait until an arena has made what it makes beside requests, labels left out."""
     began = time.monotonic()
     while (rested := time.monotonic() - began) < patience_s:
         used = arena.cpu_s()
         time.sleep(LOOK_S)
-        if arena.cpu_s() - used < AT_REST * LOOK_S:
-            print(f"at rest after {rested:.0f} s and {used:.0f} s of processor", flush=True)
+        share = (arena.cpu_s() - used) / LOOK_S
+        if share < AT_REST:
+            print(f"after {rested:.0f} s the arena takes {share:.0%} of a processor", flush=True)
             return
     if patience_s:
         print(f"not at rest after {patience_s:.0f} s", flush=True)

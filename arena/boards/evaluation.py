@@ -1,7 +1,6 @@
 """The card of how this arena evaluates, filled from its log, its board and its settings."""
 
 import json
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
@@ -13,6 +12,7 @@ from typing import Any
 import arena
 import judge
 import rating
+from arena.boards.looks import keep_looking
 from arena.domain.board_view import Board
 from arena.domain.evaluation import (
     CallLimits,
@@ -67,8 +67,6 @@ class Evaluation:
     ----------
     board : callable
         The board as it stands.
-    clock : callable
-        Seconds that pass.
     """
 
     def __init__(
@@ -78,17 +76,14 @@ class Evaluation:
         board: Callable[[], Board],
         statements: Statements,
         limits: CallLimits,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._store = store
         self._policy = policy
         self._board = board
         self._statements = statements
         self._limits = limits
-        self._clock = clock
         self._card: EvaluationCard | None = None
         self._version = ""
-        self._rests_until = 0.0
         self._turn = Lock()
 
     def read(self) -> EvaluationCard:
@@ -102,8 +97,12 @@ class Evaluation:
         with self._turn:
             return self._card or self._anew(self._board())
 
+    async def keep_on(self) -> None:
+        """Make the card, rest, and look whether the board is another, until cancelled."""
+        await keep_looking(self.look, "How the arena evaluates", REST_S, REST)
+
     def look(self) -> None:
-        """Make the card anew if the board is another, unless it was made just now.
+        """Make the card anew if the board is another.
 
         Raises
         ------
@@ -111,17 +110,14 @@ class Evaluation:
             If the log cannot be read.
         """
         board = self._board()
-        if board.version != self._version and self._clock() >= self._rests_until:
+        if board.version != self._version:
             self._anew(board)
 
     def _anew(self, board: Board) -> EvaluationCard:
-        began = self._clock()
         models = [row.model for row in board.rows]
         logged = self._store.read(evaluation.read, self._policy, models)
         card = card_of(board, logged, self._policy, self._statements, self._limits)
         self._card, self._version = card, board.version
-        took_s = self._clock() - began
-        self._rests_until = self._clock() + max(REST_S, REST * took_s)
         return card
 
 

@@ -1,6 +1,6 @@
 """What the counted votes of a log say of themselves, and how the models in it were asked."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -87,11 +87,11 @@ def vote_facts(session: Session, policy: Policy) -> VoteFacts:
     """Count the votes that a policy counts."""
     connection = session.connection()
     votes, prompts, on_prompts, first, last = connection.execute(_counted(policy, *_OF_ALL)).one()
-    counts: dict[str, dict[str, int]] = {
-        name: dict(connection.execute(_counted(policy, by, func.count()).group_by(by)).all())
-        for name, by in _COUNTED.items()
-    }
-    counts |= {name: {} for name in _LABELS.values()}
+    counts: dict[str, Counter[str]] = {name: Counter() for name in (*_COUNTED, *_LABELS.values())}
+    by = tuple(_COUNTED.values())
+    for *values, n in connection.execute(_counted(policy, *by, func.count()).group_by(*by)):
+        for name, value in zip(_COUNTED, values, strict=True):
+            counts[name][value] += n
     for facet, value, n in connection.execute(_labels(policy)):
         counts[_LABELS[facet]][value] = n
     return VoteFacts(

@@ -1,19 +1,27 @@
+from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import replace
 from datetime import UTC
 from pathlib import Path
+from threading import Event
 
+import pytest
+from sqlmodel import Session
+
+from arena import parts
+from arena.boards import evaluation as board_evaluation
 from arena.boards.dataset import export_votes
 from arena.boards.evaluation import Evaluation, calls_of
 from arena.boards.leaderboard import Leaderboard
 from arena.boards.record_file import read_votes
 from arena.domain.evaluation import VoteFacts
-from arena.domain.vote import DEFAULT
+from arena.domain.vote import DEFAULT, Policy
 from arena.store import evaluation, log
-from arena.store.evaluation import Asked
+from arena.store.evaluation import Asked, Logged
 from arena.store.store import Store
 from tests.arena.boards.published import LIMITS, STATEMENTS, fill
 from tests.arena.store.battles import NOW
+from tests.serving import quick_arena
 from tests.sqlite import new_sqlite
 
 
@@ -59,24 +67,45 @@ def test_of_a_parameter_that_may_hold_a_secret_the_name_alone_is_shown(tmp_path:
 
 def test_the_card_names_what_is_missing_and_follows_the_board(tmp_path: Path) -> None:
     url = new_sqlite(tmp_path)
-    seconds = [0.0]
     with closing(Store(url)) as store:
         board = Leaderboard(store, DEFAULT, lambda: NOW)
         statements = replace(STATEMENTS, purpose=None, weaknesses="")
-        card = Evaluation(store, DEFAULT, board.read, statements, LIMITS, lambda: seconds[0])
+        card = Evaluation(store, DEFAULT, board.read, statements, LIMITS)
         sections = ("inputs", "calls", "outputs", "interpretation")
         assert card.read().missing == (*sections, "purpose", "weaknesses")
         fill(url)
         board.refresh()
-        card.look()
-        assert card.read().outputs.votes == 0  # it rests
-        seconds[0] = 11
         card.look()
         assert card.read().missing == ("purpose", "weaknesses")
         outputs = card.read().outputs
         assert (outputs.votes, outputs.voters) == (20, 4)
         assert outputs.left_out == {"skipped": 1, "a test of ours": 1}
         assert card.read() is card.read()
+
+
+def test_leaderboards_are_made_while_the_votes_are_read_for_the_card(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, goes_on = Event(), Event()
+    read = evaluation.read
+
+    def slowly(session: Session, policy: Policy, models: Iterable[str]) -> Logged:
+        begun.set()
+        goes_on.wait(60)
+        return read(session, policy, models)
+
+    monkeypatch.setattr(evaluation, "read", slowly)
+    monkeypatch.setattr(board_evaluation, "REST_S", 0.1)
+    monkeypatch.setattr(parts, "REST_S", 0.1)
+    with quick_arena(tmp_path) as served, served.visitor() as visitor:
+        try:
+            assert visitor.vote(visitor.play(), "model_a").is_success
+            assert visitor.board(votes=1)
+            assert begun.wait(30)
+            assert visitor.vote(visitor.play(), "model_b").is_success
+            assert visitor.board(votes=2)
+        finally:
+            goes_on.set()
 
 
 def test_no_votes_are_no_facts() -> None:
