@@ -131,12 +131,14 @@ def _labels(policy: Policy) -> Select[*tuple[Any, ...]]:
 
 
 def _versions(session: Session, policy: Policy) -> dict[str, int]:
+    sides = (
+        *(col(BattleRow.model_a), col(VoteRow.fingerprint_a)),
+        *(col(BattleRow.model_b), col(VoteRow.fingerprint_b)),
+    )
     known = defaultdict(set)
-    for side in "ab":
-        model = col(getattr(BattleRow, f"model_{side}"))
-        version = col(getattr(VoteRow, f"fingerprint_{side}"))
-        for name, one in session.connection().execute(_counted(policy, model, version).distinct()):
-            known[name].add(one)
+    for a, of_a, b, of_b in session.connection().execute(_counted(policy, *sides).distinct()):
+        known[a].add(of_a)
+        known[b].add(of_b)
     return {model: len(versions) for model, versions in sorted(known.items())}
 
 
