@@ -226,8 +226,11 @@ def model_records(
 ) -> list[ModelRecord]:
     """Every model ever in the roster with how its battles ended, for voters of some kinds.
 
-    This reads every answer: of many millions it takes minutes.
+    This reads every answer, if such a voter was ever here: of many millions it takes minutes.
     """
+    of_kinds = select(VoterRow.id).where(col(VoterRow.kind).in_(kinds)).limit(1)
+    if session.exec(of_kinds).first() is None:
+        return models(session, kinds)
     battles, failed, abandoned = _battle_counts(session, kinds)
     prices, medians = _answer_figures(session, kinds)
     return [

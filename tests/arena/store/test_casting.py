@@ -7,12 +7,13 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from sqlalchemy import event
 from sqlmodel import select, update
 
 from arena.domain.battle import AnswerStatus, BattleState
 from arena.domain.model import Model
 from arena.domain.people import PROXY, Entrance, Person
-from arena.domain.vote import DEFAULT, Choice
+from arena.domain.vote import DEFAULT, Choice, VoterKind
 from arena.errors import AlreadyVotedError, NotReadyError, StoreError, UnknownBattleError
 from arena.store import log, people, single_battles
 from arena.store.store import Store
@@ -179,6 +180,18 @@ def test_model_records_count_how_battles_ended(store: Store) -> None:
     assert (quartz.battles, quartz.failed, quartz.abandoned) == (3, 0, 1)
     assert basalt.price_per_1000 == pytest.approx(1.01)
     assert basalt.median_s == 2.0
+
+
+def test_answers_are_not_read_for_kinds_of_voters_of_whom_nobody_was_here(store: Store) -> None:
+    store.cast(ballot(ready(store, "b1")))
+    seen: list[str] = []
+    event.listen(store.engine, "before_cursor_execute", lambda *what: seen.append(what[2]))
+    with store.reading() as session:
+        nobody = log.model_records(session, {VoterKind.SIMULATED})
+        assert nobody == log.models(session, {VoterKind.SIMULATED})
+        assert not any("answer" in statement for statement in seen)
+        log.model_records(session, {VoterKind.SIMULATED, VoterKind.ANONYMOUS})
+        assert any("answer" in statement for statement in seen)
 
 
 def test_a_battle_that_a_model_fails_again_and_again_is_lost_once(store: Store) -> None:
