@@ -386,8 +386,9 @@ def _serve(url: str, folder: Path, patience_s: float) -> None:
     words = ["serve", "--port", "0", "--database", url]
     quiet = {"ARENA_LOG_LEVEL": "error"}
     with Process(words, folder, quiet) as arena, closing(Store(url)) as store:
-        reader = Reader(arena.url())
-        _rest(Server(arena.url(), arena.pid), patience_s)
+        server = Server(arena.url(), arena.pid)
+        reader = Reader(server.url)
+        _rest(server, patience_s)
         thread = threading.Thread(target=reader.read)
         thread.start()
         try:
