@@ -386,13 +386,16 @@ class LabelBoards:
         self._snapshot: Snapshot | None = None
         self._asked: set[str] = set()
         self._work: Future[None] | None = None
+        self._begun = time.monotonic()
         self._looks_again = now()
 
     def read(self, patience_s: float = 0.0, facet: str = CATEGORY) -> Snapshot | None:
-        """Give what there is; before a first with that facet, wait for so long for it.
+        """Give what there is; before a first with that facet, wait a while for it.
 
         Parameters
         ----------
+        patience_s : float
+            Seconds since it was begun after which nobody waits any longer.
         facet : str
             What is asked for: one of `FACETS`, or two with `AND` between them. Those not
             `STANDING` are made now, and again with the others only if asked for since.
@@ -415,8 +418,9 @@ class LabelBoards:
             is_time = self._now() >= self._looks_again
             if idle and (is_time or (lacks and self._snapshot is not None)):
                 self._work = self._worker.submit(self._look, is_time)
-            work = self._work
-        if lacks and work and wait([work], patience_s).done:
+                self._begun = time.monotonic()
+            work, waited_s = self._work, time.monotonic() - self._begun
+        if lacks and work and wait([work], max(0.0, patience_s - waited_s)).done:
             work.result()
         return self._snapshot
 

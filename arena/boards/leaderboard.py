@@ -212,47 +212,61 @@ class Leaderboard:
                 return
 
     def _make(self) -> None:
-        """Make the board of all votes, and after it what takes long and is not of the votes.
+        """Make the board of all votes, and after it how all battles of a model ended.
 
-        That is the past dates that it lacks, one by one, and how all battles of a model ended.
+        That takes longer and rests by itself.
+        """
+        self._rests_until = self._clock() + self._rest_s
+        with self._store.sole(f"the board {self._policy.name}") as mine:
+            if not mine:
+                return
+            if not self._records:
+                self._count_battles()
+            began = self._clock()
+            try:
+                head, took_s = self._rate()
+            finally:
+                rest_s = max(self._rest_s, REST * (self._clock() - began))
+                self._rests_until = self._clock() + rest_s
+            if self._clock() >= self._records_rest_until and not self._closing:
+                self._count_battles()
+                board = with_records(self._board, self._known_records())
+                self._keep(replace(board, health_counted=self._counted), head, took_s)
+
+    def _rate(self) -> tuple[str, float]:
+        """Make the board of all votes, and after it the past dates that it lacks, one by one.
+
+        Returns
+        -------
+        head : str
+            End of the chain of votes.
+        took_s : float
+            Seconds until the board was made, past dates left out.
         """
         began = self._clock()
-        try:
-            with self._store.sole(f"the board {self._policy.name}") as mine:
-                if not mine:
-                    return
-                state, columns = self._store.read(kept_boards.votes, self._policy)
-                if not self._records:
-                    self._count_battles()
-                records = self._known_records()
-                past = self._history.read(columns, self._now())
-                board = make_board(
-                    columns,
-                    records,
-                    self._policy,
-                    self._version(state),
-                    self._now(),
-                    next(past),
-                    on_held(state.held),
-                    state.entrants,
-                    self._enough,
-                    self._judged,
-                )
-                board = replace(board, health_counted=self._counted)
-                took_s = self._clock() - began
-                self._keep(board, state.head, took_s)
-                for history in past:
-                    if self._closing:
-                        return
-                    board = replace(board, history=history)
-                    self._keep(board, state.head, took_s)
-                if self._clock() >= self._records_rest_until:
-                    self._count_battles()
-                    board = with_records(board, self._known_records())
-                    self._keep(replace(board, health_counted=self._counted), state.head, took_s)
-        finally:
-            rest_s = max(self._rest_s, REST * (self._clock() - began))
-            self._rests_until = self._clock() + rest_s
+        state, columns = self._store.read(kept_boards.votes, self._policy)
+        past = self._history.read(columns, self._now())
+        board = make_board(
+            columns,
+            self._known_records(),
+            self._policy,
+            self._version(state),
+            self._now(),
+            next(past),
+            on_held(state.held),
+            state.entrants,
+            self._enough,
+            self._judged,
+        )
+        board = replace(board, health_counted=self._counted)
+        took_s = self._clock() - began
+        self._keep(board, state.head, took_s)
+        for history in past:
+            if self._closing:
+                break
+            board = replace(board, history=history)
+            self._keep(board, state.head, took_s)
+        return state.head, took_s
 
     def _version(self, state: kept_boards.State) -> str:
         return version_of(state, self._enough, self._judged)

@@ -2,10 +2,12 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, wait
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pytest
@@ -286,6 +288,27 @@ def test_boards_that_take_long_rest_for_longer(voted: Store, clock: Clock) -> No
     clock.now += timedelta(seconds=1999)
     boards.read()
     assert next(spent) == 200
+    boards.close()
+
+
+def test_who_comes_while_boards_are_made_waits_no_longer_than_who_came_first(
+    voted: Store, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    goes_on = Event()
+    waited_s: list[float] = []
+    monkeypatch.setattr("arena.store.labels.newest", lambda *_: goes_on.wait(60))
+
+    def noting(works: Sequence[Future[None]], timeout: float) -> object:
+        waited_s.append(timeout)
+        return wait(works, timeout)
+
+    monkeypatch.setattr("arena.boards.labelled.wait", noting)
+    boards = LabelBoards(voted, DEFAULT, clock)
+    for _ in range(3):
+        assert boards.read(0.1) is None
+    assert waited_s[0] > 0
+    assert waited_s[1:] == [0, 0]
+    goes_on.set()
     boards.close()
 
 

@@ -1,5 +1,5 @@
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass
 from datetime import datetime, timedelta
@@ -9,13 +9,13 @@ from threading import Event, Thread
 import numpy as np
 import pytest
 from sqlalchemy import text
-from sqlmodel import col, select
+from sqlmodel import Session, col, select
 
 from arena.boards.leaderboard import FAILED_FIRST, NOT_YET, REST, Leaderboard, make_board
-from arena.domain.board_view import Board
-from arena.domain.vote import DEFAULT, Choice
+from arena.domain.board_view import Board, ModelRecord
+from arena.domain.vote import DEFAULT, Choice, VoterKind
 from arena.play.upkeep import RecordVerifier
-from arena.store import blocks, chain, kept_boards
+from arena.store import blocks, chain, kept_boards, log
 from arena.store.store import Store
 from arena.store.tables import RatingRow, RatingRunRow, StoredBoardRow, VoteBlockRow
 from rating import Comparisons, RateOptions, Report, rate
@@ -226,12 +226,13 @@ def store_vote(store: Store, name: str) -> None:
 def test_a_board_that_takes_long_rests_and_says_how_old_it_is(voted: Store) -> None:
     clock = Clock()
     leaderboard = Leaderboard(voted, DEFAULT, clock.now, clock.passes)
-    began = clock.passed
     first = leaderboard.refresh()
+    rests_until = leaderboard._rests_until
+    assert rests_until >= REST * clock.STEP_S
     another_vote(voted)
-    clock.passed += REST * (clock.passed - began) - 1
+    clock.passed = rests_until - 1
     assert leaderboard.refresh() is first
-    clock.passed += 2
+    clock.passed = rests_until + 1
     assert leaderboard.refresh().votes == 3
 
 
@@ -264,6 +265,28 @@ def test_what_is_counted_of_battles_follows_at_its_own_pace(voted: Store) -> Non
     board = leaderboard.refresh()
     assert (board.votes, [record.battles for record in board.health]) == (4, [4, 4])
     assert board.health_counted == NOW
+
+
+def test_a_board_does_not_rest_for_what_it_takes_to_count_battles(
+    voted: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    passed, count = [0.0], log.model_records
+
+    def slowly(session: Session, kinds: Collection[VoterKind]) -> list[ModelRecord]:
+        passed[0] += 1000
+        return count(session, kinds)
+
+    monkeypatch.setattr(log, "model_records", slowly)
+    maker, other = (Leaderboard(voted, DEFAULT, lambda: NOW, lambda: passed[0]) for _ in range(2))
+    maker.refresh()
+    another_vote(voted)
+    passed[0] += 10
+    assert maker.refresh().votes == 3
+    assert passed == [1010], "battles are counted after twenty times as long"
+    assert other.refresh().votes == 3
+    store_vote(voted, "b4")
+    passed[0] += 10
+    assert other.refresh().votes == 4
 
 
 class Clock:
