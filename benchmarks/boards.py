@@ -18,6 +18,7 @@ import statistics
 import tempfile
 import threading
 import time
+import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
@@ -435,12 +436,13 @@ def _next_board(store: Store, version: str | None) -> kept_boards.Written:
 
 def _vote(store: Store) -> None:
     """Play a battle, and vote on it."""
-    battle = new_battle("late")
+    name = uuid.uuid4().hex  # a database that is filled may have had such a vote before
+    battle = new_battle(name)
     a, b = (replace(battle.a, model_id=f"model-{n:03d}") for n in (0, 1))
     store.open_battle(replace(battle, a=a, b=b, prompt_id=None))
     ends = {A1: complete(), B1: complete()}
-    store.close_answers("late", BattleState.READY, ends, message=None, now=NOW)
-    store.cast(ballot("late"))
+    store.close_answers(name, BattleState.READY, ends, message=None, now=NOW)
+    store.cast(ballot(name))
 
 
 def _peak(pid: int) -> int:
