@@ -191,6 +191,7 @@ def patient(server: FaultyServer) -> FaultyJudge:
     return judge
 
 
+@pytest.mark.slow
 def test_a_run_and_a_worker_on_one_database_share_the_cases(
     database_url: str, tmp_path: Path, server: FaultyServer, patient: FaultyJudge
 ) -> None:

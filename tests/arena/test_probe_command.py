@@ -157,6 +157,7 @@ def test_the_document_shows_commands_that_there_are(command: Command, tmp_path: 
     assert [rule for rule in rules if rule not in document] == []
 
 
+@pytest.mark.slow
 def test_blindness_says_what_tells_and_fails_then(
     command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,6 +47,7 @@ def until(answer: httpx.Response, ada: Visitor) -> httpx.Response:
     return answer
 
 
+@pytest.mark.slow
 def test_an_arena_that_nobody_visits_rests(tmp_path: Path) -> None:
     """Each look for work is a change of context; Gradio's own pace makes a thousand a second."""
     with (
@@ -60,6 +61,7 @@ def test_an_arena_that_nobody_visits_rests(tmp_path: Path) -> None:
         assert looks(running) - before < 400
 
 
+@pytest.mark.slow
 def test_a_connection_is_still_there_after_a_while_of_reading(tmp_path: Path) -> None:
     """The server is not to let go of it just when a vote comes in over it."""
     with faulty_server({"x": SLOW, "y": SLOW}) as server, process(tmp_path, server) as running:
@@ -186,6 +188,7 @@ with TestClient(create_app(read_settings()), "http://127.0.0.1") as visitor:
 """
 
 
+@pytest.mark.slow
 def test_an_arena_in_which_nobody_votes_loads_no_statistics(tmp_path: Path) -> None:
     with faulty_server({"one": SLOW, "two": SLOW}) as models:
         roster = write_roster(tmp_path / "r.toml", models, "one", "two")

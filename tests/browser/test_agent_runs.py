@@ -34,7 +34,7 @@ def assert_blind(page: Page) -> None:
     assert [word for word in SECRETS[:5] if word in said_so] == []
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("screen", [DESKTOP, PHONE], ids=["desktop", "phone"])
 def test_runs_are_unfolded_compared_and_rated_by_keys(
     chromium: Browser, arena: Served, tmp_path: Path, screen: dict[str, Any]

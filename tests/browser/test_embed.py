@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, Request, Response, Route, expect
+from playwright.sync_api import APIResponse, Browser, Page, Request, Response, Route, expect
 
 from arena.domain.vote import APPLICATIONS
 from arena.store import log
@@ -195,6 +195,31 @@ def test_a_vote_outlives_a_reload_before_it_was_saved(site: Site, page: Page) ->
     page.reload()
     expect(page.get_by_text("Saved. Your vote: both were bad.")).to_be_visible()
     assert site.votes()[Host.pair["pair"]] == "both_bad"
+    assert page.evaluate("localStorage.getItem('arena.pairs')") == "{}"
+
+
+def test_a_vote_that_is_saved_while_its_pair_comes_is_shown(site: Site, page: Page) -> None:
+    page.route("**/vote", lambda route: route.abort())
+    pair = site.show(page)
+    page.get_by_role("button", name="Tie").click()
+    expect(page.get_by_text("We are trying again.")).to_be_visible()
+    page.unroute("**/vote")
+    votes: list[Route] = []
+    pairs: list[tuple[Route, APIResponse]] = []
+    page.route("**/vote", lambda route: votes.append(route))  # one that it can mark
+    page.route(f"**/embed/pairs/{pair}", lambda route: pairs.append((route, route.fetch())))
+    page.reload()
+    while not (votes and pairs):
+        page.wait_for_timeout(10)
+    page.unroute("**/vote")
+    with page.expect_response("**/vote") as answer:
+        votes[0].continue_()
+    assert answer.value.ok
+    ((route, before),) = pairs
+    assert before.json()["vote"] is None
+    route.fulfill(response=before)
+    expect(page.get_by_text("Saved. Your vote: a tie.")).to_be_visible()
+    assert site.votes()[pair] == "tie"
     assert page.evaluate("localStorage.getItem('arena.pairs')") == "{}"
 
 

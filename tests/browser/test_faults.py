@@ -90,6 +90,7 @@ def can_be_voted_on(ada: Person, arena: Served) -> None:
     assert votes(arena, ada.battle_id) == 1
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_said_in_words_and_trying_again_mends_it(
     ada: Person, arena: Served, server: FaultyServer, fault: str

@@ -99,6 +99,7 @@ def attempts(battle_id: str) -> dict[str, dict[str, Any]]:
     }
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(("name", "other"), [SIBLING, ANOTHER_PORT])
 def test_another_page_neither_opens_a_battle_nor_votes(
     chromium: Browser, arena: Served, other_port: int, name: str, other: str
@@ -116,6 +117,7 @@ def test_another_page_neither_opens_a_battle_nor_votes(
         assert learnt == [["blocked", 0]] * len(tried)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("name", [NAME, "127.0.0.1"])
 def test_the_arena_s_own_page_does_what_another_page_cannot(
     chromium: Browser, arena: Served, name: str

@@ -52,6 +52,7 @@ def assert_german(ada: Person, english: frozenset[str]) -> None:
     assert ada.page.evaluate(clipped) == []
 
 
+@pytest.mark.slow
 def test_every_state_of_a_battle_is_german_on_a_phone(
     chromium: Browser, arena: Served, english: frozenset[str]
 ) -> None:

@@ -25,6 +25,7 @@ def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             yield served
 
 
+@pytest.mark.slow
 def test_a_prompt_that_is_too_long_stays_and_the_refusal_says_why(
     chromium: Browser, arena: Served
 ) -> None:
@@ -41,6 +42,7 @@ def test_a_prompt_that_is_too_long_stays_and_the_refusal_says_why(
         expect(ada.page.locator("#note")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_who_follows_too_many_battles_is_shown_the_battle_once_there_is_a_place(
     chromium: Browser, arena: Served
 ) -> None:

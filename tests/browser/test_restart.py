@@ -17,6 +17,7 @@ LOADED = "performance.timeOrigin"
 SLOW = Behaviour(text="On and on. " * 500, delay_s=0.1)
 
 
+@pytest.mark.slow
 def test_a_page_whose_arena_was_killed_comes_back_with_it(
     chromium: Browser, tmp_path: Path
 ) -> None:

@@ -136,6 +136,7 @@ def test_a_page_that_is_new_is_seen_by_each_role(tmp_path: Path) -> None:
     assert pages == set(PAGES)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("who", WHO)
 def test_each_page_is_there_for_whom_it_is_or_says_why_not(
     chromium: Browser, scene: Scene, who: str

@@ -137,6 +137,7 @@
     // What cannot be shown leaves no trace in the page but an event.
     async load() {
       let body = null;
+      const waiting = unsent()[this.pair]; // it may be saved and forgotten before the answer is here
       try {
         const answer = await ask(this.pair, this.getAttribute("key"), "", { headers: this.language });
         body = answer.ok ? await answer.json() : null;
@@ -144,7 +145,6 @@
       if (!body) return this.tell("arena-unavailable", {});
       this.words = body.words;
       this.paint(body);
-      const waiting = unsent()[this.pair];
       if (body.vote) this.reveal(body.vote);
       else if (waiting) this.vote(waiting.outcome);
       this.tell("arena-shown", {});

@@ -82,6 +82,7 @@ def test_a_vote_under_a_lock_ends_in_words_and_counts_when_it_is_sent_again(
         assert ada.vote(battle, "tie", key).json()["outcome"] == "tie"
 
 
+@pytest.mark.slow
 def test_votes_that_queue_behind_a_lock_all_end_in_the_same_time(tmp_path: Path) -> None:
     """However many they are; and who reads does not wait behind them."""
     with (

@@ -50,6 +50,7 @@ def served(server: FaultyServer, tmp_path: Path, database_url: str) -> Iterator[
         yield served
 
 
+@pytest.mark.slow
 def test_two_processes_draw_the_same_models_seconds_after_a_change(
     server: FaultyServer, database_url: str, tmp_path: Path, command: Command
 ) -> None:
@@ -70,6 +71,7 @@ def test_two_processes_draw_the_same_models_seconds_after_a_change(
         assert all(drawn(visitor, 4) == {"Name x", "Name z"} for visitor in visitors)
 
 
+@pytest.mark.slow
 def test_a_battle_of_a_model_that_is_disabled_meanwhile_ends_and_goes_on(served: Served) -> None:
     change(served.database, "id-x", Standing.DISABLED)
     time.sleep(3)

@@ -144,6 +144,7 @@ def test_two_who_release_at_once_leave_one_release(store: Store) -> None:
     assert store.read(topics.newest, private=False) == first
 
 
+@pytest.mark.slow
 async def test_a_process_of_its_own_makes_the_release(tmp_path: Path) -> None:
     url = new_sqlite(tmp_path)
     with opened(url) as store:

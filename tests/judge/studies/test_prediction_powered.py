@@ -228,6 +228,7 @@ def test_a_better_judge_saves_more_votes() -> None:
         effective_sample(0, 5, 0.5)
 
 
+@pytest.mark.slow
 @pytest.mark.published
 def test_a_hundred_votes_on_pandalm_do_for_a_hundred_and_forty(published_data: Path) -> None:
     """GPT-3.5 and the first annotator on the 974 items that it answered readably."""
