@@ -1,4 +1,4 @@
-# `make demo` runs the arena on its embedded defaults, `make test` runs every test: both set themselves up.
+# `make demo` runs the arena on its embedded defaults, `make test` runs the quick tests: both set themselves up.
 .PHONY: setup demo study-demo test fast lint fix words slow docs peers bench bench-prompts bench-rating spark-bench kills load faults dist sbom lock
 PYTHON ?= python3
 BIN := .venv/bin
