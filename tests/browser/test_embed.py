@@ -186,24 +186,26 @@ def test_a_vote_whose_answer_is_lost_is_sent_again_and_counts_once(site: Site, p
     assert site.votes()[pair] == "tie"
 
 
-def test_a_vote_outlives_a_reload_before_it_was_saved(site: Site, page: Page) -> None:
+def vote_unsaved(site: Site, page: Page, button: str) -> str:
+    """Vote while no vote reaches the arena; gives the pair's id."""
     page.route("**/vote", lambda route: route.abort())
-    site.show(page)
-    page.get_by_role("button", name="Both are bad").click()
+    pair = site.show(page)
+    page.get_by_role("button", name=button).click()
     expect(page.get_by_text("We are trying again.")).to_be_visible()
     page.unroute("**/vote")
+    return pair
+
+
+def test_a_vote_outlives_a_reload_before_it_was_saved(site: Site, page: Page) -> None:
+    pair = vote_unsaved(site, page, "Both are bad")
     page.reload()
     expect(page.get_by_text("Saved. Your vote: both were bad.")).to_be_visible()
-    assert site.votes()[Host.pair["pair"]] == "both_bad"
+    assert site.votes()[pair] == "both_bad"
     assert page.evaluate("localStorage.getItem('arena.pairs')") == "{}"
 
 
 def test_a_vote_that_is_saved_while_its_pair_comes_is_shown(site: Site, page: Page) -> None:
-    page.route("**/vote", lambda route: route.abort())
-    pair = site.show(page)
-    page.get_by_role("button", name="Tie").click()
-    expect(page.get_by_text("We are trying again.")).to_be_visible()
-    page.unroute("**/vote")
+    pair = vote_unsaved(site, page, "Tie")
     votes: list[Route] = []
     pairs: list[tuple[Route, APIResponse]] = []
     page.route("**/vote", lambda route: votes.append(route))  # one that it can mark
@@ -224,11 +226,7 @@ def test_a_vote_that_is_saved_while_its_pair_comes_is_shown(site: Site, page: Pa
 
 
 def test_a_vote_of_a_page_that_was_left_is_sent_by_the_next_one(site: Site, page: Page) -> None:
-    page.route("**/vote", lambda route: route.abort())
-    left = site.show(page)
-    page.get_by_role("button", name="Tie").click()
-    expect(page.get_by_text("We are trying again.")).to_be_visible()
-    page.unroute("**/vote")
+    left = vote_unsaved(site, page, "Tie")
     with page.expect_response(f"**/{left}/vote") as answer:
         site.show(page)
     assert answer.value.ok
