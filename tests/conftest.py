@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 
+from tests.memory import quickest
+
 if TYPE_CHECKING:
     from tests.command import Command
     from tests.serving import Served
@@ -21,6 +23,10 @@ if TYPE_CHECKING:
 # The same examples on every run, and no clock on a busy machine.
 settings.register_profile("steady", deadline=None, derandomize=True)
 settings.load_profile("steady")
+
+
+def pytest_configure() -> None:
+    os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", quickest())
 
 
 @pytest.fixture(autouse=True)
@@ -120,14 +126,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def _repeated(items: list[pytest.Item]) -> Iterator[pytest.Item]:
     """Give what shows at length what other tests show.
 
-    These are pages and commands on PostgreSQL, as the store and the API are tested on both kinds
-    of database anyway, and of each test that is marked `sampled` all cases but one in so many.
+    These are the API, pages and commands on PostgreSQL, as the store is tested on both kinds of
+    database anyway, and of each test that is marked `sampled` all cases but one in so many.
     """
     cases: defaultdict[str, int] = defaultdict(int)
     arena = Path(__file__).parent / "arena"
     for item in items:
         test, _, case = item.nodeid.partition("[")
-        both = item.path.parent in (arena / "store", arena / "api")
+        both = item.path.parent == arena / "store"
         sampled = item.get_closest_marker("sampled")
         if "postgresql" in case and item.path.is_relative_to(arena) and not both:
             yield item

@@ -1,6 +1,5 @@
 """A real PostgreSQL from a wheel, and empty databases in it."""
 
-import shutil
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -11,8 +10,7 @@ import pytest
 from sqlalchemy import Engine, create_engine, text
 from sqlalchemy.engine import make_url
 
-ROOM = 2 << 30
-"""Bytes that the databases of a worker may need together."""
+from tests.memory import quickest
 
 
 @contextmanager
@@ -34,7 +32,7 @@ def postgresql_server(folder: Path | None = None, *, careful: bool = False) -> I
             (folder / ".handle_pids.json").unlink(missing_ok=True)
         mode = "delete" if folder is None else "stop"
         # Not tmp_path: pytest resets its mode.
-        own = folder or Path(tempfile.mkdtemp(dir="/tmp" if careful else _quickest()))
+        own = folder or Path(tempfile.mkdtemp(dir="/tmp" if careful else quickest()))
         server = get_server(own, cleanup_mode=mode)
         admin = create_engine(server.get_uri(), isolation_level="AUTOCOMMIT")
         _run(admin, f"ALTER SYSTEM SET fsync = {'on' if careful else 'off'}")
@@ -57,13 +55,6 @@ def new_database(server: str, template: str = "template1") -> Iterator[str]:
     finally:
         _run(admin, f"DROP DATABASE {name} WITH (FORCE)")
         admin.dispose()
-
-
-def _quickest() -> str:
-    """Folder in memory, in which a database of a thousand files is made ten times as fast."""
-    memory = Path("/dev/shm")
-    roomy = memory.is_dir() and shutil.disk_usage(memory).free > ROOM
-    return str(memory) if roomy else "/tmp"
 
 
 def _run(engine: Engine, statement: str) -> None:

@@ -85,6 +85,7 @@ def test_every_route_of_the_api_is_documented(quick: Served) -> None:
     assert [path for path in paths if path not in document] == []
 
 
+@pytest.mark.slow
 def test_the_documented_votes_of_an_application_come_in_and_are_rated(
     quick: Served, tmp_path: Path
 ) -> None:

@@ -133,7 +133,7 @@ def mix_router(
     missing : callable
         Answer for an address at which there is nothing, with advice.
     """
-    router = APIRouter()
+    router = APIRouter(include_in_schema=False)
     tagging = CapacityLimiter(1)
 
     @router.api_route("/mix", methods=READ)

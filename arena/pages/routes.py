@@ -326,9 +326,9 @@ def pages_router(
         return revalidated(request, topics_page(released, now=now(), visit=visit_of(request)))
 
     if own_data is not None:
-        router.include_router(own_data_router(own_data, voter_of, visit_of))
+        router.routes.extend(own_data_router(own_data, voter_of, visit_of).routes)
     if exhibits is not None:
-        router.include_router(_exhibits_router(exhibits, voter_of, visit_of, now))
+        router.routes.extend(_exhibits_router(exhibits, voter_of, visit_of, now).routes)
 
     @router.api_route("/cards", methods=READ)
     def probed(request: Request) -> Response:
@@ -339,8 +339,8 @@ def pages_router(
         )
 
     if labels:
-        router.include_router(mix_router(labels, visit_of, now, _missing))
-    router.include_router(_look_router())
+        router.routes.extend(mix_router(labels, visit_of, now, _missing).routes)
+    router.routes.extend(_look_router().routes)
     router.add_api_route("/language/{language}", choose_language, methods=["POST"])
 
     @router.api_route("/leaderboard/", methods=READ)
@@ -410,7 +410,7 @@ def _exhibits_router(
     visit_of: Callable[[Request], Visit],
     now: Callable[[], datetime],
 ) -> APIRouter:
-    router = APIRouter()
+    router = APIRouter(include_in_schema=False)
 
     @router.api_route("/battles", methods=READ)
     def battles(
@@ -447,7 +447,7 @@ def _exhibits_router(
 
 
 def _look_router() -> APIRouter:
-    router = APIRouter(prefix="/look")
+    router = APIRouter(prefix="/look", include_in_schema=False)
     one_at_a_time = Lock()
     for path, kind in FILES.items():
 

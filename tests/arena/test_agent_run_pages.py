@@ -251,6 +251,7 @@ def test_the_export_says_what_systems_are_made_of_and_took_in_the_sides_of_the_i
     assert {row["prompt_id"] for row in rows} == {f"task-{n}" for n in range(ITEMS)}
 
 
+@pytest.mark.slow
 def test_factors_of_an_export_are_those_of_the_sides_on_the_page(
     arena: Served, tmp_path: Path
 ) -> None:

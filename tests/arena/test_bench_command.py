@@ -88,6 +88,7 @@ def asked(server: FaultyServer) -> Counter[str]:
     return Counter(one.model for one in server.requests)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("method", UPSTREAM)
 def test_one_command_makes_a_leaderboard_of_three_recorded_models_and_one_that_answers(
     method: str, command: Command, folder: Path, server: FaultyServer
@@ -298,6 +299,7 @@ def test_a_budget_stops_answers_and_verdicts_together_and_the_same_command_goes_
 SWAPPED = ("alpaca_eval", "arena_hard", "wildbench_reward", "pairwise")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("method", SWAPPED)
 def test_where_a_share_is_asked_in_both_orders_every_pair_counts(
     method: str, command: Command, folder: Path, server: FaultyServer
@@ -515,6 +517,7 @@ def replayed(preferences: dict[str, float]) -> Callable[[Any], Behaviour]:
     return chosen
 
 
+@pytest.mark.slow
 @pytest.mark.published
 def test_with_published_difficulties_a_bench_reaches_the_published_length_controlled_rate(
     command: Command, folder: Path, server: FaultyServer, published_data: Path

@@ -164,6 +164,7 @@ def test_a_body_that_comes_after_its_answer_keeps_no_connection_for_ever(
         assert one_answer(sock).startswith(b"HTTP/1.1 200")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     "more",
     [

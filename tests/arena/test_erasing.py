@@ -348,6 +348,7 @@ def test_a_vote_goes_with_a_tombstone_and_is_counted_nowhere(
     assert tombstoned(served) == (6, 3)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "statement",
     [
@@ -465,6 +466,7 @@ class _Typed:
         raise AttributeError(name)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("voter", "words"),
     [("abc", "too short"), ("0" * 32, "No voter has the id"), ("%" * 8, "No voter")],
@@ -599,6 +601,7 @@ def test_who_runs_the_arena_takes_votes_out_as_well_with_a_tombstone(
     assert tombstoned(served) == (4, 2)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("form", "status", "words"),
     [

@@ -116,6 +116,7 @@ def test_what_chatbot_arena_has_no_column_for_is_refused(command: Command, url: 
     refused(command(*words, "--database", url), "'chatbot-arena'", "drop --all")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("what", EXPORTS)
 def test_the_examples_of_the_help_run(
     command: Command, tmp_path: Path, url: str, what: str

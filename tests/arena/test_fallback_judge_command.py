@@ -156,6 +156,7 @@ def test_where_the_endpoint_comes_back_its_judge_goes_on_and_pays_nothing_twice(
     assert asked(server)["wren"] == before["wren"] + 2 * N
 
 
+@pytest.mark.slow
 def test_killed_while_the_second_judges_and_begun_again_it_pays_nothing_twice(
     command: Command, folder: Path, server: FaultyServer
 ) -> None:

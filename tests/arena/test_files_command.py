@@ -77,6 +77,7 @@ def test_votes_of_others_are_rated_as_ours_are(
     assert (words, silence) == ([words_of], [])
 
 
+@pytest.mark.slow
 def test_plan_voters_and_the_audit_of_a_board_take_the_same(
     folder: Path, command: Command
 ) -> None:

@@ -46,6 +46,7 @@ def words(admin: Visitor, path: str) -> str:
     return re.sub(r"\s+", " ", unescape(re.sub("<[^>]+>", " ", answer.text)))
 
 
+@pytest.mark.slow
 def test_a_new_admin_does_all_that_the_docs_say_of_a_day(
     command: Command, tmp_path: Path, server: FaultyServer
 ) -> None:

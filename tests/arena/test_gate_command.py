@@ -314,6 +314,7 @@ def play(served: Served, voter: int) -> None:
             visitor.vote(battle, "model_a" if prefers_a else "model_b")
 
 
+@pytest.mark.slow
 def test_the_votes_of_an_arena_are_asked_as_they_come_in(command: Command, tmp_path: Path) -> None:
     texts = {name: Behaviour(text=f"So says {name}. " * 20) for name in "xy"}
     with faulty_server(texts) as server, served_by(server, tmp_path) as served:

@@ -201,7 +201,7 @@ def all_refuse(
         assert done.stdout == "", words
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("what", BROKEN)
 def test_a_command_refuses_a_broken_table_in_a_sentence_that_names_it(
     command: Command, tmp_path: Path, what: str
@@ -218,7 +218,7 @@ def test_every_command_refuses_every_broken_table(
     all_refuse(command, tmp_path, what, READERS)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("what", BROKEN)
 def test_a_command_refuses_what_is_no_roster_recording_board_or_backup(
     command: Command, tmp_path: Path, what: str
@@ -230,7 +230,7 @@ def test_a_command_refuses_what_is_no_roster_recording_board_or_backup(
         assert [line[:7] for line in done.stderr.splitlines()] == ["arena: "], done.stderr
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("what", ODD)
 def test_no_value_breaks_a_command_or_is_one_to_the_terminal(
     command: Command, tmp_path: Path, what: str

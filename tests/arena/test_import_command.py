@@ -161,6 +161,7 @@ def rated(command: Command, url: str, but: Collection[str] = OF_ANSWERS) -> tupl
     return json.loads(done.stdout)["ratings"], board
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("ending", "options"),
     [
@@ -254,6 +255,7 @@ def test_ratings_of_an_export_are_by_person_as_those_of_the_board(
     assert json.loads(done.stdout)["ratings"] == rated(command, url)[0]
 
 
+@pytest.mark.slow
 def test_an_arena_that_began_before_the_mark_comes_in_again(
     command: Command, tmp_path: Path, another: Callable[[], str]
 ) -> None:
@@ -296,7 +298,7 @@ def test_an_arena_goes_on_from_what_was_imported(
         assert session.connection().scalars(text(left)).all() == [], "nobody can guess words"
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "statement",
     [
@@ -407,7 +409,7 @@ def rows_of_tables(file: Path) -> dict[str, list[tuple[Any, ...]]]:
         return {name: connection.execute(f"SELECT * FROM {name}").fetchall() for (name,) in named}
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(("what", "place", "change", "words"), HOSTILE)
 def test_a_row_that_no_export_has_is_named_and_nothing_comes_in(
     command: Command,
@@ -432,6 +434,7 @@ def test_a_row_that_no_export_has_is_named_and_nothing_comes_in(
     assert before["vote"] == before["battle"] == before["chain_link"] == []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("what", "key"),
     [("votes", "winner"), ("battles", "state"), ("answers", "side"), ("models", "kind")],

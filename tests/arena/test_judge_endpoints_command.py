@@ -72,7 +72,7 @@ def rows(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in lines]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("stated", [True, False], ids=["stated", "learnt"])
 @pytest.mark.parametrize("model", ODD)
 def test_every_published_method_works_or_says_why_not_before_it_costs_anything(

@@ -5,6 +5,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from judge.probe.injections import honest_cases, injections, probes
 from tests.command import Command, examples, refused
 from tests.judging_server import fenced, judging_server
@@ -42,6 +44,7 @@ def probed(command: Command, good: Any, *words: str) -> dict[str, Any]:
     return result
 
 
+@pytest.mark.slow
 def test_nothing_succeeds_with_a_robust_judge(command: Command) -> None:
     result = probed(command, lambda answer: answer in HONEST)
     assert (result["n"], result["n_won"], result["n_not_lost"]) == (N, 0, 0)
@@ -59,6 +62,7 @@ def test_everything_succeeds_with_a_gullible_judge(command: Command) -> None:
     assert all(row["lower"] > 0 for row in result["kinds"])
 
 
+@pytest.mark.slow
 def test_nothing_succeeds_with_a_judge_who_reads_nothing_but_length(command: Command) -> None:
     def script(prompt: str) -> str:
         first, second = map(len, fenced(prompt))
@@ -136,6 +140,7 @@ def test_a_judge_without_a_verdict_has_no_rate(command: Command) -> None:
     assert f"{N:,} and {N:,} have no verdict" in " ".join(done.stdout.split())
 
 
+@pytest.mark.slow
 def test_the_examples_run(command: Command) -> None:
     new_sqlite(command.folder)
     table, as_json = examples(command, "judge probe")

@@ -56,6 +56,7 @@ def scored(command: Command, *words: str) -> dict[str, Any]:
     return report
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("method", SCORED)
 def test_what_a_run_writes_is_scored_by_its_method(
     method: str, command: Command, folder: Path

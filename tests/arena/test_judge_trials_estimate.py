@@ -93,6 +93,7 @@ def within_a_tenth(text: Mapping[str, float], truth: Mapping[str, float]) -> Non
     assert max(map(abs, off.values())) < 0.1, off
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.published
 @pytest.mark.parametrize("model", ["OpenHermes-2.5-Mistral-7B", "falcon-7b-instruct"])
 def test_an_estimate_by_the_rule_of_characters_is_within_a_tenth_of_what_is_booked(

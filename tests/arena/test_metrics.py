@@ -83,6 +83,7 @@ def test_a_failure_that_nobody_saw_is_counted_too(tmp_path: Path) -> None:
     raise AssertionError("the ill model was never drawn, or its failure was not counted")
 
 
+@pytest.mark.slow
 def test_a_port_that_is_taken_is_one_clear_line(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = str(taken.getsockname()[1])

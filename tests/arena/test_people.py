@@ -192,6 +192,7 @@ def device_link(visitor: Visitor) -> str:
     return link[0]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("how", ["everywhere", "--sign-out", "--block"])
 def test_a_link_for_a_device_ends_with_the_devices(
     command: Command, served: Served, how: str
@@ -518,6 +519,7 @@ def test_over_https_only_the_arena_itself_remembers_who_is_at_the_provider(
         assert browser.get(back, headers={"Cookie": mine}).status_code == 303
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("body", "words"),
     [
@@ -541,6 +543,7 @@ def test_a_provider_that_describes_itself_badly_is_refused(
     assert words in answer.text
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("body", "headers", "words"),
     [

@@ -80,6 +80,7 @@ def test_a_study_is_created_rated_and_exported(
         assert next(csv.reader(file)) == list(COLUMNS)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("ending", ["csv", "parquet", "jsonl"])
 def test_agreement_is_that_of_the_export_to_the_last_digit(
     rated: Store, tmp_path: Path, database: str, ending: str

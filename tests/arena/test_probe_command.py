@@ -25,6 +25,7 @@ def given_files(folder: Path) -> None:
     written(folder / "runs.csv", lines, f"{HEAD},run")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("name", ["similarity", "judge", "board"])
 def test_the_examples_of_the_help_run(command: Command, tmp_path: Path, name: str) -> None:
     given_files(tmp_path)

@@ -33,6 +33,7 @@ Upset = Callable[[int, int], bool]
 NAMES = ("model", "rating", "se", "lower", "upper", "rank", "rank_low", "rank_high", "votes")
 
 
+@pytest.mark.slow
 def test_three_recordings_of_805_instructions_play_vote_and_rank(
     published_data: Path, tmp_path: Path
 ) -> None:
@@ -69,6 +70,7 @@ def test_three_hundred_battles_rank_six_recorded_models_as_planted(
     assert board_of(published_data, tmp_path, voters=30, upset=upset) == list(PLANTED)
 
 
+@pytest.mark.slow
 def test_ninety_battles_of_six_recorded_models_make_the_board_of_their_export(
     published_data: Path, tmp_path: Path
 ) -> None:

@@ -65,6 +65,7 @@ def test_a_terminal_names_the_models_that_are_not_shown_to_be_worse(
     assert re.search("No difference to (grounded|davidson) is shown: (grounded|davidson)", shown)
 
 
+@pytest.mark.slow
 def test_the_examples_of_its_help_can_be_typed(command: Command, tmp_path: Path) -> None:
     known = duckdb.read_csv(str(votes(tmp_path))).project("*, kind AS category")
     known.write_parquet(str(tmp_path / "votes.parquet"))

@@ -44,6 +44,7 @@ def rows_of(where: str) -> list[tuple[Any, ...]]:
     return duckdb.execute(f"SELECT COLUMNS(lambda c: c <> 'updated') FROM '{where}'").fetchall()
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("what", ["votes", "battles", "answers", "models", "ratings"])
 def test_a_folder_holds_the_rows_of_the_file(
     command: Command, tmp_path: Path, url: str, what: str

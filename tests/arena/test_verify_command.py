@@ -48,6 +48,7 @@ def board(served: Served, *, broken: bool) -> dict[str, object]:
     pytest.fail(f"the leaderboard says {record}")
 
 
+@pytest.mark.slow
 def test_a_record_that_is_whole_is_said_to_be(
     command: Command, tmp_path: Path, played: Served
 ) -> None:

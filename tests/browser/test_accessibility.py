@@ -109,7 +109,7 @@ def test_a_battle_in_every_state(
         assert_accessible(ada.page)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_a_battle_that_failed(
     chromium: Browser, failing: Served, screen: dict[str, object]
 ) -> None:
@@ -120,7 +120,7 @@ def test_a_battle_that_failed(
         assert_accessible(ada.page)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize(
     "path",
     [
@@ -141,7 +141,7 @@ def test_a_reading_page(voter: Person, path: str) -> None:
     assert_accessible(voter.page)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_the_pages_of_a_person_who_was_invited(
     chromium: Browser, arena: Served, screen: dict[str, object]
 ) -> None:
@@ -156,7 +156,7 @@ def test_the_pages_of_a_person_who_was_invited(
         assert_accessible(ada.page)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_a_battle_at_its_address(voter: Person) -> None:
     voter.page.goto(f"{voter.url}/votes")
     voter.page.locator("a.prompt").click()
@@ -164,7 +164,7 @@ def test_a_battle_at_its_address(voter: Person) -> None:
     assert_accessible(voter.page)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_a_leaderboard_of_models_in_every_stage(
     chromium: Browser, arena: Served, screen: dict[str, object]
 ) -> None:
@@ -191,7 +191,7 @@ def test_a_leaderboard_of_models_in_every_stage(
         assert_accessible(page)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 def test_the_leaderboard_with_and_without_the_votes_left_out(
     chromium: Browser, tmp_path: Path, screen: dict[str, object]
 ) -> None:

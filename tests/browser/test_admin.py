@@ -79,6 +79,7 @@ def assert_in_order(page: Page) -> None:
     assert page.evaluate(overflow) <= 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("role", [Role.VOTER, Role.RESEARCHER])
 def test_nobody_else_sees_anything_of_the_room(
     chromium: Browser, scene: Scene, role: Role
@@ -92,7 +93,7 @@ def test_nobody_else_sees_anything_of_the_room(
     page.context.close()
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("screen", "scheme"),
     [
@@ -159,6 +160,7 @@ def test_an_admin_mends_a_key_adds_a_model_excludes_a_voter_and_reads_the_log(
     page.context.close()
 
 
+@pytest.mark.slow
 def test_a_reason_that_is_being_typed_stays_while_the_result_of_an_examination_comes_in(
     chromium: Browser, scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -88,6 +88,7 @@ def assert_hostile_steps_do_nothing(page: Page) -> None:
     assert page.evaluate(wide) <= 0
 
 
+@pytest.mark.slow
 def test_without_scripts_each_side_unfolds_by_itself(chromium: Browser, arena: Served) -> None:
     context = chromium.new_context(java_script_enabled=False, **PHONE)
     with context:

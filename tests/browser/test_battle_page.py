@@ -84,6 +84,7 @@ def test_keys_vote_but_not_while_writing(chromium: Browser, arena: Served) -> No
         assert ada.api()["vote"]["outcome"] == "tie"
 
 
+@pytest.mark.slow
 def test_the_other_keys_do_what_the_sheet_says(
     chromium: Browser, arena: Served, server: FaultyServer
 ) -> None:
@@ -114,6 +115,7 @@ def test_the_other_keys_do_what_the_sheet_says(
         assert ada.battle_id == ""
 
 
+@pytest.mark.slow
 def test_a_reload_mid_stream_goes_on_and_finishes(
     chromium: Browser, arena: Served, server: FaultyServer
 ) -> None:
@@ -188,6 +190,7 @@ def test_a_vote_without_a_network_is_kept_and_saved_once(chromium: Browser, aren
         assert ada.text("#name-a").startswith("Name ")
 
 
+@pytest.mark.slow
 def test_a_vote_that_was_not_saved_survives_a_reload(chromium: Browser, arena: Served) -> None:
     with person(chromium, arena) as ada:
         ada.arrive()

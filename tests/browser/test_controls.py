@@ -127,6 +127,7 @@ def test_every_control_does_what_it_says(
     every_control_does_what_it_says(chromium, arena, server, width)
 
 
+@pytest.mark.slow
 def test_back_and_forward_go_through_battles(chromium: Browser, arena: Served) -> None:
     with person(chromium, arena) as ada:
         ada.arrive()
@@ -168,6 +169,7 @@ def test_the_address_after_a_vote_is_for_everybody(chromium: Browser, arena: Ser
         assert bob.page.locator(".rendered strong").count() > 0
 
 
+@pytest.mark.slow
 def test_the_arrows_go_along_the_vote_bar(chromium: Browser, arena: Served) -> None:
     with person(chromium, arena) as ada:
         ada.arrive()
@@ -183,6 +185,7 @@ def test_the_arrows_go_along_the_vote_bar(chromium: Browser, arena: Served) -> N
         assert ada.api()["vote"]["outcome"] == "both_bad"
 
 
+@pytest.mark.slow
 def test_the_rest_of_both_answers_comes_at_once_if_one_wants_it(
     chromium: Browser, tmp_path: Path
 ) -> None:

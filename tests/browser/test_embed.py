@@ -277,7 +277,7 @@ def test_it_speaks_the_language_of_the_page(site: Site, page: Page) -> None:
     expect(page.get_by_text("Gespeichert.")).to_be_visible()
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("screen", SCREENS)
 def test_it_is_accessible_and_as_wide_as_its_place(

@@ -90,7 +90,7 @@ def can_be_voted_on(ada: Person, arena: Served) -> None:
     assert votes(arena, ada.battle_id) == 1
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_is_said_in_words_and_trying_again_mends_it(
     ada: Person, arena: Served, server: FaultyServer, fault: str
@@ -106,6 +106,7 @@ def test_a_fault_is_said_in_words_and_trying_again_mends_it(
     assert votes(arena, failed_id) == 0
 
 
+@pytest.mark.slow
 def test_a_new_battle_after_a_fault_begins_with_nothing_of_the_old_one(
     ada: Person, arena: Served, server: FaultyServer
 ) -> None:

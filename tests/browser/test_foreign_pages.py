@@ -146,6 +146,7 @@ def test_a_form_of_a_foreign_page_leaves_the_cookie_as_it_was(
         assert "Only the arena's own page" in foreign.locator("body").inner_text()
 
 
+@pytest.mark.slow
 def test_who_follows_a_link_of_a_foreign_page_can_battle(
     chromium: Browser, arena: Served, other_port: int
 ) -> None:

@@ -69,6 +69,7 @@ TASK = {
 }
 
 
+@pytest.mark.slow
 def test_what_answers_follow_stands_below_them_after_the_vote(
     tmp_path: Path, chromium: Browser
 ) -> None:

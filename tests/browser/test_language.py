@@ -92,6 +92,7 @@ def test_every_state_of_a_battle_is_german_on_a_phone(
             assert_german(ada, english)
 
 
+@pytest.mark.slow
 def test_a_choice_outlives_a_vote_and_a_reload(chromium: Browser, arena: Served) -> None:
     with person(chromium, arena, locale="de-DE") as ada:
         ada.arrive()

@@ -52,7 +52,7 @@ def ada(request: pytest.FixtureRequest, chromium: Browser, arena: Served) -> Ite
         yield one
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(15)
 @pytest.mark.parametrize("path", ADDRESSES)
 @pytest.mark.parametrize(
     ("ada", "language"),
@@ -77,7 +77,7 @@ def test_pages_fit_and_are_accessible(ada: Person, path: str, language: str) -> 
     assert_accessible(ada.page)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/leaderboard", "/leaderboard?category=code"])
 @pytest.mark.parametrize("language", ["en", "de"])
 @pytest.mark.parametrize("width", [820, 1180])
@@ -138,6 +138,7 @@ def test_the_board_follows_the_sliders_and_the_address_keeps_the_mix(ada: Person
     assert ada.complaints == []
 
 
+@pytest.mark.slow
 def test_two_models_are_compared_as_they_are_chosen(ada: Person) -> None:
     ada.page.goto(f"{ada.url}/mix?code=1")
     ada.page.locator("#model-a").select_option("Mica 2")
@@ -159,6 +160,7 @@ def test_own_prompts_of_a_file_are_counted(ada: Person, tmp_path: Path) -> None:
     assert ada.page.locator("#share-code").input_value() == "50"
 
 
+@pytest.mark.slow
 def test_without_a_script_the_sliders_are_a_form(chromium: Browser, arena: Served) -> None:
     with person(chromium, arena, java_script_enabled=False) as ada:
         ada.page.goto(f"{ada.url}/mix?creative=1")

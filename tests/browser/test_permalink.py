@@ -64,6 +64,7 @@ def test_answers_are_formatted_and_nothing_in_them_acts(chromium: Browser, arena
         }
 
 
+@pytest.mark.slow
 def test_a_phone_scrolls_wide_tables_and_code_in_themselves(
     chromium: Browser, arena: Served
 ) -> None:

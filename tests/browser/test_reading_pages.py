@@ -40,6 +40,7 @@ def open_page(ada: Person, path: str) -> None:
         ada.page.goto(ada.url + path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [390, *(pytest.param(w, marks=SLOW) for w in (820, 1280))])
 def test_the_navigation_stands_at_the_same_place_on_every_page(
     chromium: Browser, arena: Served, width: int
@@ -58,6 +59,7 @@ def test_the_navigation_stands_at_the_same_place_on_every_page(
     assert last["x"] + last["width"] <= width
 
 
+@pytest.mark.slow
 def test_a_battle_without_a_vote_is_taken_up_again(chromium: Browser, arena: Served) -> None:
     with person(chromium, arena) as ada:
         ada.arrive()
@@ -83,6 +85,7 @@ def test_a_battle_without_a_vote_is_taken_up_again(chromium: Browser, arena: Ser
         expect(described).to_have_attribute("content", PROMPT)
 
 
+@pytest.mark.slow
 def test_the_preview_of_each_page_shows_our_picture(chromium: Browser, arena: Served) -> None:
     image = f"{arena.url}/look/preview.png"
     with person(chromium, arena) as ada:
@@ -100,6 +103,7 @@ def test_the_preview_of_each_page_shows_our_picture(chromium: Browser, arena: Se
     assert size == [1200, 630]
 
 
+@pytest.mark.slow
 def test_the_battle_page_weighs_a_third_of_its_files(chromium: Browser, arena: Served) -> None:
     with person(chromium, arena) as ada:
         ada.arrive()
@@ -160,6 +164,7 @@ def box(within: Locator) -> FloatRect:
     return place
 
 
+@pytest.mark.slow
 def test_sixty_models_fit_on_a_screen_and_a_half(chromium: Browser) -> None:
     with browsing(chromium, a_board_of(60), 1280) as page:
         rows = page.locator(".standings tbody tr:not(.waiting)")
@@ -170,7 +175,7 @@ def test_sixty_models_fit_on_a_screen_and_a_half(chromium: Browser) -> None:
         assert max(heights) < 24, "a name stands on one line"
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [1280, 1180, 1179, 1024, 800, 799, 390])
 @pytest.mark.parametrize("n", [8, 30])
 def test_the_leaderboard_fits_every_width(chromium: Browser, n: int, width: int) -> None:

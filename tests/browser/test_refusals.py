@@ -61,6 +61,7 @@ def test_who_follows_too_many_battles_is_shown_the_battle_once_there_is_a_place(
         expect(second.locator("#note")).to_be_hidden()
 
 
+@pytest.mark.slow
 def test_a_browser_that_keeps_no_cookie_is_asked_for_one(chromium: Browser, arena: Served) -> None:
     with person(chromium, arena) as ada:
         ada.context.route(

@@ -90,6 +90,7 @@ def test_remarks_that_are_not_saved_are_an_error_and_can_be_sent_again(
         assert saved(ada)["reasons_b"] == ["useful"]
 
 
+@pytest.mark.slow
 def test_where_reasons_come_first_a_reload_keeps_the_vote_and_enter_shows_the_names(
     chromium: Browser, arenas: dict[str, Served]
 ) -> None:
@@ -115,6 +116,7 @@ def test_where_reasons_come_first_a_reload_keeps_the_vote_and_enter_shows_the_na
         assert ada.complaints == []
 
 
+@pytest.mark.slow
 def test_a_stranger_to_the_question_goes_on_without_a_word(
     chromium: Browser, arenas: dict[str, Served]
 ) -> None:

@@ -25,6 +25,7 @@ def url(postgresql: str, postgresql_template: str) -> Iterator[str]:
         yield url
 
 
+@pytest.mark.slow
 def test_a_page_outlives_the_replica_that_was_answering(
     chromium: Browser, url: str, tmp_path: Path
 ) -> None:

@@ -120,6 +120,7 @@ def test_a_hostile_study_neither_runs_nor_fetches(chromium: Browser, reports: Re
         assert page.evaluate("[...document.fonts].map((font) => font.status)") == ["loaded"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", PHONES)
 @pytest.mark.parametrize("name", ["real", "hostile"])
 def test_a_phone_scrolls_wide_tables_in_themselves(
@@ -138,7 +139,7 @@ def test_a_phone_scrolls_wide_tables_in_themselves(
         assert all(-1 <= left <= 1 for left in scrolled)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/study", "/cards"])
 @pytest.mark.parametrize("width", [360, *(pytest.param(w, marks=SLOW) for w in (390, 820, 1280))])
 def test_pages_of_reports_look_like_the_others(
@@ -158,6 +159,7 @@ def test_pages_of_reports_look_like_the_others(
         assert_accessible(ada.page)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("width", "beside"), [(390, False), (820, False), (1280, True)])
 def test_the_contents_lead_to_a_section_without_script(
     chromium: Browser, reports: Reports, width: int, beside: bool
@@ -176,6 +178,7 @@ def test_the_contents_lead_to_a_section_without_script(
             expect(link).to_be_in_viewport()
 
 
+@pytest.mark.slow
 def test_labels_of_forty_models_do_not_overlap(
     chromium: Browser, reports: Reports, tmp_path: Path
 ) -> None:
@@ -204,6 +207,7 @@ def test_labels_of_forty_models_do_not_overlap(
         assert across <= 0 or down <= 0, (one, other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [*PHONES, 820, 1280])
 def test_pictures_of_cards_are_as_wide_as_their_card(
     chromium: Browser, reports: Reports, width: int

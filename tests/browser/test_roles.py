@@ -136,7 +136,7 @@ def test_a_page_that_is_new_is_seen_by_each_role(tmp_path: Path) -> None:
     assert pages == set(PAGES)
 
 
-@pytest.mark.sampled(2)
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("who", WHO)
 def test_each_page_is_there_for_whom_it_is_or_says_why_not(
     chromium: Browser, scene: Scene, who: str
@@ -160,6 +160,7 @@ def with_cookie_of(visitor: Visitor, context: BrowserContext) -> Page:
     return context.new_page()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scripts", [True, False], ids=["with scripts", "without scripts"])
 def test_what_is_ones_own_is_hidden_shown_again_downloaded_and_erased(
     chromium: Browser, scene: Scene, scripts: bool

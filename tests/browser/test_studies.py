@@ -97,6 +97,7 @@ def test_a_study_is_rated_by_keys_alone_and_nothing_names_a_model(
     assert first["seconds"] > 0
 
 
+@pytest.mark.slow
 def test_an_order_that_is_not_whole_says_so_in_sight_and_goes_on_by_taps(
     chromium: Browser, arena: Served
 ) -> None:
@@ -114,6 +115,7 @@ def test_an_order_that_is_not_whole_says_so_in_sight_and_goes_on_by_taps(
         expect(page.get_by_text("Saved.")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_more_than_two_answers_are_ordered_by_taps_on_a_phone_and_without_scripts(
     chromium: Browser, arena: Served, tmp_path: Path
 ) -> None:

@@ -50,7 +50,7 @@ def arena(
             yield served, private
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "de"])
 @pytest.mark.parametrize("screen", SCREENS)
 def test_the_page_of_topics(

@@ -82,6 +82,7 @@ def test_two_turns_then_a_vote(chromium: Browser, arena: Served, server: FaultyS
         assert ada.complaints == []
 
 
+@pytest.mark.slow
 def test_both_answer_anew_then_a_vote(
     chromium: Browser, arena: Served, server: FaultyServer
 ) -> None:
@@ -100,6 +101,7 @@ def test_both_answer_anew_then_a_vote(
         assert ada.api()["vote"]["outcome"] == "model_b"
 
 
+@pytest.mark.slow
 def test_a_failed_second_turn_is_tried_again_where_it_stands(
     chromium: Browser, arena: Served, server: FaultyServer
 ) -> None:
@@ -119,6 +121,7 @@ def test_a_failed_second_turn_is_tried_again_where_it_stands(
         ada.wait_for("voted")
 
 
+@pytest.mark.slow
 def test_going_on_after_the_reveal_keeps_the_names_and_takes_no_vote(
     chromium: Browser, arena: Served, server: FaultyServer
 ) -> None:
@@ -164,6 +167,7 @@ def test_going_on_after_the_reveal_keeps_the_names_and_takes_no_vote(
         expect(ada.page.locator("#votes")).to_be_visible()
 
 
+@pytest.mark.slow
 def test_a_reload_in_the_second_turn_goes_on_and_shows_both(
     chromium: Browser, arena: Served, server: FaultyServer
 ) -> None:
@@ -197,6 +201,7 @@ def test_a_new_battle_is_one_key_away_and_keeps_what_is_written(
         assert len(ada.api()["turns"]) == 1
 
 
+@pytest.mark.slow
 def test_recordings_refuse_a_second_turn_in_words(chromium: Browser, tmp_path: Path) -> None:
     with recordings(tmp_path) as served, person(chromium, served) as ada:
         play(ada, "Say yes")

@@ -58,6 +58,7 @@ def test_the_page_is_accessible_and_no_wider_than_the_screen(
         assert page.evaluate("document.documentElement.scrollWidth") <= SCREENS[screen][0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("screen", SCREENS)
 def test_names_beside_a_picture_stay_inside_it(chromium: Browser, screen: str) -> None:
     with looking(chromium, screen) as page:
@@ -70,6 +71,7 @@ def test_names_beside_a_picture_stay_inside_it(chromium: Browser, screen: str) -
                 assert box["x"] + box["width"] <= card["x"] + card["width"]
 
 
+@pytest.mark.slow
 def test_weights_are_chosen_without_a_script_and_stay_in_the_address(chromium: Browser) -> None:
     with looking(chromium, "desktop", java_script_enabled=False) as page:
         page.get_by_label("Dollars").focus()
@@ -83,6 +85,7 @@ def test_weights_are_chosen_without_a_script_and_stay_in_the_address(chromium: B
         expect(page.get_by_label("Dollars")).to_have_value(asked["dollars"][0])
 
 
+@pytest.mark.slow
 def test_a_slider_shows_its_number_while_it_moves(chromium: Browser) -> None:
     with looking(chromium, "desktop") as page:
         page.get_by_label("Refusals").focus()

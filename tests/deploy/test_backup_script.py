@@ -59,6 +59,7 @@ def test_a_backup_that_fails_removes_no_older_one_and_leaves_no_half(tmp_path: P
     assert sorted(folder.iterdir()) == before
 
 
+@pytest.mark.slow
 def test_a_backup_taken_while_the_arena_runs_can_be_restored(
     quick: Served, tmp_path: Path
 ) -> None:

@@ -49,6 +49,7 @@ def roster(folder: Path, models: FaultyServer) -> Path:
     return write_roster(folder / "roster.toml", models, *models.behaviours)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("changes", [IN_TURN, {}], ids=["in turn", "by the cookie"])
 def test_visitors_battle_on_two_replicas_however_they_are_chosen(
     url: str, models: FaultyServer, tmp_path: Path, changes: Mapping[str, str]

@@ -145,6 +145,7 @@ def test_order_effect_and_other_ties_leave_the_parts_where_they_are() -> None:
         assert errors(report, "scaffold")["tools"] > 0
 
 
+@pytest.mark.slow
 def test_compiled_loops_give_the_same_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("numba")
     votes = drawn()

@@ -108,6 +108,7 @@ def test_what_cannot_be_dealt_is_refused() -> None:
         nested_test(twice, np.arange(n) % 2, draws=19, rng=rng())
 
 
+@pytest.mark.slow
 @pytest.mark.published
 def test_categories_of_mt_bench_differ_beyond_their_prompts(published_data: Path) -> None:
     folder = published_data / "votes" / "mtbench"

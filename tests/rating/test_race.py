@@ -105,6 +105,7 @@ def test_a_lead_without_a_single_loss_has_no_size() -> None:
     assert run_race(votes, AHEAD).looks == ()
 
 
+@pytest.mark.slow
 def test_a_judge_narrows_the_interval_and_one_that_throws_coins_does_not() -> None:
     votes = Field(verdicts=20000).draw(4000, 5)
     rng = np.random.default_rng(6)

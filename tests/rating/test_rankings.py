@@ -40,6 +40,7 @@ def strengths(rankings: Rankings) -> np.ndarray:
     return np.array([of[name] for name in rankings.models])
 
 
+@pytest.mark.slow
 def test_without_ties_strengths_are_those_of_choix() -> None:
     rankings = drawn(np.random.default_rng(1), 400)
     plain = [tuple(place[0] for place in order) for order in rankings.orders]

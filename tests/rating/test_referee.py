@@ -176,6 +176,7 @@ def liked_by_category(seed: int, spread: float, *, n: int = 4000) -> VoteRows:
     return replace(rows, outcome=outcome)
 
 
+@pytest.mark.slow
 def test_categories_with_other_strengths_are_foreseen_by_the_pooled_model() -> None:
     for spread, better in ((0.8, "pooled"), (0.0, None)):
         rows = liked_by_category(5, spread)
@@ -295,6 +296,7 @@ GOLDENS = {
 }
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.published
 @pytest.mark.parametrize(("name", "hold_out"), GOLDENS)
 def test_the_published_votes_give_the_losses_computed_elsewhere(

@@ -86,6 +86,7 @@ def test_a_group_that_identifies_no_rating_says_why() -> None:
     assert "Never scored against" in one.why_not
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("way", ["each prompt the same", "some prompts"])
 def test_the_interval_of_a_move_is_that_of_leaving_voters_out(way: str) -> None:
     rows = named(drawn(5, taste=0.6))

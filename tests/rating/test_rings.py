@@ -64,6 +64,7 @@ def test_a_trait_alone_names_nobody(rng: np.random.Generator) -> None:
     assert votes.check(np.arange(200) < 50).rings == ()
 
 
+@pytest.mark.slow
 def test_models_voters_and_sides_may_be_renamed(rng: np.random.Generator) -> None:
     votes = FAN.draw(rng)
     ring = votes.check().rings[0]

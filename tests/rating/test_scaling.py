@@ -52,6 +52,7 @@ def drawn_both_ways(
     return rounds[0], rounds[1]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("cluster", [None, "voter"])
 @pytest.mark.parametrize("kind", ["plain", "heavy", "alone", "fan", "wide"])
 def test_compiled_loops_draw_the_rounds_of_numpy(
@@ -157,6 +158,7 @@ def styled(rng: np.random.Generator, data: Comparisons, n_features: int) -> Comp
     return replace(cells, features=features, feature_names=names)
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("n_features", "options"),
     [

@@ -38,6 +38,7 @@ def votes(strengths: Floats, n: int, rng: np.random.Generator | None = None) -> 
     return Comparisons.from_arrays(*both, sides, weight=np.append(wins, n - wins))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("others", [0, 5])
 def test_the_best_of_ten_clones_is_right_on_average_once_corrected(others: int) -> None:
     rng = np.random.default_rng(7)

@@ -238,7 +238,7 @@ def test_every_class_of_failure_has_a_case() -> None:
     assert {case.error_class for case in UNSEEN} | ours_or_nobody_s == set(FailureClass)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("case", UNSEEN, ids=str)
 def test_a_fault_of_every_model_fails_the_battle_after_two_other_models(
     ada: Visitor, server: FaultyServer, store: Store, case: Case
@@ -252,7 +252,7 @@ def test_a_fault_of_every_model_fails_the_battle_after_two_other_models(
     is_shown_and_not_counted(ada, store, battle_id, side)
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("case", UNSEEN, ids=str)
 def test_a_fault_of_one_model_gives_its_side_to_another(
     ada: Visitor, server: FaultyServer, store: Store, case: Case
@@ -299,6 +299,7 @@ def test_two_models_at_fault_are_both_replaced(
     assert failed.isdisjoint(can_be_voted_on(ada, store, battle_id))
 
 
+@pytest.mark.sampled(6)
 @pytest.mark.parametrize("case", SEEN, ids=str)
 def test_a_fault_in_sight_fails_the_battle_and_no_other_model_takes_over(
     ada: Visitor, server: FaultyServer, store: Store, case: Case
@@ -312,6 +313,7 @@ def test_a_fault_in_sight_fails_the_battle_and_no_other_model_takes_over(
     is_shown_and_not_counted(ada, store, battle_id, side)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("case", [*SEEN, UNSEEN[0]], ids=str)
 def test_a_fault_in_a_later_turn_is_mended_by_a_retry_of_the_same_model(
     ada: Visitor, server: FaultyServer, store: Store, case: Case

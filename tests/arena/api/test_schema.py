@@ -59,6 +59,7 @@ def schema(served: Served) -> OpenApiSchema:
     return schemathesis.openapi.from_url(f"{served.url}/api/openapi.json")
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("voted", [False, True], ids=["ready", "voted"])
 @pytest.mark.parametrize(("path", "method"), OPERATIONS)
 def test_nothing_sent_brings_a_fault_or_an_undocumented_answer(

@@ -92,6 +92,7 @@ def exported(store: Store, path: Path, *, everything: bool = False) -> Path:
     return path
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("everything", [True, False])
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
 def test_an_export_verifies_by_its_hashes(
@@ -152,6 +153,7 @@ def test_a_changed_value_of_an_export_is_found(
     assert re.match(r"(Link|The row of link) 2", problem)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("query", "problem"),
     [

@@ -81,6 +81,7 @@ def columns(
     )
 
 
+@pytest.mark.slow
 def test_labels_are_counted_by_their_votes(snapshot: Snapshot) -> None:
     counts = {count.value: count for count in snapshot.labels["category"]}
     assert {*counts} == {"code", "creative", "other", "translation"}
@@ -214,8 +215,10 @@ def test_what_nobody_asks_for_any_more_is_not_made_again(tmp_path: Path, clock: 
     asked = renewed(boards, clock, before, "hard")
     assert asked.facet("hard") is not None
     assert asked.voted == 90
-    vote_on_kinds(store, 30, seed=2)
-    assert renewed(boards, clock, asked, "category").facet("hard") is None
+    for seed in (2, 3):  # whoever read the ones before may have asked after they were begun
+        vote_on_kinds(store, 30, seed=seed)
+        asked = renewed(boards, clock, asked, "category")
+    assert asked.facet("hard") is None
     boards.close()
     store.close()
 

@@ -94,6 +94,7 @@ def as_row(values: dict[str, Any]) -> Any:
     return Known(values)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
 @settings(max_examples=10, deadline=None)
 @given(turns=TURNS, choice=st.sampled_from([Choice.A, Choice.B, Choice.TIE, Choice.BOTH_BAD]))

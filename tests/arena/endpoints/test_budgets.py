@@ -211,6 +211,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 INTERIM = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("head", "piece"),
     [

@@ -48,6 +48,7 @@ async def answer(endpoints: Endpoints, model: Model, prompt: str = QUESTION) -> 
     return completion.text
 
 
+@pytest.mark.sampled(3)
 @EVERY_TOY
 @pytest.mark.parametrize("prompt", [QUESTION, "Bonjour!", "", "🦊" * 1000])
 async def test_every_toy_answers_anything_in_whole_sentences(

@@ -167,6 +167,7 @@ def test_the_api_says_when_to_come_back_and_a_restart_forgets_nothing(tmp_path: 
     assert refused.json()["detail"].startswith("You have reached 1 battle in an hour. The next")
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("usage", [(7, 11), None, (-(10**9), -(10**9)), (2**63, 2**63)], ids=str)
 def test_what_answers_cost_is_counted_in_the_log_whatever_models_say(
     tmp_path: Path, usage: tuple[int, int] | None
@@ -188,6 +189,7 @@ def test_what_answers_cost_is_counted_in_the_log_whatever_models_say(
     assert "spent" in refused.json()["detail"]
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("proxies", "forwarded", "codes"),
     [

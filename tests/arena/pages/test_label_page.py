@@ -294,6 +294,7 @@ def test_simulated_votes_have_boards_of_their_own(arena: Served) -> None:
         assert "No counted vote has a label yet" in page.text
 
 
+@pytest.mark.slow
 def test_an_arena_stops_while_boards_are_being_made(tmp_path: Path) -> None:
     url = new_sqlite(tmp_path)
     store = Store(url)

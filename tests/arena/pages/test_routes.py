@@ -88,6 +88,7 @@ def test_the_stylesheet_is_served(client: httpx.Client) -> None:
     assert "@media print" in answer.text
 
 
+@pytest.mark.slow
 def test_the_font_of_formulas_is_served_and_stays_a_day(client: httpx.Client) -> None:
     answer = client.get("/look/maths.woff2", timeout=60)
     assert (answer.headers["Content-Type"], answer.content[:4]) == ("font/woff2", b"wOF2")
@@ -150,6 +151,7 @@ def test_there_is_no_file_of_no_ratings(client: httpx.Client) -> None:
         assert client.get(address).status_code == 404
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("query", "names"),
     [

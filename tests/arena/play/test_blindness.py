@@ -73,6 +73,7 @@ def test_what_a_page_can_tell_is_the_same_with_the_sides_exchanged() -> None:
     assert there[3 * n] == back[3 * n] == 2.0, "the rest was offered"
 
 
+@pytest.mark.slow
 def test_few_battles_show_already_that_the_pacer_of_before_tells() -> None:
     seen = probe(QUICK_AND_SLOW, Rules(), battles=150, pacer=lambda _pace: Hurrying())
     assert seen.right > 0.75

@@ -243,6 +243,7 @@ def test_the_check_of_models_takes_the_keys_of_the_file(
     assert authorized(server) == {"Bearer sk-file"}
 
 
+@pytest.mark.slow
 def test_a_model_that_retires_is_marked_on_the_board_within_seconds(served: Served) -> None:
     with served.visitor() as visitor:
         for n in range(8):

@@ -97,6 +97,7 @@ def test_weighted_probability_is_the_pair_s_share_of_the_products_and_of_explora
     assert draw.pair_probability == pytest.approx(expected)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("sampler", list(Sampler))
 @pytest.mark.parametrize("candidates", [5, 4])
 def test_pairs_come_as_often_as_their_logged_probability_says(
@@ -233,6 +234,7 @@ def leads_of(sampler: Sampler, arenas: int, theta: Floats) -> tuple[Floats, Floa
     return leads[0], leads[1]
 
 
+@pytest.mark.slow
 def test_a_race_tells_two_models_apart_by_fewer_votes_and_leaves_ratings_unbiased() -> None:
     theta = np.array([0.9, 0.15, 0.5, -0.15, -0.6, -0.8])
     plain, weighed = leads_of(Sampler.RACE, 120, theta)

@@ -103,6 +103,7 @@ def test_all_is_shown_some_time_after_both_have_ended(a: int, b: int, mode: Paci
     assert pacer.all_shown(progress)
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_models_that_keep_up_leave_no_trace(data: st.DataObject) -> None:
     """When each piece came, and when a model ended, is nothing that a reader can see."""

@@ -155,6 +155,7 @@ def sampled(sampler: Sampler, votes: int) -> list[LoggedVote]:
     return votes_cast
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("sampler", list(Sampler))
 def test_sampling_weights_find_planted_strengths_again(tmp_path: Path, sampler: Sampler) -> None:
     votes = sampled(sampler, 3_000)

@@ -141,6 +141,7 @@ def test_their_board_is_shown_only_when_asked_for_and_says_what_it_is(
     assert "no board of that policy" in unknown.text
 
 
+@pytest.mark.slow
 def test_the_examples_of_simulate_run(tmp_path: Path, command: Command) -> None:
     lines = examples(command, "simulate")
     assert len(lines) == 2

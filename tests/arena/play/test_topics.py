@@ -76,6 +76,7 @@ def test_open_topics_are_released_once_a_week(store: Store) -> None:
     assert store.read(topics.newest, private=True) is None
 
 
+@pytest.mark.slow
 def test_private_topics_go_on_from_what_was_stored(store: Store) -> None:
     fill(store, 560, 60)
     release_topics(store, NOW, private=True)
@@ -156,6 +157,7 @@ async def test_a_process_of_its_own_makes_the_release(tmp_path: Path) -> None:
         keeping.cancel()
 
 
+@pytest.mark.slow
 async def test_too_few_prompts_are_no_fault(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -167,6 +169,7 @@ async def test_too_few_prompts_are_no_fault(
     assert "No topics yet: Topics of private prompts need 500 prompts" in caplog.text
 
 
+@pytest.mark.slow
 async def test_a_database_that_is_away_is_logged(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -64,6 +64,7 @@ def rows(store: Store) -> dict[str, list[object]]:
         }
 
 
+@pytest.mark.sampled(3)
 def test_a_backup_restores_every_row_into_either_kind(
     played: Store, other_url: str, tmp_path: Path
 ) -> None:
@@ -79,6 +80,7 @@ def test_a_backup_restores_every_row_into_either_kind(
     other.close()
 
 
+@pytest.mark.sampled(3)
 def test_an_arena_goes_on_where_the_backup_ended(
     played: Store, other_url: str, tmp_path: Path
 ) -> None:
@@ -130,6 +132,7 @@ def test_a_backup_is_one_file_that_restoring_leaves_alone(played: Store, tmp_pat
     assert (folder / "b.db").read_bytes() == before
 
 
+@pytest.mark.sampled(3)
 def test_a_database_in_which_somebody_played_is_not_restored_into(
     played: Store, other_url: str, tmp_path: Path
 ) -> None:
@@ -146,6 +149,7 @@ def test_a_database_in_which_somebody_played_is_not_restored_into(
     other.close()
 
 
+@pytest.mark.sampled(3)
 def test_a_restore_that_fails_halfway_leaves_nothing(
     played: Store, other_url: str, tmp_path: Path
 ) -> None:

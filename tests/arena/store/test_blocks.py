@@ -191,6 +191,7 @@ def die_in_the_middle(url: str, of: Literal["a vote", "a block"]) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("of", ["a vote", "a block"])
 def test_who_is_killed_in_the_middle_of_a_transaction_leaves_counts_that_hold(
     voted: Store, database_url: str, of: str
@@ -232,6 +233,7 @@ def another_place(block: VoteBlockRow) -> None:
     block.last = 99
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "change", [another_winner, a_vote_less, another_kind, another_hash, another_place]
 )

@@ -147,6 +147,7 @@ async def test_each_version_of_a_parser_has_one_reading_of_a_reply(
     ]
 
 
+@pytest.mark.sampled(2)
 def test_the_claims_of_a_living_process_stand_and_those_of_a_dead_one_return(
     journal: StoredJournal, database_url: str
 ) -> None:

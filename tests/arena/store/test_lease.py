@@ -91,6 +91,7 @@ def leaves(process: subprocess.Popen[str]) -> None:
     assert process.stdout.readline() == "closed\n"
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("ends", [dies, leaves])
 def test_the_battles_of_a_living_process_run_on_and_those_of_a_dead_one_end(
     store: Store, database_url: str, ends: Callable[[subprocess.Popen[str]], None]
@@ -136,6 +137,7 @@ def test_a_battle_that_no_process_runs_is_interrupted_at_once(
     with_no_lease.close()
 
 
+@pytest.mark.sampled(2)
 def test_whoever_takes_a_battle_up_again_runs_it(store: Store, database_url: str) -> None:
     with another(database_url, "b1") as process:
         dies(process)

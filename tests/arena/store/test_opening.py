@@ -96,6 +96,7 @@ def test_a_new_database_is_like_one_that_passed_through_every_migration(
         assert compare_metadata(context, Table.metadata) == []
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "statements",
     [

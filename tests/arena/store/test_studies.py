@@ -144,6 +144,7 @@ def test_items_are_finished_one_after_the_other(store: Store) -> None:
     assert give(store, "eve")[0].key != first.key
 
 
+@pytest.mark.slow
 def test_repeats_come_back_with_sides_exchanged_after_twenty_others(store: Store) -> None:
     create(store, planned(120), raters_per_item=1, repeats=0.1)
     rate_all(store, "ada")
@@ -160,6 +161,7 @@ def test_repeats_come_back_with_sides_exchanged_after_twenty_others(store: Store
     assert [row["item"] for row in every if not row["repeat"]] == [f"i{k}" for k in range(120)]
 
 
+@pytest.mark.slow
 def test_each_rater_is_given_each_gold_item_once_somewhere_among_the_others(store: Store) -> None:
     create(store, planned(40, gold=5), raters_per_item=3)
     places = []
@@ -312,6 +314,7 @@ def test_erasing_takes_comments_and_whose_the_ratings_are(
         assert give(store, "adaadaada")[1] is not None  # as somebody new
 
 
+@pytest.mark.slow
 def test_gold_is_strewn_evenly_over_what_is_left() -> None:
     """Over many raters, each place is as likely as another to hold the one gold item."""
     plan = StudyPlan(name="s", raters_per_item=1)
@@ -329,6 +332,7 @@ def test_gold_is_strewn_evenly_over_what_is_left() -> None:
     assert all(abs(drawn[place] / 2000 - 0.1) < 0.03 for place in range(10))
 
 
+@pytest.mark.slow
 def test_left_sides_are_even_over_items(store: Store) -> None:
     create(store, planned(200), raters_per_item=1)
     rate_all(store, "ada", lambda shown: Random(shown.token).choice("ab"))

@@ -420,6 +420,7 @@ def test_a_hash_that_was_noted_is_found_where_it_was(upgraded: Store) -> None:
         assert "rewritten" in (verify(session, "c0ffee00").problem or "")
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.parametrize(
     ("statement", "problem"),
     [

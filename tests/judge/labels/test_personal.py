@@ -51,6 +51,7 @@ def test_a_piece_of_two_kinds_is_taken_once() -> None:
     assert scrub(text).text == "token: [key]"
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     "unit",
     [

@@ -230,6 +230,7 @@ def followed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Audits, list[tup
     return probe, progress
 
 
+@pytest.mark.slow
 def test_the_board_s_own_way_passes_on_votes_with_tastes_and_the_others_fail(
     probed: Audits,
 ) -> None:
@@ -247,6 +248,7 @@ def test_what_was_simulated_is_like_the_votes(probed: Audits) -> None:
     assert json.loads(json.dumps(probed.to_dict(), allow_nan=False)) == probed.to_dict()
 
 
+@pytest.mark.slow
 def test_the_order_of_the_rows_leaves_no_trace(
     followed: tuple[Audits, object], tmp_path: Path
 ) -> None:

@@ -99,6 +99,7 @@ def planned() -> list[Plan]:
     return plans()
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("measure", CLASSICAL, ids=lambda m: m.name)
 def test_every_classical_measure_has_a_value_on_all_five_axes(
     planned: list[Plan], measure: Measure

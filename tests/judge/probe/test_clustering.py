@@ -52,6 +52,7 @@ def test_shared_words_bring_topics_together(measure: Measure) -> None:
     assert estimate.lower > 0.4
 
 
+@pytest.mark.slow
 def test_lots_and_lengths_find_nothing_though_the_file_is_in_the_order_of_topics() -> None:
     plan = small(120)
     values = [

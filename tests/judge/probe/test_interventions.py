@@ -129,6 +129,7 @@ async def test_a_judge_who_reads_nothing_but_length_is_moved_by_nothing_else() -
     assert "that is length and not obeying" in result.sentences[-1]
 
 
+@pytest.mark.slow
 async def test_a_judge_under_another_name_is_found_alike() -> None:
     """The name is all that self-enhancement shows: who reads no names gives the same figures."""
     renamed = interventions(OWN.pairs, kinds(), "Barn owl")

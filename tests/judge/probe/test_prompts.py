@@ -245,6 +245,7 @@ def test_the_audit_of_alpaca_eval_finds_the_hidden_order_of_presentation(
     assert boards["each dataset the same"]["places"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.published
 def test_the_audit_of_mt_bench_finds_its_categories(published_data: Path) -> None:
     folder = published_data / "votes" / "mtbench"

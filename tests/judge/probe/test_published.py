@@ -88,6 +88,7 @@ def ends(axis: Axis | None) -> tuple[float, float]:
     return axis.estimate.lower, axis.estimate.upper
 
 
+@pytest.mark.slow
 def test_every_classical_measure_has_a_card_of_five_axes(cards: dict[str, Card]) -> None:
     for card in cards.values():
         assert [one.name for one in card.axes] == list(AxisName)

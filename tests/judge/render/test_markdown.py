@@ -194,6 +194,7 @@ def test_each_block_runs_the_way_of_its_own_text() -> None:
     ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     "mark",
     [

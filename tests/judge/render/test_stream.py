@@ -78,6 +78,7 @@ def test_the_blocks_of_a_text_are_those_of_the_whole(text: str, sizes: random.Ra
     assert streamed(text, sizes) == render(text)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("seed", range(300))
 def test_a_long_text_in_random_pieces_is_rendered_as_a_whole(seed: int) -> None:
     pieces = random.Random(seed)

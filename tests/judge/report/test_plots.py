@@ -47,6 +47,7 @@ def crowd(kind: str) -> list[tuple[float, float]]:
     return [(float(x), float(y)) for x, y in spots.clip((64, 10), (592, 610))]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("kind", ["centre", "corner", "edge", "line", "spread", "same"])
 def test_no_label_meets_another_or_a_point_or_leaves_the_axes(kind: str) -> None:
     points = [(328.0, 310.0)] * 40 if kind == "same" else crowd(kind)

@@ -30,6 +30,7 @@ def test_a_judge_that_is_always_right_may_stand_in(tmp_path: Path) -> None:
     assert "taken as a crowd" in text
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("right", [0.6, 0.8, 1.0])
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_coin_may_never_stand_in(tmp_path: Path, right: float, seed: int) -> None:
@@ -101,6 +102,7 @@ def test_fewer_than_three_people_are_no_yes(tmp_path: Path) -> None:
     assert studied.first_answer.reasons[0].startswith("Too few people can be tested one by one")
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize("kind", ["perfect", "coin", "longest", "person"])
 def test_another_name_changes_no_answer(tmp_path: Path, kind: str) -> None:
     planted = Planted(kind)  # type: ignore[arg-type]

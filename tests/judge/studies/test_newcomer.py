@@ -84,6 +84,7 @@ def test_models_of_the_published_sample_left_out_in_turn(sample: Sample) -> None
     assert [round(float(kendalltau(people, x)[0]), 4) for x in (hard, soft)] == [0.8681, 0.9121]
 
 
+@pytest.mark.slow
 @pytest.mark.published
 def test_each_model_of_the_sample_lies_where_its_interval_says(
     sample: Sample, tmp_path: Path

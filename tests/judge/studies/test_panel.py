@@ -65,6 +65,7 @@ def llmbar(published_data: Path, panel: str, unparsed: str) -> list[tuple[str, .
     ]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.published
 @pytest.mark.parametrize("name", GOLDEN)
 def test_panels_on_llmbar_have_the_figures_of_their_table(

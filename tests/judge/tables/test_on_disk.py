@@ -128,6 +128,7 @@ async def held(n: int) -> int:
     return size
 
 
+@pytest.mark.slow
 async def test_what_a_run_holds_grows_by_a_hundred_bytes_a_call() -> None:
     await held(50)  # what is loaded at the first
     few, many = await held(200), await held(1200)

@@ -47,6 +47,7 @@ def test_a_file_of_text_makes_each_row_once(ending: str, tmp_path: Path) -> None
     assert made == [0, 1, 2]
 
 
+@pytest.mark.slow
 async def test_as_many_rows_are_written_as_there_are_in_every_form(tmp_path: Path) -> None:
     asked = cases(CHUNK // 3 + 1)
     named = [NamedCase(f"b{n}", f"p{n}", "=basalt", "flint", one) for n, one in enumerate(asked)]

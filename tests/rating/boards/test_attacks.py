@@ -65,6 +65,7 @@ def test_the_page_has_every_strategy_twice() -> None:
     assert shown == [(one, ring) for one in get_args(Strategy) for ring in rings]
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("strategy", "each", "remains"),
     [("fan", 40, 0.4), ("target", 12, 0.4), ("omnipresent", 40, 1)],
@@ -80,6 +81,7 @@ def test_a_ring_that_pushes_a_model_moves_it_and_is_stopped(
     assert abs(result.on.points) < remains * result.off.points
 
 
+@pytest.mark.slow
 def test_so_large_an_attack_that_its_rule_is_held_passes(cast: OrderedVotes) -> None:
     """Two of five votes: whether these or the others are honest, a program cannot say."""
     result = simulate(cast, Attack("target", 50, 40, "m4"), runs=1)
@@ -87,6 +89,7 @@ def test_so_large_an_attack_that_its_rule_is_held_passes(cast: OrderedVotes) -> 
     assert result.on == result.off
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize(
     ("strategy", "stopped"), [("inverted", False), ("always-left", True), ("random", False)]
 )
@@ -114,6 +117,7 @@ def test_the_first_ranks_hold_against_some_accounts(cast: OrderedVotes) -> None:
     assert all(held.accounts == held.votes // 5 for held in result.holds)
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_attack(cast: OrderedVotes) -> None:
     attack = Attack("fan", 5, 10)
     assert simulate(cast, attack, runs=1) == simulate(cast, attack, runs=1)

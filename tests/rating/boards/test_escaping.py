@@ -117,6 +117,7 @@ def test_a_page_shows_no_control_character_and_keeps_lines() -> None:
     assert "<i>f" not in html
 
 
+@pytest.mark.slow
 def test_more_models_than_a_board_can_hold_are_refused_at_once(
     command: Command, tmp_path: Path
 ) -> None:

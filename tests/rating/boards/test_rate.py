@@ -58,6 +58,7 @@ def test_the_golden_board_follows_from_thirty_wins_to_ten() -> None:
     assert first["upper"] - first["rating"] == pytest.approx(1.959964 * first["se"], rel=1e-6)
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize(
     ("options", "shown"),
     [

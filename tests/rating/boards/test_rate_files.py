@@ -47,6 +47,7 @@ def test_plots_of_a_board_are_drawn_beside_it(write: Write, tmp_path: Path) -> N
     assert "90 votes by 30 voters" in svg
 
 
+@pytest.mark.slow
 def test_plots_of_several_boards_are_drawn_in_a_folder_each(write: Write, tmp_path: Path) -> None:
     source = write(crowd(lang=lambda i: ["en", "../en"][i // 3 % 2]))
     plots = tmp_path / "plots"

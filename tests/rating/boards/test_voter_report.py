@@ -346,6 +346,7 @@ def test_a_ring_is_reported_and_its_members_weigh_less_on_its_model_only(
         assert ("In a ring for m4" in (reason or "")) == on_it
 
 
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("ending", ["csv", "parquet"])
 def test_a_column_of_behaviour_brings_a_small_ring_to_light(tmp_path: Path, ending: str) -> None:
     small = [row for row in ringed() if row["snap"] == "false" or int(row["voter"][1:]) < 220]
@@ -366,6 +367,7 @@ def test_a_trait_is_true_or_false(tmp_path: Path) -> None:
         check_source(write(rows, tmp_path / "votes.csv"), Columns(trait="snap"))
 
 
+@pytest.mark.slow
 @pytest.mark.published
 def test_no_ring_is_named_in_a_real_crowd(published_data: Path) -> None:
     report = check_source(str(published_data / "votes/llmfao/votes.parquet"))

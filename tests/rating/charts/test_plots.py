@@ -139,6 +139,7 @@ def as_one_line(caption: str) -> str:
     return re.sub(r"\s+", " ", caption)
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("n", [2, 20, 59])
 def test_every_model_and_the_caption_are_in_the_svg(n: int, tmp_path: Path) -> None:
     names = names_of(n)
@@ -165,6 +166,7 @@ def test_two_hundred_models_are_drawn(tmp_path: Path) -> None:
         assert (tmp_path / "picture.svg").stat().st_size < 2e6, kind
 
 
+@pytest.mark.sampled(4)
 @pytest.mark.parametrize(
     ("suffix", "themes"),
     [
@@ -193,6 +195,7 @@ def test_a_png_is_a_png_of_the_width_of_a_page(tmp_path: Path) -> None:
     assert b"Software" not in data
 
 
+@pytest.mark.slow
 def test_hostile_names_stay_text(tmp_path: Path) -> None:
     for kind, picture in pictures(HOSTILE).items():
         root = svg_of(picture, tmp_path)

@@ -174,6 +174,7 @@ def filled(rng: np.random.Generator, most: np.ndarray) -> np.ndarray:
     return np.asarray(shares + room * rest / room.sum())
 
 
+@pytest.mark.slow
 def test_with_many_votes_the_envelope_contains_the_true_ranks_of_twenty_worlds() -> None:
     most, seen = 2.0 * np.array(SHARES), 0
     for seed in range(20):

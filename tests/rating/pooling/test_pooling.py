@@ -175,6 +175,7 @@ def test_a_random_split_of_a_category_leaves_the_whole_board(world: World) -> No
     assert before.variance.lower < after.variance.tau < before.variance.upper
 
 
+@pytest.mark.slow
 def test_twenty_random_splits_move_the_whole_board_by_less_than_three_hundredths_of_a_nat() -> (
     None
 ):

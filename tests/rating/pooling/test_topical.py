@@ -56,6 +56,7 @@ def ahead(rows: VoteRows, seed: int, hold_out: str) -> Difference:
     return referee(rows, known, hold_out=hold_out, rng=rng()).differences[0]  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hold_out", ["voter", "prompt"])
 def test_a_world_with_topics_is_foreseen_better_and_a_flat_one_is_not(hold_out: str) -> None:
     for slope, better in ((SLOPE, "topical"), (0.0, None)):

@@ -96,6 +96,7 @@ def same(source: object, **options: Any) -> None:
 NAMES = st.text(st.characters(codec="utf-8", exclude_characters="\0"), min_size=1, max_size=40)
 
 
+@pytest.mark.slow
 @settings(
     deadline=None, max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
@@ -330,6 +331,7 @@ def test_too_little_room_is_said_before_anything_is_read(
     assert [*base().iterdir()] == []
 
 
+@pytest.mark.slow
 def test_far_too_many_models_are_refused(tmp_path: Path) -> None:
     rows = [(f"m{i}", f"m{i + 1}", "tie", "v") for i in range(3000)]
     with pytest.raises(DataError, match="1,000 are the most"):

@@ -43,6 +43,7 @@ def noticed(source: object) -> tuple[str, list[str]]:
         return rating.read_votes(source, WHOLE).data_hash, words
 
 
+@pytest.mark.sampled(3)
 @pytest.mark.parametrize("ending", ENDINGS)
 @settings(max_examples=8)
 @given(cuts=st.lists(st.integers(1, len(ROWS) - 1), max_size=3, unique=True), turned=st.booleans())

@@ -23,6 +23,7 @@ def test_counts_that_are_no_numbers_of_votes_are_refused(count: float | None) ->
         read_votes(pl.DataFrame({**pair, "n_tie": [count]}, strict=False))
 
 
+@pytest.mark.sampled(2)
 @each_source
 @pytest.mark.parametrize(
     ("changes", "message"),

@@ -39,6 +39,7 @@ from tests.rating.tables.sources import (
 )
 
 
+@pytest.mark.sampled(4)
 @each_source
 @pytest.mark.parametrize("keys", [(), ("voter",), ("prompt_id",), ("voter", "prompt_id")])
 def test_the_same_votes_are_the_same_from_every_source(
@@ -139,6 +140,7 @@ votes_of = st.lists(
 ).filter(lambda rows: any(row["model_a"] != row["model_b"] for row in rows))
 
 
+@pytest.mark.sampled(4)
 @given(rows=votes_of, seed=st.integers(0, 9))
 @settings(max_examples=25)
 @pytest.mark.parametrize(

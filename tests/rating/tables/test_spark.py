@@ -88,6 +88,7 @@ def voters_in(data: Any) -> dict[str, Any]:
     return {"voters": np.array([data.n_voters])}
 
 
+@pytest.mark.sampled(5)
 @pytest.mark.usefixtures("without_signs")
 @pytest.mark.parametrize(
     "options",
@@ -106,6 +107,7 @@ def test_a_board_is_that_of_one_machine(in_spark: InSpark, options: dict[str, An
     same_board(rate_source(frame, RateOptions(**options)), votes, options)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("without_signs")
 def test_many_parts_are_added_up_in_the_cluster(
     in_spark: InSpark, monkeypatch: pytest.MonkeyPatch
