@@ -170,7 +170,7 @@ async def test_a_stop_elsewhere_ends_the_battle_with_what_was_seen(
 
 async def test_the_rest_is_offered_and_shown_elsewhere(url: str, server: FaultyServer) -> None:
     unhurried = replace(RULES, characters_per_s=150)
-    async with two(url, server, unhurried, x=QUICK, y=QUICK) as (here, there):
+    async with two(url, server, unhurried, x=SLOW, y=SLOW) as (here, there):
         for model in ("x", "y"):  # it ends soon: so the rest can be offered soon
             for _ in range(400):
                 here.paces.learn(model, Took([0.0] * len(RATES), 0.1, len(LONG)))
