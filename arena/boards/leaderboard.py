@@ -82,8 +82,9 @@ class Leaderboard:
 
     It is made in the background when the log has grown, and kept in the database, from where other
     processes take it over: see `keep_up`. A board that takes long to make is made at most every
-    `REST` times as long, so that a long log costs a twentieth of a processor. Where one cannot be
-    made the last one stays, and says so.
+    `REST` times as long, so that a long log costs a twentieth of a processor; but for the first
+    one with ratings, as most of that is loading what the next finds. Where one cannot be made the
+    last one stays, and says so.
 
     Parameters
     ----------
@@ -131,6 +132,7 @@ class Leaderboard:
         self._board = _no_board(policy, now())
         self._written: kept_boards.Written | None = None
         self._rests_until = 0.0
+        self._has_rated = False
         self._failed: str | None = None
         self._closing = False
 
@@ -226,8 +228,10 @@ class Leaderboard:
             try:
                 head, took_s = self._rate()
             finally:
-                rest_s = max(self._rest_s, REST * (self._clock() - began))
-                self._rests_until = self._clock() + rest_s
+                is_first = not self._has_rated
+                self._has_rated |= bool(self._board.rows)
+                rest_s = 0.0 if is_first and self._has_rated else REST * (self._clock() - began)
+                self._rests_until = self._clock() + max(self._rest_s, rest_s)
             if self._clock() >= self._records_rest_until and not self._closing:
                 self._count_battles()
                 board = with_records(self._board, self._known_records())
@@ -241,7 +245,7 @@ class Leaderboard:
         head : str
             End of the chain of votes.
         took_s : float
-            Seconds until the board was made, past dates left out.
+            Seconds until the board was made, past dates left out; 0 for the first with ratings.
         """
         began = self._clock()
         state, columns = self._store.read(kept_boards.votes, self._policy)
@@ -259,7 +263,7 @@ class Leaderboard:
             self._judged,
         )
         board = replace(board, health_counted=self._counted)
-        took_s = self._clock() - began
+        took_s = self._clock() - began if self._has_rated or not board.rows else 0.0
         self._keep(board, state.head, took_s)
         for history in past:
             if self._closing:
