@@ -325,7 +325,7 @@ def pages_router(
             return _missing(visit_of(request), NO_TOPICS)
         return revalidated(request, topics_page(released, now=now(), visit=visit_of(request)))
 
-    if own_data is not None:
+    if own_data is not None:  # here and below: not included, as in `arena.app`
         router.routes.extend(own_data_router(own_data, voter_of, visit_of).routes)
     if exhibits is not None:
         router.routes.extend(_exhibits_router(exhibits, voter_of, visit_of, now).routes)

@@ -85,7 +85,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Which board is kept: its version, the seconds that it took to make, and when."""
+    """Which board is kept: its version, the seconds of making for which it rests, and when."""
 
     version: str
     took_s: float

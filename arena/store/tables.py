@@ -499,7 +499,8 @@ class VoteBlockRow(Table, table=True):
 class StoredBoardRow(Table, table=True):
     """The newest board of a policy, for all processes: see `arena.boards.leaderboard`.
 
-    ``took_s`` are the seconds of computing that it took.
+    ``took_s`` are the seconds of computing for which it rests; 0 for the first of a process, whose
+    seconds were loading.
     """
 
     __tablename__ = "board"

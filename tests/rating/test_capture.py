@@ -47,7 +47,7 @@ def first(wins: Floats, ranks: int) -> list[int]:
     return [int(model) for model in np.argsort(-solve(wins, np.zeros(len(wins))).theta)[:ranks]]
 
 
-@pytest.mark.sampled(3)
+@pytest.mark.sampled(10)
 @pytest.mark.parametrize("seed", range(100))
 def test_no_attack_of_so_many_votes_changes_the_first_ranks(seed: int) -> None:
     rng = np.random.default_rng(seed)
