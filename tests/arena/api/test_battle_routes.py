@@ -135,9 +135,9 @@ def test_a_battle_that_is_not_ready_takes_no_vote(tmp_path: Path) -> None:
 
 
 def test_the_rest_is_shown_once_it_was_offered(tmp_path: Path) -> None:
-    quick = Behaviour(text=LONG)
+    a_second = Behaviour(text=LONG, chunk_size=20, delay_s=0.02)
     with (
-        faulty_server({"x": quick, "y": quick}) as server,
+        faulty_server({"x": a_second, "y": a_second}) as server,
         served_by(server, tmp_path, characters_per_s=200, prior_characters_per_s=3000) as served,
         served.visitor() as ada,
     ):

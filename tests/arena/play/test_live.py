@@ -357,7 +357,8 @@ HELD = Rules(characters_per_s=200, prior_delay_s=0, prior_characters_per_s=3000,
 async def test_the_rest_of_both_is_shown_at_once_when_that_was_offered(
     server: FaultyServer, tmp_path: Path
 ) -> None:
-    async with arena(server, tmp_path, HELD, x=Behaviour(text=LONG), y=Behaviour(text=LONG)) as ab:
+    a_second = Behaviour(text=LONG, chunk_size=20, delay_s=0.02)
+    async with arena(server, tmp_path, HELD, x=a_second, y=a_second) as ab:
         battle_id = (await ab.open(ADA, "Why?")).battle_id
         with pytest.raises(NotReadyError, match="cannot be shown at once yet"):
             await ab.show_rest(battle_id, ADA)
