@@ -5,24 +5,25 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mappin
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import FileResponse
 from fastapi.staticfiles import StaticFiles
 from starlette.middleware.gzip import DEFAULT_EXCLUDED_CONTENT_TYPES, GZipMiddleware
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from arena.admin import room
 from arena.api import problems
 from arena.api.battle_routes import battles_router
 from arena.api.middleware import (
     BodyLimit,
+    Entrance,
     Languages,
     OriginHeaders,
     Requests,
     SecurityHeaders,
-    Visitors,
 )
-from arena.api.origins import Trust
 from arena.api.public_routes import Recent, public_router
 from arena.api.source_routes import embed_router, sources_router
 from arena.boards import leaderboard
@@ -32,6 +33,7 @@ from arena.domain.model import Roster
 from arena.domain.people import Perishable, Retention
 from arena.domain.vote import APPLICATIONS, BEFORE_EXCLUSIONS, DEFAULT, POLICIES, Voter
 from arena.errors import ClosingError, UnknownBattleError
+from arena.guard.access import EVERYBODY, VISITORS, Access, Guard, Trust
 from arena.pages.admin.room import admin_router
 from arena.pages.routes import Exhibits, missing, not_let_in, pages_router
 from arena.pages.sign_in import Doors, sign_in_router
@@ -80,31 +82,28 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
         description="Blind battles between two language models, votes, and ratings.",
         docs_url=None,
         redoc_url=None,
-        openapi_url="/api/openapi.json",
+        openapi_url=None,
         lifespan=_lifespan(parts, settings),
     )
+    trust = Trust(
+        settings.host,
+        settings.host_names(),
+        settings.proxy_networks(),
+        settings.user_header.lower(),
+        settings.members_only,
+    )
+    app.state.guard = Guard(people=parts.people, addresses=parts.addresses, trust=trust)
     app.add_middleware(GZipMiddleware, compresslevel=6, exclude_content_types=SENT_AS_IT_IS)
     app.add_middleware(BodyLimit, most=settings.max_body_bytes)
-    app.add_middleware(
-        Visitors,
-        people=parts.people,
-        addresses=parts.addresses,
-        trust=Trust(
-            settings.host,
-            settings.host_names(),
-            settings.proxy_networks(),
-            settings.user_header.lower(),
-            settings.members_only,
-        ),
-        not_let_in=not_let_in,
-    )
+    app.add_middleware(Entrance, trust=trust)
     app.add_middleware(OriginHeaders)
     app.add_middleware(SecurityHeaders)
     app.add_middleware(Languages, default=settings.language)
     app.add_middleware(Requests, observe=parts.metrics.request)
     app.state.drain = partial(parts.battles.drain, settings.shutdown_grace_s)
     visit_of = partial(_visit, parts.store)
-    problems.install(app, lambda request: missing(visit_of(request)))
+    problems.install(app, lambda request: missing(visit_of(request)), not_let_in)
+    app.router.default = _unknown(app.router.default)
     board = parts.boards[DEFAULT.name]
     provider = settings.provider()
     if provider is None:
@@ -145,8 +144,13 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
     _add(app, studies_router(desk, _voter_of, visit_of))
     _add(app, sign_in_router(doors))
     _add(app, admin_router(room(parts, settings), visit_of))
-    app.get("/favicon.ico", include_in_schema=False)(_favicon)
-    app.get("/embed.js", include_in_schema=False)(_embed_script)
+    static = APIRouter(include_in_schema=False, dependencies=[EVERYBODY])
+    static.get("/favicon.ico")(_favicon)
+    static.get("/embed.js")(_embed_script)
+    _add(app, static)
+    schema = APIRouter(include_in_schema=False, dependencies=[VISITORS])
+    schema.get("/api/openapi.json")(partial(_schema, app))
+    _add(app, schema)
     app.mount("/look", StaticFiles(directory=STATIC))
     return _with_page(app, parts, settings, visit_of) if settings.page else app
 
@@ -289,6 +293,20 @@ def _exhibits(store: Store, roster: Roster) -> Exhibits:
     reports = {model.id: model.contamination_report for model in roster}
     shown = {name: url for name, url in reports.items() if url}
     return Exhibits(votes, battle, owned, withheld, shown)
+
+
+def _unknown(not_found: ASGIApp) -> ASGIApp:
+    """Answer for an address that no route knows, to whoever may ask for a page."""
+
+    async def unknown(scope: Scope, receive: Receive, send: Send) -> None:
+        await Access()(Request(scope))
+        await not_found(scope, receive, send)
+
+    return unknown
+
+
+async def _schema(app: FastAPI) -> dict[str, Any]:
+    return app.openapi()
 
 
 async def _favicon() -> FileResponse:

@@ -14,8 +14,8 @@ from uvicorn.protocols.http.httptools_impl import (
     RequestResponseCycle,
 )
 
-from arena.api.origins import Trust
 from arena.api.problems import refusal
+from arena.guard.access import Trust
 from arena.guard.identity import network_of, place_of
 from arena.guard.limits import shares
 

@@ -13,9 +13,9 @@ from types import FrameType
 
 import uvicorn
 
-from arena.api.origins import Trust
 from arena.bounded_http import BoundedProtocol, Bounds
 from arena.errors import SettingsError
+from arena.guard.access import Trust
 from arena.settings import Settings
 
 logger = logging.getLogger(__name__)

@@ -20,6 +20,7 @@ from arena.domain.battle import AnswerStatus, BattleState, Snapshot
 from arena.domain.remarks import CONFIDENCE, LONGEST_COMMENT, Intent, Reason, Remarks, in_order
 from arena.domain.vote import Choice, Receipt, Reveal, Voter
 from arena.errors import UnknownBattleError
+from arena.guard.access import FIRST_CONTACT, PERSONAL
 from arena.play.battles import Battles
 from judge.render.markdown import render
 from rating.tables.escaping import storable
@@ -219,8 +220,14 @@ Visitor = Annotated[Voter, Depends(visitor)]
 
 def battles_router(battles: Battles) -> APIRouter:
     """Make the routes of battles."""
-    router = APIRouter(
-        prefix="/api/v1/battles", tags=["battles"], responses=responses(400, 403, 421)
+    begin, router = (
+        APIRouter(
+            prefix="/api/v1/battles",
+            tags=["battles"],
+            dependencies=[access],
+            responses=responses(400, 403, 421),
+        )
+        for access in (FIRST_CONTACT, PERSONAL)
     )
     renderings = Renderings()
 
@@ -240,7 +247,7 @@ def battles_router(battles: Battles) -> APIRouter:
         with battles.reading(voter):
             yield
 
-    @router.post("", **BEGUN, responses=responses(413, 422, 429, 503))
+    @begin.post("", **BEGUN, responses=responses(413, 422, 429, 503))
     async def open_battle(body: NewBattleBody, voter: Visitor) -> Snapshot:
         """Begin a battle: two models, drawn at random, answer the prompt."""
         return await battles.open(voter, body.prompt)
@@ -327,6 +334,7 @@ def battles_router(battles: Battles) -> APIRouter:
         """
         return await battles.remark(battle_id, voter, _remarks(body))
 
+    router.routes[:0] = begin.routes
     return router
 
 

@@ -1,27 +1,20 @@
-"""What every request passes: who asks, what a browser may do with the answer, and the log."""
+"""What every request passes: its form, what a browser may do with the response, and the log."""
 
 import logging
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import replace
-from urllib.parse import quote
 
-from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
-from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from structlog.contextvars import bound_contextvars
 
-from arena.api.origins import NO_COOKIES, SAFE, RequestFacts, Trust, decide, take_forwarded
-from arena.api.problems import from_arena, from_http, language_of, reads_pages, too_large
-from arena.domain.vote import Voter
+from arena.api.problems import from_http, language_of, too_large
 from arena.domain.words import LANGUAGE_COOKIE, Language, chosen_language
-from arena.errors import StoreError
-from arena.guard.identity import Addresses, cookie_called, cookie_header, cookie_name
-from arena.guard.people import Asker, People
+from arena.guard.access import UNPRINTABLE, Trust, take_forwarded
+from arena.guard.identity import cookie_called
+from rating.sentences import Sentence
 
 POLICY = "; ".join(
     (
@@ -47,13 +40,12 @@ HEADERS = {
 ALLOWED_ORIGIN = "allowed_origin"
 """Where a route writes, in the state of a request, whose pages may read its answer."""
 
-BATTLES = "/api/v1/battles"
-"""Below it every answer is for the one who asks."""
-
 WORDED = ("text/html", "application/problem+json")
 """What is in the language of the visitor."""
 
 logger = logging.getLogger(__name__)
+
+CONTROL_CHARACTER = Sentence("The address contains a control character. Remove it.")
 
 LEFT = 499
 """Status, in logs and figures, of a request whose client left before it was answered."""
@@ -126,110 +118,45 @@ class BodyLimit:
         await self.app(scope, counted, send)
 
 
-class Visitors:
-    """Lets in whom `decide` lets in, as ``request.state.voter``, with a new cookie at need.
+class Entrance:
+    """Refuses what no route is asked with; notes for whom a proxy asks; adds cookie and caching.
 
-    Whom the arena knows is ``request.state.person`` besides.
+    Who may ask for a route is declared there: see `arena.guard.access`.
     """
 
-    def __init__(
-        self,
-        app: ASGIApp,
-        people: People,
-        addresses: Addresses,
-        trust: Trust,
-        not_let_in: Callable[[Request, str], Response],
-    ) -> None:
+    def __init__(self, app: ASGIApp, trust: Trust) -> None:
         self.app = app
-        self.people = people
-        self.addresses = addresses
         self.trust = trust
-        self.not_let_in = not_let_in
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on with its voter, or answer why not."""
-        if scope["type"] == "websocket":  # a way in on which nobody asks who comes stays shut
+        """Pass the request on, or answer why not."""
+        if scope["type"] == "websocket":  # no route is a websocket, and none may become one
             await send({"type": "websocket.close"})
             return
         if scope["type"] == "lifespan":
             await self.app(scope, receive, send)
             return
+        state = scope.setdefault("state", {})
+        state |= {"voter": None, "person": None, "private": False, "greeting": None}
         try:
-            header = await self._let_in(scope)
+            if UNPRINTABLE.search(scope["path"]):
+                raise HTTPException(400, CONTROL_CHARACTER)
+            state["proxy_user"] = take_forwarded(scope, self.trust)
         except HTTPException as refusal:
-            await self._refused(refusal, Request(scope))(scope, receive, send)
-            return
-        except StoreError as error:  # who asks is not known: no handler of errors is this far out
-            await from_arena(error, language_of(scope))(scope, receive, send)
+            await from_http(refusal, language_of(scope))(scope, receive, send)
             return
 
-        async def greeting(message: Message) -> None:
+        async def marked(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                if header and (scope["method"] == "GET" or message["status"] == 201):
-                    headers.append("set-cookie", header)
-                _keep_private(scope["path"], headers)
+                greeting = state["greeting"]
+                if greeting and (scope["method"] == "GET" or message["status"] == 201):
+                    headers.append("set-cookie", greeting)
+                if state["private"] and "private" not in headers.get("cache-control", ""):
+                    headers["cache-control"] = "private, no-store"
             await send(message)
 
-        await self.app(scope, receive, greeting)
-
-    async def _let_in(self, scope: Scope) -> str | None:
-        """Write down who asks; gives the header that sets the cookie of somebody new.
-
-        Raises
-        ------
-        HTTPException
-            If the request is refused.
-        StoreError
-            If the database cannot tell who asks.
-        """
-        asker = await self._asker(scope, take_forwarded(scope, self.trust))
-        role = asker.person.role if asker.person else None
-        facts = RequestFacts.of(scope, known=asker.voter is not None, role=role)
-        decision = decide(facts, self.trust)
-        if decision.refusal:
-            raise decision.refusal
-        header = None
-        if decision.greets:
-            cookie = self.people.identity.issue()
-            claim = self.people.identity.read(cookie)
-            asker = Asker(Voter(claim.voter) if claim else None)
-            header = cookie_header(scope["scheme"], cookie)
-        state = scope.setdefault("state", {})
-        state["voter"], state["person"] = self._placed(asker.voter, scope), asker.person
-        return header
-
-    async def _asker(self, scope: Scope, user: str | None) -> Asker:
-        """Find out who asks: by the proxy's word before the cookie's."""
-        if scope["path"].startswith(NO_COOKIES):
-            return Asker()
-        cookies = Headers(scope=scope).getlist("cookie")
-        cookie = cookie_called(cookie_name(scope["scheme"]), cookies)
-        claim = self.people.identity.read(cookie) if cookie else None
-        if user is None and (claim is None or self.people.is_held(claim)):
-            return self.people.asker(user, claim)
-        return await run_in_threadpool(self.people.asker, user, claim)
-
-    def _refused(self, refusal: HTTPException, request: Request) -> Response:
-        """Answer why somebody is not let in; who heads for a page is led to the way in."""
-        status, scope = refusal.status_code, request.scope
-        if status == 401 and reads_pages(request):
-            query = f"?{q.decode()}" if (q := scope["query_string"]) else ""
-            wanted = quote(scope["path"] + query)
-            return RedirectResponse(f"/sign-in?to={wanted}", 303, {"Cache-Control": "no-store"})
-        if status == 403 and request.method in SAFE and reads_pages(request):
-            return self.not_let_in(request, refusal.detail)
-        return from_http(refusal, language_of(scope))
-
-    def _placed(self, voter: Voter | None, scope: Scope) -> Voter | None:
-        """Note where a voter asks from."""
-        if voter is None or not (client := scope.get("client")):
-            return voter
-        return replace(
-            voter,
-            address=self.addresses.pseudonym(client[0]),
-            network=self.addresses.network_pseudonym(client[0]),
-        )
+        await self.app(scope, receive, marked)
 
 
 class Languages:
@@ -310,14 +237,6 @@ class Requests:
         if battle := scope.get("path_params", {}).get("battle_id"):
             fields["battle"] = battle
         logger.log(_level(route, status), "Request", extra=fields)
-
-
-def _keep_private(path: str, headers: MutableHeaders) -> None:
-    """Keep from the caches of others what is meant for one visitor."""
-    if path == "/":
-        headers["cache-control"] = "private"
-    elif path.startswith(BATTLES):
-        headers.setdefault("cache-control", "private, no-store")
 
 
 def _template(scope: Scope) -> str:

@@ -6,10 +6,11 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import Any
+from urllib.parse import quote
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.responses import JSONResponse, Response
+from fastapi.responses import JSONResponse, RedirectResponse, Response
 from pydantic import BaseModel, ConfigDict
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
@@ -36,6 +37,7 @@ from arena.errors import (
     UnknownSourceError,
     UnknownStudyError,
 )
+from arena.guard.access import SAFE, NotLetInError
 from rating.sentences import Sentence
 
 logger = logging.getLogger(__name__)
@@ -102,22 +104,36 @@ def responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def install(app: FastAPI, missing: Callable[[Request], Response]) -> None:
-    """Answer every error with a problem document.
+def install(
+    app: FastAPI,
+    missing: Callable[[Request], Response],
+    not_let_in: Callable[[Request, str], Response],
+) -> None:
+    """Answer every error with a problem document, and some of a browser with a page.
 
-    What answers waits for nothing, and is async so that no refusal takes a thread; the page of
-    an address without one does, for it reads.
+    The handlers are async so that no refusal takes a thread. The page for an unknown address
+    takes one, because it reads the database.
 
     Parameters
     ----------
     missing : callable
         Page for a browser at an address without one, or that takes a form alone.
+    not_let_in : callable
+        Page for a user whose role is not enough, with the reason.
     """
 
     async def http_error(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        if error.status_code in (404, 405) and reads_pages(request):
+        is_page = reads_pages(request)
+        if is_page and error.status_code in (404, 405):
             return await run_in_threadpool(missing, request)
+        if is_page and isinstance(error, NotLetInError):
+            if error.status_code == 401:
+                query = f"?{request.url.query}" if request.url.query else ""
+                wanted = quote(request.url.path + query)
+                return RedirectResponse(f"/sign-in?to={wanted}", 303)
+            if request.method in SAFE:
+                return not_let_in(request, error.detail)
         return _http_error(error, language_of(request.scope))
 
     app.add_exception_handler(ArenaError, _arena_error)

@@ -14,6 +14,7 @@ from arena.domain.board_view import Board, FitCheck, Hold, Moment, PairCell, Rec
 from arena.domain.evaluation import EvaluationCard
 from arena.domain.model import Stage
 from arena.errors import StoreError
+from arena.guard.access import PROBES, VISITORS
 
 FRESH_S = 1.0
 """How long a check holds: strangers may ask, and each check writes."""
@@ -133,6 +134,7 @@ def public_router(
     @router.get(
         "/api/v1/leaderboard",
         tags=["leaderboard"],
+        dependencies=[VISITORS],
         response_model=LeaderboardBody,
         responses=responses(503),
     )
@@ -143,6 +145,7 @@ def public_router(
     @router.get(
         "/api/v1/evaluation",
         tags=["leaderboard"],
+        dependencies=[VISITORS],
         response_model=EvaluationCard,
         responses=responses(503),
     )
@@ -150,12 +153,12 @@ def public_router(
         """Read the evaluation card: what is asked, how, what comes out, how it may be read."""
         return card()
 
-    @router.get("/health/live", tags=["health"])
+    @router.get("/health/live", tags=["health"], dependencies=[PROBES])
     def live() -> dict[str, str]:
         """Say that the process answers."""
         return {"status": "live"}
 
-    @router.get("/health/ready", tags=["health"], responses=responses(503))
+    @router.get("/health/ready", tags=["health"], dependencies=[PROBES], responses=responses(503))
     async def ready() -> dict[str, str]:
         """Say that battles and votes are taken, and that the database takes a write."""
         await check()

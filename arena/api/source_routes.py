@@ -17,6 +17,7 @@ from arena.domain.battle import BattleState
 from arena.domain.source import Comparison, Pair, Source, VersionAnswer
 from arena.domain.vote import Choice, Receipt, Reveal
 from arena.errors import UnknownSourceError
+from arena.guard.access import OTHER_PAGES, TOKENS
 from arena.play.sources import Sources, Taken
 from judge.render.markdown import render
 from rating.sentences import Sentence
@@ -167,7 +168,7 @@ class PairShown(BaseModel):
 
 def sources_router(sources: Sources) -> APIRouter:
     """Make the routes by which the servers of applications send votes and pairs."""
-    router = APIRouter(prefix="/api/v1", tags=["applications"])
+    router = APIRouter(prefix="/api/v1", tags=["applications"], dependencies=[TOKENS])
     refusals = responses(401, 409, 422, 429, 503)
 
     def answers(model: type[BaseModel]) -> dict[str, Any]:
@@ -237,7 +238,9 @@ def embed_router(sources: Sources) -> APIRouter:
         setattr(request.state, ALLOWED_ORIGIN, origin)
 
     router = APIRouter(
-        prefix="/embed/pairs/{pair}", include_in_schema=False, dependencies=[Depends(let_in)]
+        prefix="/embed/pairs/{pair}",
+        include_in_schema=False,
+        dependencies=[OTHER_PAGES, Depends(let_in)],
     )
     Key = Annotated[str, Depends(_bearer)]
 

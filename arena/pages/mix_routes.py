@@ -15,6 +15,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from arena.boards.labelled import CATEGORY, LabelBoards, Snapshot
 from arena.domain.label_view import MixView
 from arena.domain.vote import DEFAULT
+from arena.guard.access import VISITORS
 from arena.pages.rendering import MOST_CHARACTERS, MOST_PROMPTS, AskedPair, mix_page
 from arena.pages.visit import READ, Visit
 from judge.labels.files import mix_of_prompts, prompts_in
@@ -133,7 +134,7 @@ def mix_router(
     missing : callable
         Answer for an address at which there is nothing, with advice.
     """
-    router = APIRouter(include_in_schema=False)
+    router = APIRouter(include_in_schema=False, dependencies=[VISITORS])
     tagging = CapacityLimiter(1)
 
     @router.api_route("/mix", methods=READ)

@@ -11,6 +11,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from arena.domain.vote import Voter
 from arena.errors import UnknownBattleError
+from arena.guard.access import PERSONAL
 from arena.pages.rendering import erase_page
 from arena.pages.visit import READ, Visit
 from arena.play.own_data import OwnData
@@ -25,7 +26,7 @@ def own_data_router(
     visit_of: Callable[[Request], Visit],
 ) -> APIRouter:
     """Routes of what belongs to whoever asks: of nobody else, and of nobody without a cookie."""
-    router = APIRouter(include_in_schema=False)
+    router = APIRouter(include_in_schema=False, dependencies=[PERSONAL])
 
     def asking(request: Request) -> Voter:
         voter = voter_of(request)

@@ -26,6 +26,7 @@ from arena.domain.people import Perishable, Retention
 from arena.domain.value_view import Valued
 from arena.domain.vote import APPLICATIONS, BEFORE_EXCLUSIONS, DEFAULT, Voter
 from arena.domain.words import LANGUAGE_COOKIE, Language
+from arena.guard.access import EVERYBODY, VISITORS
 from arena.pages.evaluation import evaluation_page
 from arena.pages.mix_routes import mix_router
 from arena.pages.own_data import own_data_router
@@ -189,7 +190,7 @@ def pages_router(
     can_sign_in : bool
         Whether there is a provider at which people sign in.
     """
-    router = APIRouter(include_in_schema=False)
+    router = APIRouter(include_in_schema=False, dependencies=[VISITORS])
 
     def board_of(policy: str | None) -> Board | None:
         chosen = board if policy is None else others.get(policy)
@@ -340,8 +341,7 @@ def pages_router(
 
     if labels:
         router.routes.extend(mix_router(labels, visit_of, now, _missing).routes)
-    router.routes.extend(_look_router().routes)
-    router.add_api_route("/language/{language}", choose_language, methods=["POST"])
+    router.routes.extend(_open_router().routes)
 
     @router.api_route("/leaderboard/", methods=READ)
     @router.api_route("/mix/", methods=READ)
@@ -410,7 +410,7 @@ def _exhibits_router(
     visit_of: Callable[[Request], Visit],
     now: Callable[[], datetime],
 ) -> APIRouter:
-    router = APIRouter(include_in_schema=False)
+    router = APIRouter(include_in_schema=False, dependencies=[VISITORS])
 
     @router.api_route("/battles", methods=READ)
     def battles(
@@ -446,21 +446,23 @@ def _exhibits_router(
     return router
 
 
-def _look_router() -> APIRouter:
-    router = APIRouter(prefix="/look", include_in_schema=False)
+def _open_router() -> APIRouter:
+    """Make the routes that everybody needs: the choice of a language, styles, scripts, fonts."""
+    router = APIRouter(include_in_schema=False, dependencies=[EVERYBODY])
+    router.add_api_route("/language/{language}", choose_language, methods=["POST"])
     one_at_a_time = Lock()
     for path, kind in FILES.items():
 
-        @router.api_route(f"/{path.name}", methods=READ)
+        @router.api_route(f"/look/{path.name}", methods=READ)
         def file(request: Request, path: Path = path, kind: str = kind) -> Response:
             return revalidated(request, path.read_text(encoding="utf-8"), kind)
 
-    @router.api_route("/preview.png", methods=READ)
+    @router.api_route("/look/preview.png", methods=READ)
     def preview() -> Response:
         headers = {"Cache-Control": FOR_A_DAY}
         return Response(preview_png(), media_type="image/png", headers=headers)
 
-    @router.api_route("/maths.woff2", methods=READ)
+    @router.api_route("/look/maths.woff2", methods=READ)
     def font() -> Response:
         with one_at_a_time:
             woff2 = _maths_font()

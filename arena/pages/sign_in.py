@@ -11,6 +11,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from arena.domain.people import Person
 from arena.errors import ProviderError
+from arena.guard.access import ENTRANCE
 from arena.guard.identity import cookie_called, cookie_header, cookie_name
 from arena.guard.people import FOR_A_DEVICE, People
 from arena.pages.rendering import device_page, join_page, sign_in_page
@@ -77,7 +78,8 @@ class Doors:
 
 def sign_in_router(doors: Doors) -> APIRouter:
     """Routes by which people come in and go out."""
-    router, people = APIRouter(include_in_schema=False), doors.people
+    router = APIRouter(include_in_schema=False, dependencies=[ENTRANCE])
+    people = doors.people
 
     @router.api_route("/sign-in", methods=READ)
     def sign_in(request: Request) -> Response:

@@ -17,6 +17,7 @@ from arena.domain.remarks import CONFIDENCE, LONGEST_COMMENT, REASONS
 from arena.domain.study import Shown, Stage, StudyPlan, StudyRemarks
 from arena.domain.vote import Voter
 from arena.errors import RatingRefusedError, StoreError, UnknownStudyError
+from arena.guard.access import FIRST_CONTACT, PERSONAL, RESEARCHERS
 from arena.pages.rendering import filled, missing_page
 from arena.pages.visit import READ, Visit
 from arena.play.studies import Studies
@@ -92,7 +93,7 @@ def studies_router(
     voter_of: Callable[[Request], Voter | None],
     visit_of: Callable[[Request], Visit],
 ) -> APIRouter:
-    """Routes of studies: for raters, and for researchers, whom `arena.api.origins` lets in."""
+    """Routes of studies: for raters, and the results for researchers."""
     router = APIRouter(prefix="/studies", include_in_schema=False)
     studies = desk.studies
 
@@ -107,12 +108,12 @@ def studies_router(
     ) -> Response:
         return page(request, "study_note.html", status, name=name, note=sentence, again=again)
 
-    @router.api_route("", methods=READ)
+    @router.api_route("", methods=READ, dependencies=[PERSONAL])
     def every(request: Request) -> Response:
         standings = studies.standings(voter_of(request))
         return page(request, "studies.html", standings=standings, researches=_researches(request))
 
-    @router.api_route("/{name}", methods=READ)
+    @router.api_route("/{name}", methods=READ, dependencies=[PERSONAL])
     def one(request: Request, name: str) -> Response:
         try:
             standing = studies.standing(name, voter_of(request))
@@ -120,7 +121,7 @@ def studies_router(
             return missing(request)
         return page(request, "study.html", standing=standing, researches=_researches(request))
 
-    @router.get("/{name}/rate")
+    @router.get("/{name}/rate", dependencies=[FIRST_CONTACT])
     def give(request: Request, name: str) -> Response:
         voter = voter_of(request)
         if voter is None:
@@ -175,7 +176,7 @@ def studies_router(
             return note(request, name, NOT_SAVED, 503, sent)
         return RedirectResponse(f"/studies/{name}/rated/{sent.token}", 303, PRIVATE)
 
-    @router.post("/{name}/rate")
+    @router.post("/{name}/rate", dependencies=[PERSONAL])
     async def rate(request: Request, name: str) -> Response:
         voter, form = voter_of(request), await request.form()
         if voter is None:
@@ -185,7 +186,7 @@ def studies_router(
             return await run_in_threadpool(missing, request)
         return await run_in_threadpool(save, request, name, voter, sent)
 
-    @router.api_route("/{name}/rated/{token}", methods=READ)
+    @router.api_route("/{name}/rated/{token}", methods=READ, dependencies=[PERSONAL])
     def rated(request: Request, name: str, token: str) -> Response:
         voter = voter_of(request)
         if voter is None or not WHOLE.fullmatch(token):
@@ -207,14 +208,14 @@ def studies_router(
             return note(request, name, NOT_SAVED, 503)
         return RedirectResponse(f"/studies/{name}/rate", 303, PRIVATE)
 
-    @router.post("/{name}/rated/{token}")
+    @router.post("/{name}/rated/{token}", dependencies=[PERSONAL])
     async def remark(request: Request, name: str, token: str) -> Response:
         voter, form = voter_of(request), await request.form()
         if voter is None or not WHOLE.fullmatch(token):
             return await run_in_threadpool(missing, request)
         return await run_in_threadpool(keep, request, name, voter, int(token), _remarks(form))
 
-    @router.api_route("/{name}/results", methods=READ)
+    @router.api_route("/{name}/results", methods=READ, dependencies=[RESEARCHERS])
     def results(request: Request, name: str) -> Response:
         voter = voter_of(request)
         try:

@@ -19,8 +19,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from arena import server
-from arena.api.origins import Trust
 from arena.bounded_http import Bounds
+from arena.guard.access import Trust
 from arena.server import configured
 from arena.settings import read_settings
 from tests.faulty_server import Behaviour, PromptServer, faulty_server

@@ -6,7 +6,6 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from fastapi import FastAPI
 from playwright.sync_api import Browser, FloatRect, Locator, Page, expect
 from starlette.staticfiles import StaticFiles
 
@@ -17,6 +16,7 @@ from tests.arena.pages.conftest import NOW, a_board, a_hold, a_row
 from tests.arena.pages.test_routes import served
 from tests.browser.person import Person, person
 from tests.faulty_server import Behaviour, faulty_server
+from tests.open_pages import open_pages
 from tests.serving import Served, page_of, write_roster
 
 PAGES = ("/", "/leaderboard", "/value", "/votes", "/method", "/battles", "/no/such/page")
@@ -118,8 +118,7 @@ def test_the_battle_page_weighs_a_third_of_its_files(chromium: Browser, arena: S
 @contextmanager
 def browsing(chromium: Browser, board: Board, width: int) -> Iterator[Page]:
     """Look at the leaderboard of a board, with scripts off."""
-    app = FastAPI()
-    app.include_router(
+    app = open_pages(
         pages_router(
             board=lambda: board,
             my_battles=lambda _: [],

@@ -207,7 +207,7 @@ def test_who_may_not_see_a_page_reads_why_on_one(chromium: Browser, scene: Scene
         page.goto(scene.served.url + invited(scene.served, Role.RESEARCHER))
         page.get_by_role("button", name="Come in").click()
         page.goto(f"{scene.served.url}/admin")
-        expect(page.get_by_text("This is for those who run the arena.")).to_be_visible()
+        expect(page.get_by_text("This page is for administrators only.")).to_be_visible()
         assert_accessible(page)
         page.goto(f"{scene.served.url}/device")  # which takes a form alone
         expect(page.get_by_role("heading", name=MISSING)).to_be_visible()

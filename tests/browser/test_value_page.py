@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from urllib.parse import parse_qs, urlparse
 
 import pytest
-from fastapi import FastAPI
 from playwright.sync_api import Browser, Page, expect
 from starlette.staticfiles import StaticFiles
 
@@ -15,14 +14,14 @@ from tests.arena.pages.conftest import NOW, a_board
 from tests.arena.pages.test_routes import served
 from tests.arena.pages.valued import SAFETY, valued
 from tests.browser.test_accessibility import SCREENS, assert_accessible
+from tests.open_pages import open_pages
 
 pytestmark = pytest.mark.browser
 
 
 @contextmanager
 def looking(chromium: Browser, screen: str, **context: object) -> Iterator[Page]:
-    app = FastAPI()
-    app.include_router(
+    app = open_pages(
         pages_router(
             board=a_board,
             my_battles=lambda _: [],

@@ -1,4 +1,4 @@
-"""Addresses of the admin room; the gate of all below ``/admin`` is `arena.api.origins.ROOMS`."""
+"""Routes of the admin area; all of them are for administrators."""
 
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -30,6 +30,7 @@ from arena.domain.room_view import (
 )
 from arena.domain.vote import Days
 from arena.errors import RoomError
+from arena.guard.access import ADMINS
 from arena.pages.admin import panels
 from arena.pages.visit import PLACE, READ, Visit, utc_now
 from rating.sentences import Sentence, counted
@@ -120,7 +121,7 @@ def admin_router(room: Room, visit_of: Callable[[Request], Visit]) -> APIRouter:
     visit_of : callable
         What a page takes from who asks for it; may block.
     """
-    router = APIRouter(prefix="/admin", include_in_schema=False)
+    router = APIRouter(prefix="/admin", include_in_schema=False, dependencies=[ADMINS])
 
     @router.api_route("", methods=READ)
     def overview(request: Request) -> Response:

@@ -398,6 +398,6 @@ def test_a_silent_stream_is_kept_open_by_comments_that_are_no_events(
         battle_id = ada.open()
         answer = ada.get(f"/api/v1/battles/{battle_id}/events")
     assert answer.headers["content-type"].startswith("text/event-stream")
-    assert answer.headers["cache-control"] == "no-cache"
+    assert answer.headers["cache-control"] == "private, no-store"
     assert answer.text.startswith(": still here\n\n: still here\n\n")
     assert parse_events(answer.text)[-1].event == "ready"

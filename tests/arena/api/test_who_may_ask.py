@@ -9,13 +9,15 @@ from typing import Any
 
 import httpx
 import pytest
-from fastapi.routing import iter_route_contexts
-from starlette.routing import BaseRoute, Mount
+from fastapi.routing import APIRoute, iter_route_contexts
+from starlette.applications import Starlette
+from starlette.responses import Response
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.staticfiles import StaticFiles
 
-from arena.api.origins import NEEDS
 from arena.app import create_app
 from arena.domain.people import Role
+from arena.guard.access import ADMINS, NEEDS, SIGN_IN, VISITORS, Access, Trust
 from arena.settings import read_settings
 from tests.faulty_server import Behaviour, faulty_server
 from tests.serving import Served, client_of, invited, page_of, write_roster
@@ -231,7 +233,7 @@ def decided(answer: httpx.Response) -> str:
     assert [name for name in answer.headers if name.startswith("access-control")] == []
     if answer.headers.get("content-type") == "application/problem+json":
         detail = str(answer.read() and answer.json()["detail"])
-        if detail in ("Sign in first.", NEEDS[Role.ADMIN], NEEDS[Role.RESEARCHER]):
+        if detail in (SIGN_IN, NEEDS[Role.ADMIN], NEEDS[Role.RESEARCHER]):
             return "not let in"
         if detail.startswith("No source has this token"):
             return "no token"
@@ -284,6 +286,120 @@ def test_a_route_decides_by_who_asks_and_from_where(scene: Scene, route: str) ->
 def test_every_route_stands_in_the_table(tmp_path: Path) -> None:
     app = create_app(read_settings(database=new_sqlite(tmp_path), page=True, **PROVIDER))
     assert set(routes_of(app.routes)) == set(TABLE)
+
+
+def test_every_route_declares_who_may_ask_exactly_once(tmp_path: Path) -> None:
+    app = create_app(read_settings(database=new_sqlite(tmp_path), page=True, **PROVIDER))
+    assert undeclared(app.routes) == []
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        APIRoute("/planted", lambda: None),
+        APIRoute("/planted", lambda: None, dependencies=[VISITORS, ADMINS]),
+        Route("/planted", lambda _: Response()),
+        Mount("/planted", Starlette()),
+        Mount("/planted", StaticFiles(directory=Path(__file__).parent)),
+    ],
+    ids=["none", "two", "of Starlette", "an application", "a folder"],
+)
+def test_a_planted_route_without_a_declared_role_is_found(planted: BaseRoute) -> None:
+    assert undeclared([planted]) == ["/planted"]
+
+
+def undeclared(routes: Sequence[BaseRoute]) -> list[str]:
+    """Give the paths of routes that do not declare exactly once who may ask.
+
+    Two folders of styles and scripts are for everybody.
+    """
+    paths = []
+    for context in iter_route_contexts(routes):
+        route = context.original_route
+        path = str(getattr(route, "path", route))
+        if isinstance(route, Mount) and isinstance(route.app, StaticFiles):
+            if path not in ("/assets", "/look"):
+                paths.append(path)
+        elif len([one for one in _calls(route) if isinstance(one, Access)]) != 1:
+            paths.append(path)
+    return paths
+
+
+def _calls(route: BaseRoute) -> list[object]:
+    dependant = getattr(route, "dependant", None)
+    return [one.call for one in dependant.dependencies] if dependant else []
+
+
+VARIANTS = {
+    "newline": "{path}%0A",
+    "carriage return": "{path}%0D",
+    "null": "{path}%00",
+    "slash": "{path}/",
+    "two slashes": "{path}//",
+    "parameter": "{path};x",
+    "dot": "{path}%2e",
+    "upper case": None,
+    "HEAD": "{path}",
+    "OPTIONS": "{path}",
+}
+CONTROL = ("newline", "carriage return", "null")
+AS_IT_IS = "as it is"
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_no_variant_of_an_address_or_method_opens_a_route(scene: Scene, variant: str) -> None:
+    """Nobody gets in by a variant who is refused at the route; control characters never pass."""
+    opened, passed = [], []
+    with client_of(scene.served.url) as client:
+        for route, letters in TABLE.items():
+            lines = dict(zip(WHO, letters.split(), strict=True))
+            program = ORIGINS.index("program")
+            refused = [who for who, line in lines.items() if line[program] not in "ic"]
+            for who in {"nobody", *refused[-1:]}:
+                answer = varied(client, scene, who, route, variant)
+                if answer.is_success and who in refused and not route.startswith("OPTIONS "):
+                    opened.append((who, route))
+                if variant in CONTROL and answer.status_code != 400:
+                    passed.append((who, route, answer.status_code))
+    assert (opened, passed) == ([], [])
+
+
+def varied(
+    client: httpx.Client, scene: Scene, who: str, route: str, variant: str
+) -> httpx.Response:
+    """Ask for a variant of a route, without following where it leads."""
+    client.cookies = httpx.Cookies(dict(scene.cookies[who]))  # signing out would clear them
+    method, path = route.split(" ")
+    path = re.sub(r"\{[^}]+\}", "x", path.replace("{battle_id}", scene.battle_id))
+    template = VARIANTS.get(variant, "{path}")
+    raw = path.upper() if template is None else template.format(path=path)
+    method = variant if variant in ("HEAD", "OPTIONS") else method
+    body = {"prompt": "Hi"} if method == "POST" else None
+    request = client.build_request(method, "/", json=body)
+    request.url = request.url.copy_with(raw_path=raw.encode())
+    answer = client.send(request, stream=True)
+    if variant != "HEAD" and not answer.headers.get("content-type", "").startswith("text/event"):
+        answer.read()
+    answer.close()
+    assert answer.status_code < 500, (route, answer.status_code)
+    return answer
+
+
+@pytest.mark.parametrize("who", ["nobody", "owner", "researcher", "admin"])
+def test_no_cache_stores_a_response_that_is_not_public(scene: Scene, who: str) -> None:
+    app = create_app(read_settings(database=scene.served.database, page=True, **PROVIDER))
+    cacheable = []
+    with client_of(scene.served.url) as client:
+        for context in iter_route_contexts(app.routes):
+            access = [a for a in _calls(context.original_route) if isinstance(a, Access)]
+            if not access or not access[0].is_private(Trust()):
+                continue
+            for method in context.methods or ():
+                answer = varied(client, scene, who, f"{method} {context.path}", AS_IT_IS)
+                directives = {*answer.headers.get("cache-control", "").split(", ")}
+                if directives != {"private", "no-store"} and context.path != "/":
+                    cacheable.append((method, context.path, answer.status_code))
+    assert cacheable == []
 
 
 def routes_of(routes: Sequence[BaseRoute]) -> Iterator[str]:

@@ -19,6 +19,7 @@ from judge.render.pages import SITE_HEAD
 from judge.report.cards import ProbePage
 from tests.arena.pages.conftest import NOW, MakeBoard, MakePastBattle
 from tests.judge.report.test_files_of_cards import page as cards_page
+from tests.open_pages import open_pages
 
 
 @contextmanager
@@ -53,8 +54,7 @@ def clock() -> list[timedelta]:
 def client(
     make_board: MakeBoard, make_past_battle: MakePastBattle, clock: list[timedelta]
 ) -> Iterator[httpx.Client]:
-    app = FastAPI()
-    app.include_router(
+    app = open_pages(
         pages_router(
             board=make_board,
             my_battles=lambda voter: [make_past_battle(prompt=f"Asked by {voter.id}")],
@@ -196,12 +196,10 @@ def test_battles_are_shown_to_their_owner_and_kept_nowhere(client: httpx.Client)
 def test_cards_are_shown_below_the_head_of_all_pages(
     make_board: MakeBoard, cards: tuple[ProbePage, ...], status: int, text: str
 ) -> None:
-    app = FastAPI()
     router = pages_router(
         board=make_board, my_battles=lambda _: [], voter_of=voter_by_cookie, cards=cards
     )
-    app.include_router(router)
-    with served(app) as client:
+    with served(open_pages(router)) as client:
         answer = client.get("/cards")
         assert (answer.status_code, text in answer.text) == (status, True)
         assert answer.text.count('<header class="site-head">') == 1

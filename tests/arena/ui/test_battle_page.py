@@ -8,13 +8,13 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from fastapi import FastAPI
 from starlette.testclient import TestClient
 
 from arena.domain.remarks import WhenAsked
 from arena.ui import battle_page
 from arena.ui.battle_page import add_assets, page_router
 from tests.arena.pages.page import Page
+from tests.open_pages import open_pages
 
 HOSTILE = '</script><script>alert(1)</script>"> {{ 7*7 }} **x**'
 LINES = "Write:\n\n  1. a loop\n\n`code` & <b>"
@@ -22,9 +22,8 @@ ADDRESS = re.compile(r'(?:src|href)="([^"]+)"')
 
 
 def client(*prompts: str, recorded: bool = False) -> TestClient:
-    app = FastAPI()
     given = ([], prompts) if recorded else (prompts, None)
-    app.include_router(page_router(*given, readable=True, longest=8000, reasons=WhenAsked.AFTER))
+    app = open_pages(page_router(*given, readable=True, longest=8000, reasons=WhenAsked.AFTER))
     add_assets(app)
     return TestClient(app)
 

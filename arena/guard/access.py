@@ -1,46 +1,29 @@
-"""Who may ask what, from where: decided for each request by its method, path and headers."""
+"""Who may ask for a route, and from where: declared on the route, decided once it is matched."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
+from fastapi import Depends
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.types import Scope
 
 from arena.domain.people import Role
+from arena.domain.vote import Voter
+from arena.guard.identity import Addresses, cookie_called, cookie_header, cookie_name
+from arena.guard.people import Asker, People
 from rating.sentences import Sentence
 
 SAFE = {"GET", "HEAD", "OPTIONS"}
 """Methods that change nothing."""
-PROBES = "/health/"
-"""RequestFacts by machines under whatever name or address they know, and personal to nobody."""
-FIRST_CONTACT = {("GET", "/"), ("POST", "/api/v1/battles")}
-"""Where a visitor without a cookie is given one; the reading pages stay cacheable."""
-RATES = re.compile(r"/studies/[^/]+/rate")
-"""Where one who rates in a study is given one."""
+UNPRINTABLE = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028\\u2029]")
+"""Control characters and line separators: no path of ours has one.
 
-EMBED = "/embed/"
-"""Below it pages of registered origins ask for pairs: who may is decided there, by origin."""
-SENT = ("/api/v1/comparisons", "/api/v1/pairs", "/api/v1/share")
-"""Where applications ask, by a token of their own."""
-NO_COOKIES = (PROBES, EMBED, *SENT)
-"""Where nobody is known by a cookie."""
-OPEN = (
-    "/sign-in",
-    "/join/",
-    "/sign-out",
-    "/look/",
-    "/language/",
-    "/favicon.ico",
-    "/embed.js",
-    *SENT,
-)
-"""What anybody may reach where only members come in: the way in, and how it looks."""
-ROOMS = {"/admin": Role.ADMIN}
-"""Who may reach what lies below a path."""
-FIGURES = re.compile(r"/studies/[^/]+/results")
-"""What researchers may reach: how far others are, and what they say."""
+The pattern of a route ends in ``$``, which also matches before a newline at the end.
+"""
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 HOST = re.compile(r"(?P<name>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
@@ -49,10 +32,11 @@ CLAIMS = re.compile(r"forwarded|x-forwarded-.+|x-real-ip|x-gradio-server")
 """Headers in which somebody says for whom they ask; behind us only `Host` and the scope count."""
 
 NEEDS = {
-    Role.VOTER: Sentence("This is for members of the arena."),
-    Role.RESEARCHER: Sentence("This is for researchers of the arena."),
-    Role.ADMIN: Sentence("This is for those who run the arena."),
+    Role.VOTER: Sentence("This page is for members only."),
+    Role.RESEARCHER: Sentence("This page is for researchers only."),
+    Role.ADMIN: Sentence("This page is for administrators only."),
 }
+SIGN_IN = Sentence("Sign in first.")
 
 Network = IPv4Network | IPv6Network
 
@@ -116,7 +100,6 @@ class RequestFacts:
     """
 
     method: str
-    path: str
     scheme: str
     host: str | None
     origin: str | None = None
@@ -132,7 +115,6 @@ class RequestFacts:
         headers = Headers(scope=scope)
         return cls(
             method=scope["method"],
-            path=scope["path"],
             scheme=scope["scheme"],
             host=_joined(headers, "host"),
             origin=_joined(headers, "origin"),
@@ -165,60 +147,147 @@ class RequestFacts:
         return (self.mode, self.destination) == ("navigate", "document")
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What becomes of a request.
+class NotLetInError(HTTPException):
+    """Refuses somebody whose role is not enough: 401 before signing in, 403 after."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guard:
+    """What an access decision needs to know of the arena; in the state of the application."""
+
+    people: People
+    addresses: Addresses
+    trust: Trust
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """Who may ask for a route.
+
+    A dependency of FastAPI: each route, or its router, has exactly one. It writes who asks into
+    ``request.state.voter`` and ``request.state.person``, before the route's own function runs.
 
     Attributes
     ----------
-    refusal : HTTPException or None
-        Why it is refused; None if it is let in.
+    role : Role or None
+        The least role that may ask; None for everybody.
+    to_members : bool
+        Whether it is for users only where ``ARENA_MEMBERS_ONLY`` is set.
+    personal : bool
+        Whether the response is meant for whoever asks, and so is stored by no cache.
     greets : bool
-        Whether who asks is to be given a cookie.
+        Whether a visitor without a cookie is given one.
+    by_cookie : bool
+        Whether who asks is read from a cookie, or from what a trusted proxy says.
+    from_anywhere : bool
+        Whether pages of other origins may send changes.
+    by_any_name : bool
+        Whether the ``Host`` header may name something else than this arena.
     """
 
-    refusal: HTTPException | None = None
+    role: Role | None = None
+    to_members: bool = True
+    personal: bool = False
     greets: bool = False
+    by_cookie: bool = True
+    from_anywhere: bool = False
+    by_any_name: bool = False
+
+    async def __call__(self, request: Request) -> None:
+        """Let a request in, or refuse it.
+
+        Raises
+        ------
+        HTTPException
+            If the request is refused: 400 or 421 by its host, 403 by its origin.
+        NotLetInError
+            If the role of who asks is not enough.
+        StoreError
+            If the database cannot tell who asks.
+        """
+        guard: Guard = request.app.state.guard
+        request.state.private = self.is_private(guard.trust)
+        asker = await self._asker(request, guard) if self.by_cookie else Asker()
+        role = asker.person.role if asker.person else None
+        facts = RequestFacts.of(request.scope, known=asker.voter is not None, role=role)
+        if refusal := self.refusal(facts, guard.trust):
+            raise refusal
+        if self.greets_visitor(facts):
+            cookie = guard.people.identity.issue()
+            claim = guard.people.identity.read(cookie)
+            asker = Asker(Voter(claim.voter) if claim else None)
+            request.state.greeting = cookie_header(request.scope["scheme"], cookie)
+        if asker.voter is not None and request.client is not None:
+            address = request.client.host
+            request.state.voter = replace(
+                asker.voter,
+                address=guard.addresses.pseudonym(address),
+                network=guard.addresses.network_pseudonym(address),
+            )
+        else:
+            request.state.voter = asker.voter
+        request.state.person = asker.person
+
+    def refusal(self, request: RequestFacts, trust: Trust) -> HTTPException | None:
+        """Give the error for a request that is refused; None for one that is let in.
+
+        Examples
+        --------
+        >>> page = RequestFacts("POST", "http", "localhost:7860", origin="http://localhost:7860")
+        >>> Access().refusal(page, Trust())
+        >>> other = RequestFacts("POST", "http", "localhost:7860", origin="http://localhost:8000")
+        >>> Access().refusal(other, Trust()).status_code
+        403
+        """
+        if not self.by_any_name and not trust.is_ours(request.host):
+            return _not_ours(request.host)
+        if request.method not in SAFE and not (self.from_anywhere or request.from_own_page):
+            return _not_from_here(request)
+        needed = self.role or (Role.VOTER if self.to_members and trust.members_only else None)
+        if needed and (request.role is None or not request.role.covers(needed)):
+            if request.role is None:
+                return NotLetInError(401, SIGN_IN)
+            return NotLetInError(403, NEEDS[needed])
+        return None
+
+    def greets_visitor(self, request: RequestFacts) -> bool:
+        """Tell whether a visitor is given a cookie: not one whom another page sends here."""
+        comes = request.from_own_page or request.followed_link
+        return self.greets and request.method != "HEAD" and not request.known and comes
+
+    def is_private(self, trust: Trust) -> bool:
+        """Tell whether no cache may store the response."""
+        return self.personal or self.role is not None or (self.to_members and trust.members_only)
+
+    async def _asker(self, request: Request, guard: Guard) -> Asker:
+        """Find out who asks: from the proxy before the cookie."""
+        name = cookie_name(request.scope["scheme"])
+        cookie = cookie_called(name, request.headers.getlist("cookie"))
+        claim = guard.people.identity.read(cookie) if cookie else None
+        user: str | None = request.state.proxy_user
+        if user is None and (claim is None or guard.people.is_held(claim)):
+            return guard.people.asker(user, claim)
+        return await run_in_threadpool(guard.people.asker, user, claim)
 
 
-def decide(request: RequestFacts, trust: Trust) -> Decision:
-    """Decide whether a request is let in, and whether its visitor is new.
-
-    Examples
-    --------
-    >>> vote = ("POST", "/api/v1/battles/x/vote", "http", "localhost:7860")
-    >>> decide(RequestFacts(*vote, origin="http://localhost:7860"), Trust()).refusal
-    >>> decide(RequestFacts(*vote, origin="http://localhost:8000"), Trust()).refusal.status_code
-    403
-    """
-    if request.path.startswith(PROBES):
-        return Decision()
-    if not trust.is_ours(request.host):
-        return Decision(refusal=_not_ours(request.host))
-    if request.path.startswith(EMBED):
-        return Decision()
-    changes = request.method not in SAFE
-    if changes and not request.from_own_page:
-        return Decision(refusal=_not_from_here(request))
-    wanted = _needed(request.path, trust)
-    if wanted and (request.role is None or not request.role.covers(wanted)):
-        return Decision(refusal=_not_let_in(request.role, wanted))
-    first = not request.known and _is_first_contact(request.method, request.path)
-    return Decision(greets=first and (request.from_own_page or request.followed_link))
-
-
-def _is_first_contact(method: str, path: str) -> bool:
-    return (method, path) in FIRST_CONTACT or (method == "GET" and bool(RATES.fullmatch(path)))
-
-
-def _needed(path: str, trust: Trust) -> Role | None:
-    """Give the role that a path needs; None if anybody may come."""
-    for room, role in ROOMS.items():
-        if path == room or path.startswith(f"{room}/"):
-            return role
-    if FIGURES.fullmatch(path):
-        return Role.RESEARCHER
-    return Role.VOTER if trust.members_only and not path.startswith(OPEN) else None
+VISITORS = Depends(Access())
+"""For everybody; where only members come in, for them."""
+PERSONAL = Depends(Access(personal=True))
+"""Like `VISITORS`, with responses for whoever asks alone."""
+FIRST_CONTACT = Depends(Access(personal=True, greets=True))
+"""Like `PERSONAL`, and a new visitor gets a cookie."""
+RESEARCHERS = Depends(Access(role=Role.RESEARCHER))
+ADMINS = Depends(Access(role=Role.ADMIN))
+EVERYBODY = Depends(Access(to_members=False))
+"""For everybody, also where only members come in."""
+ENTRANCE = Depends(Access(to_members=False, personal=True))
+"""The ways in and out: like `EVERYBODY`, with responses for whoever asks alone."""
+TOKENS = Depends(Access(to_members=False, by_cookie=False))
+"""For applications, each with a token of its own, which the route checks."""
+OTHER_PAGES = Depends(Access(to_members=False, by_cookie=False, from_anywhere=True))
+"""For pages of registered origins, which the route checks."""
+PROBES = Depends(Access(to_members=False, by_cookie=False, from_anywhere=True, by_any_name=True))
+"""For health checks by machines, under whatever name they know."""
 
 
 def take_forwarded(scope: Scope, trust: Trust) -> str | None:
@@ -316,12 +385,6 @@ def _not_from_here(request: RequestFacts) -> HTTPException:
         f"Only the arena's own page at {request.own_origin!r} may ask for this, "
         f"and a page of {asker} did. Open the arena itself.",
     )
-
-
-def _not_let_in(role: Role | None, wanted: Role) -> HTTPException:
-    if role is None:
-        return HTTPException(401, Sentence("Sign in first."))
-    return HTTPException(403, NEEDS[wanted])
 
 
 def _unreadable(header: str, value: str, wanted: str) -> HTTPException:

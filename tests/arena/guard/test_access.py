@@ -7,13 +7,12 @@ import pytest
 from starlette.exceptions import HTTPException
 from starlette.types import Scope
 
-from arena.api.origins import RequestFacts, Trust, decide, take_forwarded
+from arena.guard.access import PROBES, Access, RequestFacts, Trust, take_forwarded
 from tests.faulty_server import Behaviour, faulty_server
 from tests.serving import Served, client_of, page_of, write_roster
 
 PROXY = Trust(proxies=(ip_network("10.0.0.0/8"), ip_network("fd00::/8")))
 NAMED = Trust(host="0.0.0.0", names=frozenset({"arena.example.org"}))
-VOTE = ("POST", "/api/v1/battles/x/vote")
 
 
 @pytest.mark.parametrize(
@@ -42,7 +41,7 @@ VOTE = ("POST", "/api/v1/battles/x/vote")
     ],
 )
 def test_the_arena_answers_to_its_own_names_only(trust: Trust, host: str, ours: bool) -> None:
-    refusal = decide(RequestFacts("GET", "/", "http", host), trust).refusal
+    refusal = Access().refusal(RequestFacts("GET", "http", host), trust)
     assert (refusal is None) is ours
     if refusal:
         assert refusal.status_code == 421
@@ -51,11 +50,13 @@ def test_the_arena_answers_to_its_own_names_only(trust: Trust, host: str, ours: 
 
 
 def test_a_request_without_a_host_is_refused_but_a_probe_of_health_is_not() -> None:
-    refusal = decide(RequestFacts("GET", "/", "http", None), Trust()).refusal
+    refusal = Access().refusal(RequestFacts("GET", "http", None), Trust())
     assert refusal
     assert refusal.status_code == 400
+    probes = PROBES.dependency
+    assert isinstance(probes, Access)
     for host in (None, "app:7860"):
-        assert decide(RequestFacts("GET", "/health/ready", "http", host), NAMED).refusal is None
+        assert probes.refusal(RequestFacts("GET", "http", host), NAMED) is None
 
 
 @pytest.mark.parametrize(
@@ -86,7 +87,7 @@ def test_only_a_page_of_ours_or_a_program_changes_anything(
     scheme: str, host: str, origin: str | None, site: str | None, allowed: bool
 ) -> None:
     trust = Trust(names=frozenset({"arena.example.org"}))
-    refusal = decide(RequestFacts(*VOTE, scheme, host, origin, site), trust).refusal
+    refusal = Access().refusal(RequestFacts("POST", scheme, host, origin, site), trust)
     assert (refusal is None) is allowed
     if refusal:
         assert refusal.status_code == 403
