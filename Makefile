@@ -30,6 +30,7 @@ lint: .venv/.dev
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python -m benchmarks.wording
 
 fix: .venv/.dev
 	$(BIN)/ruff format .
