@@ -35,6 +35,14 @@ def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name)
 
 
+@pytest.fixture
+def a_common_umask() -> Iterator[None]:
+    """Everybody can read new files unless the program sets another mode."""
+    before = os.umask(0o022)
+    yield
+    os.umask(before)
+
+
 @pytest.fixture(scope="session")
 def published_data() -> Path:
     """The folder of published votes, verdicts and outputs."""

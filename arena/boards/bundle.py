@@ -386,6 +386,7 @@ def file_hash(path: Path) -> str:
 
 def _place(made: Path, folder: Path, votes_to: Path | None) -> None:
     """Put what is whole in its place: until then there is nothing at it."""
+    (made / VOTES).chmod((made / MANIFEST).stat().st_mode)  # for anybody to read, as the rest
     for name in (*FILES, MANIFEST):
         _sync(made / name)
     if votes_to is not None:

@@ -13,7 +13,7 @@ from arena.commands.judge_work import Work, in_words
 from arena.errors import EndpointError
 from arena.terminal import say, write_json
 from rating.errors import DataError
-from rating.tables.files import require_file
+from rating.tables.files import replacing, require_file
 
 if TYPE_CHECKING:
     from arena.endpoints.batches import Limits, Line
@@ -137,7 +137,7 @@ class _Requests:
     def _end(self) -> None:
         ending = "json" if self._as_list else "jsonl"
         part = self._folder / f"{REQUESTS}{len(self._files) + 1:04}.{ending}.part"
-        with part.open("w", encoding="ascii") as file:
+        with replacing(part) as made, made.open("w", encoding="ascii") as file:
             if self._as_list:
                 file.write('{"requests": [\n' + ",\n".join(self._lines) + "\n]}\n")
             else:

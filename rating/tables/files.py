@@ -6,8 +6,10 @@ import json
 import os
 import re
 import stat
+import tempfile
 import zlib
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -328,3 +330,26 @@ def _mended(value: Any) -> Any:
 
 def _reason(problem: Exception) -> str:
     return getattr(problem, "strerror", None) or str(problem)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a path to write to; what is there becomes the file, which its owner alone can read.
+
+    A file that exists stays as it is until the new one is complete. A pipe or a device is
+    written to directly.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be written to.
+    """
+    target = path.resolve()
+    if target.exists() and not target.is_file():
+        yield path
+        return
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=".write-") as folder:
+        made = Path(folder) / target.name
+        yield made
+        made.chmod(0o600)
+        made.replace(target)

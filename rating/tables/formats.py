@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rating.errors import DataError
 from rating.tables.escaping import csv_text, in_json, in_latex, in_markdown
+from rating.tables.files import replacing
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -143,7 +144,7 @@ def write_text(text: str, path: Path) -> None:
 def write_pieces(pieces: Iterable[str], path: Path) -> None:
     """Write a file of pieces that are made one after the other; raises `DataError` as well."""
     try:
-        with path.open("w", encoding="utf-8") as file:
+        with replacing(path) as made, made.open("w", encoding="utf-8") as file:
             file.writelines(pieces)
     except OSError as error:
         msg = f"Cannot write {str(path)!r}: {error.strerror}."
@@ -222,9 +223,11 @@ def write_parquet(rows: Sequence[Row], path: Path) -> None:
             connection.execute(f"CREATE TEMP TABLE written AS {typed}")
             while chunk := [*islice(left, CHUNK)]:
                 connection.execute(f"INSERT INTO written {_registered(connection, chunk)}")
-            connection.table("written").write_parquet(str(path))
-    except duckdb.Error as error:
-        msg = f"Cannot write {str(path)!r}: {str(error).splitlines()[0]}."
+            with replacing(path) as made:
+                connection.table("written").write_parquet(str(made))
+    except (duckdb.Error, OSError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error).splitlines()[0]
+        msg = f"Cannot write {str(path)!r}: {reason}."
         raise DataError(msg) from error
 
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from rating.errors import DataError
 from rating.tables.duckdb_engine import connected
 from rating.tables.escaping import in_csv, in_csv_sql, literal, quoted
-from rating.tables.files import Files, expanded
+from rating.tables.files import Files, expanded, replacing
 
 ENDINGS = (".parquet", ".csv")
 
@@ -68,10 +68,12 @@ def write_rows(rows: duckdb.DuckDBPyRelation, path: Path) -> None:
         If the file cannot be written.
     """
     try:
-        if path.suffix == ".csv":
-            rows.project(_as_csv(rows)).write_csv(str(path), header=True)
-        else:
-            rows.write_parquet(str(path))
-    except duckdb.Error as error:
-        msg = f"Cannot write {str(path)!r}: {str(error).splitlines()[0]}"
+        with replacing(path) as made:
+            if path.suffix == ".csv":
+                rows.project(_as_csv(rows)).write_csv(str(made), header=True)
+            else:
+                rows.write_parquet(str(made))
+    except (duckdb.Error, OSError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error).splitlines()[0]
+        msg = f"Cannot write {str(path)!r}: {reason}"
         raise DataError(msg) from error

@@ -14,6 +14,7 @@ import numpy as np
 from rating.errors import DataError
 from rating.tables.duckdb_engine import connected
 from rating.tables.escaping import in_csv_sql, literal, quoted
+from rating.tables.files import replacing
 
 FORMATS = {
     ".parquet": "FORMAT parquet, ROW_GROUP_SIZE 20480",
@@ -182,10 +183,10 @@ def _relation(
 def _unite(parts: Sequence[str], kinds: Mapping[str, str], path: Path) -> None:
     is_csv = path.suffix == ".csv"
     columns = (f"{_final(n, kind, is_csv=is_csv)} AS {quoted(n)}" for n, kind in kinds.items())
-    with connected() as connection:
+    with replacing(path) as made, connected() as connection:
         connection.execute("SET threads = 1")  # more hold rows back, to write them in their order
         rows = f"SELECT {', '.join(columns)} FROM read_parquet([{', '.join(map(literal, parts))}])"  # noqa: S608 - the names are ours
-        connection.execute(f"COPY ({rows}) TO {literal(str(path))} ({FORMATS[path.suffix]})")
+        connection.execute(f"COPY ({rows}) TO {literal(str(made))} ({FORMATS[path.suffix]})")
 
 
 def _plain(kind: str) -> str:

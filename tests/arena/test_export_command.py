@@ -15,6 +15,7 @@ from arena.store.store import Store
 from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, exclude, new_battle
 from tests.command import Command, examples, refused
 from tests.sqlite import new_sqlite
+from tests.studies import planned, write_study
 
 EXPORTS = [line.split()[1] for line in COMMANDS if line.startswith("export ")]
 MAIL = "Write to ada@example.com."
@@ -126,3 +127,32 @@ def test_the_examples_of_the_help_run(
     for words in examples(command, f"export {what}"):
         done = command(*words, ARENA_DATABASE=url)
         assert (done.returncode, done.stderr) == (0, ""), words
+
+
+@pytest.mark.usefixtures("a_common_umask")
+@pytest.mark.parametrize("ending", ["parquet", "csv", "jsonl"])
+def test_only_its_owner_can_read_an_export_and_its_card(
+    command: Command, tmp_path: Path, url: str, ending: str
+) -> None:
+    for what in EXPORTS:
+        (tmp_path / f"{what}.{ending}").touch(0o644)
+        done = command("export", what, "--to", f"{what}.{ending}", "--database", url)
+        assert done.returncode == 0, done.stderr
+    write_study(url, "s", planned(1))
+    words = ("study", "export", "s", "--to", f"study.{ending}", "--database", url)
+    assert command(*words).returncode == 0
+    written = [path for path in tmp_path.iterdir() if ending in path.name]
+    assert len(written) == 2 * len(EXPORTS) + 1
+    assert {path.stat().st_mode & 0o777 for path in written} == {0o600}
+    assert not [*tmp_path.glob(".*")], "nothing is left of what was written beside it"
+
+
+@pytest.mark.usefixtures("a_common_umask")
+def test_only_its_owner_can_read_the_shards_of_an_export(
+    command: Command, tmp_path: Path, url: str
+) -> None:
+    words = ("export", "battles", "--to", "folder", "--hugging-face", "--database", url)
+    assert command(*words).returncode == 0
+    written = [path for path in (tmp_path / "folder").rglob("*") if path.is_file()]
+    assert {path.name for path in written} == {"README.md", "train-00000-of-00001.parquet"}
+    assert {path.stat().st_mode & 0o777 for path in written} == {0o600}

@@ -213,3 +213,11 @@ def test_what_cannot_be_is_said_in_a_line(
     assert refused.returncode == 2
     assert sentence in refused.stderr
     assert len(refused.stderr.splitlines()) == 1
+
+
+@pytest.mark.usefixtures("a_common_umask")
+def test_only_its_owner_can_read_requests_and_verdicts(command: Command, folder: Path) -> None:
+    assert run(command, "--batch", "write", "sent").returncode == 0
+    assert run(command, "--out", "verdicts.csv").returncode == 0
+    written = [*(folder / "sent").iterdir(), folder / "verdicts.csv"]
+    assert {path.stat().st_mode & 0o777 for path in written} == {0o600}

@@ -67,6 +67,15 @@ def test_a_bundle_is_whole_on_either_kind_of_database(database_url: str, tmp_pat
     assert [file.name for file in tmp_path.iterdir() if file.name.startswith(".")] == []
 
 
+@pytest.mark.usefixtures("a_common_umask")
+def test_everybody_can_read_a_published_folder(tmp_path: Path) -> None:
+    url = new_sqlite(tmp_path)
+    fill(url)
+    publish_into(url, tmp_path / "board")
+    modes = {path.name: path.stat().st_mode & 0o777 for path in (tmp_path / "board").iterdir()}
+    assert modes == dict.fromkeys((*FILES, MANIFEST), 0o644)
+
+
 def test_a_hidden_model_is_in_no_file_and_an_unnamed_one_by_its_id_alone(tmp_path: Path) -> None:
     url, folder = new_sqlite(tmp_path), tmp_path / "board"
     fill(url)

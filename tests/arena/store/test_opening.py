@@ -1,6 +1,5 @@
 """A database is opened for safety, with our tables, or it is said why not."""
 
-import os
 import sqlite3
 import sys
 from collections.abc import Iterator
@@ -225,14 +224,6 @@ def test_a_thread_that_is_late_does_not_open_the_database_again(store: Store) ->
     with pytest.raises(StoreError, match="was closed"):
         store.battle("b1", "ada")
     assert store.engine.pool.status().count("Connections in pool: 0") == 1
-
-
-@pytest.fixture
-def a_common_umask() -> Iterator[None]:
-    """Files are everybody's to read unless a program says otherwise."""
-    before = os.umask(0o022)
-    yield
-    os.umask(before)
 
 
 @pytest.mark.usefixtures("a_common_umask")

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,8 +12,10 @@ from hypothesis import strategies as st
 
 import rating
 from rating import DataError, Files
+from rating.tables import formats, rewriting
 from rating.tables.columns import Columns, Reading
 from rating.tables.counts import read_groups
+from rating.tables.duckdb_engine import connected
 from rating.tables.files import expanded
 from rating.tables.peers import noticing
 from tests.rating.tables.peer_rows import ARENA, FILES, written
@@ -221,3 +224,36 @@ def test_peers_files_of_two_formats_are_refused(tmp_path: Path) -> None:
 def test_what_is_given_twice_is_refused() -> None:
     with pytest.raises(DataError, match="'left' is named twice"):
         Files(("a.csv",), labels=(("left", "model_a"), ("left", "tie")))
+
+
+@pytest.mark.usefixtures("a_common_umask")
+def test_a_written_file_is_its_owner_s_alone_and_replaces_what_a_link_leads_to(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "there.csv").write_text("before")
+    (tmp_path / "link.csv").symlink_to(tmp_path / "there.csv")
+    formats.write_text("after", tmp_path / "link.csv")
+    formats.write_parquet([{"a": 1}], tmp_path / "one.parquet")
+    with connected() as connection:
+        for name in ("two.parquet", "two.csv"):
+            rewriting.write_rows(connection.sql("SELECT 1 AS a"), tmp_path / name)
+    assert (tmp_path / "there.csv").read_text() == "after"
+    files = [path for path in tmp_path.iterdir() if not path.is_symlink()]
+    assert len(files) == 4
+    assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
+    assert (tmp_path / "link.csv").is_symlink()
+
+
+def test_a_device_is_written_to_and_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "null.csv").symlink_to("/dev/null")
+    formats.write_text("gone", tmp_path / "null.csv")
+    assert Path("/dev/null").is_char_device()
+
+
+def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    for write in (
+        partial(formats.write_text, "x"),
+        partial(formats.write_parquet, [{"a": 1}]),
+    ):
+        with pytest.raises(DataError, match=r"Cannot write '.*/none/x\.csv': No such file or dir"):
+            write(tmp_path / "none" / "x.csv")
