@@ -1,6 +1,7 @@
 """Ways in: a provider of OpenID Connect, a link, a further device; and the way out."""
 
 from dataclasses import dataclass
+from secrets import token_urlsafe
 from typing import TYPE_CHECKING, Annotated
 
 from fastapi import APIRouter, Form
@@ -24,11 +25,11 @@ if TYPE_CHECKING:
 AT_PROVIDER_S = 600
 """How long somebody may take at their provider."""
 STATE = "arena_sign_in"
-BROWSER = "browser"
-"""In the state, the voter that the browser was in which signing in was begun.
-
-A sibling host can lay a state of its own into another browser where there is no https.
-"""
+"""Cookie that holds, signed, what is needed when somebody comes back."""
+BROWSER = "arena_sign_in_browser"
+"""Cookie with a random value that is in the state too: only this browser can come back."""
+VOTER = "voter"
+"""In the state: the voter that the browser was when signing in was begun, if it was one."""
 BACK = "/sign-in/openid/back"
 NO_LINK = Sentence(
     "This link lets nobody in: it was used, or it has expired. Ask whoever sent it for a new one."
@@ -73,7 +74,7 @@ class Doors:
         if person.blocked:
             return self.shown(request, 403, BLOCKED)
         cookie = self.people.identity.issue_to(person)
-        return _with_cookie(to, cookie_header(request.url.scheme, cookie))
+        return _with_cookies(to, cookie_header(request.url.scheme, cookie))
 
 
 def sign_in_router(doors: Doors) -> APIRouter:
@@ -102,7 +103,7 @@ def sign_in_router(doors: Doors) -> APIRouter:
         if everywhere and (person := request.state.person):
             people.sign_out_everywhere(person)
         to = "/sign-in" if doors.members_only else "/"
-        return _with_cookie(to, cookie_header(request.url.scheme, "", 0))
+        return _with_cookies(to, cookie_header(request.url.scheme, "", 0))
 
     @router.post("/device")
     def device(request: Request) -> Response:
@@ -130,21 +131,27 @@ def _add_openid(router: APIRouter, doors: Doors, openid: "OpenId") -> None:
 
     @router.post("/sign-in/openid")
     async def leave(request: Request, to: Annotated[str, Form()] = "/") -> Response:
-        session = {"to": inside(to), BROWSER: _voter(request)}
+        browser = token_urlsafe(24)
+        session = {"to": inside(to), VOTER: _voter(request), BROWSER: browser}
         request.scope["session"] = session
         try:
             address = await openid.address(request, f"{origin_of(request)}{BACK}")
         except ProviderError as error:
             return refused(request, error)
-        return _with_cookie(address, _state(request, signer.dumps(session), AT_PROVIDER_S))
+        return _with_cookies(
+            address,
+            _cookie(request, STATE, signer.dumps(session), AT_PROVIDER_S),
+            _cookie(request, BROWSER, browser, AT_PROVIDER_S),
+        )
 
     @router.get(BACK)
     async def come_back(request: Request) -> Response:
         try:
-            session = signer.loads(_state_in(request), max_age=AT_PROVIDER_S)
+            session = signer.loads(_value(request, STATE), max_age=AT_PROVIDER_S)
         except BadSignature:
             return doors.shown(request, 403, TOO_LATE)
-        if session.get(BROWSER, "") != _voter(request):
+        began = session.get(VOTER, ""), session.get(BROWSER)
+        if began != (_voter(request), _value(request, BROWSER)):
             return doors.shown(request, 403, TOO_LATE)
         request.scope["session"] = session
         try:
@@ -160,7 +167,8 @@ def _add_openid(router: APIRouter, doors: Doors, openid: "OpenId") -> None:
             _before(request),
         )
         answer = doors.entered(request, person, session["to"])
-        answer.headers.append("set-cookie", _state(request, "", 0))
+        for name in (STATE, BROWSER):
+            answer.headers.append("set-cookie", _cookie(request, name, "", 0))
         return answer
 
 
@@ -186,16 +194,18 @@ def _before(request: Request) -> str | None:
     return _voter(request) if request.state.person is None else None
 
 
-def _state(request: Request, value: str, age_s: int) -> str:
-    return cookie_header(request.url.scheme, value, age_s, STATE)
+def _cookie(request: Request, name: str, value: str, age_s: int) -> str:
+    return cookie_header(request.url.scheme, value, age_s, name)
 
 
-def _state_in(request: Request) -> str:
-    name = cookie_name(request.url.scheme, STATE)
-    return cookie_called(name, request.headers.getlist("cookie")) or ""
+def _value(request: Request, name: str) -> str:
+    """Give the value of one of our cookies; empty without one."""
+    called = cookie_name(request.url.scheme, name)
+    return cookie_called(called, request.headers.getlist("cookie")) or ""
 
 
-def _with_cookie(to: str, cookie: str) -> Response:
+def _with_cookies(to: str, *cookies: str) -> Response:
     answer = RedirectResponse(to, 303, PRIVATE)
-    answer.headers.append("set-cookie", cookie)
+    for cookie in cookies:
+        answer.headers.append("set-cookie", cookie)
     return answer

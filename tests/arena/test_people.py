@@ -502,6 +502,39 @@ def test_a_state_that_a_sibling_host_laid_takes_nobody_s_battles(with_provider: 
         assert 'class="prompt"' not in mallory.get("/votes").text
 
 
+def test_a_sign_in_that_another_browser_began_lets_in_nobody_without_a_cookie(
+    with_provider: Served,
+) -> None:
+    with with_provider.visitor() as ada, with_provider.visitor() as mallory:
+        stolen = way_back(mallory.post("/sign-in/openid"), "eve")
+        state = mallory.client.cookies["arena_sign_in"]
+        ada.client.cookies.set("arena_sign_in", state)
+        answer = ada.get(stolen)
+        assert answer.status_code == 403
+        assert "begun in another browser" in answer.text
+        assert "arena_voter" not in ada.client.cookies
+        ada.post("/sign-in/openid")
+        ada.client.cookies.set("arena_sign_in", state)
+        assert ada.get(stolen).status_code == 403, "her own value is another one"
+        assert mallory.get(stolen).status_code == 303, "in their own browser it holds"
+
+
+def test_each_sign_in_begins_with_a_random_value_that_scripts_cannot_read_and_ends_it(
+    with_provider: Served,
+) -> None:
+    with with_provider.visitor() as ada:
+        begun = [ada.post("/sign-in/openid") for _ in range(2)]
+        named = "arena_sign_in_browser="
+        cookies = [one for b in begun for one in b.headers.get_list("set-cookie") if named in one]
+        assert len({one.partition(";")[0] for one in cookies}) == 2
+        for one in cookies:
+            assert "HttpOnly" in one
+            assert "SameSite=Lax" in one
+            assert "Max-Age=600" in one
+        assert sign_in(ada, "ada").status_code == 303
+        assert not [name for name in ada.client.cookies if name.startswith("arena_sign_in")]
+
+
 def test_over_https_only_the_arena_itself_remembers_who_is_at_the_provider(
     provider: str, tmp_path: Path
 ) -> None:
@@ -511,12 +544,21 @@ def test_over_https_only_the_arena_itself_remembers_who_is_at_the_provider(
         client_of(served.url, headers={"X-Forwarded-Proto": "https"}) as browser,
     ):
         leaving = browser.post("/sign-in/openid")
-        mine = leaving.headers["set-cookie"].partition(";")[0]
-        assert mine.startswith("__Host-arena_sign_in=")
+        mine = [one.partition(";")[0] for one in leaving.headers.get_list("set-cookie")]
+        assert [one.partition("=")[0] for one in mine] == [
+            "__Host-arena_sign_in",
+            "__Host-arena_sign_in_browser",
+        ]
+        both = "; ".join(mine)
         back = way_back(leaving, "ada")
-        for laid in (mine.removeprefix("__Host-"), f"{mine}; __Host-arena_sign_in=x"):
+        for laid in (
+            both.replace("__Host-", ""),
+            mine[0],
+            f"{both}; __Host-arena_sign_in=x",
+            f"{both}; __Host-arena_sign_in_browser=x",
+        ):
             assert browser.get(back, headers={"Cookie": laid}).status_code == 403
-        assert browser.get(back, headers={"Cookie": mine}).status_code == 303
+        assert browser.get(back, headers={"Cookie": both}).status_code == 303
 
 
 @pytest.mark.sampled(3)
