@@ -34,6 +34,7 @@ from arena.domain.people import Perishable, Retention
 from arena.domain.vote import APPLICATIONS, BEFORE_EXCLUSIONS, DEFAULT, POLICIES, Voter
 from arena.errors import ClosingError, UnknownBattleError
 from arena.guard.access import EVERYBODY, VISITORS, Access, Guard, Trust
+from arena.guard.limits import Raters
 from arena.pages.admin.room import admin_router
 from arena.pages.routes import Exhibits, missing, not_let_in, pages_router
 from arena.pages.sign_in import Doors, sign_in_router
@@ -140,7 +141,8 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
             can_sign_in=doors.openid is not None,
         ),
     )
-    desk = StudyDesk(Studies(parts.store, parts.now), partial(read_status, parts.store))
+    raters = Raters(settings.raters_per_address, settings.new_raters_per_address_hour, parts.now)
+    desk = StudyDesk(Studies(parts.store, parts.now, raters), partial(read_status, parts.store))
     _add(app, studies_router(desk, _voter_of, visit_of))
     _add(app, sign_in_router(doors))
     _add(app, admin_router(room(parts, settings), visit_of))

@@ -83,6 +83,8 @@ class Settings(BaseSettings):
         Ids of two models, with a comma between, of which the sampler ``race`` is to tell.
     running_battles : int
         Answered at a time in one process; each may hold two of its connections to endpoints.
+    raters_per_address, new_raters_per_address_hour : int
+        Of one study: at a time, and who begin in an hour; see `arena.guard.limits.Raters`.
     max_response_bytes, max_numbers_bytes, max_line_bytes : int
         Most that an endpoint may send: see `arena.endpoints.sse.Budgets`.
     max_response_header_bytes, max_reasoning_chars : int
@@ -156,6 +158,8 @@ class Settings(BaseSettings):
     streams_per_voter: int = Field(5, gt=0)
     streams_per_address: int = Field(50, gt=0)
     streams: int = Field(500, gt=0)
+    raters_per_address: int = Field(40, gt=0)
+    new_raters_per_address_hour: int = Field(120, gt=0)
     max_dollars_per_day: float | None = Field(None, gt=0)
     trusted_proxies: str = ""
     max_body_bytes: int = Field(1_048_576, gt=0)

@@ -11,8 +11,12 @@ from typing import Any
 from judge.agent_run import BLIND, TOOK
 from judge.tables.rating_items import RatingItem, Response
 
-HOLD = timedelta(minutes=30)
-"""For how long an item waits for a rater to whom it was shown."""
+HOLD = timedelta(minutes=10)
+"""For how long an item is reserved for a rater to whom it was shown.
+
+Two long answers or a run of an agent are read in less. Whoever is slower keeps the item unless
+somebody else takes it; a longer time lets raters who left keep others from a small study.
+"""
 APART = 20
 """Other items that lie between an item and its repeat, where a study is long enough."""
 JITTER = 10
@@ -33,12 +37,19 @@ RATED_BY_K = (Kind.PILOT, Kind.ITEM)
 
 
 class Stage(StrEnum):
-    """Where a rater stands."""
+    """Where a rater stands.
+
+    Waiting: the rest of the study is not open yet. Full: what they could rate is reserved for
+    others. Done: they have rated, and nothing is left for them. Complete: all items have their
+    ratings, and none is theirs.
+    """
 
     RATING = "rating"
     FAILED = "failed"
     WAITING = "waiting"
+    FULL = "full"
     DONE = "done"
+    COMPLETE = "complete"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +108,21 @@ class Place:
 
     Attributes
     ----------
-    taken : int
-        Raters who have rated it for the first time, and others for whom it waits.
+    rated : int
+        Raters who have rated it for the first time.
+    reserved : int
+        Others for whom it waits.
     """
 
     key: int
     kind: Kind
-    taken: int
+    rated: int
+    reserved: int = 0
+
+    @property
+    def taken(self) -> int:
+        """Ratings that it has, or will have if nobody leaves."""
+        return self.rated + self.reserved
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +138,8 @@ class Past:
 class Next:
     """What a rater is given: an item by its key, first (0) or again (1); or why nothing.
 
-    ``left`` is about how many more they will be given, this one among them.
+    ``left`` is about how many more they will be given before the end or before the rest of the
+    study opens, this one and gold items among them.
     """
 
     stage: Stage
@@ -163,36 +183,66 @@ def next_of(
         return Next(Stage.RATING, first, 0, len(asked))
     if not passed:
         return Next(Stage.FAILED)
-    free = [
+    wanted = [
         p
         for p in places
-        if p.kind in RATED_BY_K and p.key not in seen and p.taken < plan.raters_per_item
+        if p.kind in RATED_BY_K and p.key not in seen and p.rated < plan.raters_per_item
     ]
+    free = [p for p in wanted if p.taken < plan.raters_per_item]
     may = [p for p in free if opened or p.kind is Kind.PILOT]
     gold = [p.key for p in places if p.kind is Kind.GOLD and p.key not in seen]
+    shown = sum(not one.showing for one in past)
     waiting = _repeats(plan, past, seed)
     first_ones = sum(one.kind in RATED_BY_K and one.showing == 0 for one in past)
     to_repeat = len(waiting) + sum(
         _comes_back(plan.repeats, seed, first_ones + n) for n in range(1, len(may) + 1)
     )
-    left = len(may) + to_repeat + (len(gold) if len(may) == len(free) else 0)
+    left = len(may) + to_repeat + _gold_ahead(len(gold), len(free), len(may), seed, shown)
     due = [key for key, since in waiting if since >= APART + _jitter(seed, key)]
     if due:
         return Next(Stage.RATING, due[0], 1, left)
     rated_all = first_ones and first_ones == sum(p.kind in RATED_BY_K for p in places)
-    if gold and (may or rated_all):
-        share = len(gold) / (len(gold) + len(free))
-        if _draw(seed, "gold", len(past)) < share:
-            return Next(Stage.RATING, min(gold, key=lambda key: _draw(seed, key)), 0, left)
+    if gold and (may or rated_all) and _is_gold(len(gold), len(free), seed, shown):
+        return Next(Stage.RATING, min(gold, key=lambda key: _draw(seed, key)), 0, left)
     if may:
         chosen = max(may, key=lambda p: p.taken)  # the first of several
         return Next(Stage.RATING, chosen.key, 0, left)
+    is_full = any(opened or p.kind is Kind.PILOT for p in wanted)
     if free:
-        return Next(Stage.WAITING)
+        return Next(Stage.FULL if is_full else Stage.WAITING)
     rest = [key for key, since in waiting if since]
     if rest:
         return Next(Stage.RATING, rest[0], 1, len(rest))
-    return Next(Stage.DONE)
+    if is_full:
+        return Next(Stage.FULL)
+    return Next(Stage.DONE if past else Stage.COMPLETE)
+
+
+def _is_gold(gold: int, free: int, seed: str, shown: int) -> bool:
+    """Draw whether a gold item is next, so that each place among what is left is as likely."""
+    return _draw(seed, "gold", shown) < gold / (gold + free)
+
+
+def _gold_ahead(gold: int, free: int, may: int, seed: str, shown: int) -> int:
+    """Count the gold items that a rater is given while ``may`` of the ``free`` items may be rated.
+
+    Before the rest of a study is open these are fewer than all: they are drawn in advance.
+
+    Parameters
+    ----------
+    shown : int
+        Items that the rater was given for the first time: the place of the next draw.
+    """
+    if may == free:
+        return gold
+    ahead = 0
+    while may:
+        if ahead < gold and _is_gold(gold - ahead, free, seed, shown):
+            ahead += 1
+        else:
+            may, free = may - 1, free - 1
+        shown += 1
+    return ahead
 
 
 def _repeats(plan: StudyPlan, past: Sequence[Past], seed: str) -> list[tuple[int, int]]:

@@ -6,8 +6,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import TypeVar
 from weakref import WeakValueDictionary
 
+from arena.domain.study import HOLD
 from arena.domain.vote import Voter
 from arena.errors import BusyError, FullError, LimitError
 from rating.sentences import Sentence, counted
@@ -18,6 +20,7 @@ WIDER = 4
 """Addresses' worth of everything for the larger network around an address of IPv6."""
 
 
+K = TypeVar("K")
 Use = tuple[datetime, float]
 """Something taken at a moment, and how much: one prompt, or dollars."""
 
@@ -231,6 +234,11 @@ STREAMS = Kind(
         "The arena is full: %(n)s of its streams may be open at a time. Try again in a minute."
     ),
 )
+RATERS_OF_NETWORK = Sentence(
+    "Your network has reached %(n)s raters of this study at a time. Try again in a few minutes, "
+    "or from another network."
+)
+NEW_RATERS_OF_NETWORK = Sentence("Your network has reached %(n)s new raters in an hour.")
 
 
 class Places:
@@ -286,7 +294,106 @@ class Places:
             raise FullError(Sentence(self._kind.in_all, n=most))
 
 
-def _give_back(held: Counter[str], whose: str) -> None:
+def _give_back(held: Counter[K], whose: K) -> None:
     held[whose] -= 1
     if not held[whose]:
         del held[whose]
+
+
+class Raters:
+    """Who rates in studies at a time, in this process, and from which network.
+
+    Fresh cookies are free, so one person could reserve all of a study. A network may have so many
+    raters of one study at a time, and let so many begin in an hour. A rater is one until they
+    leave, or `HOLD` after what they last did. Addresses are counted here alone, as hashes.
+
+    Parameters
+    ----------
+    at_a_time, per_hour : int
+        For an address; the larger network around one of IPv6 has more: see `shares`.
+    """
+
+    def __init__(self, at_a_time: int, per_hour: int, now: Callable[[], datetime]) -> None:
+        self._at_a_time = at_a_time
+        self._per_hour = per_hour
+        self._now = now
+        self._lock = threading.Lock()
+        self._raters: dict[tuple[str, str], tuple[datetime, tuple[str, ...]]] = {}
+        self._by_network: Counter[tuple[str, str]] = Counter()
+        self._begun: deque[tuple[datetime, tuple[str, str]]] = deque()
+
+    @contextmanager
+    def admit(self, study: str, voter: Voter, *, begins: bool) -> Iterator[None]:
+        """Take a rater's place while they are given an item, and give it back if that fails.
+
+        Parameters
+        ----------
+        begins : bool
+            Whether they have rated nothing in the study and hold nothing of it.
+
+        Raises
+        ------
+        BusyError
+            If their network has as many raters at a time as it may.
+        LimitError
+            If so many have begun there in an hour.
+        """
+        now = self._now()
+        with self._lock:
+            self._forget(now)
+            known = (study, voter.id) in self._raters
+            begun = [] if known else self._enter(study, voter, now, begins=begins)
+            self._keep(study, voter.id, now)
+        try:
+            yield
+        except BaseException:
+            with self._lock:
+                for one in begun:
+                    self._begun.remove(one)
+                if not known:
+                    self._leave((study, voter.id))
+            raise
+
+    def stay(self, study: str, voter: str) -> None:
+        """Note that a rater did something."""
+        with self._lock:
+            if (study, voter) in self._raters:
+                self._keep(study, voter, self._now())
+
+    def leave(self, study: str, voter: str) -> None:
+        """Give a rater's place to others of their network."""
+        with self._lock:
+            self._leave((study, voter))
+
+    def _enter(
+        self, study: str, voter: Voter, now: datetime, *, begins: bool
+    ) -> list[tuple[datetime, tuple[str, str]]]:
+        """Count somebody who is no rater now; gives what was noted of their beginning."""
+        places = shares(voter.address, voter.network, self._at_a_time)
+        for place, most in places.items():
+            if self._by_network[study, place] >= most:
+                raise BusyError(Sentence(RATERS_OF_NETWORK, n=most))
+        begun = [(now, (study, place)) for place in places] if begins else []
+        for place, most in shares(voter.address, voter.network, self._per_hour).items():
+            used = [(at, 1.0) for at, other in self._begun if other == (study, place)]
+            if begins and (free := free_at(used, most, HOUR, now)) is not None:
+                raise LimitError(Sentence(NEW_RATERS_OF_NETWORK, n=most), free)
+        self._begun.extend(begun)
+        self._by_network.update((study, place) for place in places)
+        self._raters[study, voter.id] = now, tuple(places)
+        return begun
+
+    def _keep(self, study: str, voter: str, now: datetime) -> None:
+        _, places = self._raters.pop((study, voter))
+        self._raters[study, voter] = now + HOLD, places  # last, for all are kept equally long
+
+    def _leave(self, rater: tuple[str, str]) -> None:
+        _, places = self._raters.pop(rater, (None, ()))
+        for place in places:
+            _give_back(self._by_network, (rater[0], place))
+
+    def _forget(self, now: datetime) -> None:
+        while self._raters and next(iter(self._raters.values()))[0] <= now:
+            self._leave(next(iter(self._raters)))
+        while self._begun and self._begun[0][0] <= now - HOUR:
+            self._begun.popleft()

@@ -1,5 +1,6 @@
 """Addresses of studies: items that people rate, and how a study stands."""
 
+import math
 import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -16,14 +17,23 @@ from arena.domain.people import Role
 from arena.domain.remarks import CONFIDENCE, LONGEST_COMMENT, REASONS
 from arena.domain.study import Shown, Stage, StudyPlan, StudyRemarks
 from arena.domain.vote import Voter
-from arena.errors import RatingRefusedError, StoreError, UnknownStudyError
+from arena.errors import (
+    BusyError,
+    LimitError,
+    PlayError,
+    RatingRefusedError,
+    StoreError,
+    UnknownStudyError,
+)
 from arena.guard.access import FIRST_CONTACT, PERSONAL, RESEARCHERS
 from arena.pages.rendering import filled, missing_page
-from arena.pages.visit import READ, Visit
+from arena.pages.visit import READ, Visit, utc_now
 from arena.play.studies import Studies
 from rating.sentences import Sentence
 
 PRIVATE = {"Cache-Control": "no-store, private"}
+TRY_AGAIN_S = 60
+"""Seconds after which somebody who finds no place is told to try again."""
 CHOICES = ("a", "tie", "both_bad", "b")
 """As they stand: keys 1 to 4."""
 SKIP = "skip"
@@ -97,8 +107,14 @@ def studies_router(
     router = APIRouter(prefix="/studies", include_in_schema=False)
     studies = desk.studies
 
-    def page(request: Request, template: str, code: int = 200, **values: object) -> Response:
-        return HTMLResponse(filled(template, visit_of(request), **values), code, PRIVATE)
+    def page(
+        request: Request,
+        template: str,
+        code: int = 200,
+        headers: Mapping[str, str] = PRIVATE,
+        **values: object,
+    ) -> Response:
+        return HTMLResponse(filled(template, visit_of(request), **values), code, headers)
 
     def missing(request: Request) -> Response:
         return HTMLResponse(missing_page(NO_STUDY, visit_of(request)), 404, PRIVATE)
@@ -107,6 +123,18 @@ def studies_router(
         request: Request, name: str, sentence: str, status: int, again: Sent | None = None
     ) -> Response:
         return page(request, "study_note.html", status, name=name, note=sentence, again=again)
+
+    def refused(request: Request, name: str, error: PlayError) -> Response:
+        """Say why somebody cannot rate, and when they can if that is known."""
+        status, headers = 409, PRIVATE
+        if isinstance(error, BusyError | LimitError):
+            status, wait_s = 429, TRY_AGAIN_S
+            if isinstance(error, LimitError):
+                wait_s = max(1, math.ceil((error.free_at - utc_now()).total_seconds()))
+            headers = PRIVATE | {"Retry-After": str(wait_s)}
+        return page(
+            request, "study_note.html", status, headers, name=name, note=error.args[0], again=None
+        )
 
     @router.api_route("", methods=READ, dependencies=[PERSONAL])
     def every(request: Request) -> Response:
@@ -119,7 +147,9 @@ def studies_router(
             standing = studies.standing(name, voter_of(request))
         except UnknownStudyError:
             return missing(request)
-        return page(request, "study.html", standing=standing, researches=_researches(request))
+        return page(
+            request, "study.html", standing=standing, Stage=Stage, researches=_researches(request)
+        )
 
     @router.get("/{name}/rate", dependencies=[FIRST_CONTACT])
     def give(request: Request, name: str) -> Response:
@@ -130,10 +160,14 @@ def studies_router(
             chosen, shown = studies.give(name, voter)
         except UnknownStudyError:
             return missing(request)
-        except RatingRefusedError as error:
-            return note(request, name, error.args[0], 409)
+        except (RatingRefusedError, BusyError, LimitError) as error:
+            return refused(request, name, error)
         if shown is None:
-            return page(request, "study_end.html", name=name, stage=chosen.stage, Stage=Stage)
+            is_full = chosen.stage is Stage.FULL
+            headers = PRIVATE | ({"Retry-After": str(TRY_AGAIN_S)} if is_full else {})
+            status = 503 if is_full else 200
+            values = {"name": name, "stage": chosen.stage, "Stage": Stage}
+            return page(request, "study_end.html", status, headers, **values)
         return _item_page(request, studies.plan(name), shown)
 
     def _item_page(
@@ -170,8 +204,8 @@ def studies_router(
             studies.rate(name, voter, sent.token, sent.key, sent.choice)
         except UnknownStudyError:
             return missing(request)
-        except RatingRefusedError as error:
-            return note(request, name, error.args[0], 409)
+        except (RatingRefusedError, BusyError, LimitError) as error:
+            return refused(request, name, error)
         except StoreError:
             return note(request, name, NOT_SAVED, 503, sent)
         return RedirectResponse(f"/studies/{name}/rated/{sent.token}", 303, PRIVATE)
@@ -185,6 +219,17 @@ def studies_router(
         if sent is None:
             return await run_in_threadpool(missing, request)
         return await run_in_threadpool(save, request, name, voter, sent)
+
+    @router.post("/{name}/leave", dependencies=[PERSONAL])
+    def leave(request: Request, name: str) -> Response:
+        voter = voter_of(request)
+        if voter is None:
+            return note(request, name, NO_COOKIE, 403)
+        try:
+            studies.leave(name, voter)
+        except UnknownStudyError:
+            return missing(request)
+        return RedirectResponse(f"/studies/{name}", 303, PRIVATE)
 
     @router.api_route("/{name}/rated/{token}", methods=READ, dependencies=[PERSONAL])
     def rated(request: Request, name: str, token: str) -> Response:

@@ -7,6 +7,7 @@ from datetime import datetime
 from arena.domain.remarks import CONFIDENCE, LONGEST_COMMENT, Reason
 from arena.domain.study import Next, Shown, Standing, StudyPlan, StudyRemarks
 from arena.domain.vote import Voter
+from arena.guard.limits import Raters
 from arena.store import studies
 from arena.store.store import Store
 from rating.tables.escaping import storable
@@ -20,10 +21,13 @@ class Studies:
     ----------
     now : callable
         Time now, in UTC.
+    raters : Raters
+        Who rates now, to bound how many one network may have.
     """
 
     store: Store
     now: Callable[[], datetime]
+    raters: Raters
 
     def is_any(self) -> bool:
         """Tell whether there is a study."""
@@ -41,9 +45,21 @@ class Studies:
         return Standing(plan, chosen.stage, done, chosen.left, done > 0, looked)
 
     def give(self, name: str, voter: Voter) -> tuple[Next, Shown | None]:
-        """Give a rater their next item; raises `RatingRefusedError` if they have looked."""
-        with self.store.writing() as session:
-            return studies.give(session, name, voter, self.now())
+        """Give a rater their next item.
+
+        Raises
+        ------
+        RatingRefusedError
+            If they have looked at the figures.
+        BusyError, LimitError
+            If their network has as many raters as it may.
+        """
+        begins = not self.store.read(studies.has_begun, name, voter.id)
+        with self.raters.admit(name, voter, begins=begins), self.store.writing() as session:
+            given = studies.give(session, name, voter, self.now())
+        if given[1] is None:
+            self.raters.leave(name, voter.id)
+        return given
 
     def rate(
         self,
@@ -56,6 +72,13 @@ class Studies:
         """Commit a rating: see `arena.store.studies.rate`."""
         with self.store.writing() as session:
             studies.rate(session, name, voter.id, token, key, choice, self.now())
+        self.raters.stay(name, voter.id)
+
+    def leave(self, name: str, voter: Voter) -> None:
+        """Let others rate what waits for a rater; what they rated stays."""
+        with self.store.writing() as session:
+            studies.leave(session, name, voter.id)
+        self.raters.leave(name, voter.id)
 
     def rated(self, name: str, voter: Voter, token: int) -> Shown:
         """Read an item that a rater has rated."""

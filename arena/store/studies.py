@@ -6,13 +6,12 @@ more ratings than its study wants, whoever else rates at the same time.
 
 import json
 import secrets
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, insert, select
+from sqlalchemy import case, func, insert, select
 from sqlalchemy.dialects import postgresql
 from sqlmodel import Session, col
 
@@ -57,8 +56,8 @@ OF_RUNS = {"base_model": "model", "scaffold": "scaffold", "cost": "cost", "secon
 
 RATED = Sentence("You have rated this item already: your first answer stands.")
 TAKEN = Sentence(
-    "This item waited for half an hour, and others have rated it since. Nothing of yours was "
-    "counted; go on with the next."
+    "This item was reserved for you for ten minutes, and others have rated it since. Your answer "
+    "was not counted. Go on with the next item."
 )
 UNFIT = Sentence("This is no answer to the item: nothing was saved. Open it again.")
 LOOKED = Sentence("You have seen the figures of this study, so you can no longer rate in it.")
@@ -130,8 +129,14 @@ def standing(
     return _plan(study), chosen, len(past), rater is not None and rater.looked is not None
 
 
+def has_begun(session: Session, name: str, voter: str) -> bool:
+    """Tell whether somebody is a rater; raises `UnknownStudyError`."""
+    rater = _rater(session, _study(session, name), voter)
+    return rater is not None and rater.number is not None
+
+
 def give(session: Session, name: str, voter: Voter, now: datetime) -> tuple[Next, Shown | None]:
-    """Give a rater their next item, and let it wait for them; the same one until it is rated.
+    """Give a rater their next item, and reserve it for `HOLD`; the same one until it is rated.
 
     Raises
     ------
@@ -146,8 +151,7 @@ def give(session: Session, name: str, voter: Voter, now: datetime) -> tuple[Next
         assignment, item = waiting
         if _may_stay(session, study, assignment, item, now):
             if assignment.reserved_until < now:
-                assignment.shown = now
-            assignment.reserved_until = now + HOLD
+                assignment.shown, assignment.reserved_until = now, now + HOLD
             chosen = _next(session, study, rater, past, now)
             return Next(Stage.RATING, item.id, assignment.showing, max(1, chosen.left)), _shown(
                 assignment, item, len(past) + 1, max(1, chosen.left)
@@ -224,6 +228,21 @@ def rate(
         _end_qualification(session, study, rater)
 
 
+def leave(session: Session, name: str, voter: str) -> None:
+    """Let others rate what was shown to a rater and is not rated; their ratings stay.
+
+    Raises
+    ------
+    UnknownStudyError
+        If there is no such study.
+    """
+    study = _study(session, name, lock=True)
+    rater = _rater(session, study, voter)
+    waiting = None if rater is None else _waiting(session, rater)
+    if waiting is not None:
+        session.delete(waiting[0])
+
+
 def remark(session: Session, name: str, voter: str, token: int, remarks: StudyRemarks) -> None:
     """Write what a rater says beside a choice; the last word counts, and the choice stays.
 
@@ -276,7 +295,7 @@ def look(session: Session, name: str, voter: Voter, now: datetime) -> bool:
     rater = _rater(session, study, voter.id)
     if rater is not None and rater.number is not None and rater.looked is None:
         past = _past(session, rater)
-        if _next(session, study, rater, past, now).stage is Stage.RATING:
+        if _next(session, study, rater, past, now).stage in (Stage.RATING, Stage.FULL):
             return False
     if rater is None:
         rater = _new_rater(session, study, voter, now)
@@ -506,25 +525,33 @@ def _waiting(
     return None if row is None else (row[0], row[1])
 
 
-def _taken(session: Session, study: StudyRow, now: datetime, beside: int | None) -> Counter[int]:
-    """Count by item who has rated it for the first time, or for whom else it waits."""
-    holds = (col(StudyRatingRow.assignment_id).is_not(None)) | (
-        (col(StudyAssignmentRow.reserved_until) >= now)
+def _taken(
+    session: Session, study: StudyRow, now: datetime, beside: int | None
+) -> dict[int, tuple[int, int]]:
+    """Count by item who has rated it for the first time, and for whom else it waits."""
+    is_rated = col(StudyRatingRow.assignment_id).is_not(None)
+    waits = (
+        ~is_rated
+        & (col(StudyAssignmentRow.reserved_until) >= now)
         & (col(StudyAssignmentRow.rater_id) != (beside or 0))
     )
     query = (
-        select(col(StudyAssignmentRow.item_id), func.count())
+        select(
+            col(StudyAssignmentRow.item_id),
+            func.count(case((is_rated, 1))),
+            func.count(case((waits, 1))),
+        )
         .join(StudyItemRow, col(StudyItemRow.id) == col(StudyAssignmentRow.item_id))
         .outerjoin(StudyRatingRow, col(StudyRatingRow.assignment_id) == col(StudyAssignmentRow.id))
         .where(
             col(StudyItemRow.study_id) == study.id,
             col(StudyItemRow.kind).in_(RATED_BY_K),
             col(StudyAssignmentRow.showing) == 0,
-            holds,
+            is_rated | waits,
         )
         .group_by(col(StudyAssignmentRow.item_id))
     )
-    return Counter({key: n for key, n in session.execute(query)})  # noqa: C416 - has keys()
+    return {key: (rated, reserved) for key, rated, reserved in session.execute(query)}
 
 
 def _next(
@@ -537,7 +564,9 @@ def _next(
     taken = _taken(session, study, now, rater.id if rater else None)
     query = select(col(StudyItemRow.id), col(StudyItemRow.kind))
     of_study = query.where(col(StudyItemRow.study_id) == study.id).order_by(col(StudyItemRow.id))
-    places = [Place(key, Kind(kind), taken[key]) for key, kind in session.execute(of_study)]
+    places = [
+        Place(key, Kind(kind), *taken.get(key, (0, 0))) for key, kind in session.execute(of_study)
+    ]
     qualifies = any(place.kind is Kind.QUALIFICATION for place in places)
     begun = rater is not None and rater.number is not None
     return next_of(
@@ -564,8 +593,8 @@ def _may_stay(
     """Tell whether a rating of what was shown would still be one of those that are wanted."""
     if assignment.reserved_until >= now or assignment.showing or item.kind not in RATED_BY_K:
         return True
-    others = _taken(session, study, now, assignment.rater_id)[_key(item)]
-    return bool(others < study.plan["raters_per_item"])
+    others = _taken(session, study, now, assignment.rater_id).get(_key(item), (0, 0))
+    return bool(sum(others) < study.plan["raters_per_item"])
 
 
 def _given(

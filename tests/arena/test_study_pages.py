@@ -7,12 +7,16 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+import httpx
 import pytest
+from sqlalchemy import func, select
+from sqlmodel import col
 
 from arena.domain.people import Role
 from arena.store import studies
 from arena.store.store import Store
-from tests.serving import Served, Visitor, invited, quick_arena
+from arena.store.tables import StudyAssignmentRow, StudyItemRow, StudyRow
+from tests.serving import Served, Visitor, client_of, invited, quick_arena
 from tests.studies import planned, write_study
 
 
@@ -138,6 +142,119 @@ def test_who_does_not_qualify_reads_so_and_rates_nothing(arena: Served) -> None:
         assert rate_one(bob, "fit", "tie")
         assert rate_one(bob, "fit", "tie")
         assert "You are through" in bob.get("/studies/fit/rate").text
+
+
+@pytest.fixture(scope="module")
+def behind_proxy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("behind")
+    with quick_arena(folder, trusted_proxies="127.0.0.1") as served:
+        yield served
+
+
+def ask(client: httpx.Client, name: str, address: str) -> httpx.Response:
+    """Ask for an item as somebody without a cookie, from an address."""
+    client.cookies.clear()
+    return client.get(f"/studies/{name}/rate", headers={"X-Forwarded-For": address})
+
+
+def reserved(served: Served, name: str) -> int:
+    """Count the places that are held in a study."""
+    with closing(Store(served.database)) as store, store.reading() as session:
+        held = select(func.count()).select_from(StudyAssignmentRow)
+        of_study = held.join(StudyItemRow, col(StudyItemRow.id) == StudyAssignmentRow.item_id)
+        named = of_study.join(StudyRow, col(StudyRow.id) == StudyItemRow.study_id)
+        return session.scalars(named.where(col(StudyRow.name) == name)).one()
+
+
+def test_one_network_cannot_take_a_whole_study(behind_proxy: Served) -> None:
+    write_study(behind_proxy.database, "whole", planned(100), raters_per_item=3)
+    with client_of(behind_proxy.url) as client:
+        answers = [ask(client, "whole", "203.0.113.7") for _ in range(300)]
+        refused = [answer for answer in answers if answer.status_code == 429]
+        assert [answer.status_code for answer in answers[:30]] == [200] * 30, "a class at once"
+        assert len(refused) == 260
+        assert "Your network has reached 40 raters of this study at a time" in refused[-1].text
+        assert refused[-1].headers["Retry-After"] == "60"
+        assert reserved(behind_proxy, "whole") == 40
+        for n in range(10):
+            other = ask(client, "whole", f"198.51.100.{n}")
+            assert other.status_code == 200
+            assert in_form(other.text, "token")
+        client.cookies.clear()
+        german = {"X-Forwarded-For": "203.0.113.7", "Accept-Language": "de"}
+        assert "Dein Netz hat 40" in client.get("/studies/whole/rate", headers=german).text
+
+
+def test_a_network_of_ipv6_has_four_times_the_places_of_one_address(tmp_path: Path) -> None:
+    few = {"trusted_proxies": "127.0.0.1", "raters_per_address": 2}
+    with quick_arena(tmp_path, **few) as served, client_of(served.url) as client:
+        write_study(served.database, "six", planned(50), raters_per_item=3)
+        codes = [
+            ask(client, "six", f"2001:db8:1:{k}::{n}").status_code for k in range(6) for n in "123"
+        ]
+        assert codes == [200, 200, 429] * 4 + [429] * 6
+
+
+def test_so_many_raters_of_one_network_begin_in_an_hour(tmp_path: Path) -> None:
+    few = {"trusted_proxies": "127.0.0.1", "new_raters_per_address_hour": 3}
+    here = {"X-Forwarded-For": "203.0.113.7"}
+    with quick_arena(tmp_path, **few) as served:
+        write_study(served.database, "hour", planned(50), raters_per_item=3)
+        raters = [served.visitor() for _ in range(4)]
+        for one in raters[:3]:
+            assert one.get("/studies/hour/rate", headers=here).status_code == 200
+            assert one.post("/studies/hour/leave", headers=here).status_code == 303
+        refused = raters[3].get("/studies/hour/rate", headers=here)
+        assert refused.status_code == 429
+        assert "Your network has reached 3 new raters in an hour. The next is free" in refused.text
+        assert 3000 < int(refused.headers["Retry-After"]) <= 3660
+        assert raters[0].get("/studies/hour/rate", headers=here).status_code == 200
+        with client_of(served.url) as client:
+            assert ask(client, "hour", "203.0.113.8").status_code == 200
+
+
+def test_places_are_free_once_a_rater_leaves_and_what_they_rated_is_kept(arena: Served) -> None:
+    write_study(arena.database, "leave", planned(2), raters_per_item=1)
+    german = {"Accept-Language": "de"}
+    with arena.visitor() as ada, arena.visitor() as bob, arena.visitor() as eve:
+        rate_one(ada, "leave")
+        page = ada.get("/studies/leave/rate").text
+        assert "Leave the study" in page
+        full = bob.get("/studies/leave/rate")
+        assert full.status_code == 503
+        assert full.headers["Retry-After"] == "60"
+        assert full.headers["Cache-Control"] == "no-store, private"
+        assert "All places are taken at the moment" in full.text
+        assert "sind alle Plätze belegt" in bob.get("/studies/leave/rate", headers=german).text
+        assert "All places are taken" in bob.get("/studies/leave").text
+        action = re.search(r'method="post" action="(/studies/leave/leave)"', page)
+        assert action
+        left = ada.post(action[1])
+        assert (left.status_code, left.headers["location"]) == (303, "/studies/leave")
+        assert "You have rated 1 so far" in ada.get("/studies/leave").text
+        assert rate_one(bob, "leave")
+        assert "You are through" in ada.get("/studies/leave/rate").text
+        complete = eve.get("/studies/leave/rate")
+        assert complete.status_code == 200
+        assert "This study is complete" in complete.text
+        assert "ist abgeschlossen" in eve.get("/studies/leave", headers=german).text
+        assert ada.post("/studies/leave/leave").status_code == 303
+        assert ada.post("/studies/none/leave").status_code == 404
+    with closing(Store(arena.database)) as store, store.reading() as session:
+        assert {row["rater"] for row in studies.rows(session, "leave")} == {"r01", "r02"}
+
+
+def test_nobody_leaves_a_study_for_somebody_else(arena: Served) -> None:
+    write_study(arena.database, "stay", planned(1), raters_per_item=1)
+    with arena.visitor() as ada, arena.visitor() as bob, arena.visitor() as nobody:
+        ada.get("/studies/stay/rate")
+        bob.get("/studies/stay/rate")
+        assert bob.post("/studies/stay/leave").status_code == 303
+        assert nobody.post("/studies/stay/leave").status_code == 403
+        foreign = {"Origin": "https://evil.example"}
+        assert ada.post("/studies/stay/leave", headers=foreign).status_code == 403
+        assert bob.get("/studies/stay/rate").status_code == 503
+        assert rate_one(ada, "stay")
 
 
 def test_the_head_leads_to_studies_where_there_is_one(arena: Served, tmp_path: Path) -> None:

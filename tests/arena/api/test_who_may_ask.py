@@ -148,6 +148,7 @@ ROUTES = {
         POST /device
         POST /mix
         POST /mix.json
+        POST /studies/{name}/leave
         POST /studies/{name}/rate
         POST /studies/{name}/rated/{token}
         POST /votes/erase

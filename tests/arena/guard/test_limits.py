@@ -10,11 +10,23 @@ from pathlib import Path
 import httpx
 import pytest
 
+from arena.domain.study import HOLD
 from arena.domain.vote import Voter
 from arena.endpoints.connections import MOST
 from arena.errors import BusyError, FullError, LimitError
-from arena.guard.limits import HOUR, RUNNING, Allowance, Limits, Places, Share, Use, free_at
+from arena.guard.limits import (
+    HOUR,
+    RUNNING,
+    Allowance,
+    Limits,
+    Places,
+    Raters,
+    Share,
+    Use,
+    free_at,
+)
 from arena.settings import Settings
+from tests.arena.store.battles import at_once
 from tests.faulty_server import Behaviour, faulty_server
 from tests.serving import Served, Visitor, client_of, quick_arena, served_by, write_roster
 
@@ -373,3 +385,55 @@ def status_of(visitor: Visitor, events: str, within_s: float = 5.0) -> int:
             if answer.status_code == 200 or time.monotonic() > deadline:
                 return answer.status_code
         time.sleep(0.05)
+
+
+def test_a_rater_who_does_nothing_for_minutes_gives_their_place_to_others() -> None:
+    log = Log()
+    raters = Raters(2, 100, lambda: log.now)
+    here = [Voter(name, address="here") for name in ("ada", "bob", "eve")]
+    for one in here[:2]:
+        with raters.admit("s", one, begins=True):
+            pass
+    log.now += HOLD - timedelta(seconds=1)
+    raters.stay("s", "bob")
+    with pytest.raises(BusyError, match="2 raters of this study"):
+        enter(raters, here[2])
+    with raters.admit("other", here[2], begins=True):
+        pass
+    log.now += timedelta(seconds=1)
+    enter(raters, here[2])
+    with pytest.raises(BusyError):
+        enter(raters, here[0])
+    raters.leave("s", "bob")
+    enter(raters, here[0])
+
+
+def test_a_rater_who_is_given_nothing_takes_no_place_of_their_network() -> None:
+    raters = Raters(1, 1, lambda: NOON)
+    ada, bob = (Voter(name, address="here") for name in ("ada", "bob"))
+    with pytest.raises(ZeroDivisionError), raters.admit("s", ada, begins=True):
+        raise ZeroDivisionError
+    enter(raters, bob)
+    with pytest.raises(ZeroDivisionError), raters.admit("s", bob, begins=True):
+        raise ZeroDivisionError
+    with pytest.raises(BusyError):
+        enter(raters, ada)
+
+
+def test_many_raters_at_once_get_exactly_the_places_of_their_network() -> None:
+    refused: list[int] = []
+    raters = Raters(5, 100, lambda: NOON)
+
+    def begin(n: int) -> None:
+        try:
+            enter(raters, Voter(f"v{n}", address="here"))
+        except BusyError:
+            refused.append(n)
+
+    at_once(16, begin)
+    assert len(refused) == 11
+
+
+def enter(raters: Raters, voter: Voter) -> None:
+    with raters.admit("s", voter, begins=True):
+        pass

@@ -110,19 +110,62 @@ def test_a_rating_of_a_key_is_written_once_and_another_does_not_replace_it(
         assert row["choice"] == ("model_a" if row["sides"] == "ab" else "model_b")
 
 
-def test_an_item_waits_half_an_hour_for_a_rater_and_goes_to_others_then(store: Store) -> None:
+def test_an_item_is_reserved_for_minutes_and_goes_to_others_then(store: Store) -> None:
     create(store, planned(1), raters_per_item=1)
     _, shown = give(store, "ada")
     assert shown is not None
-    assert give(store, "bob")[0].stage is Stage.DONE
+    assert give(store, "ada", NOW + HOLD / 2)[1] == shown, "looking again reserves no longer"
+    assert give(store, "bob", NOW + HOLD)[0].stage is Stage.FULL
     later = NOW + HOLD + timedelta(seconds=1)
     _, other = give(store, "bob", later)
     assert other is not None
     rate(store, "bob", other, now=later)
-    with pytest.raises(RatingRefusedError, match="half an hour"):
+    with pytest.raises(RatingRefusedError, match="ten minutes"):
         rate(store, "ada", shown, now=later)
-    assert give(store, "ada", later)[0].stage is Stage.DONE
+    assert give(store, "ada", later)[0].stage is Stage.COMPLETE
     assert [row["rater"] for row in rows(store)] == ["r02"]
+
+
+def test_who_leaves_gives_others_the_item_and_comes_back_to_what_is_free(store: Store) -> None:
+    create(store, planned(2), raters_per_item=1)
+    _, first = give(store, "ada")
+    assert first is not None
+    rate(store, "ada", first)
+    give(store, "ada")
+    assert give(store, "bob")[0].stage is Stage.FULL
+    for _ in range(2):
+        with store.writing() as session:
+            studies.leave(session, "s", "ada")
+            studies.leave(session, "s", "nobody")
+    _, again = give(store, "ada")
+    assert again is not None
+    rate(store, "ada", again)
+    assert [row["item"] for row in rows(store)] == ["i0", "i1"]
+    with pytest.raises(UnknownStudyError), store.writing() as session:
+        studies.leave(session, "other", "ada")
+
+
+def test_who_waits_for_a_place_does_not_look_at_the_figures_by_mistake(store: Store) -> None:
+    create(store, planned(2), raters_per_item=1)
+    _, shown = give(store, "ada")
+    assert shown is not None
+    rate(store, "ada", shown)
+    give(store, "bob")
+    assert give(store, "ada")[0].stage is Stage.FULL
+    with store.writing() as session:
+        assert not studies.look(session, "s", Voter("ada"), NOW)
+
+
+@pytest.mark.parametrize("opened", [False, True])
+def test_what_is_to_go_counts_the_gold_items_and_falls_with_each_rating(
+    store: Store, opened: bool
+) -> None:
+    create(store, planned(30, gold=12, pilot=0 if opened else 15), pilot=0 if opened else 15)
+    shown = rate_all(store, "ada")
+    assert [one.left for one in shown] == [*range(len(shown), 0, -1)]
+    kinds = Counter(row["kind"] for row in rows(store))
+    assert kinds["gold"] > 2
+    assert len(shown) == (42 if opened else 15 + kinds["gold"])
 
 
 def test_who_comes_back_late_goes_on_where_nobody_took_the_place(store: Store) -> None:
