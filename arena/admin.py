@@ -2,12 +2,12 @@
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from shutil import rmtree
 from typing import Any
-from urllib.parse import urlsplit
 
 from arena.boards import integrity
 from arena.boards.integrity import Decided
@@ -18,6 +18,7 @@ from arena.domain.model import Model, Release, Standing
 from arena.domain.room_view import Leaver, RosterView, Trial, VotersView
 from arena.domain.vote import DEFAULT, Days
 from arena.endpoints import trial
+from arena.endpoints.client import origin_of
 from arena.endpoints.offline import load_recordings
 from arena.errors import RoomError, SettingsError, UnknownPersonError
 from arena.pages.admin.room import Room, RosterDesk
@@ -122,7 +123,8 @@ def _desk(parts: Parts, settings: Settings) -> RosterDesk:
         entries = store.read(roster_rows.entries) if parts.roster else ()
         needing = {one.model.id: one.model.api_key_env for one in entries}
         keyless = {model for model, name in needing.items() if name and not keys.get(name)}
-        return RosterView(entries, frozenset(keyless))
+        problems = store.read(roster_rows.unusable) if parts.roster else {}
+        return RosterView(entries, frozenset(keyless), problems)
 
     def change(model: str, by: str, **what: Any) -> None:
         weighted = settings.sampler is Sampler.WEIGHTED
@@ -138,11 +140,13 @@ def _desk(parts: Parts, settings: Settings) -> RosterDesk:
     def add(text: str, by: str) -> None:
         if parts.roster is None:
             raise RoomError(GIVEN)
-        hosts: dict[str, set[str]] = {name: set() for name in keys.of_file}
+        origins: dict[str, set[str]] = {}
         for one in store.read(roster_rows.entries):
             if one.model.api_key_env:
-                hosts.setdefault(one.model.api_key_env, set()).add(_host(one.model))
-        models = _pasted(text, hosts)
+                sent_to = origins.setdefault(one.model.api_key_env, set())
+                with suppress(SettingsError):  # nothing can be sent there
+                    sent_to.add(origin_of(one.model.endpoint))
+        models = _pasted(text, origins)
         with store.writing() as session:
             roster_rows.add(session, models, by, parts.now())
         _look(parts)
@@ -170,42 +174,44 @@ def _look(parts: Parts) -> None:
         parts.roster.look()
 
 
-def _host(model: Model) -> str:
-    return urlsplit(model.endpoint).netloc.lower()
-
-
-def _pasted(text: str, hosts: Mapping[str, Collection[str]]) -> tuple[Model, ...]:
+def _pasted(text: str, origins: Mapping[str, Collection[str]]) -> tuple[Model, ...]:
     """Read a roster that came over the network: it names no files, and sends no key elsewhere.
 
     Whoever may use the page need not be who may read the server's files and environment.
 
     Parameters
     ----------
-    hosts : mapping
-        By the name of each key that may be used, where it is sent by now.
+    origins : mapping
+        By the name of each key that a model has, the schemes, hosts and ports it is sent to.
     """
     try:
         models = models_in(text, Path("roster"))
+        for model in models:
+            _require_ours(model, origins)
     except SettingsError as error:
         raise RoomError(str(error)) from None
-    for model in models:
-        if model.recording:
-            raise RoomError(Sentence("A recording is a file: add it by arena models add."))
-        if model.api_key_env and model.api_key_env not in hosts:
-            msg = Sentence(
-                "There is no key %(name)s in the file that ARENA_KEYS names, and no model has it "
-                "yet: put it there first.",
-                name=repr(model.api_key_env[:100]),
-            )
-            raise RoomError(msg)
-        sent_to = hosts.get(model.api_key_env or "")
-        if sent_to and _host(model) not in sent_to:
-            msg = Sentence(
-                "The key %(name)s is sent to %(hosts)s so far: add a model of %(host)s with it by "
-                "arena models add.",
-                name=repr((model.api_key_env or "")[:100]),
-                hosts=", ".join(sorted(sent_to)),
-                host=_host(model)[:100],
-            )
-            raise RoomError(msg)
     return models
+
+
+def _require_ours(model: Model, origins: Mapping[str, Collection[str]]) -> None:
+    if model.recording:
+        raise RoomError(Sentence("A recording is a file: add it by arena models add."))
+    if model.api_key_env is None:
+        return
+    sent_to, origin = origins.get(model.api_key_env), origin_of(model.endpoint)
+    if not sent_to:
+        msg = Sentence(
+            "No model has the key %(name)s yet, so it is sent nowhere: add the first model with "
+            "it by arena models add.",
+            name=repr(model.api_key_env[:100]),
+        )
+        raise RoomError(msg)
+    if origin not in sent_to:
+        msg = Sentence(
+            "The key %(name)s is sent to %(origins)s alone: add a model at %(origin)s with it by "
+            "arena models add.",
+            name=repr(model.api_key_env[:100]),
+            origins=", ".join(sorted(sent_to)),
+            origin=origin[:100],
+        )
+        raise RoomError(msg)

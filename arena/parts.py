@@ -195,6 +195,10 @@ def _stored_roster(settings: Settings, store: Store) -> tuple[Entry, ...]:
             msg = f"ARENA_ROSTER: {error}"
             raise SettingsError(msg) from error
         entries = store.read(roster_rows.entries)
+    problems = store.read(roster_rows.unusable)
+    if problems and sum(one.drawn for one in entries) < 2:
+        msg = f"The stored roster has fewer than two models to draw. {' '.join(problems.values())}"
+        raise SettingsError(msg)
     named = {model.id for model in models}
     battling = {one.model.id for one in entries if one.drawn}
     if models and (beside := battling - named):

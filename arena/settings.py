@@ -17,7 +17,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from arena.domain.battle import PacePool, Pacing, Sampler
 from arena.domain.evaluation import CallLimits, Purpose, Statements
-from arena.domain.model import LISTED_AFTER, Model, Release, Roster
+from arena.domain.model import LISTED_AFTER, Model, Roster, first_fault
 from arena.domain.people import Known, Perishable, Provider
 from arena.domain.remarks import WhenAsked
 from arena.domain.words import Language
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-ENDPOINT = re.compile(r"(https?|pocket|recorded)://\S+")
-REPORT = re.compile(r"https?://[^\s/?#@\\\"'<>]+(?:[/?#][^\s\"'<>]*)?", re.IGNORECASE)
-MODEL_ID = re.compile(r"[A-Za-z0-9][\w.:/@+ ()-]*")
+DAY_S = 86_400
+MOST = 2**31 - 1
+"""Most of any number that has no smaller bound."""
 LONGEST_STATEMENT = 5000
 """Characters of a statement on the evaluation card."""
 HOST_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[?[0-9A-Fa-f:.]+\]?")
@@ -108,7 +108,9 @@ class Settings(BaseSettings):
         addresses of mail that the provider has verified.
     """
 
-    model_config = SettingsConfigDict(env_prefix="ARENA_", extra="ignore", frozen=True)
+    model_config = SettingsConfigDict(
+        env_prefix="ARENA_", extra="ignore", frozen=True, allow_inf_nan=False
+    )
 
     host: str = "127.0.0.1"
     language: Language = Language.EN
@@ -135,45 +137,45 @@ class Settings(BaseSettings):
     gold_share: float = Field(0.03, ge=0, le=0.05)
     exploration: float = Field(0.1, gt=0, le=1)
     race: str = ""
-    listed_after: int = Field(LISTED_AFTER, ge=0)
-    characters_per_s: float = Field(150.0, gt=0)
+    listed_after: int = Field(LISTED_AFTER, ge=0, le=MOST)
+    characters_per_s: float = Field(150.0, gt=0, le=MOST)
     pace_pool: PacePool = PacePool.PAIR
-    prior_delay_s: float = Field(1.0, ge=0)
-    prior_characters_per_s: float | None = Field(None, gt=0)
-    max_prompt_chars: int = Field(20_000, gt=0)
-    max_answer_chars: int = Field(40_000, gt=0)
-    first_token_timeout_s: float = Field(30.0, gt=0)
-    idle_timeout_s: float = Field(30.0, gt=0)
-    answer_timeout_s: float = Field(180.0, gt=0)
-    max_response_bytes: int = Field(4_194_304, gt=0)
-    max_numbers_bytes: int = Field(67_108_864, gt=0)
-    max_line_bytes: int = Field(262_144, gt=0)
-    max_response_header_bytes: int = Field(65_536, gt=0)
-    max_reasoning_chars: int = Field(200_000, gt=0)
-    battles_per_voter_hour: int = Field(500, gt=0)
-    battles_per_address_hour: int = Field(2000, gt=0)
-    running_per_voter: int = Field(3, gt=0)
-    running_per_address: int = Field(30, gt=0)
+    prior_delay_s: float = Field(1.0, ge=0, le=DAY_S)
+    prior_characters_per_s: float | None = Field(None, gt=0, le=MOST)
+    max_prompt_chars: int = Field(20_000, gt=0, le=MOST)
+    max_answer_chars: int = Field(40_000, gt=0, le=MOST)
+    first_token_timeout_s: float = Field(30.0, gt=0, le=DAY_S)
+    idle_timeout_s: float = Field(30.0, gt=0, le=DAY_S)
+    answer_timeout_s: float = Field(180.0, gt=0, le=DAY_S)
+    max_response_bytes: int = Field(4_194_304, gt=0, le=MOST)
+    max_numbers_bytes: int = Field(67_108_864, gt=0, le=MOST)
+    max_line_bytes: int = Field(262_144, gt=0, le=MOST)
+    max_response_header_bytes: int = Field(65_536, gt=0, le=MOST)
+    max_reasoning_chars: int = Field(200_000, gt=0, le=MOST)
+    battles_per_voter_hour: int = Field(500, gt=0, le=MOST)
+    battles_per_address_hour: int = Field(2000, gt=0, le=MOST)
+    running_per_voter: int = Field(3, gt=0, le=MOST)
+    running_per_address: int = Field(30, gt=0, le=MOST)
     running_battles: int = Field(400, gt=0, le=500)
-    streams_per_voter: int = Field(5, gt=0)
-    streams_per_address: int = Field(50, gt=0)
-    streams: int = Field(500, gt=0)
-    raters_per_address: int = Field(40, gt=0)
-    new_raters_per_address_hour: int = Field(120, gt=0)
-    max_dollars_per_day: float | None = Field(None, gt=0)
+    streams_per_voter: int = Field(5, gt=0, le=MOST)
+    streams_per_address: int = Field(50, gt=0, le=MOST)
+    streams: int = Field(500, gt=0, le=MOST)
+    raters_per_address: int = Field(40, gt=0, le=MOST)
+    new_raters_per_address_hour: int = Field(120, gt=0, le=MOST)
+    max_dollars_per_day: float | None = Field(None, gt=0, le=MOST)
     trusted_proxies: str = ""
-    max_body_bytes: int = Field(1_048_576, gt=0)
-    max_header_bytes: int = Field(32_768, gt=0)
-    header_timeout_s: float = Field(10.0, gt=0)
-    body_timeout_s: float = Field(30.0, gt=0)
-    unread_timeout_s: float = Field(30.0, gt=0)
-    connections: int = Field(1000, gt=0)
-    connections_per_address: int = Field(125, gt=0)
-    lock_timeout_s: float = Field(15.0, gt=0)
+    max_body_bytes: int = Field(1_048_576, gt=0, le=MOST)
+    max_header_bytes: int = Field(32_768, gt=0, le=MOST)
+    header_timeout_s: float = Field(10.0, gt=0, le=DAY_S)
+    body_timeout_s: float = Field(30.0, gt=0, le=DAY_S)
+    unread_timeout_s: float = Field(30.0, gt=0, le=DAY_S)
+    connections: int = Field(1000, gt=0, le=MOST)
+    connections_per_address: int = Field(125, gt=0, le=MOST)
+    lock_timeout_s: float = Field(15.0, gt=0, le=DAY_S)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     metrics_host: str = "127.0.0.1"
     metrics_port: int | None = Field(None, ge=1, le=65535)
-    shutdown_grace_s: float = Field(10.0, ge=0)
+    shutdown_grace_s: float = Field(10.0, ge=0, le=DAY_S)
     members_only: bool = False
     user_header: str = Field("", pattern="^[A-Za-z0-9-]*$")
     oidc_issuer: str | None = Field(None, pattern="^https?://[^ ]+$")
@@ -573,7 +575,9 @@ def _model(path: Path, number: int, entry: dict[str, Any]) -> Model:
         model = TypeAdapter(Model).validate_python(entry)
     except ValidationError as error:
         raise SettingsError(_describe(path, number, entry, error)) from error
-    _check(path, model)
+    if fault := first_fault(model):
+        msg = f"{path}: model {model.id!r}: {fault}"
+        raise SettingsError(msg)
     if model.recording is None:
         return model
     return replace(model, recording=str(path.parent / model.recording))
@@ -592,55 +596,6 @@ def _describe(path: Path, number: int, entry: dict[str, Any], error: ValidationE
             )
         case _:
             return f"{where}key {key!r}: {_plain_message(first['msg'])}, got {first['input']!r}."
-
-
-def _check(path: Path, model: Model) -> None:
-    for key, value, holds, wanted in (
-        ("id", model.id, MODEL_ID.fullmatch(model.id), "letters, digits and . : / @ + - _"),
-        ("name", model.name, model.name.strip(), "a name that people can read"),
-        (
-            "endpoint",
-            model.endpoint,
-            ENDPOINT.fullmatch(model.endpoint),
-            "http(s)://, pocket:// or recorded:// and an address",
-        ),
-        ("weight", model.weight, model.weight >= 0, "zero or more"),
-        ("characters_per_s", model.characters_per_s, model.characters_per_s > 0, "more than zero"),
-        (
-            "recording",
-            model.recording,
-            (model.recording is not None) == model.endpoint.startswith("recorded://"),
-            "a file for a recorded:// endpoint, and for no other",
-        ),
-        (
-            "id",
-            model.id,
-            model.release is Release.RELEASED or not _given_away(model),
-            "one that does not give away the name, organisation or model until it is released",
-        ),
-        ("family", model.family, len(model.family) <= 100, "a name of at most 100 characters"),
-        (
-            "declared_order",
-            model.declared_order,
-            model.declared_order is None or (model.family and model.declared_order > 0),
-            "a place from 1 on among the variants of a family",
-        ),
-        (
-            "contamination_report",
-            model.contamination_report,
-            model.contamination_report is None or REPORT.fullmatch(model.contamination_report),
-            "http:// or https:// and an address",
-        ),
-    ):
-        if not holds:
-            msg = f"{path}: model {model.id!r}: key {key!r} must be {wanted}, got {value!r}."
-            raise SettingsError(msg)
-
-
-def _given_away(model: Model) -> bool:
-    """Tell whether the id, by which a model is shown until it is released, says which it is."""
-    parts = re.findall(r"[a-z0-9]{3,}", f"{model.name} {model.organisation} {model.model}".lower())
-    return any(part in model.id.lower() for part in parts)
 
 
 def _refuse_twins(path: Path, key: str, values: list[str]) -> None:

@@ -34,6 +34,9 @@ TOKENS_PER_IMAGE = 1600
 """Of a large one, as providers count: what is small or low in detail takes fewer."""
 """Role and separators around a message, as OpenAI's chat format adds them."""
 
+MOST_PRICE = 1_000_000
+"""US dollars per million tokens, or one dollar per token: more is a mistake."""
+
 _WORDS, _DIGITS = f"{ascii_letters} ".encode(), digits.encode()
 _ASCII_TO, _ACCENTED_TO, _ALPHABET_TO = 0x80, 0x250, 0x2E80
 
@@ -61,9 +64,11 @@ class Price:
 
     def __post_init__(self) -> None:
         prices = [self.input, self.output, *([] if self.reasoning is None else [self.reasoning])]
+        quoted = ", ".join(map(str, prices))
         if not all(0 <= price < math.inf for price in prices):
-            quoted = ", ".join(map(str, prices))
             raise DataError(f"A price is not negative and finite: {quoted}.")
+        if max(prices) > MOST_PRICE:
+            raise DataError(f"A price is at most {MOST_PRICE:,} US dollars: {quoted}.")
 
     def cost(self, tokens_in: float, tokens_out: float, tokens_thinking: float = 0) -> float:
         """Return dollars for so many tokens; those of thoughts are among those that come out.

@@ -33,6 +33,11 @@ NO_LOGPROBS = (
 LONGEST_S = 300.0
 """Wait for a reply before anything is known of the endpoint's pace."""
 
+DAY_S = 86_400
+MOST_TOKENS = 10_000_000
+MOST_TEMPERATURE = 100
+"""Bounds of what a roster may say of a judge: more is a mistake."""
+
 LEAST_S = 20.0
 """No reply is given up sooner."""
 
@@ -96,8 +101,16 @@ class Profile:
     def __post_init__(self) -> None:
         if self.thinking_tokens is not None and self.thinking_tokens < 0:
             raise DataError(f"thinking_tokens is not negative, not {self.thinking_tokens}.")
+        if self.thinking_tokens is not None and self.thinking_tokens > MOST_TOKENS:
+            raise DataError(f"thinking_tokens is at most {MOST_TOKENS:,}.")
+        if self.temperature is not None and not 0 <= self.temperature <= MOST_TEMPERATURE:
+            raise DataError(
+                f"temperature is a number from 0 to {MOST_TEMPERATURE}, not {self.temperature}."
+            )
         if self.timeout_s is not None and not 0 < self.timeout_s < math.inf:
             raise DataError(f"timeout_s is a time above 0, not {self.timeout_s}.")
+        if self.timeout_s is not None and self.timeout_s > DAY_S:
+            raise DataError(f"timeout_s is at most a day, {DAY_S:,} seconds: {self.timeout_s}.")
         if not 0 <= self.batch_discount <= 1:
             raise DataError(f"batch_discount is a share from 0 to 1, not {self.batch_discount}.")
 

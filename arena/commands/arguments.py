@@ -1,5 +1,6 @@
 """What several commands take, and how words become values."""
 
+import math
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -27,14 +28,23 @@ SAMPLES = "samples"
 
 
 def read(kind: Any, words: Sequence[Token]) -> Any:
-    """Read the words of an option: a moment is in UTC, and no number is rounded to an integer."""
+    """Read the words of an option: a moment is in UTC; numbers are finite, and never rounded."""
     text, kind = words[0].value, resolve_optional(kind)  # no word stands for None
     if kind is datetime:
         return _moment(text)
     if kind is int and not INTEGER.fullmatch(text):
         msg = f"{text!r} is no integer."
         raise ValueError(msg)
-    return convert(kind, words)
+    value = convert(kind, words)
+    for one in value if isinstance(value, tuple | list) else (value,):
+        _require_finite(one, text)
+    return value
+
+
+def _require_finite(value: object, text: str) -> None:
+    if isinstance(value, float) and not math.isfinite(value):
+        msg = f"{text!r} is no finite number."
+        raise ValueError(msg)
 
 
 def _moment(text: str) -> datetime:
@@ -66,6 +76,7 @@ def shares(_kind: Any, words: Sequence[Token]) -> tuple[tuple[str, float], ...]:
         name, _, share = part.rpartition("=")
         try:
             given.append((name.strip(), float(share if name.strip() else "")))
+            _require_finite(given[-1][1], part)
         except ValueError as error:
             msg = f"cannot read {part!r}: write CATEGORY=SHARE, such as coding=.5,writing=.5."
             raise ValueError(msg) from error
@@ -90,10 +101,12 @@ def model_and_points(_kind: Any, words: Sequence[Token]) -> tuple[str, float]:
     """Read the value of ``--anchor``."""
     model, _, points = words[0].value.rpartition("=")
     try:
-        return model, float(points if model else "")
+        anchored = float(points if model else "")
+        _require_finite(anchored, words[0].value)
     except ValueError as error:
         msg = f"cannot read {words[0].value!r}: write MODEL=POINTS, such as gpt-4=1000."
         raise ValueError(msg) from error
+    return model, anchored
 
 
 def default_shown(value: Any) -> str | None:

@@ -1,5 +1,6 @@
 """What a bench goes by: options as they are typed, or the keys of its file."""
 
+import sys
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -134,14 +135,19 @@ def _texts(value: Any) -> tuple[str, ...] | None:
 
 
 def _number(value: Any) -> float | None:
-    return value if type(value) in (int, float) else None
+    is_finite = type(value) in (int, float) and -sys.float_info.max <= value <= sys.float_info.max
+    return value if is_finite else None
 
 
 def _whole(value: Any) -> int | None:
     return value if type(value) is int else None
 
 
-_TEXT, _NUMBER, _WHOLE = (_text, "a text"), (_number, "a number"), (_whole, "a whole number")
+_TEXT, _NUMBER, _WHOLE = (
+    (_text, "a text"),
+    (_number, "a number"),
+    (_whole, "a whole number"),
+)
 _TEXTS = (_texts, "a list of texts")
 KEYS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
     **dict.fromkeys(("method", "baseline", "judge", "fallback_judge"), _TEXT),

@@ -1,5 +1,6 @@
 """`arena models add`, `enable`, `retire`, `release` and more: who battles, without a restart."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def add(file: Path, /, *, database: Database = None) -> None:
             changed = roster.add(session, models, people.TERMINAL, datetime.now(UTC))
         for model in changed:
             say(f"{model} answers in another way than before: give it a new id.", error=True)
-        _show(store.read(roster.entries))
+        _show(store.read(roster.entries), store.read(roster.unusable))
 
 
 def enable(model: str, /, *, database: Database = None) -> None:
@@ -164,7 +165,7 @@ def _change(
                 weight=weight,
                 weighted=settings.sampler is Sampler.WEIGHTED,
             )
-        _show(store.read(roster.entries))
+        _show(store.read(roster.entries), store.read(roster.unusable))
 
 
 def _release(model: str, database: str | None, to: Release) -> None:
@@ -175,10 +176,12 @@ def _release(model: str, database: str | None, to: Release) -> None:
     with existing(read_settings(database=database).database) as store:
         with store.writing() as session:
             roster.release(session, model, to, people.TERMINAL, datetime.now(UTC))
-        _show(store.read(roster.entries))
+        _show(store.read(roster.entries), store.read(roster.unusable))
 
 
-def _show(entries: tuple[Entry, ...]) -> None:
+def _show(entries: tuple[Entry, ...], unusable: Mapping[str, str]) -> None:
+    for problem in unusable.values():
+        say(problem, error=True)
     rows = [
         (
             one.model.id,

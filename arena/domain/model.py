@@ -1,7 +1,8 @@
 """The roster: what answers in a battle."""
 
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import date, datetime
 from enum import StrEnum
 from typing import ClassVar
@@ -11,6 +12,20 @@ from judge.profile import PLAIN, Profile
 
 BESIDE = "~"
 """In the ids of those who are in no roster: no model of one can have it."""
+MODEL_ID = re.compile(r"[A-Za-z0-9][\w.:/@+ ()-]*")
+ENDPOINT = re.compile(r"(https?|pocket|recorded)://[^\s/?#@\\]+([/?#]\S*)?")
+REPORT = re.compile(r"https?://[^\s/?#@\\\"'<>]+(?:[/?#][^\s\"'<>]*)?", re.IGNORECASE)
+MOST_WEIGHT = 1_000_000
+MOST_NUMBER = 2**63 - 1
+"""Most that a number in ``decoding`` may be: what others read as JSON takes no more."""
+BOUNDS = {
+    "temperature": (0, 100),
+    "top_p": (0, 1),
+    "min_p": (0, 1),
+    "max_tokens": (1, 10_000_000),
+    "max_completion_tokens": (1, 10_000_000),
+}
+"""Least and most of values of ``decoding`` that endpoints call by one name."""
 LISTED_AFTER = 50
 """Counted votes from which a model is more than provisional on the leaderboard."""
 
@@ -94,6 +109,126 @@ class Model:
     judging: Profile = PLAIN
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What is wrong with a model.
+
+    Attributes
+    ----------
+    key : str
+        Of the roster, such as ``decoding.temperature``.
+    wanted : str
+        What the value must be.
+    """
+
+    key: str
+    value: object
+    wanted: str
+
+    def __str__(self) -> str:
+        """Say what must change, and quote the value."""
+        return f"key {self.key!r} must be {self.wanted}, got {repr(self.value)[:100]}."
+
+
+def first_fault(model: Model) -> Fault | None:
+    """Give the first thing that is wrong with a model, wherever it comes from; None if it is fit.
+
+    Examples
+    --------
+    >>> model = Model(id="m", name="M", endpoint="https://h/v1", model="m", weight=float("inf"))
+    >>> str(first_fault(model))
+    "key 'weight' must be a number from 0 to 1,000,000, got inf."
+    """
+    return next(_faults(model), None)
+
+
+def _faults(model: Model) -> Iterator[Fault]:
+    for key, value, holds, wanted in (
+        ("id", model.id, MODEL_ID.fullmatch(model.id), "letters, digits and . : / @ + - _"),
+        ("name", model.name, model.name.strip(), "a name that people can read"),
+        (
+            "endpoint",
+            model.endpoint,
+            ENDPOINT.fullmatch(model.endpoint),
+            "http(s)://, pocket:// or recorded:// and an address, without a user or a password",
+        ),
+        (
+            "api_key_env",
+            model.api_key_env,
+            not (model.api_key_env or "").upper().startswith("ARENA_"),
+            "the name of a model's key, and of none of the arena's own settings",
+        ),
+        (
+            "weight",
+            model.weight,
+            0 <= model.weight <= MOST_WEIGHT,
+            f"a number from 0 to {MOST_WEIGHT:,}",
+        ),
+        (
+            "characters_per_s",
+            model.characters_per_s,
+            0.1 <= model.characters_per_s <= 1e9,
+            "a number from 0.1 to 1,000,000,000",
+        ),
+        (
+            "recording",
+            model.recording,
+            (model.recording is not None) == model.endpoint.startswith("recorded://"),
+            "a file for a recorded:// endpoint, and for no other",
+        ),
+        (
+            "id",
+            model.id,
+            model.release is Release.RELEASED or not _given_away(model),
+            "one that does not give away the name, organisation or model until it is released",
+        ),
+        ("family", model.family, len(model.family) <= 100, "a name of at most 100 characters"),
+        (
+            "declared_order",
+            model.declared_order,
+            model.declared_order is None
+            or (model.family and 0 < model.declared_order <= 1_000_000),
+            "a place from 1 to 1,000,000 among the variants of a family",
+        ),
+        (
+            "contamination_report",
+            model.contamination_report,
+            model.contamination_report is None or REPORT.fullmatch(model.contamination_report),
+            "http:// or https:// and an address",
+        ),
+    ):
+        if not holds:
+            yield Fault(key, value, wanted)
+    for name in (one.name for one in fields(model)):
+        if isinstance(text := getattr(model, name), str) and "\0" in text:
+            yield Fault(name, text, "a text without the character U+0000")
+    yield from _faults_of_decoding("decoding", model.decoding)
+
+
+def _given_away(model: Model) -> bool:
+    """Tell whether the id, by which a model is shown until it is released, says which it is."""
+    parts = re.findall(r"[a-z0-9]{3,}", f"{model.name} {model.organisation} {model.model}".lower())
+    return any(part in model.id.lower() for part in parts)
+
+
+def _faults_of_decoding(key: str, value: object) -> Iterator[Fault]:
+    """Name what JSON cannot hold, and numbers that no endpoint takes."""
+    least, most = BOUNDS.get(key.removeprefix("decoding."), (-MOST_NUMBER, MOST_NUMBER))
+    bounded = key.removeprefix("decoding.") in BOUNDS
+    if isinstance(value, Mapping):
+        for name, part in value.items():
+            yield from _faults_of_decoding(f"{key}.{name}", part)
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _faults_of_decoding(key, part)
+    elif isinstance(value, int | float) and not (bounded and isinstance(value, bool)):
+        if not least <= value <= most:
+            yield Fault(key, value, f"a number from {least:,} to {most:,}")
+    elif bounded or not isinstance(value, str | None):
+        wanted = f"a number from {least:,} to {most:,}" if bounded else "a value of JSON"
+        yield Fault(key, value, wanted)
 
 
 class Standing(StrEnum):

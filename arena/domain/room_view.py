@@ -323,7 +323,10 @@ class RosterView:
         Empty while the toys play, or models that were given at the start alone.
     keyless : frozenset of str
         Ids of the models whose key this process does not have.
+    unusable : mapping of str to str
+        Why stored entries are not used, by id.
     """
 
     entries: tuple[Entry, ...]
     keyless: frozenset[str]
+    unusable: Mapping[str, str]

@@ -358,5 +358,29 @@ def _url(url: str) -> str:
     return str(httpx.URL(url))
 
 
+def origin_of(endpoint: str) -> str:
+    """Give scheme, host and port of an endpoint, read as for a request to it.
+
+    Raises
+    ------
+    SettingsError
+        If it cannot be read.
+
+    Examples
+    --------
+    >>> origin_of("HTTPS://Api.Example.com/v1") == origin_of("https://api.example.com:443/")
+    True
+    >>> origin_of("http://api.example.com/v1")
+    'http://api.example.com:80'
+    """
+    try:
+        url = httpx.URL(endpoint)
+    except httpx.InvalidURL as error:
+        msg = f"The endpoint {endpoint[:100]!r} cannot be read: {error}."
+        raise SettingsError(msg) from error
+    port = url.port or {"http": 80, "https": 443}.get(url.scheme, 0)
+    return f"{url.scheme}://{url.host.lower()}:{port}"
+
+
 def _request_id(response: httpx.Response) -> str:
     return str(response.headers.get("x-request-id", ""))

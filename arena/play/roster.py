@@ -37,6 +37,9 @@ class LiveRoster:
             if version in (self._version, self._failed):
                 return
             entries = roster.entries(session)
+            problems = roster.unusable(session)
+        for problem in problems.values():
+            logger.error("%s", problem)
         try:
             self._use(entries)
         except ArenaError as error:

@@ -1,15 +1,18 @@
 """The roster in the database: who battles, in every process, without a restart."""
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
+from sqlalchemy import update
 from sqlmodel import Session, col, select
 
 from arena.domain.model import (
     BESIDE,
+    MOST_WEIGHT,
     Entrant,
     Entry,
     Model,
@@ -17,6 +20,7 @@ from arena.domain.model import (
     Release,
     Stage,
     Standing,
+    first_fault,
     public,
 )
 from arena.errors import RoomError
@@ -47,9 +51,34 @@ def version(session: Session) -> int:
 
 
 def entries(session: Session) -> tuple[Entry, ...]:
-    """Read the roster in its order, with those who have left."""
-    rows = session.exec(select(RosterEntryRow).order_by(col(RosterEntryRow.place)))
-    return tuple(_entry(row) for row in rows)
+    """Read the roster in its order, with those who have left; of `unusable` ones it has none."""
+    return _read(session)[0]
+
+
+def unusable(session: Session) -> dict[str, Sentence]:
+    """Say by id why stored entries are no models: what has left is not among them.
+
+    A version that checked less may have stored them, or somebody who wrote to the database.
+    """
+    return _read(session)[1]
+
+
+def _read(session: Session) -> tuple[tuple[Entry, ...], dict[str, Sentence]]:
+    """Read each entry by itself, so that one that cannot be read takes no other along."""
+    usable: list[Entry] = []
+    problems: dict[str, Sentence] = {}
+    loaded: Sequence[RosterEntryRow] = ()
+    with suppress(ValueError):  # of a row that is no JSON: then each is asked for
+        loaded = session.exec(select(RosterEntryRow)).all()
+    order = select(RosterEntryRow.model_id, RosterEntryRow.standing)
+    for model, standing in session.exec(order.order_by(col(RosterEntryRow.place))):
+        try:
+            usable.append(_entry(session, model))
+        except RoomError as error:
+            if standing != Standing.RETIRED:
+                problems[model] = error.args[0]
+    del loaded  # kept until here, or the session would have to ask again
+    return tuple(usable), problems
 
 
 def entrants(session: Session) -> dict[str, Entrant]:
@@ -231,12 +260,22 @@ def release(session: Session, model: str, to: Release, by: str, now: datetime) -
     log.note_event(session, model, to, {"before": before}, now)
     people.note(session, by, RELEASES[to], model, {"before": before}, now)
     session.flush()
-    log.register(session, [_entry(row).public], now)
+    log.register(session, [_entry(session, model).public], now)
     _raise_version(session)
 
 
+def _stored(session: Session, model: str) -> RosterEntryRow | None:
+    """Give a row to change; an entry that is no JSON is emptied, so that it can be."""
+    try:
+        return session.get(RosterEntryRow, model)
+    except ValueError:
+        emptied = update(RosterEntryRow).where(col(RosterEntryRow.model_id) == model)
+        session.connection().execute(emptied.values(entry={}))
+        return session.get(RosterEntryRow, model)
+
+
 def _row(session: Session, model: str) -> RosterEntryRow:
-    row = session.get(RosterEntryRow, model)
+    row = _stored(session, model)
     if row is None:
         known = ", ".join(one.model.id for one in entries(session)[:MOST_NAMED])
         words = Sentence(
@@ -250,7 +289,7 @@ def _row(session: Session, model: str) -> RosterEntryRow:
 
 def _register(session: Session, models: Sequence[Model], now: datetime) -> list[str]:
     """Write models down, in the log as others may know them, with how each enters."""
-    stored = {model.id: session.get(RosterEntryRow, model.id) for model in models}
+    stored = {model.id: _stored(session, model.id) for model in models}
     release = {
         model.id: Release(row.release) if row else model.release
         for model in models
@@ -284,6 +323,8 @@ def _write(
                 secret=secrets.get(model.id, ""),
             )
             session.add(row)
+        elif row.weight is None or not 0 <= row.weight <= MOST_WEIGHT:
+            row.weight = model.weight
         row.entry = _MODEL.dump_python(model, mode="json")
         row.updated = now
     _raise_version(session)
@@ -298,25 +339,45 @@ def _raise_version(session: Session) -> None:
         row.version += 1
 
 
-def _entry(row: RosterEntryRow) -> Entry:
-    model = _MODEL.validate_python(_known(row.entry))
-    return Entry(
-        replace(model, weight=row.weight),
-        Standing(row.standing),
-        row.updated,
-        Release(row.release),
-        row.released,
+def _entry(session: Session, model_id: str) -> Entry:
+    """Read a stored entry; raises `RoomError` for one that is no model."""
+    try:
+        row = session.get_one(RosterEntryRow, model_id)
+        entry = {**_known(row.entry), "weight": row.weight}
+        model = _MODEL.validate_python(entry)
+        fault: object = first_fault(model)
+        if not fault:
+            return Entry(
+                model, Standing(row.standing), row.updated, Release(row.release), row.released
+            )
+    except ValidationError as error:
+        first = error.errors()[0]
+        fault = f"key {'.'.join(map(str, first['loc']))!r}: {first['msg']}."
+    except ValueError as error:
+        fault = f"{str(error)[:200]}."
+    raise RoomError(
+        Sentence(
+            "The stored entry of %(id)s is not used: %(why)s Add the model again by arena models "
+            "add, or retire it.",
+            id=repr(model_id[:100]),
+            why=str(fault),
+        )
     )
 
 
-def _known(entry: Mapping[str, Any]) -> dict[str, Any]:
+def _known(entry: object) -> dict[str, Any]:
     """Give an entry without what a later version may have added."""
+    if not isinstance(entry, Mapping):
+        msg = "it is no table"
+        raise ValueError(msg)
     return {name: value for name, value in entry.items() if name in Model.__dataclass_fields__}
 
 
 def _checked(weight: float) -> float:
-    if not 0 <= weight <= 1e6:
-        msg = Sentence("A weight is a number from 0 to 1,000,000, not %(weight)s.", weight=weight)
+    if not 0 <= weight <= MOST_WEIGHT:
+        msg = Sentence(
+            "A weight is a number from 0 to 1,000,000, not %(weight)s.", weight=f"{weight:g}"
+        )
         raise RoomError(msg)
     return weight
 

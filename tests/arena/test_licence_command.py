@@ -74,7 +74,10 @@ def test_json_and_the_report_hold_the_licence(command: Command, folder: Path) ->
         (("--licence", "judge.json", "--margin", "5"), ("'judge.json'", ".toml")),
         (("--licence", "no/judge.toml", "--margin", "5"), ("'no/judge.toml'", "folder")),
         (("--licence", "judge.toml", "--margin", "0"), ("--margin 0", "points")),
-        (("--licence", "judge.toml", "--margin", "nan"), ("--margin nan", "points")),
+        (
+            ("--licence", "judge.toml", "--margin", "nan"),
+            ("--margin", "'nan' is no finite number"),
+        ),
         (
             ("--licence", "j.toml", "--margin", "5", "--until", "2020-01-31"),
             ("2020-01-31", "is over"),

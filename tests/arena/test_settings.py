@@ -5,7 +5,7 @@ import pytest
 from arena.app import create_app
 from arena.domain.battle import Pacing
 from arena.errors import SettingsError
-from arena.settings import read_keys, read_roster, read_settings
+from arena.settings import Settings, read_keys, read_roster, read_settings
 from tests.sqlite import new_sqlite
 
 X = '[[models]]\nid = "x"\nname = "X"\nendpoint = "http://localhost/v1"\nmodel = "m"\n'
@@ -98,6 +98,11 @@ def test_a_recording_is_found_beside_its_roster(tmp_path: Path) -> None:
         (X.replace('"x"', '" x"') + Y, ["'id'", "' x'"]),
         (X + "recording = 'r.json'\n" + Y, ["'recording'", "'r.json'"]),
         (X + "characters_per_s = 0\n" + Y, ["'characters_per_s'", "0"]),
+        (X + "weight = inf\n" + Y, ["'weight'", "from 0 to 1,000,000, got inf"]),
+        (X + "decoding = { temperature = inf }\n" + Y, ["'decoding.temperature'", "got inf"]),
+        (X + "api_key_env = 'arena_secret_key'\n" + Y, ["'api_key_env'", "own settings"]),
+        (X.replace("//localhost", "//ada:pw@localhost") + Y, ["'endpoint'", "without a user"]),
+        (X.replace("//localhost", "//evil\\\\@localhost") + Y, ["'endpoint'", "without a user"]),
     ],
 )
 def test_a_bad_roster_names_file_key_and_value(
@@ -179,6 +184,24 @@ def test_weighted_draws_need_two_models_of_weight(tmp_path: Path) -> None:
     )
     with pytest.raises(SettingsError, match="two models of weight above 0, and the roster has 1"):
         create_app(settings)
+
+
+@pytest.mark.parametrize("value", ["inf", "-inf", "nan", "1e400", "1e300"])
+def test_no_setting_takes_a_number_that_is_not_finite_or_beyond_all_measure(
+    monkeypatch: pytest.MonkeyPatch, value: str
+) -> None:
+    numbers = [name for name, one in Settings.model_fields.items() if takes_number(one.annotation)]
+    assert {"max_dollars_per_day", "answer_timeout_s", "connections", "gold_share"} < {*numbers}
+    for name in numbers:
+        with monkeypatch.context() as patch:
+            patch.setenv(f"ARENA_{name.upper()}", value)
+            with pytest.raises(SettingsError, match=f"ARENA_{name.upper()}: .* got '{value}'"):
+                read_settings()
+
+
+def takes_number(annotation: object) -> bool:
+    kinds = {annotation, *getattr(annotation, "__args__", ())}
+    return bool(kinds & {int, float})
 
 
 @pytest.mark.parametrize("share", ["0", "1.01", "-0.1"])

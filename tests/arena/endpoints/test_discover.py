@@ -84,6 +84,28 @@ async def test_the_key_is_sent_to_its_server_only_and_does_not_show() -> None:
     assert "sesame" not in repr(model)
 
 
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+async def test_no_redirect_carries_the_key_of_a_server_elsewhere(status: int) -> None:
+    asked: list[str] = []
+
+    class Redirect(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(status)
+            self.send_header("Location", "/elsewhere")
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Redirect) as server:
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        there = f"http://127.0.0.1:{server.server_port}/v1"
+        assert await discover([Server("OpenAI", there, "OPENAI_API_KEY", "sesame")]) == ()
+        server.shutdown()
+    assert asked == ["/v1/models"]
+
+
 def test_the_usual_ports_are_asked() -> None:
     ports = {server.name: server.url for server in LOCAL}
     assert {name: url.split(":")[2].split("/")[0] for name, url in ports.items()} == {

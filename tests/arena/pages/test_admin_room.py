@@ -5,10 +5,10 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import closing
-from functools import partial
 from html import unescape
 from pathlib import Path
 
+import httpx
 import pytest
 
 from arena.domain.people import Role
@@ -19,7 +19,15 @@ from arena.store.store import Store
 from tests.arena.store.battles import MODELS, NOW, ballot, ready
 from tests.command import Command
 from tests.faulty_server import Behaviour, faulty_server
-from tests.serving import Served, Visitor, invited, quick_arena, serve, served_by
+from tests.serving import (
+    Served,
+    Visitor,
+    invited,
+    quick_arena,
+    serve,
+    served_by,
+    write_roster,
+)
 from tests.sqlite import new_sqlite
 
 REFUSED = "Incorrect API key provided: <b>expired</b>"
@@ -256,9 +264,35 @@ def test_models_are_placed_weighed_added_and_tested_on_the_page(tmp_path: Path) 
         ("weigh", {"model": "id-x", "weight": "much"}, "A weight is a number"),
         ("release", {"model": "id-x", "release": "soon"}, "Choose what is to become"),
         ("release", {"model": "id-x", "release": "released"}, "'id-x' is released already"),
-        ("add", {"roster": "models = 1"}, "must be [[models]] tables, got 1"),
+        ("add", {"roster": "models = 1"}, " must be [[models]] tables, got 1"),
         ("add", {"roster": "<i>"}, "not TOML"),
-        ("add", {"roster": NEW + 'api_key_env = "ARENA_SECRET_KEY"'}, "There is no key 'ARENA_S"),
+        *(
+            ("add", {"roster": NEW + line}, f"key {key!r}{words}")
+            for line, key, words in (
+                ("weight = inf", "weight", " must be a number from 0 to 1,000,000, got inf"),
+                ("weight = nan", "weight", " must be a number from 0 to 1,000,000, got nan"),
+                ("weight = 1e300", "weight", " must be a number from 0 to 1,000,000, got 1e+300"),
+                ("characters_per_s = inf", "characters_per_s", " must be a number from 0.1"),
+                ("decoding = { temperature = inf }", "decoding.temperature", " must be a number"),
+                ("decoding = { temperature = nan }", "decoding.temperature", " must be a number"),
+                ("decoding = { top_p = 2 }", "decoding.top_p", " must be a number from 0 to 1"),
+                (f"decoding = {{ seed = {2**80} }}", "decoding.seed", " must be a number from -9"),
+                ("decoding = { x = { y = [-inf] } }", "decoding.x.y", " must be a number from"),
+                ("decoding = { x = 2026-01-01 }", "decoding.x", " must be a value of JSON"),
+                ("judging = { temperature = inf }", "judging", ": temperature is a number from"),
+                (
+                    "price = { input = 1e300, output = 1, date = 2026-01-01 }",
+                    "price",
+                    ": A price is at most",
+                ),
+                ('system_prompt = "\\u0000"', "system_prompt", " must be a text without"),
+                (
+                    'api_key_env = "ARENA_SECRET_KEY"',
+                    "api_key_env",
+                    " must be the name of a model",
+                ),
+            )
+        ),
         (
             "add",
             {"roster": NEW.replace("pocket://local/v1", "recorded://x") + 'recording = "/etc/x"'},
@@ -280,26 +314,52 @@ def test_what_cannot_be_done_to_the_roster_is_said_and_nothing_is_done(
         assert {one.act for one in store.read(people.acts).acts} == {"invite"}
 
 
-def test_a_key_that_is_in_use_is_sent_to_no_other_host(tmp_path: Path) -> None:
+def test_a_key_is_sent_to_no_other_scheme_host_or_port_and_an_unused_one_nowhere(
+    tmp_path: Path,
+) -> None:
     keys = tmp_path / "keys"
-    keys.write_text("SHARED=sk-1\n")
+    keys.write_text("SHARED=sk-1\nUNUSED=sk-2\n")
     keys.chmod(0o600)
+    behaviours = {name: Behaviour(text=f"So says {name}.") for name in "xy"}
+    with faulty_server(behaviours) as server:
+        file = write_roster(tmp_path / "roster.toml", server, "x", "y", api_key_env="SHARED")
+        place = server.url.removeprefix("http://").removesuffix("/v1")
+        host, _, port = place.partition(":")
+        settings = {"database": new_sqlite(tmp_path), "roster": file, "keys": keys}
+        with serve(secret_key="k" * 32, **settings) as served, as_admin(served) as admin:
 
-    def model(name: str, host: str) -> dict[str, str]:
-        at = NEW.replace("pocket://local/v1", f"http://{host}/v1").replace('w"', f'{name}"')
-        return {"roster": f'{at}api_key_env = "SHARED"'}
+            def add(name: str, endpoint: str, key: str = "SHARED") -> httpx.Response:
+                at = NEW.replace("pocket://local/v1", endpoint).replace('w"', f'{name}"')
+                return admin.post(
+                    "/admin/models/add", data={"roster": f'{at}api_key_env = "{key}"'}
+                )
 
-    with (
-        quick_arena(tmp_path, secret_key="k" * 32, keys=keys) as served,
-        as_admin(served) as admin,
-    ):
-        add = partial(admin.post, "/admin/models/add")
-        assert add(data=model("one", "models.example")).status_code == 303
-        assert add(data=model("two", "MODELS.example")).status_code == 303
-        answer = add(data=model("three", "models.example.evil"))
-        assert answer.status_code == 422
-        assert "The key 'SHARED' is sent to models.example so far" in text_of(answer.text)
-        assert "three" not in admin.get("/admin/models").text
+            assert add("one", server.url).status_code == 303
+            assert add("two", f"http://{place}/other/v1").status_code == 303
+            for n, elsewhere in enumerate(
+                (
+                    f"https://{place}/v1",
+                    f"http://{host}:{int(port) + 1}/v1",
+                    f"http://{host}/v1",
+                    f"http://{host}.evil.example:{port}/v1",
+                    "http://models.example/v1",
+                )
+            ):
+                for name in ("id-x", f"new-{n}"):  # an edit of one that is there, and a new one
+                    answer = add(name, elsewhere)
+                    assert answer.status_code == 422
+                    words = text_of(answer.text)
+                    assert f"The key 'SHARED' is sent to http://{place} alone" in words
+            for hidden in (f"http://{place}@evil.example/v1", f"http://evil.example\\\\@{place}"):
+                assert "without a user or a password" in text_of(add("three", hidden).text)
+            for endpoint in (server.url, "http://models.example/v1"):
+                answer = add("four", endpoint, "UNUSED")
+                assert answer.status_code == 422
+                assert "No model has the key 'UNUSED' yet" in text_of(answer.text)
+            with closing(Store(served.database)) as store:
+                stored = store.read(roster.entries)
+            assert {one.model.id for one in stored} == {"id-x", "id-y", "one", "two"}
+            assert {one.model.endpoint for one in stored[:2]} == {server.url}
 
 
 def test_recorded_models_are_asked_what_they_have_recorded(tmp_path: Path) -> None:

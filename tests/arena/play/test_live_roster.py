@@ -1,14 +1,18 @@
 """Models come and go while the arena runs: every process agrees, and no battle is broken off."""
 
+import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
+from html import unescape
 from pathlib import Path
 
 import pytest
+from sqlalchemy.engine import make_url
 from sqlmodel import col, select
 
 from arena.domain.model import Standing
+from arena.domain.people import Role
 from arena.errors import SettingsError
 from arena.settings import Keys
 from arena.store import people, roster
@@ -17,7 +21,7 @@ from arena.store.tables import BattleRow, ModelEventRow
 from tests.arena.store.battles import NOW
 from tests.command import Command, refused
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
-from tests.serving import Served, Visitor, serve, side_text, write_roster
+from tests.serving import Served, Visitor, invited, serve, side_text, write_roster
 from tests.sqlite import new_sqlite
 
 
@@ -134,6 +138,77 @@ def test_the_file_says_at_each_start_who_there_is_and_the_store_who_battles(
         assert visitor.get("/health/ready").status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("column", "value", "why"),
+    [
+        ("weight", "9e999", "key 'weight' must be a number from 0 to 1,000,000, got inf"),
+        ("weight", "-1", "key 'weight' must be a number from 0 to 1,000,000, got -1.0"),
+        ("standing", "'gone'", "'gone' is not a valid Standing"),
+        ("entry", "'{}'", "key 'id': "),
+        ("entry", "'[]'", "it is no table."),
+        ("entry", "'{'", "Expecting property name"),
+        (
+            "entry",
+            "json_set(entry, '$.decoding', json('{\"temperature\": 9e999}'))",
+            "key 'decoding.temperature' must be a number from 0 to 100, got inf",
+        ),
+    ],
+)
+def test_a_stored_entry_that_is_no_model_is_left_out_named_and_mended(
+    server: FaultyServer,
+    tmp_path: Path,
+    command: Command,
+    caplog: pytest.LogCaptureFixture,
+    column: str,
+    value: str,
+    why: str,
+) -> None:
+    file = write_roster(tmp_path / "roster.toml", server, "x", "y", "z")
+    database = new_sqlite(tmp_path)
+    settings = {"database": database, "characters_per_s": 50_000, "secret_key": "k" * 32}
+    with serve(roster=file, **settings):
+        pass
+    broken = f"UPDATE roster_entry SET {column} = {value} WHERE model_id = 'id-z'"
+    with closing(sqlite3.connect(str(make_url(database).database))) as connection, connection:
+        connection.execute(broken)
+    with serve(**settings) as served, served.visitor() as admin:
+        assert drawn(admin, 4) == {"Name x", "Name y"}
+        assert f"The stored entry of 'id-z' is not used: {why}" in caplog.text
+        admin.post(invited(served, Role.ADMIN))
+        page = unescape(admin.get("/admin/models").text)
+        assert f"The stored entry of 'id-z' is not used: {why}" in page
+        retire = {"model": "id-z", "standing": "retired"}
+        assert admin.post("/admin/models/place", data=retire).status_code == 303
+        assert "is not used" not in admin.get("/admin/models").text
+    done = command("models", "add", str(file), "--database", database)
+    assert done.returncode == 0, done.stderr
+    command("models", "enable", "id-z", "--database", database)
+    with closing(Store(database)) as store:
+        assert {one.model.id: one.standing for one in store.read(roster.entries)} == {
+            "id-x": "enabled",
+            "id-y": "enabled",
+            "id-z": "enabled",
+        }
+
+
+def test_too_few_stored_models_stop_the_start_and_the_broken_are_named(
+    server: FaultyServer, tmp_path: Path
+) -> None:
+    file = write_roster(tmp_path / "roster.toml", server, "x", "y")
+    database = new_sqlite(tmp_path)
+    with serve(roster=file, database=database):
+        pass
+    with closing(sqlite3.connect(str(make_url(database).database))) as connection, connection:
+        connection.execute("UPDATE roster_entry SET weight = 9e999")
+    with (
+        pytest.raises(SettingsError, match=r"fewer than two .* 'id-x' .* 'id-y' is not used"),
+        serve(database=database),
+    ):
+        pass
+    with serve(roster=file, database=database), closing(Store(database)) as store:
+        assert len(store.read(roster.entries)) == 2, "the file mends them"
+
+
 def test_a_file_of_two_models_of_one_name_is_refused_at_the_start(
     server: FaultyServer, tmp_path: Path
 ) -> None:
@@ -157,7 +232,8 @@ def test_what_would_leave_fewer_than_two_is_refused_and_nothing_is_written(
     for words in (("retire", "id-y"), ("disable", "id-slow")):
         refused(command("models", *words, *at), "A battle needs two models")
     refused(command("models", "retire", "no\x1bsuch", *at), "The roster has no model 'no")
-    refused(command("models", "weight", "id-y", "nan", *at), "A weight is a number", "nan")
+    refused(command("models", "weight", "id-y", "nan", *at), "'nan' is no finite number")
+    refused(command("models", "weight", "id-y", "1e7", *at), "A weight is a number", "1e+07")
     refused(command("models", "weight", "id-y", "-1", *at), "A weight is a number")
     assert "2.5" in command("models", "weight", "id-y", "2.5", *at).stdout
     with closing(Store(served.database)) as store, store.reading() as session:
