@@ -1,6 +1,7 @@
 """The services of the compose file are confined, and wait for one another."""
 
 import re
+from ipaddress import IPv4Network, ip_address
 from typing import Any
 
 import pytest
@@ -86,8 +87,31 @@ def test_every_service_waits_until_what_it_needs_is_healthy(compose: Any) -> Non
 def test_the_database_is_out_of_reach_of_nginx_and_of_the_network(compose: Any) -> None:
     services = compose["services"]
     assert services["database"]["networks"] == ["back"]
-    assert services["nginx"]["networks"] == ["front"]
+    assert [*services["nginx"]["networks"]] == ["front"]
     assert compose["networks"]["back"]["internal"] is True
+
+
+def test_the_app_trusts_the_address_of_nginx_alone_which_nobody_else_can_get(
+    compose: Any,
+) -> None:
+    services = compose["services"]
+    trusted = services["app"]["environment"]["ARENA_TRUSTED_PROXIES"]
+    proxy = ip_address(trusted)
+    assert services["nginx"]["networks"]["front"]["ipv4_address"] == trusted
+    (front,) = compose["networks"]["front"]["ipam"]["config"]
+    assert proxy in IPv4Network(front["subnet"])
+    assert proxy not in IPv4Network(front["ip_range"]), "others get theirs from this range"
+    assert IPv4Network(front["ip_range"]).subnet_of(IPv4Network(front["subnet"]))
+    for name, service in services.items():
+        if name != "nginx":
+            assert isinstance(service["networks"], list), name
+            assert "ARENA_TRUSTED_PROXIES" not in service.get("environment", {}) or name == "app"
+
+
+def test_every_image_is_pinned_by_digest_or_built_here(compose: Any) -> None:
+    for name, service in compose["services"].items():
+        pinned = re.fullmatch(r"[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}", service["image"])
+        assert pinned or service["build"]["dockerfile"] == "deploy/Dockerfile", name
 
 
 def test_what_must_survive_lies_in_named_volumes(compose: Any) -> None:

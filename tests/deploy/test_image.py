@@ -24,7 +24,8 @@ def test_the_dockerfile_gives_its_linter_nothing_to_say() -> None:
 def test_the_image_is_pinned_locked_and_not_root_s() -> None:
     dockerfile = read("Dockerfile")
     bases = re.findall(r"^FROM (\S+)", dockerfile, re.MULTILINE)
-    assert [b for b in bases if not re.fullmatch(r"python:3\.\d+\.\d+-slim-\w+", b)] == []
+    pinned = re.compile(r"python:3\.\d+\.\d+-slim-\w+@sha256:[0-9a-f]{64}")
+    assert [base for base in bases if not pinned.fullmatch(base)] == []
     assert len(set(bases)) == 1
     installs = re.findall(r"pip install (.+?)(?: \\)?$", dockerfile, re.MULTILINE)
     assert [i for i in installs if "--require-hashes" not in i and "--no-index" not in i] == []

@@ -1,6 +1,7 @@
 """The manifests are valid, confined, and say the same as the arena."""
 
 from collections.abc import Iterator
+from ipaddress import ip_network
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from ruamel.yaml import YAML
 from arena.cli import application
 from arena.metrics import Metrics
 from arena.settings import Settings
+from rating import __version__
 from tests.deploy.tools import DEPLOY, assert_content, read
 from tests.serving import Served
 
@@ -71,6 +73,18 @@ def test_secrets_come_by_reference_alone() -> None:
         assert "env" not in container
     secret = {"ARENA_SECRET_KEY", "ARENA_DATABASE"}
     assert not secret & one("ConfigMap", "arena-settings")["data"].keys()
+
+
+def test_every_image_is_the_one_that_is_built_here() -> None:
+    images = {container["image"] for container in containers()}
+    assert images == {f"registry.example.org/arena:{__version__}"}
+    assert "  # yours: built from ../Dockerfile" in read("kubernetes/arena.yaml")
+
+
+def test_the_pods_trust_one_network_and_not_all_private_ones() -> None:
+    trusted = one("ConfigMap", "arena-settings")["data"]["ARENA_TRUSTED_PROXIES"]
+    assert ip_network(trusted).prefixlen >= 16
+    assert f"ARENA_TRUSTED_PROXIES: {trusted}  # yours: " in read("kubernetes/settings.yaml")
 
 
 def test_every_job_runs_a_command_that_there_is() -> None:

@@ -13,8 +13,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.deploy.tools import DEPLOY, NGINX, here, needs_nginx, proxied, read, run
-from tests.serving import Visitor, client_of
+from tests.deploy.tools import DEPLOY, NGINX, ROOT, here, needs_nginx, proxied, read, run
+from tests.serving import Visitor, client_of, quick_arena
 
 PAUSE_S = 0.4
 """Between the two pieces of a stream."""
@@ -94,6 +94,38 @@ def test_nginx_tells_the_app_who_asks_and_not_what_they_claim(tmp_path: Path) ->
     assert headers["x-forwarded-host"] == headers["host"] == url.removeprefix("http://")
     assert "forwarded" not in headers
     assert "x-gradio-server" not in headers
+
+
+USERS = (
+    *("Remote-User", "Remote-Email", "X-Remote-User", "X-User", "X-Webauth-User"),
+    *("X-Auth-Request-User", "X-Auth-Request-Email", "X-Auth-Request-Preferred-Username"),
+    *("X-Forwarded-User", "X-Forwarded-Email", "X-Forwarded-Preferred-Username"),
+    *("X-Authentik-Username", "X-Authentik-Email"),
+)
+"""Headers in which proxies that ask for a login usually say whose it is."""
+
+
+@needs_nginx
+def test_no_visitor_tells_the_app_by_a_header_who_has_logged_in(tmp_path: Path) -> None:
+    named = re.findall(r"such as `([A-Za-z-]+)`", (ROOT / "docs" / "run-it.md").read_text("utf-8"))
+    assert set(USERS) & set(named), "the example of the documents is one of them"
+    with echoing() as app, proxied(tmp_path / "nginx", app) as url, visitor(url) as ada:
+        headers: Mapping[str, str] = ada.get("/", headers=dict.fromkeys(USERS, "admin")).json()
+    assert [name for name in USERS if name.lower() in headers] == []
+
+
+@needs_nginx
+def test_behind_nginx_nobody_is_who_they_say_they_are(tmp_path: Path) -> None:
+    settings = {"user_header": "Remote-User", "trusted_proxies": "127.0.0.1", "admins": "ada"}
+    with quick_arena(tmp_path, secret_key="k" * 32, **settings) as served:
+        place = served.url.removeprefix("http://")
+        with proxied(tmp_path / "nginx", place) as url, visitor(url) as mallory:
+            assert mallory.get("/admin", headers={"Remote-User": "ada"}).status_code == 401
+
+
+def test_the_configuration_clears_every_header_that_says_who_has_logged_in() -> None:
+    cleared = re.findall(r'proxy_set_header ([A-Za-z-]+) "";', read("nginx.conf"))
+    assert set(USERS) <= set(cleared)
 
 
 @needs_nginx
