@@ -313,6 +313,13 @@ def _check_sign_in(settings: Settings) -> None:
             "and there is none: name yours in ARENA_TRUSTED_PROXIES."
         )
         raise SettingsError(msg)
+    if settings.user_header and not all(one.prefixlen for one in settings.proxy_networks()):
+        msg = (
+            f"ARENA_TRUSTED_PROXIES={settings.trusted_proxies!r} has every address, so anybody "
+            f"could say by ARENA_USER_HEADER={settings.user_header!r} who they are: name the "
+            "address of your proxy."
+        )
+        raise SettingsError(msg)
     if (settings.oidc_issuer is None) != (settings.oidc_client_id is None):
         msg = "ARENA_OIDC_ISSUER and ARENA_OIDC_CLIENT_ID belong together: set both or neither."
         raise SettingsError(msg)

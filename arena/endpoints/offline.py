@@ -335,8 +335,22 @@ def load_recording(path: Path) -> dict[str, str]:
 
 
 def load_recordings(models: Iterable[Model]) -> dict[str, dict[str, str]]:
-    """Read the files of the models that have one, by `Model.id`."""
-    return {model.id: load_recording(Path(model.recording)) for model in models if model.recording}
+    """Read the files of the models that have one, by `Model.id`.
+
+    Raises
+    ------
+    SettingsError
+        As `load_recording`, naming the model too.
+    """
+    recordings = {}
+    for model in models:
+        if model.recording:
+            try:
+                recordings[model.id] = load_recording(Path(model.recording))
+            except SettingsError as error:
+                msg = f"The recording of model {model.id!r} cannot be used: {error}"
+                raise SettingsError(msg) from error
+    return recordings
 
 
 class RecordedTransport(httpx.AsyncBaseTransport):

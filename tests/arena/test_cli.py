@@ -227,3 +227,22 @@ COMMANDS = (
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_help_ends_in_two_examples(command: Command, name: str) -> None:
     assert len(examples(command, name)) == 2
+
+
+@pytest.mark.parametrize("number", ["inf", "-inf", "nan", "1e999"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "race samples --between a,b --level=",
+        "sources add shop --share=",
+        "bench bench.toml --budget=",
+        "study create s --items x --raters-per-item 1 --until=",
+        "rate samples --anchor=basalt=",
+        "mix samples --mix=coding=",
+        "models weight basalt -- ",
+    ],
+)
+def test_no_option_takes_a_number_that_is_not_finite(
+    command: Command, line: str, number: str
+) -> None:
+    refused(command(*f"{line}{number}".split()), number)

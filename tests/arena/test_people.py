@@ -660,6 +660,13 @@ def test_nobody_is_led_elsewhere_after_signing_in(to: str) -> None:
     [
         ({"user_header": "Remote-User"}, "name yours in ARENA_TRUSTED_PROXIES"),
         ({"user_header": "Remote-User", "trusted_proxies": "10.0.0.1"}, "ARENA_SECRET_KEY"),
+        *(
+            (
+                {"user_header": "Remote-User", "trusted_proxies": some, "secret_key": "k"},
+                "has every address",
+            )
+            for some in ("0.0.0.0/0", "10.0.0.1,::/0")
+        ),
         ({"oidc_issuer": "https://id.example"}, "ARENA_OIDC_CLIENT_ID belong together"),
         (
             {"oidc_issuer": "https://id.example", "oidc_client_id": "arena"},

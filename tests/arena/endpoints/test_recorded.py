@@ -3,6 +3,7 @@
 import json
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from arena.domain.answer import Chunk, FailureClass, Finished, TextDelta
 from arena.domain.model import Model
 from arena.endpoints.client import Endpoints
-from arena.endpoints.offline import RecordedTransport, load_recording
+from arena.endpoints.offline import RecordedTransport, load_recording, load_recordings
 from arena.errors import EndpointError, SettingsError
 from judge.case import Message
 from rating.tables.escaping import storable
@@ -94,6 +95,12 @@ def test_a_file_that_is_wrong_is_refused_by_place_and_value(
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match=r"none\.json': there is no such file"):
         load_recording(tmp_path / "none.json")
+
+
+def test_the_model_of_a_missing_file_is_named(tmp_path: Path) -> None:
+    gone = replace(MODEL, recording=str(tmp_path / "none.json"))
+    with pytest.raises(SettingsError, match=r"recording of model 'rec' .* no such file"):
+        load_recordings([gone])
 
 
 def test_a_file_that_is_not_utf_8_is_named(tmp_path: Path) -> None:
