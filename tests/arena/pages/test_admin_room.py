@@ -261,7 +261,14 @@ def test_models_are_placed_weighed_added_and_tested_on_the_page(tmp_path: Path) 
     [
         ("place", {"model": "id-x", "standing": "gone"}, "Choose what is to become"),
         ("place", {"model": "<b>", "standing": "retired"}, "The roster has no model '<b>'"),
-        ("weigh", {"model": "id-x", "weight": "much"}, "A weight is a number"),
+        *(
+            (
+                "weigh",
+                {"model": "id-x", "weight": weight},
+                "A weight is a number from 0 to 1,000,000",
+            )
+            for weight in ("much", "inf", "nan", "-1", "1e7", "1e999", "9" * 400)
+        ),
         ("release", {"model": "id-x", "release": "soon"}, "Choose what is to become"),
         ("release", {"model": "id-x", "release": "released"}, "'id-x' is released already"),
         ("add", {"roster": "models = 1"}, " must be [[models]] tables, got 1"),
