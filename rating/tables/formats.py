@@ -281,7 +281,9 @@ def _registered(connection: "DuckDBPyConnection", rows: Sequence[Row]) -> str:
         name: [None if row[name] is None else str(row[name]) for row in rows] for name in names
     }
     connection.register("board", {name: np.array(x, dtype=object) for name, x in texts.items()})
-    casts = (f'CAST("{name}" AS {COLUMNS.get(name, "VARCHAR")}) AS "{name}"' for name in names)
+    worded = {name for name in names if any(isinstance(row[name], str) for row in rows)}
+    types = {name: "VARCHAR" if name in worded else COLUMNS.get(name, "VARCHAR") for name in names}
+    casts = (f'CAST("{name}" AS {type_}) AS "{name}"' for name, type_ in types.items())
     return f"SELECT {', '.join(casts)} FROM board"  # noqa: S608 - names of our own columns
 
 

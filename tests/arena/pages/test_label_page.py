@@ -1,5 +1,6 @@
 """Pages of boards by label: what they say, and how one comes to them."""
 
+import io
 import itertools
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,6 +9,7 @@ from pathlib import Path
 from urllib.parse import urlencode
 
 import httpx
+import pyarrow.parquet
 import pytest
 from starlette.requests import Request
 
@@ -285,6 +287,10 @@ def test_boards_by_label_are_downloaded_with_what_they_borrow(
             *table[0].split(",")
         }
         assert len(table) == 1 + len(body["ratings"])
+        file = ada.get("/leaderboard.parquet?language=fr").content
+        rows = pyarrow.parquet.read_table(io.BytesIO(file)).to_pylist()
+        assert [row["rating"] for row in rows] == [row["rating"] for row in body["ratings"]]
+        assert {row["value"] for row in rows} == {"fr"}
 
 
 def test_simulated_votes_have_boards_of_their_own(arena: Served) -> None:
