@@ -61,7 +61,7 @@ def room(parts: Parts, settings: Settings) -> Room:
         return lambda target, reason, by: decide(store, target, reason, by, parts.now()).changed
 
     def export(what: str, ending: str, days: Days, by: str) -> Path:
-        file = make_file(settings.database, what, ending, days)
+        file = make_file(settings.database, what, ending, days, settings.vote_within())
         bounds = {"since": days.since, "until": days.until} if what != "ratings" else {}
         detail = {name: day.date().isoformat() for name, day in bounds.items() if day}
         try:

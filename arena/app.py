@@ -123,7 +123,9 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
         app,
         pages_router(
             board=board.read,
-            my_battles=lambda voter: parts.store.read(single_battles.past_battles, voter.id),
+            my_battles=lambda voter: parts.store.read(
+                single_battles.past_battles, voter.id, parts.now() - settings.vote_within()
+            ),
             voter_of=_voter_of,
             visit_of=visit_of,
             labels=parts.labels,

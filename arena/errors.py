@@ -213,3 +213,8 @@ CHOICE_WORDS = {
 
 ERASED = Sentence("The words of this battle were erased. Start a new battle.")
 """Why a battle without words takes neither a vote nor a turn."""
+
+EXPIRED = Sentence(
+    "This battle is closed: it was left for too long without a vote. Start a new one."
+)
+"""Why a battle that nobody voted on in time takes neither a vote nor a turn."""

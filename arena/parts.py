@@ -143,6 +143,7 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
             record=lambda: verifier.check,
             key=key.encode(),
             enough=settings.listed_after,
+            vote_within=settings.vote_within(),
             judged=judged if p.kinds == DEFAULT.kinds else (),
             rest_s=REST_S if p is DEFAULT else REST_BESIDE_S,
         )
@@ -154,6 +155,8 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
         boards[DEFAULT.name].read,
         read_statements(settings.card),
         settings.call_limits(),
+        _now,
+        settings.vote_within(),
     )
     return Parts(
         now=_now,
@@ -269,6 +272,7 @@ def rules_of(settings: Settings) -> Rules:
         max_answer_chars=settings.max_answer_chars,
         answer_timeout_s=settings.answer_timeout_s,
         reasons=settings.reasons,
+        vote_within=settings.vote_within(),
     )
 
 
@@ -327,6 +331,7 @@ def _sources(settings: Settings, store: Store, metrics: Metrics) -> Sources:
         longest_prompt=settings.max_prompt_chars,
         longest_answer=settings.max_answer_chars,
         rng=secrets.SystemRandom(),
+        vote_within=settings.vote_within(),
         now=_now,
         notice=partial(_tell, metrics),
     )

@@ -8,6 +8,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
+from datetime import timedelta
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, SecretStr, TypeAdapter, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from arena.domain.battle import PacePool, Pacing, Sampler
+from arena.domain.battle import VOTE_WITHIN, PacePool, Pacing, Sampler
 from arena.domain.evaluation import CallLimits, Purpose, Statements
 from arena.domain.model import LISTED_AFTER, Model, Roster, first_fault
 from arena.domain.people import Known, Perishable, Provider
@@ -69,6 +70,8 @@ class Settings(BaseSettings):
         Report that `arena study judge` wrote of this arena's votes, shown at ``/study``.
     keep_words_days, keep_unvoted_days : int or None
         Days after which the words of battles go, and battles without a vote; None keeps them.
+    vote_within_hours : int
+        A battle without a vote expires so many hours after its models were last asked.
     gold : Path or None
         Pairs of recorded answers of which one is right, for gold battles; None plays none.
     instructions : Path or None
@@ -129,6 +132,7 @@ class Settings(BaseSettings):
     study: Path | None = None
     keep_words_days: int | None = Field(None, ge=2, le=36_500)
     keep_unvoted_days: int | None = Field(None, ge=2, le=36_500)
+    vote_within_hours: int = Field(VOTE_WITHIN // timedelta(hours=1), ge=1, le=8760)
     pacing: Pacing = Pacing.PACED
     reasons: WhenAsked = WhenAsked.AFTER
     sampler: Sampler = Sampler.UNIFORM
@@ -226,6 +230,10 @@ class Settings(BaseSettings):
     def retention_days(self) -> dict[Perishable, int | None]:
         """Give for how many days what is kept."""
         return {Perishable.WORDS: self.keep_words_days, Perishable.UNVOTED: self.keep_unvoted_days}
+
+    def vote_within(self) -> timedelta:
+        """Give how long a battle takes a vote after its models were last asked."""
+        return timedelta(hours=self.vote_within_hours)
 
     def host_names(self) -> frozenset[str]:
         """Give the names by which visitors call the arena, as a browser writes them."""

@@ -35,7 +35,7 @@ from sqlalchemy.engine import make_url
 
 from arena.boards.fitted import History
 from arena.boards.leaderboard import Leaderboard, make_board
-from arena.domain.battle import BattleState
+from arena.domain.battle import VOTE_WITHIN, BattleState
 from arena.domain.model import Model
 from arena.domain.vote import DEFAULT, Choice
 from arena.store import blocks, chain, kept_boards, log
@@ -349,7 +349,7 @@ def _make(url: str) -> None:
         board = Leaderboard(store, DEFAULT, _now)
         board._fill()
         stage.ends("blocks of all votes")
-        records = store.read(log.model_records, DEFAULT.kinds)
+        records = store.read(log.model_records, _now() - VOTE_WITHIN, DEFAULT.kinds)
         stage.ends("how battles ended")
         columns = store.read(blocks.coded, DEFAULT)
         stage.ends("votes read")

@@ -16,14 +16,17 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 import httpx
+from sqlmodel import col, select, update
 
 from arena.app import create_app
+from arena.domain.battle import VOTE_WITHIN
 from arena.domain.people import Invitation, Role
 from arena.guard.people import new_token, token_hash
 from arena.server import configured
 from arena.settings import read_settings
 from arena.store import people
 from arena.store.store import Store
+from arena.store.tables import AnswerRow, BattleRow
 from tests.faulty_server import Behaviour, FaultyServer, PromptServer, faulty_server
 from tests.process import Process
 from tests.sqlite import new_sqlite
@@ -124,6 +127,14 @@ def invited(served: Served, role: Role, name: str = "Ada Lovelace", uses: int = 
         invitation, expires = Invitation(role, name, uses), now + timedelta(days=1)
         people.invite(session, invitation, token_hash(token), expires, now, people.TERMINAL)
     return f"/join/{token}"
+
+
+def let_expire(served: Served, battle_id: str) -> None:
+    """Let the models of a battle have been asked so long ago that it takes no vote any more."""
+    with closing(Store(served.database)) as store, store.writing() as session:
+        battle = select(col(BattleRow.id)).where(col(BattleRow.public_id) == battle_id)
+        asked = update(AnswerRow).where(col(AnswerRow.battle_id) == battle.scalar_subquery())
+        session.exec(asked.values(created=datetime.now(UTC) - VOTE_WITHIN))
 
 
 def side_text(events: Sequence[StreamEvent], side: str) -> str:

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -222,6 +222,7 @@ def publish(
     now: datetime,
     *,
     enough: int,
+    vote_within: timedelta,
     page: Page,
     check: Callable[[Path], Sequence[str]],
     votes_to: Path | None = None,
@@ -233,6 +234,8 @@ def publish(
     ----------
     enough : int
         Counted votes from which a model is listed.
+    vote_within : timedelta
+        How long a battle takes a vote after its models were last asked.
     check : callable
         Gives what is wrong with a bundle: see `arena.boards.bundle_check`. One with which
         something is wrong is not published.
@@ -253,7 +256,11 @@ def publish(
     with _aside(folder) as made:
         with store.reading() as session:
             state, columns = kept_boards.votes(session, policy)
-            records = log.model_records(session, policy.kinds)
+            asked_since = now - vote_within
+            records = [
+                record.rounded()
+                for record in log.model_records(session, asked_since, policy.kinds)
+            ]
             hidden = {m for m, one in state.entrants.items() if one.release is Release.HIDDEN}
             state = replace(
                 state, entrants={m: one for m, one in state.entrants.items() if m not in hidden}
@@ -268,7 +275,8 @@ def publish(
                 entrants=state.entrants,
                 enough=enough,
             )
-            logged = evaluation.read(session, policy, [row.model for row in board.rows])
+            models = [row.model for row in board.rows]
+            logged = evaluation.read(session, policy, models, asked_since)
             card = card_of(board, logged, policy, statements, limits)
             _require_whole(card, board)
             _require_right(

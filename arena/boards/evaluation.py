@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import datetime, timedelta
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
@@ -13,6 +14,7 @@ import arena
 import judge
 import rating
 from arena.boards.looks import keep_looking
+from arena.domain.battle import VOTE_WITHIN
 from arena.domain.board_view import Board
 from arena.domain.evaluation import (
     CallLimits,
@@ -67,6 +69,10 @@ class Evaluation:
     ----------
     board : callable
         The board as it stands.
+    now : callable
+        Time now, in UTC.
+    vote_within : timedelta
+        How long a battle takes a vote after its models were last asked.
     """
 
     def __init__(
@@ -76,12 +82,16 @@ class Evaluation:
         board: Callable[[], Board],
         statements: Statements,
         limits: CallLimits,
+        now: Callable[[], datetime],
+        vote_within: timedelta = VOTE_WITHIN,
     ) -> None:
         self._store = store
         self._policy = policy
         self._board = board
         self._statements = statements
         self._limits = limits
+        self._now = now
+        self._vote_within = vote_within
         self._card: EvaluationCard | None = None
         self._version = ""
         self._turn = Lock()
@@ -115,7 +125,8 @@ class Evaluation:
 
     def _anew(self, board: Board) -> EvaluationCard:
         models = [row.model for row in board.rows]
-        logged = self._store.read(evaluation.read, self._policy, models)
+        asked_since = self._now() - self._vote_within
+        logged = self._store.read(evaluation.read, self._policy, models, asked_since)
         card = card_of(board, logged, self._policy, self._statements, self._limits)
         self._card, self._version = card, board.version
         return card

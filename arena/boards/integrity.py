@@ -184,7 +184,7 @@ def name_answers(store: Store, now: datetime, *, leave_out: bool) -> Named:
     """
     grounds = Grounds(SELF_NAMING, VERSION, NAMED_ITSELF)
     with store.writing() as session:
-        records = log.model_records(session)
+        records = log.models(session)
         # Until a model is released the log does not have its name; its answers may.
         pairs = {(row.name, row.organisation) for row in records}
         pairs |= {(e.model.name, e.model.organisation) for e in roster.entries(session)}

@@ -476,7 +476,7 @@ class LabelBoards:
             after = log.newest(session)
             columns = log.columns(session, self._policy, after=after)
             by_battle = labels.of_votes(session, tagger, single, after=after)
-            records = log.model_records(session, self._policy.kinds)
+            records = log.models(session, self._policy.kinds)
         of_vote = [by_battle.get(battle, {}) for battle in columns.battle]
         values = {name: [joint(each, name) for each in of_vote] for name in names}
         columns = replace(columns, labels=values)

@@ -5,7 +5,7 @@ import logging
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import asdict, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from hashlib import sha256
 from types import MappingProxyType
 
@@ -22,6 +22,7 @@ from arena.boards.evidence import fit_check, holds, pair_cells
 from arena.boards.fitted import OPTIONS, READING, Fitted, History, fit_log, moment_of
 from arena.boards.integrity import RINGS, SELF_NAMING, VOTERS
 from arena.boards.newcomers import Judged, with_newcomers
+from arena.domain.battle import VOTE_WITHIN
 from arena.domain.board_view import (
     NO_VOTES,
     Board,
@@ -98,6 +99,9 @@ class Leaderboard:
         Signs the board in the database: one that is signed otherwise is not shown.
     enough : int
         Counted votes from which a model is more than provisional.
+    vote_within : timedelta
+        How long a battle takes a vote after its models were last asked: how battles ended is
+        counted of those that take none any more.
     judged : sequence of Judged
         What a judge says of newcomers.
     rest_s : float
@@ -113,6 +117,7 @@ class Leaderboard:
         record: Callable[[], RecordCheck | None] = lambda: None,
         key: bytes = b"",
         enough: int = LISTED_AFTER,
+        vote_within: timedelta = VOTE_WITHIN,
         judged: Sequence[Judged] = (),
         rest_s: float = 0.0,
     ) -> None:
@@ -124,6 +129,7 @@ class Leaderboard:
         self._record = record
         self._key = key
         self._enough = enough
+        self._vote_within = vote_within
         self._judged = judged
         self._history = History()
         self._records: Mapping[str, ModelRecord] = {}
@@ -277,9 +283,9 @@ class Leaderboard:
 
     def _count_battles(self) -> None:
         """Count how battles ended; that rests as a board does."""
-        began = self._clock()
-        records = self._store.read(log.model_records, self._policy.kinds)
-        self._records = {record.id: record for record in records}
+        began, asked_since = self._clock(), self._now() - self._vote_within
+        records = self._store.read(log.model_records, asked_since, self._policy.kinds)
+        self._records = {record.id: record.rounded() for record in records}
         self._counted = self._now()
         self._records_rest_until = self._clock() + REST * (self._clock() - began)
 

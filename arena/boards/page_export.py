@@ -1,7 +1,7 @@
 """A file of an export that a page asks for, made in a process of its own: no battle waits."""
 
 from concurrent.futures import ProcessPoolExecutor
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from multiprocessing import get_context
 from pathlib import Path
 from shutil import rmtree
@@ -25,7 +25,7 @@ UNKNOWN = Sentence("Choose what is to be exported, and as what.")
 _ONE_AT_A_TIME = Lock()
 
 
-def make_file(url: str, what: str, ending: str, days: Days) -> Path:
+def make_file(url: str, what: str, ending: str, days: Days, vote_within: timedelta) -> Path:
     """Export what `DEFAULT` counts to a new file, in a folder of its own that the caller removes.
 
     Parameters
@@ -34,6 +34,8 @@ def make_file(url: str, what: str, ending: str, days: Days) -> Path:
         Of the database.
     what, ending : str
         One of `EXPORTS`, and of `EXPORT_ENDINGS`.
+    vote_within : timedelta
+        How long a battle takes a vote after its models were last asked.
 
     Raises
     ------
@@ -49,7 +51,7 @@ def make_file(url: str, what: str, ending: str, days: Days) -> Path:
     file = Path(mkdtemp(prefix="arena-export-")) / f"{what}.{ending}"
     try:
         with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
-            why_not = pool.submit(_export, url, what, file, days).result()
+            why_not = pool.submit(_export, url, what, file, days, vote_within).result()
         if why_not:
             raise RoomError(Sentence("Nothing was exported: %(why)s", why=why_not))
     except BaseException:
@@ -60,19 +62,19 @@ def make_file(url: str, what: str, ending: str, days: Days) -> Path:
     return file
 
 
-def _export(url: str, what: str, file: Path, days: Days) -> str:
+def _export(url: str, what: str, file: Path, days: Days, vote_within: timedelta) -> str:
     """Write the file; gives why that is not possible, empty where it is done."""
     try:
         with existing(url) as store:
-            _write(store, what, file, days)
+            _write(store, what, file, days, vote_within)
     except (ArenaError, RatingError) as error:
         return str(error)
     return ""
 
 
-def _write(store: Store, what: str, file: Path, days: Days) -> None:
+def _write(store: Store, what: str, file: Path, days: Days, vote_within: timedelta) -> None:
     if what == "ratings":
-        export_ratings(store, DEFAULT, file, datetime.now(UTC))
+        export_ratings(store, DEFAULT, file, datetime.now(UTC), vote_within=vote_within)
         return
     with store.reading() as session:
         if what == "votes":

@@ -1,7 +1,7 @@
 """The leaderboard of a policy, and who is on it, as files that other programs read."""
 
 from collections import Counter
-from datetime import datetime
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from arena.boards.dataset_card import Written
@@ -41,9 +41,22 @@ def export_models(store: Store, path: Path) -> Written:
 
 
 def export_ratings(
-    store: Store, policy: Policy, path: Path, now: datetime, enough: int = LISTED_AFTER
+    store: Store,
+    policy: Policy,
+    path: Path,
+    now: datetime,
+    *,
+    enough: int = LISTED_AFTER,
+    vote_within: timedelta,
 ) -> Written:
     """Write the board of all votes that a policy counts, one row a model.
+
+    Prices and times are exact here, and of battles that take no vote any more.
+
+    Parameters
+    ----------
+    vote_within : timedelta
+        How long a battle takes a vote after its models were last asked.
 
     Raises
     ------
@@ -54,7 +67,7 @@ def export_ratings(
     """
     with store.reading() as session:
         state, columns = kept_boards.votes(session, policy)
-        records = log.model_records(session, policy.kinds)
+        records = log.model_records(session, now - vote_within, policy.kinds)
     version, held = version_of(state, enough), on_held(state.held)
     board = make_board(
         columns, records, policy, version, now, held=held, entrants=state.entrants, enough=enough

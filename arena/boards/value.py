@@ -76,7 +76,7 @@ class Valuation:
                 log.columns(session, self._policy, after=after),
                 log.figures(session, self._policy.tagger, after=after),
             )
-            records = log.model_records(session, self._policy.kinds)
+            records = log.models(session, self._policy.kinds)
         board, terms, reason = _worked_out(votes)
         if board:
             only = of_newest(after, len(votes.battle))

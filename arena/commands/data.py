@@ -125,6 +125,7 @@ def publish(
             folder,
             datetime.now(UTC),
             enough=settings.listed_after,
+            vote_within=settings.vote_within(),
             page=bundle_page,
             check=lambda made: check_bundle(made, bundle_page).problems,
             votes_to=votes_to,

@@ -234,9 +234,16 @@ def ratings(*, export: Annotated[Export, Flat]) -> None:
     from arena.boards.ratings import export_ratings
     from arena.settings import read_settings
 
-    enough = read_settings(database=export.database).listed_after
+    settings = read_settings(database=export.database)
     with _exporting(export) as (store, policy, _):
-        written = export_ratings(store, policy, export.file, datetime.now(UTC), enough)
+        written = export_ratings(
+            store,
+            policy,
+            export.file,
+            datetime.now(UTC),
+            enough=settings.listed_after,
+            vote_within=settings.vote_within(),
+        )
     say(f"{export.to}: {written.rows:,} models, policy {policy.name}.")
     _card(export, "ratings", written, policy)
 

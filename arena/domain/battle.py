@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from arena.domain.answer import FailureClass
@@ -23,6 +23,8 @@ class BattleState(StrEnum):
     ``created -> streaming -> ready -> voted | skipped``; a battle leaves the first two for
     ``failed`` (a model did not answer), ``stopped`` (by its owner, before both sides
     showed text) or ``interrupted`` (the server went down). Only ``ready`` takes a vote.
+    A battle without a vote is ``expired`` some time after its models were last asked: it takes
+    no vote, turn or retry any more. That state follows from the time and is never stored.
     """
 
     CREATED = "created"
@@ -33,11 +35,16 @@ class BattleState(StrEnum):
     FAILED = "failed"
     STOPPED = "stopped"
     INTERRUPTED = "interrupted"
+    EXPIRED = "expired"
 
     @property
     def running(self) -> bool:
         """Whether answers are still being written."""
         return self in (BattleState.CREATED, BattleState.STREAMING)
+
+
+VOTE_WITHIN = timedelta(hours=24)
+"""A battle takes a vote for so long after its models were last asked, unless a setting differs."""
 
 
 class AnswerStatus(StrEnum):
@@ -85,6 +92,34 @@ class Sampler(StrEnum):
     ARENA = "arena"
     GAIN = "gain"
     RACE = "race"
+
+
+def current_state(
+    state: BattleState, mode: Mode, asked: datetime | None, asked_since: datetime
+) -> BattleState:
+    """Give the state of a battle, which may have expired since it was stored.
+
+    Parameters
+    ----------
+    state : BattleState
+        As it is stored.
+    asked : datetime or None
+        When one of its models was last asked; None of an imported vote without answers.
+    asked_since : datetime
+        A battle without a vote has expired unless a model was asked at this moment or later.
+
+    Examples
+    --------
+    >>> ready, noon = (BattleState.READY, Mode.ANONYMOUS), datetime(2026, 11, 1, 12)
+    >>> current_state(*ready, asked=noon, asked_since=noon)
+    <BattleState.READY: 'ready'>
+    >>> current_state(*ready, asked=noon, asked_since=noon + timedelta(minutes=1))
+    <BattleState.EXPIRED: 'expired'>
+    """
+    decided = state in (BattleState.VOTED, BattleState.SKIPPED)
+    if decided or state.running or mode is not Mode.ANONYMOUS or asked is None:
+        return state
+    return BattleState.EXPIRED if asked < asked_since else state
 
 
 Wins = Mapping[tuple[str, str], float]

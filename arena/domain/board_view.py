@@ -1,9 +1,9 @@
 """What the reading pages show, as plain values: a leaderboard, its evidence, votes and battles."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from arena.domain.battle import BattleState, Mode
 from arena.domain.model import LISTED_AFTER, Kind, Stage
@@ -288,7 +288,7 @@ class ModelRecord:
     ----------
     battles : int
         Blind battles in which it was asked, each once, whatever its turns and attempts: those
-        too in which another model took its place.
+        too in which another model took its place. Only battles that take no vote any more.
     failed, abandoned : int
         Of these, the ones without a vote on it because it did not answer, and the ones with both
         answers that the visitor left without a vote, or skipped. None is in both.
@@ -307,6 +307,26 @@ class ModelRecord:
     abandoned: int
     price_per_1000: float | None
     median_s: float | None
+
+    def rounded(self) -> Self:
+        """Give it as the public reads it: a price of two digits, and tenths of seconds.
+
+        More digits would tell of single answers.
+
+        Examples
+        --------
+        >>> counts = {"battles": 9, "failed": 0, "abandoned": 0}
+        >>> record = ModelRecord(id="m", name="M", organisation="", kind=Kind.MODEL, **counts,
+        ...                      price_per_1000=1.2345, median_s=2.345).rounded()
+        >>> record.price_per_1000, record.median_s
+        (1.2, 2.3)
+        """
+        price, median_s = self.price_per_1000, self.median_s
+        return replace(
+            self,
+            price_per_1000=None if price is None else float(f"{price:.2g}"),
+            median_s=None if median_s is None else round(median_s, 1),
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -197,6 +197,14 @@ class Filters:
             return f"<{self._dollars(0.01, 2)}"
         return self._dollars(dollars, 2 if dollars < 99.995 else 0)
 
+    def price(self, dollars: float | None) -> str:
+        """US dollars of two digits, where more would tell of single answers.
+
+        >>> Filters(words_in(Language.EN)).price(41.37)
+        '$41.00'
+        """
+        return self.money(None if dollars is None else float(f"{dollars:.2g}"))
+
     def _dollars(self, amount: float, digits: int) -> str:
         return self._words(Sentence("$%(amount)s", amount=self.number(amount, digits)))
 

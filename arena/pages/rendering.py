@@ -60,6 +60,7 @@ WITHOUT_VOTE = {
     BattleState.FAILED: Sentence("A model did not answer"),
     BattleState.STOPPED: Sentence("Stopped before both had begun to answer"),
     BattleState.INTERRUPTED: Sentence("Broken off by a restart of the arena"),
+    BattleState.EXPIRED: Sentence("Closed without a vote"),
 }
 """How a battle stands that has no vote."""
 
@@ -80,7 +81,7 @@ def environment(language: Language) -> pages.Environment:
     words = words_in(language)
     forms = filters.Filters(words)
     names = ("number", "points", "money", "seconds", "day", "moment", "ago", "about", "signed")
-    more = ("difference", "label", "short", "worth")
+    more = ("price", "difference", "label", "short", "worth")
     env.filters.update({name: getattr(forms, name) for name in (*names, *more)})
     env.filters.update(
         percent=filters.percent, one_line=_one_line, translated=partial(_translated, words)
@@ -239,6 +240,7 @@ def my_battles_page(
         linked=linked,
         without_vote=WITHOUT_VOTE,
         choice_words=_choice_words(visit.language),
+        BattleState=BattleState,
         Choice=Choice,
         Mode=Mode,
         now=now,

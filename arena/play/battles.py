@@ -252,7 +252,13 @@ class Battles:
         if instead is None:
             self._partners(stored)
         write = partial(
-            self._store.add_turn, battle_id, voter.id, prompt, self._now(), instead=instead
+            self._store.add_turn,
+            battle_id,
+            voter.id,
+            prompt,
+            self._now(),
+            asked_since=self._asked_since(),
+            instead=instead,
         )
         return await self._begin(voter, battle_id, write)
 
@@ -330,7 +336,7 @@ class Battles:
         stored = await asyncio.to_thread(self._store.battle, battle_id, voter.id)
         if source is not None:  # begun before its visitor signed in
             return source
-        return await self.relay.join(stored) or stored_snapshot(stored)
+        return await self.relay.join(stored) or stored_snapshot(stored, self._asked_since())
 
     async def stop(self, battle_id: str, voter: Voter) -> Snapshot:
         """End a running battle with what its reader has seen; an ended one stays as it is."""
@@ -384,6 +390,7 @@ class Battles:
             key=key,
             cast=self._now(),
             withhold=self._rules.reasons is WhenAsked.BEFORE,
+            asked_since=self._asked_since(),
         )
         cast = await self._writers.write(partial(self._store.cast, ballot))
         if cast.new:
@@ -451,6 +458,10 @@ class Battles:
             await asyncio.wait(self._beginning)
         await self._runner.close()
 
+    def _asked_since(self) -> datetime:
+        """Give the moment since which a battle's models were asked, or it has expired."""
+        return self._now() - self._rules.vote_within
+
     async def _attempt(self, battle_id: str, voter: Voter, *, only_incomplete: bool) -> Snapshot:
         if self._closing:
             raise ClosingError
@@ -458,8 +469,15 @@ class Battles:
         instead = None if only_incomplete else self._instead(stored)
         if instead is None:
             self._models_of(stored)
-        write = partial(self._store.add_attempts, only_incomplete=only_incomplete, instead=instead)
-        attempts = partial(write, battle_id, voter.id, self._now())
+        attempts = partial(
+            self._store.add_attempts,
+            battle_id,
+            voter.id,
+            self._now(),
+            only_incomplete=only_incomplete,
+            asked_since=self._asked_since(),
+            instead=instead,
+        )
         return await self._begin(voter, battle_id, attempts)
 
     async def _begin(

@@ -1,9 +1,11 @@
 """How battles are played, and what a visitor reads when one ends without a vote."""
 
 from dataclasses import dataclass
+from datetime import timedelta
 
-from arena.domain.battle import PacePool, Pacing, Sampler, Side
+from arena.domain.battle import VOTE_WITHIN, PacePool, Pacing, Sampler, Side
 from arena.domain.remarks import WhenAsked
+from arena.errors import EXPIRED
 from rating.sentences import Sentence
 
 
@@ -34,6 +36,8 @@ class Rules:
         When the page asks for reasons; before the names, they are withheld until it has.
     most_repicks : int
         How often a side that failed before its text was seen goes to another model.
+    vote_within : timedelta
+        How long a battle takes a vote after its models were last asked.
     """
 
     pacing: Pacing = Pacing.PACED
@@ -52,6 +56,7 @@ class Rules:
     retry_pauses_s: tuple[float, ...] = (0.5, 1.5)
     most_repicks: int = 2
     reasons: WhenAsked = WhenAsked.AFTER
+    vote_within: timedelta = VOTE_WITHIN
 
 
 STOPPED = Sentence(
@@ -89,7 +94,7 @@ def failed_message(side: Side) -> Sentence:
     )
 
 
-ENDS = (STOPPED, INTERRUPTED, NOT_SAVED, *map(failed_message, Side))
+ENDS = (STOPPED, INTERRUPTED, NOT_SAVED, EXPIRED, *map(failed_message, Side))
 """Why a battle ended without a vote; the log has them in English."""
 
 

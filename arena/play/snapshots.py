@@ -16,10 +16,12 @@ from arena.domain.battle import (
     ShownTurn,
     Side,
     Snapshot,
+    current_state,
 )
 from arena.domain.gold import is_gold
 from arena.domain.model import Model
 from arena.domain.vote import Receipt, Reveal, RevealedModel, Voter
+from arena.errors import EXPIRED
 from arena.play.live import LiveAnswer, LiveBattle
 from arena.play.matchmaking import VERSION, Draw
 from arena.play.pace import needs
@@ -228,19 +230,27 @@ def lost_snapshot(begun: Snapshot) -> Snapshot:
     return _with_last(begun, nothing, nothing, state=BattleState.FAILED, message=NOT_SAVED)
 
 
-def stored_snapshot(stored: StoredBattle) -> Snapshot:
-    """Show a battle as the log has it."""
-    voted = None
+def stored_snapshot(stored: StoredBattle, asked_since: datetime | None = None) -> Snapshot:
+    """Show a battle as the log has it.
+
+    Parameters
+    ----------
+    asked_since : datetime, optional
+        See `arena.domain.battle.current_state`; without it no battle has expired.
+    """
+    voted, state = None, stored.state
+    if asked_since is not None:
+        state = current_state(state, stored.mode, stored.asked, asked_since)
     if stored.choice:
         gold = is_gold(stored.prompt_set)
         voted = Receipt.of(stored.choice, _reveal(stored), gold=gold, withheld=stored.withheld)
     continued = _reveal(stored) if stored.mode is Mode.CONTINUED else None
     return Snapshot(
         battle_id=stored.public_id,
-        state=stored.state,
+        state=state,
         created=stored.created,
         turns=tuple(_shown_turn(turn) for turn in stored.turns),
-        message=stored.message,
+        message=EXPIRED if state is BattleState.EXPIRED else stored.message,
         receipt=voted,
         models=voted.reveal if voted else continued,
         remarks=stored.remarks,

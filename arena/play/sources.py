@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from random import Random
 
-from arena.domain.battle import Mode, Notice, Pacing, Side, Snapshot, Voted
+from arena.domain.battle import BattleState, Mode, Notice, Pacing, Side, Snapshot, Voted
 from arena.domain.source import SET, Comparison, Pair, Source, VersionAnswer
 from arena.domain.vote import Choice, Receipt
 from arena.errors import (
     ERASED,
+    EXPIRED,
     BadComparisonError,
     NotReadyError,
     SentBeforeError,
@@ -64,6 +65,8 @@ class Sources:
         Characters that each may have.
     rng : Random
         Draws the sides of pairs.
+    vote_within : timedelta
+        How long a pair takes a vote after it was sent.
     now : callable
         Time now, in UTC.
     notice : callable
@@ -75,6 +78,7 @@ class Sources:
     longest_prompt: int
     longest_answer: int
     rng: Random
+    vote_within: timedelta
     now: Callable[[], datetime]
     notice: Callable[[Notice], None]
 
@@ -153,14 +157,17 @@ class Sources:
         UnknownBattleError
             If there is no such pair, or its key is another.
         NotReadyError
-            If its words were erased.
+            If its words were erased, or it has expired.
         """
         with self.store.reading() as session:
             pair = sources.pair_to_vote_on(session, battle_id, token_hash(vote_key))
             stored = written_battle(session, battle_id)
         if pair.erased:
             raise NotReadyError(ERASED)
-        return stored_snapshot(stored)
+        snapshot = stored_snapshot(stored, self.now() - self.vote_within)
+        if snapshot.state is BattleState.EXPIRED:
+            raise NotReadyError(EXPIRED)
+        return snapshot
 
     def vote(self, battle_id: str, vote_key: str, choice: Choice) -> Receipt:
         """Commit the vote on a pair, once: see `arena.play.battles.Battles.vote`.
@@ -170,6 +177,7 @@ class Sources:
         UnknownBattleError, NotReadyError, AlreadyVotedError
             Nothing is written then.
         """
+        now = self.now()
         with self.store.writing() as session:
             pair = sources.pair_to_vote_on(session, battle_id, token_hash(vote_key))
             ballot = Ballot(
@@ -177,7 +185,8 @@ class Sources:
                 voter=pair.owner,
                 choice=choice,
                 key=token_hash(vote_key),
-                cast=self.now(),
+                cast=now,
+                asked_since=now - self.vote_within,
             )
             cast = voting.cast(session, ballot)
         if cast.new:

@@ -1,13 +1,28 @@
-"""Which votes count under a policy, as clauses of queries, and why others do not."""
+"""Which votes count under a policy, and which battles are over, as clauses of queries."""
 
 from collections.abc import Collection
+from datetime import datetime, timedelta
 
-from sqlalchemy import ColumnElement, and_, func, select
+from sqlalchemy import ColumnElement, and_, func, or_, select
+from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
+from arena.domain.battle import BattleState, Mode
 from arena.domain.gold import GOLD
 from arena.domain.vote import INHERITS, READMITTED, Choice, Policy
-from arena.store.tables import BattleRow, ExclusionRow, VoteRow, VoterRow
+from arena.store.tables import AnswerRow, BattleRow, ExclusionRow, VoteRow, VoterRow
+
+RUNNING = tuple(state for state in BattleState if state.running)
+_ASKED = aliased(AnswerRow)
+LAST_ASKED: ColumnElement[datetime] = (
+    select(func.max(col(_ASKED.created)))
+    .where(col(_ASKED.battle_id) == col(BattleRow.id))
+    .correlate(BattleRow)
+    .scalar_subquery()
+)
+"""When a model was last asked in a battle, in a query on battles."""
+SETTLES = timedelta(minutes=5)
+"""A battle is over so long after it expires: clocks differ, and a turn may be written late."""
 
 
 def is_newest(policy: str) -> ColumnElement[bool]:
@@ -28,6 +43,18 @@ def is_standing(policy: str) -> ColumnElement[bool]:
 def is_gold() -> ColumnElement[bool]:
     """Say, in a query on battles, whether one is a gold battle: see `arena.domain.gold`."""
     return func.coalesce(col(BattleRow.prompt_set), "").startswith(GOLD)
+
+
+def is_over(asked_since: datetime) -> ColumnElement[bool]:
+    """Say, in a query on battles, whether one can no longer be voted on.
+
+    Public figures are of such battles alone. They have a vote or a skip, go on after a vote, or
+    have expired: see `arena.domain.battle.current_state`.
+    """
+    decided = col(BattleRow.state).in_((BattleState.VOTED, BattleState.SKIPPED))
+    asked = select(col(_ASKED.battle_id)).where(col(_ASKED.created) >= asked_since - SETTLES)
+    left = col(BattleRow.state).not_in(RUNNING) & col(BattleRow.id).not_in(asked)
+    return or_(decided, col(BattleRow.mode) != Mode.ANONYMOUS, left)
 
 
 def is_counted(policy: Policy) -> ColumnElement[bool]:

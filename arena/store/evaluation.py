@@ -2,15 +2,16 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import Select, String, case, cast, func, select
+from sqlalchemy import ColumnElement, Select, String, case, cast, func, select
 from sqlmodel import Session, col
 
 from arena.domain.evaluation import TYPED, VoteFacts, in_order
 from arena.domain.vote import Policy
 from arena.store import labels
-from arena.store.counted import is_counted
+from arena.store.counted import is_counted, is_over
 from arena.store.tables import (
     AnswerRow,
     BattleRow,
@@ -74,10 +75,17 @@ class Logged(NamedTuple):
     links: int
 
 
-def read(session: Session, policy: Policy, models: Iterable[str]) -> Logged:
-    """Read what the log says of the votes that a policy counts, and of models, by their ids."""
+def read(session: Session, policy: Policy, models: Iterable[str], asked_since: datetime) -> Logged:
+    """Read what the log says of the votes that a policy counts, and of models, by their ids.
+
+    Parameters
+    ----------
+    asked_since : datetime
+        How models were asked is read of battles that are over: see `arena.store.counted.is_over`.
+    """
     connection = session.connection()
-    rows = {model: connection.execute(_newest(model)).one_or_none() for model in models}
+    over = is_over(asked_since)
+    rows = {model: connection.execute(_newest(model, over)).one_or_none() for model in models}
     asked = {model: Asked(*row) for model, row in rows.items() if row is not None}
     head, links = connection.execute(_END).one()
     return Logged(vote_facts(session, policy), asked, head, links)
@@ -142,12 +150,12 @@ def _versions(session: Session, policy: Policy) -> dict[str, int]:
     return {model: len(versions) for model, versions in sorted(known.items())}
 
 
-def _newest(model: str) -> Select[*tuple[Any, ...]]:
-    """Select the newest answer of a model that nothing took the place of."""
+def _newest(model: str, over: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
+    """Select the newest answer of a model, in some battles, that nothing took the place of."""
     return (
         select(_SYSTEM_PROMPT, col(AnswerRow.decoding))
         .join(BattleRow, col(BattleRow.id) == col(AnswerRow.battle_id))
-        .where(col(AnswerRow.model_id) == model, _ITS_MODEL.in_([model]))
+        .where(col(AnswerRow.model_id) == model, _ITS_MODEL.in_([model]), over)
         .order_by(col(AnswerRow.id).desc())
         .limit(1)
     )

@@ -21,6 +21,7 @@ from arena.domain.gold import OWNER, is_gold
 from arena.domain.model import BESIDE, Kind, Model
 from arena.domain.vote import Choice, Policy, Tagger, VoterKind
 from arena.store import chain, counted, labels, remarks
+from arena.store.counted import is_over
 from arena.store.records import LinkKind, LoggedLink, Took
 from arena.store.tables import (
     AnswerRow,
@@ -222,17 +223,27 @@ def model_rows(session: Session) -> list[dict[str, Any]]:
 
 
 def model_records(
-    session: Session, kinds: Collection[VoterKind] = frozenset(VoterKind)
+    session: Session,
+    asked_since: datetime,
+    kinds: Collection[VoterKind] = frozenset(VoterKind),
 ) -> list[ModelRecord]:
     """Every model ever in the roster with how its battles ended, for voters of some kinds.
 
-    This reads every answer, if such a voter was ever here: of many millions it takes minutes.
+    Only battles that are over are counted: figures that others change with would name their
+    models before the vote. This reads every answer, if such a voter was ever here: of many
+    millions it takes minutes.
+
+    Parameters
+    ----------
+    asked_since : datetime
+        See `arena.store.counted.is_over`.
     """
     of_kinds = select(VoterRow.id).where(col(VoterRow.kind).in_(kinds)).limit(1)
     if session.exec(of_kinds).first() is None:
         return models(session, kinds)
-    battles, failed, abandoned = _battle_counts(session, kinds)
-    prices, medians = _answer_figures(session, kinds)
+    over = (is_over(asked_since), col(VoterRow.kind).in_(kinds))
+    battles, failed, abandoned = _battle_counts(session, *over)
+    prices, medians = _answer_figures(session, *over)
     return [
         replace(
             record,
@@ -269,10 +280,10 @@ def _answers(*columns: Any) -> Any:
 
 
 def _battle_counts(
-    session: Session, kinds: Collection[VoterKind]
+    session: Session, *which: ColumnElement[bool]
 ) -> tuple[Counter[str], Counter[str], Counter[str]]:
     """Count blind battles by model, each once: where it was asked, where it failed, those left."""
-    blind = (col(BattleRow.mode) == Mode.ANONYMOUS, col(VoterRow.kind).in_(kinds))
+    blind = (col(BattleRow.mode) == Mode.ANONYMOUS, *which)
     times = func.count(distinct(col(AnswerRow.battle_id)))
     per_model = _answers(times).where(*blind).group_by(col(AnswerRow.model_id))
     gone = col(AnswerRow.model_id).not_in((col(BattleRow.model_a), col(BattleRow.model_b)))
@@ -300,14 +311,14 @@ def _battle_counts(
 
 
 def _answer_figures(
-    session: Session, kinds: Collection[VoterKind]
+    session: Session, *which: ColumnElement[bool]
 ) -> tuple[dict[str, float], dict[str, float]]:
     """Give each model's price of 1,000 answers, and the median of its seconds."""
     of, seconds = col(AnswerRow.model_id), func.round(col(AnswerRow.duration_s) * PER_SECOND)
     cost, n = col(AnswerRow.cost), func.count()
     alike = (
         _answers(seconds, n, func.count(cost), func.sum(cost))
-        .where(col(AnswerRow.status) == AnswerStatus.COMPLETE, col(VoterRow.kind).in_(kinds))
+        .where(col(AnswerRow.status) == AnswerStatus.COMPLETE, *which)
         .group_by(of, seconds)
     )
     durations: dict[str, Counter[float]] = defaultdict(Counter)

@@ -147,6 +147,8 @@ class StoredBattle:
         What was remarked beside the vote; None if nothing.
     withheld : bool
         Whether the names of a vote are withheld until something is.
+    asked : datetime or None
+        When one of its models was last asked; None of an imported vote without answers.
     """
 
     public_id: str
@@ -155,6 +157,7 @@ class StoredBattle:
     state: BattleState
     message: str | None
     created: datetime
+    asked: datetime | None
     turns: tuple[StoredTurn, ...]
     choice: Choice | None
     process: int | None = None
@@ -165,7 +168,11 @@ class StoredBattle:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ballot:
-    """A choice that asks to be committed; ``withhold`` keeps the names back until remarks."""
+    """A choice that asks to be committed; ``withhold`` keeps the names back until remarks.
+
+    The battle takes it only if a model was asked at ``asked_since`` or later; None sets no limit,
+    where a vote comes along with its answers.
+    """
 
     battle_id: str
     voter: str
@@ -173,6 +180,7 @@ class Ballot:
     key: str
     cast: datetime
     withhold: bool = False
+    asked_since: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,6 +9,7 @@ from sqlmodel import Session, col
 
 from arena.domain.people import Gone, Perishable
 from arena.store import erasing
+from arena.store.counted import RUNNING
 from arena.store.engine import alone
 from arena.store.people import note
 from arena.store.store import Store
@@ -22,7 +23,6 @@ from arena.store.tables import (
     TurnRow,
     VoteRow,
 )
-from arena.store.turns import RUNNING
 
 
 def expire(store: Store, kind: Perishable, days: int, by: str, now: datetime) -> int:

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 from sqlalchemy import ColumnElement, Connection, Row, bindparam
 from sqlmodel import Session, col, func, or_, select
 
-from arena.domain.battle import AnswerStatus, BattleState, Mode, Side
+from arena.domain.battle import AnswerStatus, BattleState, Mode, Side, current_state
 from arena.domain.board_view import (
     PastBattle,
     ShownBattle,
@@ -21,7 +21,7 @@ from arena.domain.board_view import (
 from arena.domain.model import Kind
 from arena.domain.vote import Choice, Policy
 from arena.errors import UnknownBattleError
-from arena.store.counted import is_counted, is_gold
+from arena.store.counted import LAST_ASKED, is_counted, is_gold
 from arena.store.records import StoredAnswer, StoredBattle, StoredTurn
 from arena.store.remarks import REMARKED, remarks_of
 from arena.store.tables import (
@@ -47,6 +47,7 @@ _BATTLE = (
         *map(col, (BattleRow.message, BattleRow.created, BattleRow.continues, VoteRow.outcome)),
         col(BattleRow.process),
         col(BattleRow.prompt_set),
+        LAST_ASKED.label("asked"),
         col(VoteRemarkRow.vote_id).label("remarked"),
         *(col(getattr(VoteRemarkRow, name)) for name in (*REMARKED, "updated")),
     )
@@ -112,6 +113,7 @@ def written_battle(session: Session, battle_id: str) -> StoredBattle:
         state=BattleState(battle.state),
         message=battle.message,
         created=battle.created,
+        asked=battle.asked,
         turns=turns,
         choice=Choice(battle.outcome) if battle.outcome else None,
         process=battle.process,
@@ -128,7 +130,11 @@ def is_withheld(session: Session, battle_id: str, owner: str) -> bool:
         .join(VoteRow, col(VoteRow.id) == col(VoteRemarkRow.vote_id))
         .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
         .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
-        .where(_is(owner), BattleRow.public_id == battle_id, col(VoteRemarkRow.updated).is_(None))
+        .where(
+            is_owned_by(owner),
+            BattleRow.public_id == battle_id,
+            col(VoteRemarkRow.updated).is_(None),
+        )
     )
     return session.exec(waiting).first() is not None
 
@@ -234,26 +240,41 @@ def votes_of(session: Session, owner: str) -> int:
         select(func.count())
         .select_from(VoteRow)
         .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
-        .where(_is(owner), VoteRow.outcome != Choice.SKIP)
+        .where(is_owned_by(owner), VoteRow.outcome != Choice.SKIP)
     )
     return session.exec(cast).one()
 
 
-def past_battles(session: Session, owner: str) -> list[PastBattle]:
-    """Read the owner's battles, newest first, those without a vote among them."""
+def past_battles(session: Session, owner: str, asked_since: datetime) -> list[PastBattle]:
+    """Read the owner's battles, newest first, those without a vote among them.
+
+    Parameters
+    ----------
+    asked_since : datetime
+        See `arena.domain.battle.current_state`.
+    """
     known = _models(session)
-    rows: Sequence[tuple[BattleRow, str, VoteRow | None, VoteRemarkRow | None]] = session.exec(
-        select(BattleRow, TurnRow.prompt, VoteRow, VoteRemarkRow)
+    rows: Sequence[
+        tuple[BattleRow, str, datetime | None, VoteRow | None, VoteRemarkRow | None]
+    ] = session.exec(
+        select(BattleRow, TurnRow.prompt, LAST_ASKED, VoteRow, VoteRemarkRow)  # type: ignore[call-overload]
         .join(TurnRow, col(TurnRow.battle_id) == col(BattleRow.id))
         .outerjoin(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
         .outerjoin(VoteRemarkRow, col(VoteRemarkRow.vote_id) == col(VoteRow.id))
         .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
-        .where(_is(owner), TurnRow.turn == 1)
+        .where(is_owned_by(owner), TurnRow.turn == 1)
         .order_by(col(BattleRow.id).desc())
     ).all()
     return [
-        _past(fought, prompt, vote, known, withheld=_waits(remarked))
-        for fought, prompt, vote, remarked in rows
+        _past(
+            fought,
+            prompt,
+            vote,
+            known,
+            current_state(BattleState(fought.state), Mode(fought.mode), asked, asked_since),
+            withheld=_waits(remarked),
+        )
+        for fought, prompt, asked, vote, remarked in rows
     ]
 
 
@@ -267,7 +288,7 @@ def had_gold(session: Session, owner: str, prompt_id: str) -> bool:
     query = (
         select(BattleRow.id)
         .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
-        .where(_is(owner), BattleRow.prompt_id == prompt_id, is_gold())
+        .where(is_owned_by(owner), BattleRow.prompt_id == prompt_id, is_gold())
         .limit(1)
     )
     return session.exec(query).first() is not None
@@ -289,7 +310,7 @@ def own_battles(session: Session, owner: str) -> list[OwnBattle]:
         select(BattleRow, VoteRow)
         .outerjoin(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
         .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
-        .where(_is(owner))
+        .where(is_owned_by(owner))
         .order_by(col(BattleRow.id))
     ).all()
     return [
@@ -303,8 +324,8 @@ def _ballot(vote: VoteRow) -> dict[str, object]:
     return {name: getattr(vote, name) for name in names}
 
 
-def _is(owner: str) -> ColumnElement[bool]:
-    """Select the voters that somebody is, or was before they were known."""
+def is_owned_by(owner: str) -> ColumnElement[bool]:
+    """Say, in a query on voters, whether one is somebody, or was before they were known."""
     return or_(col(VoterRow.id) == owner, col(VoterRow.person) == owner)
 
 
@@ -313,6 +334,7 @@ def _past(
     prompt: str,
     vote: VoteRow | None,
     known: Mapping[str, ShownModel],
+    state: BattleState,
     *,
     withheld: bool,
 ) -> PastBattle:
@@ -322,7 +344,7 @@ def _past(
         created=fought.created if vote is None else vote.created,
         prompt=prompt,
         mode=Mode(fought.mode),
-        state=BattleState(fought.state),
+        state=state,
         choice=None if vote is None else Choice(vote.outcome),
         model_a_name=known[fought.model_a].name if named else None,
         model_b_name=known[fought.model_b].name if named else None,

@@ -290,11 +290,21 @@ class Store:
         prompt: str,
         now: datetime,
         *,
+        asked_since: datetime | None = None,
         instead: Mapping[Side, NewAnswer] | None = None,
     ) -> StoredBattle:
         """Write the next turn of a ready battle; raises `NotReadyError` of any other."""
         with self.writing() as session:
-            turns.add_turn(session, battle_id, owner, prompt, now, self.process, instead=instead)
+            turns.add_turn(
+                session,
+                battle_id,
+                owner,
+                prompt,
+                now,
+                self.process,
+                asked_since=asked_since,
+                instead=instead,
+            )
         return self.read(written_battle, battle_id)
 
     def add_attempts(
@@ -304,6 +314,7 @@ class Store:
         now: datetime,
         *,
         only_incomplete: bool,
+        asked_since: datetime | None = None,
         instead: Mapping[Side, NewAnswer] | None = None,
     ) -> StoredBattle:
         """Write new attempts of the latest turn: see `arena.store.turns.add_attempts`."""
@@ -315,6 +326,7 @@ class Store:
                 now,
                 self.process,
                 only_incomplete=only_incomplete,
+                asked_since=asked_since,
                 instead=instead,
             )
         return self.read(written_battle, battle_id)

@@ -8,9 +8,10 @@ from sqlalchemy import bindparam, insert
 from sqlalchemy.dialects import postgresql
 from sqlmodel import Session, col, select, update
 
-from arena.domain.battle import AnswerStatus, BattleState, Side
+from arena.domain.battle import AnswerStatus, BattleState, Mode, Side, current_state
 from arena.domain.gold import GONE_ON
-from arena.errors import ERASED, NotReadyError, UnknownBattleError
+from arena.errors import ERASED, EXPIRED, NotReadyError, UnknownBattleError
+from arena.store.counted import LAST_ASKED, RUNNING
 from arena.store.records import (
     AnswerKey,
     AnswerOutcome,
@@ -63,8 +64,6 @@ _STREAMS = (
 
 NOT_NOW = Sentence("Wait until both answers are complete, or start a new battle.")
 
-RUNNING = tuple(state for state in BattleState if state.running)
-
 
 def open_battle(session: Session, new: NewBattle, process: int | None) -> StoredBattle:
     """Write a battle, its first turn and both answers; gives it as it now stands."""
@@ -97,21 +96,24 @@ def add_turn(
     now: datetime,
     process: int | None,
     *,
+    asked_since: datetime | None = None,
     instead: Mapping[Side, NewAnswer] | None = None,
 ) -> None:
     """Write the next turn of a battle whose answers are complete.
 
     Parameters
     ----------
+    asked_since : datetime, optional
+        The battle is closed unless a model was asked at this moment or later.
     instead : mapping of Side to NewAnswer, optional
         Who go on in the place of the recorded answers of a gold battle.
 
     Raises
     ------
     NotReadyError
-        If they are not, or the battle has its vote.
+        If they are not, or the battle has its vote or is closed.
     """
-    battle = _owned(session, battle_id, owner)
+    battle = _open(session, battle_id, owner, asked_since)
     _require(battle, BattleState.READY)
     last = _latest(session, battle, Side.A)
     key, turn = _row_id(battle), last.turn + 1
@@ -132,21 +134,24 @@ def add_attempts(
     process: int | None,
     *,
     only_incomplete: bool,
+    asked_since: datetime | None = None,
     instead: Mapping[Side, NewAnswer] | None = None,
 ) -> None:
     """Write new attempts of the latest turn: of both sides, or of those without an answer.
 
     Parameters
     ----------
+    asked_since : datetime, optional
+        As of `add_turn`.
     instead : mapping of Side to NewAnswer, optional
         As of `add_turn`; both sides are asked for anew then.
 
     Raises
     ------
     NotReadyError
-        If answers are still being written, or the battle has its vote.
+        If answers are still being written, or the battle has its vote or is closed.
     """
-    battle = _owned(session, battle_id, owner)
+    battle = _open(session, battle_id, owner, asked_since)
     broken = (BattleState.FAILED, BattleState.INTERRUPTED, BattleState.STOPPED)
     _require(battle, *(broken if only_incomplete else (BattleState.READY,)))
     for side in Side:
@@ -299,6 +304,23 @@ def _owned(session: Session, battle_id: str, owner: str) -> BattleRow:
     return row
 
 
+def _open(session: Session, battle_id: str, owner: str, asked_since: datetime | None) -> BattleRow:
+    """Find a battle for its owner to go on with, unless it has expired.
+
+    Raises
+    ------
+    UnknownBattleError, NotReadyError
+        The latter if its words were erased, or none of its models was asked since a moment.
+    """
+    battle = _owned(session, battle_id, owner)
+    if asked_since is not None:
+        asked = session.exec(select(LAST_ASKED).where(col(BattleRow.id) == battle.id)).one()
+        state = current_state(BattleState(battle.state), Mode(battle.mode), asked, asked_since)
+        if state is BattleState.EXPIRED:
+            raise NotReadyError(EXPIRED)
+    return battle
+
+
 def _latest(session: Session, battle: BattleRow, side: Side) -> AnswerRow:
     """Find the newest attempt of a side in the newest turn."""
     return session.exec(
@@ -409,6 +431,7 @@ def _stored(new: NewBattle) -> StoredBattle:
         state=BattleState.CREATED,
         message=None,
         created=new.created,
+        asked=new.created,
         turns=(turn,),
         choice=None,
         prompt_set=new.prompt_set,

@@ -9,11 +9,12 @@ from typing import Any
 from sqlalchemy import Connection, bindparam, insert, select, update
 from sqlmodel import Session, col
 
-from arena.domain.battle import BattleState, Mode, Side
+from arena.domain.battle import BattleState, Mode, Side, current_state
 from arena.domain.gold import is_gold
 from arena.domain.vote import Choice, Receipt, Reveal, RevealedModel
-from arena.errors import ERASED, AlreadyVotedError, NotReadyError, UnknownBattleError
+from arena.errors import ERASED, EXPIRED, AlreadyVotedError, NotReadyError, UnknownBattleError
 from arena.store import chain, remarks
+from arena.store.counted import LAST_ASKED
 from arena.store.records import Ballot, Cast
 from arena.store.tables import (
     BattleRow,
@@ -39,6 +40,7 @@ _BATTLE = (
         col(BattleRow.state),
         col(BattleRow.ready),
         col(BattleRow.erased),
+        LAST_ASKED.label("asked"),
         *chain.OF_BATTLE,
         col(VoterRow.kind).label("voter_kind"),
         col(VoterRow.person),
@@ -84,7 +86,7 @@ def cast(session: Session, ballot: Ballot) -> Cast:
     ready = battle.state == BattleState.READY
     vote = None if ready else connection.execute(_VOTE, {"battle": battle.id}).one_or_none()
     if vote is None:
-        _require_ready(battle)
+        _require_ready(battle, ballot.asked_since)
     elif (vote.key, vote.outcome) != (ballot.key, ballot.choice):
         raise AlreadyVotedError(Choice(vote.outcome))
     transcript = chain.transcripts(connection, [battle.id])[battle.id]
@@ -127,12 +129,18 @@ def exclude(
     connection.execute(_EXCLUDE, why | link | {"vote_id": vote.id, "created": now})
 
 
-def _require_ready(battle: chain.AnyRow) -> None:
+def _require_ready(battle: chain.AnyRow, asked_since: datetime | None) -> None:
     if battle.mode != Mode.ANONYMOUS:
         msg = Sentence("This battle goes on after its vote. It is not counted.")
         raise NotReadyError(msg)
     if battle.erased is not None:
         raise NotReadyError(ERASED)
+    if asked_since is not None:
+        state = current_state(
+            BattleState(battle.state), Mode(battle.mode), battle.asked, asked_since
+        )
+        if state is BattleState.EXPIRED:
+            raise NotReadyError(EXPIRED)
     if battle.state != BattleState.READY or battle.ready is None:
         msg = Sentence("Both answers must be complete before you can vote on this battle.")
         raise NotReadyError(msg)

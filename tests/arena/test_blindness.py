@@ -1,26 +1,43 @@
 """Before the vote, nothing that the server sends tells who answers."""
 
+import io
 import json
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cache, partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import httpx
+import pyarrow.parquet
 import pytest
 
+from arena.app import create_app
+from arena.domain.vote import POLICIES
+from arena.play.labels import label_votes
+from arena.settings import read_settings
+from arena.store import kept_boards
+from arena.store.engine import sqlite_file
+from arena.store.store import Store
+from tests.arena.api.test_who_may_ask import routes_of
 from tests.arena.test_metrics import figures
 from tests.faulty_server import Behaviour, Fault, FaultyServer, faulty_server
 from tests.serving import (
     Served,
     StreamEvent,
     Visitor,
+    client_of,
     free_port,
     logging_to,
     parse_events,
     serve,
     side_text,
+    write_roster,
 )
 from tests.sqlite import new_sqlite
 
@@ -34,6 +51,8 @@ LOUD = Behaviour(
     reasoning="vermilion thoughts",
     error={"message": "vermilion overload", "code": "ottoman"},
 )
+STREAMS = replace(LOUD, text=TEXT * 40, delay_s=0.05)
+"""Writes for minutes: all is read while it does."""
 BREAKS_IN_SIGHT = replace(LOUD, fault=Fault.ERROR, fault_after=200, delay_s=0.02)
 TWO_AND_A_BROKEN_ONE = {
     "xylophone-one": LOUD,
@@ -60,6 +79,19 @@ kind = "system"
 licence = "vermilion"
 contamination_report = "https://vermilion.example/xylophone"
 """
+
+Shown = tuple[int, str]
+"""Status and body of an answer."""
+PROMPTS = ("What does yield do in Python?", "Write a poem about the rain in autumn.")
+KEY = "k" * 32
+VOTES = 36
+MASKS = {
+    r"\d{4}-\d\d-\d\d[T ][\d:.]+(Z|\+00:00)?": "when it was made, or read",
+    r"\d{1,2} [A-Z][a-z]+( \d{4})?, \d\d:\d\d UTC": "the same in words",
+    r"just now|\d+ minutes? ago": "how long ago that was",
+    r"http://127\.0\.0\.1:\d+": "the port at which it was read",
+}
+"""What may differ between two readings of one page, and why it tells nothing of a battle."""
 
 FIELDS = {
     *("battle_id", "state", "turn", "created", "turns", "message", "vote", "models", "remarks"),
@@ -272,6 +304,167 @@ def test_no_line_of_the_log_before_the_vote_puts_a_model_to_a_battle(tmp_path: P
     assert {"Models asked", "Answer replaced", "Answers ended"} <= set(events)
     assert [word for word in SENTINELS if word in text.casefold()] == []
     assert {"side", "model", "a", "b"}.isdisjoint(name for line in lines for name in line)
+
+
+@pytest.mark.parametrize("new", [{}, {"new": STREAMS}], ids=["equal models", "a new model"])
+def test_no_public_figure_changes_from_the_begin_of_a_battle_to_its_vote(
+    tmp_path: Path, new: Mapping[str, Behaviour]
+) -> None:
+    with voted_arena(tmp_path, new) as (server, served, ada):
+        before = public_figures(served, tmp_path / "before")
+        server.behaviours |= dict.fromkeys(server.behaviours, STREAMS)
+        battle_id = ada.open(PROMPTS[0])
+        wait_until(lambda: ada.look(battle_id)["state"] == "streaming")
+        during = public_figures(served, tmp_path / "during")
+        assert ada.post(f"/api/v1/battles/{battle_id}/stop").json()["state"] == "ready"
+        after = public_figures(served, tmp_path / "after")
+        assert ada.vote(battle_id, "tie").status_code == 200
+        voted = public_figures(served, tmp_path / "voted")
+    assert "Against price" in str(before["copy /value"])
+    assert changed(before, during) == {}
+    assert changed(before, after) == {}
+    assert {"live /leaderboard", "copy /leaderboard.json"} <= changed(before, voted).keys()
+
+
+@pytest.mark.parametrize(
+    ("broken", "end"),
+    [(replace(LOUD, status=401), "ready"), (BREAKS_IN_SIGHT, "failed")],
+    ids=["before its first word", "in sight"],
+)
+def test_no_public_figure_tells_who_failed_in_a_battle_before_its_vote(
+    tmp_path: Path, broken: Behaviour, end: str
+) -> None:
+    with voted_arena(tmp_path, {"new": broken}) as (server, served, ada):
+        before = public_figures(served, tmp_path / "before")
+        battle_id = ada.open(PROMPTS[0])
+        assert ada.follow(battle_id)[-1].event == end
+        assert "new" in {seen.model for seen in server.requests}
+        after = public_figures(served, tmp_path / "after")
+        if end == "failed":
+            server.behaviours["new"] = LOUD
+            ada.post(f"/api/v1/battles/{battle_id}/retry")
+            ada.follow(battle_id)
+        assert ada.vote(battle_id, "tie").status_code == 200
+        voted = public_figures(served, tmp_path / "voted")
+    assert changed(before, after) == {}
+    assert {"live /leaderboard", "copy /leaderboard"} <= changed(before, voted).keys()
+
+
+@contextmanager
+def voted_arena(
+    folder: Path, new: Mapping[str, Behaviour]
+) -> Iterator[tuple[FaultyServer, Served, Visitor]]:
+    """Serve three rated models that are alike, and a new one that every battle draws."""
+    known = dict.fromkeys(("one", "two", "three"), replace(LOUD, usage=(10, 300)))
+    settings: dict[str, object] = {
+        "database": new_sqlite(folder),
+        "secret_key": KEY,
+        "page": True,
+        "characters_per_s": 50_000,
+        "sampler": "weighted",
+        "exploration": 1e-9,
+    }
+    price = "price = { input = 3.0, output = 15.0, date = 2026-11-01 }\n\n"
+    with faulty_server({**known, **new}) as server:
+        roster = folder / "known.toml"
+        write_roster(roster, server, *known)
+        tables = roster.read_text().replace("[[models]]", f"{price}[[models]]")
+        roster.write_text(tables.removeprefix(price) + "\n" + price)
+        with serve(roster=roster, **settings) as served:
+            for n in range(VOTES):
+                with served.visitor() as bob:
+                    battle_id = bob.play(f"{PROMPTS[n % 2]} This is question {n}.")
+                    bob.vote(battle_id, ("model_a", "model_b", "tie")[n % 3])
+        with closing(Store(served.database)) as store:
+            label_votes(store, lambda: datetime.now(UTC))
+        all_of_them = folder / "all.toml"
+        added = write_roster(folder / "new.toml", server, *new, weight=1e9).read_text()
+        all_of_them.write_text(roster.read_text() + (f"{added}\n{price}" if new else ""))
+        with serve(roster=all_of_them, **settings) as served, served.visitor() as ada:
+            yield server, served, ada
+
+
+def public_figures(served: Served, folder: Path) -> dict[str, Shown]:
+    """Read all that anybody may read now: of the arena, and of one that begins with a copy.
+
+    The arena makes its leaderboards again before; all that the other one shows is new.
+    """
+    folder.mkdir()
+    file, moment = folder / "arena.db", datetime.now(UTC)
+    with closing(Store(served.database)) as store:
+        wait_until(partial(is_made_again, store, moment))
+        read = {f"live {address}": shown for address, shown in walked(served).items()}
+        original = sqlite_file(store.engine.url)
+    with closing(sqlite3.connect(original)) as source, closing(sqlite3.connect(file)) as copy:
+        source.backup(copy)
+    with closing(Store(f"sqlite:///{file}")) as store, store.writing() as session:
+        kept_boards.drop(session)
+    with serve(database=f"sqlite:///{file}", secret_key=KEY, page=True) as other:
+        return read | {f"copy {address}": shown for address, shown in walked(other).items()}
+
+
+def is_made_again(store: Store, moment: datetime) -> bool:
+    """Tell whether all leaderboards are of figures counted after a moment, or see to it."""
+    boards = [store.read(kept_boards.read, policy.name, KEY.encode()) for policy in POLICIES]
+    if any(one and (one.health_counted is None or one.health_counted < moment) for one in boards):
+        with store.writing() as session:
+            kept_boards.drop(session)
+        return False
+    return all(boards)
+
+
+def walked(served: Served) -> dict[str, Shown]:
+    """Ask every address that can be read, as somebody new each time; gives what they show."""
+    with client_of(served.url) as client:
+        wait_until(lambda: client.get("/api/v1/leaderboard").json()["record"] is not None)
+        wait_until(lambda: "being worked out" not in client.get("/value").text)
+        wait_until(lambda: client.get("/mix.json").status_code != 503)
+        wait_until(lambda: "being worked out" not in client.get("/leaderboard?category=code").text)
+        *_, oldest = re.findall(r'href="/battles/([0-9a-f]{32})"', client.get("/battles").text)
+    shown = {}
+    for address in addresses():
+        address = re.sub(r"{\w+}", "x", address.replace("{battle_id}", oldest))
+        with client_of(served.url) as stranger:
+            answer = stranger.get(address)
+        assert answer.status_code < 500, address
+        shown[address] = (answer.status_code, masked_body(answer))
+    return shown
+
+
+@cache
+def addresses() -> list[str]:
+    """Give the path of every route that can be read, and boards of other policies and labels."""
+    with TemporaryDirectory() as folder:
+        app = create_app(read_settings(database=new_sqlite(Path(folder)), page=True))
+    paths = [route.removeprefix("GET ") for route in routes_of(app.routes) if "GET " in route]
+    boards = [path for path in paths if path.startswith("/leaderboard") and path[-1] != "/"]
+    more = [f"policy={policy.name}" for policy in POLICIES] + ["category=code"]
+    return [*paths, *(f"{path}?{query}" for path in boards for query in more)]
+
+
+def masked_body(answer: httpx.Response) -> str:
+    """Give what an answer shows, without what differs from one reading to the next."""
+    text = answer.text
+    if answer.headers.get("content-type", "").endswith("parquet"):
+        text = str(pyarrow.parquet.read_table(io.BytesIO(answer.content)).to_pylist())
+    for pattern in MASKS:
+        text = re.sub(pattern, "", text)
+    return text
+
+
+def changed(before: Mapping[str, Shown], after: Mapping[str, Shown]) -> dict[str, Shown]:
+    """Give what is shown where something else was shown before."""
+    assert before.keys() == after.keys()
+    assert len(before) > 100
+    return {address: shown for address, shown in after.items() if shown != before[address]}
+
+
+def wait_until(holds: Callable[[], bool], within_s: float = 60) -> None:
+    """Wait for what is made in the background."""
+    deadline = time.monotonic() + within_s
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 @contextmanager

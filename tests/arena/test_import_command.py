@@ -220,7 +220,7 @@ def test_votes_alone_come_in_and_are_rated_the_same(
     assert rated(command, url)[0] == rated(command, there)[0]
     with closing(Store(there)) as store, store.reading() as session:
         owner = "v0" * 8
-        assert [battle.prompt for battle in single_battles.past_battles(session, owner)] == [
+        assert [battle.prompt for battle in single_battles.past_battles(session, owner, NOW)] == [
             ""
         ] * 3
         with pytest.raises(UnknownBattleError):

@@ -9,7 +9,7 @@
 
   const SIDES = ["a", "b"];
   const RUNNING = ["created", "streaming"];
-  const ENDED = ["voted", "skipped", "failed", "stopped", "interrupted", "missing"];
+  const ENDED = ["voted", "skipped", "failed", "stopped", "interrupted", "expired", "missing"];
   const OUTCOMES = ["model_a", "tie", "both_bad", "model_b"]; // as they stand: keys 1 to 4
   const SILENCE_MS = 5000; // after which a running battle is asked about
   const VOTES = "arena.votes"; // in localStorage: votes not yet acknowledged, by battle

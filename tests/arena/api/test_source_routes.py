@@ -14,6 +14,7 @@ import pytest
 from arena.domain.people import Perishable
 from arena.domain.source import MOST_VERSIONS, Source, is_name, origin_of
 from arena.domain.vote import APPLICATIONS, DEFAULT, Policy
+from arena.errors import EXPIRED
 from arena.guard.people import token_hash
 from arena.store import erasing, log, people, retention, roster, sources
 from arena.store.store import Store
@@ -21,7 +22,7 @@ from arena.store.verify import verify
 from tests.arena.store.battles import at_once
 from tests.command import Command, refused
 from tests.postgresql import new_database
-from tests.serving import Served, client_of, quick_arena
+from tests.serving import Served, client_of, let_expire, quick_arena
 from tests.sources import PAGE, Application, comparison, registered
 from tests.sqlite import new_sqlite
 
@@ -498,6 +499,23 @@ def test_pairs_that_nobody_voted_on_go_by_retention(
         assert retention.expire(store, Perishable.UNVOTED, 30, "upkeep", later) > 0
         assert store.read(sources.pair_called, pair) is None
         assert store.read(sources.pair_called, voted) is not None
+
+
+def test_a_pair_that_nobody_voted_on_in_time_is_closed(
+    served: Served, application: Application
+) -> None:
+    made = application.open_pair().json()
+    pair, key = made["pair"], made["key"]
+    let_expire(served, pair)
+    vote = embedded(served, f"{pair}/vote", key, json={"outcome": "tie"})
+    for answer in (vote, embedded(served, pair, key)):
+        assert (answer.status_code, answer.json()["detail"]) == (409, EXPIRED)
+    assert logged(served, application) == []
+
+
+def test_a_vote_that_comes_along_with_its_answers_is_never_late(tmp_path: Path) -> None:
+    with quick_arena(tmp_path, vote_within_hours=1) as served:
+        assert registered(served).compare(seconds=2 * 3600).status_code == 201
 
 
 def test_where_members_alone_come_in_applications_do(tmp_path: Path, database_url: str) -> None:

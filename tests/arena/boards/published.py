@@ -10,7 +10,7 @@ from typing import Any
 
 from arena.boards.bundle import FILES, MANIFEST, Manifest, Published, file_hash, publish
 from arena.boards.bundle_check import check_bundle
-from arena.domain.battle import BattleState
+from arena.domain.battle import VOTE_WITHIN, BattleState
 from arena.domain.evaluation import CallLimits, Purpose, Statements
 from arena.domain.people import Entrance
 from arena.domain.vote import DEFAULT, Choice, Policy, Voter
@@ -76,6 +76,7 @@ def publish_into(
             folder,
             NOW,
             enough=5,
+            vote_within=VOTE_WITHIN,
             page=bundle_page,
             check=problems,
             votes_to=votes_to,

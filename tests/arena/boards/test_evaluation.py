@@ -1,7 +1,7 @@
 from collections.abc import Iterable
 from contextlib import closing
 from dataclasses import replace
-from datetime import UTC
+from datetime import UTC, datetime
 from pathlib import Path
 from threading import Event
 
@@ -51,7 +51,7 @@ def test_of_a_parameter_that_may_hold_a_secret_the_name_alone_is_shown(tmp_path:
     url = new_sqlite(tmp_path)
     fill(url)
     with closing(Store(url)) as store, store.reading() as session:
-        asked = evaluation.read(session, DEFAULT, ["basalt", "quartz", "nobody"]).asked
+        asked = evaluation.read(session, DEFAULT, ["basalt", "quartz", "nobody"], NOW).asked
     assert set(asked) == {"basalt", "quartz"}
     assert asked["basalt"].decoding["x_token"] == "sk-secret"
     with closing(Store(url)) as store:
@@ -70,7 +70,7 @@ def test_the_card_names_what_is_missing_and_follows_the_board(tmp_path: Path) ->
     with closing(Store(url)) as store:
         board = Leaderboard(store, DEFAULT, lambda: NOW)
         statements = replace(STATEMENTS, purpose=None, weaknesses="")
-        card = Evaluation(store, DEFAULT, board.read, statements, LIMITS)
+        card = Evaluation(store, DEFAULT, board.read, statements, LIMITS, lambda: NOW)
         sections = ("inputs", "calls", "outputs", "interpretation")
         assert card.read().missing == (*sections, "purpose", "weaknesses")
         fill(url)
@@ -89,10 +89,12 @@ def test_leaderboards_are_made_while_the_votes_are_read_for_the_card(
     begun, goes_on = Event(), Event()
     read = evaluation.read
 
-    def slowly(session: Session, policy: Policy, models: Iterable[str]) -> Logged:
+    def slowly(
+        session: Session, policy: Policy, models: Iterable[str], asked_since: datetime
+    ) -> Logged:
         begun.set()
         goes_on.wait(60)
-        return read(session, policy, models)
+        return read(session, policy, models, asked_since)
 
     monkeypatch.setattr(evaluation, "read", slowly)
     monkeypatch.setattr(board_evaluation, "REST_S", 0.1)

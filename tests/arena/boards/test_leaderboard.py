@@ -1,3 +1,4 @@
+import csv
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -9,15 +10,17 @@ from threading import Event, Thread
 import numpy as np
 import pytest
 from sqlalchemy import text
-from sqlmodel import Session, col, select
+from sqlmodel import Session, col, select, update
 
 from arena.boards.leaderboard import FAILED_FIRST, NOT_YET, REST, Leaderboard, make_board
+from arena.boards.ratings import export_ratings
+from arena.domain.battle import VOTE_WITHIN
 from arena.domain.board_view import Board, ModelRecord
 from arena.domain.vote import DEFAULT, Choice, VoterKind
 from arena.play.upkeep import RecordVerifier
 from arena.store import blocks, chain, kept_boards, log
 from arena.store.store import Store
-from arena.store.tables import RatingRow, RatingRunRow, StoredBoardRow, VoteBlockRow
+from arena.store.tables import AnswerRow, RatingRow, RatingRunRow, StoredBoardRow, VoteBlockRow
 from rating import Comparisons, RateOptions, Report, rate
 from rating.sentences import Sentence
 from rating.tables.counts import rate_source
@@ -255,6 +258,21 @@ def test_who_asks_while_a_board_is_made_gets_the_last_one(voted: Store) -> None:
     assert leaderboard.read().votes == 3
 
 
+def test_a_board_has_prices_of_two_digits_and_an_export_has_them_exactly(
+    voted: Store, tmp_path: Path
+) -> None:
+    with voted.writing() as session:
+        session.exec(update(AnswerRow).values(cost=0.00123456, duration_s=1.26))
+    leaderboard = Leaderboard(voted, DEFAULT, lambda: NOW)
+    board = leaderboard.refresh()
+    shown = {(row.price_per_1000, row.median_s) for row in board.rows}
+    assert shown == {(one.price_per_1000, one.median_s) for one in board.health} == {(1.2, 1.3)}
+    exported = tmp_path / "ratings.csv"
+    export_ratings(voted, DEFAULT, exported, NOW, vote_within=VOTE_WITHIN)
+    rows = list(csv.DictReader(exported.open()))
+    assert {(row["price_per_1000"], row["median_s"]) for row in rows} == {("1.23456", "1.26")}
+
+
 def test_what_is_counted_of_battles_follows_at_its_own_pace(voted: Store) -> None:
     passed = [0.0]
     leaderboard = Leaderboard(voted, DEFAULT, lambda: NOW, lambda: passed[0])
@@ -275,9 +293,11 @@ def test_a_board_does_not_rest_for_what_it_takes_to_count_battles(
 ) -> None:
     passed, count = [0.0], log.model_records
 
-    def slowly(session: Session, kinds: Collection[VoterKind]) -> list[ModelRecord]:
+    def slowly(
+        session: Session, asked_since: datetime, kinds: Collection[VoterKind]
+    ) -> list[ModelRecord]:
         passed[0] += 1000
-        return count(session, kinds)
+        return count(session, asked_since, kinds)
 
     monkeypatch.setattr(log, "model_records", slowly)
     maker, other = (Leaderboard(voted, DEFAULT, lambda: NOW, lambda: passed[0]) for _ in range(2))

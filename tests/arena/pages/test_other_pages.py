@@ -27,7 +27,7 @@ def test_a_skip_reveals_nothing(make_past_battle: MakePastBattle) -> None:
     assert "You skipped it. The names stay hidden." in text(page)
 
 
-@pytest.mark.parametrize("state", [state for state in BattleState if state in WITHOUT_VOTE])
+@pytest.mark.parametrize("state", WITHOUT_VOTE.keys() - {BattleState.EXPIRED})
 def test_a_battle_without_a_vote_can_be_taken_up_again(
     make_past_battle: MakePastBattle, state: BattleState
 ) -> None:
@@ -36,6 +36,13 @@ def test_a_battle_without_a_vote_can_be_taken_up_again(
     assert "1 battle with 0 votes, newest first" in text(page)
     assert f"Left {WITHOUT_VOTE[state]} Take it up again 5 minutes ago" in text(page)
     assert page.count('href="/?b=b5"') == 2
+
+
+def test_a_battle_that_expired_is_shown_as_closed(make_past_battle: MakePastBattle) -> None:
+    page = past_page([replace(make_past_battle(None), state=BattleState.EXPIRED)])
+    assert "Closed without a vote 5 minutes ago" in text(page)
+    assert "Take it up again" not in page
+    assert page.count('href="/?b=b5"') == 1, "what was said can still be read"
 
 
 def test_every_battle_has_a_vote_or_words_on_why_not() -> None:

@@ -8,14 +8,15 @@ from datetime import timedelta
 
 import pytest
 from sqlalchemy import event
-from sqlmodel import select, update
+from sqlmodel import col, select, update
 
-from arena.domain.battle import AnswerStatus, BattleState
+from arena.domain.battle import AnswerStatus, BattleState, Mode, current_state
 from arena.domain.model import Model
 from arena.domain.people import PROXY, Entrance, Person
 from arena.domain.vote import DEFAULT, Choice, VoterKind
 from arena.errors import AlreadyVotedError, NotReadyError, StoreError, UnknownBattleError
-from arena.store import log, people, single_battles
+from arena.store import evaluation, log, people, single_battles
+from arena.store.counted import SETTLES
 from arena.store.store import Store
 from arena.store.tables import BattleRow, VoteRow, fingerprint
 from arena.store.verify import verify
@@ -30,6 +31,8 @@ from tests.arena.store.battles import (
     new_battle,
     ready,
 )
+
+LATER = NOW + timedelta(days=1)
 
 
 def test_one_vote_a_battle(store: Store) -> None:
@@ -156,8 +159,8 @@ def test_the_log_gives_every_vote_back(store: Store) -> None:
     ready(store, "b3")
     with store.reading() as session:
         votes = log.columns(session, DEFAULT)
-        past = single_battles.past_battles(session, "ada")
-        assert single_battles.past_battles(session, "bob") == []
+        past = single_battles.past_battles(session, "ada", NOW)
+        assert single_battles.past_battles(session, "bob", NOW) == []
     assert votes.outcome == [Choice.BOTH_BAD, Choice.SKIP]
     assert votes.left_out == [None, "skipped"]
     assert votes.created[0] == NOW + timedelta(seconds=9)
@@ -175,11 +178,82 @@ def test_model_records_count_how_battles_ended(store: Store) -> None:
     stopped = replace(complete("Sc"), status=AnswerStatus.STOPPED)
     store.close_answers("b3", BattleState.FAILED, {A1: failed, B1: stopped}, message="-", now=NOW)
     with store.reading() as session:
-        basalt, quartz = log.model_records(session)
+        basalt, quartz = log.model_records(session, LATER)
     assert (basalt.battles, basalt.failed, basalt.abandoned) == (3, 1, 1)
     assert (quartz.battles, quartz.failed, quartz.abandoned) == (3, 0, 1)
     assert basalt.price_per_1000 == pytest.approx(1.01)
     assert basalt.median_s == 2.0
+
+
+STORED = [state for state in BattleState if state is not BattleState.EXPIRED]
+
+
+@pytest.mark.parametrize("mode", Mode)
+@pytest.mark.parametrize("state", STORED)
+def test_a_battle_is_in_public_figures_once_it_can_no_longer_be_voted_on(
+    store: Store, state: BattleState, mode: Mode
+) -> None:
+    ready(store, "b1")
+    with store.writing() as session:
+        session.exec(update(BattleRow).values(state=state, mode=mode))
+    for asked_since in (NOW - timedelta(days=1), NOW, NOW + SETTLES, LATER):
+        now = current_state(state, mode, NOW, asked_since)
+        over = now in (BattleState.VOTED, BattleState.SKIPPED) or mode is Mode.CONTINUED
+        over |= now is BattleState.EXPIRED and asked_since > NOW + SETTLES
+        with store.reading() as session:
+            basalt, quartz = log.model_records(session, asked_since)
+            asked = evaluation.read(session, DEFAULT, ["basalt"], asked_since).asked
+        counted = mode is Mode.ANONYMOUS and over
+        assert (basalt.battles, quartz.battles) == (counted, counted)
+        assert (basalt.price_per_1000 is not None, quartz.median_s is not None) == (over, over)
+        assert ("basalt" in asked) == over
+
+
+def test_who_failed_is_in_public_figures_once_a_battle_can_no_longer_be_voted_on(
+    store: Store,
+) -> None:
+    failed = replace(complete(""), status=AnswerStatus.FAILED, error_class="timeout")
+    store.open_battle(new_battle("b1"))
+    store.close_answers(
+        "b1", BattleState.FAILED, {A1: failed, B1: complete()}, message="-", now=NOW
+    )
+    counts = []
+    for asked_since in (NOW, LATER):
+        basalt, quartz = store.read(log.model_records, asked_since)
+        counts.append((basalt.battles, basalt.failed, quartz.battles, quartz.failed))
+    assert counts == [(0, 0, 0, 0), (1, 1, 1, 0)]
+
+
+def test_a_battle_without_a_vote_expires_and_takes_none(store: Store) -> None:
+    ready(store, "b1")
+    broken = ready(store, "b2")
+    with store.writing() as session:
+        failed = update(BattleRow).where(col(BattleRow.public_id) == broken)
+        session.exec(failed.values(state=BattleState.FAILED))
+    since = NOW + timedelta(seconds=1)
+    for act in (
+        lambda: store.cast(replace(ballot("b1"), asked_since=since)),
+        lambda: store.cast(replace(ballot("b1", Choice.SKIP), asked_since=since)),
+        lambda: store.add_turn("b1", "ada", "More.", LATER, asked_since=since),
+        lambda: store.add_attempts("b1", "ada", LATER, only_incomplete=False, asked_since=since),
+        lambda: store.add_attempts(broken, "ada", LATER, only_incomplete=True, asked_since=since),
+    ):
+        with pytest.raises(NotReadyError, match="left for too long without a vote"):
+            act()
+    for asked_since, state in ((NOW, BattleState.READY), (since, BattleState.EXPIRED)):
+        assert store.read(single_battles.past_battles, "ada", asked_since)[1].state is state
+    store.cast(replace(ballot("b1"), asked_since=NOW))
+    assert not store.cast(replace(ballot("b1"), asked_since=since)).new, (
+        "a vote that is there stays"
+    )
+
+
+def test_a_turn_keeps_a_battle_open(store: Store) -> None:
+    ready(store, "b1")
+    store.add_turn("b1", "ada", "More.", LATER, asked_since=NOW)
+    both = {replace(key, turn=2): complete() for key in (A1, B1)}
+    store.close_answers("b1", BattleState.READY, both, message=None, now=LATER)
+    assert store.cast(replace(ballot("b1"), cast=LATER, asked_since=LATER)).new
 
 
 def test_answers_are_not_read_for_kinds_of_voters_of_whom_nobody_was_here(store: Store) -> None:
@@ -187,10 +261,10 @@ def test_answers_are_not_read_for_kinds_of_voters_of_whom_nobody_was_here(store:
     seen: list[str] = []
     event.listen(store.engine, "before_cursor_execute", lambda *what: seen.append(what[2]))
     with store.reading() as session:
-        nobody = log.model_records(session, {VoterKind.SIMULATED})
+        nobody = log.model_records(session, LATER, {VoterKind.SIMULATED})
         assert nobody == log.models(session, {VoterKind.SIMULATED})
         assert not any("answer" in statement for statement in seen)
-        log.model_records(session, {VoterKind.SIMULATED, VoterKind.ANONYMOUS})
+        log.model_records(session, LATER, {VoterKind.SIMULATED, VoterKind.ANONYMOUS})
         assert any("answer" in statement for statement in seen)
 
 
@@ -205,7 +279,7 @@ def test_a_battle_that_a_model_fails_again_and_again_is_lost_once(store: Store) 
     ends = {replace(A1, attempt=8): failed}
     store.close_answers("b1", BattleState.FAILED, ends, message="-", now=NOW)
     with store.reading() as session:
-        basalt, quartz = log.model_records(session)
+        basalt, quartz = log.model_records(session, LATER)
     assert (basalt.battles, basalt.failed) == (1, 1)
     assert (quartz.battles, quartz.failed) == (1, 0)
 
@@ -221,7 +295,7 @@ def test_a_battle_that_is_voted_on_after_a_failed_attempt_is_not_lost(store: Sto
     store.close_answers("b1", BattleState.READY, again, message=None, now=NOW)
     store.cast(ballot("b1"))
     with store.reading() as session:
-        records = log.model_records(session)
+        records = log.model_records(session, LATER)
     assert [(r.battles, r.failed, r.abandoned) for r in records] == [(1, 0, 0), (1, 0, 0)]
 
 
@@ -237,7 +311,7 @@ def test_a_model_that_always_fails_and_is_replaced_is_counted(store: Store) -> N
         store.close_answers(battle, BattleState.READY, ends, message=None, now=NOW)
         store.cast(ballot(battle))
     with store.reading() as session:
-        records = {record.id: record for record in log.model_records(session)}
+        records = {record.id: record for record in log.model_records(session, LATER)}
     counts = {id_: (r.battles, r.failed, r.abandoned) for id_, r in records.items()}
     assert counts == {"basalt": (2, 0, 0), "broken": (2, 2, 0), "quartz": (2, 0, 0)}
 
