@@ -73,7 +73,9 @@ def room(parts: Parts, settings: Settings) -> Room:
         return file
 
     return Room(
-        status=lambda: store.read(last_day.status, parts.now(), settings.max_dollars_per_day),
+        status=lambda viewer: store.read(
+            last_day.status, parts.now(), settings.max_dollars_per_day, viewer
+        ),
         race=lambda: parts.race.read() if parts.race else None,
         acts=partial(store.read, people.acts),
         voters=voters,

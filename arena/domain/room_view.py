@@ -114,11 +114,12 @@ class Status:
     battles, votes : int
         Begun, and cast; a skip is no vote.
     dollars : float
-        Spent on answers, as the daily budget counts it.
+        Spent on the answers of ``models``, as the daily budget counts it.
     budget : float or None
         Dollars that may be spent in a day; None sets no limit.
     models : tuple of ModelDay
-        Those that were asked, by name.
+        Those that were asked, by name; without what they did in battles on which who reads it
+        can still vote.
     """
 
     since: datetime

@@ -8,28 +8,42 @@ from sqlalchemy import ColumnElement
 from sqlmodel import Session, col, func, select
 
 from arena.domain.answer import FailureClass
+from arena.domain.battle import BattleState, Mode
 from arena.domain.model import BESIDE
 from arena.domain.room_view import Failures, ModelDay, Status
 from arena.domain.vote import Choice
 from arena.store import log
-from arena.store.tables import AnswerRow, BattleRow, ModelRow, VoteRow
-from arena.store.turns import RUNNING
+from arena.store.counted import RUNNING
+from arena.store.single_battles import is_owned_by
+from arena.store.tables import AnswerRow, BattleRow, ModelRow, VoteRow, VoterRow
 
 DAY = timedelta(days=1)
 PER_SECOND = 100
 """First tokens are counted in hundredths of a second."""
 
 
-def status(session: Session, now: datetime, budget: float | None) -> Status:
+def status(session: Session, now: datetime, budget: float | None, viewer: str = "") -> Status:
     """Read how the arena did in the last day.
 
     Parameters
     ----------
     budget : float or None
         Dollars that may be spent in a day.
+    viewer : str
+        Voter who reads it. What models did in battles on which they have not voted is left out:
+        before and after a battle it would name its models.
     """
     since = now - DAY
-    models = _models(session, since)
+    blind = (
+        col(BattleRow.mode) == Mode.ANONYMOUS,
+        col(BattleRow.state).not_in((BattleState.VOTED, BattleState.SKIPPED)),
+    )
+    own = (
+        select(col(BattleRow.id))
+        .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
+        .where(is_owned_by(viewer), *blind)
+    )
+    models = _models(session, col(AnswerRow.created) > since, col(AnswerRow.battle_id).not_in(own))
     return Status(
         since=since,
         running=_count(session, col(BattleRow.state).in_(RUNNING)),
@@ -56,8 +70,8 @@ def _votes(session: Session, since: datetime) -> int:
     return session.exec(select(func.count()).select_from(VoteRow).where(*cast)).one()
 
 
-def _models(session: Session, since: datetime) -> tuple[ModelDay, ...]:
-    failures, began = _failures(session, since), _began(session, since)
+def _models(session: Session, *which: ColumnElement[bool]) -> tuple[ModelDay, ...]:
+    failures, began = _failures(session, *which), _began(session, *which)
     query = (
         select(
             AnswerRow.model_id,
@@ -67,7 +81,7 @@ def _models(session: Session, since: datetime) -> tuple[ModelDay, ...]:
             func.sum(log.dollars()),
         )  # type: ignore[call-overload]
         .join(ModelRow, col(ModelRow.id) == col(AnswerRow.model_id))
-        .where(col(AnswerRow.created) > since, ~col(AnswerRow.model_id).contains(BESIDE))
+        .where(*which, ~col(AnswerRow.model_id).contains(BESIDE))
         .group_by(col(AnswerRow.model_id), col(ModelRow.name))
         .order_by(col(ModelRow.name), col(AnswerRow.model_id))
     )
@@ -86,12 +100,11 @@ def _models(session: Session, since: datetime) -> tuple[ModelDay, ...]:
     )
 
 
-def _failures(session: Session, since: datetime) -> dict[str, tuple[Failures, ...]]:
+def _failures(session: Session, *which: ColumnElement[bool]) -> dict[str, tuple[Failures, ...]]:
     """Give the failures of each model by class, the newest of each in the endpoint's words."""
-    failed = (col(AnswerRow.error_class).is_not(None), col(AnswerRow.created) > since)
     alike = (
         select(func.max(AnswerRow.id).label("newest"), func.count().label("times"))
-        .where(*failed)
+        .where(*which, col(AnswerRow.error_class).is_not(None))
         .group_by(col(AnswerRow.model_id), col(AnswerRow.error_class))
         .subquery()
     )
@@ -109,12 +122,12 @@ def _failures(session: Session, since: datetime) -> dict[str, tuple[Failures, ..
     return {model: tuple(each) for model, each in by_model.items()}
 
 
-def _began(session: Session, since: datetime) -> Mapping[str, Counter[float]]:
+def _began(session: Session, *which: ColumnElement[bool]) -> Mapping[str, Counter[float]]:
     """Count the first tokens of each model by their seconds."""
     hundredths = func.round(col(AnswerRow.first_token_s) * PER_SECOND)
     query = (
         select(AnswerRow.model_id, hundredths, func.count())
-        .where(col(AnswerRow.created) > since, col(AnswerRow.first_token_s).is_not(None))
+        .where(*which, col(AnswerRow.first_token_s).is_not(None))
         .group_by(col(AnswerRow.model_id), hundredths)
     )
     counts: dict[str, Counter[float]] = defaultdict(Counter)

@@ -48,6 +48,8 @@ class Room:
 
     Attributes
     ----------
+    status : callable
+        From the voter's id of who reads it to how the arena does.
     race : callable
         How the race stands that is on; None where none is.
     acts : callable
@@ -70,7 +72,7 @@ class Room:
         own, which goes once it is sent.
     """
 
-    status: Callable[[], Status]
+    status: Callable[[str], Status]
     race: Callable[[], RaceStanding | None]
     acts: Callable[[int | None], Acts]
     voters: Callable[[], VotersView]
@@ -125,7 +127,8 @@ def admin_router(room: Room, visit_of: Callable[[Request], Visit]) -> APIRouter:
 
     @router.api_route("", methods=READ)
     def overview(request: Request) -> Response:
-        page = panels.overview_page(room.status(), room.race(), utc_now(), visit_of(request))
+        status = room.status(request.state.voter.id)
+        page = panels.overview_page(status, room.race(), utc_now(), visit_of(request))
         return private(page)
 
     @router.api_route("/log", methods=READ)

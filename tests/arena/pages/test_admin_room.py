@@ -75,10 +75,11 @@ def test_the_overview_quotes_an_endpoint_that_failed_and_counts_the_day(tmp_path
         faulty_server(behaviours | {"z": broken}) as server,
         served_by(server, tmp_path, secret_key="k" * 32, max_dollars_per_day=5) as served,
         as_admin(served) as admin,
+        served.visitor() as other,
     ):
         for _ in range(12):
-            admin.play()
-        admin.vote(admin.play(), "tie")
+            other.play()
+        other.vote(other.play(), "tie")
         page = admin.get("/admin").text
     assert "<b>expired" not in page
     words = text_of(page)
@@ -87,6 +88,26 @@ def test_the_overview_quotes_an_endpoint_that_failed_and_counts_the_day(tmp_path
     assert "of $5.00" in words
     assert re.search(r"Name z key refused \d+ times?, last just now status 401, Incorrect", words)
     assert REFUSED in words
+
+
+def test_the_overview_says_nothing_of_models_in_one_s_own_battle_before_the_vote(
+    served: Served,
+) -> None:
+    with as_admin(served) as admin, served.visitor() as other:
+        for _ in range(6):
+            other.play()
+        before = admin.get("/admin").text
+        assert "These figures are live" in before
+        battle_id = admin.play()
+        count = "<dd>{}</dd>".format
+        assert admin.get("/admin").text.replace(count(7), count(6)) == before
+        admin.vote(battle_id, "tie")
+        after = admin.get("/admin").text
+        assert table_of(after) != table_of(before)
+
+
+def table_of(page: str) -> str:
+    return page.partition("<table")[2].partition("</table>")[0]
 
 
 def test_the_log_shows_who_did_what_page_by_page(served: Served) -> None:

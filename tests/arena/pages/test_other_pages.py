@@ -27,7 +27,7 @@ def test_a_skip_reveals_nothing(make_past_battle: MakePastBattle) -> None:
     assert "You skipped it. The names stay hidden." in text(page)
 
 
-@pytest.mark.parametrize("state", WITHOUT_VOTE.keys() - {BattleState.EXPIRED})
+@pytest.mark.parametrize("state", sorted(WITHOUT_VOTE.keys() - {BattleState.EXPIRED}))
 def test_a_battle_without_a_vote_can_be_taken_up_again(
     make_past_battle: MakePastBattle, state: BattleState
 ) -> None:
