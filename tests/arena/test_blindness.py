@@ -378,7 +378,7 @@ def voted_arena(
         with closing(Store(served.database)) as store:
             label_votes(store, lambda: datetime.now(UTC))
         all_of_them = folder / "all.toml"
-        added = write_roster(folder / "new.toml", server, *new, weight=1e9).read_text()
+        added = write_roster(folder / "new.toml", server, *new, weight=1e6).read_text()
         all_of_them.write_text(roster.read_text() + (f"{added}\n{price}" if new else ""))
         with serve(roster=all_of_them, **settings) as served, served.visitor() as ada:
             yield server, served, ada

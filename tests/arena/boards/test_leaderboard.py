@@ -269,7 +269,7 @@ def test_a_board_has_prices_of_two_digits_and_an_export_has_them_exactly(
     assert shown == {(one.price_per_1000, one.median_s) for one in board.health} == {(1.2, 1.3)}
     exported = tmp_path / "ratings.csv"
     export_ratings(voted, DEFAULT, exported, NOW, vote_within=VOTE_WITHIN)
-    rows = list(csv.DictReader(exported.open()))
+    rows = list(csv.DictReader(exported.read_text(encoding="utf-8").splitlines()))
     assert {(row["price_per_1000"], row["median_s"]) for row in rows} == {("1.23456", "1.26")}
 
 

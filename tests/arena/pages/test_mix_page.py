@@ -14,6 +14,7 @@ from arena.pages.rendering import MOST_CHARACTERS, MOST_PROMPTS, AskedPair
 from arena.store.store import Store
 from tests.arena.boards.kinds import MODELS, vote_on_kinds
 from tests.arena.pages.page import Page, text
+from tests.arena.pages.test_label_page import until_made
 from tests.serving import Served, Visitor, serve
 from tests.sqlite import new_sqlite
 
@@ -33,9 +34,7 @@ def arena(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     store.close()
     with serve(database=url) as served:
         with served.visitor() as ada:
-            for _ in range(30):
-                if "being worked out" not in ada.get("/mix").text:
-                    break
+            until_made(ada, "/mix")
         yield served
 
 
