@@ -47,7 +47,6 @@ COMMANDS = {
     "export votes": "exports:votes",
     "export models": "exports:models",
     "export ratings": "exports:ratings",
-    "import": "imports:bring_in",
     "people list": "people:roll",
     "people invite": "people:invite",
     "people change": "people:change",

@@ -1,6 +1,6 @@
 """A file that an export wrote, read row by row: each value of its column's kind."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from math import isfinite
@@ -10,13 +10,13 @@ from typing import Any
 import duckdb
 
 from rating.errors import DataError
-from rating.tables.duckdb_engine import columns_in_file, connected, rows_in
+from rating.tables.duckdb_engine import columns_in_file, connected
 from rating.tables.escaping import UNSTORABLE, literal, quoted
 from rating.tables.files import SHOWN, kind_of, require_file
 from rating.tables.sources import opened
 
 LATER = (
-    *("reasons_a", "reasons_b", "comment", "confidence", "voter_intent", "before_reveal"),
+    *("reasons_a", "reasons_b", "confidence", "voter_intent", "before_reveal"),
     "remarked",
 )
 """Columns that exports of earlier versions do not have: nothing is in them."""
@@ -32,15 +32,6 @@ _PLAIN = ("VARCHAR", "BIGINT", "DOUBLE", "TIMESTAMP")
 
 Row = Mapping[str, Any]
 Relation = duckdb.DuckDBPyRelation
-
-
-def columns_of(path: Path) -> set[str]:
-    """Name the columns of a file."""
-    require_file(path)
-    if kind_of(path) != "JSON":
-        return set(columns_in_file(path))
-    with connected() as connection:
-        return set(rows_in(connection, path).columns)
 
 
 @contextmanager
@@ -108,41 +99,7 @@ def streamed(rows: Relation) -> Iterator[tuple[Any, ...]]:
             yield from some
 
 
-def rows_of(
-    path: Path,
-    columns: Mapping[str, str],
-    command: str,
-    may_lack: Collection[str] = (),
-    texts: Collection[str] = (),
-) -> Iterator[tuple[int, Row]]:
-    """Give the rows of a file with their places, from 1, each value as its column has it.
-
-    Parameters
-    ----------
-    may_lack : collection of str
-        Columns that may be empty.
-    texts : collection of str
-        Columns of any length.
-
-    Raises
-    ------
-    DataError
-        If the file has other columns, or a row is none that the export writes.
-    """
-    with reading(path, columns, "import", command) as rows:
-        for place, values in enumerate(streamed(typed(rows, columns)), 1):
-            row = dict(zip((*columns, ODD), values, strict=True))
-            if row[ODD] is not None:
-                raise misfit(path, place, *row[ODD].split(" ", 1))
-            for name, kind in columns.items():
-                value = row[name]
-                lacks = value is None and name in may_lack
-                if not lacks and not fits(kind, value, any_length=name in texts):
-                    raise misfit(path, place, name, value)
-            yield place, row
-
-
-def fits(kind: str, value: Any, *, any_length: bool = False) -> bool:
+def fits(kind: str, value: Any) -> bool:
     """Say whether a value can be one that an export has in a column of a kind."""
     match kind:
         case "BIGINT":
@@ -151,8 +108,8 @@ def fits(kind: str, value: Any, *, any_length: bool = False) -> bool:
             return isinstance(value, float) and isfinite(value)
         case "TIMESTAMP":
             return isinstance(value, datetime)
-    is_short = any_length or (isinstance(value, str) and len(value) <= MOST_CHARACTERS)
-    return isinstance(value, str) and is_short and is_storable(value)
+    is_short = isinstance(value, str) and len(value) <= MOST_CHARACTERS
+    return is_short and is_storable(value)
 
 
 def is_whole(value: Any, least: int) -> bool:
@@ -163,17 +120,6 @@ def is_whole(value: Any, least: int) -> bool:
 def is_storable(text: str) -> bool:
     """Say whether every database can hold a text."""
     return UNSTORABLE.search(text) is None
-
-
-def misfit(path: Path, place: int, name: str, value: object) -> DataError:
-    """Say that a value of a row is none that an export has there."""
-    words = "is not as an export writes it"
-    return DataError(f"{where(path, place)} {words}: {name} is {repr(value)[:SHOWN]}.")
-
-
-def where(path: Path, place: int) -> str:
-    """Name a row, to begin a sentence with."""
-    return f"Row {place:,} of {str(path)!r}"
 
 
 def _value(rows: Relation, name: str, kind: str) -> str:

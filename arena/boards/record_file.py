@@ -144,20 +144,15 @@ class RecordFile:
 
 
 @contextmanager
-def reading_record(path: Path, task: str) -> Iterator[RecordFile]:
+def _reading(path: Path) -> Iterator[RecordFile]:
     """Open an export of votes.
-
-    Parameters
-    ----------
-    task : str
-        What it is opened for, for errors: ``verify``.
 
     Raises
     ------
     DataError
         If the file cannot be read, or has other columns than an export of votes.
     """
-    with reading(path, COLUMNS, task, "arena export votes") as rows:
+    with reading(path, COLUMNS, "verify", "arena export votes") as rows:
         marks = rows.filter("link_kind = 'mark'").project("TRY_CAST(link AS BIGINT)").limit(1)
         yield RecordFile(
             path=path,
@@ -199,7 +194,7 @@ def read_votes(path: Path, noted: str = "") -> tuple[Verified, list[Row]]:
 
 
 def _verified(path: Path, noted: str, take: Callable[[Row], object]) -> Verified:
-    with reading_record(path, "verify") as file:
+    with _reading(path) as file:
         verified = follow(file.links(take), noted)
         problem = file.odd or verified.problem or file.end(verified) or file.doubled()
     return replace(verified, problem=problem)
@@ -269,7 +264,7 @@ def _misfit_of_vote(row: Row) -> str | None:
     for name in ("refused_a", "refused_b"):
         if row[name] not in (None, 0, 1) or (row[name] is None) != (row["refused_a"] is None):
             return name
-    if (odd := misfit_of_remarks(row)) is not None:
+    if (odd := _misfit_of_remarks(row)) is not None:
         return odd
     for name in ("exclusion", "tombstone"):
         if row[name] is not None:
@@ -278,11 +273,11 @@ def _misfit_of_vote(row: Row) -> str | None:
     return None if reason is None or (_is_reason(reason) and reason != TAKEN_OUT) else "left_out"
 
 
-def misfit_of_remarks(row: Row) -> str | None:
+def _misfit_of_remarks(row: Row) -> str | None:
     """Name the first column of remarks whose value no export has there, if any."""
     if row["remarked"] is None:
-        names = (*REMARKED, "confidence", "voter_intent", "comment")
-        return next((name for name in names if row.get(name)), None)
+        names = (*REMARKED, "confidence", "voter_intent")
+        return next((name for name in names if row[name]), None)
     checks = (
         ("reasons_a", _is_reasons(row["reasons_a"])),
         ("reasons_b", _is_reasons(row["reasons_b"])),

@@ -111,7 +111,6 @@ class Texts:
         """Give the words of a turn or an answer; None where they were erased."""
         if is_erased(row):
             return None
-        self._here += _gone_before(row)
         scrubbed = self._scrub(text)
         self._here += scrubbed[1]
         return scrubbed[0]
@@ -131,12 +130,6 @@ class Texts:
         """Give how many pieces were taken out since this was asked last."""
         taken, self._here = self._here, 0
         return taken
-
-
-def _gone_before(row: AnyRow) -> int:
-    """Give how many pieces were gone from a text when it was imported."""
-    known = row._asdict()
-    return int(known.get("scrubbed") or (known.get("measured") or {}).get("scrubbed", 0))
 
 
 Lay = Callable[[LoggedBattle, Texts], Iterator[Row]]
@@ -225,14 +218,6 @@ def export_rows(
     return written
 
 
-def whole_rows(battles: Iterable[LoggedBattle], policy: Policy) -> Iterator[Row]:
-    """Give the row that `export_battles` writes of each battle, with the texts as they are."""
-    texts = Texts(None)
-    for battle in battles:
-        for row in _battle(battle, texts):
-            yield {**row, **_beside(battle, policy, _why_not(battle, policy))}
-
-
 def _beside(battle: LoggedBattle, policy: Policy, reason: str | None) -> Row:
     return {"left_out": reason, "policy": policy.name, **_labels(battle, policy)}
 
@@ -298,8 +283,6 @@ def total(values: list[Any]) -> Any:
 def _style(answer: AnyRow) -> Row:
     if is_erased(answer):
         return dict.fromkeys(STYLES)
-    if answer.measured is not None:
-        return {name: answer.measured[name] for name in STYLES}
     return style_of(answer.text)
 
 

@@ -206,8 +206,6 @@ def votes(
 def models(*, export: Annotated[Export, Flat]) -> None:
     """Write the models that have ever been in the roster: names, licences, fingerprints.
 
-    Beside the votes, arena import names models by it as here.
-
     Examples
     --------
     arena export models --to models.csv

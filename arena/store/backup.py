@@ -73,7 +73,7 @@ def back_up(url: str, to: Path, progress: Progress) -> Copied:
     if to.exists():
         msg = f"{str(to)!r} exists already: name a new file."
         raise StoreError(msg)
-    with opened(url) as source, files_named(f"back up {shown(source)}"):
+    with opened(url) as source, _files_named(f"back up {shown(source)}"):
         _require_file(source)
         with TemporaryDirectory(dir=to.parent) as folder:
             file = Path(folder) / "backup.db"
@@ -96,7 +96,7 @@ def restore(file: Path, url: str, progress: Progress) -> Copied:
         If the file is no backup or is damaged, or the database is in use or cannot be written.
     """
     require_file(file, StoreError)
-    with TemporaryDirectory() as folder, files_named(f"restore {str(file)!r}"):
+    with TemporaryDirectory() as folder, _files_named(f"restore {str(file)!r}"):
         copy = Path(folder) / "backup.db"
         shutil.copyfile(file, copy)  # opening a file may write to it
         with opened(f"sqlite:///{copy}") as source, opened(url) as target:
@@ -104,7 +104,7 @@ def restore(file: Path, url: str, progress: Progress) -> Copied:
             migrate(target)
             with snapshot(source).connect() as read, target.begin() as write:
                 copied = _copy(read, write, progress)
-                number_on(write)
+                _number_on(write)
     return copied
 
 
@@ -121,7 +121,7 @@ def _write_file(source: Engine, file: Path, progress: Progress) -> tuple[Copied,
 
 
 def _copy(read: Connection, write: Connection, progress: Progress) -> Copied:
-    empty(write, "Restore")
+    _empty(write)
     total = sum(_count(read, table) for table in TABLES)
     rows = 0
     for table in TABLES:
@@ -138,26 +138,20 @@ def _count(connection: Connection, table: FromClause) -> int:
     return connection.execute(select(func.count()).select_from(table)).scalar_one()
 
 
-def empty(write: Connection, task: str) -> None:
-    """Make room for rows from elsewhere; raises `StoreError` if somebody has played here.
-
-    Parameters
-    ----------
-    task : str
-        What the room is for, for errors: ``Restore``.
-    """
+def _empty(write: Connection) -> None:
+    """Make room for rows from elsewhere; raises `StoreError` if somebody has played here."""
     for table in TABLES:
         if table.name not in FIRST_START and (rows := _count(write, table)):
             msg = (
                 f"The database {shown(write.engine)} is in use: it holds {rows:,} already in the "
-                f"table {table.name!r}. {task} into a new database."
+                f"table {table.name!r}. Restore into a new database."
             )
             raise StoreError(msg)
     for table in reversed(Table.metadata.sorted_tables):
         write.execute(delete(table))
 
 
-def number_on(write: Connection) -> None:
+def _number_on(write: Connection) -> None:
     """Let PostgreSQL give the next row the number after the last; SQLite does so by itself."""
     if write.dialect.name != "postgresql":
         return
@@ -186,7 +180,7 @@ def _problem(engine: Engine) -> str | None:
 
 
 @contextmanager
-def files_named(task: str) -> Iterator[None]:
+def _files_named(task: str) -> Iterator[None]:
     """Raise a `StoreError` that says what could not be done with a database or a file."""
     try:
         with named(task):

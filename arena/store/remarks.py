@@ -1,8 +1,8 @@
 """What voters remark beside their votes: rows of their own, which no link of the chain binds."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import bindparam, func, insert, select, update
@@ -113,20 +113,6 @@ def exported(row: Any) -> dict[str, Any]:
         "voter_intent": row.intent,
         "before_reveal": int(row.before_reveal),
         "remarked": row.updated,
-    }
-
-
-def imported(vote: Mapping[str, Any], key: int) -> dict[str, Any]:
-    """Give the row beside a vote of what an export of votes says; its comment comes apart."""
-    return {
-        "vote_id": key,
-        "reasons_a": list(filter(None, (vote["reasons_a"] or "").split(","))),
-        "reasons_b": list(filter(None, (vote["reasons_b"] or "").split(","))),
-        "comment": "",
-        "confidence": vote["confidence"],
-        "intent": vote["voter_intent"] or None,
-        "before_reveal": bool(vote["before_reveal"]),
-        "updated": vote["remarked"].replace(tzinfo=UTC),
     }
 
 

@@ -259,8 +259,8 @@ class TurnRow(Table, table=True):
     """What the visitor wrote.
 
     The nonce stands before a text that is hashed; where words were erased it is gone with them,
-    and ``text_hash`` is what is left: see `arena.store.chain`. ``scrubbed`` are personal pieces
-    that were gone from the battle's prompts when they were imported.
+    and ``text_hash`` is what is left: see `arena.store.chain`. ``scrubbed`` was written by imports
+    of version 0.1.0, and nothing reads it.
     """
 
     __tablename__ = "turn"
@@ -317,8 +317,8 @@ class AnswerRow(Table, table=True):
     """What a model answered, or how it failed; ``attempt`` counts regenerations and re-picks.
 
     The nonce and ``text_hash`` are as those of a turn; ``erased_chars`` are how many characters
-    went, by which a model without counts of tokens is charged. ``measured`` is what an export says
-    of an imported text that is not whole.
+    went, by which a model without counts of tokens is charged. ``measured`` was written by imports
+    of version 0.1.0, and nothing reads it.
     """
 
     __tablename__ = "answer"

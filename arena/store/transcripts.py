@@ -45,7 +45,7 @@ _BATTLES: Select[*tuple[Any, ...]] = (
     .limit(BATCH)
 )
 _TURNS: Select[*tuple[Any, ...]] = select(
-    *(col(getattr(TurnRow, name)) for name in ("battle_id", "turn", "prompt", "nonce", "scrubbed"))
+    *(col(getattr(TurnRow, name)) for name in ("battle_id", "turn", "prompt", "nonce"))
 ).order_by(col(TurnRow.battle_id), col(TurnRow.turn))
 _ANSWERS: Select[*tuple[Any, ...]] = select(
     *(
@@ -53,7 +53,7 @@ _ANSWERS: Select[*tuple[Any, ...]] = select(
         for name in (
             *("battle_id", "turn", "side", "attempt", "model_id", "status", "error_class"),
             *("finish_reason", "first_token_s", "duration_s", "tokens_in", "tokens_out"),
-            *("price_input", "price_output", "cost", "created", "text", "nonce", "measured"),
+            *("price_input", "price_output", "cost", "created", "text", "nonce"),
         )
     )
 ).order_by(col(AnswerRow.battle_id), col(AnswerRow.turn), col(AnswerRow.attempt), "side")

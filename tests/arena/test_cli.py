@@ -213,7 +213,7 @@ def test_a_group_alone_shows_its_commands_and_ends_in_exit_code_two(
 COMMANDS = (
     *("serve", "demo", "models", "simulate", "models check"),
     *("export votes", "export battles", "export answers", "export models", "export ratings"),
-    *("import", "backup", "restore", "rate", "mix", "value", "plan"),
+    *("backup", "restore", "rate", "mix", "value", "plan"),
     "voters",
     *("label", "label accuracy", "overlap", "probe duplicates", "safety"),
     *("attack", "exclude", "readmit", "probe names", "probe words"),

@@ -1,5 +1,7 @@
 """`arena export` as a person runs it, and the card that lies beside what it writes."""
 
+import csv
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -8,10 +10,13 @@ import duckdb
 import pytest
 from ruamel.yaml import YAML
 
+from arena.boards.export_file import LATER
 from arena.cli import COMMANDS
 from arena.domain.battle import BattleState
 from arena.domain.vote import DEFAULT, Choice, Voter
+from arena.store import chain
 from arena.store.store import Store
+from tests.arena.lived_in import lived_in
 from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, exclude, new_battle
 from tests.command import Command, examples, refused
 from tests.sqlite import new_sqlite
@@ -156,3 +161,89 @@ def test_only_its_owner_can_read_the_shards_of_an_export(
     written = [path for path in (tmp_path / "folder").rglob("*") if path.is_file()]
     assert {path.name for path in written} == {"README.md", "train-00000-of-00001.parquet"}
     assert {path.stat().st_mode & 0o777 for path in written} == {0o600}
+
+
+@pytest.fixture(scope="module")
+def old(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """URL of an arena with persons, remarks, exclusions, erased and deleted votes."""
+    made = new_sqlite(tmp_path_factory.mktemp("lived-in"))
+    lived_in(made).close()
+    return made
+
+
+def test_ratings_of_an_export_are_by_person_as_those_of_the_board(
+    command: Command, old: str
+) -> None:
+    assert command("export", "votes", "--all", "--to", "v.csv", "--database", old).returncode == 0
+    ratings = [
+        json.loads(command("rate", source, "--format", "json").stdout)["ratings"]
+        for source in ("v.csv", old)
+    ]
+    assert ratings[0] == ratings[1]
+
+
+def test_an_export_from_before_votes_had_remarks_verifies(
+    command: Command, tmp_path: Path, old: str
+) -> None:
+    command("export", "votes", "--all", "--to", "v.parquet", "--database", old)
+    rows = duckdb.read_parquet(f"{tmp_path}/v.parquet")
+    rows = rows.project(", ".join(name for name in rows.columns if name not in LATER))
+    rows.write_parquet(f"{tmp_path}/old.parquet")
+    assert command("verify", "old.parquet").returncode == 0
+
+
+def test_an_export_says_that_a_vote_was_deleted(
+    command: Command, tmp_path: Path, old: str
+) -> None:
+    command("export", "votes", "--all", "--to", "v.csv", "--database", old)
+    with (tmp_path / "v.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    out = [row for row in rows if row["left_out"] == chain.TAKEN_OUT]
+    assert [(row["link_kind"], row["winner"], row["battle_id"]) for row in out] == [
+        ("vote", "", ""),
+        ("exclusion", "", ""),
+    ]
+    assert json.loads(rows[-1]["tombstone"])["links"] == [int(row["link"]) for row in out]
+    assert command("verify", "v.csv").returncode == 0
+
+
+ODD: list[tuple[int, dict[str, Any], str]] = [
+    (2, {"turn": "two"}, "The row of link 2 is not as an export writes it: turn is 'two'"),
+    (2, {"turn": 2**40}, "turn is 1099511627776"),
+    (2, {"repicks": -1}, "repicks is -1"),
+    (2, {"seconds_to_vote": "inf"}, "seconds_to_vote is inf"),
+    (2, {"ts": "yesterday"}, "ts is 'yesterday'"),
+    (2, {"battle_id": "x" * 5000}, "battle_id is 'xxx"),
+    (2, {"battle_id": "a\0b"}, "battle_id is"),
+    (2, {"battle_id": "b0"}, "Link 2, the vote on battle 'b0', is not as it was recorded"),
+    (2, {"winner": "nobody"}, "winner is 'nobody'"),
+    (2, {"person": None}, "person is None"),
+    (2, {"voter_kind": "alien"}, "voter_kind is 'alien'"),
+    (2, {"refused_b": 7}, "refused_b is 7"),
+    (2, {"tagger": None}, "tagger is None"),
+    (2, {"reasons_b": "creative,clever"}, "reasons_b is 'creative,clever'"),
+    (2, {"confidence": 4}, "confidence is 4"),
+    (2, {"voter_intent": "testing"}, "voter_intent is 'testing'"),
+    (2, {"before_reveal": 2}, "before_reveal is 2"),
+    (2, {"remarked": None}, "reasons_b is 'creative'"),
+    (2, {"left_out": "dull"}, "has 'dull' in left_out"),
+    (2, {"link": 1}, "Link 1 of the chain is there twice"),
+    (2, {"hash": "0" * 64}, "Link 2, the vote on battle 'b1', is not as it was recorded"),
+    (13, {"exclusion": "{}"}, "exclusion is '{}'"),
+    (18, {"tombstone": '{"links": "all"}'}, "tombstone is "),
+    (18, {"links": 99}, "files of 18 and 99 links"),
+]
+
+
+@pytest.mark.sampled(4)
+@pytest.mark.parametrize(("place", "change", "words"), ODD)
+def test_a_value_that_no_export_has_is_named(
+    command: Command, tmp_path: Path, old: str, place: int, change: dict[str, Any], words: str
+) -> None:
+    command("export", "votes", "--all", "--to", "v.jsonl", "--database", old)
+    rows = [json.loads(line) for line in (tmp_path / "v.jsonl").read_text().splitlines()]
+    rows[place - 1] |= change
+    (tmp_path / "x.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    done = command("verify", "x.jsonl")
+    assert done.returncode == 3
+    assert words in done.stdout

@@ -120,20 +120,6 @@ def test_ratings_of_a_folder_are_those_of_the_database(
     assert boards[0]["ratings"] == boards[1]["ratings"]
 
 
-def test_folders_are_imported_and_exported_again_row_by_row(
-    command: Command, tmp_path: Path, url: str
-) -> None:
-    for what in ("votes", "battles", "answers", "models"):
-        words = ("export", what, "--to", f"all/{what}", *LICENCE, "--database", url)
-        (tmp_path / "all").mkdir(exist_ok=True)
-        assert command(*words, *(["--all"] if what != "models" else [])).returncode == 0
-    done = command("import", "all", "--database", "sqlite:///again.db")
-    assert (done.returncode, done.stderr) == (0, "")
-    again = ("export", "votes", "--all", "--to", "again.parquet")
-    assert command(*again, "--database", "sqlite:///again.db").returncode == 0
-    assert rows_of(f"{tmp_path}/again.parquet") == rows_of(f"{tmp_path}/all/votes/data/*.parquet")
-
-
 def test_many_rows_are_parted_into_shards_in_their_order(tmp_path: Path) -> None:
     rows = [{"n": n, "text": f"{n} " * 50} for n in range(10_000)]
     (tmp_path / "data").mkdir()
