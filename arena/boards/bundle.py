@@ -250,7 +250,7 @@ def publish(
         If a section or a statement of the card is empty, naming each; or if the folder or the
         file cannot be written.
     BrokenRecordError
-        If the record does not verify, or the bundle would not.
+        If the vote log cannot be verified, or the bundle would not.
     """
     _require_free(folder, votes_to)
     with _aside(folder) as made:
@@ -280,7 +280,7 @@ def publish(
             card = card_of(board, logged, policy, statements, limits)
             _require_whole(card, board)
             _require_right(
-                "the record does not verify", verify(session, progress=progress).problem
+                "the vote log could not be verified", verify(session, progress=progress).problem
             )
             export_votes(log.links(session, policy), policy, made / VOTES, total=logged.links)
         _write(made, _texts(board, card, page, withheld=votes_to is not None))

@@ -32,6 +32,9 @@ COLUMNS = {
     "seconds_to_vote": "DOUBLE",
     "left_out": "VARCHAR",
     "policy": "VARCHAR",
+    "since": "TIMESTAMP",
+    "until": "TIMESTAMP",
+    "all_votes": "BIGINT",
     "mode": "VARCHAR",
     "prompt_set": "VARCHAR",
     "sampler": "VARCHAR",
@@ -60,6 +63,7 @@ COLUMNS = {
     "voter_intent": "VARCHAR",
     "before_reveal": "BIGINT",
     "remarked": "TIMESTAMP",
+    "excluded_vote": "VARCHAR",
     "exclusion": "VARCHAR",
     "tombstone": "VARCHAR",
     "link_kind": "VARCHAR",
@@ -70,15 +74,19 @@ COLUMNS = {
 }
 """Columns of an export; ``ts`` is in UTC, ``left_out`` the reason where a vote does not count.
 
-The last five are of the chain: see `export_votes`. ``links`` is how many there are in all.
-``person`` is whom the board counts ``voter`` as; no hash binds it.
+The last eight are of the chain: see `export_votes`. ``links`` is how many there are in all.
+``person`` is whom the board counts ``voter`` as; no hash binds it. Every row says what the file is
+of: ``policy``, ``since`` and ``until``, and ``all_votes``, 1 where it was exported with --all.
 """
 
 TOPIC = "topic"
 """Column beside the labels, of no tagger: what the prompt is about, if everybody can read it."""
 NO_TOPICS: Mapping[str, str] = {}
 OUTSIDE = "outside the days"
-"""Why a vote is not shown that was cast before or after the days that an export is of."""
+"""Why a vote is excluded that was cast before or after the days that an export is of."""
+
+HASHES_ONLY = "hashes only"
+"""What is counted as such: a vote whose hashes alone came by an import of version 0.1.0."""
 
 Row = Mapping[str, Any]
 
@@ -95,8 +103,10 @@ def export_votes(
 ) -> Written:
     """Write the votes that a policy counts, in the order of the chain.
 
-    Of the other links only the hashes are written, and in ``left_out`` why: so the chain has no
-    gaps. An exclusion and a tombstone are written whole, as JSON; they are no votes.
+    Of a vote that is excluded the columns of votes are empty, so that nobody counts it;
+    ``left_out`` is why, and ``excluded_vote`` all that its hash binds, as JSON, so that anybody
+    can verify that the rules exclude it. An exclusion and a tombstone are written as JSON, too.
+    Of a vote that was deleted the hashes alone are written.
 
     Parameters
     ----------
@@ -107,28 +117,41 @@ def export_votes(
     topics : mapping
         What the prompt of a battle is about: see `TOPIC`.
     days : Days
-        Of the votes outside these only the hashes are written, ``everything`` or not.
+        Votes outside these are excluded, ``everything`` or not.
     everything : bool
-        Write also what the policy leaves out, skips among it, with the reason.
+        Write also what the policy excludes, skips among it, in the columns of votes.
 
     Raises
     ------
     DataError
         If the ending is another, or the file cannot be written.
     """
-    written, of_all = Written(), {"links": total, "policy": policy.name}
+    written = Written(of=what_of(policy.name, days, everything=everything))
+    of_all = {
+        "links": total,
+        "policy": policy.name,
+        "since": days.since,
+        "until": days.until,
+        "all_votes": int(everything),
+    }
 
     def rows() -> Iterator[Row]:
         for link in links:
-            is_vote, cast = link.kind == "vote", link.bound.get("ts")
-            outside = cast is not None and is_vote and not days.cover(cast)
-            reason = OUTSIDE if outside else _why_not(link, policy)
-            is_out = is_vote and reason is not None and (outside or not everything)
-            hides = is_out or link.withheld is not None
-            if is_vote and not outside:
-                written.count(reason, cast)
-                written.rows += not hides
-            yield _row(link, policy, reason, topics, hides=hides) | of_all
+            if link.kind != "vote" or link.withheld is not None:
+                reason: str | None = link.withheld or NO_VOTE
+                shows = False
+            else:
+                reason = why_excluded(link.bound, policy, days, link.exclusions)
+                shows = is_shown(reason, everything=everything)
+            if link.kind == "vote":
+                is_alone = link.withheld not in (None, chain.TAKEN_OUT)
+                outside = reason == OUTSIDE
+                written.count(
+                    HASHES_ONLY if is_alone else reason,
+                    None if outside else link.bound.get("ts"),
+                )
+                written.rows += shows
+            yield _row(link, policy, reason, topics, shows=shows) | of_all
 
     write_rows(rows(), COLUMNS, path)
     return written
@@ -140,7 +163,7 @@ def _row(
     reason: str | None,
     topics: Mapping[str, str],
     *,
-    hides: bool,
+    shows: bool,
 ) -> dict[str, object]:
     hashes: dict[str, object] = {
         "link_kind": link.kind,
@@ -149,10 +172,12 @@ def _row(
         "hash": link.hash,
         "left_out": reason,
     }
-    if link.kind == "mark" or hides:
+    if link.kind == "mark" or link.withheld is not None:
         return hashes
     if link.kind in ("exclusion", "tombstone"):
-        return hashes | {link.kind: _as_json(link.bound)}
+        return hashes | {link.kind: as_json(link.bound)}
+    if not shows:
+        return hashes | {"excluded_vote": as_json({n: link.bound[n] for n in chain.BOUND})}
     shown = {name: link.bound[name] for name in (*chain.BOUND, "person")}
     topic = {TOPIC: topics.get(str(link.bound["battle_id"]))}
     return {**hashes, **_labelled(link.labels, policy), **topic, **link.remarks, **shown}
@@ -166,19 +191,29 @@ def _labelled(labels: Mapping[str, str], policy: Policy) -> dict[str, object]:
     return known | ({"tagger": " ".join(policy.tagger)} if labels else {})
 
 
-def _why_not(link: LoggedLink, policy: Policy) -> str | None:
-    if link.withheld is not None:
-        return link.withheld
-    return why_left_out(link.bound, policy, link.exclusions) if link.kind == "vote" else NO_VOTE
-
-
-def why_left_out(vote: Row, policy: Policy, exclusions: tuple[str, ...]) -> str | None:
-    """Say why a policy leaves a vote out, or None when it counts."""
+def why_excluded(vote: Row, policy: Policy, days: Days, exclusions: tuple[str, ...]) -> str | None:
+    """Say why an export of a policy and of some days excludes a vote, or None when it counts."""
+    if not days.cover(vote["ts"]):
+        return OUTSIDE
     choice, kind = Choice(vote["winner"]), VoterKind(vote["voter_kind"])
     return policy.why_not(choice, kind, exclusions, gold=is_gold(vote["prompt_set"]))
 
 
-def _as_json(bound: Row) -> str:
+def is_shown(reason: str | None, *, everything: bool) -> bool:
+    """Say whether a vote is in the columns of votes, by why it is excluded."""
+    return reason is None or (everything and reason != OUTSIDE)
+
+
+def what_of(policy: str, days: Days, *, everything: bool) -> str:
+    """Say what an export of votes is of, as a sentence."""
+    bounds = (("since", days.since), ("before", days.until))
+    cast = " and ".join(f"{word} {moment:%Y-%m-%d %H:%M:%S}" for word, moment in bounds if moment)
+    excluded = "in the columns of votes (--all)" if everything else "in excluded_vote"
+    return f"Votes cast {cast or 'at any time'}; votes that {policy} excludes are {excluded}."
+
+
+def as_json(bound: Row) -> str:
+    """Write what a link binds, as an export has it."""
     moment = bound["ts"]
     if isinstance(moment, datetime):
         moment = moment.astimezone(UTC).isoformat()

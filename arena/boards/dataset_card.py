@@ -56,6 +56,8 @@ class Written:
         Votes that count and have no row, by why the layout has none for them.
     lacks : str
         What the layout has no columns for, as a sentence; empty of our own.
+    of : str
+        What an export of votes is of, as a sentence; empty of anything else.
     """
 
     rows: int = 0
@@ -66,6 +68,7 @@ class Written:
     method: str = ""
     unfit: Counter[str] = field(default_factory=Counter)
     lacks: str = ""
+    of: str = ""
 
     def count(self, reason: str | None, cast: datetime | None) -> None:
         """Count a vote, or a battle without one."""
@@ -137,6 +140,7 @@ def _facts(path: Path, written: Written, policy: Policy, licence: str) -> str:
         "File": f"{_file_name(path)}, {written.rows:,} rows",
         "Votes cast": _dates(written),
         "Policy": f"{policy.name}. {' '.join(policy.rules)}",
+        **({"Export": written.of} if written.of else {}),
         "Ratings": written.method or "none in this file",
         "Licence": (
             "not named: say under which licence others may use this file"

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -9,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from arena.boards.dataset import COLUMNS, why_left_out
+from arena.boards.dataset import COLUMNS, as_json, is_shown, why_excluded
 from arena.boards.export_file import (
     ODD,
     Relation,
@@ -22,13 +23,16 @@ from arena.boards.export_file import (
     typed,
 )
 from arena.domain.remarks import CONFIDENCE, Intent, Reason
-from arena.domain.vote import INHERITS, POLICIES, READMITTED, Choice, VoterKind
+from arena.domain.vote import INHERITS, POLICIES, READMITTED, Choice, Days, VoterKind
 from arena.store import chain
 from arena.store.chain import OF_EXCLUSION, OF_TOMBSTONE, TAKEN_OUT
-from arena.store.verify import Link, Verified, follow
+from arena.store.verify import Link, Scope, Verified, follow, on_hashes_only
 from rating.tables.files import SHOWN
 from rating.tables.vote_filter import NO_VOTE
 
+BOUND = "bound"
+"""Beside the columns of a row: what an excluded vote binds, by name."""
+_BATTLE = "coalesce(battle_id, json_extract_string(excluded_vote, '$.battle_id'))"
 POLICY = {policy.name: policy for policy in POLICIES}
 BATTLES_AT_ONCE = 250_000
 """Battles that are looked at together for one that is there twice."""
@@ -40,8 +44,9 @@ LABELS = (
 """Columns of labels; what a prompt is about is none, for it is learnt anew of all prompts."""
 REMARKED = ("reasons_a", "reasons_b", "before_reveal", "remarked")
 """Columns of remarks that are there together, or none; the others may be empty."""
-_OF_CHAIN = {"link_kind", "link", "links", "content", "hash", "left_out", "policy"}
-_OF_VOTE = {*chain.BOUND, "person"}
+_STATEMENT = ("policy", "since", "until", "all_votes")
+"""Columns that say what a file is of: every row says the same."""
+_OF_CHAIN = {"link_kind", "link", "links", "content", "hash", "left_out", *_STATEMENT}
 _MAY_LACK = {"prompt_id", "prompt_set"}
 
 
@@ -59,7 +64,7 @@ class RecordFile:
     odd : str or None
         The first row that no export has, in a sentence, as far as they were read.
     wrong : str or None
-        The first row that is not left out as its policy has it, likewise.
+        The first vote that is excluded, or is not, against the rules of the policy and the days.
     """
 
     path: Path
@@ -69,8 +74,13 @@ class RecordFile:
     _reasons: Mapping[int, tuple[str, ...]]
     odd: str | None = None
     wrong: str | None = None
-    _policy: str | None = None
-    _taken_out: set[int] = field(default_factory=set)
+    _statement: tuple[Any, ...] = ()
+    _to_name: dict[int, str] = field(default_factory=dict)
+    """Links that say of themselves that they were deleted, and that no deletion record names."""
+    _hidden: int = 0
+    _first_hidden: int = 0
+    _deleted: int = 0
+    _reached: Counter[str | None] = field(default_factory=Counter)
 
     def links(self, take: Callable[[Row], object]) -> Iterator[Link]:
         """Give the links up to the first row that no export has; calls ``take`` with each row."""
@@ -78,7 +88,7 @@ class RecordFile:
             self.odd = _malformed(row) or self._not_of_this_file(row)
             if self.odd is not None:
                 return
-            self.wrong = self.wrong or self._wrongly_left_out(row)
+            self.wrong = self.wrong or self._wrongly_excluded(row)
             take(row)
             yield _link_of(row, is_old=row["link"] < self.mark)
 
@@ -86,19 +96,45 @@ class RecordFile:
         """Say what is wrong with all rows together, once they were followed, if anything."""
         if verified.links != self.total:
             return f"The file ends at link {verified.links} of {self.total}: rows are missing."
-        if self._taken_out:
-            link = min(self._taken_out)
-            return f"Link {link} is not here, and no tombstone says that it was taken out."
+        first = min(self._to_name, default=self._first_hidden)
+        if first:
+            kind = self._to_name.get(first, "vote")
+            return (
+                f"{on_hashes_only(self.counted(verified), first, kind)} Export the votes again "
+                "with this version: exports of version 0.1.0 without --all left out what a vote "
+                "was."
+            )
         return self.wrong
+
+    def counted(self, verified: Verified) -> Verified:
+        """Add what the file is of, and how many votes are in it, as far as it was read."""
+        if not self._statement:
+            return verified
+        policy, since, until, everything = self._statement
+        hashes_only = self._hidden + [*self._to_name.values()].count("vote")
+        return replace(
+            verified,
+            votes=self._reached.total() + hashes_only,
+            hashes_only=hashes_only,
+            deleted=self._deleted,
+            scope=Scope(
+                policy=policy,
+                since=since and since.isoformat(),
+                until=until and until.isoformat(),
+                all_votes=None if everything is None else bool(everything),
+                counted=self._reached[None],
+                excluded={why: n for why, n in self._reached.most_common() if why is not None},
+            ),
+        )
 
     def doubled(self) -> str | None:
         """Say which battle is voted on twice, if any; some are looked at after others."""
         parts = self.total // BATTLES_AT_ONCE + 1
         for part in range(parts):
-            some = self._relation.filter(f"hash(battle_id) % {parts} = {part}")
-            some = some.filter("battle_id IS NOT NULL")
-            counts = some.aggregate("battle_id, count(*) AS n", "battle_id")
-            for name, _ in counts.filter("n > 1").order("battle_id").limit(1).fetchall():
+            some = self._relation.project(f"{_BATTLE} AS battle").filter("battle IS NOT NULL")
+            some = some.filter(f"hash(battle) % {parts} = {part}")
+            counts = some.aggregate("battle, count(*) AS n", "battle")
+            for name, _ in counts.filter("n > 1").order("battle").limit(1).fetchall():
                 return f"The battle {name!r} is voted on twice."
         return None
 
@@ -106,7 +142,8 @@ class RecordFile:
         rows = typed(self._relation, COLUMNS)
         rows = rows if self._is_in_order() else rows.order("link")
         for row in streamed(rows):
-            yield dict(zip((*COLUMNS, ODD), row, strict=True))
+            values = dict(zip((*COLUMNS, ODD), row, strict=True))
+            yield values | {BOUND: _excluded(values["excluded_vote"])}
 
     def _is_in_order(self) -> bool:
         places = self._relation.project("TRY_CAST(link AS BIGINT) AS a, row_number() OVER () AS b")
@@ -114,32 +151,53 @@ class RecordFile:
 
     def _not_of_this_file(self, row: Row) -> str | None:
         """Say why a row does not belong with those before it, if it does not."""
-        link, self._policy = row["link"], self._policy or row["policy"]
-        if row["policy"] != self._policy:
-            names = sorted((self._policy or "", row["policy"]))
-            return (
-                f"The rows are of several policies, {', '.join(names)}: see that of link {link}."
-            )
+        link, states = row["link"], tuple(row[name] for name in _STATEMENT)
+        self._statement = self._statement or states
+        for name, ours, theirs in zip(_STATEMENT, states, self._statement, strict=True):
+            if ours != theirs:
+                return (
+                    f"The rows are of several exports: {name} is {_short(theirs)} at link 1, and "
+                    f"{_short(ours)} at link {link}."
+                )
         if row["links"] != self.total:
             return f"The rows are of files of {row['links']} and {self.total} links: see {link}."
         if row["left_out"] == TAKEN_OUT:
-            self._taken_out.add(link)
-        for taken in _json(row["tombstone"])["links"] if row["tombstone"] else ():
-            if taken not in self._taken_out:
-                return f"Link {taken} was taken out, says link {link}, and it is there."
-            self._taken_out.remove(taken)
+            self._to_name[link] = row["link_kind"]
+        elif row["link_kind"] == "vote" and _vote(row) is None:
+            self._hidden += 1
+            self._first_hidden = self._first_hidden or link
+        for deleted in _json(row["tombstone"])["links"] if row["tombstone"] else ():
+            if deleted not in self._to_name:
+                return f"The deletion record at link {link} names link {deleted}, and it is there."
+            self._deleted += self._to_name.pop(deleted) == "vote"
         return None
 
-    def _wrongly_left_out(self, row: Row) -> str | None:
-        """Say which vote is left out, or is not, against the rules of the policy."""
-        if row["link_kind"] != "vote" or row["winner"] is None:
+    def _wrongly_excluded(self, row: Row) -> str | None:
+        """Count a vote; say which is excluded, or is not, against the rules that the file states.
+
+        A file of version 0.1.0 states a policy alone.
+        """
+        vote = _vote(row)
+        if vote is None:
             return None
-        why = why_left_out(row, POLICY[row["policy"]], self._reasons.get(row["link"], ()))
-        if row["left_out"] == why:
+        _, since, until, everything = self._statement
+        days = Days(since and since.replace(tzinfo=UTC), until and until.replace(tzinfo=UTC))
+        moment = vote["ts"].replace(tzinfo=UTC)
+        reasons = self._reasons.get(row["link"], ())
+        why = why_excluded({**vote, "ts": moment}, POLICY[row["policy"]], days, reasons)
+        self._reached[why] += 1
+        if row["left_out"] != why:
+            return (
+                f"Link {row['link']}, {_the_vote(vote)}, has {row['left_out']!r} in left_out, "
+                f"and by the policy and the days it is {why!r}."
+            )
+        shows = vote is row
+        if everything is None or shows == is_shown(why, everything=bool(everything)):
             return None
+        there, right = ("in", "not in") if shows else ("not in", "in")
         return (
-            f"Link {row['link']}, {_the_vote(row)}, has {row['left_out']!r} in left_out, "
-            f"and by the policy it is {why!r}."
+            f"Link {row['link']}, {_the_vote(vote)}, is {there} the columns of votes, and by the "
+            f"policy, the days and all_votes it is {right} them."
         )
 
 
@@ -164,10 +222,9 @@ def _reading(path: Path) -> Iterator[RecordFile]:
 
 
 def verify_export(path: Path, noted: str = "") -> Verified:
-    """Follow the chain of an export, and hold what it leaves out against its policy's rules.
+    """Follow the chain of an export, and recompute which votes it excludes, and why.
 
-    What a policy left out and the file does not show cannot be held against anything: votes
-    that were made to look left out are found in an export of all votes, or in the database.
+    A vote of which the hashes alone are there is a break, unless a deletion record names it.
 
     Parameters
     ----------
@@ -185,8 +242,8 @@ def verify_export(path: Path, noted: str = "") -> Verified:
 def read_votes(path: Path, noted: str = "") -> tuple[Verified, list[Row]]:
     """Verify an export, and give its votes in the order of the chain: see `verify_export`.
 
-    Up to the first row that no export has. A vote that the file does not show has the columns of
-    the chain alone, and its ``left_out``.
+    Up to the first row that no export has. A vote that the file excludes has the columns of the
+    chain alone, and its ``left_out`` and ``excluded_vote``.
     """
     votes: list[Row] = []
     verified = _verified(path, noted, votes.append)
@@ -197,7 +254,7 @@ def _verified(path: Path, noted: str, take: Callable[[Row], object]) -> Verified
     with _reading(path) as file:
         verified = follow(file.links(take), noted)
         problem = file.odd or verified.problem or file.end(verified) or file.doubled()
-    return replace(verified, problem=problem)
+        return replace(file.counted(verified), problem=problem)
 
 
 def _malformed(row: Row) -> str | None:
@@ -216,6 +273,7 @@ def _malformed(row: Row) -> str | None:
 
 def _misfit(row: Row) -> str | None:
     """Name the first column whose value no export has in such a row, if any."""
+    is_first_version = row["all_votes"] is None
     checks: Sequence[tuple[str, bool]] = (
         ("link", is_whole(row["link"], 1)),
         ("links", is_whole(row["links"], 1)),
@@ -223,6 +281,11 @@ def _misfit(row: Row) -> str | None:
         ("hash", _is_hash(row["hash"])),
         ("judge", row["judge"] is None),
         ("policy", row["policy"] in POLICY),
+        ("all_votes", row["all_votes"] in (None, 0, 1)),
+        *(
+            (name, not is_first_version or row[name] is None)
+            for name in ("since", "until", "excluded_vote")
+        ),
         ("link_kind", row["link_kind"] in ("vote", "exclusion", "mark", "tombstone")),
     )
     if (odd := next((name for name, good in checks if not good), None)) is not None:
@@ -237,6 +300,11 @@ def _misfit(row: Row) -> str | None:
             shown, good = (kind,), row["left_out"] == NO_VOTE
             if not _is_bound(row[kind], OF_EXCLUSION if kind == "exclusion" else OF_TOMBSTONE):
                 return str(kind)
+        case "vote" if row["excluded_vote"] is not None:
+            shown = ("excluded_vote",)
+            good = _is_reason(row["left_out"]) and row["left_out"] != TAKEN_OUT
+            if row[BOUND] is None or _misfit_of_bound(row[BOUND]) is not None:
+                return "excluded_vote"
         case "vote":
             good = _is_reason(row["left_out"]) and row["left_out"] != NO_VOTE
         case _:  # an exclusion without what it binds
@@ -246,14 +314,20 @@ def _misfit(row: Row) -> str | None:
     return more or (None if good else "left_out")
 
 
-def _misfit_of_vote(row: Row) -> str | None:
-    for name in (*chain.BOUND, "person"):
-        if not (name in _MAY_LACK and row[name] is None) and not fits(COLUMNS[name], row[name]):
+def _misfit_of_bound(vote: Row) -> str | None:
+    for name in chain.BOUND:
+        if not (name in _MAY_LACK and vote[name] is None) and not fits(COLUMNS[name], vote[name]):
             return name
-    if row["winner"] not in [*Choice]:
+    if vote["winner"] not in [*Choice]:
         return "winner"
-    if row["voter_kind"] not in [*VoterKind]:
-        return "voter_kind"
+    return None if vote["voter_kind"] in [*VoterKind] else "voter_kind"
+
+
+def _misfit_of_vote(row: Row) -> str | None:
+    if (odd := _misfit_of_bound(row)) is not None:
+        return odd
+    if not fits(COLUMNS["person"], row["person"]):
+        return "person"
     labels = [name for name in LABELS if row[name] is not None]
     if (
         odd := next((name for name in labels if not fits(COLUMNS[name], row[name])), None)
@@ -266,7 +340,7 @@ def _misfit_of_vote(row: Row) -> str | None:
             return name
     if (odd := _misfit_of_remarks(row)) is not None:
         return odd
-    for name in ("exclusion", "tombstone"):
+    for name in ("excluded_vote", "exclusion", "tombstone"):
         if row[name] is not None:
             return name
     reason = row["left_out"]
@@ -320,6 +394,29 @@ def _is_bound(text: str, names: Sequence[str]) -> bool:
         return False
 
 
+def _excluded(text: str | None) -> dict[str, Any] | None:
+    """Read what an excluded vote binds; None where it is not written as an export writes it."""
+    try:
+        vote = _json(text or "")
+        is_exact = list(vote) == list(chain.BOUND) and as_json(vote) == text
+        vote["ts"] = datetime.fromisoformat(vote["ts"]).astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
+        return None
+    return vote if is_exact else None
+
+
+def _vote(row: Row) -> Row | None:
+    """Give the columns that a vote binds; None of another link, and where they are not there."""
+    if row["link_kind"] != "vote":
+        return None
+    vote: Row | None = row[BOUND] if row["winner"] is None else row
+    return vote
+
+
+def _short(value: object) -> str:
+    return str(value)[:SHOWN]
+
+
 def _json(text: str) -> dict[str, Any]:
     bound: dict[str, Any] = json.loads(text)
     return bound
@@ -363,12 +460,13 @@ def _name(row: Row) -> str:
         case "exclusion":
             return "an exclusion"
         case "tombstone":
-            return "a tombstone"
-    return "a vote that is not shown" if row["winner"] is None else _the_vote(row)
+            return "a deletion record"
+    vote = _vote(row)
+    return "a vote that is hashes only" if vote is None else _the_vote(vote)
 
 
-def _the_vote(row: Row) -> str:
-    return f"the vote on battle {row['battle_id']!r}"
+def _the_vote(vote: Row) -> str:
+    return f"the vote on battle {vote['battle_id']!r}"
 
 
 def _bound(row: Row) -> str | None:
@@ -376,6 +474,7 @@ def _bound(row: Row) -> str | None:
         return chain.exclusion_content(_json(row["exclusion"]))
     if row["tombstone"] is not None:
         return chain.tombstone_content(_json(row["tombstone"]))
-    if row["winner"] is None:
+    vote = _vote(row)
+    if vote is None:
         return None
-    return chain.vote_content({**row, "ts": row["ts"].replace(tzinfo=UTC)})
+    return chain.vote_content({**vote, "ts": vote["ts"].replace(tzinfo=UTC)})

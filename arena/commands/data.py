@@ -23,7 +23,7 @@ from arena.terminal import say, working, write_json
 if TYPE_CHECKING:
     from arena.boards.bundle_check import Checked
     from arena.store.backup import Copied
-    from arena.store.verify import Verified
+    from arena.store.verify import Scope, Verified
 
 NOTED = re.compile("[0-9a-f]{8,64}")
 
@@ -35,12 +35,12 @@ def verify(
     head: Annotated[str | None, Parameter(metavar="HASH")] = None,
     form: Annotated[Literal["text", "json"], Parameter(name="--format")] = "text",
 ) -> None:
-    """Say whether a record of votes is as it was written, or where it first is not.
+    """Verify that a vote log is as it was written, or show where it first is not.
 
-    Every vote carries the hash of the one before it and of all that a leaderboard reads of it.
+    Every vote carries the hash of the one before it and of what it binds (SECURITY.md lists it).
     Of a database also the counts that boards are made of are held against the votes. Of a
     published folder every file is, and its votes are rated anew: all that is wrong is named.
-    Exit codes: 2 for what cannot be read, 3 for a record, counts or a folder that were changed.
+    Exit codes: 2 for what cannot be read, 3 for a vote log, counts or a folder that were changed.
 
     Parameters
     ----------
@@ -68,7 +68,8 @@ def verify(
     with working("Verifying") as advance:
         verified = _verified(record, noted, advance)
     if form == "json":
-        write_json({"whole": verified.problem is None, **asdict(verified)})
+        whole = verified.problem is None
+        write_json({"verified": whole, "whole": whole, **asdict(verified)})
     else:
         say(f"{record}: {_in_words(verified)}")
     if verified.problem or verified.counts:
@@ -89,7 +90,7 @@ def publish(
     The folder holds a page, the ratings as JSON and CSV, the evaluation card, the votes without
     texts, and a manifest with the hash of each file: see arena verify. It is refused while a
     section or a statement of the card is empty. All of it is written, or nothing.
-    Exit code 3: the record does not verify.
+    Exit code 3: the vote log cannot be verified.
 
     Parameters
     ----------
@@ -222,7 +223,8 @@ def _verify_folder(folder: Path, noted: str, form: str) -> None:
     with working("Verifying"):
         checked = check_bundle(folder, bundle_page, noted)
     if form == "json":
-        write_json({"whole": not checked.problems, **asdict(checked)})
+        whole = not checked.problems
+        write_json({"verified": whole, "whole": whole, **asdict(checked)})
     else:
         say(f"{folder}: {_of_folder(checked)}")
         for sentence in (*checked.problems, *checked.notes):
@@ -237,17 +239,19 @@ def _of_folder(checked: "Checked") -> str:
     if not checked.links:
         return f"files whole, hash {checked.hash}; votes not there."
     return (
-        f"whole, {checked.models:,} models rated anew by {checked.votes:,} votes; hash "
+        f"vote log and board verified, {checked.models:,} models rated again from "
+        f"{checked.votes:,} votes; hash "
         f"{checked.hash}; {checked.links:,} links, the newest with hash {checked.head}."
     )
 
 
 def _in_words(verified: "Verified") -> str:
     if verified.problem:
-        return f"broken after {verified.links:,} links. {verified.problem}"
-    words = f"whole, {verified.links:,} links"
+        return f"vote log not verified after {verified.links:,} links. {verified.problem}"
+    words = f"vote log verified, {verified.links:,} links"
     if verified.head:
         words += f", the newest with hash {verified.head}"
+    words += f". {verified.hashes_only:,} of {verified.votes:,} votes are hashes only"
     if verified.marked:
         words += f". Hashes bind all that is bound today from link {verified.marked:,} on"
     if verified.noted is not None and verified.noted < (verified.marked or 0):
@@ -256,14 +260,24 @@ def _in_words(verified: "Verified") -> str:
         words += f". {verified.erased:,} texts were erased, and their hashes are there"
     if verified.taken_out:
         words += (
-            f". {verified.taken_out:,} votes and exclusions were taken out, and tombstones say so"
+            f". Votes deleted: {verified.deleted:,}, with exclusions of them: "
+            f"{verified.taken_out - verified.deleted:,}; deletion records name them"
         )
-    if verified.imported:
-        words += (
-            f". Links up to {verified.imported:,} came by an import: no text or measure of theirs "
-            "is bound"
-        )
+    if (scope := verified.scope) is not None:
+        words += f". {_of_scope(scope)}"
     return f"{words}. {verified.counts}" if verified.counts else f"{words}."
+
+
+def _of_scope(scope: "Scope") -> str:
+    if scope.all_votes is None:
+        of = f"Exported by version 0.1.0 with policy {scope.policy}"
+    else:
+        bounds = (("since", scope.since), ("before", scope.until))
+        cast = " and ".join(f"{word} {moment}" for word, moment in bounds if moment)
+        more = " with --all" if scope.all_votes else ""
+        of = f"Exported with policy {scope.policy}{more}, votes cast {cast or 'at any time'}"
+    excluded = ", ".join(f"{n:,} {why}" for why, n in scope.excluded.items()) or "none"
+    return f"{of}: {scope.counted:,} votes count; excluded: {excluded}"
 
 
 def _counts(copied: "Copied") -> str:

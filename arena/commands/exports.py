@@ -149,16 +149,16 @@ def votes(
     everything: All = False,
     topics: bool = False,
 ) -> None:
-    """Write the votes that a policy counts, one row a vote, without texts.
+    """Write the votes that a policy counts, one row per vote, without texts.
 
-    Of other votes, those outside --since and --until too, only the hashes are written, so that
-    the chain has no gaps: see arena verify.
-    Exit code 3: the record does not verify; the file is written.
+    Other votes, those outside --since and --until too, are in the column excluded_vote, with all
+    that their hashes bind, so that arena verify can recompute why they are excluded.
+    Exit code 3: the vote log cannot be verified; the file is written.
 
     Parameters
     ----------
     everything
-        Also votes that the policy leaves out.
+        Also votes that the policy excludes, in the columns of votes, with the reason.
     topics
         Also what each prompt is about, as arena topics would name it now: of 50 prompts and more,
         and never where ARENA_SHOW_BATTLES=false.
@@ -196,10 +196,12 @@ def votes(
         )
         verified = verify(session, progress=partial(advance, so_far=": following the record"))
     logged = f"{written.rows:,} of {written.votes.total():,} logged votes"
-    say(f"{export.to}: {logged}, policy {policy.name}.")
+    excluded = [f"{n:,} {why}" for why, n in written.votes.most_common() if why is not None]
+    not_counted = f" Not counted: {', '.join(excluded)}." if excluded else ""
+    say(f"{export.to}: {logged}, policy {policy.name}.{not_counted}")
     _card(export, "votes", written, policy)
     if verified.problem:
-        msg = f"{str(export.to)!r} was written, but the record does not verify. "
+        msg = f"{str(export.to)!r} was written, but the vote log could not be verified. "
         raise BrokenRecordError(msg + verified.problem)
 
 

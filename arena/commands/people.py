@@ -172,8 +172,8 @@ def erase(
     """Erase all that somebody wrote here, what models answered them, and their name.
 
     It goes from every table and file of the database, and out of what judges were sent; it does
-    not come back. Their votes stay (see --votes), and the record verifies: of each text it keeps a
-    hash that nobody can guess words by. Running battles of theirs end. An arena may serve
+    not come back. Their votes stay (see --votes), and the vote log verifies: of each text it
+    keeps a hash that nobody can guess words by. Running battles of theirs end. An arena may serve
     meanwhile; for seconds its writers wait while the files are written anew.
     Backups and exports that were made before, and the log and replicas of a PostgreSQL server,
     are not reached.

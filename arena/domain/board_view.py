@@ -331,7 +331,7 @@ class ModelRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordCheck:
-    """How the record of votes was when its chain was last followed.
+    """How the vote log was when its chain was last followed.
 
     Attributes
     ----------
@@ -339,13 +339,18 @@ class RecordCheck:
         Links of the chain that follow from one another, from the first.
     head : str
         Hash of the last of them.
+    votes, hashes_only, deleted : int
+        Votes, those of them of which the hashes alone are there, and votes that were deleted.
     problem : str or None
-        The first break, in a sentence; None where the record is whole.
+        The first break, in a sentence; None where the vote log was verified.
     """
 
     at: datetime
     links: int
     head: str
+    votes: int
+    hashes_only: int
+    deleted: int
     problem: str | None
 
 

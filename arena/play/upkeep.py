@@ -98,7 +98,7 @@ class RecordVerifier:
             try:
                 await asyncio.to_thread(self.look)
             except StoreError as error:
-                logger.warning("The record could not be verified: %s", error)
+                logger.warning("The vote log could not be read to verify it: %s", error)
             except _Closing:
                 return
             except Exception:
@@ -110,14 +110,20 @@ class RecordVerifier:
         with self._store.reading() as session:
             verified = verify(session, progress=self._pace)
         if verified.problem:
-            logger.error("The record of votes is broken: %s", verified.problem)
+            logger.error("The vote log could not be verified: %s", verified.problem)
         if verified.counts:
             logger.error("They are made anew. %s", verified.counts)
             with self._store.writing() as session:
                 blocks.drop(session)
                 kept_boards.drop(session)
         self.check = RecordCheck(
-            at=self._now(), links=verified.links, head=verified.head, problem=verified.problem
+            at=self._now(),
+            links=verified.links,
+            head=verified.head,
+            votes=verified.votes,
+            hashes_only=verified.hashes_only,
+            deleted=verified.deleted,
+            problem=verified.problem,
         )
 
     def _pace(self, done: int, _total: int) -> None:

@@ -68,7 +68,7 @@ def back_up(url: str, to: Path, progress: Progress) -> Copied:
     StoreError
         If the file exists or cannot be written, or the database cannot be read.
     BrokenRecordError
-        Once the file is written: the record does not verify.
+        Once the file is written: the vote log cannot be verified.
     """
     if to.exists():
         msg = f"{str(to)!r} exists already: name a new file."

@@ -211,8 +211,8 @@ _VOTES = (
     .order_by(col(VoteRow.link))
     .limit(BATCH)
 )
-_WITH_IMPORTS = _VOTES.add_columns(
-    col(VoteRow.transcript_hash).label("imported"),
+_EXPORTED = _VOTES.add_columns(
+    col(VoteRow.transcript_hash).label("known"),
     func.coalesce(col(VoterRow.person), col(VoterRow.id)).label("person"),
 )
 EXCLUSIONS: Select[*tuple[Any, ...]] = (
@@ -323,29 +323,29 @@ def transcripts(connection: Connection, battles: Collection[int]) -> dict[int, T
     return {battle: _transcript(turns[battle], answers[battle]) for battle in battles}
 
 
-def imported(connection: Connection) -> int:
-    """Give the link up to which the chain came by an import; 0 where none did."""
-    return connection.scalars(_IMPORTED).one()
-
-
-def votes(
-    connection: Connection, imported: int | None = None
-) -> Iterator[list[tuple[AnyRow, Transcript]]]:
+def votes(connection: Connection) -> Iterator[list[tuple[AnyRow, Transcript]]]:
     """Read the votes in the order of the chain, some at a time, with their transcripts.
 
-    A row has what `arena.store.chain.vote_content` binds, but for the transcript's hash. That of
-    a vote that came by an import is the one that it was recorded with.
-
-    Parameters
-    ----------
-    imported : int or None
-        As `imported` gives it; None in a schema that knows no imports.
+    A row has what `arena.store.chain.vote_content` binds, except the transcript's hash.
     """
-    query, until, after = _VOTES if imported is None else _WITH_IMPORTS, imported or 0, 0
-    while rows := connection.execute(query, {"after": after}).all():
+    after = 0
+    while rows := connection.execute(_VOTES, {"after": after}).all():
+        read = transcripts(connection, [row.battle for row in rows])
+        yield [(row, read[row.battle]) for row in rows]
+        after = rows[-1].link
+
+
+def exported_votes(connection: Connection) -> Iterator[list[tuple[AnyRow, str]]]:
+    """Read the votes likewise, each with its person, and with the transcript's hash.
+
+    That of a vote that came by an import of version 0.1.0 is the one that it was recorded with:
+    its words are not here as they were, and a file proves the hash by the vote's own.
+    """
+    until, after = connection.scalars(_IMPORTED).one(), 0
+    while rows := connection.execute(_EXPORTED, {"after": after}).all():
         ours = [row.battle for row in rows if row.link > until]
         read = transcripts(connection, ours) if ours else {}
-        yield [(row, read.get(row.battle) or Transcript(row.imported, {}, 0)) for row in rows]
+        yield [(row, read[row.battle].hash if row.link > until else row.known) for row in rows]
         after = rows[-1].link
 
 

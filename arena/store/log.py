@@ -102,13 +102,13 @@ def count_links(session: Session) -> int:
 
 def _votes(session: Session, policy: Policy) -> Iterator[LoggedLink]:
     connection = session.connection()
-    for batch in chain.votes(connection, chain.imported(connection)):
+    for batch in chain.exported_votes(connection):
         reasons = counted.reasons_on(session, policy.name, [row.id for row, _ in batch])
         battles = [row.battle for row, _ in batch]
         known = labels.of_votes(session, policy.tagger, LABELS, battles)
         beside = remarks.of_votes(session, [row.id for row, _ in batch])
-        for row, transcript in batch:
-            binds = row._asdict() | {"transcript_hash": transcript.hash}
+        for row, transcript_hash in batch:
+            binds = row._asdict() | {"transcript_hash": transcript_hash}
             link = _link(row, "vote", binds)
             why = (reasons[row.id],) if row.id in reasons else ()
             yield replace(

@@ -358,7 +358,7 @@ class VoteRow(Table, table=True):
 
     Its fingerprints are those of the models when it was cast. Its link in the chain is ``link``,
     with ``content``, ``previous_hash`` and ``hash``: see `arena.store.chain`. ``transcript_hash``
-    is what it binds of an import, where the transcript is not here as it was recorded.
+    was written by imports of version 0.1.0: see `arena.store.chain.exported_votes`.
     """
 
     __tablename__ = "vote"
@@ -409,7 +409,7 @@ class VoteRemarkRow(Table, table=True):
 class ChainRow(Table, table=True):
     """The end of the chain: one row, locked by whoever appends the next link.
 
-    The first ``imported`` links came by an import.
+    The first ``imported`` links came by an import of version 0.1.0.
     """
 
     __tablename__ = "vote_chain"
@@ -422,9 +422,8 @@ class ChainRow(Table, table=True):
 class LinkRow(Table, table=True):
     """A link that is no vote or exclusion of ours, or is one no longer.
 
-    Of a vote that was taken out, or that an imported file did not show, the hashes alone are
-    here, with why, as those of its exclusions; what was taken out a tombstone names, whose
-    ``bound`` that is. An imported exclusion of such a vote is whole, in ``bound``.
+    Of a vote that was taken out the hashes alone are here, with why, as those of its exclusions;
+    what was taken out a tombstone names, whose ``bound`` that is.
     """
 
     __tablename__ = "chain_link"

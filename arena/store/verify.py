@@ -1,8 +1,9 @@
-"""Verifies that the record is as it was written: follows the chain from its first link on."""
+"""Verifies that the vote log is as it was written: follows its chain from the first link on."""
 
 import hashlib
 import heapq
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -11,7 +12,7 @@ from operator import attrgetter
 from typing import Any
 
 from sqlalchemy import Connection, case, func, or_, select
-from sqlalchemy.exc import DataError, MultipleResultsFound, NoResultFound
+from sqlalchemy.exc import DataError, MultipleResultsFound, NoResultFound, OperationalError
 from sqlmodel import Session, col
 
 from arena.domain.battle import BattleState
@@ -29,7 +30,11 @@ from arena.store.tables import (
     VoteRow,
 )
 
-_TOMBSTONES = select(col(LinkRow.bound)).where(col(LinkRow.kind) == "tombstone")
+_TOMBSTONES = (
+    select(col(LinkRow.link), col(LinkRow.bound))
+    .where(col(LinkRow.kind) == "tombstone")
+    .order_by(col(LinkRow.link))
+)
 _END = select(col(ChainRow.head), col(ChainRow.links), col(ChainRow.imported))
 
 
@@ -37,14 +42,16 @@ UNREADABLE = (
     ValueError,
     TypeError,
     OverflowError,
+    LookupError,
     NoResultFound,
     MultipleResultsFound,
     DataError,
 )
 """What reading a value or a row raises that the arena never writes."""
 
-
-WITHHELD = {"vote": "a vote", "exclusion": "an exclusion"}
+NO_TEXT = "Could not decode to UTF-8"
+"""What SQLite says of bytes that stand where a text does, as if it could not be asked."""
+_AN = {"vote": "a vote", "exclusion": "an exclusion"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +71,7 @@ class Link:
     old_hash : callable or None
         Of such a vote: the hash that follows from a previous one; None where nobody can tell.
     erased, taken_out : int
-        Texts of a vote that were erased; links that a tombstone takes out.
+        Texts of a vote that were erased; links that a deletion record names.
     """
 
     link: int
@@ -78,6 +85,29 @@ class Link:
     old_hash: Callable[[str], str] | None = None
     erased: int = 0
     taken_out: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """What an export of votes is of, as it states, and how many of its votes count.
+
+    Attributes
+    ----------
+    since, until : str or None
+        The days that the votes were cast on, in UTC; None without a bound.
+    all_votes : bool or None
+        Whether it was exported with --all; None of version 0.1.0, which did not state that.
+    counted : int
+    excluded : mapping of str to int
+        Votes that are excluded, by reason.
+    """
+
+    policy: str
+    since: str | None
+    until: str | None
+    all_votes: bool | None
+    counted: int
+    excluded: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,10 +127,15 @@ class Verified:
     erased : int
         Texts that were erased, with their nonces; their hashes are in the chain.
     taken_out : int
-        Votes, and exclusions of them, that were taken out; tombstones name them.
-    imported : int or None
-        The link up to which a database came by an import, so that no text is bound; None if none
-        did, and of a file.
+        Links that were deleted, votes and exclusions of them: deletion records name them.
+    votes : int
+        Votes, without those that were deleted.
+    hashes_only : int
+        Of these, those of which the hashes alone are there: nothing proves what they were.
+    deleted : int
+        Votes that were deleted.
+    scope : Scope or None
+        What a file is of; None of a database.
     problem : str or None
         The first break, in a sentence; None if there is none.
     counts : str or None
@@ -114,7 +149,10 @@ class Verified:
     noted: int | None = None
     erased: int = 0
     taken_out: int = 0
-    imported: int | None = None
+    votes: int = 0
+    hashes_only: int = 0
+    deleted: int = 0
+    scope: Scope | None = None
     problem: str | None = None
     counts: str | None = None
 
@@ -125,6 +163,9 @@ def verify(
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Verified:
     """Follow the chain of a database, and hold against it all that names it or is made of it.
+
+    A database whose first links came by an import of version 0.1.0 is not followed: no link says
+    that there was an import, so anybody who can write to the database could pretend one.
 
     Parameters
     ----------
@@ -137,6 +178,9 @@ def verify(
     try:
         connection = session.connection()
         end = connection.execute(_END).one()
+        alone = _alone(connection)
+        if end.imported:
+            return replace(alone, problem=_on_import(end.imported, alone))
         heads = _heads_of_leaderboards(connection)
 
         def seen(link: Link) -> None:
@@ -144,11 +188,24 @@ def verify(
             progress(link.link, max(link.link, end.links))
 
         with closing(blocks.Check(connection)) as counts:
-            followed = follow(_links(connection, counts, end.imported), noted, seen)
-            followed = replace(followed, imported=end.imported or None)
-            problem = followed.problem or _what_is_amiss(connection, followed, end, heads)
+            followed = follow(_links(connection, counts), noted, seen)
+            problem = (
+                followed.problem
+                or _what_is_amiss(connection, followed, end, heads)
+                or alone.problem
+            )
+            followed = replace(
+                followed,
+                votes=alone.votes,
+                hashes_only=alone.hashes_only,
+                deleted=alone.deleted,
+            )
             wrong = None if problem else counts.end()
     except UNREADABLE as error:
+        problem = _unreadable(error)
+    except OperationalError as error:
+        if NO_TEXT not in str(error):
+            raise
         problem = _unreadable(error)
     return replace(followed, problem=problem, counts=wrong)
 
@@ -212,7 +269,7 @@ def _hash_of(link: Link, before: str) -> str:
 
 def _unreadable(error: Exception) -> str:
     what = (str(error) or type(error).__name__).splitlines()[0]
-    return f"The record holds what the arena never writes: {what}."
+    return f"The vote log holds what the arena never writes: {what}."
 
 
 def _what_is_amiss(
@@ -232,24 +289,59 @@ def _what_is_amiss(
             f"The leaderboard of {min(heads.values()):%Y-%m-%d %H:%M:%S} was made of votes that "
             "are no longer in the chain."
         )
-    return _what_is_outside(connection, end.links) or _what_is_missing(connection, end.imported)
+    return _what_is_outside(connection, end.links)
 
 
-def _what_is_missing(connection: Connection, imported: int) -> str | None:
-    """Say which link is hashes alone that neither a tombstone nor an import accounts for."""
-    tombstones = connection.scalars(_TOMBSTONES)
-    named = {link for bound in tombstones for link in bound["links"]}
+def _on_import(imported: int, alone: Verified) -> str:
+    return (
+        f"The first {imported:,} links came by an import of version 0.1.0, and no link proves "
+        f"that: they cannot be verified. {_hashes_only(alone)}. Verify the file that was "
+        "imported, or the arena that it was exported from, and continue from a backup of that "
+        "arena."
+    )
+
+
+def _hashes_only(done: Verified) -> str:
+    return f"{done.hashes_only:,} of {done.votes:,} votes are hashes only"
+
+
+def _alone(connection: Connection) -> Verified:
+    """Count the votes, and say which link is hashes only that no deletion record names."""
+    deletions = [(row.link, row.bound["links"]) for row in connection.execute(_TOMBSTONES)]
+    named = {link: deletion for deletion, links in deletions for link in links}
+    counts, first, problem = Counter[str](), None, None
+    if len(named) != sum(len(links) for _, links in deletions):
+        problem = "Two deletion records name the same link."
     for row in chain.others(connection):
         if row.bound is not None:
             continue
-        is_named = row.link in named
-        is_hidden = row.kind == "vote" and row.link <= imported
-        if is_named != (row.reason == chain.TAKEN_OUT) or not (is_named or is_hidden):
-            return f"Link {row.link} is not here, and no tombstone says that it was taken out."
-        named.discard(row.link)
-    if named:
-        return f"Link {min(named)} was taken out, says a tombstone, and it is there."
-    return None
+        deletion = named.pop(row.link, 0)
+        if deletion > row.link and row.reason == chain.TAKEN_OUT:
+            counts[f"deleted {row.kind}"] += 1
+            continue
+        counts[row.kind] += 1
+        first = first or row
+    votes = connection.execute(select(func.count(col(VoteRow.id)))).scalar_one()
+    alone = Verified(
+        votes=votes + counts["vote"],
+        hashes_only=counts["vote"],
+        deleted=counts["deleted vote"],
+    )
+    if first is not None:
+        problem = on_hashes_only(alone, first.link, first.kind)
+    elif named:
+        problem = f"A deletion record names link {min(named)}, and it is there."
+    return replace(alone, problem=problem)
+
+
+def on_hashes_only(done: Verified, link: int, kind: str) -> str:
+    """Say that links are hashes only, by the first of them."""
+    if kind == "vote":
+        return (
+            f"{_hashes_only(done)}, the first at link {link:,}, and no deletion record names "
+            "them: nothing proves what they were."
+        )
+    return f"Link {link:,}, {_AN[kind]}, is hashes only, and no deletion record names it."
 
 
 def _what_is_outside(connection: Connection, links: int) -> str | None:
@@ -287,11 +379,11 @@ def _heads_of_leaderboards(connection: Connection) -> dict[str, datetime]:
     return {head: created for head, created in rows if head}
 
 
-def _links(connection: Connection, counts: blocks.Check, imported: int) -> Iterator[Link]:
+def _links(connection: Connection, counts: blocks.Check) -> Iterator[Link]:
     mark = connection.execute(chain.MARK).one_or_none()
     before = mark.link if mark else 0
     streams: list[Iterator[Link]] = [
-        _votes(connection, before, counts, imported),
+        _votes(connection, before, counts),
         _exclusions(connection),
         _others(connection, before),
     ]
@@ -300,17 +392,15 @@ def _links(connection: Connection, counts: blocks.Check, imported: int) -> Itera
     return heapq.merge(*streams, key=attrgetter("link"))
 
 
-def _votes(
-    connection: Connection, mark: int, counts: blocks.Check, imported: int
-) -> Iterator[Link]:
-    for row, transcript in chained.from_iterable(chain.votes(connection, imported)):
+def _votes(connection: Connection, mark: int, counts: blocks.Check) -> Iterator[Link]:
+    for row, transcript in chained.from_iterable(chain.votes(connection)):
         whole = row._asdict()
         is_old = row.link < mark
         bound = chain.vote_content(whole | {"transcript_hash": transcript.hash})
         yield replace(
             _link(row, "vote", f"the vote on battle {row.battle_id!r}", bound),
             is_old=is_old,
-            old_hash=_old_hash(whole) if is_old and row.link > imported else None,
+            old_hash=_old_hash(whole) if is_old else None,
             erased=transcript.erased,
         )
         counts.take(row)  # after the link was followed: a changed vote is no wrong count
@@ -331,15 +421,12 @@ def _others(connection: Connection, mark: int) -> Iterator[Link]:
     """Give the links that are no row of another table."""
     for row in chain.others(connection):
         match row.kind, row.bound:
-            case "tombstone", {"links": [*links]}:
+            case "tombstone", {"links": [*links]} if not row.reason:
                 bound = chain.tombstone_content(row.bound)
-                tombstone = _link(row, "tombstone", "a tombstone", bound)
+                tombstone = _link(row, "tombstone", "a deletion record", bound)
                 yield replace(tombstone, taken_out=len(links))
-            case "exclusion", {"vote": vote}:
-                bound = chain.exclusion_content(row.bound)
-                yield _link(row, "exclusion", f"an exclusion of the vote at link {vote}", bound)
             case "vote" | "exclusion", None:
-                link = _link(row, row.kind, f"{WITHHELD[row.kind]} that is not here", None)
+                link = _link(row, row.kind, f"{_AN[row.kind]} that is hashes only", None)
                 yield replace(link, is_old=row.kind == "vote" and row.link < mark)
             case _:
                 raise ValueError(f"a link of kind {row.kind!r}")

@@ -332,11 +332,11 @@ def test_a_vote_goes_with_a_tombstone_and_is_counted_nowhere(
             assert leaderboard.read().votes == 1
         assert tombstoned(served) == (5, 3)
         verified = command("verify", served.database, "--head", noted[:16])
-        assert "3 votes and exclusions were taken out" in verified.stdout
+        assert "Votes deleted: 2, with exclusions of them: 1; deletion records" in verified.stdout
         assert command("export", "votes", "--all", "--to", "v.csv", *at).returncode == 0
         assert (tmp_path / "v.csv").read_text().count("taken out") == 3
         assert mine not in (tmp_path / "v.csv").read_text()
-        assert "whole, 5 links" in command("verify", "v.csv").stdout
+        assert "vote log verified, 5 links" in command("verify", "v.csv").stdout
         again = ada.vote(mine, "model_b")
         assert again.status_code == 409, "what was taken out is not cast anew"
         assert ada.look(mine)["state"] == "stopped"

@@ -128,7 +128,7 @@ def test_a_new_admin_does_all_that_the_docs_say_of_a_day(
         for span, n in ((days, 2), (before, 0)):
             done = command("export", "votes", "--to", "month.csv", *span, **here)
             assert f"month.csv: {n} of" in done.stdout
-            assert "whole, " in command("verify", "month.csv").stdout
+            assert "vote log verified, " in command("verify", "month.csv").stdout
             done = command("export", "battles", "--to", "month.parquet", *span, **here)
             assert f"month.parquet: {n} battles" in done.stdout
         back = (*days[:2], "--until", "2020-01-01")
@@ -159,7 +159,7 @@ def test_a_new_admin_does_all_that_the_docs_say_of_a_day(
     # it is restored, and served with the same secret: the same board, and the same admin
     restored = f"sqlite:///{tmp_path / 'restored.db'}"
     assert command("restore", "team-backup.db", "--database", restored).returncode == 0
-    assert "whole, " in command("verify", restored).stdout
+    assert "vote log verified, " in command("verify", restored).stdout
     with (
         serve(database=restored, roster=roster, keys=keys, secret_key=SECRET) as served,
         served.visitor() as again,

@@ -46,11 +46,12 @@ def test_a_board_is_published_and_verifies(command: Command, tmp_path: Path, car
     assert hashes, done
     whole, head = hashes.groups()
     assert command("verify", "board").stdout == (
-        f"board: whole, 2 models rated anew by 20 votes; hash {whole}; 23 links, the newest with "
-        f"hash {head}.\n"
+        "board: vote log and board verified, 2 models rated again from 20 votes; hash "
+        f"{whole}; 23 links, the newest with hash {head}.\n"
     )
     result = command("verify", "board", "--head", head[:8], "--format", "json")
     assert json.loads(result.stdout) == {
+        "verified": True,
         "whole": True,
         "problems": [],
         "notes": [],

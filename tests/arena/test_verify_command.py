@@ -53,7 +53,8 @@ def test_a_record_that_is_whole_is_said_to_be(
     command: Command, tmp_path: Path, played: Served
 ) -> None:
     head = board(played, broken=False)["head"]
-    whole = f"whole, 2 links, the newest with hash {head}.\n"
+    whole = f"vote log verified, 2 links, the newest with hash {head}. "
+    whole += "0 of 2 votes are hashes only.\n"
     assert command("verify", played.database).stdout.endswith(f": {whole}")
     for name in ("all.csv", "some.parquet"):
         command("export", "votes", "--to", name, "--database", played.database)
@@ -62,6 +63,7 @@ def test_a_record_that_is_whole_is_said_to_be(
     before = (tmp_path / "b.db").read_bytes()
     noted = command("verify", "b.db", "--head", str(head)[:9], "--format", "json")
     assert json.loads(noted.stdout) == {
+        "verified": True,
         "whole": True,
         "links": 2,
         "head": head,
@@ -69,13 +71,15 @@ def test_a_record_that_is_whole_is_said_to_be(
         "noted": 2,
         "erased": 0,
         "taken_out": 0,
-        "imported": None,
+        "votes": 2,
+        "hashes_only": 0,
+        "deleted": 0,
         "problem": None,
         "counts": None,
     }
     assert (tmp_path / "b.db").read_bytes() == before
     page = httpx.get(f"{played.url}/leaderboard").text
-    assert re.search(r"record of votes</a> was checked <time .*</time> and was whole\.", page)
+    assert re.search(r"vote log</a> was verified <time .*</time>\.", page)
     assert str(head) in httpx.get(f"{played.url}/method").text
 
 
@@ -86,7 +90,7 @@ def test_a_record_that_was_changed_is_said_to_be_everywhere(
     problem = r"Link 1, the vote on battle '\w+', is not as it was recorded\."
     result = command("verify", played.database)
     assert result.returncode == 3
-    assert re.search(f": broken after 0 links. {problem}\n$", result.stdout)
+    assert re.search(f": vote log not verified after 0 links. {problem}\n$", result.stdout)
     for words in (("export", "votes"), ("backup",)):
         name = f"{words[0]}.csv"
         written = command(*words, "--database", played.database, "--to", name)
@@ -101,7 +105,7 @@ def test_a_record_that_was_changed_is_said_to_be_everywhere(
     assert (result.returncode, json.loads(result.stdout)["whole"]) == (3, False)
     assert re.search(problem, str(board(played, broken=True)["problem"]))
     page = httpx.get(f"{played.url}/leaderboard").text
-    assert "<strong>The record of these votes was changed.</strong>" in page
+    assert "<strong>The log of these votes could not be verified.</strong>" in page
 
 
 def test_a_chain_that_was_written_anew_lacks_the_hash_that_somebody_noted(
@@ -120,7 +124,7 @@ def test_an_upgraded_record_says_from_where_on_it_binds_all(
     refused(command("verify", "old.db"), "schema '0004'", "this version reads")
     command("restore", "old.db", "--database", "sqlite:///new.db")
     result = command("verify", "sqlite:///new.db")
-    assert "whole, 42 links" in result.stdout
+    assert "vote log verified, 42 links" in result.stdout
     assert "Hashes bind all that is bound today from link 41 on." in result.stdout
 
 
@@ -145,5 +149,5 @@ def test_counts_that_are_not_those_of_the_votes_are_said_to_be_wrong(
     verified = json.loads(result.stdout)
     assert (result.returncode, verified["whole"], verified["problem"]) == (3, True, None)
     words = command("verify", played.database).stdout
-    assert f"with hash {verified['head']}. {verified['counts']}" in words
+    assert f"votes are hashes only. {verified['counts']}" in words
     assert verified["counts"].startswith("The counts of boards for links 1 to 2 are not those")

@@ -349,7 +349,7 @@ SENT = {
     "Misfit": "row column share expected n",
     "Moment": "when votes ratings",
     "PastRating": "model rating lower upper",
-    "RecordCheck": "at links head problem",
+    "RecordCheck": "at links head votes hashes_only deleted problem",
 }
 
 

@@ -414,7 +414,7 @@ def test_a_record_that_was_changed_is_not_published(tmp_path: Path) -> None:
     url = new_sqlite(tmp_path)
     fill(url)
     change_database(url)
-    with pytest.raises(BrokenRecordError, match="the record does not verify"):
+    with pytest.raises(BrokenRecordError, match="the vote log could not be verified"):
         publish_into(url, tmp_path / "board")
     assert not (tmp_path / "board").exists()
 

@@ -163,7 +163,7 @@ def test_a_simulated_log_is_rated_exported_and_verified_by_its_policy(
     words = ("export", "votes", "--to", "v.csv", "--policy", "simulated-v1", "--database", url)
     done = command(*words).stdout
     assert done.startswith("v.csv: 60 of 60 logged votes, policy simulated-v1.\n")
-    assert "whole, 60 links" in command("verify", "v.csv").stdout
+    assert "vote log verified, 60 links" in command("verify", "v.csv").stdout
     assert command("rate", "v.csv", "--format", "csv").stdout == rated.stdout
     forged = (tmp_path / "v.csv").read_text().replace("simulated-v1", "default-v2")
     (tmp_path / "v.csv").write_text(forged)

@@ -274,8 +274,11 @@ INSERTED_EXCLUSION = (
         (["UPDATE battle SET state = 'ready' WHERE public_id = 'b5'"], "The battle 'b5' does not"),
         (["UPDATE battle SET state = 'skipped' WHERE public_id = 'b5'"], "The battle 'b5' does"),
         ([INSERTED_MARK.format(link=7)], "Link 1, the vote on battle 'b1', is not as it was"),
-        ([INSERTED_MARK.format(link=n) for n in (7, 8)], "The record holds what the arena never"),
-        (["DELETE FROM vote_chain"], "The record holds what the arena never writes"),
+        (
+            [INSERTED_MARK.format(link=n) for n in (7, 8)],
+            "The vote log holds what the arena never",
+        ),
+        (["DELETE FROM vote_chain"], "The vote log holds what the arena never writes"),
         (["UPDATE vote SET content = NULL WHERE link = 2"], "Link 2, the vote on battle 'b2'"),
         (["UPDATE battle SET owner = 'ada' WHERE public_id = 'b5'"], "The battle 'b5' does not"),
     ],
