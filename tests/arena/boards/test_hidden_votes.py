@@ -429,14 +429,14 @@ def test_the_command_says_what_a_file_is_of_and_what_is_excluded(
     of = "Votes cast since 2026-11-20 12:03:00 and before 2026-11-20 12:15:00; votes that"
     assert of in card.replace("\\", "")
     assert "| outside the days | 10 |" in card
-    told = command("verify", "v.csv").stdout
+    output = command("verify", "v.csv").stdout
     assert re.search(
         r"^v\.csv: vote log verified, 23 links, the newest with hash \w+\. 0 of 22 votes are "
         r"hashes only\. Exported with policy default-v2, votes cast since 2026-11-20T12:03:00 and "
         r"before 2026-11-20T12:15:00: 12 votes count; excluded: 10 outside the days\.$",
-        told,
+        output,
         re.MULTILINE,
-    ), told
+    ), output
 
 
 # --- any arena
