@@ -328,8 +328,11 @@ class _Check:
                     f"{VOTES}: its chain ends at link {verified.links:,}, and in {MANIFEST} at "
                     f"{chain.links:,}, or with another hash."
                 )
-            if {row["policy"] for row in votes} - {claims.manifest.policy}:
+            scope = verified.scope
+            if scope and scope.policy != claims.manifest.policy:
                 self.wrong(f"{VOTES}: it is of another policy than {MANIFEST}.")
+            if scope and (scope.since or scope.until or scope.all_votes):
+                self.wrong(f"{VOTES}: it is not of all votes that a board is made of.")
             self._hold_numbers(claims, votes)
 
     def _hold_numbers(self, claims: _Claims, votes: Sequence[Row]) -> None:

@@ -23,7 +23,17 @@ from arena.boards.export_file import (
     typed,
 )
 from arena.domain.remarks import CONFIDENCE, Intent, Reason
-from arena.domain.vote import INHERITS, POLICIES, READMITTED, Choice, Days, VoterKind
+from arena.domain.vote import (
+    DEFAULT,
+    EVER,
+    INHERITS,
+    POLICIES,
+    READMITTED,
+    Choice,
+    Days,
+    Policy,
+    VoterKind,
+)
 from arena.store import chain
 from arena.store.chain import OF_EXCLUSION, OF_TOMBSTONE, TAKEN_OUT
 from arena.store.verify import Link, Scope, Verified, follow, on_hashes_only
@@ -75,6 +85,9 @@ class RecordFile:
     odd: str | None = None
     wrong: str | None = None
     _statement: tuple[Any, ...] = ()
+    _policy: Policy = DEFAULT
+    _days: Days = EVER
+    """Without a zone, as moments of the file are."""
     _to_name: dict[int, str] = field(default_factory=dict)
     """Links that say of themselves that they were deleted, and that no deletion record names."""
     _hidden: int = 0
@@ -139,11 +152,13 @@ class RecordFile:
         return None
 
     def _rows(self) -> Iterator[Row]:
-        rows = typed(self._relation, COLUMNS)
+        rows, names = typed(self._relation, COLUMNS), (*COLUMNS, ODD)
         rows = rows if self._is_in_order() else rows.order("link")
         for row in streamed(rows):
-            values = dict(zip((*COLUMNS, ODD), row, strict=True))
-            yield values | {BOUND: _excluded(values["excluded_vote"])}
+            values = dict(zip(names, row, strict=True))
+            if (text := values["excluded_vote"]) is not None:
+                values[BOUND] = _excluded(text)
+            yield values
 
     def _is_in_order(self) -> bool:
         places = self._relation.project("TRY_CAST(link AS BIGINT) AS a, row_number() OVER () AS b")
@@ -152,13 +167,19 @@ class RecordFile:
     def _not_of_this_file(self, row: Row) -> str | None:
         """Say why a row does not belong with those before it, if it does not."""
         link, states = row["link"], tuple(row[name] for name in _STATEMENT)
-        self._statement = self._statement or states
-        for name, ours, theirs in zip(_STATEMENT, states, self._statement, strict=True):
-            if ours != theirs:
-                return (
-                    f"The rows are of several exports: {name} is {_short(theirs)} at link 1, and "
-                    f"{_short(ours)} at link {link}."
-                )
+        if not self._statement:
+            self._statement = states
+            self._policy, self._days = POLICY[row["policy"]], Days(row["since"], row["until"])
+        if states != self._statement:
+            name, ours, theirs = next(
+                part
+                for part in zip(_STATEMENT, states, self._statement, strict=True)
+                if part[1] != part[2]
+            )
+            return (
+                f"The rows are of several exports: {name} is {str(theirs)[:SHOWN]} at link 1, and "
+                f"{str(ours)[:SHOWN]} at link {link}."
+            )
         if row["links"] != self.total:
             return f"The rows are of files of {row['links']} and {self.total} links: see {link}."
         if row["left_out"] == TAKEN_OUT:
@@ -180,11 +201,9 @@ class RecordFile:
         vote = _vote(row)
         if vote is None:
             return None
-        _, since, until, everything = self._statement
-        days = Days(since and since.replace(tzinfo=UTC), until and until.replace(tzinfo=UTC))
-        moment = vote["ts"].replace(tzinfo=UTC)
+        everything = row["all_votes"]
         reasons = self._reasons.get(row["link"], ())
-        why = why_excluded({**vote, "ts": moment}, POLICY[row["policy"]], days, reasons)
+        why = why_excluded(vote, self._policy, self._days, reasons)
         self._reached[why] += 1
         if row["left_out"] != why:
             return (
@@ -394,10 +413,10 @@ def _is_bound(text: str, names: Sequence[str]) -> bool:
         return False
 
 
-def _excluded(text: str | None) -> dict[str, Any] | None:
+def _excluded(text: str) -> dict[str, Any] | None:
     """Read what an excluded vote binds; None where it is not written as an export writes it."""
     try:
-        vote = _json(text or "")
+        vote = _json(text)
         is_exact = list(vote) == list(chain.BOUND) and as_json(vote) == text
         vote["ts"] = datetime.fromisoformat(vote["ts"]).astimezone(UTC).replace(tzinfo=None)
     except (ValueError, TypeError, KeyError, RecursionError, OverflowError):
@@ -409,12 +428,7 @@ def _vote(row: Row) -> Row | None:
     """Give the columns that a vote binds; None of another link, and where they are not there."""
     if row["link_kind"] != "vote":
         return None
-    vote: Row | None = row[BOUND] if row["winner"] is None else row
-    return vote
-
-
-def _short(value: object) -> str:
-    return str(value)[:SHOWN]
+    return row if row["winner"] is not None else row.get(BOUND)
 
 
 def _json(text: str) -> dict[str, Any]:

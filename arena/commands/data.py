@@ -277,7 +277,7 @@ def _of_scope(scope: "Scope") -> str:
         more = " with --all" if scope.all_votes else ""
         of = f"Exported with policy {scope.policy}{more}, votes cast {cast or 'at any time'}"
     excluded = ", ".join(f"{n:,} {why}" for why, n in scope.excluded.items()) or "none"
-    return f"{of}: {scope.counted:,} votes count; excluded: {excluded}"
+    return f"{of}. Votes counted: {scope.counted:,}; excluded: {excluded}"
 
 
 def _counts(copied: "Copied") -> str:

@@ -58,7 +58,10 @@ def test_a_record_that_is_whole_is_said_to_be(
     assert command("verify", played.database).stdout.endswith(f": {whole}")
     for name in ("all.csv", "some.parquet"):
         command("export", "votes", "--to", name, "--database", played.database)
-        assert command("verify", name).stdout == f"{name}: {whole}"
+        assert command("verify", name).stdout == (
+            f"{name}: {whole[:-1]} Exported with policy default-v2, votes cast at any time. "
+            "Votes counted: 1; excluded: 1 skipped.\n"
+        )
     command("backup", "--database", played.database, "--to", "b.db")
     before = (tmp_path / "b.db").read_bytes()
     noted = command("verify", "b.db", "--head", str(head)[:9], "--format", "json")
@@ -74,13 +77,16 @@ def test_a_record_that_is_whole_is_said_to_be(
         "votes": 2,
         "hashes_only": 0,
         "deleted": 0,
+        "scope": None,
         "problem": None,
         "counts": None,
     }
     assert (tmp_path / "b.db").read_bytes() == before
     page = httpx.get(f"{played.url}/leaderboard").text
     assert re.search(r"vote log</a> was verified <time .*</time>\.", page)
-    assert str(head) in httpx.get(f"{played.url}/method").text
+    method = httpx.get(f"{played.url}/method").text
+    assert str(head) in method
+    assert "0 of 2 votes are hashes only." in method
 
 
 def test_a_record_that_was_changed_is_said_to_be_everywhere(
@@ -106,6 +112,42 @@ def test_a_record_that_was_changed_is_said_to_be_everywhere(
     assert re.search(problem, str(board(played, broken=True)["problem"]))
     page = httpx.get(f"{played.url}/leaderboard").text
     assert "<strong>The log of these votes could not be verified.</strong>" in page
+
+
+def test_a_hidden_vote_and_an_import_of_0_1_0_are_said_by_command_page_and_api(
+    command: Command, played: Served
+) -> None:
+    """Both are served on."""
+    with played.visitor() as ada:
+        ada.board(votes=1)
+    change(played.database, "UPDATE vote_chain SET imported = 2")
+    words = (
+        "The first 2 links came by an import of version 0.1.0, and no link proves that: they "
+        "cannot be verified. 0 of 2 votes are hashes only."
+    )
+    assert command("verify", played.database).returncode == 3
+    assert words in command("verify", played.database).stdout
+    assert words in str(board(played, broken=True)["problem"])
+    assert words in httpx.get(f"{played.url}/leaderboard").text
+    assert words in httpx.get(f"{played.url}/method").text
+    for statement in (
+        "UPDATE vote_chain SET imported = 0",
+        "INSERT INTO chain_link (link, kind, reason, bound, content, previous_hash, hash) SELECT "
+        "link, 'vote', 'skipped', NULL, content, previous_hash, hash FROM vote WHERE link = 2",
+        "DELETE FROM vote WHERE link = 2",
+        "UPDATE battle SET state = 'stopped' WHERE state = 'skipped'",
+    ):
+        change(played.database, statement)
+    words = "1 of 2 votes are hashes only, the first at link 2, and no deletion record names them"
+    assert words in command("verify", played.database).stdout
+    for _ in range(400):
+        body = httpx.get(f"{played.url}/api/v1/leaderboard").json()
+        if words in str(body["record"]["problem"]):
+            break
+        time.sleep(0.05)
+    assert (body["record"]["hashes_only"], body["record"]["votes"]) == (1, 2)
+    assert body["votes"] == 1
+    assert words in httpx.get(f"{played.url}/leaderboard").text
 
 
 def test_a_chain_that_was_written_anew_lacks_the_hash_that_somebody_noted(

@@ -2,15 +2,25 @@
 
 import json
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from arena.boards.bundle import FILES, MANIFEST, Manifest, Published, file_hash, publish
+from arena.boards.bundle import (
+    CARD,
+    FILES,
+    MANIFEST,
+    Manifest,
+    Published,
+    PublishedBoard,
+    file_hash,
+    publish,
+)
 from arena.boards.bundle_check import check_bundle
 from arena.domain.battle import VOTE_WITHIN, BattleState
+from arena.domain.board_view import rows_of
 from arena.domain.evaluation import CallLimits, Purpose, Statements
 from arena.domain.people import Entrance
 from arena.domain.vote import DEFAULT, Choice, Policy, Voter
@@ -18,7 +28,7 @@ from arena.pages.evaluation import bundle_page
 from arena.store import people
 from arena.store.labels import NewLabel, add
 from arena.store.store import Store
-from rating.tables.formats import as_json
+from rating.tables.formats import as_csv, as_json
 from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, exclude, new_battle
 
 STATEMENTS = Statements(
@@ -97,6 +107,17 @@ def change(folder: Path, name: str, act: Callable[[Any], object]) -> None:
 def nudge(folder: Path) -> None:
     """Give the best model more points."""
     change(folder, "board.json", lambda board: board["ratings"][0].update(rating=9_001.0))
+
+
+def remake(folder: Path) -> None:
+    """Write the table and the page anew of what the other files hold, as far as they can be."""
+    with suppress(ValueError, LookupError, TypeError, ArithmeticError):
+        board = (folder / "board.json").read_text()
+        withheld = bool(json.loads((folder / MANIFEST).read_text())["withheld"])
+        (folder / "board.csv").write_text(as_csv(rows_of(json.loads(board))), newline="")
+        card = CARD.validate_json((folder / "card.json").read_text())
+        page = bundle_page(PublishedBoard.model_validate_json(board), card, withheld)
+        (folder / "index.html").write_text(page, newline="")
 
 
 def seal(folder: Path) -> None:

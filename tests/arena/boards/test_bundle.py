@@ -3,8 +3,8 @@
 import json
 import re
 import shutil
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ import pytest
 
 from arena.boards.bundle import FILES, MANIFEST, VOTES
 from arena.boards.bundle_check import MOST_PROBLEMS, check_bundle
+from arena.boards.dataset import COLUMNS
 from arena.domain.evaluation import Statements
 from arena.domain.model import Model, Release
 from arena.domain.vote import SIMULATED
@@ -31,9 +32,11 @@ from tests.arena.boards.published import (
     nudge,
     problems,
     publish_into,
+    remake,
     seal,
 )
 from tests.arena.store.battles import MODELS, NOW
+from tests.arena.store.test_tampering import NOT_BOUND
 from tests.arena.test_verify_command import change as change_database
 from tests.sqlite import new_sqlite
 
@@ -168,6 +171,11 @@ def nested(folder: Path) -> None:
     (folder / "more").mkdir()
 
 
+OF_CHAIN = {"link_kind", "link", "links", "content", "hash", "left_out"}
+STATED = {"policy", "since", "until", "all_votes"}
+SHOWN = [name for name in COLUMNS if name not in OF_CHAIN | STATED]
+"""Columns that are empty in a row of hashes only."""
+
 SEALED: dict[str, tuple[Callable[[Path], None], str]] = {
     "a rating that is another": (nudge, r"board\.json: ratings\.\w+\.rating is 9001\.0, and the"),
     "a rating off by one point": (
@@ -280,6 +288,91 @@ SEALED: dict[str, tuple[Callable[[Path], None], str]] = {
         beside("board.json", '{"ratings": [NaN]}'),
         r"board\.json cannot be read",
     ),
+    "an interval that is narrower": (
+        edited("board.json", lambda b: b["ratings"][0].update(lower=b["ratings"][0]["rating"])),
+        r"board\.json: ratings\.\w+\.lower is .*, and the votes give",
+    ),
+    "another level": (
+        edited("board.json", lambda board: board["method"].update(level=0.9)),
+        r"board\.json: method\.level is 0\.9, and the votes give 0\.95",
+    ),
+    "a rule of the policy": (
+        edited("board.json", lambda board: board["method"]["policy_rules"].pop()),
+        r"board\.json: method\.policy_rules",
+    ),
+    "a warning that is gone": (
+        edited("board.json", lambda board: board["warnings"].pop()),
+        r"board\.json: warnings\.\d+ is None, and the votes give",
+    ),
+    "a count of excluded votes": (
+        edited("board.json", lambda board: board["votes"]["dropped"].update(skipped=0)),
+        r"board\.json: votes\.dropped\.skipped is 0, and the votes give 1",
+    ),
+    "more in the board": (
+        edited("board.json", lambda board: board.update(more=1)),
+        r"board\.json: 'more' does not fit",
+    ),
+    "the end of the chain on the card": (
+        edited("card.json", lambda card: card["interpretation"].update(chain_links=22)),
+        r"card\.json: the end of its chain is another than in manifest\.json",
+    ),
+    "links in the manifest": (
+        edited(MANIFEST, lambda plain: plain["chain"].update(links=22)),
+        r"votes\.parquet: its chain ends at link 23, and in manifest\.json at 22",
+    ),
+    "a model that is not in the roster any more": (
+        edited(MANIFEST, lambda p: p["state"]["entrants"].update(basalt={"retired": True})),
+        r"(board|manifest)\.json: ",
+    ),
+    "votes that are hashes only": (
+        votes(
+            "SELECT * REPLACE ("
+            + ", ".join(f"if(winner = 'model_b', NULL, {name}) AS {name}" for name in SHOWN)
+            + ", if(winner = 'model_b', 'skipped', left_out) AS left_out) FROM votes"
+        ),
+        r"votes\.parquet: 5 of 22 votes are hashes only, the first at link 2",
+    ),
+    "a vote that is said to be outside": (
+        votes(
+            "SELECT * REPLACE (if(link = 2, 'outside the days', left_out) AS left_out) FROM votes"
+        ),
+        r"votes\.parquet: Link 2, the vote on battle 'b1', has 'outside the days' in left_out",
+    ),
+    "days of the votes that hold all of them": (
+        votes("SELECT * REPLACE (TIMESTAMP '2020-01-01' AS since) FROM votes"),
+        r"votes\.parquet: it is not of all votes that a board is made of",
+    ),
+    "an excluded vote that is another": (
+        votes(
+            "SELECT * REPLACE (replace(excluded_vote, 'quartz', 'basalt') AS excluded_vote) "
+            "FROM votes"
+        ),
+        r"votes\.parquet: Link 21, the vote on battle 'b20', is not as it was recorded",
+    ),
+    "an excluded vote that is hashes only": (
+        votes("SELECT * REPLACE (NULL AS excluded_vote) FROM votes"),
+        r"votes\.parquet: 2 of 22 votes are hashes only",
+    ),
+    "an exclusion that is gone": (
+        votes("SELECT * FROM votes WHERE exclusion IS NULL"),
+        r"votes\.parquet: its chain ends at link 22",
+    ),
+    "the reason of an exclusion": (
+        votes("SELECT * REPLACE (replace(exclusion, 'ours', 'x') AS exclusion) FROM votes"),
+        r"votes\.parquet: Link 23, an exclusion, is not as it was recorded",
+    ),
+    "a voter": (
+        votes("SELECT * REPLACE (if(link = 3, 'v9', voter) AS voter) FROM votes"),
+        r"votes\.parquet: Link 3, the vote on battle 'b2', is not as it was recorded",
+    ),
+    "a prompt": (
+        votes("SELECT * REPLACE (if(link = 3, 'p9', prompt_id) AS prompt_id) FROM votes"),
+        r"votes\.parquet: Link 3, the vote on battle 'b2', is not as it was recorded",
+    ),
+    "a day": (
+        votes("SELECT * REPLACE (ts - INTERVAL 1 DAY AS ts) FROM votes"),
+        r"votes\.parquet: Link 1, the vote on battle 'b0', is not as it was recorded",
+    ),
     "ratings without end": (
         edited("board.json", lambda board: board["ratings"][0].update(rating=1e308)),
         r"board\.json: ratings\.\w+\.rating is 1e\+308",
@@ -296,6 +389,90 @@ def test_what_was_changed_by_somebody_who_seals_it_again_is_named(bundle: Path, 
     named = problems(bundle)
     assert [problem for problem in named if re.search(pattern, problem)], named
     assert not any("is not as it was published" in problem for problem in named)
+
+
+UNBOUND = {
+    *("price_per_1000", "median_s"),
+    *("statements", "calls", "code"),
+}
+"""What only the folder itself says, by names that SECURITY.md lists."""
+
+
+def leaves(plain: Any, *path: Any) -> Iterator[tuple[Any, ...]]:
+    """Give the places of all values."""
+    match plain:
+        case dict():
+            for name, value in plain.items():
+                yield from leaves(value, *path, name)
+        case list():
+            for place, value in enumerate(plain):
+                yield from leaves(value, *path, place)
+        case _:
+            yield path
+
+
+def other(value: Any) -> Any:
+    match value:
+        case bool():
+            return not value
+        case int() | float():
+            return value + 1
+    return 0.25 if value is None else f"{value}x"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", ["board.json", "card.json", MANIFEST])
+def test_every_changed_value_is_named_or_listed_by_whoever_writes_the_rest_anew(
+    bundle: Path, tmp_path: Path, name: str
+) -> None:
+    loose = set()
+    for number, path in enumerate(leaves(json.loads((bundle / name).read_text()))):
+        if name == MANIFEST and path[0] in ("files", "hash"):
+            continue  # which `seal` writes
+
+        def act(plain: Any, path: tuple[Any, ...] = path) -> None:
+            for part in path[:-1]:
+                plain = plain[part]
+            plain[path[-1]] = other(plain[path[-1]])
+
+        folder = Path(shutil.copytree(bundle, tmp_path / str(number)))
+        change(folder, name, act)
+        remake(folder)
+        with suppress(ValueError):
+            seal(folder)
+        if not problems(folder):
+            loose |= UNBOUND & {*path} or {".".join(map(str, path))}
+    assert loose <= UNBOUND
+    assert all(f"`{one}`" in NOT_BOUND for one in loose)
+
+
+def renamed(folder: Path) -> None:
+    """Give a model another name in all files."""
+    for name in ("board.json", "card.json"):
+        text = (folder / name).read_text()
+        assert '"Basalt"' in text
+        (folder / name).write_text(text.replace('"Basalt"', '"Azurite"'))
+
+
+def relabelled(folder: Path) -> None:
+    """Say that prompts on code are on maths, in the votes and on the card."""
+    new = "if(category = 'code', 'maths', category) AS category"
+    votes(f"SELECT * REPLACE ({new}) FROM votes")(folder)
+    text = (folder / "card.json").read_text()
+    assert '"code": ' in text
+    (folder / "card.json").write_text(text.replace('"code": ', '"maths": ', 1))
+
+
+@pytest.mark.parametrize(("act", "field"), [(renamed, "model"), (relabelled, "prompt_label")])
+def test_what_no_hash_binds_is_listed(
+    bundle: Path, act: Callable[[Path], None], field: str
+) -> None:
+    act(bundle)
+    remake(bundle)
+    seal(bundle)
+    assert problems(bundle) == []
+    assert f"`{field}`" in NOT_BOUND
 
 
 def manifest(**values: object) -> str:

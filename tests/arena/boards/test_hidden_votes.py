@@ -433,7 +433,7 @@ def test_the_command_says_what_a_file_is_of_and_what_is_excluded(
     assert re.search(
         r"^v\.csv: vote log verified, 23 links, the newest with hash \w+\. 0 of 22 votes are "
         r"hashes only\. Exported with policy default-v2, votes cast since 2026-11-20T12:03:00 and "
-        r"before 2026-11-20T12:15:00: 12 votes count; excluded: 10 outside the days\.$",
+        r"before 2026-11-20T12:15:00\. Votes counted: 12; excluded: 10 outside the days\.$",
         output,
         re.MULTILINE,
     ), output
