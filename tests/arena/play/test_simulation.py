@@ -167,7 +167,9 @@ def test_a_simulated_log_is_rated_exported_and_verified_by_its_policy(
     assert command("rate", "v.csv", "--format", "csv").stdout == rated.stdout
     forged = (tmp_path / "v.csv").read_text().replace("simulated-v1", "default-v2")
     (tmp_path / "v.csv").write_text(forged)
-    assert "by the policy it is 'simulated voter'" in command("verify", "v.csv").stdout
+    assert (
+        "by the policy and the days it is 'simulated voter'" in command("verify", "v.csv").stdout
+    )
 
 
 def test_a_policy_that_is_not_there_is_refused_with_the_list(
