@@ -110,6 +110,8 @@ class Filters:
     ('−0,13', '0.00')
     >>> english.about(7), english.about(287), german.about(12_345)
     ('7', '290', '12.000')
+    >>> english.price(41.37), english.price(0.4137), english.price(None)
+    ('$41.00', '$0.41', '–')
     >>> [english.signed(x) for x in (8.6, -12.2, 0.2, float("inf"), -float("inf"))]
     ['+9', '−12', '0', '+∞', '−∞']
     >>> english.half_width(1000, 988.2, 1012.1).replace(SPACE, " ")
@@ -198,11 +200,7 @@ class Filters:
         return self._dollars(dollars, 2 if dollars < 99.995 else 0)
 
     def price(self, dollars: float | None) -> str:
-        """US dollars of two digits, where more would tell of single answers.
-
-        >>> Filters(words_in(Language.EN)).price(41.37)
-        '$41.00'
-        """
+        """US dollars of two digits, where more would tell of single answers."""
         return self.money(None if dollars is None else float(f"{dollars:.2g}"))
 
     def _dollars(self, amount: float, digits: int) -> str:
