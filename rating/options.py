@@ -224,7 +224,7 @@ def _check_pool(options: RateOptions) -> None:
     plain = RateOptions()
     allowed: tuple[tuple[str, Collection[object]], ...] = (
         ("interval", ("sandwich", "none")),
-        ("cluster", (None, "voter", "both", "none")),
+        ("cluster", (None, "voter", "both", "none", "prompt")),  # the last where one voter voted
         *((name, (getattr(plain, name),)) for name in ("ties", "claims", "ridge", "order_effect")),
         *((name, (getattr(plain, name),)) for name in ("style", "reference")),
     )

@@ -152,6 +152,8 @@ def pooled_strengths(
     ConvergenceError
         If a fit is not reached.
     """
+    if options.cluster == "prompt":
+        raise DataError("Groups are pooled without cluster 'prompt': leave one of them out.")
     votes = Categorised.of(groups)
     data = votes.data
     if (size := len(votes.categories) * data.n_models) > MOST_STRENGTHS:

@@ -268,7 +268,6 @@ def test_an_anchor_stands_where_it_is_put_in_every_category(world: World) -> Non
         ({"by": None}, "by which column"),
         ({"ties": "davidson"}, "ties 'davidson'"),
         ({"interval": "bootstrap"}, "interval 'bootstrap'"),
-        ({"cluster": "prompt"}, "cluster 'prompt'"),
         ({"style": ("length",)}, "style"),
         ({"ridge": 1.0}, "ridge 1.0"),
         ({"claims": "these-voters"}, "claims"),
@@ -282,6 +281,8 @@ def test_what_pooling_cannot_do_is_refused_by_name(options: dict[str, object], w
 def test_clusters_that_the_votes_do_not_carry_are_refused(world: World) -> None:
     with pytest.raises(DataError, match="carry no prompt"):
         rate_pooled(world.groups, replace(POOL, cluster="both"))
+    with pytest.raises(DataError, match="without cluster 'prompt'"):
+        rate_pooled(world.groups, replace(POOL, cluster="prompt"))
 
 
 def test_votes_that_identify_no_rating_even_together_are_refused() -> None:
@@ -306,6 +307,14 @@ def test_the_votes_of_one_voter_count_as_independent(world: World) -> None:
     alone, unknown = (pooled_fit(groups, replace(POOL, cluster=c)) for c in (None, "none"))
     assert alone.spread.covariance == pytest.approx(unknown.spread.covariance)
     assert np.isinf(alone.spread.df)
+
+
+def test_the_votes_of_one_voter_on_prompts_that_repeat_are_clustered_by_prompt() -> None:
+    drawn = planted(
+        np.random.default_rng(5), 0.3, n_models=4, n_votes=800, n_voters=1, n_prompts=5
+    )
+    boards = rate_pooled(drawn.groups, POOL)
+    assert {board.options.cluster for board in boards.reports.values()} == {"prompt"}
 
 
 def test_ties_alone_are_refused_for_they_show_no_spread() -> None:
