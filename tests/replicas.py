@@ -72,11 +72,9 @@ class Replicas:
         self.processes[int(name)].kill()
 
     def visitor(self, replica: int | None = None, timeout_s: float = 30) -> Visitor:
-        """Let somebody come in, by nginx or straight to one replica, with a cookie."""
+        """Let a visitor come in by nginx, or straight to one replica; a battle gives a cookie."""
         url = self.url if replica is None else self.urls[replica]
-        person = Visitor(client_of(url, timeout=timeout_s, headers={"Origin": url}))
-        person.get("/")
-        return person
+        return Visitor(client_of(url, timeout=timeout_s, headers={"Origin": url}))
 
 
 @contextmanager

@@ -112,17 +112,11 @@ def test_what_cannot_be_read_is_quoted(
     assert words in " ".join(ran.stderr.split())
 
 
-def test_gold_battles_leave_and_come_in_again(
-    voted: str, tmp_path: Path, command: Command
-) -> None:
-    for what in ("votes", "battles", "answers", "models"):
-        everything = ("--all",) if what != "models" else ()
-        file = str(tmp_path / "out" / f"{what}.parquet")
-        Path(file).parent.mkdir(exist_ok=True)
-        ran = command("export", what, "--to", file, "--database", voted, *everything)
-        assert ran.returncode == 0, ran.stderr
-    again = f"sqlite:///{tmp_path}/again.db"
-    ran = command("import", str(tmp_path / "out"), "--database", again)
+def test_gold_battles_move_with_a_backup(voted: str, tmp_path: Path, command: Command) -> None:
+    again, backup = f"sqlite:///{tmp_path}/again.db", str(tmp_path / "backup.db")
+    ran = command("backup", "--to", backup, "--database", voted)
+    assert ran.returncode == 0, ran.stderr
+    ran = command("restore", backup, "--database", again)
     assert ran.returncode == 0, ran.stderr
     assert command("verify", again).returncode == 0
     before, after = (

@@ -217,7 +217,7 @@ def test_an_export_holds_the_labels_of_one_tagger_and_verifies(
     with duckdb.connect() as connection:
         rows = connection.sql(query).fetchall()
     assert rows == [(category, 1, "no", report["tagger"]) for category in ("creative", "maths")]
-    assert "whole" in command("verify", "v.parquet").stdout
+    assert "vote log verified" in command("verify", "v.parquet").stdout
     assert boards(command, "v.parquet") == {"maths", "creative"}
     refused(
         command("rate", "v.parquet", "--by", "category", "--tagger", "owl"),

@@ -162,7 +162,7 @@ def test_a_database_is_labelled_rated_by_category_and_exported(
             ("code", "en", 1, "no", "no", 0, 0, "rules 1"),
             ("creative", "en", 1, "no", "no", 0, 0, "rules 1"),
         ]
-    assert "whole" in command("verify", "v.parquet").stdout
+    assert "vote log verified" in command("verify", "v.parquet").stdout
     by_file = command(
         "rate", "v.parquet", "--by", "category", "--ridge", "0.1", "--format", "json"
     )
@@ -188,7 +188,7 @@ def test_an_export_says_which_answer_refused(
     with duckdb.connect() as connection:
         rows = connection.sql(f"{query} ORDER BY link").fetchall()
     assert rows == [("no", False, 1, 0), ("yes", True, 0, 0), ("later", None, None, None)]
-    assert "whole" in command("verify", f"v.{ending}").stdout
+    assert "vote log verified" in command("verify", f"v.{ending}").stdout
 
 
 def test_an_export_names_topics_where_everybody_can_read_prompts(
@@ -219,7 +219,7 @@ def test_an_export_names_topics_where_everybody_can_read_prompts(
         assert all(tagger is None for *_, tagger in rows)
         bread = {title for battle, title, _ in rows if int(battle[1:]) % 2 == 0}
         assert all("bike" not in title for title in bread)
-        assert "whole" in command("verify", "t.parquet").stdout
+        assert "vote log verified" in command("verify", "t.parquet").stdout
 
 
 @pytest.mark.parametrize("ending", ["csv", "parquet"])

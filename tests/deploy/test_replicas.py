@@ -86,8 +86,8 @@ def test_a_reader_goes_on_at_another_replica_and_may_stop_there(
         served.visitor(1) as page,
         ThreadPoolExecutor(1) as pool,
     ):
-        there.client.cookies = page.client.cookies = here.client.cookies
         battle_id = here.open()
+        there.client.cookies = page.client.cookies = here.client.cookies
         with here.client.stream("GET", f"/api/v1/battles/{battle_id}/events") as stream:
             last = next(filter(None, map(FAR, stream.iter_lines())))[1]
         body = there.look(battle_id)["turns"][0]

@@ -51,7 +51,7 @@ def test_every_error_of_the_command_is_one_clear_line(write: Write, tmp_path: Pa
         (["--seed", "-1"], "not -1"),
         (["--level", "95"], "not 95.0"),
         (["--scale", "0"], "not 0.0"),
-        (["--mean", "nan"], "not nan"),
+        (["--mean", "nan"], "--mean: 'nan' is no finite number"),
         (["--anchor", "x"], "'x'"),
         (["--rounds", "1.5"], "--rounds: '1.5'"),
         (["--level", "high"], 'unable to convert "high"'),
