@@ -246,6 +246,8 @@ def _template(scope: Scope) -> str:
 
 
 def _level(route: str, status: int) -> int:
+    if status == 503:  # full, or restarting: the visitor is told when to try again
+        return logging.WARNING
     if status >= 500:
         return logging.ERROR
     return logging.INFO if route.startswith("/api/") else logging.DEBUG

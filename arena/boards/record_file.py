@@ -273,6 +273,12 @@ def _verified(path: Path, noted: str, take: Callable[[Row], object]) -> Verified
     with _reading(path) as file:
         verified = follow(file.links(take), noted)
         problem = file.odd or verified.problem or file.end(verified) or file.doubled()
+        if not problem and (verified.noted or 0) < (verified.marked or 0) and noted:
+            problem = (
+                f"The hash {noted!r} is that of link {verified.noted}, before the mark at link "
+                f"{verified.marked}. A file does not prove the links before its mark: verify the "
+                "database, or give a hash that was noted later."
+            )
         return replace(file.counted(verified), problem=problem)
 
 

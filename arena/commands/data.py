@@ -252,7 +252,11 @@ def _in_words(verified: "Verified") -> str:
     if verified.head:
         words += f", the newest with hash {verified.head}"
     words += f". {verified.hashes_only:,} of {verified.votes:,} votes are hashes only"
-    if verified.marked:
+    if verified.marked and verified.scope:
+        words += (
+            f". This file does not prove the links before the mark at link {verified.marked:,}"
+        )
+    elif verified.marked:
         words += f". Hashes bind all that is bound today from link {verified.marked:,} on"
     if verified.noted is not None and verified.noted < (verified.marked or 0):
         words += "; of the hash noted before that, votes bind the choice, who and when alone"

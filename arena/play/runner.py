@@ -36,7 +36,6 @@ from arena.play.snapshots import (
     outcome_of,
     running_snapshot,
     stored_snapshot,
-    with_new_attempt,
 )
 from arena.store.records import AnswerKey, AnswerOutcome, SoFar, StoredBattle, Took
 from arena.store.store import Store
@@ -270,7 +269,6 @@ class Runner:
         if failed.failure:
             self._notice(Replaced(battle_id, failed.failure.failure))
         running.tried.add(model.id)
-        running.begun = with_new_attempt(running.begun)
         other = next(a.model.id for s, a in running.live.answers.items() if s is not side)
         running.live.pacer.pace = self._paces.of((model.id, other))
         return LiveAnswer(model, failed.messages, attempt=failed.attempt + 1)

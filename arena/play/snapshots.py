@@ -138,12 +138,6 @@ def conversation(stored: StoredBattle, side: Side) -> tuple[Message, ...]:
     return (*messages, Message("user", last.prompt))
 
 
-def with_new_attempt(snapshot: Snapshot) -> Snapshot:
-    """Show a battle whose latest turn is asked for anew on one side."""
-    last = snapshot.turns[-1]
-    return _with_last(snapshot, a=last.a, b=last.b, attempt=last.attempt + 1)
-
-
 def _with_last(
     snapshot: Snapshot, a: ShownAnswer, b: ShownAnswer, attempt: int | None = None, **changes: Any
 ) -> Snapshot:
@@ -249,7 +243,7 @@ def stored_snapshot(stored: StoredBattle, asked_since: datetime | None = None) -
         battle_id=stored.public_id,
         state=state,
         created=stored.created,
-        turns=tuple(_shown_turn(turn) for turn in stored.turns),
+        turns=tuple(_shown_turn(turn, stored.repicks) for turn in stored.turns),
         message=EXPIRED if state is BattleState.EXPIRED else stored.message,
         receipt=voted,
         models=voted.reveal if voted else continued,
@@ -262,8 +256,9 @@ def _reveal(stored: StoredBattle) -> Reveal:
     return Reveal(_revealed(last.a), _revealed(last.b))
 
 
-def _shown_turn(turn: StoredTurn) -> ShownTurn:
-    attempt = turn.a.attempt + turn.b.attempt - 1
+def _shown_turn(turn: StoredTurn, repicks: int) -> ShownTurn:
+    """Show a turn; that a model was replaced unseen, which is in the first turn, does not show."""
+    attempt = turn.a.attempt + turn.b.attempt - 1 - (repicks if turn.turn == 1 else 0)
     return ShownTurn(turn.turn, turn.prompt, _shown(turn.a), _shown(turn.b), attempt)
 
 

@@ -149,6 +149,8 @@ class StoredBattle:
         Whether the names of a vote are withheld until something is.
     asked : datetime or None
         When one of its models was last asked; None of an imported vote without answers.
+    repicks : int
+        Models that failed unseen in the first turn, and were replaced.
     """
 
     public_id: str
@@ -164,6 +166,7 @@ class StoredBattle:
     prompt_set: str | None = None
     remarks: Remarks | None = None
     withheld: bool = False
+    repicks: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,7 +46,7 @@ _BATTLE = (
         *map(col, (BattleRow.id, BattleRow.mode, BattleRow.state)),
         *map(col, (BattleRow.message, BattleRow.created, BattleRow.continues, VoteRow.outcome)),
         col(BattleRow.process),
-        col(BattleRow.prompt_set),
+        *map(col, (BattleRow.prompt_set, BattleRow.repicks)),
         LAST_ASKED.label("asked"),
         col(VoteRemarkRow.vote_id).label("remarked"),
         *(col(getattr(VoteRemarkRow, name)) for name in (*REMARKED, "updated")),
@@ -120,6 +120,7 @@ def written_battle(session: Session, battle_id: str) -> StoredBattle:
         prompt_set=battle.prompt_set,
         remarks=None if battle.updated is None else remarks_of(battle),
         withheld=battle.remarked is not None and battle.updated is None,
+        repicks=battle.repicks,
     )
 
 

@@ -168,6 +168,8 @@ def test_a_repicked_side_tells_nothing(tmp_path: Path) -> None:
         before = "".join(ada.received).casefold()
     assert three_were_asked(server)
     assert [word for word in SENTINELS if word in before] == []
+    ids = re.findall(r"^id: (\d+\.\d+)\.", before, re.MULTILINE)
+    assert {*ids} == {"1.1"}, "that a model was replaced does not show in the ids of events"
 
 
 def test_swapping_the_models_changes_no_field_but_the_text(tmp_path: Path) -> None:

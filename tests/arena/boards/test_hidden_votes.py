@@ -1,6 +1,7 @@
 """Exports of votes: what they exclude is proved, so nobody hides a vote in one."""
 
 import csv
+import hashlib
 import json
 import random
 import re
@@ -25,6 +26,7 @@ from arena.play.labels import label_votes
 from arena.store import chain, erasing, exclusions, log
 from arena.store.store import Store
 from arena.store.verify import Verified, verify
+from rating.tables.vote_filter import NO_VOTE
 from tests.arena.boards.log import linked, vote
 from tests.arena.boards.published import fill
 from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, new_battle, ready
@@ -71,13 +73,13 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rows]:
     return made
 
 
-def verified(rows: Rows, folder: Path) -> Verified:
+def verified(rows: Rows, folder: Path, noted: str = "") -> Verified:
     path = folder / "v.csv"
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, rows[0].keys(), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
-    return verify_export(path)
+    return verify_export(path, noted)
 
 
 @pytest.mark.parametrize(
@@ -325,6 +327,36 @@ def test_whoever_hides_a_vote_in_an_export_is_found(
     rows = [dict(row) for row in files[which]]
     act(rows)
     assert problem in (verified(rows, tmp_path).problem or "")
+
+
+def test_a_mark_that_was_put_at_the_end_proves_nothing_that_was_noted_before(
+    files: dict[str, Rows], tmp_path: Path
+) -> None:
+    """Before a mark a file shows hashes that nobody can compute, so no note may rest on them."""
+    rows = [dict(row) for row in files["all"]]
+    noted = next(row["hash"] for row in rows if row["link_kind"] == "exclusion")
+    contents = hashlib.sha256()
+    for row in rows:
+        if row["link_kind"] == "vote" and row["winner"] == "model_a":
+            row["winner"] = "model_b"
+            values: dict[str, Any] = {name: row[name] or None for name in chain.BOUND}
+            for name in ("pair_probability", "seconds_to_vote"):
+                values[name] = float(row[name])
+            for name in ("repicks", "turn", "attempt_a", "attempt_b"):
+                values[name] = int(row[name])
+            values["ts"] = datetime.fromisoformat(row["ts"]).replace(tzinfo=UTC)
+            row["content"] = chain.vote_content(values)
+        if row["link_kind"] == "vote":
+            contents.update(row["content"].encode())
+    end = len(rows) + 1
+    content = chain.mark_content(contents.hexdigest())
+    mark = dict.fromkeys(rows[0], "") | {name: rows[0][name] for name in HASHES}
+    mark |= {"link_kind": "mark", "link": str(end), "content": content, "left_out": NO_VOTE}
+    mark["hash"] = chain.link_hash(rows[-1]["hash"], end, "mark", content)
+    rows.append(mark)
+    for row in rows:
+        row["links"] = str(end)
+    assert f"before the mark at link {end}" in (verified(rows, tmp_path, noted[:16]).problem or "")
 
 
 TRUE: dict[str, tuple[str, Edit, dict[str, object]]] = {

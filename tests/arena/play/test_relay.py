@@ -210,8 +210,10 @@ async def test_another_model_takes_over_elsewhere_too(url: str, server: FaultySe
         for _ in range(6):
             battle_id = (await here.open(ADA, "Why?")).battle_id
             seen = await watch(there, battle_id)
-            if seen[-1].state is BattleState.READY and seen[-1].turns[-1].attempt > 1:
+            replaced = there._store.battle(battle_id, ADA.id).repicks
+            if seen[-1].state is BattleState.READY and replaced:
                 assert texts(seen[-1]) == (LONG, LONG)
+                assert {one.turns[-1].attempt for one in seen} == {1}, "nobody can tell"
                 return
     raise AssertionError("no model was replaced")
 
