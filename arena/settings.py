@@ -4,7 +4,6 @@ import logging
 import os
 import re
 import secrets
-import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import fields, replace
@@ -27,7 +26,7 @@ from arena.endpoints.sse import Budgets
 from arena.errors import SettingsError
 from rating.errors import DataError
 from rating.tables.escaping import storable
-from rating.tables.files import parsed, read_text
+from rating.tables.files import parsed, parsed_toml, read_text
 
 if TYPE_CHECKING:
     from judge.labels.safety_table import SafetyTable
@@ -498,7 +497,7 @@ def read_statements(path: Path | None) -> Statements:
     """
     if path is None:
         return Statements()
-    content = _toml(read_text(path, SettingsError), path)
+    content = parsed_toml(read_text(path, SettingsError), str(path), SettingsError)
     known = [one.name for one in fields(Statements)]
     for key, value in content.items():
         if key not in known:
@@ -552,16 +551,8 @@ def _items(text: str) -> list[str]:
     return [item for item in map(str.strip, text.split(",")) if item]
 
 
-def _toml(text: str, path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except (ValueError, RecursionError) as error:
-        msg = f"{path}: not TOML: {_plain_message(str(error))}."
-        raise SettingsError(msg) from error
-
-
 def _tables(text: str, path: Path) -> list[dict[str, Any]]:
-    content = _toml(text, path)
+    content = parsed_toml(text, str(path), SettingsError)
     if unknown := sorted(content.keys() - {"models"}):
         msg = f"{path}: unknown key {unknown[0]!r}; a roster holds [[models]] tables only."
         raise SettingsError(msg)

@@ -4,6 +4,8 @@ Starts the arena, page and all, with models that answer with one bomb after anot
 visitors battle under each. Beside them somebody asks ``/health/live`` every 10 ms: the longest
 answer is the longest stall, seen from outside, with what the machine adds. Judges ask for whole
 answers, each in a process of its own, in which the stall is that of its own event loop.
+
+With ``--files``, what small files that unpack to gigabytes cost the commands that read them.
 """
 
 import argparse
@@ -32,6 +34,9 @@ from itertools import chain, repeat
 from pathlib import Path
 
 import httpx
+
+from tests import file_bombs
+from tests.file_bombs import Make, measured
 
 CERTIFICATE = Path(__file__).parents[1] / "tests" / "arena" / "endpoints" / "localhost.pem"
 TRUSTING = f"""
@@ -317,16 +322,71 @@ async def ask(url: str, n: int) -> None:
     print(f"{peak_mb('self')} MB | {1000 * longest:.0f} ms | {ended} in {took:.1f} s |")
 
 
+FILES: tuple[tuple[dict[str, tuple[str, Make]], tuple[tuple[str, ...], ...]], ...] = (
+    (file_bombs.TABLES, file_bombs.READ_TABLES),
+    (file_bombs.RECORDS, file_bombs.VERIFY),
+    (file_bombs.OTHERS, file_bombs.READ_OTHERS),
+)
+"""Files, and the commands that read them."""
+
+
+def measure_files(only: str) -> None:
+    """Print a table for each kind of files: peak memory and exit code of each command."""
+    for bombs, commands in FILES:
+        heads = [" ".join(words[: 2 - words[1].startswith(("{", "-"))]) for words in commands]
+        print(f"| file | bytes | {' | '.join(heads)} | first words |")
+        print(f"|---|---|{'---|' * len(heads)}---|")
+        for what, (name, make) in bombs.items():
+            if only in what:
+                print(f"| {what} | {measure_file(name, make, commands)} |", flush=True)
+        print()
+    print(
+        "| another command | its file | peak memory | exit | first words |\n|---|---|---|---|---|"
+    )
+    bombs = file_bombs.TABLES
+    for words in file_bombs.READ_TABLES_TOO:
+        for what, (name, make) in bombs.items():
+            if what in file_bombs.KINDS and only in what:
+                with tempfile.TemporaryDirectory() as folder:
+                    file_bombs.given(Path(folder), name, make)
+                    ended = measured(Path(folder), *(word.format(name) for word in words))
+                    named = " ".join(words).replace("{}", "FILE")
+                    cells = (f"`{named}`", what, f"{ended.peak_mb} MB", str(ended.code))
+                    print(f"| {' | '.join([*cells, first_words(ended.stderr)])} |", flush=True)
+
+
+def measure_file(name: str, make: Make, commands: tuple[tuple[str, ...], ...]) -> str:
+    """Let commands read a file; gives the rest of its row."""
+    with tempfile.TemporaryDirectory() as folder:
+        size = file_bombs.given(Path(folder), name, make).stat().st_size
+        all_ended = [
+            measured(Path(folder), *(word.format(name) for word in words)) for words in commands
+        ]
+    cells = [f"{one.peak_mb} MB, {one.code}" for one in all_ended]
+    refused = (one.stderr for one in all_ended if one.code == 2)
+    return " | ".join([f"{size:,}", *cells, first_words(next(refused, ""))])
+
+
+def first_words(stderr: str) -> str:
+    """Give the beginning of what a command said."""
+    lines = [line.removeprefix("arena: ") for line in stderr.splitlines()]
+    return " ".join(lines[-1].split()[:12]) if lines else ""
+
+
 def main() -> None:
     """Print the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--battles", type=int, default=5)
     parser.add_argument("--only", default="", help="part of the names of the bombs to send")
     parser.add_argument("--tls", action="store_true", help="send them over TLS")
+    parser.add_argument("--files", action="store_true", help="have files read, none sent")
     parser.add_argument("--ask", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.ask:
         asyncio.run(ask(options.ask, options.battles))
+        return
+    if options.files:
+        measure_files(options.only)
         return
     heads = "| {} | peak memory | longest stall | end |\n|---|---|---|---|"
     with socket.create_server(("127.0.0.1", 0), backlog=512) as listener:

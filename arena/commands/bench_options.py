@@ -1,7 +1,6 @@
 """What a bench goes by: options as they are typed, or the keys of its file."""
 
 import sys
-import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
@@ -11,7 +10,7 @@ from cyclopts import Parameter, Token
 
 from arena.commands.arguments import Database, File, Folder, RosterFile
 from rating.errors import DataError
-from rating.tables.files import read_text
+from rating.tables.files import parsed_toml, read_text
 
 GOES_ON = "The same command goes on, and pays for nothing twice."
 
@@ -117,11 +116,7 @@ def as_typed(method: str, options: BenchOptions) -> tuple[str, BenchOptions]:
 
 
 def _content(path: Path) -> dict[str, Any]:
-    try:
-        return tomllib.loads(read_text(path))
-    except (ValueError, RecursionError) as error:
-        msg = f"{str(path)!r} is not TOML: {error}."
-        raise DataError(msg) from error
+    return parsed_toml(read_text(path), repr(str(path)))
 
 
 def _text(value: Any) -> str | None:

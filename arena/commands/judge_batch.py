@@ -13,6 +13,7 @@ from arena.commands.judge_work import Work, in_words
 from arena.errors import EndpointError
 from arena.terminal import say, write_json
 from rating.errors import DataError
+from rating.tables.bounds import ENTRY, in_mb
 from rating.tables.files import replacing, require_file
 
 if TYPE_CHECKING:
@@ -284,7 +285,12 @@ def _lines(file: Path, read: _Read) -> "Iterator[tuple[int, Line]]":
 
     offset = 0
     with file.open("rb") as lines:
-        for number, raw in enumerate(lines, 1):
+        for number, raw in enumerate(iter(lambda: lines.readline(ENTRY + 1), b""), 1):
+            if len(raw) > ENTRY:
+                msg = (
+                    f"Line {number} of {str(file)!r} is longer than {in_mb(ENTRY)}: leave it out."
+                )
+                raise DataError(msg)
             begin, offset = offset, offset + len(raw)
             if not raw.strip():
                 continue

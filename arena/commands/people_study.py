@@ -2,7 +2,6 @@
 
 import math
 import re
-import tomllib
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
@@ -402,19 +401,19 @@ def _require_apart(planned: "list[PlannedItem]", files: Sequence[Path | None]) -
 
 def _rubric(file: Path) -> "tuple[RubricItem, ...]":
     from arena.domain.study import RubricItem
-    from rating.tables.files import read_text
+    from rating.tables.files import parsed_toml, read_text
 
     wanted = (
         f"{str(file)!r} is no rubric: write [[item]] tables, each with name, question and "
         'answers, such as answers = ["yes", "no"]'
     )
     try:
-        written = tomllib.loads(read_text(file)).get("item", [])
+        written = parsed_toml(read_text(file), repr(str(file))).get("item", [])
         rubric = tuple(
             RubricItem(str(one["name"]), str(one["question"]), tuple(map(str, one["answers"])))
             for one in written
         )
-    except (tomllib.TOMLDecodeError, KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise DataError(f"{wanted} ({error}).") from error
     names = {one.name for one in rubric}
     for one in rubric:

@@ -12,6 +12,7 @@ from arena.endpoints.failures import from_error
 from arena.errors import EndpointError
 from judge.case import Message
 from rating.tables.escaping import storable
+from rating.tables.files import parsed
 
 Format = Literal["openai", "anthropic"]
 Json = Mapping[str, Any]
@@ -125,7 +126,7 @@ def line_of(text: str) -> Line | None:
     ValueError
         If it is neither.
     """
-    fields = json.loads(text)
+    fields = parsed(text, "It")
     if not isinstance(fields, dict) or not isinstance(fields.get("custom_id"), str):
         msg = "no JSON object with a custom_id"
         raise ValueError(msg)

@@ -26,7 +26,7 @@ from rating.pooling.mix import Mix
 from rating.tables.coding import Frame
 from rating.tables.columns import Columns, Reading, quoted_names, require
 from rating.tables.counts import Groups, rate_source
-from rating.tables.files import Files, json_or_text
+from rating.tables.files import Files, json_or_text, read_text
 from rating.tables.mixes import read_mix
 from rating.tables.rewriting import require_target, write_beside
 from rating.tables.rows import read_rows
@@ -207,7 +207,7 @@ def mix_of(source: str, by: str) -> Mix:
         If the file cannot be read, or has neither the column nor prompts to label.
     """
     if Path(source).suffix.lower() == TEXT:
-        prompts = prompts_in(_read_text(Path(source)))
+        prompts = prompts_in(read_text(Path(source)))
     else:
         with opened(source, list, holds="prompts", as_peers=False) as frame:
             there = frame.collect_schema().names()
@@ -252,13 +252,6 @@ def _of_line(line: str, row: int) -> list[str]:
         msg = f"Line {row} has no prompt, but {line[:40]!r}: write it as text, or with 'prompt'."
         raise DataError(msg)
     return texts
-
-
-def _read_text(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise DataError(f"Cannot read the prompts of {str(path)!r}: {error}") from error
 
 
 def prompts_of(source: Files, column: str | None) -> list[list[str]]:

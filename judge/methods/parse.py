@@ -1,6 +1,5 @@
 """Reads a method of judging from its file, and says what in it cannot be."""
 
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
@@ -24,7 +23,7 @@ from judge.methods.schema import (
 )
 from judge.protocol import Description, Template
 from rating.errors import DataError
-from rating.tables.files import read_text
+from rating.tables.files import parsed_toml, read_text
 
 ENDING = ".toml"
 USUAL_TOKENS = 250
@@ -70,11 +69,7 @@ def parsed(text: str, name: str, source: str) -> FileMethod:
     DataError
         If a key is unknown, missing or malformed, or two do not go together; it is quoted.
     """
-    try:
-        values = tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
-        msg = f"{source!r} is no TOML: {error}."
-        raise DataError(msg) from None
+    values = parsed_toml(text, repr(source))
     require_keys(source, "", values, TOP)
     require_keys(source, "[decoding]", values["decoding"], DECODING)
     grammar = _grammar(source, values["reply"])

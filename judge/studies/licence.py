@@ -2,7 +2,6 @@
 
 import json
 import math
-import tomllib
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -20,6 +19,7 @@ from judge.tables.annotations import Annotations
 from judge.tables.cases import NamedCase
 from judge.verdict import SETTLED
 from rating.errors import DataError
+from rating.tables.files import parsed_toml, read_text
 from rating.typing import Bools
 
 Grade = Literal["PASS", "FAIL", "INCONCLUSIVE", "NOT GRADED"]
@@ -352,12 +352,7 @@ def read_licence(path: Path) -> Licence:
         If the file cannot be read, a key is missing or unknown, or a value cannot be: it is
         quoted.
     """
-    try:
-        table = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise DataError(f"Cannot read the licence {str(path)!r}: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise DataError(f"The licence {str(path)!r} is no TOML: {error}.") from error
+    table = parsed_toml(read_text(path), f"The licence {str(path)!r}")
     keys = _Keys(str(path), "", table)
     version = keys.whole("version", 1)
     if version != VERSION:

@@ -16,6 +16,7 @@ from judge.tables.cases import Source
 from judge.tables.inspect_runs import runs_of
 from judge.tables.rating_items import MOST_CHARACTERS, MOST_NAME, ROLES, RatingItem, Response
 from rating.errors import DataError
+from rating.tables.bounds import LARGE_VALUE
 from rating.tables.escaping import storable
 from rating.tables.factors import JOINED
 from rating.tables.files import SHOWN, Files, expanded, json_entries, kind_of
@@ -74,7 +75,11 @@ def read_agent_runs(source: Source, *, gold: bool = False) -> list[RatingItem]:
     assert files is not None
     paths = expanded(files.paths)
     if kind_of(paths[0]) != "Inspect":
-        runs = [_recorded(where, one) for path in paths for where, one in json_entries(path)]
+        runs = [
+            _recorded(where, one)
+            for path in paths
+            for where, one in json_entries(path, most=LARGE_VALUE)
+        ]
         if not runs:
             raise DataError(f"There is no run in {str(files)!r}: give one JSON object a run.")
         return _paired(runs, gold=gold)

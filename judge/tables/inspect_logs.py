@@ -1,11 +1,13 @@
 """Inspect's logs (``.eval``), by Inspect's own reader: an answer a row, and what it was marked."""
 
 import math
+import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from rating.errors import DataError
+from rating.tables.bounds import ENTRY, PARTS, in_mb, require_unpacked
 from rating.tables.files import require_file
 from rating.tables.peers import announce
 
@@ -71,12 +73,36 @@ def plain_log(path: Path) -> Row:
 
 def _read(path: Path) -> Any:
     try:
+        _require_bounded(path)
         return _inspect().read_eval_log(str(path), resolve_attachments=True)
     except DataError:
         raise
     except Exception as error:  # of an archive that is damaged it raises any kind
         reason = (str(error) or type(error).__name__).splitlines()[0][:200]
         raise DataError(f"Inspect cannot read its log {str(path)!r}: {reason}.") from error
+
+
+def _require_bounded(path: Path) -> None:
+    """Raise `DataError` for an archive that unpacks to more than a log of its size holds."""
+    with zipfile.ZipFile(path) as log:
+        members = log.infolist()
+        n_bytes = sum(one.file_size for one in members)
+        require_unpacked(str(path), n_bytes, path.stat().st_size)
+        for one in members:
+            if one.file_size > ENTRY:
+                msg = (
+                    f"{str(path)!r} has {in_mb(one.file_size)} in {one.filename!r}: a run may "
+                    f"have {in_mb(ENTRY)}. Leave it out of the log."
+                )
+                raise DataError(msg)
+            if one.file_size > PARTS:
+                text = log.read(one)
+                if (n := text.count(b"[") + text.count(b"{")) > PARTS:
+                    msg = (
+                        f"{str(path)!r} has {n:,} lists and objects in {one.filename!r}, more "
+                        f"than {PARTS:,}: leave the run out of the log."
+                    )
+                    raise DataError(msg)
 
 
 def _inspect() -> Any:

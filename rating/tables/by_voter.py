@@ -36,7 +36,8 @@ from rating.outcome import OUTCOMES, Outcome
 from rating.tables import peers
 from rating.tables.coding import Coded, Table, first_blank
 from rating.tables.columns import Reading
-from rating.tables.duckdb_engine import connected, rows_in_parquet, rows_of
+from rating.tables.duckdb_engine import connected, require_held, rows_in_parquet, rows_of
+from rating.tables.escaping import all_quoted
 from rating.tables.files import Files, expanded, kind_of
 from rating.tables.sources import LONGEST, label_column
 from rating.tables.vote_filter import LABELS, MOST_MODELS, refuse_many
@@ -103,6 +104,9 @@ class Source:
             return None
         if files.labels and label_column(files, there) != columns["winner"]:
             return None
+        with connected() as connection:
+            rows = rows_of(connection, paths).project(all_quoted(dict.fromkeys(columns.values())))
+            require_held(rows, paths)
         return cls(tuple(paths), columns, dict(files.labels), rows_in_parquet(paths))
 
     def key(self, options: RateOptions) -> str:

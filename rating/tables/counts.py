@@ -24,6 +24,7 @@ from rating.tables.coding import Coded, Table
 from rating.tables.columns import SAMPLING, UNLABELLED, Reading
 from rating.tables.duckdb_engine import rows_in_parquet
 from rating.tables.files import Files, expanded, kind_of
+from rating.tables.parquet import long_columns
 from rating.tables.sources import ClusterTable, LoggedColumns, opened_table, spark_engine
 from rating.tables.vote_filter import VoteFilter
 from rating.typing import Bools, Floats, Integers
@@ -396,7 +397,11 @@ def rate_source(
 def _in_large_files(source: object) -> bool:
     files = Files.of(source)
     paths = [] if files is None else expanded(files.paths)
-    return bool(paths) and kind_of(paths[0]) == "Parquet" and rows_in_parquet(paths) >= PARTED_FROM
+    if not paths or kind_of(paths[0]) != "Parquet":
+        return False
+    for path in paths:
+        long_columns(path)  # raises for a footer that the engine would unpack without end
+    return rows_in_parquet(paths) >= PARTED_FROM
 
 
 def _rate_parts(source: "by_voter.Source", options: RateOptions, progress: Progress) -> Report:

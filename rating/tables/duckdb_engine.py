@@ -7,23 +7,35 @@ table is first read or written: duckdb takes half a second to import.
 """
 
 import csv
-import gzip
 import io
 import re
 import sys
-import zlib
 from collections import Counter, deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
 import duckdb
+from duckdb.sqltypes import DuckDBPyType
 
 from rating.errors import DataError
+from rating.tables.bounds import (
+    BATCH,
+    COLUMNS,
+    LARGE,
+    LARGE_VALUE,
+    MB,
+    VALUE,
+    most_unpacked,
+    require_cells,
+    require_unpacked,
+    size_of,
+)
 from rating.tables.columns import LEFT_OUT, quoted_names
-from rating.tables.escaping import all_quoted, from_csv, from_csv_sql
-from rating.tables.files import SHOWN, json_objects, kind_of
+from rating.tables.escaping import all_quoted, from_csv, from_csv_sql, literal, quoted
+from rating.tables.files import SHOWN, Files, json_objects, kind_of, raw_pieces
+from rating.tables.parquet import long_columns
 
 NO_OBJECT = "json"
 """What duckdb names the one column of a file of JSON without an object."""
@@ -32,6 +44,15 @@ MOST_HEADER = 1 << 20
 """Bytes in which the names of the columns have to end."""
 
 SEPARATORS = (",", "\t", ";", "|")
+
+NESTED = ("list", "struct", "map")
+SHORT = 64
+"""Bytes of a text up to which it takes about the memory of a number."""
+
+ANY_TEXT = 512 * MB
+"""Bytes of files from which on what their texts may take is more than a machine has."""
+
+_TOO_LONG = " bytes, and one may have "
 
 
 def connected() -> duckdb.DuckDBPyConnection:
@@ -67,6 +88,7 @@ def columns_in_file(path: Path) -> list[str]:
     _require_table(path)
     if path.suffix != ".parquet":
         return _header(path)[1]
+    long_columns(path)  # or the engine would unpack a footer of any size
     with connected() as connection:
         parts = connection.sql(
             "SELECT name, coalesce(num_children, 0) FROM parquet_schema(?)",
@@ -103,7 +125,9 @@ def rows_of(
     for path, part in zip(paths, parts, strict=True):
         require_alike(paths[0], names, path, part.columns)
     if len(parts) > 1 and kind_of(paths[0]) == "Parquet":
-        return connection.read_parquet([*map(_exact, paths)], union_by_name=True)
+        rows = connection.read_parquet([*map(_exact, paths)], union_by_name=True)
+        long = {name for path in paths for name in long_columns(path)}
+        return _with_short_values(rows, f"{paths[0]} and {len(paths) - 1} more", long)
     if len(parts) > 1:
         parts = [part.project(all_quoted(names)) for part in parts]
     while len(parts) > 1:  # in pairs of pairs: the engine does not follow a long chain
@@ -127,20 +151,138 @@ def rows_in(connection: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBP
     """Give the rows of a file; of one of text all as text: 007 or 2024-01-01 stays what it is."""
     kind = kind_of(path)
     if kind == "Parquet":
+        long = long_columns(path)
         rows = connection.read_parquet(_exact(path))
         if any(name.endswith("_1") for name in rows.columns):  # as duckdb names a second one
             names = columns_in_file(path)
             if twice := next((name for name, n in Counter(names).items() if n > 1), None):
                 msg = f"{str(path)!r} has two columns {twice!r}: rename one, or leave it out."
                 raise DataError(msg)
-        return rows
+        return _with_short_values(rows, str(path), long)
     if kind == "text":
         return _read_plain(connection, path)
     _require_table(path)
+    if path.suffix == ".gz":  # which the engine would unpack without end
+        nested = sum(part.count(b"[") + part.count(b"{") for part in raw_pieces(path))
+        require_cells(str(path), nested, size_of([path]))
     there = connection.read_json(_exact(path)).columns
     if there == [NO_OBJECT]:
         _require_rows(path)
-    return connection.read_json(_exact(path), columns=dict.fromkeys(there, "VARCHAR"))
+    rows = connection.read_json(_exact(path), columns=dict.fromkeys(there, "VARCHAR"))
+    return _with_short_values(rows, str(path), there)
+
+
+def _with_short_values(
+    rows: duckdb.DuckDBPyRelation, name: str, columns: Collection[str]
+) -> duckdb.DuckDBPyRelation:
+    """Have the engine raise an error, as `too_long` knows it, for a value that is too long.
+
+    Once it reads it: what is in a column that nobody reads does not matter.
+    """
+    if not columns:
+        return rows
+    parts = []
+    for column, kind in zip(rows.columns, rows.types, strict=True):
+        if column not in columns or kind.id not in ("varchar", "blob"):
+            parts.append(quoted(column))
+            continue
+        most = LARGE_VALUE if column in LARGE else VALUE
+        before, after = f"Column {column!r} of {name!r} has a value of ", f"{_TOO_LONG}{most:,}: "
+        n_bytes = _bytes_in(quoted(column), kind)
+        why = (
+            f"{literal(before)} || format('{{:,}}', {n_bytes}) || "
+            f"{literal(after + 'shorten it, or leave its row out.')}"
+        )
+        parts.append(
+            f"CASE WHEN {n_bytes} > {most} THEN error({why}) ELSE {quoted(column)} END "
+            f"AS {quoted(column)}"
+        )
+    return rows.project(", ".join(parts))
+
+
+def too_long(error: duckdb.Error) -> str | None:
+    """Give the sentence of an error for a value that is too long; None of another error."""
+    message = str(error)
+    return message.partition(": ")[2] if _TOO_LONG in message else None
+
+
+def require_held(rows: duckdb.DuckDBPyRelation, paths: Sequence[Path]) -> None:
+    """Raise `DataError` if rows of files take more memory than the size of the files allows.
+
+    In a small file many rows may share a long text, or be many: the reader would hold each.
+    """
+    size, name = size_of(paths), str(Files((*paths,)))
+    n = rows.aggregate("count(*)").fetchall()[0][0]
+    require_cells(name, n * len(rows.columns), size)
+    columns = [(quoted(name), kind) for name, kind in zip(rows.columns, rows.types, strict=True)]
+    lists = [sql for one in columns if one[1].id in NESTED and (sql := _bytes_in(*one))]
+    if lists:
+        _require_lists(rows, lists, name, size)
+    if n * len(columns) * VALUE <= BATCH or size > ANY_TEXT:
+        return
+    texts = [_bytes_in(*one) for one in columns if one[1].id not in NESTED]
+    long = [f"coalesce(sum({own}) FILTER ({own} > {SHORT}), 0)" for own in texts if own]
+    if long:
+        n_bytes = rows.aggregate(f"CAST({' + '.join(long)} AS BIGINT)").fetchall()[0][0]
+        require_unpacked(name, n_bytes, size)
+
+
+def _require_lists(
+    rows: duckdb.DuckDBPyRelation, lists: Sequence[str], name: str, size: int
+) -> None:
+    """Look at lists and objects in an engine of their own, which has no more memory than fits.
+
+    To read a list of texts copies each of them, however often it is the same.
+    """
+    most = most_unpacked(size)
+    sums = ", ".join(f"coalesce(sum({sql}), 0)::BIGINT, max({sql})" for sql in lists)
+    config: dict[str, str | bool | int | float | list[str]]
+    config = {"memory_limit": f"{most + BATCH}B", "threads": 1, "temp_directory": ""}
+    try:
+        with duckdb.connect(config=config) as bounded:
+            query = f"SELECT {sums} FROM ({rows.sql_query()})"  # noqa: S608 - our own query
+            sizes = bounded.execute(query).fetchall()[0]
+    except duckdb.OutOfMemoryException:
+        require_unpacked(name, most + 1, size)
+        raise
+    require_unpacked(name, sum(sizes[::2]), size)
+    if (longest := max(filter(None, sizes[1::2]), default=0)) > LARGE_VALUE:
+        msg = f"{name!r} has a list or an object of {longest:,}{_TOO_LONG}{LARGE_VALUE:,}: "
+        raise DataError(f"{msg}shorten it, or leave its row out.")
+
+
+def _bytes_in(column: str, kind: DuckDBPyType) -> str | None:
+    """Give SQL for the bytes of a column's texts; None of a column that has none.
+
+    Where the values are lists, for all of one list, and 8 for each of its members.
+    """
+    match kind.id:
+        case "varchar":
+            return f"strlen({column})"
+        case "blob":
+            return f"octet_length({column})"
+        case "struct":
+            inner = (
+                _bytes_in(f"struct_extract({column}, {literal(name)})", part)
+                for name, part in _parts_of(kind)
+            )
+            sizes = [f"coalesce({size}, 0)" for size in inner if size]
+            return f"({' + '.join(sizes)})" if sizes else None
+        case "list":
+            size = _bytes_in("x", _parts_of(kind)[0][1]) or "0"
+            each = f"list_transform({column}, lambda x: 8 + coalesce({size}, 0))"
+            return f"list_sum({each})::BIGINT"
+        case "map":
+            sides = [
+                _bytes_in(f"map_{name}s({column})", duckdb.list_type(part))
+                for name, part in _parts_of(kind)
+            ]
+            return " + ".join(f"coalesce({size}, 0)" for size in sides)
+    return None
+
+
+def _parts_of(kind: DuckDBPyType) -> list[tuple[str, DuckDBPyType]]:
+    return [(name, part) for name, part in kind.children if isinstance(part, DuckDBPyType)]
 
 
 def as_parquet(
@@ -196,7 +338,8 @@ def _read_plain(connection: duckdb.DuckDBPyConnection, path: Path) -> duckdb.Duc
         quotechar='"',
         escapechar='"',
     )
-    return rows.project(from_csv_sql(rows.columns))
+    rows = rows.project(from_csv_sql(rows.columns))
+    return _with_short_values(rows, str(path), rows.columns)
 
 
 def _described(error: duckdb.Error, path: Path) -> str | None:
@@ -225,12 +368,14 @@ def _header(path: Path) -> tuple[str, list[str]]:
     try:
         text = _decoded(path, _head(path))
         rows = [(separator, _first_row(text, separator)) for separator in _separators(path)]
-    except (OSError, EOFError, zlib.error, csv.Error) as error:
-        msg = f"Cannot read {str(path)!r}: {getattr(error, 'strerror', None) or error}."
-        raise DataError(msg) from error
+    except csv.Error as error:
+        raise DataError(f"Cannot read {str(path)!r}: {error}.") from error
     separator, row = next((one for one in rows if len(one[1]) > 1), rows[0])
     if not row:
         msg = f"{str(path)!r} is empty: its first line should name the columns."
+        raise DataError(msg)
+    if len(row) > COLUMNS:
+        msg = f"{str(path)!r} has {len(row):,} columns: {COLUMNS:,} are read. Leave some out."
         raise DataError(msg)
     return separator, [name or f"column{place}" for place, name in enumerate(from_csv(row))]
 
@@ -238,17 +383,17 @@ def _header(path: Path) -> tuple[str, list[str]]:
 def _head(path: Path) -> bytes:
     """Give the beginning of a file; raises `DataError` if there is a NUL byte anywhere in it."""
     head, line = b"", 1
-    with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-        while part := file.read(MOST_HEADER):
-            if (place := part.find(b"\0")) >= 0:
-                line += part.count(b"\n", 0, place)
-                msg = (
-                    f"Line {line} of {str(path)!r} holds a NUL byte: it is no text, or in another "
-                    "encoding. Save the file as UTF-8."
-                )
-                raise DataError(msg)
-            head, line = head or part, line + part.count(b"\n")
-    return head
+    for part in raw_pieces(path):
+        if (place := part.find(b"\0")) >= 0:
+            line += part.count(b"\n", 0, place)
+            msg = (
+                f"Line {line} of {str(path)!r} holds a NUL byte: it is no text, or in another "
+                "encoding. Save the file as UTF-8."
+            )
+            raise DataError(msg)
+        head += part if len(head) < MOST_HEADER else b""
+        line += part.count(b"\n")
+    return head[:MOST_HEADER]
 
 
 def _decoded(path: Path, head: bytes) -> str:
@@ -265,6 +410,7 @@ def _separators(path: Path) -> Sequence[str]:
 
 
 def _first_row(text: str, separator: str) -> list[str]:
+    csv.field_size_limit(MOST_HEADER)  # the whole line, where another separator parts it
     return next(csv.reader(io.StringIO(text, newline=""), delimiter=separator), [])
 
 

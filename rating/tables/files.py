@@ -1,5 +1,6 @@
 """Files that people name: which these are, and read whole, or refused in a sentence."""
 
+import codecs
 import glob
 import gzip
 import json
@@ -7,14 +8,30 @@ import os
 import re
 import stat
 import tempfile
+import tomllib
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
-from typing import Any, Self
+from typing import IO, Any, Self, cast
 
 from rating.errors import DataError
+from rating.tables.bounds import (
+    DEPTH,
+    ENTRY,
+    PARTS,
+    TOML,
+    VALUE,
+    in_mb,
+    require_cells,
+    require_parts,
+    require_shallow,
+    require_short,
+    require_unpacked,
+    too_deep,
+)
 
 SHOWN = 80
 """Characters of a value that a sentence quotes."""
@@ -34,7 +51,14 @@ SAMPLE_VOTES = Path(__file__).with_name("samples.csv")
 SHARD = re.compile(r"(.+-)(\d{5})-of-(\d{5})(-\w+)?(\.[\w.]+)")
 """Name of one file of several, as in ``train-00000-of-00002.parquet``."""
 
+PIECE = 1 << 18
+"""Bytes that are read at a time."""
+
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
+_BLANKS = re.compile(r"[ \t\n\r]*")
+_DECODE = json.JSONDecoder().raw_decode
+_DOTTED = re.compile(rf"(?:[\w\"'-]+[ \t]*\.[ \t]*){{{DEPTH}}}")
+"""A key of TOML with more parts than it may have levels."""
 _KINDS = {
     stat.S_IFDIR: "is a folder",
     stat.S_IFIFO: "is a pipe",
@@ -206,32 +230,75 @@ def require_file(path: Path, error: type[Exception] = DataError) -> None:
     raise error(msg)
 
 
-def read_text(path: Path, error: type[Exception] = DataError) -> str:
+def read_text(path: Path, error: type[Exception] = DataError, most: int = ENTRY) -> str:
     """Read a file of text, unpacked if its name ends in ``.gz``.
 
     Raises
     ------
     Exception
-        Of the kind ``error``, if it is no file, cannot be read, or is not UTF-8.
+        Of the kind ``error``, if it is no file, cannot be read, has more than ``most`` bytes, or
+        is not UTF-8.
     """
-    require_file(path, error)
-    try:
-        raw = path.read_bytes()
-        raw = gzip.decompress(raw) if path.suffix == ".gz" else raw
-    except (OSError, EOFError, zlib.error) as problem:
-        raise _unreadable(path, problem, error) from problem
-    return _decoded(raw, path, 1, error)
+    parts: list[bytes] = []
+    n = 0
+    for part in raw_pieces(path, error):
+        n += len(part)
+        if n > most:
+            msg = f"{str(path)!r} has more than {in_mb(most)}, and is read as a whole: split it."
+            raise error(msg)
+        parts.append(part)
+    return _decoded(b"".join(parts), path, 1, error)
+
+
+def raw_pieces(path: Path, error: type[Exception] = DataError) -> Iterator[bytes]:
+    """Give the bytes of a file some at a time, unpacked if its name ends in ``.gz``.
+
+    Raises
+    ------
+    Exception
+        Of the kind ``error``, if it is no file, cannot be read, or unpacks to more than
+        `rating.tables.bounds.most_unpacked` of its size.
+    """
+    yield from _read(path, error, lambda file: file.read(PIECE))
 
 
 def text_lines(path: Path, error: type[Exception] = DataError) -> Iterator[str]:
     """Give the lines of a file as `read_text` reads it, one after the other."""
+    lines = _read(path, error, lambda file: file.readline(ENTRY + 1))
+    for number, line in enumerate(lines, 1):
+        if len(line) > ENTRY:
+            msg = f"Line {number} of {str(path)!r} is longer than {in_mb(ENTRY)}: split it."
+            raise error(msg)
+        yield _decoded(line, path, number, error)
+
+
+def _read(
+    path: Path, error: type[Exception], some: Callable[[IO[bytes]], bytes]
+) -> Iterator[bytes]:
     require_file(path, error)
     try:
-        with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                yield _decoded(line, path, number, error)
+        size, n = path.stat().st_size, 0
+        with path.open("rb") as raw, gzip.open(raw) if path.suffix == ".gz" else raw as file:
+            while part := some(cast("IO[bytes]", file)):
+                n += len(part)
+                if path.suffix == ".gz":
+                    require_unpacked(str(path), n, size, error)
+                yield part
     except (OSError, EOFError, zlib.error) as problem:
         raise _unreadable(path, problem, error) from problem
+
+
+def _texts(path: Path, error: type[Exception]) -> Iterator[str]:
+    """Give the text of a file some at a time."""
+    decoder = codecs.getincrementaldecoder("utf-8-sig")()
+    line = 1
+    for part in chain(raw_pieces(path, error), [b""]):
+        try:
+            text = decoder.decode(part, final=not part)
+        except UnicodeDecodeError as problem:
+            raise _not_utf8(path, line, problem, error) from problem
+        line += text.count("\n")
+        yield text
 
 
 def _unreadable(path: Path, problem: Exception, error: type[Exception]) -> Exception:
@@ -243,12 +310,17 @@ def _decoded(raw: bytes, path: Path, first: int, error: type[Exception]) -> str:
     try:
         return raw.decode("utf-8-sig" if first == 1 else "utf-8")
     except UnicodeDecodeError as problem:
-        line = first + raw.count(b"\n", 0, problem.start)
-        msg = (
-            f"Line {line} of {str(path)!r} is not UTF-8 (byte {raw[problem.start]:#04x}): "
-            "save the file as UTF-8."
-        )
-        raise error(msg) from problem
+        raise _not_utf8(path, first, problem, error) from problem
+
+
+def _not_utf8(
+    path: Path, first: int, problem: UnicodeDecodeError, error: type[Exception]
+) -> Exception:
+    line = first + problem.object.count(b"\n", 0, problem.start)
+    return error(
+        f"Line {line} of {str(path)!r} is not UTF-8 (byte {problem.object[problem.start]:#04x}): "
+        "save the file as UTF-8."
+    )
 
 
 def parsed(text: str, where: str, error: type[Exception] = DataError) -> Any:
@@ -264,40 +336,161 @@ def parsed(text: str, where: str, error: type[Exception] = DataError) -> Any:
     Raises
     ------
     Exception
-        Of the kind ``error``, if it is no JSON or is nested deeper than Python follows.
+        Of the kind ``error``, if it is no JSON, is nested deeper than `rating.tables.bounds.DEPTH`
+        or has more lists and objects than `rating.tables.bounds.PARTS`.
     """
+    nested = require_parts(text, where, error)
     try:
         value = json.loads(text)
-        return _mended(value) if _HALF.search(text) else value
     except RecursionError as problem:
-        msg = f"{where} is no JSON that can be read: it is nested too deep. Flatten it."
-        raise error(msg) from problem
+        raise too_deep(where, error) from problem
     except ValueError as problem:
-        msg = f"{where} is not JSON: {problem}. It begins {text.strip()[:SHOWN]!r}."
-        raise error(msg) from problem
+        raise _no_json(text, where, problem, error) from problem
+    if nested:
+        require_shallow(value, where, error)
+    return _mended(value) if _HALF.search(text) else value
 
 
-def json_entries(path: Path, error: type[Exception] = DataError) -> Iterator[tuple[str, Any]]:
+def parsed_toml(text: str, where: str, error: type[Exception] = DataError) -> dict[str, Any]:
+    """Parse TOML; raises ``error`` as `parsed`, and for text longer than `bounds.TOML`."""
+    if len(text) > TOML:
+        raise error(f"{where} has more than {in_mb(TOML)}, and is read as a whole: split it.")
+    require_parts(text, where, error)
+    if _DOTTED.search(text):
+        raise too_deep(where, error)
+    try:
+        values = tomllib.loads(text)
+    except RecursionError as problem:
+        raise too_deep(where, error) from problem
+    except tomllib.TOMLDecodeError as problem:
+        raise error(f"{where} is not TOML: {problem}.") from problem
+    require_shallow(values, where, error)
+    return values
+
+
+def _no_json(text: str, where: str, problem: Exception, error: type[Exception]) -> Exception:
+    return error(f"{where} is not JSON: {problem}. It begins {text[:999].strip()[:SHOWN]!r}.")
+
+
+def json_entries(
+    path: Path, error: type[Exception] = DataError, most: int = VALUE
+) -> Iterator[tuple[str, Any]]:
     """Give each entry of a JSON list, or of JSON lines, and the words that say where it stands.
+
+    Parameters
+    ----------
+    most : int
+        Bytes that a text in it may have.
 
     Raises
     ------
     Exception
         Of the kind ``error``, as `read_text` and `parsed`.
     """
-    first = next((line.strip() for line in text_lines(path, error) if line.strip()), "")
+    cells, size = 0, path.stat().st_size if path.name.endswith(".gz") else None
+    for where, entry, n in _entries(path, error):
+        if n > most:
+            require_short(entry, where, most, error)
+        if size is not None:
+            cells += 1 + (len(entry) if isinstance(entry, list | dict) else 0)
+            require_cells(str(path), cells, size, error)
+        yield where, entry
+
+
+def _entries(path: Path, error: type[Exception]) -> Iterator[tuple[str, Any, int]]:
+    """Give each entry with where it stands and the length of its text."""
+    name = repr(str(path))
+    first = next((text.lstrip() for text in _texts(path, error) if text.strip()), "")
     if first.startswith("["):
-        whole = parsed(read_text(path, error), repr(str(path)), error)
-        for number, entry in enumerate(whole, 1):
-            yield f"Entry {number} of {str(path)!r}", entry
+        yield from _in_list(path, error)
         return
-    if first == "{":  # one object, laid out over lines
-        yield repr(str(path)), parsed(read_text(path, error), repr(str(path)), error)
+    if first.partition("\n")[0].strip() == "{":  # one object, laid out over lines
+        text = read_text(path, error)
+        yield name, parsed(text, name, error), len(text)
         return
     for number, line in enumerate(text_lines(path, error), 1):
         if line.strip():
-            where = f"Line {number} of {str(path)!r}"
-            yield where, parsed(line, where, error)
+            where = f"Line {number} of {name}"
+            yield where, parsed(line, where, error), len(line)
+
+
+def _in_list(path: Path, error: type[Exception]) -> Iterator[tuple[str, Any, int]]:
+    name = repr(str(path))
+    rest, number, mark = _List(_texts(path, error)), 0, ","
+    rest.sign()
+    rest.at += 1
+    if rest.sign() == "]":
+        mark = "]"
+    while mark == ",":
+        number += 1
+        where = f"Entry {number} of {name}"
+        yield where, *rest.entry(where, error)
+        mark = rest.sign()
+        rest.at += mark == ","
+    rest.at += 1
+    if mark != "]" or rest.sign():
+        where = f"What follows entry {number} of {name}" if number else name
+        problem = ValueError("Extra data" if mark == "]" else "Expecting ',' delimiter")
+        raise _no_json(rest.text[rest.at - 1 :], where, problem, error)
+
+
+class _List:
+    """A JSON list that is read entry by entry: in memory is one, and what was read with it.
+
+    Attributes
+    ----------
+    text : str
+        What was read, and is not done with.
+    at : int
+        The place in it.
+    """
+
+    def __init__(self, pieces: Iterator[str]) -> None:
+        self.text, self.at, self._pieces = "", 0, pieces
+
+    def sign(self) -> str:
+        """Go to the next character that is not blank; empty at the end."""
+        while True:
+            blanks = _BLANKS.match(self.text, self.at)
+            self.at = blanks.end() if blanks else self.at
+            if self.at < len(self.text) or not self._read_on():
+                return self.text[self.at : self.at + 1]
+
+    def entry(self, where: str, error: type[Exception]) -> tuple[Any, int]:
+        """Parse the next entry, reading on while it may not be all there; give its length, too."""
+        self.sign()
+        while True:
+            if len(self.text) - self.at > PARTS:  # it would be parsed again and again
+                require_parts(self.text, where, error, self.at)
+            try:
+                value, end = _DECODE(self.text, self.at)
+            except RecursionError as problem:
+                raise too_deep(where, error) from problem
+            except ValueError as problem:
+                if len(self.text) - self.at <= ENTRY and self._read_on():
+                    continue
+                raise _no_json(self.text[self.at :], where, problem, error) from problem
+            if end < len(self.text) or not self._read_on():
+                break
+        begin, self.at = self.at, end
+        if end - begin > ENTRY:
+            raise error(f"{where} is longer than {in_mb(ENTRY)}: split it.")
+        if require_parts(self.text, where, error, begin, end):
+            require_shallow(value, where, error)
+        halved = _HALF.search(self.text, begin, end)
+        return _mended(value) if halved else value, end - begin
+
+    def _read_on(self) -> bool:
+        """Read as much again as is left, and a piece at the least; False at the end."""
+        parts, left = [self.text[self.at :]], len(self.text) - self.at
+        n = left
+        for piece in self._pieces:
+            parts.append(piece)
+            n += len(piece)
+            if n > 2 * left:
+                break
+        self.text, self.at = "".join(parts), 0
+        return n > left
 
 
 def json_objects(path: Path) -> Iterator[dict[str, Any]]:

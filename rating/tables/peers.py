@@ -63,6 +63,12 @@ class Format:
         """Give SQL for each column of ours that can be made of theirs."""
         return {ours: sql for ours, sql in reversed(self.columns) if _columns_in(sql) <= {*there}}
 
+    def columns_for(self, names: Sequence[str], there: Sequence[str]) -> list[str]:
+        """Name the columns of a table that columns of ours and theirs are made of."""
+        made = self.chosen(there)
+        read = {one for name in names for one in _columns_in(made.get(name, f'"{name}"'))}
+        return [name for name in there if name in {*names} - {*made} | read]
+
 
 def _columns_in(sql: str) -> set[str]:
     return set(re.findall(r'"(\w+)"', sql))

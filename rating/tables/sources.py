@@ -43,15 +43,20 @@ from rating.tables.duckdb_engine import (
     columns_in_file,
     connected,
     explain,
+    require_held,
     rows_in,
     rows_of,
+    too_long,
 )
-from rating.tables.escaping import literal, quoted
+from rating.tables.escaping import all_quoted, literal, quoted
 from rating.tables.files import ENDINGS, Files, expanded, json_objects, kind_of
 from rating.typing import Bools, Ints
 
 LONGEST = 300
 """Characters of an engine's own words that a sentence quotes."""
+
+PACKED = (".parquet", ".gz")
+"""Endings of files that may be far smaller than what they hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +115,8 @@ def opened(
             with _opened_files(files, wanted, holds, as_peers, left_out) as frame:
                 yield frame
     except (duckdb.Error, nw.exceptions.NarwhalsError) as error:
+        if isinstance(error, duckdb.Error) and (why := too_long(error)):
+            raise DataError(why) from error
         name = type(source).__name__ if files is None else repr(str(files))
         msg = f"Cannot read the {holds} of {name}: {str(error).splitlines()[0][:LONGEST]}"
         raise DataError(msg) from error
@@ -163,7 +170,7 @@ def _opened_files(
     with tempfile.TemporaryDirectory() as folder, connected() as connection:
         try:
             rows, n_chosen = chosen(rows_of(connection, paths), files)
-            theirs, known = rows.columns, None
+            theirs, known, raw = rows.columns, None, rows
             labelled = not {*winners(files)}.isdisjoint(theirs)  # else the format makes a winner
             rows = _labelled(rows, files) if labelled else rows
             if as_peers:
@@ -177,6 +184,12 @@ def _opened_files(
                 raise why from error.__cause__
             if kind_of(paths[0]) != "Parquet":
                 rows = as_parquet(connection, rows, names, Path(folder) / "votes.parquet")
+            if paths[0].suffix in PACKED and names:
+                if known is not None and kind_of(paths[0]) == "Parquet":
+                    named = [*names, *(column for _, column in files.columns)]
+                    require_held(raw.project(all_quoted(known.columns_for(named, theirs))), paths)
+                else:
+                    require_held(rows.project(all_quoted(names)), paths)
         except (duckdb.Error, DataError) as error:
             reason = error.__cause__ if isinstance(error, DataError) else error
             if isinstance(reason, duckdb.Error):

@@ -275,7 +275,7 @@ def test_a_file_has_a_name_of_its_own(tmp_path: Path, name: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "message"),
-    [("about =", "is no TOML"), ("about = " + "[" * 9999, "is no TOML"), (None, "no such file")],
+    [("about =", "is not TOML"), ("about = " + "[" * 9999, "levels deep"), (None, "no such file")],
 )
 def test_what_is_no_file_of_a_method_is_quoted(
     tmp_path: Path, text: str | None, message: str

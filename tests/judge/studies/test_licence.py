@@ -198,7 +198,7 @@ def test_a_licence_is_read_back_as_it_was_written(licence: Licence, tmp_path: Pa
         ("covariance = [[", "covariance = [[0.9, ", ["covariance", "rows"]),
         ('method = "pairwise"', 'method = "pairwise"\nmood = "good"', ["mood", "'good'", "drop"]),
         ('method = "pairwise"\n', "", ["has no method"]),
-        ("[reference]", "[reference", ["is no TOML"]),
+        ("[reference]", "[reference", ["is not TOML"]),
     ],
 )
 def test_a_key_that_cannot_be_is_quoted(

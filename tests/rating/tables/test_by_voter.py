@@ -219,7 +219,7 @@ def test_a_damaged_file_is_refused_in_a_sentence(tmp_path: Path, place: int) -> 
     path = written(tmp_path / "votes.parquet", VOTES)
     whole = path.read_bytes()
     path.write_bytes(whole[:place] if place < 0 else whole[:place] + bytes(90) + whole[130:])
-    with pytest.raises(DataError, match="Cannot read the votes of"):
+    with pytest.raises(DataError, match=r"Cannot read .* it is damaged"):
         rate_source(path, RateOptions())
 
 
