@@ -66,6 +66,8 @@ class Behaviour:
         Sent as it stands before everything else, such as a comment that keeps alive.
     escaped : bool
         Write what is outside ASCII as JSON's escapes, halves of surrogate pairs too.
+    stream : str or None
+        The body of a streamed answer as it stands, in place of all of these.
     """
 
     text: str = "All is well. Thank you for asking."
@@ -90,6 +92,7 @@ class Behaviour:
     logprobs: tuple[tuple[str, float, Mapping[str, float]], ...] | None = None
     body: Mapping[str, object] | None = None
     escaped: bool = False
+    stream: str | None = None
 
 
 Chosen = Callable[[Mapping[str, Any]], Behaviour]
@@ -248,6 +251,12 @@ class DroppedError(Exception):
 
 
 async def _writes(behaviour: Behaviour) -> AsyncIterator[bytes]:
+    if behaviour.stream is not None:
+        whole, size = behaviour.stream.encode(), behaviour.write_bytes or len(behaviour.stream)
+        for begin in range(0, len(whole), max(size, 1)):
+            yield whole[begin : begin + size]
+            await asyncio.sleep(0)
+        return
     pending = b""
     async for event in _events(behaviour):
         pending += event.encode()

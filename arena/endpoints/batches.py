@@ -8,6 +8,7 @@ from typing import Any, Literal
 from arena.domain.answer import Completion, FailureClass, Finished
 from arena.domain.model import Model
 from arena.endpoints.chat import count, label, read_completion, request_body
+from arena.endpoints.ending import finish_reason
 from arena.endpoints.failures import from_error
 from arena.errors import EndpointError
 from judge.case import Message
@@ -20,8 +21,6 @@ Json = Mapping[str, Any]
 OPENAI_PATH = "/v1/chat/completions"
 MOST_TOKENS = 4096
 """Of a reply, where nothing says otherwise: Anthropic wants a number."""
-FINISH = {"max_tokens": "length", "refusal": "content_filter"}
-"""Reasons of Anthropic's to stop, in the words of OpenAI; any other is an end in good order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,15 +192,16 @@ def _completion(message: Json) -> Completion:
     blocks = [block for block in content if isinstance(block, dict)]
     usage = message.get("usage")
     usage = usage if isinstance(usage, dict) else {}
-    reason = str(message.get("stop_reason") or "")
+    text = _joined(blocks, "text")
+    reason = label(str(message.get("stop_reason") or ""))
     end = Finished(
-        finish_reason=FINISH.get(reason, "stop"),
+        finish_reason=finish_reason(reason, has_text=bool(text.strip()), as_it_is=True),
         tokens_in=_tokens_in(usage),
         tokens_out=count(usage.get("output_tokens")),
         request_id=label(str(message.get("id") or "")),
     )
     return Completion(
-        _joined(blocks, "text"),
+        text,
         end,
         _joined(blocks, "thinking"),
         model=label(str(message.get("model") or "")),

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from arena.domain.answer import (
     Chunk,
@@ -14,7 +14,7 @@ from arena.domain.answer import (
     TextDelta,
 )
 from arena.domain.model import Model
-from arena.endpoints.failures import from_error
+from arena.endpoints.ending import check_error, finish_reason
 from arena.endpoints.sse import DONE, over
 from arena.errors import EndpointError
 from judge.case import Message
@@ -100,8 +100,10 @@ class StreamedReply:
         self._reasoning_chars = 0
         self._text, self._reasoning = Pieces(), Pieces()
         self._body_id = ""
-        self._finish_reason: str | None = None
+        self._finish_reason = ""
         self._usage: Json = {}
+        self._was_counted = False
+        self._refusal = ""
         self._has_text = False
         self._done = False
 
@@ -118,19 +120,23 @@ class StreamedReply:
             self._done = True
             return []
         event = decoded(data)
-        self._body_id = self._body_id or label(_text(event, "id"))
-        self._usage = _object(event, "usage") or self._usage
+        self._body_id = self._body_id or _id(event)
         choice = _first(event, "choices")
+        if usage := _usage(event):
+            self._usage, self._was_counted = usage, not choice
         if reason := _text(choice, "finish_reason"):
             self._finish_reason = label(reason) or self._finish_reason
-        return self._deltas(_object(choice, "delta"))
+        delta = _object(choice, "delta") or _object(choice, "message")
+        return self._deltas(delta or {"content": choice.get("text")})
 
     def _deltas(self, delta: Json) -> list[TextDelta | ReasoningDelta]:
-        reasoning = self._reasoning.add(_reasoning(delta))
+        said = _said(delta)
+        self._refusal = (self._refusal + said.refusal)[:LABEL_CHARACTERS]
+        reasoning = self._reasoning.add(said.reasoning)
         self._reasoning_chars += len(reasoning)
         if self._reasoning_chars > self._most_reasoning:
             raise over(f"reasoning of more than {self._most_reasoning:,} characters")
-        return self._pieces(self._text.add(_text(delta, "content")), reasoning)
+        return self._pieces(self._text.add(said.text), reasoning)
 
     def _pieces(self, text: str, reasoning: str) -> list[TextDelta | ReasoningDelta]:
         self._has_text = self._has_text or bool(text.strip())
@@ -145,12 +151,11 @@ class StreamedReply:
         EndpointError
             If the response broke off, was filtered, or holds no visible text.
         """
-        if self._finish_reason is None and not self._done:
+        if not (self._finish_reason or self._done or self._was_counted):
             raise EndpointError(FailureClass.DROPPED, "the stream ended before the answer did")
         rest = self._pieces(self._text.end(), self._reasoning.end())
-        end = _finished(self._finish_reason or "", self._usage, self._body_id or self._header_id)
-        _require_text(end, self._has_text)
-        return [*rest, end]
+        reason = finish_reason(self._finish_reason, has_text=self._has_text, refusal=self._refusal)
+        return [*rest, _finished(reason, self._usage, self._body_id or self._header_id)]
 
 
 def read_completion(body: str, request_id: str = "", *, as_it_is: bool = False) -> Completion:
@@ -159,29 +164,33 @@ def read_completion(body: str, request_id: str = "", *, as_it_is: bool = False) 
     Parameters
     ----------
     as_it_is : bool
-        Whether an answer that was filtered or is blank counts as one: it was paid for.
+        Whether an answer that was filtered or is blank counts as one: it was paid for. The
+        finish reason of one that was filtered is then `judge.completion.FILTERED`.
 
     Raises
     ------
     EndpointError
-        If it is no JSON object of the format, or carries an error; unless ``as_it_is``, also
-        if it was filtered, or holds neither visible text nor log-probabilities.
+        If it is no JSON object of the format, carries an error, or broke off; unless
+        ``as_it_is``, also if it was filtered, or holds neither visible text nor
+        log-probabilities.
     """
     reply = decoded(body)
     choice = _first(reply, "choices")
     if not choice:
         raise EndpointError(FailureClass.MALFORMED, "the reply holds no choices")
-    message, logprobs = _object(choice, "message"), _logprobs(choice)
-    text, reason = storable(_text(message, "content")), label(_text(choice, "finish_reason"))
-    end = _finished(reason, _object(reply, "usage"), label(_text(reply, "id") or request_id))
-    if not as_it_is:
-        _require_text(end, bool(text.strip() or logprobs))
-    reasoning = _reasoning(message)
+    said, logprobs = _said(_object(choice, "message")), _logprobs(choice)
+    text, reason = storable(said.text), label(_text(choice, "finish_reason"))
+    reason = finish_reason(
+        reason,
+        has_text=bool(text.strip() or logprobs),
+        refusal=said.refusal,
+        as_it_is=as_it_is,
+    )
     model, fingerprint = (_name(reply.get(key)) for key in ("model", "system_fingerprint"))
     return Completion(
         text,
-        end,
-        reasoning and storable(reasoning),
+        _finished(reason, _usage(reply), _id(reply) or label(request_id)),
+        storable(said.reasoning),
         logprobs,
         model=model,
         fingerprint=fingerprint,
@@ -191,6 +200,12 @@ def read_completion(body: str, request_id: str = "", *, as_it_is: bool = False) 
 def _name(value: object) -> str:
     """Give a name that an endpoint may leave out; nothing that is no text fails an answer."""
     return label(value) if isinstance(value, str) else ""
+
+
+def _id(reply: Json) -> str:
+    """Give the id of a reply, a number with some servers."""
+    value = reply.get("id")
+    return str(value) if count(value) is not None else _name(value)
 
 
 def decoded(data: str) -> Json:
@@ -204,8 +219,7 @@ def decoded(data: str) -> Json:
         raise EndpointError(FailureClass.MALFORMED, f"not JSON: {data}") from None
     if not isinstance(value, dict):  # no Mapping: to ask for that takes as long as all else here
         raise EndpointError(FailureClass.MALFORMED, f"not a JSON object: {data}")
-    if value.get("error") or value.get("object") == "error":
-        raise from_error(value, status=500)
+    check_error(value)
     return value
 
 
@@ -261,14 +275,6 @@ def _tokens_out(usage: Json) -> tuple[int | None, int | None]:
     return thinking, tokens_out + thinking if apart or thinking > tokens_out else tokens_out
 
 
-def _require_text(end: Finished, has_text: bool) -> None:
-    if end.finish_reason == "content_filter":
-        raise EndpointError(FailureClass.CONTENT_FILTER, "the answer was filtered")
-    if not has_text:
-        reason = end.finish_reason or "none"
-        raise EndpointError(FailureClass.EMPTY, f"no visible text (finish reason {reason})")
-
-
 def _logprobs(choice: Json) -> tuple[TokenLogprob, ...] | None:
     tokens = _object(choice, "logprobs").get("content")
     if not isinstance(tokens, list):
@@ -284,9 +290,49 @@ def _token(token: Json) -> TokenLogprob:
     return TokenLogprob(token["token"], float(token["logprob"]), top)
 
 
-def _reasoning(message: Json) -> str:
-    """Reasoning under either of its names; some servers send it under both at once."""
-    return _text(message, "reasoning_content") or _text(message, "reasoning")
+class _Said(NamedTuple):
+    """What a message, or a piece of one, holds: the answer, thoughts before it, or a refusal."""
+
+    text: str
+    reasoning: str
+    refusal: str
+
+
+def _said(message: Json) -> _Said:
+    """Read a message: its content is a text or, with some providers, a list of parts.
+
+    Reasoning has several names; some servers send it under two at once.
+    """
+    content = message.get("content")
+    parts = (
+        [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+    )
+    text = _joined(parts, "text") if isinstance(content, list) else _text(message, "content")
+    thoughts = _text(message, "reasoning_content") or _thoughts(message.get("reasoning"))
+    details = message.get("reasoning_details")
+    thoughts = thoughts or (_thoughts(details) if isinstance(details, list) else "")
+    refusal = message.get("refusal")
+    refused = refusal if isinstance(refusal, str) else ""
+    return _Said(text, thoughts + _joined(parts, "thinking"), refused + _joined(parts, "refusal"))
+
+
+def _joined(parts: Sequence[Json], kind: str) -> str:
+    return "".join(_thoughts(part.get(kind)) for part in parts if part.get("type") == kind)
+
+
+def _thoughts(value: object) -> str:
+    """Give the text of a part: itself, in an object, or in a list of these."""
+    if isinstance(value, list):
+        return "".join(map(_thoughts, value))
+    if isinstance(value, dict):
+        return _thoughts(value.get("text"))
+    return value if isinstance(value, str) else ""
+
+
+def _usage(reply: Json) -> Json:
+    """Give what was counted; some servers send an empty list or text where nothing was."""
+    usage = reply.get("usage")
+    return usage if isinstance(usage, dict) else {}
 
 
 def _text(fields: Json, key: str) -> str:
@@ -298,9 +344,10 @@ def _object(fields: Json, key: str) -> Json:
 
 
 def _first(fields: Json, key: str) -> Json:
-    """First object of a list; empty when the list is."""
+    """First object of a list; empty when the list is, or begins with another alternative."""
     values = _typed(fields, key, list, [])
-    return _object({key: values[0]}, key) if values else {}
+    first = _object({key: values[0]}, key) if values else {}
+    return first if first.get("index") in (0, None) else {}
 
 
 def _typed(fields: Json, key: str, kind: type[T], absent: T) -> T:

@@ -1,6 +1,7 @@
 """Server-sent events of a response: how long to wait for each, and how much may come."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeVar
@@ -100,6 +101,10 @@ def over(sent: str) -> EndpointError:
 
 T = TypeVar("T")
 DONE = "[DONE]"
+STREAM = (b"data:", b"event:", b"id:", b"retry:", b":")
+"""Beginnings of an event stream, by which it is known under another media type."""
+QUOTED = 200
+"""Characters of a body that is no event stream, in the error that refuses it."""
 _CLOSING_S = 0.2  # what a server gets to end its response after [DONE], so that we may reuse it
 
 _AT_ONCE = 1024
@@ -110,23 +115,19 @@ class Events:
     """The events of a response, up to and with ``[DONE]`` or to its end.
 
     Comments, which servers send to keep a connection open, are no events: they do not
-    count against silence.
+    count against silence. Under a media type that is not that of event streams the first bytes
+    decide: an event stream is read as such; one JSON object, or one on each line, is read once
+    it is there as a whole.
 
     Parameters
     ----------
     turn : asyncio.Lock
         Shared by all responses: of all that came in floods, one reads on at a time.
-
-    Raises
-    ------
-    EndpointError
-        If the response is no event stream.
     """
 
     def __init__(self, response: httpx.Response, budgets: Budgets, turn: asyncio.Lock) -> None:
-        kind = response.headers.get("content-type", "")
-        if "text/event-stream" not in kind:
-            raise EndpointError(FailureClass.MALFORMED, f"{kind!r} in place of an event stream")
+        self._kind = response.headers.get("content-type", "")
+        self._is_known = "text/event-stream" in self._kind.lower()
         self._pieces = pieces_of(response)
         self._decoder = EventDecoder(budgets.line_bytes)
         self._most = self._left = budgets.response_bytes
@@ -140,8 +141,10 @@ class Events:
         Raises
         ------
         EndpointError
-            If the response is over budget.
+            If the response is over budget, or is neither an event stream nor JSON.
         """
+        if not self._is_known and (objects := await self._recognise()):
+            return objects
         while not self._done:
             if self._read >= len(self._piece):
                 if not await self._receive():
@@ -157,6 +160,25 @@ class Events:
         if self._done:
             await self._drain()
         return []
+
+    async def _recognise(self) -> list[str]:
+        """Find out what comes; gives all of it if it is JSON, nothing if it is a stream."""
+        self._is_known, begun = True, b""
+        while not begun.strip() and await self._receive():
+            begun += self._piece
+        start = begun.lstrip().removeprefix(BOM)
+        if start.startswith(STREAM):
+            self._piece, self._read = begun, 0
+            return []
+        while start.startswith(b"{") and await self._receive():
+            begun += self._piece
+        self._done = True
+        text = begun.decode(errors="replace")
+        objects = _objects(text) if start.startswith(b"{") else []
+        if not objects:
+            detail = f"{self._kind!r} in place of an event stream: {text.strip()[:QUOTED]!r}"
+            raise EndpointError(FailureClass.MALFORMED, detail)
+        return objects
 
     async def _receive(self) -> bool:
         """Wait for the next piece; tell whether there was one."""
@@ -179,8 +201,31 @@ class Events:
             pass  # the answer is whole; only the connection is lost
 
 
+def _objects(text: str) -> list[str]:
+    r"""Give the JSON objects in a text, one in all or one on each line; nothing if it has others.
+
+    Examples
+    --------
+    >>> _objects('{"a": 1}\n{"b": 2}\n'), _objects("{sorry}")
+    (['{"a": 1}', '{"b": 2}'], [])
+    """
+    for parts in ([text], text.splitlines()):
+        try:
+            objects = [part for part in parts if part.strip() and json.loads(part) is not None]
+        except ValueError:
+            continue
+        return objects
+    return []
+
+
+BOM = b"\xef\xbb\xbf"
+
+
 class EventDecoder:
     """Reads events from the pieces of a stream, in time that grows with their bytes alone.
+
+    What a server sends as an error, in an event of this name or a line ``error:``, becomes an
+    object with the field ``error``, whatever it holds.
 
     Parameters
     ----------
@@ -194,6 +239,8 @@ class EventDecoder:
         self._data: list[bytes] = []
         self._size = 0
         self._after_return = False
+        self._is_first = True
+        self._is_error = False
 
     def read(self, piece: bytes) -> list[str]:
         """Give the data of the events that end in a piece; those without data are left out.
@@ -204,15 +251,21 @@ class EventDecoder:
             If a line, or the data of an event, is over budget.
         """
         if self._is_one_event(piece):
-            return [piece[6:-2].decode(errors="replace")]
+            return [_done_or(piece[6:-2].decode(errors="replace"))]
         ended = []
         for line in self._lines(piece):
+            if self._is_first:
+                line, self._is_first = line.removeprefix(BOM), False
             if line.startswith(b"data"):
                 self._take(line)
-            elif not line and self._data:
+            elif line.startswith(b"event"):
+                self._is_error = line.partition(b":")[2].strip() == b"error"
+            elif line.startswith(b"error:"):
+                ended.append(_error(line[6:].decode(errors="replace")))
+            elif not line:
                 if data := b"\n".join(self._data).decode(errors="replace"):
-                    ended.append(data)
-                self._data, self._size = [], 0
+                    ended.append(_error(data) if self._is_error else _done_or(data))
+                self._data, self._size, self._is_error = [], 0, False
         return ended
 
     def _is_one_event(self, piece: bytes) -> bool:
@@ -222,7 +275,7 @@ class EventDecoder:
             and 8 < piece.find(b"\n") + 2 == len(piece) <= self._most
             and piece.endswith(b"\n\n")
             and b"\r" not in piece
-            and not (self._begun or self._data or self._after_return)
+            and not (self._begun or self._data or self._after_return or self._is_error)
         )
 
     def _lines(self, piece: bytes) -> list[bytes]:
@@ -251,6 +304,22 @@ class EventDecoder:
     def _check(self, begun: int) -> None:
         if self._size + begun > self._most:
             raise over(f"a line or event of more than {self._most:,} bytes")
+
+
+def _done_or(data: str) -> str:
+    """Give the data of an event; some servers write the last one with spaces or in quotes."""
+    is_done = len(data) < 2 * len(DONE) and data.strip().strip('"') == DONE
+    return DONE if is_done else data
+
+
+def _error(data: str) -> str:
+    """Write what a server sent as an error as an object with the field ``error``."""
+    try:
+        told = json.loads(data)
+    except ValueError:
+        told = data
+    inside = told.get("error", told) if isinstance(told, dict) else told
+    return json.dumps({"error": inside or "an error without words"})
 
 
 LOOKS_S = 2.0

@@ -87,7 +87,7 @@ def test_what_either_writes_is_the_answer_with_its_tokens_and_who_gave_it(text: 
         (12, 3),
         (12, 3),
     ]
-    assert (one.finished.finish_reason, other.finished.finish_reason) == ("stop", "stop")
+    assert (one.finished.finish_reason, other.finished.finish_reason) == ("stop", "end_turn")
     assert other.reasoning == "Well."
 
 

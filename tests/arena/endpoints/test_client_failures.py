@@ -77,7 +77,10 @@ async def test_a_rate_limit_says_how_long_to_wait(
         (Behaviour(first_event="data: [1]\n\n"), FailureClass.MALFORMED),
         (Behaviour(first_event='data: {"choices": 1}\n\n'), FailureClass.MALFORMED),
         (Behaviour(first_event='data: {"choices": [1]}\n\n'), FailureClass.MALFORMED),
-        (Behaviour(headers={"content-type": "text/html"}), FailureClass.MALFORMED),
+        (
+            Behaviour(headers={"content-type": "text/html"}, first_event="<!DOCTYPE html>\n"),
+            FailureClass.MALFORMED,
+        ),
         (Behaviour(fault=Fault.IDLE, fault_after=9), FailureClass.TIMEOUT),
         (Behaviour(first_token_s=9), FailureClass.TIMEOUT),
         (Behaviour(silent=True), FailureClass.TIMEOUT),

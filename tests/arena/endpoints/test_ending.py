@@ -1,0 +1,153 @@
+"""How a reply ended, for every provider's words: streamed, whole, and as a line of a batch."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arena.domain.answer import FailureClass, Finished, ReasoningDelta, TextDelta
+from arena.endpoints.batches import answer_of, line_of
+from arena.endpoints.client import Endpoints
+from arena.endpoints.ending import BLOCKED, BROKEN, CALLS, TRUNCATED, WHOLE, finish_reason
+from arena.errors import EndpointError
+from judge.completion import CUT, FILTERED
+from tests.arena.endpoints.asking import PROMPT, ask, failure, serve
+from tests.faulty_server import Behaviour, FaultyServer
+from tests.provider_replies import REPLIES, VERDICT
+
+NAMES = [*REPLIES]
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_a_stream_ends_as_its_provider_says(
+    server: FaultyServer, endpoints: Endpoints, name: str
+) -> None:
+    reply = REPLIES[name]
+    for write_bytes in (None, 3):
+        model = serve(server, Behaviour(stream=reply.stream(), write_bytes=write_bytes))
+        if reply.end:
+            assert (await failure(endpoints, model)).failure is reply.end
+            continue
+        chunks = await ask(endpoints, model)
+        assert "".join(c.text for c in chunks if isinstance(c, TextDelta)) == reply.text
+        assert "".join(c.text for c in chunks if isinstance(c, ReasoningDelta)) == reply.reasoning
+        assert isinstance(chunks[-1], Finished)
+
+
+WHOLE_REPLIES = [name for name in NAMES if not REPLIES[name].only_streamed]
+
+
+@pytest.mark.parametrize("name", WHOLE_REPLIES)
+async def test_a_whole_reply_ends_as_its_provider_says(
+    server: FaultyServer, endpoints: Endpoints, name: str
+) -> None:
+    reply = REPLIES[name]
+    model = serve(server, Behaviour(body=reply.whole()))
+    if reply.end:
+        with pytest.raises(EndpointError) as raised:
+            await endpoints.complete(model, PROMPT)
+        assert raised.value.failure is reply.end
+    else:
+        completion = await endpoints.complete(model, PROMPT)
+        assert (completion.text, completion.reasoning) == (reply.text, reply.reasoning)
+
+
+@pytest.mark.parametrize("name", WHOLE_REPLIES)
+def test_a_line_of_a_batch_ends_as_its_provider_says(name: str) -> None:
+    """A reply that was filtered or holds nothing was paid for, and so is one."""
+    reply = REPLIES[name]
+    response = {"status_code": 200, "request_id": "r", "body": reply.whole(verdict=True)}
+    line = line_of(json.dumps({"custom_id": "1", "response": response, "error": None}))
+    assert line is not None
+    if reply.end in (None, FailureClass.EMPTY):
+        assert answer_of(line).text.endswith(VERDICT)
+    elif reply.end is FailureClass.CONTENT_FILTER:
+        assert answer_of(line).finished.finish_reason == FILTERED
+    else:
+        with pytest.raises(EndpointError) as raised:
+            answer_of(line)
+        assert raised.value.failure is reply.end
+
+
+GOOD = WHOLE | TRUNCATED | CALLS
+
+
+@given(st.text(min_size=1).filter(str.strip))
+def test_any_other_finish_reason_is_a_failure_that_quotes_it(word: str) -> None:
+    plain = word.strip().lower()
+    if plain in GOOD | BROKEN or plain.startswith(BLOCKED):
+        return
+    with pytest.raises(EndpointError) as raised:
+        finish_reason(word, has_text=True)
+    assert raised.value.failure is FailureClass.MALFORMED
+    assert repr(word) in raised.value.detail
+
+
+@pytest.mark.parametrize("spelling", ["length", "LENGTH", "max_tokens", "maxTokens", "Max-Tokens"])
+def test_a_truncated_answer_has_one_finish_reason(spelling: str) -> None:
+    assert finish_reason(spelling, has_text=True) == CUT
+
+
+@pytest.mark.parametrize(
+    "kind", ["application/octet-stream", "text/plain", "TEXT/EVENT-STREAM", ""]
+)
+async def test_an_event_stream_is_known_by_its_first_bytes(
+    server: FaultyServer, endpoints: Endpoints, kind: str
+) -> None:
+    stream = REPLIES["openai-stop"].stream()
+    for write_bytes in (None, 1):
+        behaviour = Behaviour(
+            stream=stream, headers={"content-type": kind}, write_bytes=write_bytes
+        )
+        chunks = await ask(endpoints, serve(server, behaviour))
+        text = "".join(c.text for c in chunks if isinstance(c, TextDelta))
+        assert text == REPLIES["openai-stop"].text
+
+
+@pytest.mark.parametrize("as_lines", [True, False], ids=["lines", "one reply"])
+async def test_json_in_place_of_a_stream_is_read(
+    server: FaultyServer, endpoints: Endpoints, *, as_lines: bool
+) -> None:
+    reply = REPLIES["openai-stop"]
+    body = json.dumps(reply.whole(), indent=2)
+    if as_lines:
+        events = reply.stream().replace("data: [DONE]", "").split("data: ")
+        body = "\n".join(one.strip() for one in events if one.strip())
+    behaviour = Behaviour(stream=body, headers={"content-type": "application/json"})
+    chunks = await ask(endpoints, serve(server, behaviour))
+    assert "".join(c.text for c in chunks if isinstance(c, TextDelta)) == reply.text
+
+
+async def test_a_page_in_place_of_a_stream_is_quoted(
+    server: FaultyServer, endpoints: Endpoints
+) -> None:
+    page = "<!DOCTYPE html><html><body>LM Studio</body></html>" + " " * 300
+    model = serve(server, Behaviour(stream=page, headers={"content-type": "text/html"}))
+    error = await failure(endpoints, model)
+    assert error.failure is FailureClass.MALFORMED
+    assert "LM Studio" in error.detail
+
+
+DIALECTS = {
+    "done in quotes": ("data: [DONE]\n\n", 'data: "[DONE]"\n\n'),
+    "done with spaces": ("data: [DONE]\n\n", "data: [DONE]  \n\n"),
+    "numbers as ids": ('"c1"', "17"),
+    "returns": ("\n", "\r\n"),
+    "a mark of the byte order": ("data: ", "\ufeffdata: "),
+    "no usage as a list": ('"choices"', '"usage": [], "choices"'),
+    "no usage as a text": ('"choices"', '"usage": "", "choices"'),
+    "a ping": ("data: ", "event: ping\ndata: {}\n\ndata: "),
+}
+
+
+@pytest.mark.parametrize("dialect", DIALECTS)
+async def test_dialects_of_a_stream_are_read(
+    server: FaultyServer, endpoints: Endpoints, dialect: str
+) -> None:
+    old, new = DIALECTS[dialect]
+    count = 1 if dialect in ("a ping", "a mark of the byte order") else -1
+    stream = REPLIES["openai-stop"].stream().replace(old, new, count)
+    chunks = await ask(endpoints, serve(server, Behaviour(stream=stream)))
+    text = "".join(c.text for c in chunks if isinstance(c, TextDelta))
+    assert text == REPLIES["openai-stop"].text

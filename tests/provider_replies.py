@@ -1,0 +1,259 @@
+"""How providers and gateways end a reply, in which document, and what an arena makes of it."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from arena.domain.answer import FailureClass as Failure
+
+TEXT = "The sky is blue because air scatters short waves most."
+BEGUN = TEXT[:20]
+THOUGHT = "Hmm, let me think."
+VERDICT = "Both are fine, but the first is right. [[A]]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProviderReply:
+    """A reply, streamed and whole.
+
+    Attributes
+    ----------
+    source : str
+        The document that describes it.
+    deltas : sequence of mapping
+        Of the stream; a message is made of them where ``message`` is None.
+    choice, fields : mapping
+        Further fields of the last choice, and of the reply.
+    last : str
+        What the stream ends with in place of its last event.
+    end : FailureClass or None
+        Why it is no answer; None for one.
+    """
+
+    source: str
+    deltas: Sequence[Mapping[str, Any]] = ({"content": BEGUN}, {"content": TEXT[20:]})
+    finish: str | None = "stop"
+    choice: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    message: Mapping[str, Any] | None = None
+    last: str = ""
+    done: bool = True
+    end: Failure | None = None
+    text: str = TEXT
+    reasoning: str = ""
+    only_streamed: bool = False
+
+    def stream(self, verdict: bool = False) -> str:
+        """Write it as a stream; with a verdict in place of its text, if wanted."""
+        deltas = [{"role": "assistant", "content": ""}, *self.deltas]
+        if verdict:
+            deltas.insert(1, {"content": VERDICT})
+        events = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+        end = {"index": 0, "delta": {}, "finish_reason": self.finish, **self.choice}
+        lines = [_event({"id": "c1", "choices": [one]}) for one in events]
+        if self.last:
+            lines.append(self.last)
+        else:
+            lines.append(_event({"id": "c1", "choices": [end], **self.fields}))
+        return "".join(lines) + ("data: [DONE]\n\n" if self.done else "")
+
+    def whole(self, verdict: bool = False) -> dict[str, Any]:
+        """Write it as one reply."""
+        message = dict(self.message or {"content": "".join(_texts(self.deltas)) or None})
+        for delta in self.deltas if self.message is None else ():
+            message |= {name: value for name, value in delta.items() if name != "content"}
+        if verdict:
+            parts, content = [{"type": "text", "text": VERDICT}], message.get("content")
+            message["content"] = [*content, *parts] if isinstance(content, list) else VERDICT
+        choice = {"index": 0, "message": {"role": "assistant", **message}, **self.choice}
+        choice["finish_reason"] = self.finish
+        return {"id": "c1", "object": "chat.completion", "choices": [choice], **self.fields}
+
+
+def _event(value: Mapping[str, Any]) -> str:
+    return f"data: {json.dumps(value)}\n\n"
+
+
+def _texts(deltas: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    return (one["content"] for one in deltas if isinstance(one.get("content"), str))
+
+
+OPENAI = "OpenAI API reference, chat completion object"
+AZURE = "Azure OpenAI, content filtering: finish_reason"
+ANTHROPIC = "Anthropic API, handling stop reasons"
+GEMINI = "Gemini API, GenerateContentResponse, FinishReason"
+MISTRAL = "Mistral API, chat completion, finish_reason and content chunks"
+BEDROCK = "Amazon Bedrock API, Converse, stopReason"
+COHERE = "Cohere API, chat, finish_reason"
+OPENROUTER = "OpenRouter, errors and debugging"
+VLLM = "vLLM, vllm/v1/engine, FinishReason"
+SGLANG = "SGLang, managers/schedule_batch.py, FINISH_ABORT"
+TGI = "Text Generation Inference, FinishReason"
+DEEPSEEK = "DeepSeek API, create chat completion, finish_reason"
+ZHIPU = "Zhipu BigModel API, finish_reason"
+TOGETHER = "Together AI, chat completions, finish_reason"
+OLLAMA = "Ollama API, done_reason"
+LLAMA_CPP = "llama.cpp, tools/server, error events of a stream"
+FASTCHAT = "FastChat, fastchat/constants.py, ErrorCode"
+LITELLM = "LiteLLM, map_finish_reason"
+STRANDS = "Strands Agents, StopReason"
+
+CUT_SHORT = {"deltas": ({"content": BEGUN},), "text": BEGUN}
+BLOCKED = {"deltas": ({"content": BEGUN},), "end": Failure.CONTENT_FILTER}
+BROKEN = {"deltas": ({"content": BEGUN},), "end": Failure.OVERLOADED}
+
+
+def _of(source: str, finish: str | None, kind: Mapping[str, Any] = {}) -> ProviderReply:
+    return ProviderReply(source=source, finish=finish, **kind)
+
+
+def _error(source: str, last: str, **values: Any) -> ProviderReply:
+    kind = {"end": Failure.OVERLOADED} | values
+    return ProviderReply(
+        source=source, deltas=({"content": BEGUN},), last=last, only_streamed=True, **kind
+    )
+
+
+REPLIES: Mapping[str, ProviderReply] = {
+    "openai-stop": _of(OPENAI, "stop"),
+    "openai-length": _of(OPENAI, "length", CUT_SHORT),
+    "openai-filter": _of(OPENAI, "content_filter", BLOCKED),
+    "openai-refusal": ProviderReply(
+        source=OPENAI,
+        deltas=({"content": None, "refusal": "I'm sorry, I cannot help with that."},),
+        end=Failure.CONTENT_FILTER,
+    ),
+    "openai-tools": ProviderReply(
+        source=OPENAI,
+        deltas=({"content": None, "tool_calls": [{"index": 0, "id": "x", "type": "function"}]},),
+        finish="tool_calls",
+        end=Failure.EMPTY,
+    ),
+    "openai-tools-and-text": _of(OPENAI, "tool_calls"),
+    "openai-function": ProviderReply(
+        source=OPENAI, deltas=({"content": None},), finish="function_call", end=Failure.EMPTY
+    ),
+    "azure-filter-begun": _of(AZURE, "content_filter", BLOCKED),
+    "azure-content-filtered": _of(AZURE, "content_filtered", BLOCKED),
+    "anthropic-end": _of(ANTHROPIC, "end_turn"),
+    "anthropic-sequence": _of(ANTHROPIC, "stop_sequence"),
+    "anthropic-tokens": _of(ANTHROPIC, "max_tokens", CUT_SHORT),
+    "anthropic-window": _of(ANTHROPIC, "model_context_window_exceeded", CUT_SHORT),
+    "anthropic-refusal": _of(ANTHROPIC, "refusal", BLOCKED),
+    "anthropic-pause": _of(ANTHROPIC, "pause_turn", BROKEN),
+    "anthropic-tool": ProviderReply(
+        source=ANTHROPIC, deltas=({"content": None},), finish="tool_use", end=Failure.EMPTY
+    ),
+    "anthropic-error-event": _error(
+        "Anthropic API, streaming messages, error events",
+        "event: error\ndata: "
+        + json.dumps({"type": "error", "error": {"type": "overloaded_error", "message": "Busy"}})
+        + "\n\n",
+        done=False,
+    ),
+    "gemini-stop": _of(GEMINI, "STOP"),
+    "gemini-tokens": _of(GEMINI, "MAX_TOKENS", CUT_SHORT),
+    "gemini-safety": _of(GEMINI, "SAFETY", BLOCKED),
+    "gemini-recitation": _of(GEMINI, "RECITATION", BLOCKED),
+    "gemini-blocklist": _of(GEMINI, "BLOCKLIST", BLOCKED),
+    "gemini-prohibited": _of(GEMINI, "content_filter: PROHIBITED_CONTENT", BLOCKED),
+    "gemini-spii": _of(GEMINI, "SPII", BLOCKED),
+    "gemini-image": _of(GEMINI, "IMAGE_SAFETY", BLOCKED),
+    "gemini-other": _of(GEMINI, "OTHER", BROKEN),
+    "gemini-language": _of(GEMINI, "LANGUAGE", BROKEN),
+    "gemini-call": _of(GEMINI, "MALFORMED_FUNCTION_CALL", BROKEN),
+    "mistral-model-length": _of(MISTRAL, "model_length", CUT_SHORT),
+    "mistral-error": _of(MISTRAL, "error", BROKEN),
+    "mistral-thinking": ProviderReply(
+        source=MISTRAL,
+        deltas=(
+            {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": THOUGHT}]}]},
+            {"content": [{"type": "text", "text": BEGUN}]},
+            {"content": TEXT[20:]},
+        ),
+        message={
+            "content": [
+                {"type": "thinking", "thinking": [{"type": "text", "text": THOUGHT}]},
+                {"type": "text", "text": TEXT},
+            ]
+        },
+        reasoning=THOUGHT,
+    ),
+    "parts-of-text": ProviderReply(
+        source="LiteLLM, content as a list of parts",
+        deltas=(
+            {"content": [{"type": "text", "text": BEGUN}, {"type": "text", "text": TEXT[20:]}]},
+        ),
+        message={"content": [{"type": "text", "text": TEXT}]},
+    ),
+    "parts-with-a-refusal": ProviderReply(
+        source=OPENAI,
+        deltas=({"content": [{"type": "refusal", "refusal": "I cannot."}]},),
+        message={"content": [{"type": "refusal", "refusal": "I cannot."}]},
+        end=Failure.CONTENT_FILTER,
+    ),
+    "bedrock-end": _of(BEDROCK, "end_turn"),
+    "bedrock-guardrail": _of(BEDROCK, "guardrail_intervened", BLOCKED),
+    "bedrock-filtered": _of(BEDROCK, "content_filtered", BLOCKED),
+    "bedrock-output": _of(BEDROCK, "malformed_model_output", BROKEN),
+    "cohere-complete": _of(COHERE, "COMPLETE"),
+    "cohere-sequence": _of(COHERE, "STOP_SEQUENCE"),
+    "cohere-tokens": _of(COHERE, "MAX_TOKENS", CUT_SHORT),
+    "cohere-error": _of(COHERE, "ERROR", BROKEN),
+    "cohere-toxic": _of(COHERE, "ERROR_TOXIC", BLOCKED),
+    "cohere-limit": _of(COHERE, "ERROR_LIMIT", BROKEN),
+    "cohere-timeout": _of(COHERE, "TIMEOUT", BROKEN),
+    "openrouter-finish": _of(OPENROUTER, "error", BROKEN),
+    "openrouter-choice": ProviderReply(
+        source=OPENROUTER,
+        deltas=({"content": BEGUN},),
+        finish="error",
+        choice={"error": {"code": 502, "message": "Provider returned error"}},
+        end=Failure.OVERLOADED,
+    ),
+    "openrouter-top": ProviderReply(
+        source=OPENROUTER,
+        deltas=({"content": BEGUN},),
+        finish="error",
+        fields={"error": {"code": 429, "message": "Rate limited"}},
+        end=Failure.RATE_LIMIT,
+    ),
+    "vllm-abort": _of(VLLM, "abort", BROKEN),
+    "vllm-error": _of(VLLM, "error", BROKEN),
+    "sglang-abort": _of(SGLANG, "abort", BROKEN),
+    "tgi-eos": _of(TGI, "eos_token"),
+    "together-eos": _of(TOGETHER, "eos"),
+    "deepseek-resource": _of(DEEPSEEK, "insufficient_system_resource", BROKEN),
+    "zhipu-sensitive": _of(ZHIPU, "sensitive", BLOCKED),
+    "zhipu-network": _of(ZHIPU, "network_error", BROKEN),
+    "ollama-load": _of(OLLAMA, "load", BROKEN),
+    "ollama-unload": _of(OLLAMA, "unload", BROKEN),
+    "litellm-guardrail": _of(LITELLM, "guardrail_intervened", BLOCKED),
+    "strands-camel": _of(STRANDS, "contentFiltered", BLOCKED),
+    "strands-end": _of(STRANDS, "endTurn"),
+    "llama-cpp-error-line": _error(
+        LLAMA_CPP, 'error: {"code": 500, "message": "context shift", "type": "server_error"}\n\n'
+    ),
+    "llama-cpp-error-data": _error(
+        LLAMA_CPP, _event({"error": {"code": 500, "message": "no slot", "type": "server_error"}})
+    ),
+    "fastchat-code": _error(FASTCHAT, _event({"text": "**NETWORK ERROR**", "error_code": 50001})),
+    "fastapi-detail": _error("FastAPI, HTTPException", _event({"detail": "Internal error"})),
+    "envoy-message": _error(
+        "Envoy, upstream errors behind a gateway",
+        _event({"message": "upstream connect error", "code": 503, "type": "server_error"}),
+    ),
+    "bedrock-exception": _error(
+        "Amazon Bedrock API, ResponseStream, exceptions",
+        _event({"internalServerException": {"message": "failed"}}),
+    ),
+    "responses-failed": _error(
+        "OpenAI API reference, responses, status", _event({"status": "failed", "message": "x"})
+    ),
+    "error-as-text": _error("LM Studio, errors as text", _event({"error": "model crashed"})),
+    "unknown-word": _of(
+        "none: a word that no document has", "gone_fishing", {**BROKEN, "end": Failure.MALFORMED}
+    ),
+    "no-reason": _of("Ollama and llama.cpp of early versions", None),
+}
