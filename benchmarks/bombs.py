@@ -324,6 +324,7 @@ async def ask(url: str, n: int) -> None:
 
 FILES: tuple[tuple[dict[str, tuple[str, Make]], tuple[tuple[str, ...], ...]], ...] = (
     (file_bombs.TABLES, file_bombs.READ_TABLES),
+    (file_bombs.WITHIN, file_bombs.READ_TABLES),
     (file_bombs.RECORDS, file_bombs.VERIFY),
     (file_bombs.OTHERS, file_bombs.READ_OTHERS),
 )

@@ -325,6 +325,34 @@ RECORDS: dict[str, tuple[str, Make]] = {
 }
 """What ``arena verify`` reads."""
 
+WITHIN: dict[str, tuple[str, Make]] = {
+    "Parquet, a text of 1 MB in 31 rows": ("f.parquet", parquet(31, prompt=[CELL])),
+    "Parquet, 31 names of 1 MB": (
+        "f.parquet",
+        parquet(31, voter=lambda: [b"%4d" % n + CELL[8:] for n in range(31)]),
+    ),
+    "Parquet, a list of 9 texts of 1 MB in 3 rows": (
+        "f.parquet",
+        parquet(3, lists={"prompt": 9}, prompt=[CELL]),
+    ),
+    "Parquet, 199,000 rows": ("f.parquet", parquet(199_000)),
+    "CSV in gzip, 31 MB of short rows": ("f.csv.gz", packed((HEAD, 1), (ROW * 1000, 720))),
+    "CSV in gzip, 31 lines of 1 MB": (
+        "f.csv.gz",
+        packed((HEAD, 1), (ROW[:-1] + CELL[99:] + b"\n", 31)),
+    ),
+    "JSON lines in gzip, 181,000 rows": ("f.jsonl.gz", packed((LINE * 1000, 181))),
+    "JSON lines in gzip, 15 MB with an emoji": (
+        "f.jsonl.gz",
+        packed((OPEN[0] + "😀".encode(), 1), (CELL, 15), (OPEN[2] + b"\n", 1)),
+    ),
+    "JSON in gzip, 499,000 empty lists": (
+        "f.json.gz",
+        packed((b'[{"prompt": [[]', 1), (b",[]" * 1000, 499), (b"]}]", 1)),
+    ),
+}
+"""Files that are just within the limits of their size, or exceed another one by little."""
+
 DEEP = "[" * 5_000 + "]" * 5_000
 OTHERS: dict[str, tuple[str, Make]] = {
     "TOML, lists 5,000 deep": ("f.toml", raw(f"models = {DEEP}\n".encode())),

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rating.errors import DataError
-from rating.tables.bounds import ENTRY, PARTS, in_mb, require_unpacked
+from rating.tables.bounds import BATCH, PARTS, in_mb, require_unpacked
 from rating.tables.files import require_file
 from rating.tables.peers import announce
 
@@ -89,10 +89,10 @@ def _require_bounded(path: Path) -> None:
         n_bytes = sum(one.file_size for one in members)
         require_unpacked(str(path), n_bytes, path.stat().st_size)
         for one in members:
-            if one.file_size > ENTRY:
+            if one.file_size > BATCH:
                 msg = (
                     f"{str(path)!r} has {in_mb(one.file_size)} in {one.filename!r}: a run may "
-                    f"have {in_mb(ENTRY)}. Leave it out of the log."
+                    f"have {in_mb(BATCH)}. Leave it out of the log."
                 )
                 raise DataError(msg)
             if one.file_size > PARTS:

@@ -49,6 +49,9 @@ NESTED = ("list", "struct", "map")
 SHORT = 64
 """Bytes of a text up to which it takes about the memory of a number."""
 
+SMALL = 4 * MB
+"""Bytes of packed JSON of which each row is looked at before the engine sees it: it takes a
+hundred megabytes for a row of ten, and a packed file of ten kilobytes may have such a row."""
 ANY_TEXT = 512 * MB
 """Bytes of files from which on what their texts may take is more than a machine has."""
 
@@ -163,8 +166,8 @@ def rows_in(connection: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBP
         return _read_plain(connection, path)
     _require_table(path)
     if path.suffix == ".gz":  # which the engine would unpack without end
-        nested = sum(part.count(b"[") + part.count(b"{") for part in raw_pieces(path))
-        require_cells(str(path), nested, size_of([path]))
+        is_small = size_of([path]) < SMALL
+        deque(json_objects(path) if is_small else raw_pieces(path), maxlen=0)
     there = connection.read_json(_exact(path)).columns
     if there == [NO_OBJECT]:
         _require_rows(path)
@@ -237,7 +240,7 @@ def _require_lists(
     most = most_unpacked(size)
     sums = ", ".join(f"coalesce(sum({sql}), 0)::BIGINT, max({sql})" for sql in lists)
     config: dict[str, str | bool | int | float | list[str]]
-    config = {"memory_limit": f"{most + BATCH}B", "threads": 1, "temp_directory": ""}
+    config = {"memory_limit": f"{most + 2 * BATCH}B", "threads": 1, "temp_directory": ""}
     try:
         with duckdb.connect(config=config) as bounded:
             query = f"SELECT {sums} FROM ({rows.sql_query()})"  # noqa: S608 - our own query

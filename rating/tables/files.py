@@ -19,6 +19,7 @@ from typing import IO, Any, Self, cast
 
 from rating.errors import DataError
 from rating.tables.bounds import (
+    BATCH,
     DEPTH,
     ENTRY,
     PARTS,
@@ -230,7 +231,7 @@ def require_file(path: Path, error: type[Exception] = DataError) -> None:
     raise error(msg)
 
 
-def read_text(path: Path, error: type[Exception] = DataError, most: int = ENTRY) -> str:
+def read_text(path: Path, error: type[Exception] = DataError, most: int = BATCH) -> str:
     """Read a file of text, unpacked if its name ends in ``.gz``.
 
     Raises

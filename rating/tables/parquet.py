@@ -15,7 +15,7 @@ from rating.errors import DataError
 from rating.tables.bounds import BATCH, COLUMNS, MB, UNPACKED, VALUE, in_mb, most_unpacked
 
 MAGIC = b"PAR1"
-MOST_FOOTER = BATCH
+MOST_FOOTER = 2 * BATCH
 PAGE = 128 * MB
 """Bytes of one page, unpacked: no writer makes larger ones unless a value is as large."""
 HEADERS = (512, 2 * MB)

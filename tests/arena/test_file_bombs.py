@@ -11,6 +11,7 @@ from tests.file_bombs import (
     RECORDS,
     TABLES,
     VERIFY,
+    WITHIN,
     given,
     measured,
 )
@@ -19,7 +20,7 @@ MOST_MB = 400
 
 
 def held_small(folder: Path, what: str, words: tuple[str, ...], *, refuses: bool = True) -> None:
-    name, make = (TABLES | RECORDS | OTHERS)[what]
+    name, make = (TABLES | WITHIN | RECORDS | OTHERS)[what]
     given(folder, name, make)
     ended = measured(folder, *(word.format(name) for word in words))
     lines = [line for line in ended.stderr.splitlines() if line.startswith("arena: ")]
@@ -62,6 +63,15 @@ def test_no_table_exhausts_a_command_that_reads_one(
     tmp_path: Path, what: str, words: tuple[str, ...]
 ) -> None:
     held_small(tmp_path, what, words, refuses=words == READ_TABLES[1])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("words", READ_TABLES, ids=lambda words: " ".join(words[:2]))
+@pytest.mark.parametrize("what", WITHIN)
+def test_nor_does_one_that_is_just_within_the_limits(
+    tmp_path: Path, what: str, words: tuple[str, ...]
+) -> None:
+    held_small(tmp_path, what, words, refuses=False)
 
 
 @pytest.mark.slow

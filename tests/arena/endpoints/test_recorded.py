@@ -69,7 +69,7 @@ def test_of_a_prompt_that_comes_twice_the_first_response_counts(tmp_path: Path) 
     [
         ("", "no outputs in it"),
         ("[]", "no outputs in it"),
-        ("[1, 2", "not JSON"),
+        ('[{"prompt": "a"', "Entry 1 of .* is not JSON"),
         ("[1]", "Entry 1 of .*: found 1"),
         (
             '[{"instruction": "a", "answer": "b"}]',

@@ -8,6 +8,7 @@ import importlib.util
 import json
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 
@@ -152,7 +153,8 @@ def agent_log(folder: Path, model: str, answers: list[str], **settings: Any) -> 
 @pytest.mark.skipif(HAS_INSPECT, reason="Inspect is there")
 def test_without_inspect_a_sentence_says_what_to_install(tmp_path: Path) -> None:
     path = tmp_path / "log.eval"
-    path.write_bytes(b"PK")
+    with ZipFile(path, "w") as log:
+        log.writestr("header.json", "{}")
     for read in (lambda: read_responses([path]), lambda: read_agent_runs(path)):
         with pytest.raises(DataError, match=r"pip install '\.\[inspect\]'"):
             read()

@@ -115,8 +115,8 @@ def test_json_and_toml_that_are_deeper_are_refused(depth: int) -> None:
     assert parsed_toml("a.b = [[1]]", "It") == {"a": {"b": [[1]]}}
 
 
-def test_half_a_million_parts_are_read_and_two_million_refused() -> None:
-    assert len(parsed("[" + "[]," * 500_000 + "[]]", "It")) == 500_001
+def test_four_hundred_thousand_parts_are_read_and_two_million_refused() -> None:
+    assert len(parsed("[" + "[]," * 400_000 + "[]]", "It")) == 400_001
     for parse in (parsed, parsed_toml):
         with pytest.raises(DataError, match=r"It has 2,000,00. lists and objects, more than"):
             parse("[" * 2 + "[]," * 2_000_000 + "]", "It")
@@ -162,10 +162,10 @@ def test_a_json_list_that_is_broken_is_refused_where_it_breaks(
     assert [*json_entries(path)] == []
 
 
-def test_a_line_and_a_whole_file_may_have_32_megabytes(tmp_path: Path) -> None:
+def test_a_line_may_have_16_megabytes_and_a_whole_file_32(tmp_path: Path) -> None:
     path = tmp_path / "f.jsonl"
     path.write_bytes(b'{"a": 1}\n' + b" " * 33 * MB + b"\n")
-    with pytest.raises(DataError, match=r"Line 2 of .* is longer than 32 MB"):
+    with pytest.raises(DataError, match=r"Line 2 of .* is longer than 16 MB"):
         [*json_entries(path)]
     with pytest.raises(DataError, match="has more than 32 MB, and is read as a whole"):
         read_text(path)
@@ -179,8 +179,8 @@ def test_gzip_may_unpack_to_fifty_times_its_size(
     line = json.dumps(ROW | {"prompt": "x" * 10_000}).encode() + b"\n"
     path.write_bytes(gzip.compress(line * 100))  # a hundred times, and a megabyte
     read(path)
-    path.write_bytes(gzip.compress(line * 7_000))
-    with pytest.raises(DataError, match=r"64 MB|32 MB"):
+    path.write_bytes(gzip.compress(line * 3_500))
+    with pytest.raises(DataError, match="32 MB"):
         read(path)
 
 
