@@ -130,13 +130,13 @@ class StreamedReply:
         return self._deltas(delta or {"content": choice.get("text")})
 
     def _deltas(self, delta: Json) -> list[TextDelta | ReasoningDelta]:
-        said = _said(delta)
-        self._refusal = (self._refusal + said.refusal)[:LABEL_CHARACTERS]
-        reasoning = self._reasoning.add(said.reasoning)
+        parts = _parts_of(delta)
+        self._refusal = (self._refusal + parts.refusal)[:LABEL_CHARACTERS]
+        reasoning = self._reasoning.add(parts.reasoning)
         self._reasoning_chars += len(reasoning)
         if self._reasoning_chars > self._most_reasoning:
             raise over(f"reasoning of more than {self._most_reasoning:,} characters")
-        return self._pieces(self._text.add(said.text), reasoning)
+        return self._pieces(self._text.add(parts.text), reasoning)
 
     def _pieces(self, text: str, reasoning: str) -> list[TextDelta | ReasoningDelta]:
         self._has_text = self._has_text or bool(text.strip())
@@ -178,19 +178,19 @@ def read_completion(body: str, request_id: str = "", *, as_it_is: bool = False) 
     choice = _first(reply, "choices")
     if not choice:
         raise EndpointError(FailureClass.MALFORMED, "the reply holds no choices")
-    said, logprobs = _said(_object(choice, "message")), _logprobs(choice)
-    text, reason = storable(said.text), label(_text(choice, "finish_reason"))
+    parts, logprobs = _parts_of(_object(choice, "message")), _logprobs(choice)
+    text, reason = storable(parts.text), label(_text(choice, "finish_reason"))
     reason = finish_reason(
         reason,
         has_text=bool(text.strip() or logprobs),
-        refusal=said.refusal,
+        refusal=parts.refusal,
         as_it_is=as_it_is,
     )
     model, fingerprint = (_name(reply.get(key)) for key in ("model", "system_fingerprint"))
     return Completion(
         text,
         _finished(reason, _usage(reply), _id(reply) or label(request_id)),
-        storable(said.reasoning),
+        storable(parts.reasoning),
         logprobs,
         model=model,
         fingerprint=fingerprint,
@@ -290,7 +290,7 @@ def _token(token: Json) -> TokenLogprob:
     return TokenLogprob(token["token"], float(token["logprob"]), top)
 
 
-class _Said(NamedTuple):
+class _Parts(NamedTuple):
     """What a message, or a piece of one, holds: the answer, thoughts before it, or a refusal."""
 
     text: str
@@ -298,7 +298,7 @@ class _Said(NamedTuple):
     refusal: str
 
 
-def _said(message: Json) -> _Said:
+def _parts_of(message: Json) -> _Parts:
     """Read a message: its content is a text or, with some providers, a list of parts.
 
     Reasoning has several names; some servers send it under two at once.
@@ -313,7 +313,7 @@ def _said(message: Json) -> _Said:
     thoughts = thoughts or (_thoughts(details) if isinstance(details, list) else "")
     refusal = message.get("refusal")
     refused = refusal if isinstance(refusal, str) else ""
-    return _Said(text, thoughts + _joined(parts, "thinking"), refused + _joined(parts, "refusal"))
+    return _Parts(text, thoughts + _joined(parts, "thinking"), refused + _joined(parts, "refusal"))
 
 
 def _joined(parts: Sequence[Json], kind: str) -> str:

@@ -120,6 +120,8 @@ def check_error(event: Mapping[str, Any]) -> None:
     if choices or event.get("usage") or event.get("id"):
         return
     names = {name.lower() for name in event}
-    told = names & ERROR_FIELDS or {"code", "message"} <= names or event.get("status") == "failed"
-    if told or any(name.endswith("exception") for name in names):
+    is_error = (
+        names & ERROR_FIELDS or {"code", "message"} <= names or event.get("status") == "failed"
+    )
+    if is_error or any(name.endswith("exception") for name in names):
         raise from_error(event, status=500)

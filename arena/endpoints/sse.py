@@ -164,7 +164,7 @@ class Events:
     async def _recognise(self) -> list[str]:
         """Find out what comes; gives all of it if it is JSON, nothing if it is a stream."""
         self._is_known, begun = True, b""
-        while not begun.strip() and await self._receive():
+        while len(begun.lstrip()) < len(BOM) + max(map(len, STREAM)) and await self._receive():
             begun += self._piece
         start = begun.lstrip().removeprefix(BOM)
         if start.startswith(STREAM):
@@ -315,10 +315,10 @@ def _done_or(data: str) -> str:
 def _error(data: str) -> str:
     """Write what a server sent as an error as an object with the field ``error``."""
     try:
-        told = json.loads(data)
+        error = json.loads(data)
     except ValueError:
-        told = data
-    inside = told.get("error", told) if isinstance(told, dict) else told
+        error = data
+    inside = error.get("error", error) if isinstance(error, dict) else error
     return json.dumps({"error": inside or "an error without words"})
 
 

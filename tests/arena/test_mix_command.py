@@ -148,7 +148,7 @@ def test_what_cannot_be_used_is_refused_in_a_line(
     (tmp_path / "odd.txt").write_text('Hi\n{"words": "Ho"}\n', encoding="utf-8")
     refused(command("mix", "odd.txt", "votes.parquet"), "Line 2 has no prompt")
     (tmp_path / "latin.txt").write_bytes("Grüße".encode("latin-1"))
-    refused(command("mix", "latin.txt", "votes.parquet"), "Cannot read the prompts", "latin.txt")
+    refused(command("mix", "latin.txt", "votes.parquet"), "is not UTF-8", "latin.txt")
     (tmp_path / "gap.csv").write_text("text,category\nHi,\nHo,law\n", encoding="utf-8")
     refused(command("mix", "gap.csv", "votes.parquet"), "1 prompts have no category")
 
