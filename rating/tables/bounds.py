@@ -21,10 +21,12 @@ LARGE = ("image", "images")
 ENTRY = 16 * MB
 """Bytes of one row of JSON: a line, or an entry of a list."""
 BATCH = 32 * MB
-"""Bytes that are held at a time of any file, however small it is, and of one read as a whole.
+"""Bytes that are held at a time of any file, however small it is.
 
 Readers take up to ten times as much: in UTF-32, as objects, in the engine and beside it.
 """
+WHOLE = 1024 * MB
+"""Bytes of a file of text that is read as a whole."""
 UNPACKED = 50
 """Times the size of a file that its contents may have, beyond `BATCH`."""
 DEPTH = 100

@@ -19,12 +19,12 @@ from typing import IO, Any, Self, cast
 
 from rating.errors import DataError
 from rating.tables.bounds import (
-    BATCH,
     DEPTH,
     ENTRY,
     PARTS,
     TOML,
     VALUE,
+    WHOLE,
     in_mb,
     require_cells,
     require_parts,
@@ -231,7 +231,7 @@ def require_file(path: Path, error: type[Exception] = DataError) -> None:
     raise error(msg)
 
 
-def read_text(path: Path, error: type[Exception] = DataError, most: int = BATCH) -> str:
+def read_text(path: Path, error: type[Exception] = DataError, most: int = WHOLE) -> str:
     """Read a file of text, unpacked if its name ends in ``.gz``.
 
     Raises
