@@ -156,7 +156,10 @@ def _desk(parts: Parts, settings: Settings) -> RosterDesk:
     async def try_all() -> Mapping[str, Trial]:
         entries = (await asyncio.to_thread(view)).entries
         asked = [one.model for one in entries if one.standing is not Standing.RETIRED]
-        recordings = await asyncio.to_thread(load_recordings, asked)
+        try:
+            recordings = await asyncio.to_thread(load_recordings, asked)
+        except SettingsError as error:
+            raise RoomError(str(error)) from None
         prompts = {model_id: tuple(recorded) for model_id, recorded in recordings.items()}
         return await trial.try_all(parts.endpoints, asked, prompts)
 

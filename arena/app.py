@@ -33,7 +33,7 @@ from arena.domain.model import Roster
 from arena.domain.people import Perishable, Retention
 from arena.domain.vote import APPLICATIONS, BEFORE_EXCLUSIONS, DEFAULT, POLICIES, Voter
 from arena.errors import ClosingError, UnknownBattleError
-from arena.guard.access import EVERYBODY, VISITORS, Access, Guard, Trust
+from arena.guard.access import EVERYBODY, VISITORS, Access, Trust
 from arena.guard.limits import Raters
 from arena.pages.admin.room import admin_router
 from arena.pages.routes import Exhibits, missing, not_let_in, pages_router
@@ -93,7 +93,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
         settings.user_header.lower(),
         settings.members_only,
     )
-    app.state.guard = Guard(people=parts.people, addresses=parts.addresses, trust=trust)
+    app.state.people, app.state.addresses, app.state.trust = parts.people, parts.addresses, trust
     app.add_middleware(GZipMiddleware, compresslevel=6, exclude_content_types=SENT_AS_IT_IS)
     app.add_middleware(BodyLimit, most=settings.max_body_bytes)
     app.add_middleware(Entrance, trust=trust)

@@ -30,6 +30,7 @@
 What is wrong with files, votes and verdicts are `rating.errors`, in all three packages.
 """
 
+import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
@@ -131,6 +132,10 @@ class LimitError(PlayError):
         super().__init__(
             Sentence("%(reached)s The next is free at %(time)s UTC.", reached=reached, time=when)
         )
+
+    def wait_s(self, now: datetime) -> int:
+        """Give the whole seconds until then, one at the least."""
+        return max(1, math.ceil((self.free_at - now).total_seconds()))
 
 
 class BusyError(PlayError):

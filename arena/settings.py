@@ -70,7 +70,7 @@ class Settings(BaseSettings):
     keep_words_days, keep_unvoted_days : int or None
         Days after which the words of battles go, and battles without a vote; None keeps them.
     vote_within_hours : int
-        A battle without a vote expires so many hours after its models were last asked.
+        Hours after which a battle without a vote expires, counted from its last request to models.
     gold : Path or None
         Pairs of recorded answers of which one is right, for gold battles; None plays none.
     instructions : Path or None

@@ -4,7 +4,7 @@ from fastapi import APIRouter, FastAPI
 
 from arena.guard import access
 
-EVERY = (access.VISITORS, access.PERSONAL, access.FIRST_CONTACT, access.EVERYBODY)
+EVERY = (access.VISITORS, access.PERSONAL, access.FRONT_PAGE, access.EVERYBODY)
 
 
 def open_pages(router: APIRouter) -> FastAPI:

@@ -119,7 +119,7 @@ class BodyLimit:
 
 
 class Entrance:
-    """Refuses what no route is asked with; notes for whom a proxy asks; adds cookie and caching.
+    """Refuses malformed paths, reads what a proxy forwards, and sets the cookie and caching.
 
     Who may ask for a route is declared there: see `arena.guard.access`.
     """
@@ -152,7 +152,7 @@ class Entrance:
                 greeting = state["greeting"]
                 if greeting and (scope["method"] == "GET" or message["status"] == 201):
                     headers.append("set-cookie", greeting)
-                if state["private"] and "private" not in headers.get("cache-control", ""):
+                if state["private"]:
                     headers["cache-control"] = "private, no-store"
             await send(message)
 

@@ -1,7 +1,6 @@
 """Errors as answers: one table from what the arena raises to RFC 9457 problem documents."""
 
 import logging
-import math
 from collections.abc import Callable
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -194,8 +193,7 @@ def from_arena(error: Exception, language: Language) -> JSONResponse:
 def _when_to_retry(error: PlayError) -> dict[str, str]:
     if not isinstance(error, LimitError):
         return {}
-    wait = error.free_at - datetime.now(UTC)
-    return {"Retry-After": str(max(1, math.ceil(wait.total_seconds())))}
+    return {"Retry-After": str(error.wait_s(datetime.now(UTC)))}
 
 
 async def _bad_request(request: Request, error: Exception) -> JSONResponse:

@@ -75,8 +75,8 @@ COLUMNS = {
 """Columns of an export; ``ts`` is in UTC, ``left_out`` the reason where a vote does not count.
 
 The last eight are of the chain: see `export_votes`. ``links`` is how many there are in all.
-``person`` is whom the board counts ``voter`` as; no hash binds it. Every row says what the file is
-of: ``policy``, ``since`` and ``until``, and ``all_votes``, 1 where it was exported with --all.
+``person`` is the voter that the board counts ``voter`` as; no hash binds it. Every row states the
+scope of the file: ``policy``, ``since``, ``until``, and ``all_votes``, 1 if exported with --all.
 """
 
 TOPIC = "topic"
@@ -105,7 +105,7 @@ def export_votes(
 
     Of a vote that is excluded the columns of votes are empty, so that nobody counts it;
     ``left_out`` is why, and ``excluded_vote`` all that its hash binds, as JSON, so that anybody
-    can verify that the rules exclude it. An exclusion and a tombstone are written as JSON, too.
+    can verify that the rules exclude it. Exclusions and deletion records are JSON, too.
     Of a vote that was deleted the hashes alone are written.
 
     Parameters
@@ -192,7 +192,7 @@ def _labelled(labels: Mapping[str, str], policy: Policy) -> dict[str, object]:
 
 
 def why_excluded(vote: Row, policy: Policy, days: Days, exclusions: tuple[str, ...]) -> str | None:
-    """Say why an export of a policy and of some days excludes a vote, or None when it counts."""
+    """Return why an export of a policy and of some days excludes a vote; None if it counts."""
     if not days.cover(vote["ts"]):
         return OUTSIDE
     choice, kind = Choice(vote["winner"]), VoterKind(vote["voter_kind"])
@@ -200,12 +200,12 @@ def why_excluded(vote: Row, policy: Policy, days: Days, exclusions: tuple[str, .
 
 
 def is_shown(reason: str | None, *, everything: bool) -> bool:
-    """Say whether a vote is in the columns of votes, by why it is excluded."""
+    """Return whether a vote is in the columns of votes, given why it is excluded."""
     return reason is None or (everything and reason != OUTSIDE)
 
 
 def what_of(policy: str, days: Days, *, everything: bool) -> str:
-    """Say what an export of votes is of, as a sentence."""
+    """Describe the scope of an export of votes in a sentence."""
     bounds = (("since", days.since), ("before", days.until))
     cast = " and ".join(f"{word} {moment:%Y-%m-%d %H:%M:%S}" for word, moment in bounds if moment)
     excluded = "in the columns of votes (--all)" if everything else "in excluded_vote"

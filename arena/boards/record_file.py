@@ -55,7 +55,7 @@ LABELS = (
 REMARKED = ("reasons_a", "reasons_b", "before_reveal", "remarked")
 """Columns of remarks that are there together, or none; the others may be empty."""
 _STATEMENT = ("policy", "since", "until", "all_votes")
-"""Columns that say what a file is of: every row says the same."""
+"""Columns that state the scope of a file; they are equal in every row."""
 _OF_CHAIN = {"link_kind", "link", "links", "content", "hash", "left_out", *_STATEMENT}
 _MAY_LACK = {"prompt_id", "prompt_set"}
 
@@ -114,8 +114,8 @@ class RecordFile:
             kind = self._to_name.get(first, "vote")
             return (
                 f"{on_hashes_only(self.counted(verified), first, kind)} Export the votes again "
-                "with this version: exports of version 0.1.0 without --all left out what a vote "
-                "was."
+                "with this version: exports of version 0.1.0 without --all do not hold excluded "
+                "votes."
             )
         return self.wrong
 
@@ -194,7 +194,7 @@ class RecordFile:
         return None
 
     def _wrongly_excluded(self, row: Row) -> str | None:
-        """Count a vote; say which is excluded, or is not, against the rules that the file states.
+        """Count a vote; return the error if it is excluded, or not, against the stated rules.
 
         A file of version 0.1.0 states a policy alone.
         """

@@ -309,7 +309,7 @@ class ModelRecord:
     median_s: float | None
 
     def rounded(self) -> Self:
-        """Give it as the public reads it: a price of two digits, and tenths of seconds.
+        """Return it as the public reads it: a price of two digits, and tenths of seconds.
 
         More digits would tell of single answers.
 

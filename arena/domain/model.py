@@ -128,7 +128,7 @@ class Fault:
     wanted: str
 
     def __str__(self) -> str:
-        """Say what must change, and quote the value."""
+        """State what must change, and quote the value."""
         return f"key {self.key!r} must be {self.wanted}, got {repr(self.value)[:100]}."
 
 

@@ -12,10 +12,10 @@ from judge.agent_run import BLIND, TOOK
 from judge.tables.rating_items import RatingItem, Response
 
 HOLD = timedelta(minutes=10)
-"""For how long an item is reserved for a rater to whom it was shown.
+"""How long an item is reserved for the rater who sees it.
 
 Two long answers or a run of an agent are read in less. Whoever is slower keeps the item unless
-somebody else takes it; a longer time lets raters who left keep others from a small study.
+another rater takes it; a longer time lets raters who left block a small study.
 """
 APART = 20
 """Other items that lie between an item and its repeat, where a study is long enough."""
@@ -111,7 +111,7 @@ class Place:
     rated : int
         Raters who have rated it for the first time.
     reserved : int
-        Others for whom it waits.
+        Other raters for whom it is reserved.
     """
 
     key: int

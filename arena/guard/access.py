@@ -148,16 +148,7 @@ class RequestFacts:
 
 
 class NotLetInError(HTTPException):
-    """Refuses somebody whose role is not enough: 401 before signing in, 403 after."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Guard:
-    """What an access decision needs to know of the arena; in the state of the application."""
-
-    people: People
-    addresses: Addresses
-    trust: Trust
+    """The role of who asks is not enough: 401 before signing in, 403 after."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -166,6 +157,7 @@ class Access:
 
     A dependency of FastAPI: each route, or its router, has exactly one. It writes who asks into
     ``request.state.voter`` and ``request.state.person``, before the route's own function runs.
+    The state of the application has the ``people``, ``addresses`` and ``trust`` to decide by.
 
     Attributes
     ----------
@@ -205,24 +197,26 @@ class Access:
         StoreError
             If the database cannot tell who asks.
         """
-        guard: Guard = request.app.state.guard
-        request.state.private = self.is_private(guard.trust)
-        asker = await self._asker(request, guard) if self.by_cookie else Asker()
+        people: People = request.app.state.people
+        addresses: Addresses = request.app.state.addresses
+        trust: Trust = request.app.state.trust
+        request.state.private = self.is_private(trust)
+        asker = await _asker(request, people) if self.by_cookie else Asker()
         role = asker.person.role if asker.person else None
         facts = RequestFacts.of(request.scope, known=asker.voter is not None, role=role)
-        if refusal := self.refusal(facts, guard.trust):
+        if refusal := self.refusal(facts, trust):
             raise refusal
         if self.greets_visitor(facts):
-            cookie = guard.people.identity.issue()
-            claim = guard.people.identity.read(cookie)
+            cookie = people.identity.issue()
+            claim = people.identity.read(cookie)
             asker = Asker(Voter(claim.voter) if claim else None)
             request.state.greeting = cookie_header(request.scope["scheme"], cookie)
         if asker.voter is not None and request.client is not None:
             address = request.client.host
             request.state.voter = replace(
                 asker.voter,
-                address=guard.addresses.pseudonym(address),
-                network=guard.addresses.network_pseudonym(address),
+                address=addresses.pseudonym(address),
+                network=addresses.network_pseudonym(address),
             )
         else:
             request.state.voter = asker.voter
@@ -259,15 +253,16 @@ class Access:
         """Tell whether no cache may store the response."""
         return self.personal or self.role is not None or (self.to_members and trust.members_only)
 
-    async def _asker(self, request: Request, guard: Guard) -> Asker:
-        """Find out who asks: from the proxy before the cookie."""
-        name = cookie_name(request.scope["scheme"])
-        cookie = cookie_called(name, request.headers.getlist("cookie"))
-        claim = guard.people.identity.read(cookie) if cookie else None
-        user: str | None = request.state.proxy_user
-        if user is None and (claim is None or guard.people.is_held(claim)):
-            return guard.people.asker(user, claim)
-        return await run_in_threadpool(guard.people.asker, user, claim)
+
+async def _asker(request: Request, people: People) -> Asker:
+    """Find out who asks: from the proxy before the cookie."""
+    name = cookie_name(request.scope["scheme"])
+    cookie = cookie_called(name, request.headers.getlist("cookie"))
+    claim = people.identity.read(cookie) if cookie else None
+    user: str | None = request.state.proxy_user
+    if user is None and (claim is None or people.is_held(claim)):
+        return people.asker(user, claim)
+    return await run_in_threadpool(people.asker, user, claim)
 
 
 VISITORS = Depends(Access())
@@ -276,6 +271,8 @@ PERSONAL = Depends(Access(personal=True))
 """Like `VISITORS`, with responses for whoever asks alone."""
 FIRST_CONTACT = Depends(Access(personal=True, greets=True))
 """Like `PERSONAL`, and a new visitor gets a cookie."""
+FRONT_PAGE = Depends(Access(greets=True))
+"""Like `VISITORS`, and a new visitor gets a cookie."""
 RESEARCHERS = Depends(Access(role=Role.RESEARCHER))
 ADMINS = Depends(Access(role=Role.ADMIN))
 EVERYBODY = Depends(Access(to_members=False))

@@ -303,9 +303,9 @@ def _give_back(held: Counter[K], whose: K) -> None:
 class Raters:
     """Who rates in studies at a time, in this process, and from which network.
 
-    Fresh cookies are free, so one person could reserve all of a study. A network may have so many
-    raters of one study at a time, and let so many begin in an hour. A rater is one until they
-    leave, or `HOLD` after what they last did. Addresses are counted here alone, as hashes.
+    Cookies are free, so one person could reserve all of a study. The raters of one network are
+    limited: those of a study at a time, and those who begin in an hour. A rater counts until they
+    leave, or until `HOLD` after their last request. Only hashes of addresses are kept.
 
     Parameters
     ----------
@@ -336,7 +336,7 @@ class Raters:
         BusyError
             If their network has as many raters at a time as it may.
         LimitError
-            If so many have begun there in an hour.
+            If as many have begun there in an hour as may.
         """
         now = self._now()
         with self._lock:
@@ -368,7 +368,7 @@ class Raters:
     def _enter(
         self, study: str, voter: Voter, now: datetime, *, begins: bool
     ) -> list[tuple[datetime, tuple[str, str]]]:
-        """Count somebody who is no rater now; gives what was noted of their beginning."""
+        """Count a new rater; returns the entries of `_begun` that were added."""
         places = shares(voter.address, voter.network, self._at_a_time)
         for place, most in places.items():
             if self._by_network[study, place] >= most:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 AT_PROVIDER_S = 600
 """How long somebody may take at their provider."""
 STATE = "arena_sign_in"
-"""Cookie that holds, signed, what is needed when somebody comes back."""
+"""Cookie with the signed state of a sign-in that has begun."""
 BROWSER = "arena_sign_in_browser"
 """Cookie with a random value that is in the state too: only this browser can come back."""
 VOTER = "voter"

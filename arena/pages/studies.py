@@ -1,6 +1,5 @@
 """Addresses of studies: items that people rate, and how a study stands."""
 
-import math
 import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
@@ -33,7 +32,7 @@ from rating.sentences import Sentence
 
 PRIVATE = {"Cache-Control": "no-store, private"}
 TRY_AGAIN_S = 60
-"""Seconds after which somebody who finds no place is told to try again."""
+"""Value of `Retry-After` for a rater who finds no place, in seconds."""
 CHOICES = ("a", "tie", "both_bad", "b")
 """As they stand: keys 1 to 4."""
 SKIP = "skip"
@@ -125,12 +124,12 @@ def studies_router(
         return page(request, "study_note.html", status, name=name, note=sentence, again=again)
 
     def refused(request: Request, name: str, error: PlayError) -> Response:
-        """Say why somebody cannot rate, and when they can if that is known."""
+        """Show why a rater gets no item, and when to try again if that is known."""
         status, headers = 409, PRIVATE
         if isinstance(error, BusyError | LimitError):
             status, wait_s = 429, TRY_AGAIN_S
             if isinstance(error, LimitError):
-                wait_s = max(1, math.ceil((error.free_at - utc_now()).total_seconds()))
+                wait_s = error.wait_s(utc_now())
             headers = PRIVATE | {"Retry-After": str(wait_s)}
         return page(
             request, "study_note.html", status, headers, name=name, note=error.args[0], again=None

@@ -30,8 +30,8 @@ def status(session: Session, now: datetime, budget: float | None, viewer: str = 
     budget : float or None
         Dollars that may be spent in a day.
     viewer : str
-        Voter who reads it. What models did in battles on which they have not voted is left out:
-        before and after a battle it would name its models.
+        Voter who reads it. Their own battles without a vote are excluded: the figures before
+        and after a battle would name its models.
     """
     since = now - DAY
     blind = (

@@ -56,9 +56,9 @@ def entries(session: Session) -> tuple[Entry, ...]:
 
 
 def unusable(session: Session) -> dict[str, Sentence]:
-    """Say by id why stored entries are no models: what has left is not among them.
+    """Return, by id, why a stored entry is no model; retired entries are not included.
 
-    A version that checked less may have stored them, or somebody who wrote to the database.
+    A version that checked less may have stored them, or another program.
     """
     return _read(session)[1]
 

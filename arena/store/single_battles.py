@@ -326,7 +326,7 @@ def _ballot(vote: VoteRow) -> dict[str, object]:
 
 
 def is_owned_by(owner: str) -> ColumnElement[bool]:
-    """Say, in a query on voters, whether one is somebody, or was before they were known."""
+    """Return the clause of a query on voters that selects an owner, signed in or before."""
     return or_(col(VoterRow.id) == owner, col(VoterRow.person) == owner)
 
 

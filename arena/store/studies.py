@@ -130,7 +130,7 @@ def standing(
 
 
 def has_begun(session: Session, name: str, voter: str) -> bool:
-    """Tell whether somebody is a rater; raises `UnknownStudyError`."""
+    """Tell whether a voter is a rater of a study; raises `UnknownStudyError`."""
     rater = _rater(session, _study(session, name), voter)
     return rater is not None and rater.number is not None
 
@@ -528,7 +528,7 @@ def _waiting(
 def _taken(
     session: Session, study: StudyRow, now: datetime, beside: int | None
 ) -> dict[int, tuple[int, int]]:
-    """Count by item who has rated it for the first time, and for whom else it waits."""
+    """Count by item the first ratings, and the other raters for whom it is reserved."""
     is_rated = col(StudyRatingRow.assignment_id).is_not(None)
     waits = (
         ~is_rated

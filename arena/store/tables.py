@@ -422,8 +422,8 @@ class ChainRow(Table, table=True):
 class LinkRow(Table, table=True):
     """A link that is no vote or exclusion of ours, or is one no longer.
 
-    Of a vote that was taken out the hashes alone are here, with why, as those of its exclusions;
-    what was taken out a tombstone names, whose ``bound`` that is.
+    A deleted vote has only its hashes here, with the reason, and so have its exclusions. The
+    deletion record that names them has their links in ``bound``.
     """
 
     __tablename__ = "chain_link"

@@ -306,7 +306,7 @@ def _hashes_only(done: Verified) -> str:
 
 
 def _alone(connection: Connection) -> Verified:
-    """Count the votes, and say which link is hashes only that no deletion record names."""
+    """Count the votes; the problem is a link of hashes only that no deletion record names."""
     deletions = [(row.link, row.bound["links"]) for row in connection.execute(_TOMBSTONES)]
     named = {link: deletion for deletion, links in deletions for link in links}
     counts, first, problem = Counter[str](), None, None

@@ -30,7 +30,7 @@ from arena.catalogue import words_in
 from arena.domain.instructions import KINDS
 from arena.domain.remarks import CONFIDENCE, LONGEST_COMMENT, REASONS, Intent, WhenAsked
 from arena.domain.words import Language
-from arena.guard.access import FIRST_CONTACT, VISITORS
+from arena.guard.access import FRONT_PAGE, VISITORS
 from arena.pages.rendering import environment
 from arena.pages.visit import Visit, visit_to
 from arena.play.rules import ENDS
@@ -253,7 +253,7 @@ def page_router(
     shown = lru_cache(maxsize=1)(partial(_among, own))  # a page stays as it is for a while
     configured = lru_cache(maxsize=len(Language))(partial(_config, values))
 
-    @router.api_route("/", methods=["GET", "HEAD"], dependencies=[FIRST_CONTACT])
+    @router.api_route("/", methods=["GET", "HEAD"], dependencies=[FRONT_PAGE])
     def page(request: Request) -> Response:
         made, visit = of_gradio(), visit_of(request)
         prompts = shown(offered())

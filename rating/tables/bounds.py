@@ -99,7 +99,7 @@ def require_parts(
     Returns
     -------
     bool
-        Whether it has so many that they may be nested deeper than `DEPTH`.
+        Whether it has enough of them to be nested deeper than `DEPTH`.
     """
     end = len(text) if end is None else end
     n = text.count("[", begin, end) + text.count("{", begin, end)

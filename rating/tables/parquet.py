@@ -8,7 +8,6 @@ https://parquet.apache.org/docs/file-format.
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from rating.errors import DataError
@@ -102,20 +101,10 @@ class _Header:
                 self.skip(_BYTE if inner in _BOOL else inner, depth + 1)
 
 
-@dataclass(slots=True)
-class _Leaf:
-    """A column of plain values: a column of the table, or a part of one."""
-
-    column: str
-    repeats: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Chunk:
-    """The pages of a leaf in a group of rows."""
-
-    values: int
-    starts: tuple[int, ...]
+Leaf = tuple[str, bool]
+"""The column that plain values belong to, and whether a row may have several of them."""
+Chunk = tuple[int, tuple[int, ...]]
+"""Values of a leaf in a group of rows, and where their pages may begin."""
 
 
 def long_columns(path: Path) -> list[str]:
@@ -146,21 +135,21 @@ def _long_columns(name: str, file: int, size: int) -> list[str]:
     if n > MOST_FOOTER:
         msg = f"{name!r} has a footer of {in_mb(n)}, more than {in_mb(MOST_FOOTER)}: "
         raise DataError(f"{msg}write it in several files.")
-    leaves: list[_Leaf] = []
+    leaves: list[Leaf] = []
     longest: dict[str, int] = {}
     n_groups = held = 0
     for part in _parts(name, _Header(os.pread(file, n, size - 8 - n))):
-        if isinstance(part, _Leaf):
-            leaves.append(part)
+        if isinstance(part, list):
+            leaves = part
             continue
         rows, chunks = part
         if len(chunks) != len(leaves):
             raise IndexError
         n_groups, own = n_groups + 1, 0
-        for leaf, chunk in zip(leaves, chunks, strict=True):
-            n_bytes, largest = _unpacked(name, leaf, file, size, chunk, rows)
+        for (column, repeats), chunk in zip(leaves, chunks, strict=True):
+            n_bytes, largest = _unpacked(name, (column, repeats), file, size, chunk, rows)
             own += n_bytes
-            longest[leaf.column] = max(longest.get(leaf.column, 0), largest)
+            longest[column] = max(longest.get(column, 0), largest)
         held = max(held, own)
     held *= min(n_groups, os.cpu_count() or 1)  # groups of rows are read beside each other
     if held > most_unpacked(size):
@@ -173,11 +162,11 @@ def _long_columns(name: str, file: int, size: int) -> list[str]:
     return [column for column, largest in longest.items() if largest > VALUE]
 
 
-def _parts(name: str, footer: _Header) -> Iterator[_Leaf | tuple[int, list[_Chunk]]]:
+def _parts(name: str, footer: _Header) -> Iterator[list[Leaf] | tuple[int, list[Chunk]]]:
     """Give the leaves of a file, and then the rows of each group with the pages of each leaf."""
     for number, kind in footer.fields():
         if (number, kind) == (2, _LIST):
-            yield from _leaves(name, footer)
+            yield [*_leaves(name, footer)]
         elif (number, kind) == (4, _LIST):
             for _ in range(footer.list()[0]):
                 yield _group(footer)
@@ -185,7 +174,7 @@ def _parts(name: str, footer: _Header) -> Iterator[_Leaf | tuple[int, list[_Chun
             footer.skip(kind)
 
 
-def _leaves(name: str, footer: _Header) -> Iterator[_Leaf]:
+def _leaves(name: str, footer: _Header) -> Iterator[Leaf]:
     n = footer.list()[0]
     if n > COLUMNS:
         msg = f"{name!r} has {n:,} columns, with those inside them: {COLUMNS:,} are read. "
@@ -208,7 +197,7 @@ def _leaves(name: str, footer: _Header) -> Iterator[_Leaf]:
         if children:
             inside.append([children + 1, repeats])
         elif inside:
-            yield _Leaf(column, bool(repeats))
+            yield (column, bool(repeats))
         while inside:
             inside[-1][0] -= 1
             if inside[-1][0]:
@@ -216,7 +205,7 @@ def _leaves(name: str, footer: _Header) -> Iterator[_Leaf]:
             inside.pop()
 
 
-def _group(footer: _Header) -> tuple[int, list[_Chunk]]:
+def _group(footer: _Header) -> tuple[int, list[Chunk]]:
     rows, chunks = 0, []
     for number, kind in footer.fields():
         if (number, kind) == (1, _LIST):
@@ -231,7 +220,7 @@ def _group(footer: _Header) -> tuple[int, list[_Chunk]]:
     return rows, chunks
 
 
-def _chunk(footer: _Header) -> _Chunk:
+def _chunk(footer: _Header) -> Chunk:
     values, starts = 0, []
     for number, kind in footer.fields():
         if (number, kind) != (3, _STRUCT):
@@ -244,21 +233,22 @@ def _chunk(footer: _Header) -> _Chunk:
                 starts.append(footer.number())
             else:
                 footer.skip(its_kind)
-    return _Chunk(values, tuple(starts))
+    return values, tuple(starts)
 
 
 def _unpacked(
-    name: str, leaf: _Leaf, file: int, size: int, chunk: _Chunk, rows: int
+    name: str, leaf: Leaf, file: int, size: int, chunk: Chunk, rows: int
 ) -> tuple[int, int]:
     """Give the bytes that reading a leaf holds, and those of its largest page."""
-    at = min(chunk.starts, default=0)
+    (column, repeats), (own_values, starts) = leaf, chunk
+    at = min(starts, default=0)
     seen = dictionary = data = 0
-    values = max(chunk.values, rows)
+    values = max(own_values, rows)
     while seen < values:
         kind, n_values, encoding, n_bytes, at = _page(file, size, at)
         if n_bytes > PAGE:
             msg = (
-                f"Column {leaf.column!r} of {name!r} has a page of {in_mb(n_bytes)}, more than "
+                f"Column {column!r} of {name!r} has a page of {in_mb(n_bytes)}, more than "
                 f"{in_mb(PAGE)}: one value may have {in_mb(VALUE)}. Shorten its values, or write "
                 "the file in smaller groups of rows."
             )
@@ -269,7 +259,7 @@ def _unpacked(
         seen += n_values
         held = n_bytes + (DELTA_BYTES * n_values if encoding in DELTAS else 0)
         data = max(data, held + (n_values * n_bytes if encoding == DELTA_TEXT else 0))
-    in_lists = NESTED_BYTES * values if leaf.repeats else 0
+    in_lists = NESTED_BYTES * values if repeats else 0
     return dictionary + data + in_lists, max(dictionary, data)
 
 

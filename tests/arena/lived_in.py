@@ -4,12 +4,11 @@ from dataclasses import replace
 
 from sqlalchemy import text
 
-from arena.domain.battle import AnswerStatus, BattleState, Side
+from arena.domain.battle import AnswerStatus, BattleState
 from arena.domain.remarks import Intent, Reason, Remarks
 from arena.domain.vote import DEFAULT, SIMULATED, Choice, Voter, VoterKind
 from arena.play.labels import label_votes
 from arena.store import erasing, exclusions
-from arena.store.records import AnswerKey
 from arena.store.store import Store
 from tests.arena.store.battles import (
     A1,
@@ -21,6 +20,7 @@ from tests.arena.store.battles import (
     exclude,
     new_battle,
     ready,
+    two_turns,
 )
 
 MAIL = "# Sure\n\n**Write** to ada@example.com or bob@example.com.\n\n```\ncode\n```"
@@ -57,14 +57,7 @@ def lived_in(url: str) -> Store:
     exclude(store, "b2", DEFAULT, "a known bot")
     exclude(store, "b6", SIMULATED, "out of another board")
     exclude(store, "b1", DEFAULT, "a mistake")
-    ready(store, "two turns", Voter("bob"))
-    store.add_turn("two turns", "bob", "And at night?", NOW)
-    second = {AnswerKey(2, side, 1): complete(f"{side} is dark.") for side in Side}
-    store.close_answers("two turns", BattleState.READY, second, message=None, now=NOW)
-    store.add_attempts("two turns", "bob", NOW, only_incomplete=False)
-    again = {AnswerKey(2, side, 2): complete(f"{side}: no sun.") for side in Side}
-    store.close_answers("two turns", BattleState.READY, again, message=None, now=NOW)
-    store.cast(ballot("two turns", Choice.TIE, voter="bob"))
+    two_turns(store, "two turns", "bob")
     ready(store, "open", Voter("zoë"))
     store.open_battle(new_battle("failed", Voter("bob")))
     lost = {A1: replace(complete(""), status=AnswerStatus.FAILED, error_class="timeout")}

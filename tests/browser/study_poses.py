@@ -95,7 +95,15 @@ def plan_studies(database: str) -> None:
     rated = [*pairs(Kind.ITEM, 40), *pairs(Kind.GOLD, 3, gold="model_a")]
     write_study(database, "git-rated", rated, raters_per_item=4, repeats=0.2, until=0.05)
     write_study(database, "not-begun", own, raters_per_item=2)
+    for name in ("reserved", "complete"):
+        write_study(database, name, own[:1], raters_per_item=1)
     with closing(Store(database)) as store:
+        now = datetime.now(UTC) + timedelta(hours=1)  # the pictures are taken before that
+        with store.writing() as session:
+            studies.give(session, "reserved", Voter("kim"), now)
+            _, shown = studies.give(session, "complete", Voter("kim"), now)
+            assert shown
+            studies.rate(session, "complete", "kim", shown.token, "key", "a", now)
         for n, who in enumerate(("ada", "bob", "eve", "joe", "kim")):
             rate(store, who, 45 if n else 60, by_text(Random(n)) if n else lambda shown: "a")
 
@@ -174,6 +182,16 @@ def study_waiting(ada: Person, server: FaultyServer, served: Served) -> None:
     ada.page.get_by_role("heading", name="That is all for now").wait_for()
 
 
+def study_full(ada: Person, server: FaultyServer, served: Served) -> None:
+    ada.page.goto(f"{served.url}/studies/reserved/rate")
+    ada.page.get_by_role("heading", name="All places are taken at the moment").wait_for()
+
+
+def study_complete(ada: Person, server: FaultyServer, served: Served) -> None:
+    ada.page.goto(f"{served.url}/studies/complete/rate")
+    ada.page.get_by_role("heading", name="This study is complete").wait_for()
+
+
 def study_through(ada: Person, server: FaultyServer, served: Served) -> None:
     only_one(ada, served, "only-one")
     ada.page.get_by_role("heading", name="You are through").wait_for()
@@ -241,6 +259,8 @@ OF_STUDIES = {
         study_order,
         study_no_choice,
         study_waiting,
+        study_full,
+        study_complete,
         study_through,
         study_gone_on,
         study_figures,

@@ -344,7 +344,10 @@ def _add_models(router: APIRouter, desk: RosterDesk, visit_of: Callable[[Request
 
     @router.post("/models/test")
     async def test(request: Request) -> Response:
-        trials = await desk.try_all()
+        try:
+            trials = await desk.try_all()
+        except RoomError as error:
+            return await run_in_threadpool(shown, request, error.args[0])
         return await run_in_threadpool(partial(shown, request, trials=trials))
 
 

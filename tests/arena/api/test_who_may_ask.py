@@ -20,7 +20,7 @@ from arena.domain.people import Role
 from arena.guard.access import ADMINS, NEEDS, SIGN_IN, VISITORS, Access, Trust
 from arena.settings import read_settings
 from tests.faulty_server import Behaviour, faulty_server
-from tests.serving import Served, client_of, invited, page_of, write_roster
+from tests.serving import Served, client_of, invited, page_of, serve, write_roster
 from tests.sqlite import new_sqlite
 
 WHO = ("nobody", "other visitor", "owner", "voter", "researcher", "admin")
@@ -398,9 +398,21 @@ def test_no_cache_stores_a_response_that_is_not_public(scene: Scene, who: str) -
             for method in context.methods or ():
                 answer = varied(client, scene, who, f"{method} {context.path}", AS_IT_IS)
                 directives = {*answer.headers.get("cache-control", "").split(", ")}
-                if directives != {"private", "no-store"} and context.path != "/":
+                if directives != {"private", "no-store"}:
                     cacheable.append((method, context.path, answer.status_code))
     assert cacheable == []
+
+
+def test_where_only_members_come_in_no_cache_stores_a_page(tmp_path: Path) -> None:
+    with (
+        serve(database=new_sqlite(tmp_path), page=True, members_only=True) as served,
+        served.visitor() as ada,
+        served.visitor() as nobody,
+    ):
+        ada.post(invited(served, Role.VOTER))
+        for path in ("/", "/leaderboard", "/mix", "/nowhere"):
+            for visitor in (ada, nobody):
+                assert visitor.get(path).headers["cache-control"] == "private, no-store"
 
 
 def routes_of(routes: Sequence[BaseRoute]) -> Iterator[str]:

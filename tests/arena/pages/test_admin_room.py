@@ -404,7 +404,11 @@ def test_recorded_models_are_asked_what_they_have_recorded(tmp_path: Path) -> No
         as_admin(served) as admin,
     ):
         words = text_of(admin.post("/admin/models/test").text)
+        (tmp_path / "one.jsonl").unlink()
+        gone = admin.post("/admin/models/test")
     assert words.count("It answered within") == 2, words
+    assert gone.status_code == 422
+    assert "The recording of model 'one' cannot be used" in text_of(gone.text)
 
 
 @pytest.fixture(scope="module")

@@ -14,12 +14,11 @@ from sqlalchemy import Connection, text
 from sqlmodel import Session
 
 from arena.boards.leaderboard import Leaderboard
-from arena.domain.battle import BattleState, Side
+from arena.domain.battle import BattleState
 from arena.domain.vote import DEFAULT, Choice, Voter
 from arena.store import log
 from arena.store.backup import restore
 from arena.store.chain import text_hash
-from arena.store.records import AnswerKey
 from arena.store.store import Store
 from arena.store.verify import Verified, verify
 from tests.arena.store.battles import (
@@ -32,6 +31,7 @@ from tests.arena.store.battles import (
     exclude,
     new_battle,
     ready,
+    two_turns,
 )
 from tests.postgresql import new_database
 from tests.sqlite import new_sqlite
@@ -49,14 +49,7 @@ def played(url: str) -> Store:
         store.close_answers(name, BattleState.READY, WORDS, message=None, now=NOW)
         store.cast(ballot(name, choice))
     exclude(store, "b1", DEFAULT, "a known bot")
-    ready(store, "b4", Voter("bob"))
-    store.add_turn("b4", "bob", "And at night?", NOW)
-    second = {AnswerKey(2, side, 1): complete(f"{side} is dark.") for side in Side}
-    store.close_answers("b4", BattleState.READY, second, message=None, now=NOW)
-    store.add_attempts("b4", "bob", NOW, only_incomplete=False)
-    again = {AnswerKey(2, side, 2): complete(f"{side}: no sun.") for side in Side}
-    store.close_answers("b4", BattleState.READY, again, message=None, now=NOW)
-    store.cast(ballot("b4", Choice.TIE, voter="bob"))
+    two_turns(store, "b4", "bob")
     ready(store, "b5", Voter("bob"))
     store.cast(ballot("b5", Choice.A, voter="bob"))
     Leaderboard(store, DEFAULT, lambda: NOW).refresh()
