@@ -203,52 +203,6 @@ _LETTERS = re.compile(r"[A-Z](?:[<>=+]+[A-Z]?)?", re.IGNORECASE)
 _BULLET = re.compile(r"^ *[-*] +(\S[^\n]*\?) *$", re.MULTILINE)
 _AROUND = " \t\r\n.\"'`*[]()"
 
-_THINKING = r"think|thinking|thought|thoughts|reason|reasoning|reflection"
-_OPENED = re.compile(
-    rf"\s*(?:<(?:{_THINKING})>|\[THINK\]|◁think▷|<\|begin_of_thought\|>|"
-    r"(?:<\|start\|>assistant)?<\|channel\|>analysis\b)",
-    re.IGNORECASE,
-)
-_CLOSED = re.compile(
-    rf"</(?:{_THINKING})>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>|"
-    r"<\|channel\|>final<\|message\|>",
-    re.IGNORECASE,
-)
-
-
-def spoken(text: str) -> str:
-    r"""Return what a model says, without what it thinks before that.
-
-    Cut is all up to the last mark that ends thoughts (``</think>`` and its kin); a text that
-    begins with the mark that opens them and never ends them is thoughts alone.
-
-    Examples
-    --------
-    >>> spoken("<think>Is it [[B]]?</think>\n[[A]]"), spoken("Or B?</think>[[A]]")
-    ('[[A]]', '[[A]]')
-    >>> spoken("<think>Is it [[B]]"), spoken("[[A]]")
-    ('', '[[A]]')
-    """
-    if ">" not in text and "]" not in text and "▷" not in text:
-        return text
-    ends = [match.end() for match in _CLOSED.finditer(text)]
-    if ends:
-        return text[ends[-1] :].lstrip()
-    return "" if _OPENED.match(text) else text
-
-
-def spoken_tokens(tokens: Sequence[TokenLogprob]) -> Sequence[TokenLogprob]:
-    """Return the tokens of what a model says, without those of its thoughts."""
-    text = "".join(token.token for token in tokens)
-    left = len(spoken(text))
-    if left == len(text):
-        return tokens
-    first = len(tokens)
-    while left > 0:
-        first -= 1
-        left -= len(tokens[first].token)
-    return tokens[first:]
-
 
 def label_probability(
     tokens: Sequence[TokenLogprob], labels: tuple[str, str] = ("m", "M")

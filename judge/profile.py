@@ -11,7 +11,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from judge.completion import CUT, Parameters, Reply
-from judge.grammar import spoken
+from judge.thoughts import split
 from rating.errors import DataError
 
 TokenParameter = Literal["max_tokens", "max_completion_tokens"]
@@ -328,4 +328,5 @@ def _named(sentence: str, sent: Mapping[str, object]) -> str | None:
 def _still_thought(reply: Reply) -> bool:
     if reply.finish_reason != CUT:
         return False
-    return bool(reply.tokens_thinking) or (bool(reply.text.strip()) and not spoken(reply.text))
+    is_thought = bool(reply.text.strip()) and not split(reply.text, is_cut=True)[0]
+    return bool(reply.tokens_thinking) or is_thought

@@ -9,7 +9,8 @@ from typing import Protocol
 from judge.case import Case, Message
 from judge.completion import CUT, FILTERED, Parameters, Reply, Request
 from judge.errors import FailureClass
-from judge.grammar import Reading, spoken
+from judge.grammar import Reading
+from judge.thoughts import split
 from rating.errors import DataError
 
 _MARKERS = re.compile(
@@ -203,7 +204,7 @@ def read_text(
         return FailureClass.REFUSAL
     if reply.finish_reason == CUT and not may_be_cut:
         return FailureClass.TRUNCATED
-    text = spoken(reply.text)
+    text, _ = split(reply.text, is_cut=reply.finish_reason == CUT)
     reading = grammar(text)
     if reading is not None:
         return reading

@@ -16,9 +16,16 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningDelta:
-    """A further piece of the model's reasoning: logged, never shown before the vote."""
+    """A further piece of the model's reasoning: logged, never shown before the vote.
+
+    Attributes
+    ----------
+    retracts : bool
+        Whether all of the answer so far was reasoning, too, and comes before this piece.
+    """
 
     text: str
+    retracts: bool = False
 
 
 @dataclass(frozen=True, slots=True)

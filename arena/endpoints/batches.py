@@ -8,10 +8,11 @@ from typing import Any, Literal
 from arena.domain.answer import Completion, FailureClass, Finished
 from arena.domain.model import Model
 from arena.endpoints.chat import count, label, read_completion, request_body
-from arena.endpoints.ending import finish_reason
+from arena.endpoints.ending import finish_reason, is_truncated
 from arena.endpoints.failures import from_error
 from arena.errors import EndpointError
 from judge.case import Message
+from judge.thoughts import split
 from rating.tables.escaping import storable
 from rating.tables.files import parsed
 
@@ -192,8 +193,8 @@ def _completion(message: Json) -> Completion:
     blocks = [block for block in content if isinstance(block, dict)]
     usage = message.get("usage")
     usage = usage if isinstance(usage, dict) else {}
-    text = _joined(blocks, "text")
     reason = label(str(message.get("stop_reason") or ""))
+    text, thoughts = split(_joined(blocks, "text"), is_cut=is_truncated(reason))
     end = Finished(
         finish_reason=finish_reason(reason, has_text=bool(text.strip()), as_it_is=True),
         tokens_in=_tokens_in(usage),
@@ -203,7 +204,7 @@ def _completion(message: Json) -> Completion:
     return Completion(
         text,
         end,
-        _joined(blocks, "thinking"),
+        _joined(blocks, "thinking") + thoughts,
         model=label(str(message.get("model") or "")),
     )
 

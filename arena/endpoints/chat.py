@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from arena.domain.answer import (
@@ -14,11 +14,12 @@ from arena.domain.answer import (
     TextDelta,
 )
 from arena.domain.model import Model
-from arena.endpoints.ending import check_error, finish_reason
+from arena.endpoints.ending import check_error, finish_reason, is_truncated
 from arena.endpoints.sse import DONE, over
 from arena.errors import EndpointError
 from judge.case import Message
 from judge.completion import TokenLogprob
+from judge.thoughts import Part, Splitter, split
 from rating.tables.escaping import UNSTORABLE, storable
 
 Json = Mapping[str, Any]
@@ -88,14 +89,22 @@ class StreamedReply:
 
     Parameters
     ----------
-    request_id : str
-        As the response's header gave it; the ``id`` in the body comes first.
     most_reasoning : int
         Characters of reasoning that are read.
+    holds : bool
+        See `judge.thoughts.Splitter`.
+
+    Attributes
+    ----------
+    has_begun : bool
+        Whether anything of the answer or its reasoning has come.
+    retracted : bool
+        Whether the reply closed reasoning that it had not opened.
     """
 
-    def __init__(self, request_id: str, most_reasoning: int) -> None:
-        self._header_id = label(request_id)
+    def __init__(self, most_reasoning: int, *, holds: bool = False) -> None:
+        self.has_begun = self.retracted = False
+        self._splitter = Splitter(holds=holds)
         self._most_reasoning = most_reasoning
         self._reasoning_chars = 0
         self._text, self._reasoning = Pieces(), Pieces()
@@ -132,19 +141,35 @@ class StreamedReply:
     def _deltas(self, delta: Json) -> list[TextDelta | ReasoningDelta]:
         parts = _parts_of(delta)
         self._refusal = (self._refusal + parts.refusal)[:LABEL_CHARACTERS]
-        reasoning = self._reasoning.add(parts.reasoning)
-        self._reasoning_chars += len(reasoning)
+        reasoning, text = self._reasoning.add(parts.reasoning), self._text.add(parts.text)
+        self.has_begun = self.has_begun or bool(reasoning or text)
+        return self._pieces([(Part.THOUGHT, reasoning), *self._splitter.add(text)])
+
+    def _pieces(self, parts: Iterable[tuple[Part, str]]) -> list[TextDelta | ReasoningDelta]:
+        pieces: list[TextDelta | ReasoningDelta] = []
+        for part, text in parts:
+            if part is Part.RETRACTED:
+                pieces.append(ReasoningDelta("", retracts=True))
+                self.retracted, self._has_text = True, False
+            elif not text:
+                continue
+            elif part is Part.ANSWER:
+                pieces.append(TextDelta(text))
+                self._has_text = self._has_text or bool(text.strip())
+            else:
+                pieces.append(ReasoningDelta(text))
+                self._reasoning_chars += len(text)
         if self._reasoning_chars > self._most_reasoning:
             raise over(f"reasoning of more than {self._most_reasoning:,} characters")
-        return self._pieces(self._text.add(parts.text), reasoning)
+        return pieces
 
-    def _pieces(self, text: str, reasoning: str) -> list[TextDelta | ReasoningDelta]:
-        self._has_text = self._has_text or bool(text.strip())
-        thought = [ReasoningDelta(reasoning)] if reasoning else []
-        return [*thought, TextDelta(text)] if text else [*thought]
-
-    def end(self) -> list[Chunk]:
+    def end(self, request_id: str = "") -> list[Chunk]:
         """Give what is left of the answer and its end, once the response has ended.
+
+        Parameters
+        ----------
+        request_id : str
+            As the response's header gave it; the ``id`` in the body comes first.
 
         Raises
         ------
@@ -153,9 +178,11 @@ class StreamedReply:
         """
         if not (self._finish_reason or self._done or self._was_counted):
             raise EndpointError(FailureClass.DROPPED, "the stream ended before the answer did")
-        rest = self._pieces(self._text.end(), self._reasoning.end())
+        parts = [(Part.THOUGHT, self._reasoning.end()), *self._splitter.add(self._text.end())]
+        is_cut = is_truncated(self._finish_reason)
+        rest = self._pieces([*parts, *self._splitter.end(is_cut=is_cut)])
         reason = finish_reason(self._finish_reason, has_text=self._has_text, refusal=self._refusal)
-        return [*rest, _finished(reason, self._usage, self._body_id or self._header_id)]
+        return [*rest, _finished(reason, self._usage, self._body_id or label(request_id))]
 
 
 def read_completion(body: str, request_id: str = "", *, as_it_is: bool = False) -> Completion:
@@ -179,7 +206,10 @@ def read_completion(body: str, request_id: str = "", *, as_it_is: bool = False) 
     if not choice:
         raise EndpointError(FailureClass.MALFORMED, "the reply holds no choices")
     parts, logprobs = _parts_of(_object(choice, "message")), _logprobs(choice)
-    text, reason = storable(parts.text), label(_text(choice, "finish_reason"))
+    reason = label(_text(choice, "finish_reason"))
+    whole = storable(parts.text)
+    text, thoughts = split(whole, is_cut=is_truncated(reason))
+    thoughts = thoughts if text else whole  # a lone mark tells that the model thinks
     reason = finish_reason(
         reason,
         has_text=bool(text.strip() or logprobs),
@@ -190,7 +220,7 @@ def read_completion(body: str, request_id: str = "", *, as_it_is: bool = False) 
     return Completion(
         text,
         _finished(reason, _usage(reply), _id(reply) or label(request_id)),
-        storable(parts.reasoning),
+        storable(parts.reasoning) + thoughts,
         logprobs,
         model=model,
         fingerprint=fingerprint,

@@ -1,6 +1,7 @@
 """The client of all endpoints: one connection pool, typed chunks, typed failures."""
 
 import asyncio
+import logging
 import ssl
 from collections.abc import (
     AsyncGenerator,
@@ -57,6 +58,11 @@ HEADERS = {
 }
 """Of every request. Nothing is to be compressed: a megabyte could unpack into a gigabyte."""
 
+CLOSES_ONLY = (
+    "the model closed reasoning that it had not opened. From here on its answers are shown once "
+    "they are complete; they stream if its server separates the reasoning (a reasoning parser)."
+)
+logger = logging.getLogger(__name__)
 _DETAIL_CHARACTERS = 500  # of a provider's error text: enough to act on, and it may be a page
 
 
@@ -125,6 +131,7 @@ class Endpoints:
         self._timeouts = timeouts
         self._budgets = budgets
         self._turn = asyncio.Lock()
+        self._held: set[tuple[str, str]] = set()
         self._transports = dict(transports or {})
         self._network = Connections(_trust(), timeouts.connect_s) if networked else None
 
@@ -164,16 +171,22 @@ class Endpoints:
         """
         body = request_body(model, messages, stream=True, stream_options={"include_usage": True})
         patience = Patience(self._timeouts.first_token_s, self._timeouts.idle_s)
-        with self._typed_failures(model):
-            async with self._reply(model, body, patience) as response:
-                reply = StreamedReply(_request_id(response), self._budgets.reasoning_chars)
-                events = Events(response, self._budgets, self._turn)
-                while batch := await patience.wait(events.next()):
-                    for delta in chain.from_iterable(map(reply.read, batch)):
-                        patience.has_token = True
-                        yield delta
-            for chunk in reply.end():
-                yield chunk
+        address = model.endpoint, model.model
+        reply = StreamedReply(self._budgets.reasoning_chars, holds=address in self._held)
+        try:
+            with self._typed_failures(model):
+                async with self._reply(model, body, patience) as response:
+                    events = Events(response, self._budgets, self._turn)
+                    while batch := await patience.wait(events.next()):
+                        for delta in chain.from_iterable(map(reply.read, batch)):
+                            yield delta
+                        patience.has_token = reply.has_begun
+                for chunk in reply.end(_request_id(response)):
+                    yield chunk
+        finally:
+            if reply.retracted and address not in self._held:
+                self._held.add(address)
+                logger.warning("%s: %s", model.id, CLOSES_ONLY)
 
     async def complete(
         self,

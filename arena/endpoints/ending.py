@@ -84,7 +84,7 @@ def finish_reason(
     >>> finish_reason("MAX_TOKENS", has_text=True), finish_reason("STOP", has_text=True)
     ('length', 'STOP')
     """
-    word = re.sub("[-_ ]+", "_", CAMEL.sub("_", reason.strip())).lower()
+    word = _word(reason)
     is_blocked, refusal = word.startswith(BLOCKED), refusal.strip()
     if as_it_is and (is_blocked or refusal):
         return FILTERED
@@ -100,7 +100,16 @@ def finish_reason(
     if not (has_text or as_it_is):
         detail = f"no visible text (finish reason {reason or 'none'})"
         raise EndpointError(FailureClass.EMPTY, detail)
-    return CUT if word in TRUNCATED else reason
+    return CUT if is_truncated(reason) else reason
+
+
+def _word(reason: str) -> str:
+    return re.sub("[-_ ]+", "_", CAMEL.sub("_", reason.strip())).lower()
+
+
+def is_truncated(reason: str) -> bool:
+    """Tell whether a finish reason is that of an answer that was cut at a limit of tokens."""
+    return _word(reason) in TRUNCATED
 
 
 def check_error(event: Mapping[str, Any]) -> None:

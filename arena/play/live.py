@@ -199,7 +199,9 @@ class LiveBattle:
                             answer.first_token_s = time.monotonic() - began
                         answer.pieces.append((time.monotonic(), len(answer.text)))
                         answer.text += text
-                    case ReasoningDelta(text):
+                    case ReasoningDelta(text, retracts):
+                        if retracts:
+                            self._retract(answer)
                         answer.reasoning += text
                     case Finished():
                         answer.finished = chunk
@@ -209,6 +211,20 @@ class LiveBattle:
                     answer.finished = Finished(finish_reason="max_answer_chars")
                     answer.pieces.append((time.monotonic(), len(answer.text)))
                     return
+
+    def _retract(self, answer: LiveAnswer) -> None:
+        """Move what was taken for an answer to its reasoning; fails if some of it was shown."""
+        sides = [side for side, one in self.answers.items() if one is answer]
+        shown = max((len(self.shown(side)) for side in sides), default=0)
+        answer.reasoning += answer.text[shown:]
+        answer.text, answer.first_token_s = answer.text[:shown], None
+        answer.pieces.clear()
+        if shown:
+            detail = (
+                "the answer was reasoning without an opening mark, and some was shown: have the "
+                "model's server separate its reasoning (a reasoning parser)"
+            )
+            raise EndpointError(FailureClass.MALFORMED, detail)
 
 
 async def _end(tasks: Sequence[asyncio.Task[None]]) -> None:

@@ -22,11 +22,11 @@ from judge.grammar import (
     label_probability,
     lone_label,
     questions,
-    spoken_tokens,
 )
 from judge.methods.checklist import Checklists, checklist_of
 from judge.methods.schema import is_scale
 from judge.protocol import Description, Template, Turns, conversation, dialogue, pair, read_text
+from judge.thoughts import answer_tokens
 from rating.errors import DataError
 
 
@@ -259,5 +259,5 @@ def _weighted(reply: Reply, labels: tuple[str, str]) -> Reading | FailureClass:
         return FailureClass.REFUSAL
     if reply.logprobs is None:
         return FailureClass.NO_LOGPROBS
-    share = label_probability(spoken_tokens(reply.logprobs), labels)
+    share = label_probability(answer_tokens(reply.logprobs), labels)
     return FailureClass.UNPARSED if share is None else Preference(share)

@@ -223,7 +223,7 @@ def test_places_are_free_once_a_rater_leaves_and_what_they_rated_is_kept(arena: 
         full = bob.get("/studies/leave/rate")
         assert full.status_code == 503
         assert full.headers["Retry-After"] == "60"
-        assert full.headers["Cache-Control"] == "no-store, private"
+        assert full.headers["Cache-Control"] == "private, no-store"
         assert "All places are taken at the moment" in full.text
         assert "sind alle Plätze belegt" in bob.get("/studies/leave/rate", headers=german).text
         assert "All places are taken" in bob.get("/studies/leave").text

@@ -5,10 +5,11 @@ import math
 import pytest
 
 from judge.completion import CUT, Parameters, Reply, TokenLogprob
-from judge.grammar import SIDES, Preference, bracketed, spoken, spoken_tokens
+from judge.grammar import SIDES, Preference, bracketed
 from judge.methods import method as named
 from judge.profile import THINKING_TOKENS, THINKS, Profile, Terms
 from judge.protocol import neutralised
+from judge.thoughts import answer_tokens, split
 from rating.errors import DataError
 from tests.judge.scripted import case
 
@@ -177,7 +178,7 @@ THOUGHTS = [
 
 @pytest.mark.parametrize(("text", "visible"), THOUGHTS)
 def test_thoughts_before_a_verdict_are_no_part_of_it(text: str, visible: str) -> None:
-    assert spoken(text) == visible
+    assert split(text)[0] == visible
     verdict = named("pairwise").read(case(), Reply(text=text))
     assert verdict == (bracketed("[[A]]", SIDES) if visible else verdict)
     assert verdict != Preference(0.0)
@@ -190,12 +191,12 @@ def test_a_label_is_read_behind_the_thoughts() -> None:
     top = {"m": math.log(0.75), "M": math.log(0.25)}
     pieces = ("<think>", "M", " better", "</think>", "\n\n")
     tokens = (*(TokenLogprob(p, -0.1, {"M": -0.1}) for p in pieces), TokenLogprob("m", -0.3, top))
-    assert spoken_tokens(tokens) == tokens[5:]
+    assert answer_tokens(tokens) == tokens[5:]
     reading = named("alpaca_eval").read(case(), Reply(text="", logprobs=tokens))
     assert isinstance(reading, Preference)
     assert reading.first == pytest.approx(0.75)
-    assert list(spoken_tokens(tokens[:3])) == []
-    assert spoken_tokens(tokens[5:]) == tokens[5:]
+    assert list(answer_tokens(tokens[:3])) == []
+    assert answer_tokens(tokens[5:]) == tokens[5:]
 
 
 def test_a_response_cannot_end_the_thoughts_of_a_judge_that_quotes_it() -> None:

@@ -12,8 +12,9 @@ from arena.endpoints.client import Endpoints
 from arena.endpoints.ending import BLOCKED, BROKEN, CALLS, TRUNCATED, WHOLE, finish_reason
 from arena.errors import EndpointError
 from judge.completion import CUT, FILTERED
-from tests.arena.endpoints.asking import PROMPT, ask, failure, serve
+from tests.arena.endpoints.asking import PROMPT, ask, failure, serve, visible
 from tests.faulty_server import Behaviour, FaultyServer
+from tests.judge.test_thoughts import MARKED
 from tests.provider_replies import REPLIES, VERDICT
 
 NAMES = [*REPLIES]
@@ -151,3 +152,35 @@ async def test_dialects_of_a_stream_are_read(
     chunks = await ask(endpoints, serve(server, Behaviour(stream=stream)))
     text = "".join(c.text for c in chunks if isinstance(c, TextDelta))
     assert text == REPLIES["openai-stop"].text
+
+
+async def test_a_model_that_closes_what_it_did_not_open_is_held_from_then_on(
+    server: FaultyServer, endpoints: Endpoints, caplog: pytest.LogCaptureFixture
+) -> None:
+    model = serve(server, Behaviour(text="I am R1.</think>\n\nFour.", chunk_size=5))
+    chunks = await ask(endpoints, model)
+    assert [c.retracts for c in chunks if isinstance(c, ReasoningDelta)] == [True, False]
+    assert "reasoning parser" in caplog.text
+    for text, reasoning in (("I am R1.</think>\n\nFour.", "I am R1.\n\n"), ("Four.", "")):
+        server.behaviours[model.model] = Behaviour(text=text, chunk_size=5)
+        chunks = await ask(endpoints, model)
+        thoughts = [c for c in chunks if isinstance(c, ReasoningDelta)]
+        assert ("".join(c.text for c in thoughts), visible(chunks)) == (reasoning, "Four.")
+        assert not any(c.retracts for c in thoughts)
+
+
+@pytest.mark.parametrize(("text", "answer", "thoughts"), MARKED)
+async def test_reasoning_in_a_whole_reply_is_no_part_of_it(
+    server: FaultyServer, endpoints: Endpoints, text: str, answer: str, thoughts: str | None
+) -> None:
+    completion = await endpoints.complete(
+        serve(server, Behaviour(text=text)), PROMPT, as_it_is=True
+    )
+    body = {"id": "c", "choices": [{"message": {"content": text}, "finish_reason": "stop"}]}
+    fields = {"custom_id": "1", "response": {"status_code": 200, "body": body}}
+    message = {"content": [{"type": "text", "text": text}], "stop_reason": "end_turn"}
+    result = {"custom_id": "1", "result": {"type": "succeeded", "message": message}}
+    lines = [line_of(json.dumps(one)) for one in (fields, result)]
+    for one in (completion, *(answer_of(line) for line in lines if line)):
+        assert one.text == answer
+        assert one.reasoning or not thoughts

@@ -61,7 +61,7 @@ def test_nothing_of_the_room_stays_in_a_browser_or_is_shown_to_others(served: Se
             "/admin/log?before=x",
         ):
             answer = admin.get(path)
-            assert answer.headers["cache-control"] == "no-store, private"
+            assert answer.headers["cache-control"] == "private, no-store"
             assert "noindex" in answer.text
             assert other.get(path).status_code == 401
         other.post(invited(served, Role.RESEARCHER))

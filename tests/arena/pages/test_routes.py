@@ -185,7 +185,7 @@ def test_standings_are_sorted_and_searched_by_address(
 def test_battles_are_shown_to_their_owner_and_kept_nowhere(client: httpx.Client) -> None:
     mine = client.get("/votes", headers={"Cookie": "voter=ann"})
     assert "Asked by ann" in mine.text
-    assert mine.headers["Cache-Control"] == "no-store, private"
+    assert mine.headers["Cache-Control"] == "private, no-store"
     assert "ETag" not in mine.headers
     assert "Asked by" not in client.get("/votes").text
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from sqlmodel import col, select
 
+from arena.domain.answer import Chunk, FailureClass, Finished, ReasoningDelta, TextDelta
 from arena.domain.battle import AnswerStatus, BattleState, Pacing, Snapshot
 from arena.domain.model import Model, Roster
 from arena.domain.vote import Choice, Voter
@@ -26,6 +27,7 @@ from arena.store import log
 from arena.store.records import NewBattle, StoredBattle
 from arena.store.store import Store
 from arena.store.tables import AnswerRow
+from judge.case import Message
 from tests.faulty_server import Behaviour, Fault, FaultyServer, faulty_server
 
 ADA, BOB = Voter("ada"), Voter("bob")
@@ -396,3 +398,56 @@ async def test_a_battle_goes_at_the_pace_of_the_answers_before_it_and_after_a_re
     store.close()
     assert again.of(["y", "x"]) == pace
     assert all(a.needs is not None and len(a.needs) == len(RATES) for a in answers(tmp_path))
+
+
+async def test_reasoning_that_was_shown_as_an_answer_fails_it(tmp_path: Path) -> None:
+    was_read = asyncio.Event()
+
+    async def ask(model: Model, messages: Sequence[Message]) -> AsyncGenerator[Chunk]:
+        yield TextDelta("I am R1, so. ")
+        await was_read.wait()
+        yield TextDelta("And more of it.")
+        yield ReasoningDelta("", retracts=True)
+        yield TextDelta("Four.")
+        yield Finished("stop")
+
+    store = Store(f"sqlite:///{tmp_path}/arena.db")
+    models = tuple(Model(id=name, name=name, endpoint="x://", model=name) for name in "xy")
+    store.register(models, datetime.now(UTC))
+    battles = Battles(
+        store=store,
+        ask=ask,
+        roster=Roster(models),
+        rules=FAST,
+        recorded={},
+        rng=Random(0),
+        now=lambda: datetime.now(UTC),
+    )
+    opened = await battles.open(ADA, "Why?")
+    async for look in battles.watch(opened.battle_id, ADA):
+        if look.turns[0].a.text and look.turns[0].b.text:
+            was_read.set()
+    assert look.state is BattleState.FAILED
+    with pytest.raises(NotReadyError):
+        await battles.vote(opened.battle_id, ADA, Choice.A, "key")
+    await battles.close()
+    store.close()
+    for answer in answers(tmp_path):
+        assert "And more" not in answer.text
+        assert answer.status is not AnswerStatus.COMPLETE
+    assert FailureClass.MALFORMED in [answer.error_class for answer in answers(tmp_path)]
+
+
+async def test_reasoning_that_was_not_shown_yet_is_no_part_of_an_answer(
+    server: FaultyServer, tmp_path: Path
+) -> None:
+    text = "I am R1, so.</think>Four."
+    behaviour = Behaviour(text=text, chunk_size=5)
+    rules = replace(FAST, prior_delay_s=30, characters_per_s=1)
+    async with arena(server, tmp_path, rules, x=behaviour, y=behaviour) as battles:
+        for _ in range(2):
+            opened = await battles.open(ADA, "Why?")
+            looks = await watch(battles, opened.battle_id)
+            assert looks[-1].state is BattleState.READY
+            assert not [look for look in looks if "R1" in repr(look)]
+    assert {(a.text, a.reasoning) for a in answers(tmp_path)} == {("Four.", "I am R1, so.")}
