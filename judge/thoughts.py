@@ -1,4 +1,4 @@
-"""Reasoning that a model writes into its answer, told apart from it by the marks around it."""
+"""Separates the reasoning that a model writes into its answer, by the marks around it."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -210,7 +210,7 @@ class Splitter:
         self._ending, self._step = "", self._thoughts
 
     def _close(self) -> None:
-        """Begin the answer anew behind thoughts."""
+        """Begin the answer behind thoughts."""
         self._step, self._after_thoughts = self._text, True
         if self._waits:
             self._parts = [(Part.THOUGHT, text) for _, text in self._parts]

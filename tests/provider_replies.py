@@ -27,6 +27,8 @@ class ProviderReply:
         Further fields of the last choice, and of the reply.
     last : str
         What the stream ends with in place of its last event.
+    cut : bool
+        Whether the answer ended at a limit of tokens.
     end : FailureClass or None
         Why it is no answer; None for one.
     """
@@ -39,6 +41,7 @@ class ProviderReply:
     message: Mapping[str, Any] | None = None
     last: str = ""
     done: bool = True
+    cut: bool = False
     end: Failure | None = None
     text: str = TEXT
     reasoning: str = ""
@@ -99,7 +102,7 @@ FASTCHAT = "FastChat, fastchat/constants.py, ErrorCode"
 LITELLM = "LiteLLM, map_finish_reason"
 STRANDS = "Strands Agents, StopReason"
 
-CUT_SHORT = {"deltas": ({"content": BEGUN},), "text": BEGUN}
+CUT_SHORT = {"deltas": ({"content": BEGUN},), "text": BEGUN, "cut": True}
 BLOCKED = {"deltas": ({"content": BEGUN},), "end": Failure.CONTENT_FILTER}
 BROKEN = {"deltas": ({"content": BEGUN},), "end": Failure.OVERLOADED}
 
@@ -218,6 +221,13 @@ REPLIES: Mapping[str, ProviderReply] = {
         finish="error",
         fields={"error": {"code": 429, "message": "Rate limited"}},
         end=Failure.RATE_LIMIT,
+    ),
+    "openrouter-native": ProviderReply(
+        source=OPENROUTER,
+        deltas=({"content": BEGUN},),
+        choice={"native_finish_reason": "MAX_TOKENS"},
+        text=BEGUN,
+        cut=True,
     ),
     "vllm-abort": _of(VLLM, "abort", BROKEN),
     "vllm-error": _of(VLLM, "error", BROKEN),

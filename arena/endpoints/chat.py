@@ -133,8 +133,7 @@ class StreamedReply:
         choice = _first(event, "choices")
         if usage := _usage(event):
             self._usage, self._was_counted = usage, not choice
-        if reason := _text(choice, "finish_reason"):
-            self._finish_reason = label(reason) or self._finish_reason
+        self._finish_reason = _finish_reason(choice) or self._finish_reason
         delta = _object(choice, "delta") or _object(choice, "message")
         return self._deltas(delta or {"content": choice.get("text")})
 
@@ -206,7 +205,7 @@ def read_completion(body: str, request_id: str = "", *, as_it_is: bool = False) 
     if not choice:
         raise EndpointError(FailureClass.MALFORMED, "the reply holds no choices")
     parts, logprobs = _parts_of(_object(choice, "message")), _logprobs(choice)
-    reason = label(_text(choice, "finish_reason"))
+    reason = _finish_reason(choice)
     whole = storable(parts.text)
     text, thoughts = split(whole, is_cut=is_truncated(reason))
     thoughts = thoughts if text else whole  # a lone mark tells that the model thinks
@@ -225,6 +224,12 @@ def read_completion(body: str, request_id: str = "", *, as_it_is: bool = False) 
         model=model,
         fingerprint=fingerprint,
     )
+
+
+def _finish_reason(choice: Json) -> str:
+    """Give a finish reason; of two, as OpenRouter sends them, the one that tells of a cut."""
+    native = _name(choice.get("native_finish_reason"))
+    return native if is_truncated(native) else label(_text(choice, "finish_reason"))
 
 
 def _name(value: object) -> str:

@@ -1,4 +1,4 @@
-"""A model's reasoning is told apart from its answer, however both are cut into pieces."""
+"""The reasoning in a reply is separated from its answer, however both are cut into pieces."""
 
 import json
 

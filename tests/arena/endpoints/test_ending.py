@@ -34,6 +34,7 @@ async def test_a_stream_ends_as_its_provider_says(
         assert "".join(c.text for c in chunks if isinstance(c, TextDelta)) == reply.text
         assert "".join(c.text for c in chunks if isinstance(c, ReasoningDelta)) == reply.reasoning
         assert isinstance(chunks[-1], Finished)
+        assert (chunks[-1].finish_reason == CUT) is reply.cut
 
 
 WHOLE_REPLIES = [name for name in NAMES if not REPLIES[name].only_streamed]
@@ -52,6 +53,7 @@ async def test_a_whole_reply_ends_as_its_provider_says(
     else:
         completion = await endpoints.complete(model, PROMPT)
         assert (completion.text, completion.reasoning) == (reply.text, reply.reasoning)
+        assert (completion.finished.finish_reason == CUT) is reply.cut
 
 
 @pytest.mark.parametrize("name", WHOLE_REPLIES)
