@@ -27,6 +27,8 @@ class ProviderReply:
         Further fields of the last choice, and of the reply.
     last : str
         What the stream ends with in place of its last event.
+    what : str
+        What it does, where a finish reason alone does not say that.
     cut : bool
         Whether the answer ended at a limit of tokens.
     end : FailureClass or None
@@ -41,6 +43,7 @@ class ProviderReply:
     message: Mapping[str, Any] | None = None
     last: str = ""
     done: bool = True
+    what: str = ""
     cut: bool = False
     end: Failure | None = None
     text: str = TEXT
@@ -123,11 +126,13 @@ REPLIES: Mapping[str, ProviderReply] = {
     "openai-length": _of(OPENAI, "length", CUT_SHORT),
     "openai-filter": _of(OPENAI, "content_filter", BLOCKED),
     "openai-refusal": ProviderReply(
+        what="`refusal` in the message",
         source=OPENAI,
         deltas=({"content": None, "refusal": "I'm sorry, I cannot help with that."},),
         end=Failure.CONTENT_FILTER,
     ),
     "openai-tools": ProviderReply(
+        what="`tool_calls` without text",
         source=OPENAI,
         deltas=({"content": None, "tool_calls": [{"index": 0, "id": "x", "type": "function"}]},),
         finish="tool_calls",
@@ -135,7 +140,11 @@ REPLIES: Mapping[str, ProviderReply] = {
     ),
     "openai-tools-and-text": _of(OPENAI, "tool_calls"),
     "openai-function": ProviderReply(
-        source=OPENAI, deltas=({"content": None},), finish="function_call", end=Failure.EMPTY
+        what="`function_call` without text",
+        source=OPENAI,
+        deltas=({"content": None},),
+        finish="function_call",
+        end=Failure.EMPTY,
     ),
     "azure-filter-begun": _of(AZURE, "content_filter", BLOCKED),
     "azure-content-filtered": _of(AZURE, "content_filtered", BLOCKED),
@@ -146,7 +155,11 @@ REPLIES: Mapping[str, ProviderReply] = {
     "anthropic-refusal": _of(ANTHROPIC, "refusal", BLOCKED),
     "anthropic-pause": _of(ANTHROPIC, "pause_turn", BROKEN),
     "anthropic-tool": ProviderReply(
-        source=ANTHROPIC, deltas=({"content": None},), finish="tool_use", end=Failure.EMPTY
+        what="`tool_use` without text",
+        source=ANTHROPIC,
+        deltas=({"content": None},),
+        finish="tool_use",
+        end=Failure.EMPTY,
     ),
     "anthropic-error-event": _error(
         "Anthropic API, streaming messages, error events",
@@ -154,6 +167,7 @@ REPLIES: Mapping[str, ProviderReply] = {
         + json.dumps({"type": "error", "error": {"type": "overloaded_error", "message": "Busy"}})
         + "\n\n",
         done=False,
+        what="`event: error`",
     ),
     "gemini-stop": _of(GEMINI, "STOP"),
     "gemini-tokens": _of(GEMINI, "MAX_TOKENS", CUT_SHORT),
@@ -169,6 +183,7 @@ REPLIES: Mapping[str, ProviderReply] = {
     "mistral-model-length": _of(MISTRAL, "model_length", CUT_SHORT),
     "mistral-error": _of(MISTRAL, "error", BROKEN),
     "mistral-thinking": ProviderReply(
+        what="parts of type `thinking` and `text`",
         source=MISTRAL,
         deltas=(
             {"content": [{"type": "thinking", "thinking": [{"type": "text", "text": THOUGHT}]}]},
@@ -184,6 +199,7 @@ REPLIES: Mapping[str, ProviderReply] = {
         reasoning=THOUGHT,
     ),
     "parts-of-text": ProviderReply(
+        what="content as parts of type `text`",
         source="LiteLLM, content as a list of parts",
         deltas=(
             {"content": [{"type": "text", "text": BEGUN}, {"type": "text", "text": TEXT[20:]}]},
@@ -191,6 +207,7 @@ REPLIES: Mapping[str, ProviderReply] = {
         message={"content": [{"type": "text", "text": TEXT}]},
     ),
     "parts-with-a-refusal": ProviderReply(
+        what="content as a part of type `refusal`",
         source=OPENAI,
         deltas=({"content": [{"type": "refusal", "refusal": "I cannot."}]},),
         message={"content": [{"type": "refusal", "refusal": "I cannot."}]},
@@ -209,6 +226,7 @@ REPLIES: Mapping[str, ProviderReply] = {
     "cohere-timeout": _of(COHERE, "TIMEOUT", BROKEN),
     "openrouter-finish": _of(OPENROUTER, "error", BROKEN),
     "openrouter-choice": ProviderReply(
+        what="`error` in the choice",
         source=OPENROUTER,
         deltas=({"content": BEGUN},),
         finish="error",
@@ -216,6 +234,7 @@ REPLIES: Mapping[str, ProviderReply] = {
         end=Failure.OVERLOADED,
     ),
     "openrouter-top": ProviderReply(
+        what="`error` beside the choice",
         source=OPENROUTER,
         deltas=({"content": BEGUN},),
         finish="error",
@@ -223,6 +242,7 @@ REPLIES: Mapping[str, ProviderReply] = {
         end=Failure.RATE_LIMIT,
     ),
     "openrouter-native": ProviderReply(
+        what="`native_finish_reason: MAX_TOKENS` beside `stop`",
         source=OPENROUTER,
         deltas=({"content": BEGUN},),
         choice={"native_finish_reason": "MAX_TOKENS"},
@@ -243,25 +263,45 @@ REPLIES: Mapping[str, ProviderReply] = {
     "strands-camel": _of(STRANDS, "contentFiltered", BLOCKED),
     "strands-end": _of(STRANDS, "endTurn"),
     "llama-cpp-error-line": _error(
-        LLAMA_CPP, 'error: {"code": 500, "message": "context shift", "type": "server_error"}\n\n'
+        LLAMA_CPP,
+        'error: {"code": 500, "message": "context shift", "type": "server_error"}\n\n',
+        what="a line `error:`",
     ),
     "llama-cpp-error-data": _error(
-        LLAMA_CPP, _event({"error": {"code": 500, "message": "no slot", "type": "server_error"}})
+        LLAMA_CPP,
+        _event({"error": {"code": 500, "message": "no slot", "type": "server_error"}}),
+        what="an event with `error`",
     ),
-    "fastchat-code": _error(FASTCHAT, _event({"text": "**NETWORK ERROR**", "error_code": 50001})),
-    "fastapi-detail": _error("FastAPI, HTTPException", _event({"detail": "Internal error"})),
+    "fastchat-code": _error(
+        FASTCHAT,
+        _event({"text": "**NETWORK ERROR**", "error_code": 50001}),
+        what="an event with `error_code`",
+    ),
+    "fastapi-detail": _error(
+        "FastAPI, HTTPException",
+        _event({"detail": "Internal error"}),
+        what="an event with `detail`",
+    ),
     "envoy-message": _error(
         "Envoy, upstream errors behind a gateway",
         _event({"message": "upstream connect error", "code": 503, "type": "server_error"}),
+        what="an event with `code` and `message`",
     ),
     "bedrock-exception": _error(
         "Amazon Bedrock API, ResponseStream, exceptions",
         _event({"internalServerException": {"message": "failed"}}),
+        what="an event with `internalServerException`",
     ),
     "responses-failed": _error(
-        "OpenAI API reference, responses, status", _event({"status": "failed", "message": "x"})
+        "OpenAI API reference, responses, status",
+        _event({"status": "failed", "message": "x"}),
+        what="an event with `status: failed`",
     ),
-    "error-as-text": _error("LM Studio, errors as text", _event({"error": "model crashed"})),
+    "error-as-text": _error(
+        "LM Studio, errors as text",
+        _event({"error": "model crashed"}),
+        what="an event with `error` as text",
+    ),
     "unknown-word": _of(
         "none: a word that no document has", "gone_fishing", {**BROKEN, "end": Failure.MALFORMED}
     ),

@@ -69,7 +69,7 @@ def test_the_record_of_a_battle_says_how_its_answers_ended(
 SECRET = "I am "
 
 
-@pytest.mark.parametrize("text", [text for text, *_ in MARKED if SECRET in text])
+@pytest.mark.parametrize("text", [text for _, text, _ in MARKED])
 @pytest.mark.parametrize("size", [1, 7, 10_000])
 def test_no_reasoning_reaches_a_voter_or_an_export(
     arena: Served, server: FaultyServer, command: Command, tmp_path: Path, text: str, size: int

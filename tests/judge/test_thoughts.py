@@ -9,40 +9,57 @@ from hypothesis import strategies as st
 from judge.completion import TokenLogprob
 from judge.thoughts import Part, Splitter, answer_tokens, split
 
-VLLM = "https://docs.vllm.ai/en/latest/api/vllm/reasoning/"
-HARMONY = "https://developers.openai.com/cookbook/articles/openai-harmony"
+VLLM = "vLLM, reasoning parsers"
+"""https://docs.vllm.ai/en/latest/api/vllm/reasoning/."""
+HARMONY = "OpenAI cookbook, harmony response format (gpt-oss)"
+"""https://developers.openai.com/cookbook/articles/openai-harmony."""
 MARKED = [
-    # Qwen3, DeepSeek R1, GLM-4.5: VLLM, qwen3_reasoning_parser and others
-    ("<think>\nI am Qwen, so\n</think>\n\nFour.", "Four.", "\nI am Qwen, so\n\n\n"),
-    # templates that open for the model: https://github.com/ggml-org/llama.cpp/issues/11861
-    ("I am R1.\n</think>\n\nFour.", "Four.", "I am R1.\n\n\n"),
-    # Seed-OSS: VLLM, seedoss_reasoning_parser
-    ("<seed:think>I am Seed.</seed:think>Four.", "Four.", "I am Seed."),
-    ("I am Seed.</seed:think>Four.", "Four.", "I am Seed."),
-    # Magistral: VLLM, mistral_reasoning_parser
-    ("[THINK]I am Magistral.[/THINK]Four.", "Four.", "I am Magistral."),
-    # Command A Reasoning: VLLM, cohere_command_reasoning_parser
-    ("<|START_THINKING|>I am Command.<|END_THINKING|>Four.", "Four.", "I am Command."),
-    # Gemma 4: https://ai.google.dev/gemma/docs/core/prompt-formatting-gemma4
-    ("<|channel>thought\nI am Gemma.\n<channel|>Four.<turn|>", "Four.", "\nI am Gemma.\n<turn|>"),
-    # Granite 3.2: VLLM, granite_reasoning_parser
     (
+        f"{VLLM}: qwen3, deepseek_r1",
+        "<think>\nI am Qwen, so\n</think>\n\nFour.",
+        "\nI am Qwen, so\n\n\n",
+    ),
+    (
+        "llama.cpp, DeepSeek R1 by its own template",
+        "I am R1.\n</think>\n\nFour.",
+        "I am R1.\n\n\n",
+    ),
+    (f"{VLLM}: seedoss", "<seed:think>I am Seed.</seed:think>Four.", "I am Seed."),
+    (f"{VLLM}: seedoss", "I am Seed.</seed:think>Four.", "I am Seed."),
+    (f"{VLLM}: mistral", "[THINK]I am Magistral.[/THINK]Four.", "I am Magistral."),
+    (
+        f"{VLLM}: cohere_command",
+        "<|START_THINKING|>I am Command.<|END_THINKING|>Four.",
+        "I am Command.",
+    ),
+    (
+        "Gemma 4, prompt formatting",
+        "<|channel>thought\nI am Gemma.\n<channel|>Four.<turn|>",
+        "\nI am Gemma.\n<turn|>",
+    ),
+    (
+        f"{VLLM}: granite",
         "Here is my thought process:\nI am Granite.\n\nHere is my response:\nFour.",
-        "Four.",
         "\nI am Granite.\n\n\n",
     ),
-    # Kimi-VL: https://huggingface.co/moonshotai/Kimi-VL-A3B-Thinking
-    ("◁think▷I am Kimi.◁/think▷Four.", "Four.", "I am Kimi."),
-    ("<thought>I am Exaone.</thought>Four.", "Four.", "I am Exaone."),
-    ("<|begin_of_thought|>I am Sky.<|end_of_thought|>Four.", "Four.", "I am Sky."),
-    ("<reasoning>I am Nova.</reasoning>\nFour.", "Four.", "I am Nova.\n"),
-    # gpt-oss: HARMONY
+    ("Kimi-VL-Thinking, model card", "◁think▷I am Kimi.◁/think▷Four.", "I am Kimi."),
+    ("EXAONE Deep, model card", "<thought>I am Exaone.</thought>Four.", "I am Exaone."),
+    ("Sky-T1, system prompt", "<|begin_of_thought|>I am Sky.<|end_of_thought|>Four.", "I am Sky."),
+    ("system prompts that ask for it", "<reasoning>I am Nova.</reasoning>\nFour.", "I am Nova.\n"),
     (
-        "<|channel|>analysis<|message|>I am gpt-oss.<|end|><|start|>assistant<|channel|>final"
-        "<|message|>Four.<|return|>",
-        "Four.",
+        HARMONY,
+        "<|channel|>analysis<|message|>I am gpt-oss.<|end|>"
+        "<|start|>assistant<|channel|>final<|message|>Four.<|return|>",
         "I am gpt-oss.",
     ),
+    (
+        "vLLM, gpt-oss without its special tokens",
+        "analysisI am gpt-oss.assistantfinalFour.",
+        "I am gpt-oss.",
+    ),
+]
+"""Where it is described, a reply whose answer is "Four.", and its reasoning."""
+MORE = [
     ("<|start|>assistant<|message|>Four.<|end|>", "Four.", ""),
     (
         "<|channel|>analysis<|message|>Two.<|end|><|start|>assistant<|channel|>commentary "
@@ -50,9 +67,11 @@ MARKED = [
         "",
         "Two.{}",
     ),
-    ("analysisI am gpt-oss.assistantfinalFour.", "Four.", "I am gpt-oss."),
-    ("analysisWe ask.assistantcommentaryHm.assistantfinalFour.", "Four.", None),
-    # more than one thought, and what a thought says of marks
+    (
+        "analysisWe ask.assistantcommentaryHm.assistantfinalFour.",
+        "Four.",
+        "We ask.assistantcommentaryHm.",
+    ),
     ("<think>a</think>One. <think>b</think>Two.", "One. Two.", "ab"),
     ("<think>It wrote </think> itself.</think>Four.", "Four.", "It wrote  itself."),
     ("One.<THINK>b</THINK>Two.", "One.Two.", "b"),
@@ -96,13 +115,13 @@ PLAIN = [
 ]
 
 
-@pytest.mark.parametrize(("text", "answer", "thoughts"), MARKED)
+@pytest.mark.parametrize(
+    ("text", "answer", "thoughts"), [*((text, "Four.", own) for _, text, own in MARKED), *MORE]
+)
 def test_what_is_between_marks_is_no_part_of_the_answer(
-    text: str, answer: str, thoughts: str | None
+    text: str, answer: str, thoughts: str
 ) -> None:
-    assert split(text)[0] == answer
-    if thoughts is not None:
-        assert split(text)[1] == thoughts
+    assert split(text) == (answer, thoughts)
 
 
 @pytest.mark.parametrize(("text", "answer"), CUT)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from arena.domain.answer import Chunk, TextDelta
+from arena.domain.answer import Chunk, ReasoningDelta, TextDelta
 from arena.domain.model import Model
 from arena.endpoints.client import Endpoints
 from arena.errors import EndpointError
@@ -30,7 +30,25 @@ async def ask(endpoints: Endpoints, model: Model) -> list[Chunk]:
 
 
 def visible(chunks: list[Chunk]) -> str:
-    return "".join(chunk.text for chunk in chunks if isinstance(chunk, TextDelta))
+    """Give the answer, without what turned out to be reasoning."""
+    retracted = [
+        n for n, one in enumerate(chunks) if isinstance(one, ReasoningDelta) and one.retracts
+    ]
+    rest = chunks[max(retracted, default=-1) + 1 :]
+    return "".join(chunk.text for chunk in rest if isinstance(chunk, TextDelta))
+
+
+def reasoning(chunks: list[Chunk]) -> str:
+    """Give the reasoning, with what was taken for the answer at first."""
+    text = answer = ""
+    for chunk in chunks:
+        match chunk:
+            case TextDelta(piece):
+                answer += piece
+            case ReasoningDelta(piece, retracts):
+                text += (answer if retracts else "") + piece
+                answer = "" if retracts else answer
+    return text
 
 
 async def failure(endpoints: Endpoints, model: Model) -> EndpointError:
