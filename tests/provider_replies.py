@@ -307,3 +307,111 @@ REPLIES: Mapping[str, ProviderReply] = {
     ),
     "no-reason": _of("Ollama and llama.cpp of early versions", None),
 }
+
+
+def _chunk(delta: object, finish: str | None = None, **fields: object) -> str:
+    return _event(
+        {"id": "c1", "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]} | fields
+    )
+
+
+_STOP, _DONE = _chunk({}, "stop"), "data: [DONE]\n\n"
+_USAGE = {"prompt_tokens": 5, "completion_tokens": 0, "total_tokens": 5}
+
+
+def _with_text(*before: str, after: str = "") -> str:
+    return "".join(before) + _chunk({"content": TEXT}) + after + _STOP + _DONE
+
+
+SHAPES: Mapping[str, tuple[str, str, Failure | None]] = {
+    "an empty choice before the text": (
+        "Azure OpenAI, asynchronous content filter",
+        _with_text(
+            _event({"id": "", "choices": [], "prompt_filter_results": [{"prompt_index": 0}]}),
+            after=_event(
+                {
+                    "id": "",
+                    "choices": [{"index": 0, "content_filter_results": {}, "finish_reason": None}],
+                }
+            ),
+        ),
+        None,
+    ),
+    "comments that keep a connection open": (
+        OPENROUTER,
+        _with_text(": OPENROUTER PROCESSING\n\n"),
+        None,
+    ),
+    "a usage before the text": (
+        VLLM,
+        _with_text(_chunk({"role": "assistant"}, usage=_USAGE)),
+        None,
+    ),
+    "a usage as the last event": (
+        OPENAI,
+        _with_text(after="") + _event({"choices": [], "usage": _USAGE}),
+        None,
+    ),
+    "a null delta": (LITELLM, _with_text(_chunk(None)), None),
+    "null choices": (LITELLM, _with_text(_event({"id": "c1", "choices": None})), None),
+    "another choice first": (
+        OPENAI,
+        _with_text(
+            _event({"id": "c1", "choices": [{"index": 1, "delta": {"content": "Other."}}]})
+        ),
+        None,
+    ),
+    "a message in place of a delta": (
+        OLLAMA,
+        _event({"choices": [{"index": 0, "message": {"content": TEXT}, "finish_reason": "stop"}]}),
+        None,
+    ),
+    "a text in place of a delta": (
+        "OpenAI API reference, completions",
+        _event({"choices": [{"index": 0, "text": TEXT, "finish_reason": "stop"}]}) + _DONE,
+        None,
+    ),
+    "reasoning as an object": (
+        OPENROUTER,
+        _with_text(_chunk({"reasoning": {"text": THOUGHT}})),
+        None,
+    ),
+    "reasoning as details": (
+        OPENROUTER,
+        _with_text(_chunk({"reasoning_details": [{"type": "reasoning.text", "text": THOUGHT}]})),
+        None,
+    ),
+    "choices as an object": (
+        "none: a gateway that rewrites lists",
+        _event({"choices": {"0": {"delta": {"content": TEXT}}}}) + _STOP + _DONE,
+        Failure.MALFORMED,
+    ),
+    "a finish reason as an object": (
+        "none: a gateway that rewrites words",
+        _chunk({"content": TEXT}) + _chunk({}, {"type": "stop"}) + _DONE,  # type: ignore[arg-type]
+        Failure.MALFORMED,
+    ),
+    "an event that is no JSON": (
+        "none: a gateway that pings",
+        _with_text("data: ping\n\n"),
+        Failure.MALFORMED,
+    ),
+    "a stream that ends in the middle": (VLLM, _chunk({"content": BEGUN}), Failure.DROPPED),
+    "no text at all": (VLLM, _STOP + _DONE, Failure.EMPTY),
+    "an error as the only event": (
+        FASTCHAT,
+        _event({"text": "**NETWORK ERROR**", "error_code": 50001}),
+        Failure.OVERLOADED,
+    ),
+    "a page": (
+        "LM Studio, its start page",
+        "<!DOCTYPE html><html><body>LM Studio</body></html>",
+        Failure.MALFORMED,
+    ),
+    "an error as one object": (
+        "Ollama API, errors",
+        json.dumps({"error": {"message": "Model not loaded", "type": "model_not_found"}}),
+        Failure.NOT_FOUND,
+    ),
+}
+"""Streams by what is peculiar about them: where that is described, the stream, and its end."""

@@ -115,9 +115,8 @@ class Events:
     """The events of a response, up to and with ``[DONE]`` or to its end.
 
     Comments, which servers send to keep a connection open, are no events: they do not
-    count against silence. Under a media type that is not that of event streams the first bytes
-    decide: an event stream is read as such; one JSON object, or one on each line, is read once
-    it is there as a whole.
+    count against silence. Whatever the media type, the first bytes decide: an event stream is read
+    as such; one JSON object, or one on each line, is read once it is there as a whole.
 
     Parameters
     ----------
@@ -127,7 +126,7 @@ class Events:
 
     def __init__(self, response: httpx.Response, budgets: Budgets, turn: asyncio.Lock) -> None:
         self._kind = response.headers.get("content-type", "")
-        self._is_known = "text/event-stream" in self._kind.lower()
+        self._is_recognised = False
         self._pieces = pieces_of(response)
         self._decoder = EventDecoder(budgets.line_bytes)
         self._most = self._left = budgets.response_bytes
@@ -143,7 +142,7 @@ class Events:
         EndpointError
             If the response is over budget, or is neither an event stream nor JSON.
         """
-        if not self._is_known and (objects := await self._recognise()):
+        if not self._is_recognised and (objects := await self._recognise()):
             return objects
         while not self._done:
             if self._read >= len(self._piece):
@@ -163,11 +162,12 @@ class Events:
 
     async def _recognise(self) -> list[str]:
         """Find out what comes; gives all of it if it is JSON, nothing if it is a stream."""
-        self._is_known, begun = True, b""
+        self._is_recognised, begun = True, b""
         while len(begun.lstrip()) < len(BOM) + max(map(len, STREAM)) and await self._receive():
             begun += self._piece
         start = begun.lstrip().removeprefix(BOM)
-        if start.startswith(STREAM):
+        is_called_one = "text/event-stream" in self._kind.lower()
+        if start.startswith(STREAM) or (is_called_one and not start.startswith((b"{", b"<"))):
             self._piece, self._read = begun, 0
             return []
         while start.startswith(b"{") and await self._receive():

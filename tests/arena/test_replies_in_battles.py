@@ -15,7 +15,7 @@ from arena.store.tables import AnswerRow
 from tests.command import Command
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
 from tests.judge.test_thoughts import CUT, MARKED, PLAIN
-from tests.provider_replies import REPLIES
+from tests.provider_replies import REPLIES, SHAPES, TEXT, THOUGHT
 from tests.serving import Served, Visitor, served_by
 
 ONE, TWO = "one", "two"
@@ -63,6 +63,26 @@ def test_the_record_of_a_battle_says_how_its_answers_ended(
     else:
         assert AnswerStatus.COMPLETE not in [one.status for one in answers]
         assert reply.end in [one.error_class for one in answers]
+        assert vote.status_code == 409
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_stream_in_an_unusual_shape_is_read_or_fails_by_its_class(
+    arena: Served, server: FaultyServer, shape: str
+) -> None:
+    _, stream, end = SHAPES[shape]
+    visitor, battle_id, answers = battle(arena, server, Behaviour(stream=stream, write_bytes=50))
+    vote = visitor.vote(battle_id, "model_a")
+    visitor.__exit__()
+    if end is None:
+        assert [(one.status, one.text) for one in answers] == [(AnswerStatus.COMPLETE, TEXT)] * 2
+        assert {one.reasoning for one in answers} == {
+            THOUGHT if shape.startswith("reasoning") else ""
+        }
+        assert vote.status_code == 200
+    else:
+        assert AnswerStatus.COMPLETE not in [one.status for one in answers]
+        assert end in [one.error_class for one in answers]
         assert vote.status_code == 409
 
 

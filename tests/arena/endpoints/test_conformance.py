@@ -12,7 +12,7 @@ from judge.completion import CUT, FILTERED
 from tests.arena.endpoints.asking import PROMPT, ask, reasoning, serve, visible
 from tests.faulty_server import Behaviour, FaultyServer
 from tests.judge.test_thoughts import MARKED
-from tests.provider_replies import REPLIES, ProviderReply
+from tests.provider_replies import REPLIES, SHAPES, ProviderReply
 
 DOCUMENT = Path(__file__).parents[3] / "docs" / "endpoints.md"
 HEAD = "| described in | behaviour | stream | reply | line of a batch |\n|---|---|---|---|---|\n"
@@ -64,6 +64,9 @@ async def table(endpoints: Endpoints, server: FaultyServer) -> str:
     for reply in REPLIES.values():
         what = reply.what or (f"`{reply.finish}`" if reply.finish else "no finish reason")
         rows.append([reply.source, what, *await cells(endpoints, server, reply)])
+    for what, (source, stream, _) in SHAPES.items():
+        result = await outcome(streamed(endpoints, server, Behaviour(stream=stream)))
+        rows.append([source, what, result, "", ""])
     for source, text, _ in MARKED:
         marked = ProviderReply(source=source, deltas=({"content": text},))
         shown = text.replace("\n", "⏎").replace("|", "\\|")
