@@ -89,19 +89,18 @@ REMARKS = (
 KEYS = (
     (Sentence("1 to 4"), Sentence("Vote, from left to right: A, tie, both bad, B")),
     ("R", Sentence("Both answer anew, before the vote")),
-    ("N", Sentence("New battle")),
-    ("G", Sentence("Go on with these two, after the vote")),
+    ("N", Sentence("New battle, before the vote")),
     ("/", Sentence("Write a prompt")),
     (Sentence("Enter"), Sentence("Send it; with Shift, a new line")),
-    ("Esc", Sentence("Stop both answers")),
+    ("Esc", Sentence("Stop both answers; close “Why?”")),
     ("?", Sentence("This sheet")),
 )
 REMARK_KEYS = (
-    ("Q W E T A S D", Sentence("Reasons for A, once you have voted")),
-    ("U I O P J K L", Sentence("Reasons for B")),
-    (Sentence("7 to 9"), Sentence("How sure you are")),
-    ("Y X V", Sentence("Whether you knew the answer: yes, no, just playing")),
-    ("C", Sentence("Write a comment")),
+    ("Q W E T A S D", Sentence("In “Why?”: reasons for A")),
+    ("U I O P J K L", Sentence("In “Why?”: reasons for B")),
+    (Sentence("7 to 9"), Sentence("In “Why?”: how sure you are")),
+    ("Y X V", Sentence("In “Why?”: whether you knew the answer (yes, no, just playing)")),
+    ("C", Sentence("In “Why?”: write a comment")),
 )
 SHOW_KEY = (Sentence("Enter"), Sentence("Show the names"))
 LABELS = {
@@ -162,6 +161,7 @@ SCRIPT_WORDS = {
     "wasBetter": Sentence("%(name)s was better"),
     "tie": Sentence("a tie"),
     "bothBad": Sentence("both were bad"),
+    "names": Sentence("A is %(a)s, B is %(b)s."),
     "sayWhy": Sentence("Saved. Your vote: %(vote)s. Say why if you like, then see the names."),
     "remarked": Sentence("Remarks saved."),
     "remarksUnsaved": Sentence("Your vote is saved. What you remarked is not: send it again."),

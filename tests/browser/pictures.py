@@ -214,6 +214,11 @@ def voted(ada: Person, server: FaultyServer, served: Served) -> None:
     ada.wait_for("voted")
 
 
+def reasons(ada: Person, server: FaultyServer, served: Served) -> None:
+    voted(ada, server, served)
+    ada.page.locator("[data-do=why]").click()
+
+
 def skipped(ada: Person, server: FaultyServer, served: Served) -> None:
     ready(ada, server, served)
     ada.vote("skip")
@@ -242,7 +247,7 @@ def failed_later(ada: Person, server: FaultyServer, served: Served) -> None:
 
 def going_on(ada: Person, server: FaultyServer, served: Served) -> None:
     voted(ada, server, served)
-    ada.page.keyboard.press("g")
+    ada.page.locator("[data-do=go-on]").click()
     behave(server, next_answer=True, **SLOW)
     ada.ask("And if the numbers keep coming?")
     ada.wait_for("streaming")
@@ -260,7 +265,7 @@ def limited(ada: Person, server: FaultyServer, served: Served) -> None:
             (json.dumps(list(range(1000, 1500))), ada.battle_id),
         )
         connection.commit()
-    ada.page.keyboard.press("n")
+    ada.page.locator("#do-new").click()
     ada.ask(PROMPT)
     ada.page.locator("#note", has_text="in an hour").wait_for()
     with closing(sqlite3.connect(file)) as connection:

@@ -110,6 +110,9 @@ def test_the_other_keys_do_what_the_sheet_says(
         ada.page.keyboard.press("3")
         ada.wait_for("voted")
         assert ada.api()["vote"]["outcome"] == "both_bad"
+        server.behaviours.update(dict.fromkeys(server.behaviours, QUICK))
+        ada.ask("Another")
+        ada.wait_for("ready")
         ada.page.keyboard.press("n")
         ada.wait_for("empty")
         assert ada.battle_id == ""

@@ -34,7 +34,8 @@ def arena(server: FaultyServer, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 
 def click_in_the_middle(control: Locator) -> None:
-    """Click where the control is, whatever lies there."""
+    """Click where the control is, whatever lies there, once controls react."""
+    control.page.locator("html:not([data-quiet])").wait_for(state="attached")
     box = control.bounding_box()
     assert box is not None
     assert box["width"] > 0
@@ -114,7 +115,7 @@ def every_control_does_what_it_says(
         click_in_the_middle(ada.page.locator("[data-do=copy]"))
         expect(ada.page.locator("[data-do=copy]")).to_have_text("Copied")
         assert ada.page.evaluate("navigator.clipboard.readText()") == ada.page.url
-        click_in_the_middle(ada.page.locator(".after [data-do=new]"))
+        click_in_the_middle(ada.page.locator("#do-new"))
         is_empty(ada)
         click_in_the_middle(ada.page.locator(".welcome ~ .try [data-ask]").first)
         ada.wait_for("ready")

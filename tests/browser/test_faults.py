@@ -113,7 +113,7 @@ def test_a_new_battle_after_a_fault_begins_with_nothing_of_the_old_one(
     behave(server, WELL, FAULTS["wrong key"])
     fails(ada)
     behave(server, WELL, WELL)
-    ada.page.locator(".after [data-do=new]").click()
+    ada.page.locator("#do-new").click()
     ada.wait_for("empty")
     assert ada.battle_id == ""
     expect(ada.page.locator(".welcome")).to_be_visible()

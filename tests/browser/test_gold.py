@@ -96,5 +96,5 @@ def test_what_answers_follow_stands_below_them_after_the_vote(
             assert Axe().run(page).response["violations"] == []
             page.goto(f"/?b={page.url.rpartition('/')[2]}")
             expect(page.locator(".followed li")).to_have_count(4)
-            page.locator(".after [data-do=new]").click()
+            page.locator("#do-new").click()
             expect(page.locator(".followed li")).to_have_count(0)

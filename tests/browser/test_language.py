@@ -81,7 +81,7 @@ def test_every_state_of_a_battle_is_german_on_a_phone(
         expect(ada.page.locator("#hint")).to_contain_text("Gespeichert. Deine Stimme: ")
         assert_german(ada, english)
         assert_accessible(ada.page)
-        ada.page.locator(".after [data-do=new]").click()
+        ada.page.locator("#do-new").click()
         ada.ask("Und 7 mal 6?")
         ada.wait_for("ready")
         ada.vote("skip")

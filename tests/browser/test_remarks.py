@@ -38,6 +38,13 @@ def vote(ada: Person) -> None:
     ada.wait_for("voted")
 
 
+def open_why(ada: Person) -> None:
+    """Open "Why?" by key: its letters are live from there."""
+    ada.page.locator("[data-do=why]").focus()
+    expect(ada.page.locator("html[data-quiet]")).to_have_count(0)
+    ada.page.keyboard.press("Enter")
+
+
 def saved(ada: Person) -> dict[str, object]:
     """Give what is saved once all is sent."""
     expect(ada.page.locator("#live")).to_have_text("Remarks saved.")
@@ -51,9 +58,10 @@ def test_reasons_confidence_and_intent_are_a_tap_or_a_key_each_and_a_comment_a_l
     with person(chromium, arenas["after"]) as ada:
         vote(ada)
         expect(ada.page.locator("#name-a")).not_to_be_empty()
+        open_why(ada)
         for key in ("q", "j", "s", "s", "9", "x"):
             ada.page.keyboard.press(key)
-        ada.page.locator("#pane-b [data-reason=superficial]").click()
+        ada.page.keyboard.press("k")
         ada.page.keyboard.press("c")
         ada.page.keyboard.type("gnr 1234")  # no key fires while one writes
         ada.page.keyboard.press("Enter")
@@ -80,6 +88,7 @@ def test_remarks_that_are_not_saved_are_an_error_and_can_be_sent_again(
 ) -> None:
     with person(chromium, arenas["after"]) as ada:
         vote(ada)
+        open_why(ada)
         ada.page.route("**/remarks", lambda route: route.fulfill(status=503, json={}))
         ada.page.keyboard.press("u")
         expect(ada.page.locator("#note")).to_contain_text("Your vote is saved. What you remarked")
@@ -102,13 +111,14 @@ def test_where_reasons_come_first_a_reload_keeps_the_vote_and_enter_shows_the_na
         expect(ada.page.locator("html[data-names=withheld]")).to_be_attached()
         assert not any(name in ada.page.content() for name in NAMES)
         expect(ada.page.locator(".why .intent")).to_be_hidden()
-        ada.page.locator("#pane-a").click()
+        ada.page.locator("#pane-a [data-reason=complete]").focus()
         ada.page.keyboard.press("q")
         ada.page.locator("#pane-b [data-reason=incorrect]").click()
         assert ada.api()["remarks"] is None
         ada.page.keyboard.press("Enter")
         expect(ada.page.locator("#name-a")).to_contain_text("Name ")
         expect(ada.page.locator("#pane-a .reasons")).to_be_hidden()
+        ada.page.locator(".why .intent button").first.focus()
         ada.page.keyboard.press("y")
         remarks = saved(ada)
         assert (remarks["reasons_a"], remarks["reasons_b"]) == (["useful"], ["incorrect"])
@@ -125,5 +135,5 @@ def test_a_stranger_to_the_question_goes_on_without_a_word(
         ada.page.get_by_role("button", name="Show the names").click()
         expect(ada.page.locator("#name-b")).to_contain_text("Name ")
         assert ada.api()["vote"]["models"]
-        ada.page.keyboard.press("n")
+        ada.page.locator("#do-new").click()
         ada.wait_for("empty")

@@ -132,7 +132,7 @@ def test_going_on_after_the_reveal_keeps_the_names_and_takes_no_vote(
         names = ada.text("#name-a"), ada.text("#name-b")
         voted_id = ada.battle_id
         behave(server, SECOND)
-        ada.page.keyboard.press("g")
+        ada.page.locator("[data-do=go-on]").click()
         expect(ada.prompt).to_be_focused()
         invitation = f"Ask {names[0]} and {names[1]}…"
         expect(ada.prompt).to_have_attribute("placeholder", invitation)
@@ -157,7 +157,7 @@ def test_going_on_after_the_reveal_keeps_the_names_and_takes_no_vote(
         assert len(ada.api()["turns"]) == 3
         behave(server, FIRST)
         expect(ada.page.locator("#votes")).to_be_hidden()
-        ada.page.locator(".after [data-do=new]").click()
+        ada.page.locator("#do-new").click()
         ada.wait_for("empty")
         assert ada.text("#name-a") == ""
         ada.ask("Something new")

@@ -4,12 +4,42 @@
 const choose = document.getElementById("choose");
 const said = document.getElementById("said");
 const unsaved = document.querySelector(".unsaved");
+const QUIET_MS = 600; // in which a second tap, or the same key again, belongs to the first
+const PRESSED = "arena.pressed"; // in sessionStorage: the key that led to this page
+const led = recall(PRESSED);
+let pressed = "";
+let quiet = 0; // the timer that ends data-quiet
 let sending = false;
+
+function recall(name) {
+  try {
+    return sessionStorage.getItem(name);
+  } catch {
+    return null; // storage is forbidden
+  }
+}
+
+function keep(name, value) {
+  try {
+    sessionStorage.setItem(name, value);
+  } catch {
+    // Storage is full or forbidden.
+  }
+}
+
+// A page that has come under a finger does not react at once. The stylesheet alone does that, too, but
+// does not know of the taps that follow.
+function hush() {
+  document.documentElement.dataset.quiet = "";
+  clearTimeout(quiet);
+  quiet = setTimeout(() => { delete document.documentElement.dataset.quiet; }, QUIET_MS);
+}
 
 // Saved is saved: what did not arrive stays on the page, and can be sent again.
 async function send(form, submitter) {
   if (sending) return;
   sending = true;
+  keep(PRESSED, pressed);
   const body = new URLSearchParams(new FormData(form, submitter));
   try {
     const answer = await fetch(form.action, { method: "POST", body, headers: { Accept: "text/html" } });
@@ -45,8 +75,19 @@ for (const form of [choose, said]) {
 
 const typing = (target) => target.closest("textarea, select, input[type=text]");
 
+document.addEventListener("pointerdown", () => {
+  pressed = "";
+  if ("quiet" in document.documentElement.dataset) hush();
+}, true);
+
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || event.repeat || typing(event.target)) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || typing(event.target)) return;
+  const echo = event.code === led && "quiet" in document.documentElement.dataset;
+  if (event.repeat || echo) {
+    if (echo || ["Enter", " "].includes(event.key)) event.preventDefault();
+    return;
+  }
+  pressed = event.code;
   if (event.key === "Enter" && said && !event.target.closest("a, summary")) {
     event.preventDefault();
     said.requestSubmit(document.getElementById("next"));
@@ -140,5 +181,6 @@ const live = document.getElementById("live");
 if (live) setInterval(follow, 20_000, live);
 
 const ranking = choose?.querySelector("select") ? new Ranking(choose) : null;
+hush();
 document.getElementById("next")?.focus({ preventScroll: true });
 said?.scrollIntoView({ block: "nearest" });

@@ -12,6 +12,7 @@
   const ENDED = ["voted", "skipped", "failed", "stopped", "interrupted", "expired", "missing"];
   const OUTCOMES = ["model_a", "tie", "both_bad", "model_b"]; // as they stand: keys 1 to 4
   const SILENCE_MS = 5000; // after which a running battle is asked about
+  const QUIET_MS = 600; // in which a second tap, or a second key, belongs to the first
   const VOTES = "arena.votes"; // in localStorage: votes not yet acknowledged, by battle
   const DRAFT = "arena.draft"; // in sessionStorage: a prompt that was not sent yet
   const FENCE = /^ {0,3}(`{3,}|~{3,})([^\n]*)\n/;
@@ -27,6 +28,12 @@
   let loads = 0;
   let refusals = 0; // how often in a row the events were refused
   let invitation = ""; // what the empty prompt says before any battle
+  let why = false; // whether "Why?" is open
+  let face = ""; // which controls are shown
+  let quiet = 0; // the timer that ends data-quiet
+  let hand = ""; // what was used last: "key", "mouse", "touch" or "pen"
+  let pressed = ""; // the key that was a shortcut or pressed a button last
+  let typedAt = -QUIET_MS; // when a character was typed where no field takes it
   const following = { a: true, b: true };
   const panes = {};
   const remarked = new Map(); // battle -> what is remarked beside its vote
@@ -44,6 +51,8 @@
   const ready = () => page.state === "ready" && !sending;
   const box = () => document.querySelector("#prompt textarea");
   const element = () => document.querySelector("arena-battle");
+  const root = document.documentElement;
+  const votable = () => page.counted && page.state !== "saving" && !ENDED.includes(page.state);
   const withheld = () => page.state === "voted" && page.counted && !page.models;
   const recorded = () => element().dataset.recorded === "true";
   const quietly = matchMedia("(prefers-reduced-motion: reduce)");
@@ -154,7 +163,7 @@
   // --- what the page shows ----------------------------------------------------------------
 
   function paint() {
-    const data = document.documentElement.dataset;
+    const data = root.dataset;
     data.state = sending || page.state === "created" ? "waiting" : page.state;
     data.sending = sending || "no";
     data.counted = String(page.counted && sending !== "continue");
@@ -181,7 +190,27 @@
     $("hint").textContent = hint();
     $("note").textContent = note;
     count();
+    hushIfChanged();
   }
+
+  // A double tap is one tap: where the controls have changed, none reacts for a moment. What ends by
+  // itself changes the actions alone, and leaves the vote buttons in their place.
+  function hushIfChanged() {
+    const before = face;
+    face = [sending || running() ? "running" : page.state, page.rest, withheld(), root.dataset.why].join();
+    if (before === face || !before || before.startsWith("opening")) return;
+    const ran = before.startsWith("running") && /^(running|ready)/.test(face);
+    hush(ran && root.dataset.quiet !== "all" ? "actions" : "all");
+  }
+
+  // The stylesheet takes the controls from the pointer.
+  function hush(what = "all") {
+    root.dataset.quiet = what;
+    window.clearTimeout(quiet);
+    quiet = window.setTimeout(() => { delete root.dataset.quiet; }, QUIET_MS);
+  }
+
+  const rests = (control) => getComputedStyle(control).pointerEvents === "none";
 
   // Which remarks are asked for: reasons before the names, whether the answer was known after them.
   function asksWhy() {
@@ -190,9 +219,13 @@
     return { after: "all", before: "intent", off: "none" }[element().dataset.reasons];
   }
 
+  const asksFirst = () => element().dataset.reasons === "before";
+
   function paintRemarks(data) {
     const { values, unsaved } = remarksOn(page.battle);
-    data.why = asksWhy();
+    data.asks = asksWhy();
+    data.why = why ? data.asks : "none";
+    document.querySelector("[data-do=why]").setAttribute("aria-expanded", String(data.why !== "none"));
     data.names = withheld() ? "withheld" : "open";
     data.remarks = unsaved ? "unsaved" : "saved";
     for (const button of all("[data-reason]")) {
@@ -297,6 +330,7 @@
     const same = body.battle_id === page.battle && body.turn === page.turn;
     const vote = body.vote;
     if (body.battle_id !== page.battle) goingOn = false;
+    if (!same) why = asksFirst();
     const mine = remarksOn(body.battle_id);
     if (body.remarks && !mine.unsent && !mine.sending) mine.values = valuesOf(body.remarks);
     page = { ...page, battle: body.battle_id, turn: body.turn, state: body.state, message: body.message,
@@ -355,6 +389,7 @@
     page = { ...structuredClone(EMPTY), battle, turn, prompt, state: "created",
       models: models && { a: nameOf(models.a), b: nameOf(models.b) }, counted: !models };
     goingOn = false;
+    why = asksFirst();
     sending = null;
     note = "";
     paint();
@@ -623,6 +658,7 @@
     if (page.state !== "voted" || !page.models || sending || recorded()) return;
     goingOn = !goingOn;
     paint();
+    hush();
     if (goingOn) box().focus();
   }
 
@@ -687,7 +723,14 @@
     const cast = { outcome, key: newKey() };
     storeVote(page.battle, cast);
     save(cast);
+    focusPrompt();
     deliver(page.battle, cast, 0);
+  }
+
+  // The focus waits in the prompt, but not where that opens a keyboard over the names.
+  function focusPrompt() {
+    const types = hand === "key" || (hand === "mouse" && matchMedia("(pointer: fine)").matches);
+    (types ? box() : $("panes")).focus({ preventScroll: true });
   }
 
   function save(cast) {
@@ -759,7 +802,6 @@
   }
 
   function reveal(receipt) {
-    const held = document.activeElement && document.activeElement.closest("#votes");
     page.models = receipt.models;
     page.choice = receipt.outcome;
     page.gold = receipt.gold;
@@ -767,12 +809,16 @@
     page.message = null;
     note = "";
     paint();
-    say(hint());
+    sayNames();
     if (page.state === "voted") {
       countVote();
       if (page.models) showStanding();
     }
-    if (held) document.querySelector(`.after [data-do=${withheld() ? "names" : "new"}]`).focus();
+  }
+
+  function sayNames() {
+    const { models } = page;
+    say(models ? `${hint()} ${filled(words.names, { a: models.a.name, b: models.b.name })}` : hint());
   }
 
   function showStanding() {
@@ -840,11 +886,18 @@
     onRemark();
   }
 
-  // Of a pointer, the focus goes back: Enter then shows the names, and does not take this back.
+  // After a click the focus goes back: what is typed then is no reason.
   function onRemarkButton(button, event) {
     if (button.dataset.reason) giveReason(button.dataset);
     else answer(button.dataset);
-    if (event.detail) $("panes").focus({ preventScroll: true });
+    if (event.detail) focusPrompt();
+  }
+
+  function toggleWhy() {
+    why = !why;
+    paint();
+    if (why) all("[data-key]").find((control) => control.offsetParent).focus({ preventScroll: true });
+    else document.querySelector("[data-do=why]").focus();
   }
 
   function onComment() {
@@ -855,12 +908,14 @@
   }
 
   function onCommentKey(event) {
-    if (event.key !== "Enter" || event.isComposing) return;
+    if (!["Enter", "Escape"].includes(event.key) || event.isComposing) return;
     event.stopPropagation();
     event.preventDefault();
+    if (event.repeat) return;
     onComment();
-    if (withheld()) showNames();
-    else event.target.blur();
+    if (event.key === "Escape") toggleWhy();
+    else if (withheld()) showNames();
+    else focusPrompt();
   }
 
   // Before the names, all of it goes with them.
@@ -905,13 +960,13 @@
   }
 
   function name(vote) {
-    const held = document.activeElement && document.activeElement.matches("[data-do=names]");
+    const held = document.activeElement && document.activeElement.closest("[data-do=names], .reasons, .why");
     page.models = vote.models;
     page.gold = vote.gold;
     paint();
-    say(hint());
+    sayNames();
     showStanding();
-    if (held) document.querySelector(".after [data-do=new]").focus();
+    if (held) focusPrompt();
   }
 
   async function copyLink() {
@@ -924,27 +979,65 @@
 
   // --- keys, clicks, scrolling ------------------------------------------------------------------------
 
-  const sheet = (id) => () => $(id).showModal();
-  const DO = { names: showNames, remark: () => sendRemarks(page.battle), again, regenerate, stop, rest: showRest, "go-on": goOn, new: startOver, copy: copyLink,
-    skip: () => vote("skip"), help: sheet("help"), prompts: sheet("prompts") };
+  const sheet = (id) => () => {
+    $(id).showModal();
+    hush();
+  };
+  const DO = { names: showNames, remark: () => sendRemarks(page.battle), why: toggleWhy, again, regenerate, stop, rest: showRest,
+    "go-on": goOn, new: startOver, copy: copyLink, skip: () => vote("skip"), help: sheet("help"), prompts: sheet("prompts") };
+  const ALWAYS = { "/": () => box().focus(), "?": DO.help };
+  const BEFORE_VOTE = { n: startOver, r: regenerate,
+    ...Object.fromEntries(OUTCOMES.map((outcome, n) => [n + 1, () => vote(outcome)])) };
 
   function onKey(event) {
+    hand = "key";
     if (event.target === box()) return onPromptKey(event);
     if (event.target === $("comment")) return onCommentKey(event);
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (event.target.closest("input, textarea, select, [contenteditable]")) return;
+    const button = ["Enter", " "].includes(event.key) && event.target.closest("a, button");
+    if (button) return onButtonKey(event, button);
     if (document.querySelector("dialog[open]")) return;
-    const deed = { n: startOver, r: regenerate, g: goOn, "/": () => box().focus(), escape: stop,
-      "?": DO.help }[event.key.toLowerCase()];
-    const outcome = /^[1-4]$/.test(event.key) ? OUTCOMES[event.key - 1] : null;
-    const keyed = document.querySelector(`[data-key="${CSS.escape(event.key.toLowerCase())}"]`);
-    if (outcome) vote(outcome);
-    else if (deed) deed();
-    else if (keyed && keyed.offsetParent) keyed.matches("input") ? keyed.focus() : keyed.click();
-    else if (event.key === "Enter" && withheld() && !event.target.closest("a, button")) showNames();
-    else if (event.target.closest("#votes") && ["ArrowLeft", "ArrowRight"].includes(event.key)) besides(event);
-    else return;
+    const deed = deedOf(event);
+    if (!deed) return;
     event.preventDefault();
+    pressed = event.code;
+    deed();
+  }
+
+  // A key that is held, or pressed twice, presses a button once.
+  function onButtonKey(event, button) {
+    if (event.repeat || rests(button)) event.preventDefault();
+    else pressed = event.code;
+  }
+
+  // Letters and digits are keys before the vote, and after it inside "Why?" alone.
+  function deedOf(event) {
+    const { target, key } = event;
+    if (target.closest("#votes") && ["ArrowLeft", "ArrowRight"].includes(key)) return () => besides(event);
+    if (event.repeat) return null;
+    const asked = target.closest(".reasons, .why");
+    if (key === "Escape") return running() ? stop : asked && toggleWhy;
+    if (key === "Enter") return withheld() && showNames;
+    if (asked) return ofRemark(key);
+    return key.length === 1 && key !== " " ? ofCharacter(event) : null;
+  }
+
+  function ofRemark(key) {
+    const control = document.querySelector(`[data-key="${CSS.escape(key.toLowerCase())}"]`);
+    if (!control || !control.offsetParent) return null;
+    return () => control.matches("input") ? control.focus() : control.click();
+  }
+
+  // What comes soon after a character that is no key belongs to a sentence; so does a capital letter.
+  function ofCharacter({ key, shiftKey }) {
+    const small = key.toLowerCase();
+    const isCapital = shiftKey && key !== small;
+    const deed = ALWAYS[key] || (votable() && !isCapital && BEFORE_VOTE[small]);
+    const typing = performance.now() - typedAt < QUIET_MS;
+    if (deed && !typing) return deed;
+    typedAt = performance.now();
+    return null;
   }
 
   function besides(event) {
@@ -953,12 +1046,23 @@
     if (next) $(`vote-${next}`).focus();
   }
 
+  // The key that has just voted is not typed, nor does it send.
   function onPromptKey(event) {
-    if (event.key !== "Enter" || event.isComposing) return;
-    event.stopPropagation(); // Shift+Enter stays a new line
-    if (event.shiftKey) return;
+    if (event.isComposing) return;
+    const echo = event.code === pressed && (event.repeat || root.dataset.quiet);
+    if (event.key === "Enter") event.stopPropagation(); // Shift+Enter stays a new line
+    else if (!echo) return;
+    if (event.shiftKey && !echo) return;
     event.preventDefault();
-    send();
+    if (echo || event.repeat) return;
+    if (withheld() && !box().value.trim()) showNames();
+    else send();
+  }
+
+  function onPointer(event) {
+    hand = event.pointerType;
+    pressed = "";
+    if (root.dataset.quiet) hush(root.dataset.quiet); // tap, tap, tap
   }
 
   function onClick(event) {
@@ -1042,10 +1146,12 @@
       panes[side] = new Pane(side);
       followEnd(side);
     }
-    document.documentElement.dataset.recorded = String(recorded());
-    document.documentElement.dataset.readable = element().dataset.readable;
+    root.dataset.recorded = String(recorded());
+    root.dataset.readable = element().dataset.readable;
     $("panes").addEventListener("scroll", onSwipe, { passive: true });
     document.addEventListener("keydown", onKey, true);
+    document.addEventListener("pointerdown", onPointer, true);
+    for (const dialog of all("dialog")) dialog.addEventListener("close", () => hush());
     document.addEventListener("click", onClick);
     $("comment").addEventListener("change", onComment);
     window.addEventListener("popstate", onAddress);
@@ -1071,6 +1177,7 @@
     invitation = early.placeholder;
     box().setAttribute("aria-label", words.prompt);
     box().addEventListener("input", () => {
+      pressed = "";
       keep(sessionStorage, DRAFT, box().value);
       count();
     });

@@ -11,6 +11,7 @@
   const OUTCOMES = ["model_a", "tie", "both_bad", "model_b"];
   const VOTES = "arena.pairs"; // in localStorage: votes not yet confirmed and their keys, by pair
   const MOST_WAIT_MS = 30000;
+  const QUIET_MS = 600; // in which a second tap belongs to the first
 
   const STYLE = `
     :host {
@@ -121,6 +122,7 @@
       window.removeEventListener("online", this.resend);
     }
 
+    tapped = -QUIET_MS;
     tries = 0;
     sendNow = null; // while a vote waits to be sent again
     resend = () => this.sendNow && this.sendNow();
@@ -186,6 +188,7 @@
     }
 
     vote(outcome) {
+      this.tapped = performance.now();
       if (this.outcome) return;
       this.outcome = outcome;
       this.mark();
@@ -235,8 +238,15 @@
         this.note.tabIndex = -1;
         this.note.focus();
       }
-      this.bar.hidden = true;
+      this.leaveBar();
       this.tell("arena-voted", { outcome: vote.outcome, versions: names });
+    }
+
+    // Not at once: what follows in the page would come under the finger that has just voted.
+    leaveBar() {
+      const wait_ms = this.tapped + QUIET_MS - performance.now();
+      if (wait_ms > 0) window.setTimeout(() => this.leaveBar(), wait_ms);
+      else this.bar.hidden = true;
     }
 
     mark() {

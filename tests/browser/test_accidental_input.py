@@ -1,0 +1,461 @@
+"""Keys and taps that nobody meant: sentences typed beside the prompt, double taps, held keys."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Locator, expect
+
+from tests.browser.person import Person, person
+from tests.faulty_server import Behaviour, FaultyServer, faulty_server
+from tests.serving import Served, page_of, quick_arena, write_roster
+from tests.studies import planned, write_study
+
+pytestmark = pytest.mark.browser
+
+DESKTOP: dict[str, Any] = {"viewport": {"width": 1280, "height": 800}}
+PHONE: dict[str, Any] = {
+    "viewport": {"width": 390, "height": 844},
+    "has_touch": True,
+    "is_mobile": True,
+}
+SCREENS = pytest.mark.parametrize("screen", [PHONE, DESKTOP], ids=["390", "1280"])
+INTERVALS_S = (0.12, 0.2, 0.3, 0.5)
+"""Between two taps of one finger."""
+VOTES = ("model_a", "tie", "both_bad", "model_b")
+SENTENCE = "explain that again"
+QUICK = Behaviour(text="All is well, and it goes on for a while. " * 2)
+LONG = Behaviour(text=QUICK.text * 400)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[FaultyServer]:
+    with faulty_server(dict.fromkeys("xy", QUICK)) as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def well(server: FaultyServer) -> None:
+    server.behaviours.update(dict.fromkeys("xy", QUICK))
+
+
+@pytest.fixture(scope="module")
+def arenas(
+    server: FaultyServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[dict[str, Served]]:
+    """Two arenas: one asks for reasons after the names, one before them."""
+    after, before = (tmp_path_factory.mktemp(when) for when in ("after", "before"))
+    roster = write_roster(after / "roster.toml", server, "x", "y", characters_per_s=50_000)
+    pace: dict[str, Any] = {"characters_per_s": 2000, "running_per_voter": 60}
+    with (
+        page_of(after, roster, **pace) as one,
+        page_of(before, roster, reasons="before", **pace) as other,
+    ):
+        yield {"after": one, "before": other}
+
+
+@pytest.fixture
+def arena(arenas: dict[str, Served]) -> Served:
+    return arenas["after"]
+
+
+def stored(served: Served) -> dict[str, list[Any]]:
+    """Give every battle, vote and remark that is in the database."""
+    return {
+        "battles": read(served, "SELECT public_id FROM battle ORDER BY id"),
+        "votes": read(served, "SELECT outcome FROM vote ORDER BY battle_id"),
+        "remarks": read(served, "SELECT * FROM vote_remark"),
+    }
+
+
+def read(served: Served, query: str, *values: str) -> list[Any]:
+    with closing(sqlite3.connect(served.database.removeprefix("sqlite:///"))) as connection:
+        return connection.execute(query, values).fetchall()
+
+
+def play(ada: Person) -> None:
+    """Ask, and wait until a vote can be cast by hand."""
+    ada.arrive()
+    ada.ask()
+    ada.wait_for("ready")
+    rested(ada)
+
+
+def rested(ada: Person) -> None:
+    """Wait until the controls react."""
+    ada.page.locator("html:not([data-quiet])").wait_for(state="attached")
+
+
+def middle(control: Locator) -> tuple[float, float]:
+    box = control.bounding_box()
+    assert box is not None
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def press_at(ada: Person, at: tuple[float, float], screen: dict[str, Any]) -> None:
+    """Touch or click a point, whatever is there."""
+    if screen is PHONE:
+        ada.page.touchscreen.tap(*at)
+    else:
+        ada.page.mouse.click(*at)
+
+
+def press_twice(ada: Person, control: str, interval_s: float, screen: dict[str, Any]) -> None:
+    at = middle(ada.page.locator(control))
+    press_at(ada, at, screen)
+    ada.page.wait_for_timeout(1000 * interval_s)
+    press_at(ada, at, screen)
+
+
+def is_revealed(ada: Person) -> None:
+    ada.wait_for("voted")
+    rested(ada)
+    assert ada.page.locator("html[data-state=voted]").count() == 1
+    assert {ada.text("#name-a"), ada.text("#name-b")} == {"Name x", "Name y"}
+
+
+@SCREENS
+def test_a_sentence_typed_after_the_vote_is_in_the_prompt_and_stores_nothing(
+    chromium: Browser, arena: Served, screen: dict[str, Any]
+) -> None:
+    with person(chromium, arena, **screen) as ada:
+        play(ada)
+        ada.page.locator("#vote-model_a").click()
+        ada.page.keyboard.type(SENTENCE)  # at once: the vote is under way
+        is_revealed(ada)
+        before = stored(arena)
+        ada.page.keyboard.type(SENTENCE)
+        ada.page.wait_for_timeout(300)  # what is sent by itself is sent
+        assert stored(arena) == before
+        assert before["battles"][-1] == (ada.battle_id,)
+        assert ada.api()["remarks"] is None
+        is_revealed(ada)
+        if screen is DESKTOP:
+            expect(ada.prompt).to_have_value(2 * SENTENCE)
+
+
+@pytest.mark.sampled(3)
+@SCREENS
+@pytest.mark.parametrize("place", ["#panes", "#scroll-a", "body"])
+def test_a_sentence_typed_elsewhere_after_the_vote_does_nothing(
+    chromium: Browser, arena: Served, screen: dict[str, Any], place: str
+) -> None:
+    with person(chromium, arena, **screen) as ada:
+        play(ada)
+        ada.vote("tie")
+        is_revealed(ada)
+        before = stored(arena)
+        ada.prompt.blur()
+        ada.page.locator(place).focus()
+        ada.page.keyboard.type("Explain that again, N or R or G? 1 2 3 4 7 8 9 y/x: why?")
+        ada.page.wait_for_timeout(300)
+        assert stored(arena) == before
+        is_revealed(ada)
+        expect(ada.page.locator("dialog[open]")).to_have_count(0)
+        expect(ada.page.locator("[data-do=why]")).to_have_attribute("aria-expanded", "false")
+
+
+@pytest.mark.parametrize("when", ["after", "before"])
+def test_letters_are_reasons_in_why_alone(
+    chromium: Browser, arenas: dict[str, Served], when: str
+) -> None:
+    with person(chromium, arenas[when], **DESKTOP) as ada:
+        play(ada)
+        ada.vote("model_b")
+        ada.wait_for("voted")
+        ada.page.keyboard.type("qu")
+        expect(ada.page.locator(".reasons [aria-pressed=true]")).to_have_count(0)
+        why = ada.page.locator("[data-do=why]")
+        if when == "before":
+            expect(why).to_have_attribute("aria-expanded", "true")
+            why.click()
+        expect(why).to_have_attribute("aria-expanded", "false")
+        why.click()
+        expect(ada.page.locator("#pane-a [data-reason=useful]")).to_be_focused()
+        ada.page.keyboard.type("quw")
+        expect(ada.page.locator(".reasons [aria-pressed=true]")).to_have_count(3)
+        ada.page.locator("#pane-b [data-reason=creative]").click()
+        expect(ada.prompt).to_be_focused()
+        ada.page.keyboard.type(SENTENCE)
+        expect(ada.page.locator(".reasons [aria-pressed=true]")).to_have_count(4)
+        why.focus()
+        ada.page.keyboard.press("Tab")
+        ada.page.keyboard.press("Escape")
+        expect(why).to_have_attribute("aria-expanded", "false")
+        expect(why).to_be_focused()
+        expect(ada.prompt).to_have_value("qu" + SENTENCE)
+
+
+def test_the_vote_moves_the_focus_to_the_prompt_and_the_names_are_announced(
+    chromium: Browser, arena: Served
+) -> None:
+    with person(chromium, arena, **DESKTOP) as ada:
+        for cast in ("click", "key", "skip"):
+            play(ada)
+            if cast == "key":
+                ada.page.keyboard.press("1")
+            else:
+                ada.vote("skip" if cast == "skip" else "model_a")
+            expect(ada.prompt).to_be_focused()
+            ada.wait_for("skipped" if cast == "skip" else "voted")
+            if cast != "skip":
+                live = f"A is {ada.text('#name-a')}, B is {ada.text('#name-b')}."
+                expect(ada.page.locator("#live")).to_contain_text("Saved. Your vote: ")
+                expect(ada.page.locator("#live")).to_contain_text(live)
+            expect(ada.prompt).to_be_focused()
+            expect(ada.prompt).to_have_value("")
+
+
+def test_a_touch_does_not_open_the_keyboard_over_the_names(
+    chromium: Browser, arena: Served
+) -> None:
+    with person(chromium, arena, **PHONE) as ada:
+        play(ada)
+        ada.page.locator("#vote-model_b").tap()
+        is_revealed(ada)
+        expect(ada.page.locator("#panes")).to_be_focused()
+        expect(ada.page.locator("#live")).to_contain_text("A is Name ")
+
+
+@pytest.mark.sampled(4)
+@SCREENS
+@pytest.mark.parametrize("outcome", VOTES)
+def test_a_double_tap_on_a_vote_keeps_the_names(
+    chromium: Browser, arena: Served, screen: dict[str, Any], outcome: str
+) -> None:
+    with person(chromium, arena, **screen) as ada:
+        for interval_s in INTERVALS_S:
+            play(ada)
+            press_twice(ada, f"#vote-{outcome}", interval_s, screen)
+            is_revealed(ada)
+            assert ada.page.evaluate("document.activeElement.id") != "send"
+            assert ada.api()["vote"]["outcome"] == outcome
+            assert ada.api()["remarks"] is None
+            battle_id = ada.battle_id
+            assert stored(arena)["battles"][-1] == (battle_id,)
+
+
+@SCREENS
+def test_new_battle_is_where_no_vote_button_was(
+    chromium: Browser, arena: Served, screen: dict[str, Any]
+) -> None:
+    with person(chromium, arena, **screen) as ada:
+        play(ada)
+        places = [ada.page.locator(f"#vote-{outcome}").bounding_box() for outcome in VOTES]
+        ada.vote("model_a")
+        is_revealed(ada)
+        new = ada.page.get_by_role("button", name="New battle").bounding_box()
+        assert new is not None
+        for place in places:
+            assert place is not None
+            beside = (
+                new["x"] >= place["x"] + place["width"] or place["x"] >= new["x"] + new["width"]
+            )
+            below = new["y"] >= place["y"] + place["height"]
+            assert beside or below, (new, place)
+
+
+@SCREENS
+def test_many_taps_and_a_long_press_after_the_vote_press_nothing(
+    chromium: Browser, arena: Served, screen: dict[str, Any]
+) -> None:
+    with person(chromium, arena, **screen) as ada:
+        play(ada)
+        vote = middle(ada.page.locator("#vote-model_b"))
+        new = middle(ada.page.locator("#do-new"))
+        for _ in range(6):
+            press_at(ada, vote, screen)
+            ada.page.wait_for_timeout(200)
+        is_revealed(ada)
+        assert ada.page.locator("[data-do=go-on][aria-pressed=true]").count() == 0
+        play(ada)
+        press_at(ada, vote, screen)
+        ada.page.mouse.move(*new)
+        ada.page.mouse.down()
+        ada.page.wait_for_timeout(900)  # held for longer than the controls rest
+        ada.page.mouse.up()
+        is_revealed(ada)
+
+
+def test_a_key_that_is_held_or_pressed_twice_votes_and_does_nothing_else(
+    chromium: Browser, arena: Served
+) -> None:
+    with person(chromium, arena, **DESKTOP) as ada:
+        for key, control in (("1", "#panes"), ("Enter", "#vote-tie"), (" ", "#vote-tie")):
+            play(ada)
+            ada.prompt.fill("a draft")
+            ada.page.locator(control).focus()
+            before = stored(arena)["battles"]
+            ada.page.keyboard.down(key)
+            for _ in range(8):
+                ada.page.wait_for_timeout(30)
+                ada.page.keyboard.down(key)  # repeats
+            ada.page.keyboard.up(key)
+            ada.wait_for("voted")
+            ada.page.keyboard.press(key)
+            is_revealed(ada)
+            assert stored(arena)["battles"] == before
+            expect(ada.prompt).to_be_focused()
+            expect(ada.prompt).to_have_value("a draft")
+
+
+def test_before_the_vote_a_sentence_beside_the_prompt_is_no_shortcut(
+    chromium: Browser, arena: Served
+) -> None:
+    with person(chromium, arena, **DESKTOP) as ada:
+        play(ada)
+        before = stored(arena)
+        ada.page.keyboard.press("Shift+R")
+        ada.page.keyboard.type("egenerate it, and give me 3 more. why 2?")
+        ada.page.wait_for_timeout(300)
+        assert stored(arena) == before
+        assert ada.page.locator("html[data-state=ready]").count() == 1
+        for held in ("Control", "Alt", "Meta"):
+            ada.page.keyboard.press(f"{held}+1")
+        assert ada.page.locator("html[data-state=ready]").count() == 1
+        ada.page.wait_for_timeout(700)  # the sentence is over
+        ada.page.keyboard.press("1")
+        is_revealed(ada)
+
+
+@pytest.mark.sampled(4)
+@SCREENS
+@pytest.mark.parametrize("interval_s", INTERVALS_S)
+def test_a_double_tap_on_any_other_control_does_one_thing(
+    chromium: Browser, arena: Served, screen: dict[str, Any], interval_s: float
+) -> None:
+    with person(chromium, arena, **screen) as ada:
+        play(ada)
+        press_twice(ada, "#do-skip", interval_s, screen)
+        ada.wait_for("skipped")
+        rested(ada)
+        assert ada.page.locator("html[data-state=skipped]").count() == 1
+
+        before = stored(arena)
+        press_twice(ada, "#do-new", interval_s, screen)
+        ada.wait_for("empty")
+        rested(ada)
+        assert ada.page.locator("html[data-state=empty]").count() == 1
+        assert stored(arena) == before
+
+        ada.prompt.fill("And what about this?")
+        press_twice(ada, "#send", interval_s, screen)
+        ada.wait_for("ready")
+        rested(ada)
+        assert len(stored(arena)["battles"]) == len(before["battles"]) + 1
+        assert stored(arena)["votes"] == before["votes"]
+
+        press_twice(ada, "#do-regenerate", interval_s, screen)
+        ada.wait_for("ready")
+        rested(ada)
+        assert attempts(arena, ada.battle_id) == 2
+        assert stored(arena)["votes"] == before["votes"]
+
+
+def attempts(served: Served, battle_id: str) -> int:
+    """Count how often side A was asked."""
+    query = (
+        "SELECT count(*) FROM answer JOIN battle ON battle.id = battle_id "
+        "WHERE public_id = ? AND side = 'a'"
+    )
+    return int(read(served, query, battle_id)[0][0])
+
+
+@SCREENS
+def test_a_double_tap_on_stop_asks_nobody_again(
+    chromium: Browser, arena: Served, server: FaultyServer, screen: dict[str, Any]
+) -> None:
+    server.behaviours.update(dict.fromkeys("xy", LONG))
+    with person(chromium, arena, **screen) as ada:
+        for interval_s in INTERVALS_S:
+            ada.arrive()
+            ada.ask()
+            ada.page.locator("html[data-a=writing][data-b=writing]").wait_for(state="attached")
+            rested(ada)
+            press_twice(ada, "#do-stop", interval_s, screen)
+            ada.wait_for("ready")
+            rested(ada)
+            assert ada.page.locator("html[data-state=ready]").count() == 1
+            assert attempts(arena, ada.battle_id) == 1
+
+
+@pytest.fixture(scope="module")
+def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with quick_arena(tmp_path_factory.mktemp("study")) as served:
+        write_study(served.database, "pairs", planned(40), raters_per_item=9)
+        yield served
+
+
+def ratings(served: Served) -> list[Any]:
+    return read(served, "SELECT choice, ranking, reasons, confidence FROM study_rating")
+
+
+@SCREENS
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "no-scripts"])
+def test_a_double_tap_in_a_study_rates_no_item_unseen(
+    chromium: Browser, study: Served, screen: dict[str, Any], scripts: bool
+) -> None:
+    with person(chromium, study, java_script_enabled=scripts, **screen) as ada:
+        page = ada.page
+        page.goto(f"{study.url}/studies/pairs/rate")
+        for n, interval_s in enumerate(INTERVALS_S, 1):
+            before = ratings(study)
+            expect(page.get_by_text(f"Number {n} ")).to_be_visible()
+            page.locator(".choice-b").click(trial=True)  # it reacts
+            press_twice(ada, ".choice-b", interval_s, screen)
+            page.locator("#next").click(trial=True)
+            expect(page.get_by_text("Saved: B is better.")).to_be_visible()
+            expect(page.locator("input:checked")).to_have_count(0)
+            after = ratings(study)
+            assert len(after) == len(before) + 1
+            assert after[-1][2:] == (None, None), "nothing is remarked"
+            press_twice(ada, "#next", interval_s, screen)
+            expect(page.get_by_text(f"Number {n + 1} ")).to_be_visible()
+            page.locator(".choice-b").click(trial=True)
+            assert ratings(study) == after
+
+
+def test_a_key_of_a_study_pressed_twice_or_held_is_one_key(
+    chromium: Browser, study: Served
+) -> None:
+    with person(chromium, study, **DESKTOP) as ada:
+        page = ada.page
+        page.goto(f"{study.url}/studies/pairs/rate")
+        for n, key in enumerate(("1", "3", "Enter"), 1):
+            expect(page.get_by_text(f"Number {n} ")).to_be_visible()
+            page.locator(".choice-a").click(trial=True)
+            page.locator(".choice-a").focus()
+            page.keyboard.down(key)
+            page.keyboard.down(key)
+            expect(page.get_by_text("Saved: ")).to_be_visible()
+            page.wait_for_load_state()
+            for _ in range(5):
+                page.keyboard.down(key)
+                page.wait_for_timeout(30)
+            page.keyboard.up(key)
+            page.keyboard.press(key)
+            page.locator("#next").click(trial=True)
+            expect(page.get_by_text("Saved: ")).to_be_visible()
+            expect(page.locator("input:checked")).to_have_count(0)
+            page.locator("#next").click()
+
+
+def test_a_double_tap_on_my_battles_hides_a_battle_for_good(
+    chromium: Browser, arena: Served
+) -> None:
+    with person(chromium, arena, **PHONE) as ada:
+        play(ada)
+        ada.vote("tie")
+        is_revealed(ada)
+        ada.page.goto(f"{arena.url}/votes")
+        ada.page.get_by_role("button", name="Hide from the public").click(trial=True)
+        press_twice(ada, ".hide button", 0.3, PHONE)
+        show = ada.page.get_by_role("button", name="Show to the public")
+        show.click(trial=True)
+        expect(show).to_be_visible()
+        press_twice(ada, ".language button", 0.3, PHONE)
+        ada.page.locator(".language button").click(trial=True)
+        expect(ada.page.locator("html")).to_have_attribute("lang", "de")
