@@ -375,6 +375,7 @@ POSES: dict[str, Pose] = {
         ready,
         saving,
         voted,
+        reasons,
         skipped,
         failed,
         second_turn,

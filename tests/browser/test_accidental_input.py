@@ -3,7 +3,6 @@
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -89,10 +88,11 @@ def rested(ada: Person) -> None:
     ada.page.locator("html:not([data-quiet])").wait_for(state="attached")
 
 
-def middle(control: Locator) -> tuple[float, float]:
+def middle(control: Locator, along: float = 0.5) -> tuple[float, float]:
+    """Give the middle of a control, or a point at a share of its width."""
     box = control.bounding_box()
     assert box is not None
-    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    return box["x"] + box["width"] * along, box["y"] + box["height"] / 2
 
 
 def press_at(ada: Person, at: tuple[float, float], screen: dict[str, Any]) -> None:
@@ -103,8 +103,10 @@ def press_at(ada: Person, at: tuple[float, float], screen: dict[str, Any]) -> No
         ada.page.mouse.click(*at)
 
 
-def press_twice(ada: Person, control: str, interval_s: float, screen: dict[str, Any]) -> None:
-    at = middle(ada.page.locator(control))
+def press_twice(
+    ada: Person, control: str, interval_s: float, screen: dict[str, Any], along: float = 0.5
+) -> None:
+    at = middle(ada.page.locator(control), along)
     press_at(ada, at, screen)
     ada.page.wait_for_timeout(1000 * interval_s)
     press_at(ada, at, screen)
@@ -220,22 +222,23 @@ def test_a_touch_does_not_open_the_keyboard_over_the_names(
         expect(ada.page.locator("#live")).to_contain_text("A is Name ")
 
 
-@pytest.mark.sampled(4)
+@pytest.mark.sampled(12)
 @SCREENS
 @pytest.mark.parametrize("outcome", VOTES)
+@pytest.mark.parametrize("along", [0.1, 0.5, 0.9])
 def test_a_double_tap_on_a_vote_keeps_the_names(
-    chromium: Browser, arena: Served, screen: dict[str, Any], outcome: str
+    chromium: Browser, arena: Served, screen: dict[str, Any], outcome: str, along: float
 ) -> None:
     with person(chromium, arena, **screen) as ada:
         for interval_s in INTERVALS_S:
             play(ada)
-            press_twice(ada, f"#vote-{outcome}", interval_s, screen)
+            press_twice(ada, f"#vote-{outcome}", interval_s, screen, along)
             is_revealed(ada)
-            assert ada.page.evaluate("document.activeElement.id") != "send"
+            assert ada.page.locator(".after [aria-pressed=true]").count() == 0
+            assert ada.page.locator("[data-do=copy]").inner_text() == "Copy link"
             assert ada.api()["vote"]["outcome"] == outcome
             assert ada.api()["remarks"] is None
-            battle_id = ada.battle_id
-            assert stored(arena)["battles"][-1] == (battle_id,)
+            assert stored(arena)["battles"][-1] == (ada.battle_id,)
 
 
 @SCREENS
