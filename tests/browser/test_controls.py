@@ -181,6 +181,7 @@ def test_the_arrows_go_along_the_vote_bar(chromium: Browser, arena: Served) -> N
             ada.page.keyboard.press("ArrowRight")
             expect(ada.page.locator(f"#vote-{place}")).to_be_focused()
         ada.page.keyboard.press("ArrowLeft")
+        ada.page.locator("html:not([data-quiet])").wait_for(state="attached")
         ada.page.keyboard.press("Enter")
         ada.wait_for("voted")
         assert ada.api()["vote"]["outcome"] == "both_bad"
