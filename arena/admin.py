@@ -161,7 +161,11 @@ def _desk(parts: Parts, settings: Settings) -> RosterDesk:
         except SettingsError as error:
             raise RoomError(str(error)) from None
         prompts = {model_id: tuple(recorded) for model_id, recorded in recordings.items()}
-        return await trial.try_all(parts.endpoints, asked, prompts)
+        trials = await trial.try_all(parts.endpoints, asked, prompts)
+        for model_id, tried in trials.items():
+            if tried.seconds is not None:
+                parts.battles.resume(model_id)
+        return trials
 
     return RosterDesk(
         view=view,

@@ -75,15 +75,26 @@ class EndpointError(ArenaError):
     """A model did not answer.
 
     The text may quote the provider: it is for logs and operators, never for a page.
+
+    Attributes
+    ----------
+    refuses : tuple of str
+        Optional parameters that the endpoint says it does not take.
     """
 
     def __init__(
-        self, failure: FailureClass, detail: str, *, retry_after_s: float | None = None
+        self,
+        failure: FailureClass,
+        detail: str,
+        *,
+        retry_after_s: float | None = None,
+        refuses: tuple[str, ...] = (),
     ) -> None:
         super().__init__(f"{failure}: {detail}")
         self.failure = failure
         self.detail = detail
         self.retry_after_s = retry_after_s
+        self.refuses = refuses
 
 
 class PlayError(ArenaError):

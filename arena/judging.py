@@ -52,6 +52,7 @@ KEY = "API_KEY"
 
 AS_CALL: Mapping[FailureClass, errors.FailureClass] = {
     FailureClass.AUTH: errors.FailureClass.DENIED,
+    FailureClass.NO_CREDIT: errors.FailureClass.DENIED,
     FailureClass.NOT_FOUND: errors.FailureClass.DENIED,
     FailureClass.BAD_REQUEST: errors.FailureClass.REJECTED,
     FailureClass.CONTEXT_LENGTH: errors.FailureClass.TOO_LONG,

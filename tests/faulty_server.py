@@ -67,7 +67,8 @@ class Behaviour:
     escaped : bool
         Write what is outside ASCII as JSON's escapes, halves of surrogate pairs too.
     stream : str or None
-        The body of a streamed answer as it stands, in place of all of these.
+        The body of a streamed answer, or of one with another status, as it stands, in place of
+        all of these.
     """
 
     text: str = "All is well. Thank you for asking."
@@ -101,12 +102,21 @@ Chosen = Callable[[Mapping[str, Any]], Behaviour]
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """A request as the server saw it; ``port`` is the client's and tells connections apart."""
+    """A request as the server saw it.
+
+    Attributes
+    ----------
+    port : int
+        The client's, which tells connections apart.
+    target : str
+        Path and query.
+    """
 
     model: str
     headers: Mapping[str, str]
     body: Mapping[str, Any]
     port: int
+    target: str = ""
 
 
 @dataclass(slots=True)
@@ -119,6 +129,8 @@ class FaultyServer:
         Base URL for `Model.endpoint`, with ``/v1``.
     requests : list of Seen
         In order of arrival.
+    model_lists : list of str
+        URLs under which the models were asked for.
     disconnects : list of str
         Model names whose streams the client left before their end.
     answered : Counter
@@ -130,6 +142,7 @@ class FaultyServer:
     url: str
     behaviours: dict[str, Behaviour | Chosen]
     requests: list[Seen] = field(default_factory=list)
+    model_lists: list[str] = field(default_factory=list)
     disconnects: list[str] = field(default_factory=list)
     answered: Counter[str] = field(default_factory=Counter)
     under_way: int = 0
@@ -146,7 +159,8 @@ class FaultyServer:
         body = await request.json()
         name = body["model"]
         port = request.client.port if request.client else 0
-        self.requests.append(Seen(name, dict(request.headers), body, port))
+        target = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        self.requests.append(Seen(name, dict(request.headers), body, port, target))
         behaviour = self.behaviours.get(name)
         if callable(behaviour):
             behaviour = behaviour(body)
@@ -156,6 +170,8 @@ class FaultyServer:
             behaviour = replace(behaviour, status=401)
         if behaviour.silent:
             await self._until_left(request, name)
+        if behaviour.status != 200 and behaviour.stream is not None:
+            return Response(behaviour.stream, behaviour.status, dict(behaviour.headers))
         if behaviour.status != 200:
             error = {"error": dict(behaviour.error)}
             return JSONResponse(error, behaviour.status, dict(behaviour.headers))
@@ -172,6 +188,7 @@ class FaultyServer:
 
     async def models(self, request: Request) -> Response:
         """List the model names."""
+        self.model_lists.append(str(request.url))
         return JSONResponse({"object": "list", "data": [{"id": m} for m in self.behaviours]})
 
     async def _at_once(self, name: str, behaviour: Behaviour, body: Mapping[str, Any]) -> Response:
@@ -221,10 +238,10 @@ def faulty_server(behaviours: Mapping[str, Behaviour | Chosen]) -> Iterator[Faul
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
         faulty = FaultyServer(url, dict(behaviours))
         routes = [
-            Route("/v1/chat/completions", faulty.chat, methods=["POST"]),
-            Route("/v1/embeddings", faulty.chat, methods=["POST"]),
-            Route("/v1/completions", faulty.chat, methods=["POST"]),
-            Route("/v1/models", faulty.models),
+            Route("/{base:path}/chat/completions", faulty.chat, methods=["POST"]),
+            Route("/{base:path}/embeddings", faulty.chat, methods=["POST"]),
+            Route("/{base:path}/completions", faulty.chat, methods=["POST"]),
+            Route("/{base:path}/models", faulty.models),
         ]
         app = Starlette(routes=routes)
         server = PromptServer(uvicorn.Config(app, log_config=None, lifespan="off"))

@@ -95,8 +95,14 @@ def _sentences(day: "Status") -> Iterator[str]:
                 f"{one.last:%Y-%m-%d %H:%M} UTC: {one.sentence}"
             )
 
-    if any(one.failure is FailureClass.AUTH for model in day.models for one in model.failures):
+    failures = {one.failure for model in day.models for one in model.failures}
+    if FailureClass.AUTH in failures:
         yield "A refused key is mended in the file that ARENA_KEYS names; the next request has it."
+    if FailureClass.NO_CREDIT in failures:
+        yield (
+            "An account without credit is topped up at its provider. Its models are not drawn for "
+            "10 minutes after each refusal."
+        )
 
 
 def _seconds(seconds: float | None) -> str:

@@ -86,6 +86,7 @@ class FailureClass(StrEnum):
     INTERNAL = "internal"
     MALFORMED = "malformed"
     NOT_FOUND = "not_found"
+    NO_CREDIT = "no_credit"
     OVERLOADED = "overloaded"
     RATE_LIMIT = "rate_limit"
     TIMEOUT = "timeout"
@@ -102,6 +103,7 @@ FAILURES = {
     FailureClass.INTERNAL: Sentence("fault of ours"),
     FailureClass.MALFORMED: Sentence("unreadable answer"),
     FailureClass.NOT_FOUND: Sentence("not found"),
+    FailureClass.NO_CREDIT: Sentence("account without credit"),
     FailureClass.OVERLOADED: Sentence("overloaded"),
     FailureClass.RATE_LIMIT: Sentence("rate limit"),
     FailureClass.TIMEOUT: Sentence("timed out"),

@@ -26,6 +26,24 @@ BOUNDS = {
     "max_completion_tokens": (1, 10_000_000),
 }
 """Least and most of values of ``decoding`` that endpoints call by one name."""
+SYSTEM = "system"
+"""Stands for messages of the role ``system``, where parameters are named."""
+TOKEN_LIMITS = ("max_tokens", "max_completion_tokens")
+"""Names of the limit of tokens: without one, the other is sent."""
+OPTIONAL = frozenset(
+    {
+        *TOKEN_LIMITS,
+        *(SYSTEM, "stream_options", "temperature", "top_p", "top_k", "min_p", "seed", "stop"),
+        *("logprobs", "top_logprobs", "response_format", "dimensions", "encoding_format"),
+        *("frequency_penalty", "presence_penalty", "repetition_penalty", "logit_bias"),
+        *("parallel_tool_calls", "service_tier", "store", "metadata", "user", "n"),
+    }
+)
+"""What a request can do without.
+
+Not among them: what decides how a model thinks (``reasoning_effort``, ``thinking``) or what it
+works with (``tools``, ``chat_template_kwargs``). Without these it would be another model.
+"""
 LISTED_AFTER = 50
 """Counted votes from which a model is more than provisional on the leaderboard."""
 

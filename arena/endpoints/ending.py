@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from arena.domain.answer import FailureClass
-from arena.endpoints.failures import from_error
+from arena.endpoints.failures import IN_A_REPLY, from_error
 from arena.errors import EndpointError
 from judge.completion import CUT, FILTERED
 
@@ -121,11 +121,13 @@ def check_error(event: Mapping[str, Any]) -> None:
         If it has an error object, or neither choices nor a usage but the fields of an error.
     """
     if event.get("error") or event.get("object") == "error":
-        raise from_error(event, status=500)
+        raise from_error(event, status=IN_A_REPLY)
+    if isinstance(base := event.get("base_resp"), Mapping) and base.get("status_code"):
+        raise from_error({"base_resp": base}, status=IN_A_REPLY)
     choices = event.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     if isinstance(first, Mapping) and first.get("error"):
-        raise from_error({"error": first["error"]}, status=500)
+        raise from_error({"error": first["error"]}, status=IN_A_REPLY)
     if choices or event.get("usage") or event.get("id"):
         return
     names = {name.lower() for name in event}
@@ -133,4 +135,4 @@ def check_error(event: Mapping[str, Any]) -> None:
         names & ERROR_FIELDS or {"code", "message"} <= names or event.get("status") == "failed"
     )
     if is_error or any(name.endswith("exception") for name in names):
-        raise from_error(event, status=500)
+        raise from_error(event, status=IN_A_REPLY)

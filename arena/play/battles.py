@@ -11,6 +11,7 @@ from functools import partial
 from random import Random
 from typing import Self
 
+from arena.domain.answer import FailureClass
 from arena.domain.battle import AnswerStatus, Notice, Side, Snapshot, Voted, Wins
 from arena.domain.instructions import Followed
 from arena.domain.model import Model, Roster
@@ -163,6 +164,7 @@ class Battles:
         self.reading = reading
         self._notice = _quietly(notice)
         self._closing = False
+        self._paused: dict[str, datetime] = {}
         self._beginning: set[asyncio.Task[Snapshot]] = set()
         self.matchmaker = Matchmaker(
             roster,
@@ -185,6 +187,7 @@ class Battles:
             substitute=self._substitute,
             now=now,
             notice=self._notice,
+            failed=self._pause,
         )
         self.relay = Relay(store, self._runner, rules.tick_s)
         """Shows battles of other processes; whoever runs the battles lets it begin to listen."""
@@ -218,7 +221,7 @@ class Battles:
         prompt = self._accepted(
             self._gold.untouched(known) or self._instructed.untouched(known) or known
         )
-        able = self.matchmaker.drawable(self._able(prompt))
+        able = self._awake(self.matchmaker.drawable(self._able(prompt)))
         if len(able) < 2:
             raise BadPromptError(NOT_RECORDED)
         name = prompt_id(self._prompt_secret, prompt)
@@ -508,7 +511,9 @@ class Battles:
         return await asyncio.shield(beginning)
 
     def _substitute(self, prompt: str, tried: Collection[str]) -> Model | None:
-        others = [model for model in self._able(prompt) if model.id not in tried]
+        others = self._awake(
+            [model for model in self._able(prompt) if model.id not in tried], fewest=1
+        )
         return draw_one(others, self._rules.sampler, self._rng) if others else None
 
     def _partners(self, stored: StoredBattle) -> dict[Side, Model]:
@@ -578,7 +583,9 @@ class Battles:
     def _stand_ins(self) -> dict[Side, Model] | None:
         """Draw two models that answer any prompt; None if there are none."""
         field = self._field
-        able = self.matchmaker.drawable(m for m in field.drawn if m.id not in field.recorded)
+        able = self._awake(
+            self.matchmaker.drawable(m for m in field.drawn if m.id not in field.recorded)
+        )
         if len(able) < 2:
             return None
         draw = self.matchmaker.draw(able)
@@ -593,6 +600,32 @@ class Battles:
         if len(prompt) > self._rules.max_prompt_chars:
             raise BadPromptError(too_long_message(len(prompt), self._rules.max_prompt_chars))
         return storable(prompt)
+
+    def _pause(self, model: Model, failure: FailureClass) -> None:
+        """Draw a model no more for a while if its account has no credit: it would fail again.
+
+        The log does not name it, as it would tell who answers in a battle that may be retried.
+        """
+        now = self._now()
+        if failure is not FailureClass.NO_CREDIT or self._paused.get(model.id, now) > now:
+            return
+        logger.error(
+            "A model is not drawn for %g minutes: its provider says that the account has no "
+            "credit left. /admin and arena status show which model and what was said. Top the "
+            "account up, or disable the model.",
+            self._rules.paused_for.total_seconds() / 60,
+        )
+        self._paused[model.id] = now + self._rules.paused_for
+
+    def resume(self, model_id: str) -> None:
+        """Draw a model again that was paused, as it has answered."""
+        self._paused.pop(model_id, None)
+
+    def _awake(self, models: Sequence[Model], fewest: int = 2) -> Sequence[Model]:
+        """Leave out paused models, if enough others remain."""
+        now = self._now()
+        awake = tuple(model for model in models if self._paused.get(model.id, now) <= now)
+        return awake if len(awake) >= fewest else models
 
     def _able(self, prompt: str) -> list[Model]:
         field = self._field

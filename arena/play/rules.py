@@ -34,6 +34,8 @@ class Rules:
         Seconds before an endpoint that failed before its first token is asked again.
     reasons : WhenAsked
         When the page asks for reasons; before the names, they are withheld until it has.
+    paused_for : timedelta
+        How long a model is not drawn after its endpoint said that the account has no credit.
     most_repicks : int
         How often a side that failed before its text was seen goes to another model.
     vote_within : timedelta
@@ -54,6 +56,7 @@ class Rules:
     tick_s: float = 0.1
     checkpoint_s: float = 2.0
     retry_pauses_s: tuple[float, ...] = (0.5, 1.5)
+    paused_for: timedelta = timedelta(minutes=10)
     most_repicks: int = 2
     reasons: WhenAsked = WhenAsked.AFTER
     vote_within: timedelta = VOTE_WITHIN

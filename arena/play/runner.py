@@ -152,6 +152,8 @@ class Runner:
         Finds another model when one failed before anything of it was seen.
     notice : callable
         Called with what happens, for logs and figures.
+    failed : callable
+        Called with each model that did not answer, and why.
     """
 
     def __init__(
@@ -165,7 +167,9 @@ class Runner:
         substitute: Substitute,
         now: Callable[[], datetime],
         notice: Callable[[Notice], None],
+        failed: Callable[[Model, FailureClass], None],
     ) -> None:
+        self._failed = failed
         self._store = store
         self._writers = writers
         self._ask = ask
@@ -243,6 +247,8 @@ class Runner:
         self, battle_id: str, running: Running, side: Side, failed: LiveAnswer
     ) -> LiveAnswer | None:
         """Let another model take a side of which nothing was seen, in the first turn only."""
+        if failed.failure:
+            self._failed(failed.model, failed.failure.failure)
         turn = running.begun.turns[-1]
         if turn.turn > 1 or len(running.tried) - 2 >= self._rules.most_repicks:
             return None
@@ -282,6 +288,8 @@ class Runner:
             for side, answer in running.live.answers.items():
                 outcome = answer_outcome(running.live, side, state)
                 outcomes[running.key(side)] = outcome
+                if answer.failure:
+                    self._failed(answer.model, answer.failure.failure)
                 if outcome.needs is not None:
                     took = Took(outcome.needs, outcome.duration_s or 0.0, len(outcome.text))
                     self._paces.learn(answer.model.id, took)

@@ -4,6 +4,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 
@@ -79,7 +80,7 @@ HEADERS = Behaviour(headers={"X-Padding": PROVIDER * 100_000})
 THINKING = f"{PROVIDER} thoughts "
 UNSEEN = [
     Case("wrong key", refusal(401), "auth", 1, PROVIDER),
-    Case("no credit", refusal(402), "auth", 1, PROVIDER),
+    Case("no credit", refusal(402), "no_credit", 1, PROVIDER),
     Case("no such model", refusal(404), "not_found", 1, PROVIDER),
     Case("bad request", refusal(400), "bad_request", 1, PROVIDER),
     Case("rate limit", refusal(429), "rate_limit", 3, PROVIDER),
@@ -148,7 +149,8 @@ def arena(server: FaultyServer, tmp_path_factory: pytest.TempPathFactory) -> Ite
     """The arena of five models, as it is but for its patience."""
     behave(server, WELL)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(parts, "Rules", partial(Rules, retry_pauses_s=(0.01, 0.01)))
+        quick = partial(Rules, retry_pauses_s=(0.01, 0.01), paused_for=timedelta(0))
+        patch.setattr(parts, "Rules", quick)
         folder = tmp_path_factory.mktemp("faults")
         limits = {"first_token_timeout_s": 2.0, "idle_timeout_s": 1.2, "max_answer_chars": LIMIT}
         with served_by(server, folder, **limits | BUDGETS) as served:

@@ -19,7 +19,7 @@ BLAMED = "This model's maximum context length is 4096 tokens."
     ("status", "error", "expected"),
     [
         (401, {"message": "no"}, FailureClass.AUTH),
-        (402, {"message": "no credit"}, FailureClass.AUTH),
+        (402, {"message": "no"}, FailureClass.NO_CREDIT),
         (403, {"message": "no"}, FailureClass.AUTH),
         (404, {"message": "no such model"}, FailureClass.NOT_FOUND),
         (400, {"code": "context_length_exceeded"}, FailureClass.CONTEXT_LENGTH),

@@ -1,13 +1,78 @@
 """Error objects and waiting times, as servers really send them."""
 
+import json
+from dataclasses import replace
 from datetime import UTC, datetime
 
+import httpx
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from arena.domain.answer import FailureClass
-from arena.endpoints.failures import from_error, retry_after_s
+from arena.endpoints.failures import from_error, from_response, retry_after_s
+from tests.provider_errors import BLAMED, PASSING, REFUSALS, SHAPES, SPENT, ProviderError
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SPENT_ERRORS = {
+    name: replace(
+        error, end=FailureClass.NO_CREDIT, says=error.says or "the account has no credit"
+    )
+    for name, error in SPENT.items()
+}
+KINDS = {
+    "refusal": REFUSALS,
+    "blamed": BLAMED,
+    "spent": SPENT_ERRORS,
+    "passing": PASSING,
+    "shape": SHAPES,
+}
+ERRORS = {f"{kind}-{name}": one for kind, each in KINDS.items() for name, one in each.items()}
+
+
+@pytest.mark.parametrize("error", ERRORS.values(), ids=ERRORS)
+def test_the_error_of_a_provider_is_read_as_it_is_described(error: ProviderError) -> None:
+    read = from_response(httpx.Response(error.status), error.text, NOW)
+    assert read.failure is error.end, read.detail
+    assert (read.refuses[:1], read.retry_after_s) == (
+        (error.refuses,) if error.refuses else (),
+        error.wait_s,
+    )
+    assert error.says in read.detail
+    assert "<" not in read.detail
+    assert '{"' not in read.detail, "neither a page nor JSON is quoted"
+
+
+def test_a_time_to_wait_in_a_header_goes_before_that_of_the_body_and_is_a_limit_that_passes() -> (
+    None
+):
+    response = httpx.Response(429, headers={"retry-after": "2"})
+    assert from_response(response, PASSING["gemini"].text, NOW).retry_after_s == 2.0
+    spoken = from_response(response, SPENT["openai-inactive"].text, NOW)
+    assert spoken.failure is FailureClass.RATE_LIMIT
+    coded = from_response(response, SPENT["openai"].text, NOW)
+    assert coded.failure is FailureClass.NO_CREDIT
+
+
+FIELDS = (
+    *("error", "errors", "message", "detail", "fault", "code", "type", "loc", "param", "details"),
+    *("metadata", "raw", "base_resp", "params", "retryDelay", "@type"),
+)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inside: (
+        st.lists(inside, max_size=3)
+        | st.dictionaries(st.sampled_from(FIELDS) | st.text(), inside, max_size=4)
+    ),
+)
+
+
+@given(body=JSON, status=st.sampled_from([200, 400, 402, 422, 429, 500]))
+def test_whatever_a_server_sends_is_a_typed_failure(body: object, status: int) -> None:
+    error = from_error(body, status=status)
+    assert isinstance(error.failure, FailureClass)
+    wrapped = from_error([{"error": json.dumps(body)}], status=status)
+    assert isinstance(wrapped.detail, str)
 
 
 @pytest.mark.parametrize(

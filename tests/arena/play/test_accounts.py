@@ -1,0 +1,145 @@
+"""A model whose account has no credit is not drawn for a while, and an admin is told."""
+
+import logging
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from random import Random
+
+import pytest
+
+from arena.domain.battle import BattleState
+from arena.domain.model import Model, Roster
+from arena.domain.vote import Voter
+from arena.endpoints.client import Endpoints
+from arena.play.battles import Battles
+from arena.play.rules import Rules
+from arena.store.store import Store
+from tests.faulty_server import Behaviour, FaultyServer, faulty_server
+from tests.provider_errors import PASSING, SPENT, ProviderError
+from tests.sqlite import new_sqlite
+
+ADA = Voter("ada")
+FAST = Rules(
+    characters_per_s=100_000,
+    prior_delay_s=0,
+    tick_s=0.01,
+    checkpoint_s=60,
+    retry_pauses_s=(0.01, 0.01),
+)
+
+
+def saying(error: ProviderError) -> Behaviour:
+    return Behaviour(status=error.status, stream=error.text)
+
+
+class Clock:
+    """What time it is, as the test says."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 11, 24, 12, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.fixture
+def server() -> Iterator[FaultyServer]:
+    with faulty_server({name: Behaviour() for name in ("well", "fine", "spent")}) as server:
+        yield server
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+async def battles(server: FaultyServer, tmp_path: Path, clock: Clock) -> AsyncIterator[Battles]:
+    models = tuple(
+        Model(id=name, name=name, endpoint=server.url, model=name) for name in server.behaviours
+    )
+    store = Store(new_sqlite(tmp_path))
+    store.register(models, clock())
+    endpoints = Endpoints({})
+    battles = Battles(
+        store=store,
+        ask=endpoints.stream,
+        roster=Roster(models),
+        rules=FAST,
+        recorded={},
+        rng=Random(0),
+        now=clock,
+    )
+    yield battles
+    await battles.close()
+    await endpoints.aclose()
+    store.close()
+
+
+async def play(battles: Battles, times: int) -> list[BattleState]:
+    ends = []
+    for _ in range(times):
+        opened = await battles.open(ADA, "Why?")
+        looks = [snapshot async for snapshot in battles.watch(opened.battle_id, ADA)]
+        ends.append(looks[-1].state)
+    return ends
+
+
+def asked(server: FaultyServer, name: str) -> int:
+    return sum(seen.model == name for seen in server.requests)
+
+
+async def play_until_asked(battles: Battles, server: FaultyServer, name: str) -> None:
+    before = asked(server, name)
+    for _ in range(60):
+        await play(battles, 1)
+        if asked(server, name) > before:
+            return
+    pytest.fail(f"{name} was never drawn")
+
+
+async def test_a_model_without_credit_is_asked_once_and_not_drawn_for_ten_minutes(
+    server: FaultyServer,
+    battles: Battles,
+    clock: Clock,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    server.behaviours["spent"] = saying(SPENT["openai"])
+    with caplog.at_level(logging.ERROR):
+        await play_until_asked(battles, server, "spent")
+    (record,) = caplog.records
+    assert "A model is not drawn for 10 minutes" in record.getMessage()
+    assert "spent" not in record.getMessage(), "the log does not say who was in a battle"
+    assert await play(battles, 20) == [BattleState.READY] * 20
+    assert asked(server, "spent") == 1, "it was not asked again, and took no retry"
+    clock.now += timedelta(minutes=10)
+    await play_until_asked(battles, server, "spent")
+    assert asked(server, "spent") == 2
+
+
+async def test_a_model_that_answers_a_test_is_drawn_again(
+    server: FaultyServer, battles: Battles
+) -> None:
+    server.behaviours["spent"] = saying(SPENT["anthropic"])
+    await play_until_asked(battles, server, "spent")
+    server.behaviours["spent"] = Behaviour()
+    battles.resume("spent")
+    await play_until_asked(battles, server, "spent")
+
+
+async def test_a_limit_that_passes_pauses_nobody(server: FaultyServer, battles: Battles) -> None:
+    server.behaviours["spent"] = saying(PASSING["gemini"])
+    await play_until_asked(battles, server, "spent")
+    await play_until_asked(battles, server, "spent")
+
+
+async def test_where_too_few_others_are_left_all_are_drawn(
+    server: FaultyServer, battles: Battles
+) -> None:
+    for name in server.behaviours:
+        server.behaviours[name] = saying(SPENT["deepseek"])
+    await play(battles, 2)
+    for name in server.behaviours:
+        server.behaviours[name] = Behaviour()
+    assert await play(battles, 3) == [BattleState.READY] * 3
