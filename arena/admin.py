@@ -18,7 +18,7 @@ from arena.domain.model import Model, Release, Standing
 from arena.domain.room_view import Leaver, RosterView, Trial, VotersView
 from arena.domain.vote import DEFAULT, Days
 from arena.endpoints import trial
-from arena.endpoints.client import origin_of
+from arena.endpoints.address import origin_of
 from arena.endpoints.offline import load_recordings
 from arena.errors import RoomError, SettingsError, UnknownPersonError
 from arena.pages.admin.room import Room, RosterDesk

@@ -261,6 +261,7 @@ def endpoint(
     price: Price | None = None,
     name: str | None = None,
     judging: Profile = PLAIN,
+    api_key_header: str | None = None,
     **decoding: object,
 ) -> ModelEndpoint:
     """Name a model at any server that speaks OpenAI's format.
@@ -270,13 +271,15 @@ def endpoint(
     url : str
         Base URL, with ``/v1``; or ``pocket://local/v1`` with the model ``judge``, a toy.
     api_key : str, optional
-        Sent as a bearer token; take it from the environment.
+        Sent as a bearer token, unless a header is named; take it from the environment.
     price : judge.Price, optional
         What it charges: a budget of a run needs it.
     name : str, optional
         What the judge is called in verdicts: its model's name if not given.
     judging : judge.Profile
         What the endpoint takes, and how the model is to think.
+    api_key_header : str, optional
+        Header that takes the bare key, such as ``api-key`` or ``x-api-key``.
     **decoding
         Sent as they stand: ``temperature`` and the like.
     """
@@ -286,6 +289,7 @@ def endpoint(
         endpoint=url,
         model=model,
         api_key_env=None if api_key is None else KEY,
+        api_key_header=api_key_header,
         decoding=decoding,
         price=price,
         judging=judging,

@@ -477,10 +477,18 @@ def read_openai() -> Server | None:
     """Read the server that OPENAI_BASE_URL names, with the key of OPENAI_API_KEY if there is one.
 
     A key alone names no server: a demo must not spend money because a key lies about.
+
+    Raises
+    ------
+    SettingsError
+        If the address cannot be one, or holds a key.
     """
     key, url = os.environ.get("OPENAI_API_KEY"), os.environ.get("OPENAI_BASE_URL")
     if not url:
         return None
+    if fault := first_fault(Model(id="OpenAI", name="OpenAI", endpoint=url, model="any")):
+        msg = f"OPENAI_BASE_URL: {fault}"
+        raise SettingsError(msg)
     return Server("OpenAI", url.rstrip("/"), "OPENAI_API_KEY" if key else None, key or None)
 
 

@@ -74,6 +74,7 @@ def reproduce(
     arena models reproduce basalt-large
     arena models reproduce basalt-large --prompt "Why is the sky blue?" --roster roster.toml
     """
+    from arena.endpoints.address import CHAT, url_of
     from arena.endpoints.chat import request_body
     from judge.case import Message
 
@@ -81,10 +82,11 @@ def reproduce(
     if not asked.endpoint.startswith(("http://", "https://")):
         raise SettingsError(f"{asked.id!r} answers within the arena ({asked.endpoint}): no call.")
     body = request_body(asked, [Message("user", prompt)], stream=False).decode()
-    words = ["curl", f"{asked.endpoint.rstrip('/')}/chat/completions"]
+    words = ["curl", url_of(asked.endpoint, CHAT)]
     words += ["-H", "Content-Type: application/json", "-d", body]
     name = asked.api_key_env
-    key = f' -H "Authorization: Bearer ${name}"' if name and _is_variable(name) else ""
+    header = f"{asked.api_key_header}:" if asked.api_key_header else "Authorization: Bearer"
+    key = f' -H "{header} ${name}"' if name and _is_variable(name) else ""
     say(f"{shlex.join(words)}{key}")
 
 

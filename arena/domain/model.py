@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import date, datetime
 from enum import StrEnum
 from typing import ClassVar
+from urllib.parse import unquote
 
 from judge.budget import Price
 from judge.profile import PLAIN, Profile
@@ -14,6 +15,19 @@ BESIDE = "~"
 """In the ids of those who are in no roster: no model of one can have it."""
 MODEL_ID = re.compile(r"[A-Za-z0-9][\w.:/@+ ()-]*")
 ENDPOINT = re.compile(r"(https?|pocket|recorded)://[^\s/?#@\\]+([/?#]\S*)?")
+SECRET = re.compile(
+    r"key|token|secret|passw|auth|credential|^(?:sig|signature|code)$", re.IGNORECASE
+)
+"""Names in a query whose values are secrets: an address is shown on pages and in logs."""
+HEADER = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,99}")
+OUR_HEADERS = frozenset(
+    {
+        *("accept", "accept-encoding", "connection", "content-encoding", "content-length"),
+        *("content-type", "cookie", "expect", "host", "keep-alive", "proxy-authorization"),
+        *("te", "trailer", "transfer-encoding", "upgrade", "user-agent"),
+    }
+)
+"""Headers that are of the request itself, in lower case: no key can go there."""
 REPORT = re.compile(r"https?://[^\s/?#@\\\"'<>]+(?:[/?#][^\s\"'<>]*)?", re.IGNORECASE)
 MOST_WEIGHT = 1_000_000
 MOST_NUMBER = 2**63 - 1
@@ -81,6 +95,8 @@ class Model:
         The model's name at its endpoint.
     api_key_env : str or None
         Name of the environment variable that holds the key; None sends no key.
+    api_key_header : str or None
+        Name of the header in which the bare key is sent; None sends it as a bearer token.
     decoding : mapping
         Sent as they stand: temperature, max_tokens and the like.
     price : Price or None
@@ -113,6 +129,7 @@ class Model:
     kind: Kind = Kind.MODEL
     api_key_env: str | None = None
     system_prompt: str = ""
+    api_key_header: str | None = None
     decoding: Mapping[str, object] = field(default_factory=dict)
     price: Price | None = None
     weight: float = 1.0
@@ -168,15 +185,44 @@ def _faults(model: Model) -> Iterator[Fault]:
         ("name", model.name, model.name.strip(), "a name that people can read"),
         (
             "endpoint",
-            model.endpoint,
+            _masked(model.endpoint),
             ENDPOINT.fullmatch(model.endpoint),
             "http(s)://, pocket:// or recorded:// and an address, without a user or a password",
+        ),
+        (
+            "endpoint",
+            _masked(model.endpoint),
+            "#" not in model.endpoint,
+            "an address without a fragment (#...), which is sent nowhere",
+        ),
+        (
+            "endpoint",
+            _masked(model.endpoint),
+            not any(map(SECRET.search, _query_names(model.endpoint))),
+            "an address without a key in its query: name the key in api_key_env, and the header "
+            "that takes it in api_key_header",
         ),
         (
             "api_key_env",
             model.api_key_env,
             not (model.api_key_env or "").upper().startswith("ARENA_"),
             "the name of a model's key, and of none of the arena's own settings",
+        ),
+        (
+            "api_key_header",
+            model.api_key_header,
+            model.api_key_header is None
+            or (
+                HEADER.fullmatch(model.api_key_header)
+                and model.api_key_header.lower() not in OUR_HEADERS
+            ),
+            "the name of a header for the key, such as api-key, and none that is sent anyway",
+        ),
+        (
+            "api_key_header",
+            model.api_key_header,
+            model.api_key_header is None or model.api_key_env,
+            "left out where api_key_env names no key",
         ),
         (
             "weight",
@@ -223,6 +269,22 @@ def _faults(model: Model) -> Iterator[Fault]:
         if isinstance(text := getattr(model, name), str) and "\0" in text:
             yield Fault(name, text, "a text without the character U+0000")
     yield from _faults_of_decoding("decoding", model.decoding)
+
+
+def _masked(endpoint: str) -> str:
+    """Give an address as it may be shown: without a user, a password, a query or a fragment.
+
+    Examples
+    --------
+    >>> _masked("https://me:secret@host/v1?key=secret")
+    'https://...@host/v1?...'
+    """
+    return re.sub(r"([?#]).*", r"\1...", re.sub(r"//[^/?#]*@", "//...@", endpoint))
+
+
+def _query_names(endpoint: str) -> list[str]:
+    query = endpoint.partition("#")[0].partition("?")[2]
+    return [unquote(part.partition("=")[0]) for part in query.split("&")]
 
 
 def _given_away(model: Model) -> bool:

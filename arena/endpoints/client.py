@@ -15,7 +15,7 @@ from collections.abc import (
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache, lru_cache
+from functools import cache
 from itertools import chain
 from types import MappingProxyType
 
@@ -23,6 +23,7 @@ import httpx
 
 from arena.domain.answer import Chunk, Completion, FailureClass
 from arena.domain.model import Model, Roster
+from arena.endpoints.address import url_of
 from arena.endpoints.chat import (
     StreamedReply,
     Vector,
@@ -276,7 +277,7 @@ class Endpoints:
             await response.aclose()
 
     def _sent(self, model: Model, path: str, body: bytes) -> Awaitable[httpx.Response]:
-        url, headers = _url(model.endpoint.rstrip("/") + path), self._headers(model)
+        url, headers = url_of(model.endpoint, path), self._headers(model)
         transport = self._transport(model.endpoint)
         if isinstance(transport, Connections):
             return transport.send("POST", url, headers, body)
@@ -294,7 +295,8 @@ class Endpoints:
     def _headers(self, model: Model) -> dict[str, str]:
         headers = {**HEADERS}
         if model.api_key_env is not None:
-            headers["Authorization"] = f"Bearer {self._key(model)}"
+            named, key = model.api_key_header, self._key(model)
+            headers |= {named: key} if named else {"Authorization": f"Bearer {key}"}
         return headers
 
     def _key(self, model: Model) -> str:
@@ -363,36 +365,6 @@ def _require_sendable(name: str, key: str) -> None:
         f"The key in {name} cannot be sent: it holds a space at an end, a line break or a "
         "character outside ASCII. Set it again, without what was pasted along with it."
     )
-
-
-@lru_cache
-def _url(url: str) -> str:
-    """Give a URL as it is sent, read once for all requests: it takes as long as to send one."""
-    return str(httpx.URL(url))
-
-
-def origin_of(endpoint: str) -> str:
-    """Give scheme, host and port of an endpoint, read as for a request to it.
-
-    Raises
-    ------
-    SettingsError
-        If it cannot be read.
-
-    Examples
-    --------
-    >>> origin_of("HTTPS://Api.Example.com/v1") == origin_of("https://api.example.com:443/")
-    True
-    >>> origin_of("http://api.example.com/v1")
-    'http://api.example.com:80'
-    """
-    try:
-        url = httpx.URL(endpoint)
-    except httpx.InvalidURL as error:
-        msg = f"The endpoint {endpoint[:100]!r} cannot be read: {error}."
-        raise SettingsError(msg) from error
-    port = url.port or {"http": 80, "https": 443}.get(url.scheme, 0)
-    return f"{url.scheme}://{url.host.lower()}:{port}"
 
 
 def _request_id(response: httpx.Response) -> str:

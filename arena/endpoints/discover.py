@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import httpx
 
 from arena.domain.model import Model
+from arena.endpoints.address import url_of
 from arena.endpoints.sse import DEFAULT_BUDGETS, check_headers, read_whole
 from arena.errors import EndpointError
 
@@ -65,12 +66,19 @@ async def _models_of(client: httpx.AsyncClient, server: Server) -> list[Model]:
     try:
         async with (
             asyncio.timeout(TIMEOUT_S),
-            client.stream("GET", f"{server.url}/models", headers=headers) as answer,
+            client.stream("GET", url_of(server.url, "/models"), headers=headers) as answer,
         ):
             check_headers(answer.raise_for_status(), DEFAULT_BUDGETS.header_bytes)
             text = await read_whole(answer, DEFAULT_BUDGETS.response_bytes)
         names = _names(json.loads(text))
-    except (httpx.HTTPError, EndpointError, ValueError, RecursionError, TimeoutError):
+    except (
+        httpx.HTTPError,
+        httpx.InvalidURL,
+        EndpointError,
+        ValueError,
+        RecursionError,
+        TimeoutError,
+    ):
         return []
     return [_entry(server, name) for name in names if not NO_CHAT.search(name)]
 
