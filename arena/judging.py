@@ -14,6 +14,7 @@ from arena.domain.answer import Completion, FailureClass
 from arena.domain.model import Model
 from arena.domain.vote import RULES, Tagger
 from arena.endpoints.client import Endpoints, Timeouts, reach
+from arena.endpoints.dialect import known_as
 from arena.endpoints.offline import PocketTransport, load_recordings
 from arena.endpoints.sse import DEFAULT_BUDGETS, Budgets
 from arena.errors import EndpointError
@@ -104,25 +105,26 @@ class EndpointJudge:
 
     async def _asked(self, request: Request) -> Reply:
         terms, asked = self._terms, request.parameters
-        while True:
-            if lack := terms.lacks(asked):
-                raise errors.CallError(errors.FailureClass.NO_LOGPROBS, lack)
-            sent = terms.decoding(asked)
-            try:
-                completion = await self._endpoints.complete(
-                    self._model,
-                    request.messages,
-                    decoding={**terms.unsent, **sent},
-                    as_it_is=True,
-                    within_s=terms.seconds,
-                )
-            except EndpointError as error:
-                if (refused := filtered(error)) is not None:
-                    return refused
-                if error.failure is FailureClass.BAD_REQUEST and terms.taught(error.detail, sent):
-                    continue
-                raise as_call_error(error) from error
-            return reply_of(completion)
+        self._require_able(asked)
+        try:
+            completion = await self._endpoints.complete(
+                self._model,
+                request.messages,
+                decoding=terms.decoding(asked),
+                as_it_is=True,
+                within_s=terms.seconds,
+                lessons=terms.lessons,
+            )
+        except EndpointError as error:
+            if (refused := filtered(error)) is not None:
+                return refused
+            self._require_able(asked)
+            raise as_call_error(error) from error
+        return reply_of(completion)
+
+    def _require_able(self, asked: Parameters) -> None:
+        if lack := self._terms.lacks(asked):
+            raise errors.CallError(errors.FailureClass.NO_LOGPROBS, lack)
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
         """Return a vector for each text, in their order.
@@ -133,7 +135,7 @@ class EndpointJudge:
             If there was none.
         """
         try:
-            return await self._endpoints.embed(self._model, texts)
+            return await self._endpoints.embed(self._model, texts, self._terms.lessons)
         except EndpointError as error:
             raise as_call_error(error) from error
 
@@ -145,8 +147,9 @@ class EndpointJudge:
         judge.errors.CallError
             If one could not be given.
         """
+        ask = partial(self._endpoints.log_likelihood, self._model, lessons=self._terms.lessons)
         try:
-            return [[await self._endpoints.log_likelihood(self._model, text)] for text in texts]
+            return [[await ask(text)] for text in texts]
         except EndpointError as error:
             raise as_call_error(error) from error
 
@@ -262,6 +265,7 @@ def endpoint(
     name: str | None = None,
     judging: Profile = PLAIN,
     api_key_header: str | None = None,
+    without: Sequence[str] = (),
     **decoding: object,
 ) -> ModelEndpoint:
     """Name a model at any server that speaks OpenAI's format.
@@ -280,6 +284,8 @@ def endpoint(
         What the endpoint takes, and how the model is to think.
     api_key_header : str, optional
         Header that takes the bare key, such as ``api-key`` or ``x-api-key``.
+    without : sequence of str
+        Parameters that are never sent, as in a roster.
     **decoding
         Sent as they stand: ``temperature`` and the like.
     """
@@ -290,6 +296,7 @@ def endpoint(
         model=model,
         api_key_env=None if api_key is None else KEY,
         api_key_header=api_key_header,
+        without=tuple(without),
         decoding=decoding,
         price=price,
         judging=judging,
@@ -325,6 +332,7 @@ def revision_of(model: Model) -> str:
         "system_prompt": model.system_prompt,
         "decoding": {**model.decoding, **model.judging.decoding},
         "recording": model.recording,
+        **({"without": model.lacking} if model.lacking else {}),
     }
     content = json.dumps(answering, sort_keys=True, default=str).encode()
     return f"{model.model}@{hashlib.sha256(content).hexdigest()[:16]}"
@@ -337,7 +345,7 @@ def former_revision_of(model: Model) -> str:
 
 def terms_of(model: Model, journal: Journal) -> Terms:
     """Give what is known of a model's endpoint; what is learnt is kept beside the journal."""
-    endpoint = f"{model.endpoint.rstrip('/')} {model.model}"
+    endpoint = known_as(model)
     return Terms(model.judging, journal.lessons(endpoint), partial(journal.learn, endpoint))
 
 

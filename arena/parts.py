@@ -1,5 +1,6 @@
 """What the application is made of: the parts that the settings and the database ask for."""
 
+import asyncio
 import logging
 import secrets
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -17,8 +18,9 @@ from arena.domain.battle import Notice, Sampler
 from arena.domain.model import Entry, Roster, Standing
 from arena.domain.vote import DEFAULT, POLICIES, SIMULATED
 from arena.endpoints.client import Endpoints, Timeouts, reach
+from arena.endpoints.dialect import known_as
 from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES, PocketTransport, load_recordings
-from arena.errors import RoomError, SettingsError
+from arena.errors import RoomError, SettingsError, StoreError
 from arena.guard.identity import Addresses, Identity
 from arena.guard.limits import RUNNING, STREAMS, Allowance, Limits, Places, Share
 from arena.guard.people import People
@@ -34,7 +36,7 @@ from arena.play.roster import LiveRoster
 from arena.play.rules import Rules
 from arena.play.sources import Sources
 from arena.settings import Keys, Settings, read_keys, read_refusals, read_roster, read_statements
-from arena.store import log
+from arena.store import lessons, log
 from arena.store import roster as roster_rows
 from arena.store.prompt_ids import prompt_secret
 from arena.store.store import Store
@@ -106,7 +108,20 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
         first_token_s=settings.first_token_timeout_s, idle_s=settings.idle_timeout_s
     )
     keys = _keys(settings, roster, stored=bool(entries))
-    endpoints = reach(roster, keys, recordings, pocket, timeouts, settings.budgets())
+    known = store.read(lessons.every, _now())
+    for model in roster:
+        for name in known.get(known_as(model), ()):
+            logger.info("Model %r is asked without %s: its endpoint refuses it", model.id, name)
+    endpoints = reach(
+        roster,
+        keys,
+        recordings,
+        pocket,
+        timeouts,
+        settings.budgets(),
+        known,
+        partial(_keep_lesson, store),
+    )
     metrics = Metrics()
     for model_id in store.register(tuple(roster), _now()):
         logger.warning("Model %r changed since it was first logged: give it a new id", model_id)
@@ -234,6 +249,23 @@ def _follow(endpoints: Endpoints, battles: Battles, entries: Sequence[Entry]) ->
     endpoints.replay(recordings, {m.id: m.characters_per_s for m in (*resting, *drawn)})
     recorded = {model_id: tuple(prompts) for model_id, prompts in recordings.items()}
     battles.use(Field.of(drawn, recorded, resting))
+
+
+def _keep_lesson(store: Store, endpoint: str, name: str, sentence: str) -> None:
+    """Write down what an endpoint refuses, beside the battle in which it said so.
+
+    The log names no model: it would tell who answers just now.
+    """
+    logger.warning("An endpoint refuses %s: it is asked without from here on", name)
+
+    def write() -> None:
+        try:
+            with store.writing() as session:
+                lessons.keep(session, endpoint, name, sentence, _now())
+        except StoreError as error:
+            logger.warning("What an endpoint refuses could not be kept: %s", error)
+
+    asyncio.get_running_loop().run_in_executor(None, write)
 
 
 def _check_weights(settings: Settings, roster: Roster) -> None:

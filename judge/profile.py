@@ -1,7 +1,6 @@
 """What an endpoint takes: as its roster says, and as its refusals teach."""
 
 import math
-import re
 from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -44,15 +43,6 @@ LEAST_S = 20.0
 TIMES_P99 = 4
 FEWEST_SEEN = 10
 """Replies from which on the time-out follows the pace; before a hundred, p99 is the slowest."""
-
-_VALUE = re.compile(
-    r"too (?:large|high|low|small|many|long|big)|at (?:most|least)|(?:less|greater|more) than|"
-    r"exceed|maximum|minimum|between|out of range|strictly positive",
-    re.IGNORECASE,
-)
-"""Words of a refusal that blame the value of a parameter, not that it was sent."""
-
-_OF_LOGPROBS = ("logprobs", "top_logprobs")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,6 +120,34 @@ PLAIN = Profile()
 """Of a model of which the roster says nothing as a judge."""
 
 
+class Lessons(dict[str, str]):
+    """What an endpoint has taught: its own sentence by the parameter that it refused.
+
+    Whoever asks the endpoint leaves these parameters out; of judges, `THINKS` is one, too.
+
+    Parameters
+    ----------
+    known : mapping
+        What was learnt before.
+    keep : callable
+        Takes what is learnt now, as such a pair.
+    """
+
+    def __init__(
+        self,
+        known: Mapping[str, str] = MappingProxyType({}),
+        keep: Callable[[str, str], None] = lambda name, sentence: None,
+    ) -> None:
+        super().__init__(known)
+        self._keep = keep
+
+    def learn(self, name: str, sentence: str) -> None:
+        """Keep a lesson, once."""
+        if name not in self:
+            self[name] = sentence
+            self._keep(name, sentence)
+
+
 class Terms:
     """What is sent to an endpoint and how long it is waited for, learnt as a run goes.
 
@@ -150,7 +168,7 @@ class Terms:
 
     Attributes
     ----------
-    lessons : dict
+    lessons : Lessons
         As they were, with what was learnt since.
     """
 
@@ -162,8 +180,9 @@ class Terms:
         *,
         least_s: float = LEAST_S,
     ) -> None:
-        self.profile, self._keep, self._least_s = profile, keep, least_s
-        self.lessons = {name: text for name, text in lessons.items() if not self._stated(name)}
+        self.profile, self._least_s = profile, least_s
+        valid = {name: text for name, text in lessons.items() if not self._stated(name)}
+        self.lessons = Lessons(valid, keep)
         self._latencies: deque[float] = deque(maxlen=1000)
 
     def _stated(self, name: str) -> bool:
@@ -196,63 +215,28 @@ class Terms:
         return NO_LOGPROBS + _quoted(self.lessons.get("logprobs", ""))
 
     def decoding(self, asked: Parameters) -> dict[str, object]:
-        """Return what is sent beside the messages, in place of the model's own decoding."""
+        """Return what is to be sent beside the messages, in place of the model's own decoding.
+
+        None takes a value of that out. Whoever sends it leaves out what `lessons` name.
+
+        Examples
+        --------
+        >>> Terms().decoding(Parameters(max_tokens=5, temperature=0.0))
+        {'max_tokens': 5, 'max_completion_tokens': None, 'temperature': 0.0}
+        """
         profile = self.profile
-        sent: dict[str, object] = {}
-        if name := self._token_parameter():
-            sent[name] = self.most_tokens(asked)
+        sent: dict[str, object] = {"max_tokens": None, "max_completion_tokens": None}
+        sent[profile.token_parameter] = self.most_tokens(asked)
         temperature = asked.temperature if profile.temperature is None else profile.temperature
-        if temperature is not None and "temperature" not in self.lessons:
+        if temperature is not None:
             sent["temperature"] = temperature
         if profile.reasoning_effort is not None:
             sent["reasoning_effort"] = profile.reasoning_effort
-        if asked.json_object and self._takes_format:
+        if asked.json_object and profile.response_format is not False:
             sent["response_format"] = {"type": "json_object"}
         if asked.top_logprobs is not None:
             sent |= {"logprobs": True, "top_logprobs": asked.top_logprobs}
         return sent
-
-    @property
-    def unsent(self) -> dict[str, None]:
-        """What the model's own decoding may have, and is not sent beside `decoding`."""
-        return dict.fromkeys(("max_tokens", "max_completion_tokens", *self.lessons))
-
-    def _token_parameter(self) -> str | None:
-        """Name of the limit of tokens; None where the endpoint takes neither."""
-        names = dict.fromkeys(
-            (self.profile.token_parameter, "max_tokens", "max_completion_tokens")
-        )
-        return next((name for name in names if name not in self.lessons), None)
-
-    @property
-    def _takes_format(self) -> bool:
-        return self.profile.response_format is not False and "response_format" not in self.lessons
-
-    def taught(self, sentence: str, sent: Mapping[str, object]) -> bool:
-        """Learn from a request that was refused; return whether another one would differ from it.
-
-        Parameters
-        ----------
-        sentence : str
-            The endpoint's own.
-        sent : mapping
-            As `decoding` gave it for that request.
-
-        Examples
-        --------
-        >>> terms, asked = Terms(), Parameters(max_tokens=5, temperature=0.0)
-        >>> terms.taught("Unsupported parameter: 'max_tokens'.", terms.decoding(asked))
-        True
-        >>> terms.decoding(asked)
-        {'max_completion_tokens': 5, 'temperature': 0.0}
-        >>> terms.taught("'temperature' is too high.", terms.decoding(asked))
-        False
-        """
-        name = None if _VALUE.search(sentence) else _named(sentence, sent)
-        if name is None:
-            return any(part in self.lessons for part in sent)  # learnt while this was under way
-        self._learn(name, sentence)
-        return True
 
     def saw(self, reply: Reply, asked: Parameters) -> None:
         """Take note of a reply: its pace, and whether it ended before its thoughts did."""
@@ -260,16 +244,13 @@ class Terms:
             self._latencies.append(reply.latency_s)
         if self.thinking_tokens or not _still_thought(reply):
             return
-        self._learn(THINKS, f"{asked.max_tokens:,} tokens were used up while it was thinking")
+        self.lessons.learn(
+            THINKS, f"{asked.max_tokens:,} tokens were used up while it was thinking"
+        )
 
     def lack_logprobs(self, sentence: str) -> None:
         """Learn that replies come without the log-probabilities that are asked for."""
-        self._learn("logprobs", sentence)
-
-    def _learn(self, name: str, sentence: str) -> None:
-        if name not in self.lessons:
-            self.lessons[name] = sentence
-            self._keep(name, sentence)
+        self.lessons.learn("logprobs", sentence)
 
     def seconds(self) -> float:
         """Return how long to wait for a reply: four times the 99th percentile, 20 at the least."""
@@ -286,6 +267,7 @@ class Terms:
             "temperature": asked.temperature is None,
             "response_format": not asked.json_object,
             "logprobs": True,  # nothing is asked without them: see `lacks`
+            "stream_options": True,  # of battles
         }
         return [self._warning(n, text) for n, text in self.lessons.items() if not unasked.get(n)]
 
@@ -299,30 +281,22 @@ class Terms:
         return f"The endpoint refuses {name}{_quoted(sentence)}: {self._instead(name)}."
 
     def _instead(self, name: str) -> str:
-        if name in ("max_tokens", "max_completion_tokens"):
-            other = self._token_parameter()
+        names = ("max_tokens", "max_completion_tokens")
+        if name in names:
+            other = next((other for other in names if other not in self.lessons), None)
             return f"{other} is sent in its place" if other else "no limit of tokens is sent"
-        return _INSTEAD[name]
+        return _INSTEAD.get(name, "it is left out")
 
 
 _INSTEAD = {
     "temperature": "replies are drawn at the temperature that it has of itself",
     "response_format": "JSON is asked for in words alone",
+    "system": "the system's text goes before the first message of the user",
 }
 
 
 def _quoted(sentence: str) -> str:
     return f" (it says: {sentence!r})" if sentence else ""
-
-
-def _named(sentence: str, sent: Mapping[str, object]) -> str | None:
-    """Return the parameter among those sent that a sentence names first; None if it names none."""
-    words = re.findall(r"\w+", sentence)
-    word = next((word for word in words if word in sent), None)
-    if word in _OF_LOGPROBS:
-        return "logprobs"
-    learnable = ("max_tokens", "max_completion_tokens", "temperature", "response_format")
-    return word if word in learnable else None
 
 
 def _still_thought(reply: Reply) -> bool:

@@ -1,5 +1,6 @@
 """`arena models lint` and `reproduce`: can they be compared, and how is one asked."""
 
+import json
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -81,7 +82,7 @@ def reproduce(
     (asked,) = _chosen([model], roster, database)
     if not asked.endpoint.startswith(("http://", "https://")):
         raise SettingsError(f"{asked.id!r} answers within the arena ({asked.endpoint}): no call.")
-    body = request_body(asked, [Message("user", prompt)], stream=False).decode()
+    body = json.dumps(request_body(asked, [Message("user", prompt)], {"stream": False}))
     words = ["curl", url_of(asked.endpoint, CHAT)]
     words += ["-H", "Content-Type: application/json", "-d", body]
     name = asked.api_key_env

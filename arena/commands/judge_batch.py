@@ -90,8 +90,9 @@ async def _write(work: Work, journal: "StoredJournal", folder: Path) -> tuple[li
     files = _Requests(folder, LIMITS[kind], as_list=kind == "anthropic")
     try:
         async for call in each_due(work.cases, work.method, journal, work.options):
-            decoding = {**terms.unsent, **terms.decoding(call.request.parameters)}
-            files.add(request_of(model, call.key, call.request.messages, decoding))
+            decoding = terms.decoding(call.request.parameters)
+            request = call.request.messages
+            files.add(request_of(model, call.key, request, decoding, terms.lessons))
             n += 1
         return files.done(), n
     except OSError as error:

@@ -150,7 +150,7 @@ def check_models(*, roster: RosterFile = None) -> None:
     trials = asyncio.run(_check_all(asked, settings))
     rows = [(model.id, model.endpoint, *_shown(trials[model.id])) for model in asked]
     show(table(("Model", "Endpoint", "First token", "Whole", "Result"), rows, right=()))
-    if any(row[-1] != ANSWERED for row in rows):
+    if any(trial.seconds is None for trial in trials.values()):
         sys.exit(1)
 
 
@@ -245,4 +245,5 @@ async def _check_all(models: Roster, settings: "Settings") -> Mapping[str, Trial
 def _shown(trial: Trial) -> tuple[str, str, str]:
     if trial.seconds is None:
         return "–", "–", f"{trial.failure}: {trial.sentence}"
-    return f"{trial.first_s or 0:.2f} s", f"{trial.seconds:.2f} s", ANSWERED
+    without = f", without {', '.join(trial.without)}" if trial.without else ""
+    return f"{trial.first_s or 0:.2f} s", f"{trial.seconds:.2f} s", f"{ANSWERED}{without}"

@@ -52,6 +52,7 @@ def card_of(model: Model) -> Card:
         "kind": model.kind.value,
         "system prompt": model.system_prompt or None,
         "turns": "one" if model.endpoint.startswith("recorded://") else "any",
+        **({"without": model.lacking} if model.lacking else {}),
         **_named(model.decoding),
     }
 

@@ -99,6 +99,8 @@ class Model:
         Name of the header in which the bare key is sent; None sends it as a bearer token.
     decoding : mapping
         Sent as they stand: temperature, max_tokens and the like.
+    without : tuple of str
+        Of `OPTIONAL`, what is never sent: the endpoint does not take it.
     price : Price or None
         None when unknown: a cost is then not computed, rather than called zero.
     weight : float
@@ -131,6 +133,7 @@ class Model:
     system_prompt: str = ""
     api_key_header: str | None = None
     decoding: Mapping[str, object] = field(default_factory=dict)
+    without: tuple[str, ...] = ()
     price: Price | None = None
     weight: float = 1.0
     licence: str = ""
@@ -144,6 +147,11 @@ class Model:
     judging: Profile = PLAIN
 
     __pydantic_config__: ClassVar[dict[str, str]] = {"extra": "forbid"}
+
+    @property
+    def lacking(self) -> list[str]:
+        """Of what it is asked without, the parameters that decide how it answers."""
+        return sorted({*self.without} - {"stream_options"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +231,18 @@ def _faults(model: Model) -> Iterator[Fault]:
             model.api_key_header,
             model.api_key_header is None or model.api_key_env,
             "left out where api_key_env names no key",
+        ),
+        (
+            "without",
+            [*model.without],
+            OPTIONAL.issuperset(model.without),
+            f"a list of parameters that a request can do without: {', '.join(sorted(OPTIONAL))}",
+        ),
+        (
+            "without",
+            [*model.without],
+            not model.decoding.keys() & {*model.without},
+            "a list of parameters that decoding does not set",
         ),
         (
             "weight",

@@ -306,12 +306,15 @@ class Trial:
     failure : FailureClass or None
     sentence : str
         What the endpoint said if it failed; it may be hostile.
+    without : tuple of str
+        Parameters that it is asked without, as its endpoint refuses them.
     """
 
     seconds: float | None
     first_s: float | None = None
     failure: FailureClass | None = None
     sentence: str = ""
+    without: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

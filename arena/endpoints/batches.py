@@ -1,7 +1,8 @@
 """Files of batches, as OpenAI and Anthropic take and give them."""
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -40,12 +41,16 @@ LIMITS: Mapping[Format, Limits] = {
 
 def format_of(model: Model) -> Format:
     """Name the format of a model's batches: as its entry says, else by its address."""
-    anthropic = "://api.anthropic.com/" in f"{model.endpoint}/"
+    anthropic = re.match(r"https://api\.anthropic\.com(?![\w.-])", model.endpoint, re.IGNORECASE)
     return model.judging.batch or ("anthropic" if anthropic else "openai")
 
 
 def request_of(
-    model: Model, custom_id: str, messages: Sequence[Message], decoding: Mapping[str, object]
+    model: Model,
+    custom_id: str,
+    messages: Sequence[Message],
+    decoding: Mapping[str, object],
+    refused: Collection[str] = (),
 ) -> str:
     """Give one request as JSON in the model's format.
 
@@ -53,8 +58,10 @@ def request_of(
     ----------
     decoding : mapping
         As `arena.endpoints.client.Endpoints.complete` takes it, in OpenAI's names.
+    refused : collection of str
+        Parameters that its endpoint is known to refuse.
     """
-    body = json.loads(request_body(model, messages, **decoding))
+    body = request_body(model, messages, decoding, refused)
     if format_of(model) == "openai":
         line = {"custom_id": custom_id, "method": "POST", "url": OPENAI_PATH, "body": body}
     else:

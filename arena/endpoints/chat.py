@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from arena.domain.answer import (
@@ -14,6 +14,7 @@ from arena.domain.answer import (
     TextDelta,
 )
 from arena.domain.model import Model
+from arena.endpoints.dialect import without
 from arena.endpoints.ending import check_error, finish_reason, is_truncated
 from arena.endpoints.sse import DONE, over
 from arena.errors import EndpointError
@@ -33,15 +34,22 @@ LABEL_CHARACTERS = 200
 """Of an id or a finish reason: the longest of any provider has a quarter of that."""
 
 
-def request_body(model: Model, messages: Sequence[Message], **options: object) -> bytes:
+def request_body(
+    model: Model, messages: Sequence[Message], options: Json, refused: Collection[str] = ()
+) -> dict[str, Any]:
     """Body of a request: the model's decoding as it stands, then ``options``; None is not sent.
 
-    Escaped to ASCII, so that a lone surrogate in a prompt reaches the server as it is.
+    Parameters
+    ----------
+    refused : collection of str
+        Parameters that its endpoint is known to refuse; those that the roster says are left out,
+        too.
     """
     system = [Message("system", model.system_prompt)] if model.system_prompt else []
     turns = [{"role": m.role, "content": _content(m)} for m in [*system, *messages]]
-    body = {**model.decoding, "model": model.model, "messages": turns} | options
-    return json.dumps({name: value for name, value in body.items() if value is not None}).encode()
+    body = {**model.decoding, "model": model.model, "messages": turns, **options}
+    sent = {name: value for name, value in body.items() if value is not None}
+    return without(sent, {*model.without, *refused})
 
 
 def _content(message: Message) -> object:
@@ -397,13 +405,13 @@ def _typed(fields: Json, key: str, kind: type[T], absent: T) -> T:
     return value
 
 
-def likelihood_body(model: Model, text: str) -> bytes:
+def likelihood_body(model: Model, text: str) -> dict[str, Any]:
     """Body of a request for the log-probabilities of a text: the model is to echo it.
 
     One token is written after it, as not every server allows for none.
     """
     asked = {"prompt": text, "echo": True, "logprobs": 1, "max_tokens": 1, "temperature": 0}
-    return json.dumps({**asked, "model": model.model}).encode()
+    return {**asked, "model": model.model}
 
 
 def read_log_likelihood(body: str, text: str) -> float:
@@ -430,9 +438,15 @@ def read_log_likelihood(body: str, text: str) -> float:
 Vector = tuple[float, ...]
 
 
-def embedding_body(model: Model, texts: Sequence[str]) -> bytes:
-    """Body of a request: the model's own options, such as ``dimensions``, and the texts."""
-    return json.dumps({**model.decoding, "model": model.model, "input": [*texts]}).encode()
+def embedding_body(
+    model: Model, texts: Sequence[str], refused: Collection[str] = ()
+) -> dict[str, Any]:
+    """Body of a request: the model's own options, such as ``dimensions``, and the texts.
+
+    ``refused`` is as in `request_body`.
+    """
+    body = {**model.decoding, "model": model.model, "input": [*texts]}
+    return without(body, {*model.without, *refused})
 
 
 def read_embeddings(body: str, n: int) -> tuple[Vector, ...]:

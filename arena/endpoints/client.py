@@ -1,6 +1,7 @@
 """The client of all endpoints: one connection pool, typed chunks, typed failures."""
 
 import asyncio
+import json
 import logging
 import ssl
 from collections.abc import (
@@ -8,6 +9,7 @@ from collections.abc import (
     AsyncIterator,
     Awaitable,
     Callable,
+    Collection,
     Iterator,
     Mapping,
     Sequence,
@@ -15,16 +17,18 @@ from collections.abc import (
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from itertools import chain
 from types import MappingProxyType
+from typing import TypeVar
 
 import httpx
 
 from arena.domain.answer import Chunk, Completion, FailureClass
 from arena.domain.model import Model, Roster
-from arena.endpoints.address import url_of
+from arena.endpoints.address import CHAT, url_of
 from arena.endpoints.chat import (
+    Json,
     StreamedReply,
     Vector,
     embedding_body,
@@ -36,6 +40,7 @@ from arena.endpoints.chat import (
     request_body,
 )
 from arena.endpoints.connections import Connections
+from arena.endpoints.dialect import known_as, refused_by, without
 from arena.endpoints.failures import from_exception, from_redirect, from_response
 from arena.endpoints.offline import PocketTransport, RecordedTransport
 from arena.endpoints.sse import (
@@ -49,7 +54,11 @@ from arena.endpoints.sse import (
 )
 from arena.errors import EndpointError, SettingsError
 from judge.case import Message
+from judge.profile import Lessons
 from rating import __version__
+
+T = TypeVar("T")
+Keep = Callable[[str, str, str], None]
 
 HEADERS = {
     "Accept": "*/*",
@@ -110,6 +119,10 @@ class Endpoints:
         See there.
     budgets : Budgets
         See there.
+    known : mapping
+        What endpoints refuse, as far as it is known: sentence by parameter, by `known_as`.
+    keep : callable
+        Takes what is learnt of that now: the endpoint, the parameter and the sentence.
 
     Raises
     ------
@@ -125,12 +138,16 @@ class Endpoints:
         networked: bool = True,
         timeouts: Timeouts = Timeouts(),
         budgets: Budgets = DEFAULT_BUDGETS,
+        known: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+        keep: Keep = lambda endpoint, name, sentence: None,
     ) -> None:
         for name, key in keys.items():
             _require_sendable(name, key)
         self._keys = keys
         self._timeouts = timeouts
         self._budgets = budgets
+        self._known, self._keep = known, keep
+        self._lessons: dict[str, Lessons] = {}
         self._turn = asyncio.Lock()
         self._held: set[tuple[str, str]] = set()
         self._transports = dict(transports or {})
@@ -141,6 +158,10 @@ class Endpoints:
         for transport in (*self._transports.values(), self._network):
             if transport is not None:
                 await transport.aclose()
+
+    def refused(self, model: Model) -> tuple[str, ...]:
+        """Name the parameters that a model is asked without, as its endpoint refuses them."""
+        return tuple(self._lessons_of(model))
 
     def replay(
         self, recordings: Mapping[str, Mapping[str, str]], paces: Mapping[str, float]
@@ -170,24 +191,38 @@ class Endpoints:
         -----
         Closing the generator early closes the request: wrap it in ``aclosing``.
         """
-        body = request_body(model, messages, stream=True, stream_options={"include_usage": True})
-        patience = Patience(self._timeouts.first_token_s, self._timeouts.idle_s)
-        address = model.endpoint, model.model
-        reply = StreamedReply(self._budgets.reasoning_chars, holds=address in self._held)
-        try:
-            with self._typed_failures(model):
-                async with self._reply(model, body, patience) as response:
-                    events = Events(response, self._budgets, self._turn)
-                    while batch := await patience.wait(events.next()):
-                        for delta in chain.from_iterable(map(reply.read, batch)):
-                            yield delta
-                        patience.has_token = reply.has_begun
-                for chunk in reply.end(_request_id(response)):
-                    yield chunk
-        finally:
-            if reply.retracted and address not in self._held:
-                self._held.add(address)
-                logger.warning("%s: %s", model.id, CLOSES_ONLY)
+        lessons, address = self._lessons_of(model), (model.endpoint, model.model)
+        options = {"stream": True, "stream_options": {"include_usage": True}}
+        refused: dict[str, str] = {}
+        while True:
+            body = request_body(model, messages, options, {*lessons, *refused})
+            patience = Patience(self._timeouts.first_token_s, self._timeouts.idle_s)
+            reply = StreamedReply(self._budgets.reasoning_chars, holds=address in self._held)
+            try:
+                with self._typed_failures(model):
+                    async with self._reply(model, body, patience) as response:
+                        events = Events(response, self._budgets, self._turn)
+                        while batch := await patience.wait(events.next()):
+                            for delta in chain.from_iterable(map(reply.read, batch)):
+                                if not patience.has_token:
+                                    _learn(refused, lessons)
+                                patience.has_token = True
+                                yield delta
+                            patience.has_token = reply.has_begun
+                    for chunk in reply.end(_request_id(response)):
+                        yield chunk
+            except EndpointError as error:
+                name = refused_by(error.refuses, body)
+                if name is None or reply.has_begun:
+                    raise
+                refused[name] = error.detail
+            else:
+                _learn(refused, lessons)
+                return
+            finally:
+                if reply.retracted and address not in self._held:
+                    self._held.add(address)
+                    logger.warning("%s: %s", model.id, CLOSES_ONLY)
 
     async def complete(
         self,
@@ -197,6 +232,7 @@ class Endpoints:
         decoding: Mapping[str, object] = MappingProxyType({}),
         as_it_is: bool = False,
         within_s: Callable[[], float] | None = None,
+        lessons: Lessons | None = None,
     ) -> Completion:
         """Ask a model for a whole answer.
 
@@ -209,26 +245,31 @@ class Endpoints:
         within_s : callable or None
             Gives the seconds to wait, `Timeouts.whole_s` at most, and may give others while they
             pass.
+        lessons : Lessons or None
+            What its endpoint has taught, and where more is put; None takes those of all requests.
 
         Raises
         ------
         EndpointError
-            As `stream` does; a blank answer that came with log-probabilities is none.
+            As `stream` does; a blank answer that came with log-probabilities is none. Also if
+            ``decoding`` asks for log-probabilities and the endpoint refuses to give any.
         """
-        body = request_body(model, messages, stream=False, **decoding)
-        whole_s = self._timeouts.whole_s
-        patience = Patience(
-            whole_s if within_s is None else lambda: min(within_s(), whole_s),
-            self._timeouts.idle_s,
+        whole_s, budgets = self._timeouts.whole_s, self._budgets
+        asks = bool(decoding.get("logprobs"))
+        return await self._read(
+            model,
+            CHAT,
+            partial(request_body, model, messages, {"stream": False, **decoding}),
+            partial(read_completion, as_it_is=as_it_is),
+            most=budgets.numbers_bytes if asks else budgets.response_bytes,
+            within_s=whole_s if within_s is None else lambda: min(within_s(), whole_s),
+            lessons=lessons,
+            needed="logprobs" if asks else "",
         )
-        budgets = self._budgets
-        most = budgets.numbers_bytes if decoding.get("logprobs") else budgets.response_bytes
-        with self._typed_failures(model):
-            async with self._reply(model, body, patience) as response:
-                text = await patience.wait(read_json(response, most))
-                return read_completion(text, _request_id(response), as_it_is=as_it_is)
 
-    async def embed(self, model: Model, texts: Sequence[str]) -> tuple[Vector, ...]:
+    async def embed(
+        self, model: Model, texts: Sequence[str], lessons: Lessons | None = None
+    ) -> tuple[Vector, ...]:
         """Ask a model for embeddings, one a text, in their order.
 
         Raises
@@ -236,14 +277,19 @@ class Endpoints:
         EndpointError
             With the `FailureClass`; also if it does not return one vector for each text.
         """
-        body = embedding_body(model, texts)
-        patience = Patience(self._timeouts.whole_s, self._timeouts.idle_s)
-        with self._typed_failures(model):
-            async with self._reply(model, body, patience, path="/embeddings") as response:
-                most = self._budgets.numbers_bytes
-                return read_embeddings(await patience.wait(read_json(response, most)), len(texts))
+        return await self._read(
+            model,
+            "/embeddings",
+            partial(embedding_body, model, texts),
+            lambda text, _request_id: read_embeddings(text, len(texts)),
+            most=self._budgets.numbers_bytes,
+            within_s=self._timeouts.whole_s,
+            lessons=lessons,
+        )
 
-    async def log_likelihood(self, model: Model, text: str) -> float:
+    async def log_likelihood(
+        self, model: Model, text: str, lessons: Lessons | None = None
+    ) -> float:
         """Ask how likely a text is to a model, in nats.
 
         Raises
@@ -251,19 +297,69 @@ class Endpoints:
         EndpointError
             With the `FailureClass`; also if it does not give the log-probabilities of a prompt.
         """
-        body = likelihood_body(model, text)
-        patience = Patience(self._timeouts.whole_s, self._timeouts.idle_s)
-        with self._typed_failures(model):
-            async with self._reply(model, body, patience, path="/completions") as response:
-                answer = await patience.wait(read_json(response, self._budgets.numbers_bytes))
-                return read_log_likelihood(answer, text)
+        return await self._read(
+            model,
+            "/completions",
+            partial(without, likelihood_body(model, text)),
+            lambda answer, _request_id: read_log_likelihood(answer, text),
+            most=self._budgets.numbers_bytes,
+            within_s=self._timeouts.whole_s,
+            lessons=lessons,
+            needed="logprobs",
+        )
+
+    async def _read(
+        self,
+        model: Model,
+        path: str,
+        body_without: Callable[[Collection[str]], Json],
+        read: Callable[[str, str], T],
+        *,
+        most: int,
+        within_s: Callable[[], float] | float,
+        lessons: Lessons | None,
+        needed: str = "",
+    ) -> T:
+        """Ask for a whole reply, and again without each optional parameter that is refused.
+
+        A parameter is learnt to be refused once the request without it is answered; the one that
+        is needed, at once.
+        """
+        lessons = self._lessons_of(model) if lessons is None else lessons
+        refused: dict[str, str] = {}
+        while True:
+            body = body_without({*lessons, *refused})
+            patience = Patience(within_s, self._timeouts.idle_s)
+            try:
+                with self._typed_failures(model):
+                    async with self._reply(model, body, patience, path=path) as response:
+                        text = await patience.wait(read_json(response, most))
+                        answer = read(text, _request_id(response))
+            except EndpointError as error:
+                name = refused_by(error.refuses, body)
+                if name is None:
+                    raise
+                refused[name] = error.detail
+                if name == needed:
+                    _learn(refused, lessons)
+                    raise
+            else:
+                _learn(refused, lessons)
+                return answer
+
+    def _lessons_of(self, model: Model) -> Lessons:
+        name = known_as(model)
+        if name not in self._lessons:
+            self._lessons[name] = Lessons(self._known.get(name, {}), partial(self._keep, name))
+        return self._lessons[name]
 
     @asynccontextmanager
     async def _reply(
-        self, model: Model, body: bytes, patience: Patience, *, path: str = "/chat/completions"
+        self, model: Model, body: Json, patience: Patience, *, path: str = CHAT
     ) -> AsyncIterator[httpx.Response]:
         """Give the response to a request, if its status is a success; close it at the end."""
-        response = await patience.wait(self._sent(model, path, body))
+        data = json.dumps(body).encode()  # ASCII: a lone surrogate in a prompt arrives as it is
+        response = await patience.wait(self._sent(model, path, data))
         try:
             check_headers(response, self._budgets.header_bytes)
             if response.has_redirect_location:
@@ -326,7 +422,10 @@ class Endpoints:
         key = self._keys.get(model.api_key_env or "")
         detail = error.detail.replace(key, "[key]") if key else error.detail
         return EndpointError(
-            error.failure, label(detail, _DETAIL_CHARACTERS), retry_after_s=error.retry_after_s
+            error.failure,
+            label(detail, _DETAIL_CHARACTERS),
+            retry_after_s=error.retry_after_s,
+            refuses=error.refuses,
         )
 
 
@@ -337,6 +436,8 @@ def reach(
     pocket: PocketTransport,
     timeouts: Timeouts | None = None,
     budgets: Budgets = DEFAULT_BUDGETS,
+    known: Mapping[str, Mapping[str, str]] = MappingProxyType({}),
+    keep: Keep = lambda endpoint, name, sentence: None,
 ) -> Endpoints:
     """Make the client that reaches every one of some models.
 
@@ -346,6 +447,8 @@ def reach(
         API keys by the names that the models give them.
     recordings : mapping
         Responses by prompt, by `Model.id`.
+    known, keep
+        As `Endpoints` takes them.
     """
     paces = {model.id: model.characters_per_s for model in models}
     transports = {"pocket://": pocket, "recorded://": RecordedTransport(recordings, paces)}
@@ -355,6 +458,8 @@ def reach(
         networked=not all(model.endpoint.startswith(tuple(transports)) for model in models),
         timeouts=timeouts or Timeouts(),
         budgets=budgets,
+        known=known,
+        keep=keep,
     )
 
 
@@ -365,6 +470,11 @@ def _require_sendable(name: str, key: str) -> None:
         f"The key in {name} cannot be sent: it holds a space at an end, a line break or a "
         "character outside ASCII. Set it again, without what was pasted along with it."
     )
+
+
+def _learn(refused: Mapping[str, str], lessons: Lessons) -> None:
+    for name, sentence in refused.items():
+        lessons.learn(name, sentence)
 
 
 def _request_id(response: httpx.Response) -> str:

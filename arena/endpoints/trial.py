@@ -48,4 +48,4 @@ async def _try(endpoints: Endpoints, model: Model, prompt: str) -> Trial:
         return Trial(None, failure=FailureClass.TIMEOUT, sentence=NO_ANSWER)
     except EndpointError as error:
         return Trial(None, failure=error.failure, sentence=error.detail)
-    return Trial(time.monotonic() - began, first_s)
+    return Trial(time.monotonic() - began, first_s, without=endpoints.refused(model))

@@ -11,10 +11,10 @@ from sqlalchemy import bindparam, delete, select
 from sqlalchemy.dialects import postgresql  # SQLite spells its conflicts alike
 from sqlmodel import Session, col
 
+from arena.store import lessons
 from arena.store.lease import PATIENCE, PULSE_S
 from arena.store.store import Store
 from arena.store.tables import (
-    EndpointLessonRow,
     JudgementClaimRow,
     JudgementRow,
     JudgingSeedRow,
@@ -106,20 +106,12 @@ class StoredJournal:
 
     def lessons(self, endpoint: str) -> Mapping[str, str]:
         """Return what is known of an endpoint."""
-        row = EndpointLessonRow
-        theirs = select(col(row.name), col(row.sentence)).where(col(row.endpoint) == endpoint)
-        with self._store.reading() as session:
-            return {row.name: row.sentence for row in session.connection().execute(theirs)}
+        return self._store.read(lessons.of, endpoint, self._now())
 
     def learn(self, endpoint: str, name: str, sentence: str) -> None:
         """Keep what an endpoint has taught; it takes a moment, a few times in the life of one."""
-        values = {"endpoint": endpoint, "name": name, "sentence": sentence, "created": self._now()}
-        new = postgresql.insert(EndpointLessonRow).values(values)
-        again = {column: new.excluded[column] for column in ("sentence", "created")}
         with self._store.writing() as session:
-            session.connection().execute(
-                new.on_conflict_do_update(index_elements=["endpoint", "name"], set_=again)
-            )
+            lessons.keep(session, endpoint, name, sentence, self._now())
 
     async def recall(self, keys: Collection[Key]) -> Mapping[Key, Reply]:
         """Return the kept replies among these keys."""

@@ -160,6 +160,8 @@ def fingerprint(model: Model, secret: str = "") -> str:
     """SHA-256 of all that makes a model answer as it does, and of a secret if there is one."""
     whole = asdict(model)
     answering = {name: whole[name] for name in ANSWERS} | ({"secret": secret} if secret else {})
+    if model.lacking:
+        answering["without"] = model.lacking
     return hashlib.sha256(json.dumps(answering, sort_keys=True, default=str).encode()).hexdigest()
 
 
@@ -545,7 +547,7 @@ class RatingRow(Table, table=True):
 
 
 class EndpointLessonRow(Table, table=True):
-    """What a judge's endpoint has taught: ``sentence`` says why it takes no parameter ``name``."""
+    """What an endpoint has taught: ``sentence`` says why it takes no parameter ``name``."""
 
     __tablename__ = "endpoint_lesson"
     endpoint: str = Field(primary_key=True)

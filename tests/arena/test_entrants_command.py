@@ -219,6 +219,27 @@ def test_reproduce_prints_a_call_that_asks_as_a_battle_does(
     assert [m["content"] for m in body["messages"]] == ["Don't; $(rm)", "Why 'now'?"]
 
 
+def test_reproduce_knows_queries_headers_and_what_is_left_out(
+    command: Command, tmp_path: Path
+) -> None:
+    with faulty_server({"m": Behaviour(text="Scattering.")}) as server:
+        endpoint = f"{server.url}/chat/completions?api-version=1&x='y'"
+        (tmp_path / "roster.toml").write_text(
+            f'[[models]]\nid = "m"\nname = "M"\nendpoint = "{endpoint}"\nmodel = "m"\n'
+            'api_key_env = "M_KEY"\napi_key_header = "api-key"\nsystem_prompt = "Be brief."\n'
+            'without = ["system"]\n'
+        )
+        line = command("models", "reproduce", "m", "--roster", "roster.toml", M_KEY="k").stdout
+        assert line.rstrip().endswith('-H "api-key: $M_KEY"')
+        env = {"M_KEY": "secret-1", "PATH": "/usr/bin:/bin"}
+        done = subprocess.run(["sh", "-c", line], env=env, capture_output=True, check=True)
+        (seen,) = server.requests
+    assert json.loads(done.stdout)["choices"][0]["message"]["content"] == "Scattering."
+    assert seen.target.startswith("/v1/chat/completions?api-version=1")
+    assert (seen.headers["api-key"], "authorization" in seen.headers) == ("secret-1", False)
+    assert [turn["role"] for turn in seen.body["messages"]] == ["user"]
+
+
 def test_a_name_of_a_key_that_a_shell_would_run_is_not_printed(
     command: Command, tmp_path: Path
 ) -> None:

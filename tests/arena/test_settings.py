@@ -102,6 +102,12 @@ def test_a_recording_is_found_beside_its_roster(tmp_path: Path) -> None:
         (X + "decoding = { temperature = inf }\n" + Y, ["'decoding.temperature'", "got inf"]),
         (X + "api_key_env = 'arena_secret_key'\n" + Y, ["'api_key_env'", "own settings"]),
         (X.replace("//localhost", "//ada:pw@localhost") + Y, ["'endpoint'", "without a user"]),
+        (X + "without = ['messages']\n" + Y, ["'without'", "messages", "stream_options, system"]),
+        (X + "without = 'seed'\n" + Y, ["'without'", "'seed'"]),
+        (
+            X + "without = ['seed']\ndecoding = { seed = 7 }\n" + Y,
+            ["'without'", "decoding does not set", "seed"],
+        ),
         (X + "api_key_header = 'Host'\napi_key_env = 'K'\n" + Y, ["'api_key_header'", "'Host'"]),
         (X + "api_key_header = 'api-key'\n" + Y, ["'api_key_header'", "api_key_env"]),
         (X.replace("//localhost", "//evil\\\\@localhost") + Y, ["'endpoint'", "without a user"]),

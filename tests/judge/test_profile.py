@@ -16,74 +16,30 @@ from tests.judge.scripted import case
 JSON = Parameters(max_tokens=5, temperature=0.0, json_object=True)
 LABEL = Parameters(max_tokens=1, temperature=1.0, top_logprobs=5)
 
-REFUSALS = [
-    (
-        "status 400, Unsupported parameter: 'max_tokens' is not supported with this model. Use "
-        "'max_completion_tokens' instead.",
-        {
-            "max_completion_tokens": 5,
-            "temperature": 0.0,
-            "response_format": {"type": "json_object"},
-        },
-    ),
-    (
-        "status 400, Unsupported value: 'temperature' does not support 0.0 with this model. Only "
-        "the default (1) value is supported.",
-        {"max_tokens": 5, "response_format": {"type": "json_object"}},
-    ),
-    (
-        "status 422, [{'type': 'extra_forbidden', 'loc': ['body', 'response_format']}]",
-        {"max_tokens": 5, "temperature": 0.0},
-    ),
-]
 
-
-@pytest.mark.parametrize(("sentence", "then"), REFUSALS)
-def test_a_refused_parameter_is_not_sent_again_and_the_next_run_knows(
-    sentence: str, then: dict[str, object]
-) -> None:
+def test_what_an_endpoint_refuses_is_told_in_its_words_and_the_next_run_knows() -> None:
     lessons: dict[str, str] = {}
     terms = Terms(keep=lessons.__setitem__)
-    assert terms.taught(sentence, terms.decoding(JSON))
-    assert terms.decoding(JSON) == then
-    assert Terms(lessons=lessons).decoding(JSON) == then
-    (warning,) = Terms(lessons=lessons).warnings(JSON)
-    assert sentence in warning
-
-
-@pytest.mark.parametrize(
-    "sentence",
-    [
-        "status 400, 'temperature' is too high",
-        "status 400, max_tokens is too large: this model supports at most 4",
-        "status 400, temperature must be strictly positive",
-        "status 400, the messages are empty",
-        "status 400, Unsupported value: 'reasoning_effort'",
-    ],
-)
-def test_what_blames_a_value_or_names_nothing_that_may_go_teaches_nothing(sentence: str) -> None:
-    terms = Terms(Profile(reasoning_effort="high"))
-    assert not terms.taught(sentence, terms.decoding(JSON))
-    assert terms.lessons == {}
-
-
-def test_who_was_under_way_when_it_was_learnt_asks_anew_without_learning_twice() -> None:
-    names: list[str] = []
-    terms = Terms(keep=lambda name, sentence: names.append(name))
-    sent = terms.decoding(JSON)
-    assert terms.taught("unknown field max_tokens", sent)
-    assert terms.taught("unknown field max_tokens", sent)
-    assert names == ["max_tokens"]
-    assert not terms.taught("no such model", terms.decoding(JSON))
+    for name, instead in (
+        ("max_tokens", "max_completion_tokens is sent in its place"),
+        ("temperature", "drawn at the temperature that it has of itself"),
+        ("response_format", "JSON is asked for in words alone"),
+        ("system", "before the first message of the user"),
+        ("top_p", "it is left out"),
+    ):
+        terms.lessons.learn(name, f"no {name}")
+        warning = Terms(lessons=lessons).warnings(JSON)[-1]
+        assert warning.startswith(f"The endpoint refuses {name} (it says: 'no {name}')")
+        assert instead in warning
 
 
 def test_an_endpoint_that_takes_neither_name_gets_no_limit() -> None:
-    terms = Terms()
-    for _ in range(2):
-        sent = terms.decoding(JSON)
-        assert terms.taught(f"unknown field {next(iter(sent))}", sent)
-    assert terms.decoding(JSON).keys() == {"temperature", "response_format"}
+    terms = Terms(lessons=dict.fromkeys(("max_tokens", "max_completion_tokens"), "no"))
     assert "no limit of tokens is sent" in terms.warnings(JSON)[0]
+
+
+def test_what_only_battles_send_is_no_warning_of_a_judge() -> None:
+    assert Terms(lessons={"stream_options": "no"}).warnings(JSON) == []
 
 
 def test_what_the_roster_states_is_sent_and_goes_before_what_was_learnt() -> None:
@@ -98,6 +54,7 @@ def test_what_the_roster_states_is_sent_and_goes_before_what_was_learnt() -> Non
     terms = Terms(profile, {"temperature": "no", "logprobs": "none", THINKS: "cut"})
     assert terms.lessons == {}
     assert terms.decoding(JSON) == {
+        "max_tokens": None,
         "max_completion_tokens": 3005,
         "temperature": 1.0,
         "reasoning_effort": "low",
@@ -112,7 +69,7 @@ def test_an_endpoint_without_log_probabilities_is_not_asked_for_them() -> None:
     assert Terms(Profile(logprobs=False)).lacks(JSON) is None
     terms = Terms()
     assert terms.lacks(LABEL) is None
-    assert terms.taught("logprobs are not supported", terms.decoding(LABEL))
+    terms.lessons.learn("logprobs", "logprobs are not supported")
     assert "(it says: 'logprobs are not supported')" in (terms.lacks(LABEL) or "")
 
 

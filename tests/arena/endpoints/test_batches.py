@@ -2,6 +2,7 @@
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -117,6 +118,20 @@ def test_what_is_written_is_what_was_asked(turns: list[str], system: str) -> Non
         "top_p": 0.9,
     }
     assert line_of(json.dumps(one)) is line_of(json.dumps(other)) is None
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "expected"),
+    [
+        ("https://api.anthropic.com/v1", "anthropic"),
+        ("https://api.anthropic.com", "anthropic"),
+        ("https://API.anthropic.com:443?beta=1", "anthropic"),
+        ("https://api.anthropic.com.example.org/v1", "openai"),
+        ("https://h/v1?to=https://api.anthropic.com/", "openai"),
+    ],
+)
+def test_the_format_of_a_batch_follows_the_host(endpoint: str, expected: str) -> None:
+    assert format_of(replace(OPENAI, endpoint=endpoint)) == expected
 
 
 def test_a_model_that_is_to_think_is_given_room_and_no_temperature() -> None:

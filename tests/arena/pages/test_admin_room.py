@@ -3,10 +3,11 @@
 import json
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -19,6 +20,7 @@ from arena.store.store import Store
 from tests.arena.store.battles import MODELS, NOW, ballot, ready
 from tests.command import Command
 from tests.faulty_server import Behaviour, faulty_server
+from tests.provider_errors import REFUSALS, SPENT
 from tests.serving import (
     Served,
     Visitor,
@@ -88,6 +90,35 @@ def test_the_overview_quotes_an_endpoint_that_failed_and_counts_the_day(tmp_path
     assert "of $5.00" in words
     assert re.search(r"Name z key refused \d+ times?, last just now status 401, Incorrect", words)
     assert REFUSED in words
+
+
+def test_the_overview_says_that_an_account_is_spent_and_a_test_what_is_left_out(
+    tmp_path: Path,
+) -> None:
+    behaviours = {name: Behaviour(text=f"So says {name}. " * 20) for name in "xy"}
+    spent, error = SPENT["openai"], REFUSALS["openai-unknown"]
+
+    def fussy(body: Mapping[str, Any]) -> Behaviour:
+        refused = Behaviour(status=error.status, stream=error.text)
+        return refused if "stream_options" in body else Behaviour()
+
+    with (
+        faulty_server(behaviours) as server,
+        served_by(server, tmp_path, secret_key="k" * 32) as served,
+        as_admin(served) as admin,
+        served.visitor() as other,
+    ):
+        server.behaviours["x"] = Behaviour(status=spent.status, stream=spent.text)
+        other.follow(other.open())
+        page = text_of(admin.get("/admin").text)
+        assert "Name x account without credit" in page
+        assert "the account has no credit left: status 429, You exceeded your current" in page
+        assert "An account without credit is topped up at its provider" in page
+        assert "A key that is refused" not in page
+        server.behaviours |= {"x": fussy, "y": Behaviour()}
+        tested = text_of(admin.post("/admin/models/test").text)
+    assert tested.count("It answered within") == 2
+    assert tested.count("Its endpoint refuses stream_options, which is not sent.") == 1
 
 
 def test_the_overview_says_nothing_of_models_in_one_s_own_battle_before_the_vote(
