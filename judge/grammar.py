@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from judge.brackets import items, lone_mark, lone_side, marks, plain, sides
 from judge.completion import TokenLogprob
 from judge.errors import FailureClass
 from rating import Outcome
@@ -60,9 +61,9 @@ class Preference:
 
 @dataclass(frozen=True, slots=True)
 class Rating:
-    """A mark for one response, on the scale of its method."""
+    """A mark for one response, on the scale of its method; whole unless that has fractions."""
 
-    score: int
+    score: float
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -196,10 +197,9 @@ NOT_PLAYED = "not played"
 PLUSES = dict(zip(("A++", "A+", "A=B", "B+", "B++"), _LEVELS, strict=True))
 """Preference by five-level choice in JSON."""
 
-_BRACKETED = re.compile(r"\[\[ *([^\[\]\s]{1,8}) *\]\]")
-_ITEM = re.compile(r"(\d{1,3})[.:)]? *\[\[ *([^\[\]\s]{1,8}) *\]\]")
-_NUMBER = re.compile(r"[0-9]{1,3}")
-_LETTERS = re.compile(r"[A-Z](?:[<>=+]+[A-Z]?)?", re.IGNORECASE)
+_NUMBER = re.compile(
+    r"([0-9]{1,3})(\.[0-9]{1,6})?(?: ?(?:/|(?:out )?of) ?([0-9]{1,3})(?:\.0{1,6})?)?"
+)
 _BULLET = re.compile(r"^ *[-*] +(\S[^\n]*\?) *$", re.MULTILINE)
 _AROUND = " \t\r\n.\"'`*[]()"
 
@@ -256,10 +256,12 @@ def lone_label(text: str, labels: tuple[str, str] = ("m", "M")) -> Preference | 
 
 
 def bracketed(text: str, offered: Mapping[str, Preference]) -> Preference | None:
-    """Return the preference of the last verdict such as ``[[A]]`` or ``[[A>>B]]``.
+    r"""Return the preference of the last verdict such as ``[[A]]`` or ``[[A>>B]]``.
 
-    Upper and lower case are one. Brackets around anything without the shape of a verdict, such
-    as a footnote's number, are noise.
+    Upper and lower case are one, and so is every dress (`judge.brackets`): spaces, emphasis,
+    full-width forms, escapes, and a word that names the verdict or the response. Brackets around
+    anything without the shape of a verdict, such as a footnote's number, are noise. Single
+    brackets count where there are no double ones, and where there is no doubt of them.
 
     Examples
     --------
@@ -267,9 +269,12 @@ def bracketed(text: str, offered: Mapping[str, Preference]) -> Preference | None
     Preference(first=1.0)
     >>> bracketed("[[A]]? No: [[D]].", SIDES) is None
     True
+    >>> bracketed("Verdict: **\\[\\[Assistant B\\]\\]**", SIDES)
+    Preference(first=0.0)
     """
-    verdicts = [verdict for verdict in _BRACKETED.findall(text) if _LETTERS.fullmatch(verdict)]
-    return offered.get(verdicts[-1].upper()) if verdicts else None
+    verdicts = sides(text)
+    verdict = verdicts[-1] if verdicts else lone_side(text)
+    return None if verdict is None else offered.get(verdict.upper())
 
 
 def keyed(text: str, key: str, offered: Mapping[str, Preference]) -> Preference | None:
@@ -286,13 +291,16 @@ def keyed(text: str, key: str, offered: Mapping[str, Preference]) -> Preference 
     True
     """
     verdicts = re.findall(rf'"{re.escape(key)}" *: *"([^"\n]*)"', text)
-    return offered.get(verdicts[-1].strip()) if verdicts else None
+    return offered.get(plain(verdicts[-1])) if verdicts else None
 
 
-def keyed_mark(text: str, key: str, low: int, high: int) -> int | None:
-    """Return the last whole mark of JSON, as in ``"score": 7`` or ``"score": "7"``.
+def keyed_mark(
+    text: str, key: str, low: int, high: int, *, fractions: bool = False
+) -> float | None:
+    """Return the last mark of JSON, as in ``"score": 7``, ``"score": "7"`` or ``"7/10"``.
 
-    A mark off the scale, a fraction or a word was not offered.
+    A mark off the scale or of another one, a word, and a fraction unless there are
+    ``fractions``, were not offered; ``7.0`` is a whole mark.
 
     Examples
     --------
@@ -300,13 +308,17 @@ def keyed_mark(text: str, key: str, low: int, high: int) -> int | None:
     8
     >>> keyed_mark('{"score": 11}', "score", 1, 10) is None
     True
+    >>> keyed_mark('{"score": "7/10"}', "score", 1, 10)
+    7
     """
-    marks = re.findall(rf'"{re.escape(key)}" *: *"?([^"\s,}}\]]*)', text)
-    return _whole(marks[-1], low, high) if marks else None
+    values = re.findall(rf'"{re.escape(key)}" *: *(?:"([^"\n]*)|([^"\s,}}\]]*))', text)
+    return _mark("".join(values[-1]), low, high, fractions=fractions) if values else None
 
 
-def bracketed_mark(text: str, low: int, high: int) -> int | None:
-    """Return the last whole mark in double brackets, as in ``[[7]]``.
+def bracketed_mark(text: str, low: int, high: int, *, fractions: bool = False) -> float | None:
+    """Return the last mark in double brackets, as in ``[[7]]`` or ``[[Rating: 7/10]]``.
+
+    Of marks and of dress as `keyed_mark` and `bracketed`.
 
     Examples
     --------
@@ -314,9 +326,12 @@ def bracketed_mark(text: str, low: int, high: int) -> int | None:
     7
     >>> bracketed_mark("[[7]], or rather [[7.5]]", 1, 10) is None
     True
+    >>> bracketed_mark("[[7.5]]", 1, 10, fractions=True)
+    7.5
     """
-    marks = [mark for mark in _BRACKETED.findall(text) if mark[0] in "0123456789-+."]
-    return _whole(marks[-1], low, high) if marks else None
+    bracketed_marks = marks(text)
+    mark = bracketed_marks[-1] if bracketed_marks else lone_mark(text)
+    return None if mark is None else _mark(mark, low, high, fractions=fractions)
 
 
 def answers(text: str, n_items: int) -> tuple[bool | None, ...]:
@@ -329,7 +344,7 @@ def answers(text: str, n_items: int) -> tuple[bool | None, ...]:
     >>> answers("1: [[yes]]\n2: [[no]]\n2: [[maybe]]\n4: [[yes]]", 3)
     (True, None, None)
     """
-    verdicts = {int(number): verdict.lower() for number, verdict in _ITEM.findall(text)}
+    verdicts = {number: verdict.lower() for number, verdict in items(text)}
     return tuple(
         {"yes": True, "no": False}.get(verdicts.get(i, "")) for i in range(1, n_items + 1)
     )
@@ -358,8 +373,10 @@ def _mass(seen: Mapping[str, float], label: str) -> float:
     return peak + math.log(sum(math.exp(value - peak) for value in spelt))
 
 
-def _whole(text: str, low: int, high: int) -> int | None:
-    """Whole number written in ASCII digits within bounds, or None."""
-    if not _NUMBER.fullmatch(text):
+def _mark(text: str, low: int, high: int, *, fractions: bool) -> float | None:
+    """Read a number in ASCII digits within bounds, alone or out of the highest mark."""
+    match = _NUMBER.fullmatch(plain(text))
+    if match is None or match[3] not in (None, str(high)):
         return None
-    return int(text) if low <= int(text) <= high else None
+    mark: float = float(match[1] + match[2]) if float(match[2] or 0) else int(match[1])
+    return mark if low <= mark <= high and (fractions or mark == int(mark)) else None

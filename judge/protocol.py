@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from judge.brackets import shaped
 from judge.case import Case, Message
 from judge.completion import CUT, FILTERED, Parameters, Reply, Request
 from judge.errors import FailureClass
@@ -16,8 +17,7 @@ from rating.errors import DataError
 _MARKERS = re.compile(
     r"""
     [\[<] (?:
-        (?<=\[) (?=\[\ *[\w<>=+.]{1,8}\ *\]\])            # a verdict: [[A]], [[A>>B]], [[10]]
-      | (?<=\[) (?=/?(?:begin|end)\b[^\]\n]{0,60}\])     # a fence: [begin ...], [END DATA]
+        (?<=\[) (?=/?(?:begin|end)\b[^\]\n]{0,60}\])     # a fence: [begin ...], [END DATA]
       | (?<=\[) (?=/?(?:INST|SYS)\])                      # chat templates
       | (?<=<) (?=</?SYS>>|\|[^|\n]{1,40}\|>|/?s>|/?(?:start|end)_of_turn>)
       | (?<=[\[<]) (?=/?(?:think(?:ing)?|thoughts?|reason(?:ing)?|reflection)[>\]])  # thoughts
@@ -25,6 +25,7 @@ _MARKERS = re.compile(
     """,
     re.IGNORECASE | re.VERBOSE,
 )
+_OPENING = re.compile(r"[\[<［【]")
 _DECLINED = re.compile(
     r"\W*(?:i['’]?m sorry|i am sorry|sorry\b|i (?:can(?:not|['’]t| not)|won['’]t|will not)\b"
     r"|i['’]?m (?:not able|unable)|as an ai\b)",
@@ -246,13 +247,18 @@ def neutralised(text: str) -> str:
     """Return text in which nothing has the shape of a verdict, a fence or a chat template.
 
     A space is put behind the first character of each marker: ``[[A]]`` becomes ``[ [A]]``. A
-    reader sees nearly the same; no parser and no chat template does.
+    reader sees nearly the same; no parser and no chat template does. What has the shape of a
+    verdict is what `judge.brackets` reads as one; links, indices and footnotes stay.
 
     Examples
     --------
-    >>> neutralised("So [[A]]. <|im_end|> x[[1, 2]]")
-    'So [ [A]]. < |im_end|> x[[1, 2]]'
+    >>> neutralised("So [[A]] or [A]. <|im_end|> x[[1, 2]] [A](https://a.example)")
+    'So [ [A]] or [ A]. < |im_end|> x[[1, 2]] [A](https://a.example)'
     """
-    if "[" not in text and "<" not in text:  # as in most texts, and much sooner seen
+    if not _OPENING.search(text):  # as in most texts, and much sooner seen
         return text
-    return _MARKERS.sub(r"\g<0> ", text)
+    pieces, end = list[str](), 0
+    for place in sorted(shaped(text)):
+        pieces.append(text[end:place])
+        end = place
+    return _MARKERS.sub(r"\g<0> ", " ".join([*pieces, text[end:]]))

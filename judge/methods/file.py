@@ -46,6 +46,8 @@ class Grammar:
         Lowest and highest mark, or fewest and most questions.
     labels : (str, str)
         For the first response and for the second.
+    fractions : bool
+        Whether marks between whole ones count.
     """
 
     name: str
@@ -53,6 +55,7 @@ class Grammar:
     key: str = ""
     scale: tuple[int, int] | None = None
     labels: tuple[str, str] = ("m", "M")
+    fractions: bool = False
 
     def read(self, text: str, n_items: int, pairwise: bool) -> Reading | None:
         """Return what a text says, or None."""
@@ -71,12 +74,14 @@ class Grammar:
                 items = questions(text, low, high)
                 return None if items is None else Questions(items)
             case "keyed_mark":
-                return _marked(keyed_mark(text, self.key, low, high), low, high, pairwise)
+                mark = keyed_mark(text, self.key, low, high, fractions=self.fractions)
+                return _marked(mark, low, high, pairwise)
             case _:
-                return _marked(bracketed_mark(text, low, high), low, high, pairwise)
+                mark = bracketed_mark(text, low, high, fractions=self.fractions)
+                return _marked(mark, low, high, pairwise)
 
 
-def _marked(mark: int | None, low: int, high: int, pairwise: bool) -> Reading | None:
+def _marked(mark: float | None, low: int, high: int, pairwise: bool) -> Reading | None:
     """Give a mark of one response; of two, how far up the scale the first is preferred."""
     if mark is None:
         return None

@@ -16,6 +16,7 @@ from judge.methods.schema import (
     NAME,
     OF_ONE,
     OF_PAIRS,
+    OPTIONAL,
     REPLY,
     TEMPLATE,
     TOP,
@@ -26,6 +27,8 @@ from rating.errors import DataError
 from rating.tables.files import parsed_toml, read_text
 
 ENDING = ".toml"
+PARSER = 3
+"""Version of `judge.grammar`: another one reads what is kept again, and asks nothing."""
 USUAL_TOKENS = 250
 """Expected of a reply, where a file does not say."""
 
@@ -96,7 +99,7 @@ def _grammar(source: str, values: Mapping[str, Any]) -> Grammar:
     require_keys(source, "[reply]", values, REPLY)
     name = values["grammar"]
     keys = {key: REPLY[key] for key in REPLY if key == "grammar" or key in GRAMMARS[name]}
-    required = {key: replace(one, required=True) for key, one in keys.items()}
+    required = {key: replace(one, required=key not in OPTIONAL) for key, one in keys.items()}
     require_keys(source, f"[reply] of the grammar {name!r}", values, required)
     return Grammar(
         name=name,
@@ -104,6 +107,7 @@ def _grammar(source: str, values: Mapping[str, Any]) -> Grammar:
         key=values.get("key", ""),
         scale=tuple(values["scale"]) if "scale" in values else None,
         labels=tuple(values.get("labels", ("m", "M"))),
+        fractions=values.get("fractions", False),
     )
 
 
@@ -124,6 +128,7 @@ def _description(name: str, values: Mapping[str, Any], template: Template) -> De
         name=name,
         template=template,
         parameters=Parameters(**sent),
+        parser=PARSER,
         pairwise=not {"response_b", "turns_b"}.isdisjoint(values["fields"]),
         samples=values.get("samples", 1),
         tokens_out=expected,

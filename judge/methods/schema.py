@@ -22,8 +22,8 @@ SCORES = (
 GRAMMARS: Mapping[str, frozenset[str]] = {
     "bracketed": frozenset({"verdicts"}),
     "keyed": frozenset({"key", "verdicts"}),
-    "bracketed_mark": frozenset({"scale"}),
-    "keyed_mark": frozenset({"key", "scale"}),
+    "bracketed_mark": frozenset({"scale", "fractions"}),
+    "keyed_mark": frozenset({"key", "scale", "fractions"}),
     "label_probability": frozenset({"labels"}),
     "lone_label": frozenset({"labels"}),
     "answers": frozenset(),
@@ -31,6 +31,8 @@ GRAMMARS: Mapping[str, frozenset[str]] = {
 }
 """The grammars of `judge.grammar`, by the names of their functions, and the keys of each."""
 
+OPTIONAL = frozenset({"fractions"})
+"""Keys of grammars that may be left out."""
 OF_PAIRS = ("bracketed", "keyed", "label_probability", "lone_label")
 """Grammars that read which of two responses is preferred."""
 OF_ONE = ("answers", "questions")
@@ -155,6 +157,9 @@ REPLY: Keys = {
         "a key of JSON, in letters, digits, _ and -",
     ),
     "scale": Key(is_scale, "the lowest and the highest mark within 0 and 999, as in [1, 10]"),
+    "fractions": Key(
+        lambda value: isinstance(value, bool), "true or false: whether marks such as 7.5 count"
+    ),
     "labels": Key(_labels, 'two words of which the first is for the first, as in ["m", "M"]'),
 }
 DECODING: Keys = {

@@ -1,6 +1,7 @@
 """Grammars that find what was offered, or nothing."""
 
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -8,11 +9,14 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from judge.completion import TokenLogprob
+from judge.brackets import regular
+from judge.completion import Reply, TokenLogprob
+from judge.errors import FailureClass
 from judge.grammar import (
     ARROWS,
     PLUSES,
     SIDES,
+    Rating,
     answers,
     bracketed,
     bracketed_mark,
@@ -22,9 +26,15 @@ from judge.grammar import (
     lone_label,
     questions,
 )
+from judge.methods import method
 from tests.judge.published import rows
+from tests.judge.scripted import case
 
-TEXT = st.text(st.characters(), max_size=200) | st.text("[]ABC<>=+0123456789:\"' \nyesno{}-?")
+TEXT = (
+    st.text(st.characters(), max_size=200)
+    | st.text("[]ABC<>=+0123456789:\"' \nyesno{}-?")
+    | st.text("[]［］【】ABＡ＞>70７/.*\\ \n")
+)
 NOISE = st.text(st.characters(exclude_characters='[]"'), max_size=50)
 
 GRAMMARS: dict[str, Callable[[str], object]] = {
@@ -47,15 +57,15 @@ def test_no_text_makes_a_grammar_raise(grammar: Callable[[str], object], text: s
 def test_a_bracketed_verdict_is_never_invented(text: str) -> None:
     for offered in (SIDES, ARROWS):
         verdict = bracketed(text, offered)
-        dense = text.upper().replace(" ", "")
-        named = {value for name, value in offered.items() if f"[[{name}]]" in dense}
+        dense = re.sub(r"[\s:*_`'\"“”‘’\\]", "", regular(text).upper())
+        named = {value for name, value in offered.items() if f"[{name}]" in dense}
         assert verdict is None or verdict in named
 
 
 @given(TEXT, TEXT)
 def test_a_mark_is_never_invented(text: str, more: str) -> None:
     mark = bracketed_mark(text + more, 1, 10)
-    assert mark is None or str(mark) in text + more
+    assert mark is None or str(mark) in regular(text + more)
 
 
 @given(TEXT, st.sampled_from(list(ARROWS)), NOISE)
@@ -89,13 +99,20 @@ def test_a_verdict_that_was_not_offered_is_unread_and_no_tie(verdict: str) -> No
 
 @pytest.mark.parametrize(
     "text",
-    ["", "A", "[A]", "[[D]]", "[[A", "A is better", "[[AB]]", "[[A/B]]", "[[A>B]]", "[[A]] [[D]]"],
+    [
+        *("", "A", "[[D]]", "[[A", "A is better", "[[AB]]", "[[A/B]]", "[[A>B]]", "[[A]] [[D]]"),
+        *(
+            "[[A]] or, all in all, [[Tie]]",
+            "[[B]], no: [[Verdict: A and B]]",
+            "[[A]] [[B is better]]",
+        ),
+    ],
 )
 def test_what_is_no_plain_verdict_is_unread(text: str) -> None:
     assert bracketed(text, SIDES) is None
 
 
-@pytest.mark.parametrize("text", ["[[A<B]]", "[[A>>>B]]", "[A>B]", "A>B", "[[B=A]]", "[[C]]"])
+@pytest.mark.parametrize("text", ["[[A<B]]", "[[A>>>B]]", "[A<B]", "A>B", "[[B=A]]", "[[C]]"])
 def test_what_is_no_verdict_on_five_levels_is_unread(text: str) -> None:
     assert bracketed(text, ARROWS) is None
 
@@ -103,6 +120,140 @@ def test_what_is_no_verdict_on_five_levels_is_unread(text: str) -> None:
 @pytest.mark.parametrize("score", ["0", "11", "7.5", '"eight"', "-3", "null", '""', "٧", "1e1"])
 def test_a_mark_off_the_scale_is_unread(score: str) -> None:
     assert keyed_mark(f'{{"score": {score}}}', "score", 1, 10) is None
+
+
+DRESSED = [
+    *("[[ A ]]", "[[a]]", "**[[A]]**", "***[[A]]***", "`[[A]]`", "\\boxed{[[A]]}", "[[\nA\n]]"),
+    *("[[**A**]]", "[[`A`]]", "[['A']]", "[[“A”]]", "\\[\\[A\\]\\]", "\\[[A]\\]", "［［A］］"),
+    *(
+        "【【A】】",
+        "［［Ａ］］",
+        "[[Assistant A]]",
+        "[[Answer A]]",
+        "[[Response A]]",
+        "[[Model A]]",
+    ),
+    *("[[Verdict: A]]", "[[Final verdict: Assistant A]]", "判断：【【A】】。"),
+    *("[A]", "**[A]**", "Better: [A]", "Final Verdict: **[A]**.", "My verdict is [A]", "【A】"),
+    *("The better answer is [A].", "Verdict: [A]\n\nIt says more.", "### Verdict: [A]"),
+    "Assistant [B] leaves half of it out.\n\n[A]",
+]
+
+
+@pytest.mark.parametrize("text", DRESSED)
+def test_a_verdict_is_parsed_in_whatever_dress(text: str) -> None:
+    assert bracketed(text, SIDES) == SIDES["A"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("[[A > B]]", "[[A&gt;B]]", "[[A\\>B]]", "[[A＞B]]", "[[**A>B**]]", "【【A>B】】"),
+        *("[A>B]", "[A > B]", "My final verdict is: [A>B]", "\\[\\[A>B\\]\\]", "[[Verdict: A>B]]"),
+    ],
+)
+def test_a_verdict_of_five_levels_is_parsed_in_whatever_dress(text: str) -> None:
+    assert bracketed(text, ARROWS) == ARROWS["A>B"]
+
+
+def test_a_sign_for_much_greater_is_two_of_them() -> None:
+    assert bracketed("[[A≫B]]", ARROWS) == bracketed("[[B≪A]]", {"B<<A": ARROWS["A>>B"]})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("Assistant [A] is better.", "I prefer [A]", "I prefer [A] to [B]", "not [A]"),
+        *(
+            "Worse: [B]",
+            "Loser: [B]",
+            "The worse answer is [B]",
+            "[A]\n\n[B]",
+            "Verdict: [A]\n[B]",
+        ),
+        *("[A]\nIt is kind.\n\n[B]\nIt is wrong.", "Verdict: [A]\n\nAssistant [B] is worse."),
+        *("[A](https://a.example)", "[A]: https://a.example", "x = names[A]", "> [A]", "\\[A\\]"),
+        *("[a]", "[x]", "[ A]", "[[A] ]", "[ [A]]", "[I]", "[A, B]", "[AB]"),
+    ],
+)
+def test_single_brackets_of_which_there_is_doubt_are_no_verdict(text: str) -> None:
+    assert bracketed(text, SIDES) is None
+
+
+def test_single_brackets_count_only_without_double_ones() -> None:
+    assert bracketed("[[A]]\n\n[B]", SIDES) == SIDES["A"]
+    assert bracketed("[[D]]\n\nVerdict: [B]", SIDES) is None
+    assert bracketed_mark("[[7]]\nRating: [3]", 1, 10) == 7
+    assert bracketed_mark("[[11]]\nRating: [3]", 1, 10) is None
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            ["[A]", "[B]", "[C]", "【A】", "Verdict: ", "is ", "\n", " x ", "*", "[1]"]
+        ),
+        max_size=12,
+    ).map("".join)
+)
+def test_of_two_verdicts_in_single_brackets_never_the_first_is_parsed(text: str) -> None:
+    named = re.findall(r"\[([ABC])\]", regular(text))
+    verdict = bracketed(text, SIDES)
+    assert verdict is None or verdict == SIDES[named[-1]]
+
+
+MARKS = {
+    **dict.fromkeys(("[[7]]", "[[ 7 ]]", "**[[7]]**", "[[7.0]]", "[[7/10]]", "[[7 / 10]]"), 7),
+    **dict.fromkeys(("[[7 out of 10]]", "[[7 of 10]]", "[[Rating: 7]]", "[[rating: 7/10]]"), 7),
+    **dict.fromkeys(("[[Score: 7/10]]", "［［7］］", "【【7】】", "[[７]]", "\\[\\[7\\]\\]"), 7),
+    **dict.fromkeys(
+        ("Rating: [7]", "評価：［［7］］", "Rating: **[7]**", "[7]", "Score = [7/10]"), 7
+    ),
+    **dict.fromkeys(("Following [[rating]]: [[7]]", "See [1].\n\nRating: [7]"), 7),
+    **dict.fromkeys(("[[0]]", "[[11]]", "[[7/5]]", "[[7/100]]", "[[7,5]]", "[[-7]]", "[[7%]]")),
+    **dict.fromkeys(("[[7 - 8]]", "[[rating]] 7", "See [7].", "so\n[7]\nor so", "\\[7\\]", "7")),
+    **dict.fromkeys(("Rating: [7]\nSources: [1]", "Rating: [7]\nRating: [8]", "[[8]] [[7/5]]")),
+}
+
+
+@pytest.mark.parametrize(("text", "mark"), MARKS.items())
+def test_a_mark_is_parsed_in_whatever_dress_if_it_is_of_the_scale(
+    text: str, mark: int | None
+) -> None:
+    assert bracketed_mark(text, 1, 10) == mark
+
+
+@pytest.mark.parametrize("text", ["[[7.5]]", "Rating: [7.5]", "[[7.5/10]]", "[[Rating: 7.5]]"])
+def test_a_fraction_counts_where_the_method_has_fractions(text: str) -> None:
+    assert bracketed_mark(text, 1, 10) is None
+    assert bracketed_mark(text, 1, 10, fractions=True) == 7.5
+    assert bracketed_mark("[[10.5]]", 1, 10, fractions=True) is None
+
+
+def test_fractions_are_marks_of_mt_bench_as_in_fastchat_and_of_no_other_method() -> None:
+    """FastChat reads ``\\[\\[(\\d+\\.?\\d*)\\]\\]``: fastchat/llm_judge/common.py, 2023."""
+    shown, reply = case(b=None), Reply(text="Rating: [[7.5]]", finish_reason="stop")
+    assert method("mt_bench").read(shown, reply) == Rating(7.5)
+    assert method("rubric", rubric="Be kind.").read(shown, reply) is FailureClass.UNPARSED
+
+
+@pytest.mark.parametrize(
+    ("score", "mark"),
+    [
+        *(("7", 7), ('"7"', 7), ('"7/10"', 7), ('"7 / 10"', 7), ("7.0", 7), ('"7.0"', 7)),
+        *(('"７"', 7), ('"**7**"', 7), ('"7 out of 10"', 7), ('"7/5"', None), ('"7.5"', None)),
+        *(('"70/100"', None), ('"7/10/10"', None), ('"10/7"', None), ('"7-8"', None)),
+    ],
+)
+def test_a_mark_of_json_is_parsed_if_it_is_of_the_scale(score: str, mark: int | None) -> None:
+    assert keyed_mark(f'{{"strengths": "a", "score": {score}}}', "score", 1, 10) == mark
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["1: [[yes]]", "1) **[[Yes]]**", "**1**: [[ yes ]]", "１：【【yes】】", "1: \\[\\[yes\\]\\]"],
+)
+def test_an_item_is_read_in_whatever_dress(text: str) -> None:
+    assert answers(text, 1) == (True,)
 
 
 def test_a_choice_quoted_inside_the_analysis_is_not_the_choice() -> None:

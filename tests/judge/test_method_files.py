@@ -56,6 +56,7 @@ _VALUES: dict[str, st.SearchStrategy[Any]] = {
     "key": st.sampled_from(["choice", "the score", "a-b"]),
     "scale": _SCALES,
     "labels": st.sampled_from([["m", "M"], ["first", "second"]]),
+    "fractions": st.booleans(),
 }
 
 
@@ -131,6 +132,7 @@ WRONG: dict[str, list[Any]] = {
     "key": ["", 'a"b', 1],
     "scale": [[1], [10, 1], [0, 1000], [1, 2, 3], "1-10", [True, 5]],
     "labels": [["m"], ["m", "m"], ["m ", "M"], "mM", [1, 2]],
+    "fractions": ["yes", 1],
     "max_tokens": [0, "9", 1.0, True],
     "temperature": [-1, 2.5, "0"],
     "top_logprobs": [0, 21, "5"],

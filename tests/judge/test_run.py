@@ -56,7 +56,7 @@ async def test_a_rerun_asks_nothing_and_finds_the_same() -> None:
 async def test_a_reply_is_read_again_by_another_parser_without_being_paid_again() -> None:
     memory = Memory()
     await judged(cases(3), named("pairwise"), judge(), MemoryJournal(memory))
-    assert {parser for parser, _ in memory.notes} == {"pairwise/2"}
+    assert {parser for parser, _ in memory.notes} == {"pairwise/3"}
     assert {key for _, key in memory.notes} == set(memory.replies)
     assert next(iter(memory.notes.values())) in (Preference(1.0), Preference(0.0))
 
