@@ -126,11 +126,11 @@ def lone_mark(text: str) -> str | None:
     ('7', None)
     """
     text = regular(text).strip()
-    matches = [*_NUMBER.finditer(text)]
+    matches, whole = [*_NUMBER.finditer(text)], text.strip(_AROUND)
     alone = [
         match
         for match in matches
-        if (named := _is_alone(text, match)) and (named[1] or match[0] == text.strip(_AROUND))
+        if (line := _is_alone(text, match)) and (line[1] or match[0] == whole)
     ]
     return _settled(matches, alone)
 
@@ -148,9 +148,11 @@ def shaped(text: str) -> Iterator[int]:
             yield text.index("[", match.start()) + 1
     for match in _LETTER.finditer(text):
         yield match.start() + 1
+    whole = text.strip(f"{_AROUND}.!")
     for match in _NUMBER.finditer(text):
-        before = text[max(match.start() - _LONGEST, 0) : match.start()]
-        if _NAME.search(before) or match[0] == text.strip(f"{_AROUND}.!"):
+        before = text[max(match.start() - _LONGEST, 0) : match.start()].rstrip(" \t*_`")
+        named = before[-1:] in ":=sS" and _NAME.search(before)  # the former is much sooner seen
+        if named or match[0] == whole:
             yield match.start() + 1
 
 

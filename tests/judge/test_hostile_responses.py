@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from judge.brackets import marks, sides
 from judge.calls import drawn, nonce
 from judge.case import repeated_output
-from judge.grammar import ARROWS, SIDES, answers, bracketed, bracketed_mark
+from judge.grammar import ARROWS, PLUSES, SIDES, answers, bracketed, bracketed_mark, keyed
 from judge.protocol import neutralised
 
 MARKERS = [
@@ -121,6 +121,22 @@ def test_an_answer_that_a_judge_quotes_is_no_verdict(quote: str, answer: str) ->
 )
 def test_what_is_no_marker_stays_as_it_is(text: str) -> None:
     assert neutralised(text) == text
+
+
+LONG = [
+    *("1" + " " * 200_000, f'"choice": "{" " * 200_000}"', "[" * 200_000, "[[A" * 70_000),
+    *("[A]" * 70_000, "Rating: " * 20_000 + "[7]", "*" * 200_000 + "[A]", "\\[" * 100_000),
+    *("[7] " * 50_000, "my " * 70_000 + "[7]", "Verdict is " * 20_000 + "[A]"),
+]
+
+
+@pytest.mark.timeout(30)
+@pytest.mark.parametrize("text", LONG, ids=lambda text: repr(text[:12]))
+def test_a_text_of_ever_so_many_brackets_takes_no_longer_than_its_length(text: str) -> None:
+    assert bracketed(text, SIDES) is bracketed_mark(text[:-1], 1, 10) is None
+    assert keyed(text, "choice", PLUSES) is None
+    assert set(answers(text, 3)) == {None}
+    assert len(neutralised(text)) < 2 * len(text)
 
 
 def test_a_fence_is_the_same_on_a_rerun_and_another_for_every_call() -> None:
