@@ -51,10 +51,14 @@ __all__ = [
 
 KEY = "API_KEY"
 
+DENYING = frozenset({FailureClass.AUTH, FailureClass.NO_CREDIT, FailureClass.NOT_FOUND})
+"""Failures that every further request would meet, so that a judge's run stops at once.
+
+The key or the model's name is wrong, or the account has no credit.
+"""
+
 AS_CALL: Mapping[FailureClass, errors.FailureClass] = {
-    FailureClass.AUTH: errors.FailureClass.DENIED,
-    FailureClass.NO_CREDIT: errors.FailureClass.DENIED,
-    FailureClass.NOT_FOUND: errors.FailureClass.DENIED,
+    **dict.fromkeys(DENYING, errors.FailureClass.DENIED),
     FailureClass.BAD_REQUEST: errors.FailureClass.REJECTED,
     FailureClass.CONTEXT_LENGTH: errors.FailureClass.TOO_LONG,
     FailureClass.OVERLOADED: errors.FailureClass.OVERLOADED,

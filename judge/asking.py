@@ -1,6 +1,7 @@
 """Asks until there is a reply: within the rates, within the budget, and with patience."""
 
 import asyncio
+import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import replace
@@ -14,6 +15,7 @@ from judge.completion import Complete, Reply, Request
 from judge.errors import CallError, FailureClass
 from judge.profile import Terms
 from judge.verdict import Stop
+from rating.tables.peers import mention
 
 TRIES: Mapping[FailureClass, int] = {
     FailureClass.RATE_LIMIT: 10,
@@ -26,13 +28,23 @@ A request that was rejected will be rejected again. An error that an endpoint re
 request, and for that one only, ends after a few tries rather than never.
 """
 
+PATIENCE_S: Mapping[FailureClass, float] = {FailureClass.OVERLOADED: 30.0}
+"""Seconds after the first failure of one request in which it may be tried again."""
+
 LONGEST_WAIT_S = 300.0
 """An endpoint that asks for more than this is not waited for; the case fails as rate-limited."""
 
+REPORTED_S = 10.0
+"""Waits longer than this are reported."""
+
 _FIRST_S, _MOST_S = 0.5, 60.0
+_DETAIL = 200
+"""Characters of what an endpoint says."""
 
 
-def wait_before_retry(error: CallError, tries: int, rng: np.random.Generator) -> float | None:
+def wait_before_retry(
+    error: CallError, tries: int, rng: np.random.Generator, failing_s: float = 0.0
+) -> float | None:
     """Return the seconds to wait before another try, or None if there is to be none.
 
     The wait that the endpoint asked for, if it did; else doubling from half a second to a minute,
@@ -43,6 +55,8 @@ def wait_before_retry(error: CallError, tries: int, rng: np.random.Generator) ->
     ----------
     tries : int
         Tries made so far, at least one.
+    failing_s : float
+        Seconds since the first of them failed; no try begins after `PATIENCE_S`.
 
     References
     ----------
@@ -51,10 +65,17 @@ def wait_before_retry(error: CallError, tries: int, rng: np.random.Generator) ->
     """
     if tries >= TRIES.get(error.failure, 1):
         return None
-    if error.retry_after_s is not None:
-        return error.retry_after_s if error.retry_after_s <= LONGEST_WAIT_S else None
-    longest = min(_MOST_S, _FIRST_S * 2 ** (tries - 1))
-    return float(longest * rng.uniform(0.5, 1.0))
+    wait = error.retry_after_s
+    if wait is None:
+        wait = float(min(_MOST_S, _FIRST_S * 2 ** (tries - 1)) * rng.uniform(0.5, 1.0))
+    left = PATIENCE_S.get(error.failure, math.inf) - failing_s
+    return wait if wait <= min(LONGEST_WAIT_S, left) else None
+
+
+def in_words(wait: float, error: CallError) -> str:
+    """Say how long is waited, and why."""
+    detail = f", {error.detail[:_DETAIL]}" if error.detail else ""
+    return f"waiting {wait:.0f} s before the next try ({error.failure.value}{detail})"
 
 
 Now = Callable[[], float]
@@ -106,15 +127,27 @@ class Throttle:
     ----------
     rng : numpy.random.Generator
         Spreads the callers who waited for the same moment.
+    notice : callable
+        Called with the seconds that a request waits because of the rates.
     """
 
     def __init__(
-        self, limits: RateLimits, *, now: Now, sleep: Sleep, rng: np.random.Generator
+        self,
+        limits: RateLimits,
+        *,
+        now: Now,
+        sleep: Sleep,
+        rng: np.random.Generator,
+        notice: Callable[[float], None] = lambda _: None,
     ) -> None:
         self._requests = _bucket(limits.requests_per_minute)
         self._tokens = _bucket(limits.tokens_per_minute)
-        self._now, self._sleep, self._rng = now, sleep, rng
-        self._peace_until = -np.inf
+        self._now, self._sleep, self._rng, self._notice = now, sleep, rng, notice
+        self._peace_until, self._ended = -math.inf, False
+
+    def end(self) -> None:
+        """Hold nobody any more."""
+        self._ended = True
 
     def pause(self, seconds: float) -> None:
         """Let nothing through for so long."""
@@ -129,8 +162,9 @@ class Throttle:
             if bucket is not None
         ]
         if wait := max(waits, default=0.0):
+            self._notice(wait)
             await self._sleep(wait)
-        while (wait := self._peace_until - self._now()) > 0:
+        while (wait := self._peace_until - self._now()) > 0 and not self._ended:
             await self._sleep(wait + self._rng.uniform(0, 0.1 * wait))
 
 
@@ -140,6 +174,12 @@ def _bucket(per_minute: float | None) -> TokenBucket | None:
 
 STOPS = {FailureClass.DENIED: Stop.DENIED, FailureClass.NO_LOGPROBS: Stop.NO_LOGPROBS}
 """Failures without a reply that no other request of the run can escape."""
+
+DENIED = (
+    "top up the account, or correct the key or the model's name, and run the same command again: "
+    "replies so far are kept, and none is paid for twice"
+)
+"""What to do where an endpoint denies every request."""
 
 
 class Asker:
@@ -168,7 +208,11 @@ class Asker:
         rng: np.random.Generator,
     ) -> None:
         self._complete, self._now, self._sleep, self._rng = complete, now, sleep, rng
-        self._throttle = Throttle(options.limits, now=now, sleep=sleep, rng=rng)
+        self._throttle = Throttle(
+            options.limits, now=now, sleep=self._wait, rng=rng, notice=self._mention_limits
+        )
+        self._began, self._reported_until, self._limits_mentioned = now(), -math.inf, False
+        self._ended = asyncio.Event()
         self._ledger = Ledger(options.price, options.limit_usd)
         self._terms, self._limit_usd = terms, options.limit_usd
         self._booked = asyncio.Event()
@@ -189,6 +233,8 @@ class Asker:
         """Send nothing any more; the first reason stands."""
         if self.stopped is None:
             self.stopped, self.why = stop, why
+            self._throttle.end()
+            self._ended.set()
 
     async def reply(self, request: Request) -> tuple[Reply, float | None] | None:
         """Return the reply to a request and its cost; None if the run stopped before it came.
@@ -204,7 +250,7 @@ class Asker:
     async def _answered(self, request: Request) -> tuple[Reply, float | None] | None:
         number = next(self._calls)
         tokens = request_tokens(request) if self._limits_tokens else 0.0
-        tries = 0
+        tries, first = 0, math.inf
         while not self.stopped:
             await self._throttle.admit(tokens)
             if not await self._affordable(number, request):
@@ -212,8 +258,8 @@ class Asker:
             try:
                 return await self._once(number, request)
             except CallError as error:
-                tries += 1
-                await self._failed(error, tries)
+                tries, first = tries + 1, min(first, self._now())
+                await self._failed(error, tries, first)
         return None
 
     async def _once(self, number: int, request: Request) -> tuple[Reply, float | None]:
@@ -233,18 +279,44 @@ class Asker:
             self.spent_usd = self._ledger.spent_usd
         return reply, cost
 
-    async def _failed(self, error: CallError, tries: int) -> None:
-        """Wait for the next try, or raise the error again."""
+    async def _failed(self, error: CallError, tries: int, first: float) -> None:
+        """Wait for the next try, or raise the error again; ``first`` is when the first failed."""
         self.faults[error.failure] += 1
         if error.failure in STOPS:
-            self.stop(STOPS[error.failure], error.detail)
-        wait = wait_before_retry(error, tries, self._rng)
+            denied = error.failure is FailureClass.DENIED
+            self.stop(
+                STOPS[error.failure], f"{error.detail}: {DENIED}" if denied else error.detail
+            )
+        wait = wait_before_retry(error, tries, self._rng, self._now() - first)
         if wait is None:
             raise error
+        self._mention_wait(wait, error)
         if error.failure is FailureClass.RATE_LIMIT:
             self._throttle.pause(wait)
         else:
-            await self._sleep(wait)
+            await self._wait(wait)
+
+    async def _wait(self, seconds: float) -> None:
+        """Wait, but no longer than the run goes on."""
+        tasks = [asyncio.ensure_future(one) for one in (self._sleep(seconds), self._ended.wait())]
+        try:
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in tasks:
+                task.cancel()
+
+    def _mention_wait(self, wait: float, error: CallError) -> None:
+        """Report a wait of which more than `REPORTED_S` has not been reported for others."""
+        now = self._now()
+        if now + wait - max(now, self._reported_until) > REPORTED_S:
+            self._reported_until = now + wait
+            mention(f"{in_words(wait, error)}; {now - self._began:,.0f} s since the run began")
+
+    def _mention_limits(self, wait: float) -> None:
+        """Report once that the rates given make requests wait."""
+        if wait > REPORTED_S and not self._limits_mentioned:
+            self._limits_mentioned = True
+            mention(f"the rates allowed make requests wait, now for {wait:.0f} s")
 
     async def _affordable(self, number: int, request: Request) -> bool:
         """Wait until the budget allows for the dearest reply; False once it never will."""

@@ -151,8 +151,8 @@ def shaped(text: str) -> Iterator[int]:
     whole = text.strip(f"{_AROUND}.!")
     for match in _NUMBER.finditer(text):
         before = text[max(match.start() - _LONGEST, 0) : match.start()].rstrip(" \t*_`")
-        named = before[-1:] in ":=sS" and _NAME.search(before)  # the former is much sooner seen
-        if named or match[0] == whole:
+        ends = before.endswith((":", "=", "s", "S"))  # much sooner seen than the name
+        if (ends and _NAME.search(before)) or match[0] == whole:
             yield match.start() + 1
 
 

@@ -314,7 +314,7 @@ def _show_run(report: Report, out: Path | None, form: str) -> None:
         for warning in report["warnings"]:
             say(f"! {warning}")
     if report["stopped"] is not None:
-        say(f"arena: Stopped: {report['why']}. {report['next']}", error=True)
+        say(f"arena: Stopped: {report['why']}. {report['next']}".rstrip(), error=True)
         sys.exit(1)
 
 

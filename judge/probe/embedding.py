@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import numpy as np
 
-from judge.asking import wait_before_retry
+from judge.asking import REPORTED_S, in_words, wait_before_retry
 from judge.calls import Journal, Key, key_of
 from judge.case import Message, Order
 from judge.completion import Parameters, Reply, Request
@@ -15,6 +15,7 @@ from judge.errors import CallError
 from judge.probe.axes import Plan
 from judge.probe.similarity import Measure, Products
 from rating.errors import DataError
+from rating.tables.peers import mention
 from rating.typing import Floats
 
 Vectors = Mapping[str, Floats]
@@ -135,15 +136,18 @@ async def _patiently(
     sleep: Callable[[float], Awaitable[None]],
     rng: np.random.Generator,
 ) -> Sequence[Sequence[float]]:
-    tries = 0
+    tries, waited = 0, 0.0
     while True:
         try:
             vectors = await embed(batch)
         except CallError as error:
             tries += 1
-            wait = wait_before_retry(error, tries, rng)
+            wait = wait_before_retry(error, tries, rng, waited)
             if wait is None:
                 raise
+            if wait > REPORTED_S:
+                mention(in_words(wait, error))
+            waited += wait
             await sleep(wait)
         else:
             if len(vectors) != len(batch):

@@ -93,7 +93,7 @@ def rows_and_report(
 
 
 def _next(run: Run, method: FileMethod, lacking: bool) -> str:
-    if run.stopped is Stop.NO_LOGPROBS:
+    if run.stopped in (Stop.NO_LOGPROBS, Stop.DENIED):
         return ""  # the reason says it
     return _on_logprobs(method) if lacking else GOES_ON
 

@@ -1,6 +1,7 @@
 """`arena judge run` at endpoints that refuse, think, hang or answer under two addresses."""
 
 import csv
+import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -179,6 +180,93 @@ def test_a_refused_question_is_asked_again_only_on_request(command: Command, fol
         again = run(command, "pairwise", "--again", "refused", "--format", "json")
         assert report(again)["by_status"] == {"read": 4}
         assert report(run(command, "pairwise", "--format", "json"))["by_status"] == {"read": 4}
+
+
+DENIALS = {
+    "https://api-docs.deepseek.com/quick_start/error_codes, 401": Behaviour(
+        status=401,
+        error={
+            "message": "Authentication Fails (no such user)",
+            "type": "authentication_error",
+            "code": "invalid_request_error",
+        },
+    ),
+    "https://api-docs.deepseek.com/quick_start/error_codes, 402": Behaviour(
+        status=402,
+        error={
+            "message": "Insufficient Balance",
+            "type": "unknown_error",
+            "code": "invalid_request_error",
+        },
+    ),
+    "https://openrouter.ai/docs/api-reference/errors, 402": Behaviour(
+        status=402,
+        error={
+            "code": 402,
+            "message": "This request requires more credits, or fewer max_tokens.",
+        },
+    ),
+    "https://docs.wandb.ai/support/inference/tags/billing, 402": Behaviour(
+        status=402,
+        error={"message": "You exceeded your current quota, please check your plan."},
+    ),
+    "https://docs.anthropic.com/en/api/errors, 403": Behaviour(
+        status=403,
+        error={
+            "type": "permission_error",
+            "message": "Your API key does not have permission to use the specified resource.",
+        },
+    ),
+}
+
+
+@pytest.mark.parametrize("denial", DENIALS.values(), ids=DENIALS)
+def test_a_spent_account_stops_a_run_at_once_and_the_same_command_pays_nothing_twice(
+    command: Command, folder: Path, denial: Behaviour
+) -> None:
+    numbers = itertools.count()
+
+    def spent(body: Any) -> Behaviour:
+        return Behaviour(text="[[A]]") if next(numbers) < 2 else denial
+
+    with faulty_server({"spent": spent}) as server:
+        roster(folder, server.url, model="spent")
+        ran = run(command, "pairwise", "--concurrency", "1", "--format", "json")
+        assert ran.returncode == 1
+        assert ran.stderr.startswith("arena: Stopped: status 40")
+        assert ran.stderr.endswith(
+            f"{denial.error['message']}: top up the account, or correct the key or the model's "
+            "name, and run the same command again: replies so far are kept, and none is paid for "
+            "twice.\n"
+        )
+        assert report(ran)["by_status"] == {"pending": 2, "read": 2}
+        assert [row["status"] for row in rows(folder)].count("read") == 2 + 1  # a pair in both
+        n = len(server.requests)
+        assert n <= 2 + 2, "one request was denied, and one more may have been under way"
+        server.behaviours["spent"] = Behaviour(text="[[C]]")
+        again = run(command, "pairwise", "--format", "json")
+        assert (again.returncode, report(again)["by_status"]) == (0, {"read": 4})
+        assert report(again)["n_asked"] == len(server.requests) - n == 2
+
+
+def test_a_long_wait_is_reported_on_stderr_and_ends_with_the_run(
+    command: Command, folder: Path
+) -> None:
+    busy = Behaviour(
+        status=503, headers={"Retry-After": "25"}, error={"message": "The server is overloaded"}
+    )
+    with faulty_server({"busy": lambda body: next(replies)}) as server:
+        replies = itertools.chain([busy], itertools.repeat(Behaviour(status=401)))
+        roster(folder, server.url, model="busy")
+        ran = run(command, "pairwise", "--concurrency", "2")
+        assert ran.returncode == 1
+        wait, stopped = ran.stderr.splitlines()
+        assert wait.startswith(
+            "arena: waiting 25 s before the next try (overloaded, status 503, The server is "
+            "overloaded); "
+        )
+        assert wait.endswith(" s since the run began")
+        assert stopped.startswith("arena: Stopped: status 401")
 
 
 def test_a_server_on_this_machine_is_found_without_a_roster(

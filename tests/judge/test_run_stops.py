@@ -30,9 +30,27 @@ async def test_a_judge_who_denies_everything_is_asked_no_further() -> None:
     asked = judge(failing(*[error(FailureClass.DENIED)] * 9))
     run = await judged(cases(50), named("pairwise"), asked, MemoryJournal())
     assert run.stopped is Stop.DENIED
-    assert run.why == "planted denied"
+    assert run.why == (
+        "planted denied: top up the account, or correct the key or the model's name, and run the "
+        "same command again: replies so far are kept, and none is paid for twice"
+    )
     assert statuses(run.judged) == {"pending"}
     assert asked.asked.total() <= OPTIONS.concurrency
+
+
+async def test_who_waits_to_try_again_when_a_run_stops_waits_no_longer() -> None:
+    def script(request: Request, before: int) -> Reply | Exception:
+        if "Question 0?" not in request.messages[-1].content:
+            return error(FailureClass.RATE_LIMIT, 290.0)
+        clock_times.append(asked.clock.now())
+        return error(FailureClass.DENIED)
+
+    clock_times: list[float] = []
+    asked = judge(script)
+    options = replace(OPTIONS, concurrency=3)
+    run = await judged(cases(2), named("pairwise"), asked, MemoryJournal(), options)
+    assert (run.stopped, statuses(run.judged)) == (Stop.DENIED, {"pending"})
+    assert asked.clock.now() == max(clock_times)
 
 
 async def test_who_waits_for_the_rate_when_a_run_stops_asks_nothing() -> None:
