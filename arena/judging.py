@@ -6,7 +6,7 @@ import json
 import math
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, closing, contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 
@@ -15,6 +15,7 @@ from arena.domain.model import Model
 from arena.domain.vote import RULES, Tagger
 from arena.endpoints.client import Endpoints, Timeouts, reach
 from arena.endpoints.dialect import known_as
+from arena.endpoints.ending import finish_reason
 from arena.endpoints.offline import PocketTransport, load_recordings
 from arena.endpoints.sse import DEFAULT_BUDGETS, Budgets
 from arena.errors import EndpointError
@@ -26,7 +27,7 @@ from judge import errors
 from judge.budget import Price, tokens_by_rule
 from judge.calls import Journal
 from judge.case import Case, Message
-from judge.completion import FILTERED, Parameters, Reply, Request, TokenLogprob
+from judge.completion import BROKEN, FILTERED, Parameters, Reply, Request, TokenLogprob
 from judge.labels.tagging import version_of
 from judge.profile import LONGEST_S, PLAIN, Profile, Terms
 from judge.tables.cases import NamedCase, each_response
@@ -315,7 +316,17 @@ def journal(place: str) -> DatabaseJournal:
 
 def journal_of(store: Store, judge: str, price: Price | None) -> StoredJournal:
     """Open the journal of a judge in a database that is open."""
-    return StoredJournal(store, judge, price, partial(datetime.now, UTC))
+    return StoredJournal(store, judge, price, partial(datetime.now, UTC), as_it_ended)
+
+
+def as_it_ended(reply: Reply) -> Reply:
+    """Give a kept reply with its finish reason as it is read today: see `finish_reason`."""
+    text = bool(reply.text.strip() or reply.logprobs)
+    try:
+        reason = finish_reason(reply.finish_reason, has_text=text, as_it_is=True)
+    except EndpointError:
+        reason = BROKEN
+    return reply if reason == reply.finish_reason else replace(reply, finish_reason=reason)
 
 
 def revision_of(model: Model) -> str:

@@ -29,7 +29,7 @@ from judge.completion import Parameters, Reply, Request
 from judge.errors import FailureClass
 from judge.grammar import Reading
 from judge.profile import Terms
-from judge.protocol import Method, pair
+from judge.protocol import Method, pair, reading_of
 from rating.errors import DataError
 
 
@@ -528,7 +528,7 @@ async def due_calls(
 
 def _asked_anew(call: Call, reply: Reply, method: Method, options: Options) -> bool:
     """Whether a run puts the question once more after a reply that it recalls."""
-    reading = method.read(call.question.shown, reply)
+    reading = reading_of(method, call.question.shown, reply)
     more = call.attempt + 1 < options.attempts
     return (reading in options.anew and more) or reading in options.again
 
@@ -558,7 +558,7 @@ async def _readings(
 ) -> dict[CaseId, Reading]:
     batch, replies = await recall(batch, journal, options)
     readings = (
-        (call.question.case_id, method.read(call.question.shown, replies[call.key]))
+        (call.question.case_id, reading_of(method, call.question.shown, replies[call.key]))
         for call in batch
         if call.key in replies
     )

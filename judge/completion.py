@@ -13,6 +13,12 @@ FILTERED = "content_filter"
 CUT = "length"
 """Finish reason of a reply that ended because its tokens ran out."""
 
+BROKEN = "broken_off"
+"""Finish reason of a kept reply that broke off, or ended for a reason that is not known.
+
+A new one is an error. Earlier versions kept such replies, and read them as whole.
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parameters:
@@ -77,7 +83,8 @@ class Reply:
     logprobs : tuple of TokenLogprob, or None
         None when the endpoint returned none.
     finish_reason : str
-        As the endpoint gave it; `FILTERED` for a refusal, `CUT` for one that ran out of tokens.
+        As the endpoint gave it; `FILTERED` for a refusal, `CUT` for one that ran out of tokens,
+        `BROKEN` for one in which nothing is read.
     tokens_in, tokens_out : int or None
         As the endpoint counted, thinking included; None when it did not say.
     tokens_thinking : int or None

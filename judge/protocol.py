@@ -8,7 +8,7 @@ from typing import Protocol
 
 from judge.brackets import shaped
 from judge.case import Case, Message
-from judge.completion import CUT, FILTERED, Parameters, Reply, Request
+from judge.completion import BROKEN, CUT, FILTERED, Parameters, Reply, Request
 from judge.errors import FailureClass
 from judge.grammar import Reading
 from judge.thoughts import split
@@ -184,6 +184,13 @@ def _shown(text: str | Turns, nonce: str) -> str:
     return "\n\n".join(
         f"[begin {who} {nonce}]\n{neutralised(words)}\n[end {who} {nonce}]" for who, words in text
     )
+
+
+def reading_of(method: Method, case: Case, reply: Reply) -> Reading | FailureClass:
+    """Return what a reply says by a method; one that broke off says nothing by any."""
+    if reply.finish_reason == BROKEN:
+        return FailureClass.TRUNCATED
+    return method.read(case, reply)
 
 
 def read_text(

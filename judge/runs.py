@@ -21,7 +21,7 @@ from judge.errors import CallError, FailureClass
 from judge.grammar import Reading
 from judge.outcomes import Outcomes, State, States
 from judge.profile import Terms
-from judge.protocol import Method
+from judge.protocol import Method, reading_of
 from judge.verdict import Run, Stop
 
 J = TypeVar("J")
@@ -369,7 +369,7 @@ class _Runner:
     ) -> Call | None:
         """Read a kept reply; return the next attempt if this one says nothing."""
         self._book(call, reply, cost, recalled=recalled)
-        reading = self._method.read(call.question.shown, reply)
+        reading = reading_of(self._method, call.question.shown, reply)
         await self._note(call.key, reading)
         failure = reading if isinstance(reading, FailureClass) else None
         if not recalled:

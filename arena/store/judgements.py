@@ -74,12 +74,20 @@ class StoredJournal:
         What answers.
     price : Price or None
         To note what each reply cost; None notes no cost.
+    recalled : callable
+        What a reply that was kept counts as now.
     """
 
     def __init__(
-        self, store: Store, judge: str, price: Price | None, now: Callable[[], datetime]
+        self,
+        store: Store,
+        judge: str,
+        price: Price | None,
+        now: Callable[[], datetime],
+        recalled: Callable[[Reply], Reply] = lambda reply: reply,
     ) -> None:
         self._store, self._judge, self._price, self._now = store, judge, price, now
+        self._recalled = recalled
         self._due: list[tuple[Row, asyncio.Future[None]]] = []
         self._writer: asyncio.Task[None] | None = None
         store.hold_lease()
@@ -166,7 +174,7 @@ class StoredJournal:
         with self._store.reading() as session:
             for some in _parts(keys):
                 for key, reply in session.connection().execute(RECALL, {"keys": some}):
-                    replies[Key(key)] = Reply.from_dict(reply)
+                    replies[Key(key)] = self._recalled(Reply.from_dict(reply))
         return replies
 
     def _claim(self, keys: Collection[Key]) -> frozenset[Key]:
