@@ -73,7 +73,7 @@ def wait_before_retry(
 
 
 def in_words(wait: float, error: CallError) -> str:
-    """Say how long is waited, and why."""
+    """Give the length of a wait and its reason in words."""
     detail = f", {error.detail[:_DETAIL]}" if error.detail else ""
     return f"waiting {wait:.0f} s before the next try ({error.failure.value}{detail})"
 

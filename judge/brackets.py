@@ -102,7 +102,7 @@ def items(text: str) -> Iterator[tuple[int, str]]:
 def lone_side(text: str) -> str | None:
     r"""Return the verdict in single brackets that a text ends on, if there is no doubt of it.
 
-    It is alone on its line but for what names it, as in ``Verdict: [A]``; none in single brackets
+    It is alone on its line, or only named there as in ``Verdict: [A]``; none in single brackets
     comes after it, and none that is another is alone on its line.
 
     Examples

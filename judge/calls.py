@@ -49,8 +49,11 @@ class RateLimits:
 NO_LIMITS = RateLimits()
 
 
-ANEW = frozenset({FailureClass.UNPARSED, FailureClass.TRUNCATED})
-"""Replies after which the question is put once more, as another call: the words were at fault.
+UNPARSED = frozenset({FailureClass.UNPARSED, FailureClass.TRUNCATED})
+"""Replies without a verdict, though the judge did not refuse: the words were at fault."""
+
+ANEW = UNPARSED
+"""Replies after which the question is put once more, as another call.
 
 A refusal and missing log-probabilities would come again, and would be paid for again.
 """
@@ -443,8 +446,8 @@ async def forecast(
 ) -> Estimate:
     """Estimate what `judge.runs.run` would still ask for, with the same arguments.
 
-    Calls that the journal holds are free, and calibrate the rest. Counted are first attempts;
-    replies that cannot be read add to them. A model that thinks is taken to use half of its room.
+    Calls that the journal holds are free, and calibrate the rest. Further attempts after replies
+    that are still to come add to them. A model that thinks is taken to use half of its room.
 
     Parameters
     ----------
@@ -458,15 +461,18 @@ async def forecast(
         known now than in the middle of a run.
     """
     terms = able(method, options)
-    due: list[float] = []
     known: list[tuple[float, Reply]] = []
-    calls = (
-        call_of(question, method, options)
-        for question in Questions(cases, method, options)
-        if method.settled(question.shown) is None
-    )
-    while batch := list(islice(calls, _BATCH)):
-        await _sort(batch, journal, options, due, known)
+
+    async def note(calls: Sequence[Call], replies: Mapping[Key, Reply]) -> Mapping[Key, Reply]:
+        known.extend(
+            (request_tokens(call.request), replies[call.key])
+            for call in calls
+            if call.key in replies
+        )
+        return {}
+
+    calls = due_calls(cases, method, journal, options, note)
+    due = [request_tokens(call.request) async for call in calls]
     return estimate(
         due,
         tokens_out=method.description.tokens_out + terms.thinking_tokens / 2,
@@ -541,41 +547,19 @@ async def recalled(
     Of several attempts, the first that can be read, as a run takes it.
     """
     readings: dict[CaseId, Reading] = {}
-    asked = Questions(cases, method, options)
-    for attempt in range(options.attempts):
-        calls = (
-            call_of(question, method, options, attempt)
-            for question in asked
-            if question.case_id not in readings
-        )
-        while batch := list(islice(calls, _BATCH)):
-            readings |= await _readings(batch, method, journal, options)
+    questions = iter(Questions(cases, method, options))
+    while batch := [*islice(questions, _BATCH)]:
+        calls: Sequence[Call] = [call_of(question, method, options) for question in batch]
+        while calls:
+            calls, replies = await recall(calls, journal, options)
+            failed: list[Call] = []
+            for call in calls:
+                if call.key not in replies:
+                    continue
+                reading = reading_of(method, call.question.shown, replies[call.key])
+                if isinstance(reading, FailureClass):
+                    failed.append(call_of(call.question, method, options, call.attempt + 1))
+                else:
+                    readings[call.question.case_id] = reading
+            calls = failed
     return readings
-
-
-async def _readings(
-    batch: Sequence[Call], method: Method, journal: Journal, options: Options
-) -> dict[CaseId, Reading]:
-    batch, replies = await recall(batch, journal, options)
-    readings = (
-        (call.question.case_id, reading_of(method, call.question.shown, replies[call.key]))
-        for call in batch
-        if call.key in replies
-    )
-    return {case: read for case, read in readings if not isinstance(read, FailureClass)}
-
-
-async def _sort(
-    batch: Sequence[Call],
-    journal: Journal,
-    options: Options,
-    due: list[float],
-    known: list[tuple[float, Reply]],
-) -> None:
-    batch, replies = await recall(batch, journal, options)
-    for call in batch:
-        tokens = request_tokens(call.request)
-        if call.key in replies:
-            known.append((tokens, replies[call.key]))
-        else:
-            due.append(tokens)

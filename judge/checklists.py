@@ -110,9 +110,11 @@ def _unlisted(case: Case, writing: Judged | None, method: FileMethod) -> list[Ju
     """Give the rows of a case that was not asked about: as its writing failed, or pending."""
     orders = (Order.AB, Order.BA) if method.pairwise else (Order.AB,)
     failure = None if writing is None else writing.failure
-    detail = NO_CHECKLIST if failure else ""
+    detail, keys = (NO_CHECKLIST, writing.keys) if writing and failure else ("", ())
     return [
-        Judged(case_id=case.id, order=order, reading=None, failure=failure, detail=detail)
+        Judged(
+            case_id=case.id, order=order, reading=None, failure=failure, detail=detail, keys=keys
+        )
         for order in orders
     ]
 

@@ -198,7 +198,7 @@ PLUSES = dict(zip(("A++", "A+", "A=B", "B+", "B++"), _LEVELS, strict=True))
 """Preference by five-level choice in JSON."""
 
 _NUMBER = re.compile(
-    r"([0-9]{1,3})(\.[0-9]{1,6})?(?: ?(?:/|(?:out )?of) ?([0-9]{1,3})(?:\.0{1,6})?)?"
+    r"([0-9]{1,3})(\.[0-9]{1,6})?(?: ?(?:/|(?:out )?of) ?([0-9]{1,3})(?:\.[0]{1,6})?)?"
 )
 _BULLET = re.compile(r"^ *[-*] +(\S[^\n]*\?) *$", re.MULTILINE)
 _AROUND = " \t\r\n.\"'`*[]()"

@@ -136,9 +136,6 @@ class Breaker:
 POLL_S = 2.0
 """Wait before looking again at questions that another process is asking."""
 
-RESTS = frozenset({FailureClass.REFUSAL, FailureClass.NO_LOGPROBS})
-"""Replies that would come again: they stand, unless a run is told to ask again."""
-
 _RECALLS, _NOTES = 500, 500
 """Keys in one look at the journal, and readings in one note."""
 
@@ -382,14 +379,14 @@ class _Runner:
     def _after(self, call: Call, failure: FailureClass, *, recalled: bool) -> Call | None:
         """Return the attempt after one that says nothing: to be asked, or only to be looked for.
 
-        An earlier run may have been told to ask again after a refusal.
+        An earlier run may have been told to ask again.
         """
         options, stopped = self._options, self._asker.stopped
         more = call.attempt + 1 < options.attempts
         asks = (failure in options.anew and more) or (recalled and failure in options.again)
         if asks and not stopped:
             return self._call(call.question, call.attempt + 1)
-        if not (recalled and failure in RESTS):
+        if not recalled:
             return None
         due = self._call(call.question, call.attempt + 1)
         self._resting[due.key] = failure

@@ -1,5 +1,7 @@
 """`arena judge run` and `arena judge work`."""
 
+import asyncio
+import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -8,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from arena.commands.arguments import File, Flat, TableOrJson
 from arena.commands.judge_batch import Batch, batched
@@ -27,9 +30,12 @@ from rating.errors import DataError
 
 if TYPE_CHECKING:
     from arena.store.judgements import StoredJournal
+    from judge.calls import Key
+    from judge.completion import Reply
     from judge.verdict import Run
 
 Report = Mapping[str, Any]
+MaxUnparsed = Annotated[float, Parameter(metavar="SHARE", validator=Number(gte=0, lte=1))]
 
 
 def run(
@@ -43,12 +49,14 @@ def run(
     fallback_judge: Annotated[str | None, Parameter(metavar="MODEL")] = None,
     batch: Annotated[Batch | None, Parameter(metavar="write|read FOLDER")] = None,
     licence: File = None,
+    max_unparsed: MaxUnparsed = 0.1,
     form: TableOrJson = "table",
 ) -> None:
     """Ask a model which of two answers is better, in both orders, or what one answer is worth.
 
     Every reply is kept in the database before it is read: the same command again goes on where it
-    stopped, and pays for nothing twice. Exit code 1: it stopped with cases still pending.
+    stopped, and pays for nothing twice. Exit code 1: it stopped with cases still pending, or too
+    many replies hold no verdict.
 
     Parameters
     ----------
@@ -72,6 +80,9 @@ def run(
     licence
         What arena study judge --licence wrote: before anything is asked it is said which pairs it
         is not for, and a run of which no verdict would count is refused.
+    max_unparsed
+        Most of the replies that may hold no verdict which can be parsed, as a share. The file is
+        written in any case; beyond it, the first such reply is shown and the exit code is 1.
     form
         How to say what came out.
 
@@ -79,6 +90,7 @@ def run(
     --------
     arena judge run --method pairwise --judge pocket-judge --cases pairs.csv --out found.csv
     arena judge run --method pairwise --judge pocket-judge --cases pairs.csv --dry-run
+    arena judge run --method pairwise --judge pocket-judge --cases arena --again unparsed --dry-run
     """
     from judge.tables.verdicts import require_writable
 
@@ -111,23 +123,27 @@ def run(
             return
         report = _judged(work, journal, out, fallback)
         report |= {"warnings": [*beyond, *report["warnings"]]}
-    _show_run(report, out, form)
+    _show_run(report, out, form, max_unparsed)
 
 
 def work(
     *,
     task: Annotated[Task, Flat],
     options: Annotated[JudgeOptions, Flat] = JudgeOptions(),  # noqa: B008
+    max_unparsed: MaxUnparsed = 0.1,
     form: TableOrJson = "table",
 ) -> None:
     """Help a run on the same database: ask what it has not asked yet, and write no file.
 
     Give the options of `arena judge run`, without --out. Any number of helpers may come and go:
     none asks what another is asking, and what a killed one was asking returns to the others. Each
-    ends when nothing is left; budget and rates are its own. Exit code 1: it stopped before.
+    ends when nothing is left; budget and rates are its own. Exit code 1: it stopped before, or too
+    many replies hold no verdict.
 
     Parameters
     ----------
+    max_unparsed
+        Most of the replies that may hold no verdict which can be parsed, as a share.
     form
         How to say what came out.
 
@@ -142,7 +158,8 @@ def work(
     with prepared(options, task) as (prepared_work, journal):
         result = done(prepared_work, journal)
         _, report = _results(prepared_work, result)
-    _show_run(report, None, form)
+        report |= _unparsed(prepared_work, journal, result)
+    _show_run(report, None, form, max_unparsed)
 
 
 def _beyond(licence: Path, work: Work) -> tuple[str, ...]:
@@ -212,7 +229,29 @@ def _judged(
     rows, report = _results(work, _margined(work, result))
     write_judged(rows, out)
     report |= {"warnings": [*fell_back, *report["warnings"]]}
+    report |= _unparsed(work, journal, result)
     return report if work.second is None else report | _by_second(work, work.second, why, rows)
+
+
+def _unparsed(work: Work, journal: "StoredJournal", run: "Run") -> dict[str, Any]:
+    """Give how many replies hold no verdict, the first of them, and what the method wants."""
+    from judge.methods import WRITER, published
+    from judge.report.run import examples, unparsed_of
+    from judge.verdict import NO_CHECKLIST
+
+    unparsed = unparsed_of(run)
+    replies: dict[Key, Reply] = {}
+    for source, is_second in ((journal, False), (work.second and work.second.journal, True)):
+        keys = [row.keys[-1] for row in unparsed.rows if row.keys and bool(row.judge) is is_second]
+        if source and keys:
+            replies |= asyncio.run(source.recall(keys))
+    is_writing = bool(unparsed.rows) and unparsed.rows[0].detail == NO_CHECKLIST
+    method = published(WRITER) if is_writing else work.method
+    return {
+        "unparsed": {"n": unparsed.n, "of": unparsed.of, "share": unparsed.share},
+        "wanted": f"{method.name} wants {method.grammar.wanted}",
+        "examples": examples(unparsed, work.cases, replies),
+    }
 
 
 def _with_second(work: Work, first: "Run") -> "tuple[Run, Mapping[str, int]]":
@@ -303,8 +342,10 @@ def _check(task: Task, judge: str | None, out: Path | None, form: str) -> None:
     _show_checks(constraint_report(named, result), out, form)
 
 
-def _show_run(report: Report, out: Path | None, form: str) -> None:
-    """Show what came out; end with 1 if cases are still pending."""
+def _show_run(report: Report, out: Path | None, form: str, max_unparsed: float) -> None:
+    """Show what came out; end with 1 if cases are pending, or more than allowed are unparsed."""
+    unparsed = report["unparsed"]
+    too_many = unparsed["share"] > max_unparsed
     if form == "json":
         write_json({**report, "out": None if out is None else str(out)})
     else:
@@ -313,9 +354,28 @@ def _show_run(report: Report, out: Path | None, form: str) -> None:
             say(line)
         for warning in report["warnings"]:
             say(f"! {warning}")
+        if unparsed["n"] and not too_many:
+            say(f"! {_first_reply(report)}")
+    if too_many:
+        say(
+            f"arena: {round(100 * unparsed['share'])}% of the questions with a reply are unparsed, "
+            f"more than --max-unparsed {max_unparsed:g} allows. {_first_reply(report)} --again "
+            "unparsed asks them once more, and pays for these alone.",
+            error=True,
+        )
     if report["stopped"] is not None:
         say(f"arena: Stopped: {report['why']}. {report['next']}".rstrip(), error=True)
+    if too_many or report["stopped"] is not None:
         sys.exit(1)
+
+
+def _first_reply(report: Report) -> str:
+    """Give what the method wants, and the first reply that is something else."""
+    wanted = f"The method {report['wanted']}."
+    if not report["examples"]:
+        return wanted
+    reply = json.dumps(report["examples"][0]["reply"], ensure_ascii=False)
+    return f"{wanted} The first unparsed reply is {reply}."
 
 
 def _show_checks(report: Report, out: Path, form: str) -> None:

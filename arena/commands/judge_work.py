@@ -70,8 +70,9 @@ class JudgeOptions:
         Most requests that the endpoint allows a minute.
     tokens_per_minute : float or None
         Most tokens that it allows a minute.
-    again : {"refused"} or None
-        Ask once more where the kept reply is a refusal; it stands otherwise.
+    again : {"refused", "unparsed"} or None
+        Ask once more where the kept reply is a refusal, or holds no verdict that can be parsed; it
+        stands otherwise.
     """
 
     judge: Annotated[str | None, Parameter(metavar="MODEL")] = None
@@ -79,7 +80,7 @@ class JudgeOptions:
     concurrency: Annotated[int, Parameter(validator=Number(gte=1))] = 16
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
-    again: Literal["refused"] | None = None
+    again: Literal["refused", "unparsed"] | None = None
     database: Database = None
     roster: RosterFile = None
 
@@ -434,11 +435,12 @@ def run_options(
     """Give the options of a run by a model; its secret is the database's if none is given."""
     from arena.judging import former_revision_of, journal_of, revision_of, terms_of
     from arena.store.judgements import judging_seed
-    from judge.calls import Options, RateLimits
+    from judge.calls import UNPARSED, Options, RateLimits
     from judge.errors import FailureClass
 
     revision, former = revision_of(model), former_revision_of(model)
     journal = journal_of(store, revision, model.price)
+    again = {"refused": frozenset({FailureClass.REFUSAL}), "unparsed": UNPARSED}
     return Options(
         judge=revision,
         formerly=former if journal.holds(former) else None,
@@ -448,6 +450,6 @@ def run_options(
         price=model.price,
         limit_usd=chosen.budget,
         limits=RateLimits(chosen.requests_per_minute, chosen.tokens_per_minute),
-        again=frozenset({FailureClass.REFUSAL} if chosen.again == "refused" else ()),
+        again=again[chosen.again] if chosen.again else frozenset(),
         terms=terms_of(model, journal),
     )

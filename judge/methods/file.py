@@ -1,7 +1,7 @@
 """A method of judging as a file says it: what is asked in which words, and how it is read."""
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -57,6 +57,30 @@ class Grammar:
     labels: tuple[str, str] = ("m", "M")
     fractions: bool = False
 
+    @property
+    def wanted(self) -> str:
+        """What a reply is to hold, in words."""
+        low, high = self.scale or (0, 0)
+        mark = f"a {'' if self.fractions else 'whole '}mark from {low} to {high}"
+        match self.name:
+            case "bracketed":
+                return f"{_one_of(f'[[{name}]]' for name in self.verdicts)}, as its last verdict"
+            case "keyed":
+                verdicts = _one_of(f'"{name}"' for name in self.verdicts)
+                return f'JSON with the key "{self.key}" and the value {verdicts}'
+            case "bracketed_mark":
+                return f"{mark} in double brackets, as in [[{high}]], as its last mark"
+            case "keyed_mark":
+                return f'JSON with the key "{self.key}" and {mark}'
+            case "label_probability":
+                return f"{_one_of(self.labels)} as its first token, with log-probabilities"
+            case "lone_label":
+                return f"{_one_of(self.labels)}, and nothing else"
+            case "answers":
+                return "yes or no to each item by its number, as in 3: [[yes]]"
+            case _:
+                return f"{low} to {high} lines that begin with '- ' and end with a question mark"
+
     def read(self, text: str, n_items: int, pairwise: bool) -> Reading | None:
         """Return what a text says, or None."""
         low, high = self.scale or (0, 0)
@@ -79,6 +103,11 @@ class Grammar:
             case _:
                 mark = bracketed_mark(text, low, high, fractions=self.fractions)
                 return _marked(mark, low, high, pairwise)
+
+
+def _one_of(names: Iterable[str]) -> str:
+    *rest, last = names
+    return f"{', '.join(rest)} or {last}"
 
 
 def _marked(mark: float | None, low: int, high: int, pairwise: bool) -> Reading | None:

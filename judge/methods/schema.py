@@ -32,7 +32,7 @@ GRAMMARS: Mapping[str, frozenset[str]] = {
 """The grammars of `judge.grammar`, by the names of their functions, and the keys of each."""
 
 OPTIONAL = frozenset({"fractions"})
-"""Keys of grammars that may be left out."""
+"""Keys that a grammar may have."""
 OF_PAIRS = ("bracketed", "keyed", "label_probability", "lone_label")
 """Grammars that read which of two responses is preferred."""
 OF_ONE = ("answers", "questions")

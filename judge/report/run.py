@@ -4,11 +4,13 @@ import math
 from array import array
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any
 
+from judge.calls import UNPARSED, Key
 from judge.case import repeated_output
+from judge.completion import Reply
 from judge.errors import FailureClass
 from judge.grammar import Preference, noted
 from judge.ifeval import Accuracy, Checked, accuracy
@@ -19,7 +21,9 @@ from judge.tables.verdicts import IFEVAL, judged_rows, rated_rows
 from judge.verdict import (
     NO_CHECKLIST,
     PENDING,
+    READ,
     SETTLED,
+    Judged,
     PositionEffect,
     Run,
     Stop,
@@ -37,6 +41,83 @@ LOOKED_AT = 2000
 REFUSAL = FailureClass.REFUSAL
 MOST_ERRORS = 5
 """Sentences of an endpoint that are shown."""
+MOST_EXAMPLES = 5
+"""Unparsed replies that are shown."""
+SHOWN_OF_REPLY = (100, 200)
+"""Characters of the beginning and of the end of an unparsed reply."""
+WITH_REPLY = {READ, REFUSAL, FailureClass.NO_LOGPROBS, *UNPARSED}
+
+
+@dataclass(frozen=True, slots=True)
+class Unparsed:
+    """Replies without a verdict in a run.
+
+    Attributes
+    ----------
+    n : int
+        Questions of which no reply could be parsed, though none was a refusal.
+    of : int
+        Questions with a reply.
+    rows : tuple of Judged
+        The first of the n, at most `MOST_EXAMPLES`.
+    """
+
+    n: int
+    of: int
+    rows: tuple[Judged, ...] = field(repr=False)
+
+    @property
+    def share(self) -> float:
+        """Share of the questions with a reply; 0 without any."""
+        return self.n / self.of if self.of else 0.0
+
+    @property
+    def sentence(self) -> str:
+        """What to say of them; empty where there are none."""
+        if not self.n:
+            return ""
+        return (
+            f"{self.n:,} of {self.of:,} questions with a reply ({round(100 * self.share)}%) are "
+            "unparsed: they have no verdict, and are no ties. --again unparsed asks them once more."
+        )
+
+
+def unparsed_of(run: Run) -> Unparsed:
+    """Count the questions of a run whose replies hold no verdict."""
+    with_reply = [row for row in run.judged if row.status in WITH_REPLY]
+    rows = [row for row in with_reply if row.failure in UNPARSED]
+    return Unparsed(len(rows), len(with_reply), tuple(rows[:MOST_EXAMPLES]))
+
+
+def excerpt(reply: str) -> str:
+    """Cut a reply to what is shown of it: its beginning, and more of its end."""
+    head, tail = SHOWN_OF_REPLY
+    return reply if len(reply) <= head + tail else f"{reply[:head]} … {reply[-tail:]}"
+
+
+def examples(
+    unparsed: Unparsed, cases: Sequence[NamedCase], replies: Mapping[Key, Reply]
+) -> list[dict[str, Any]]:
+    """Give the first replies without a verdict, cut, with the cases that they are of.
+
+    Parameters
+    ----------
+    replies : mapping
+        Those of the last key of each row of ``unparsed``.
+    """
+    ids = {row.case_id for row in unparsed.rows}
+    names = {named.case.id: named for named in cases if named.case.id in ids}
+    return [
+        {
+            "battle_id": names[row.case_id].battle_id,
+            "prompt_id": names[row.case_id].prompt_id,
+            "order": row.order.value,
+            "status": row.status,
+            "reply": excerpt(replies[row.keys[-1]].text),
+        }
+        for row in unparsed.rows
+        if row.keys and row.keys[-1] in replies
+    ]
 
 
 def lacks_logprobs(run: Run) -> bool:
@@ -226,6 +307,8 @@ def _on_judge(
     for (name, failure, _), n in failed.items():
         if failure is REFUSAL:
             refused[name] += n
+    if unparsed := unparsed_of(run).sentence:
+        warnings.append(unparsed)
     warnings += [
         f"{n:,} questions were refused by {name!r}: they have no verdict, and stand. "
         "--again refused asks them once more."

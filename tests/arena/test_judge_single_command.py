@@ -47,6 +47,9 @@ def judge(prompt: str) -> str:
     return f"By the rubric. [[{len(answer) // 3}]]"
 
 
+ANY = ("--max-unparsed", "1")
+
+
 def kinds(asked: list[str]) -> Counter[str]:
     return Counter("written" if "One question a line" in each else "marked" for each in asked)
 
@@ -63,7 +66,7 @@ def test_wildbench_scores_are_written_once_and_scored_again_from_the_file(
 ) -> None:
     """One checklist a prompt, one mark a response; `arena judge score` reads what was written."""
     script = lambda prompt: judge(prompt) if "Second" not in prompt else "No mark."  # noqa: E731
-    words = (*RUN, "--method", "wildbench_score", "--cases", "responses.jsonl")
+    words = (*RUN, "--method", "wildbench_score", "--cases", "responses.jsonl", *ANY)
     with judging_server(script) as server:
         server.roster(folder)
         assert command(*words, "--dry-run").stdout.startswith("5 calls, ")
@@ -148,7 +151,7 @@ def test_a_prompt_without_a_readable_checklist_is_not_judged(
 
     with judging_server(script) as server:
         server.roster(folder)
-        words = (*RUN, "--method", "wildbench_score", "--cases", "responses.jsonl")
+        words = (*RUN, "--method", "wildbench_score", "--cases", "responses.jsonl", *ANY)
         done = command(*words, "--out", "marks.csv")
         assert done.returncode == 0
     assert "! 1 cases have no checklist" in done.stdout
@@ -161,7 +164,7 @@ def test_a_budget_that_ends_with_the_checklists_leaves_the_marks_pending(
 ) -> None:
     with judging_server(judge) as server:
         server.roster(folder)
-        words = (*RUN, "--method", "wildbench_score", "--cases", "responses.jsonl")
+        words = (*RUN, "--method", "wildbench_score", "--cases", "responses.jsonl", *ANY)
         done = command(*words, "--out", "marks.csv", "--budget", "0.0009")
         assert done.returncode == 1
         assert {row["status"] for row in rows(folder / "marks.csv")} == {"pending"}

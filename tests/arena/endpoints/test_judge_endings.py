@@ -35,10 +35,10 @@ GOOD = {None, Failure.EMPTY}
 def is_good(name: str) -> bool:
     """Whether a reply ended well, and was not truncated."""
     reply = REPLIES[name]
-    return reply.end in GOOD and as_it_ended(kept(name)).finish_reason != CUT
+    return reply.end in GOOD and as_it_ended(as_stored(name)).finish_reason != CUT
 
 
-def kept(name: str) -> Reply:
+def as_stored(name: str) -> Reply:
     """Give the reply as a version that knew no bad ends kept it."""
     return Reply(text=VERDICT, finish_reason=REPLIES[name].finish or "")
 
@@ -96,7 +96,7 @@ def test_a_verdict_before_a_bad_end_in_a_batch_of_anthropic_s_is_none(reason: st
 @pytest.mark.parametrize("name", NAMES)
 def test_a_verdict_before_a_bad_end_that_was_kept_before_is_none(name: str) -> None:
     if not REPLIES[name].choice and not REPLIES[name].fields:  # an error beside was never kept
-        reading = read(as_it_ended(kept(name)))
+        reading = read(as_it_ended(as_stored(name)))
         good = is_good(name) or REPLIES[name].finish in ("stop", None)
         assert (reading == SIDES["A"]) == good
 
