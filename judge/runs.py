@@ -234,8 +234,7 @@ class _Runner:
         self._resting: dict[Key, FailureClass] = {}
         self._notes: dict[Key, Reading | FailureClass] = {}
         self._n_asked = self._n_recalled = 0
-        # While one stores a reply, another one asks.
-        self._n_workers = min(2 * options.concurrency, len(asked))
+        self._n_workers = min(options.concurrency, len(asked))
 
     async def run(self) -> Run:
         try:

@@ -358,9 +358,9 @@ def _show_run(report: Report, out: Path | None, form: str, max_unparsed: float) 
             say(f"! {_first_reply(report)}")
     if too_many:
         say(
-            f"arena: {round(100 * unparsed['share'])}% of the questions with a reply are unparsed, "
-            f"more than --max-unparsed {max_unparsed:g} allows. {_first_reply(report)} --again "
-            "unparsed asks them once more, and pays for these alone.",
+            f"arena: {round(100 * unparsed['share'])}% of the questions with a reply are "
+            f"unparsed, more than --max-unparsed {max_unparsed:g} allows. {_first_reply(report)} "
+            "--again unparsed asks them once more, and pays for these alone.",
             error=True,
         )
     if report["stopped"] is not None:

@@ -78,7 +78,8 @@ class Unparsed:
             return ""
         return (
             f"{self.n:,} of {self.of:,} questions with a reply ({round(100 * self.share)}%) are "
-            "unparsed: they have no verdict, and are no ties. --again unparsed asks them once more."
+            "unparsed: they have no verdict, and are no ties. --again unparsed asks them once "
+            "more."
         )
 
 

@@ -121,7 +121,7 @@ def test_a_run_that_was_killed_goes_on_and_asks_nothing_twice_that_it_kept(
     assert len(asked_again) == len(set(asked_again)) == 60 - len(at_kill)
     assert not at_kill & set(asked_again)
     lost = len(server.requests) - 60
-    assert lost <= 2 * AT_ONCE, "only what was asked or being kept is paid for again"
+    assert lost <= AT_ONCE, "only what was asked or being kept is paid for again"
     assert {row["status"] for row in rows(folder / "found.csv")} == {"read"}
     assert claimed(folder) == 0
 
