@@ -354,7 +354,7 @@ def _show_run(report: Report, out: Path | None, form: str, max_unparsed: float) 
             say(line)
         for warning in report["warnings"]:
             say(f"! {warning}")
-        if unparsed["n"] and not too_many:
+        if report["examples"] and not too_many:
             say(f"! {_first_reply(report)}")
     if too_many:
         say(

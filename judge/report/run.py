@@ -59,7 +59,8 @@ class Unparsed:
     of : int
         Questions with a reply.
     rows : tuple of Judged
-        The first of the n, at most `MOST_EXAMPLES`.
+        The first of the n, at most `MOST_EXAMPLES`; of a run that gave up before it had any, the
+        first that have a reply.
     """
 
     n: int
@@ -87,7 +88,10 @@ def unparsed_of(run: Run) -> Unparsed:
     """Count the questions of a run whose replies hold no verdict."""
     with_reply = [row for row in run.judged if row.status in WITH_REPLY]
     rows = [row for row in with_reply if row.failure in UNPARSED]
-    return Unparsed(len(rows), len(with_reply), tuple(rows[:MOST_EXAMPLES]))
+    shown = rows
+    if not rows and run.stopped is Stop.ALIKE:  # before all samples of any question were in
+        shown = [row for row in run.judged if row.status == PENDING and row.keys]
+    return Unparsed(len(rows), len(with_reply), tuple(shown[:MOST_EXAMPLES]))
 
 
 def excerpt(reply: str) -> str:

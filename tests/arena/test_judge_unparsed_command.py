@@ -237,7 +237,10 @@ def test_a_checklist_that_cannot_be_parsed_is_shown_with_what_its_writer_is_to_w
 def test_each_method_says_what_it_wants(
     command: Command, folder: Path, method: str, wanted: str
 ) -> None:
-    assert wanted in judge(command, *OUT, method=method).stderr
+    ran = judge(command, *OUT, method=method)
+    assert ran.returncode == 1
+    assert wanted in ran.stdout + ran.stderr
+    assert "The first unparsed reply is " in ran.stdout + ran.stderr
 
 
 def test_no_rate_score_or_study_takes_an_unparsed_reply_for_a_tie(

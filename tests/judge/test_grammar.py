@@ -236,6 +236,30 @@ def test_fractions_are_marks_of_mt_bench_as_in_fastchat_and_of_no_other_method()
     assert method("rubric", rubric="Be kind.").read(shown, reply) is FailureClass.UNPARSED
 
 
+REPORTS: dict[str, list[tuple[str, float | None]]] = {
+    "https://github.com/lm-sys/FastChat/blob/main/fastchat/llm_judge/common.py": [
+        ("Rating: [[7.5]]", 7.5),
+        ("Rating: [7.5]", 7.5),
+        ("I would say [7.5].", None),  # upstream takes it: a number in brackets may be a footnote
+    ],
+    "https://github.com/sbintuitions/flexeval/pull/237": [
+        ("All in all, the score is [[7]]. So this answer is scored 7/10", 7),
+        ("So this answer is scored 7/10", None),
+    ],
+    "https://github.com/IBM/unitxt/pull/1960": [("[[85]]", None), ("Rating: [[85/100]]", None)],
+    "https://github.com/IBM/unitxt/pull/1839": [("Rating: [[ 7 ]]", 7), ("[[7/10]]", 7)],
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "mark"), [pair for pairs in REPORTS.values() for pair in pairs], ids=str
+)
+def test_marks_of_reports_on_other_tools_are_parsed_or_are_none(
+    text: str, mark: float | None
+) -> None:
+    assert bracketed_mark(text, 1, 10, fractions=True) == mark
+
+
 @pytest.mark.parametrize(
     ("score", "mark"),
     [

@@ -14,7 +14,7 @@ from arena.errors import EndpointError
 from arena.judging import EndpointJudge, as_it_ended, filtered, journal_of, reply_of
 from arena.store.judgements import StoredJournal
 from arena.store.store import Store
-from judge.completion import CUT, Reply
+from judge.completion import Reply
 from judge.errors import CallError, FailureClass
 from judge.grammar import SIDES, Reading
 from judge.methods import method
@@ -34,8 +34,7 @@ GOOD = {None, Failure.EMPTY}
 
 def is_good(name: str) -> bool:
     """Whether a reply ended well, and was not truncated."""
-    reply = REPLIES[name]
-    return reply.end in GOOD and as_it_ended(as_stored(name)).finish_reason != CUT
+    return REPLIES[name].end in GOOD and not REPLIES[name].cut
 
 
 def as_stored(name: str) -> Reply:

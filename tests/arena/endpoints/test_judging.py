@@ -32,9 +32,28 @@ ASKED = Request(
 )
 
 
+OVERLOADED = {
+    "https://platform.openai.com/docs/guides/error-codes": (
+        503,
+        {"message": "The engine is currently overloaded, please try again later"},
+    ),
+    "https://api-docs.deepseek.com/quick_start/error_codes": (503, {"message": "Overloaded"}),
+    "https://docs.anthropic.com/en/api/errors": (
+        529,
+        {"type": "overloaded_error", "message": "Overloaded"},
+    ),
+    "https://openrouter.ai/docs/api-reference/errors": (
+        502,
+        {"code": 502, "message": "Provider returned error"},
+    ),
+}
+"""What is asked again for half a minute (`judge.asking.PATIENCE_S`)."""
+
+
 @pytest.mark.parametrize(
     ("status", "error", "expected"),
     [
+        *((*one, FailureClass.OVERLOADED) for one in OVERLOADED.values()),
         (401, {"message": "no"}, FailureClass.DENIED),
         (404, {"message": "no such model"}, FailureClass.DENIED),
         (400, {"message": "temperature is too high"}, FailureClass.REJECTED),
