@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import islice
 from json.encoder import encode_basestring_ascii as _quoted
-from typing import NewType, Protocol, overload
+from typing import Literal, NewType, Protocol, overload
 
 import numpy as np
 
@@ -51,6 +51,13 @@ NO_LIMITS = RateLimits()
 
 UNPARSED = frozenset({FailureClass.UNPARSED, FailureClass.TRUNCATED})
 """Replies without a verdict, though the judge did not refuse: the words were at fault."""
+
+Again = Literal["refused", "unparsed"]
+AGAIN: Mapping[Again, frozenset[FailureClass]] = {
+    "refused": frozenset({FailureClass.REFUSAL}),
+    "unparsed": UNPARSED,
+}
+"""Kept replies after which a run puts the question once more where it is told to."""
 
 ANEW = UNPARSED
 """Replies after which the question is put once more, as another call.

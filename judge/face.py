@@ -7,14 +7,13 @@ from datetime import UTC, datetime
 from html import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from judge.budget import Price
-from judge.calls import Journal, Options
+from judge.calls import AGAIN, Again, Journal, Options
 from judge.case import Case
 from judge.checklists import judge_all
 from judge.completion import Complete, Reply
-from judge.errors import FailureClass
 from judge.methods import FileMethod, margined
 from judge.profile import Terms
 from judge.report.run import rows_and_report
@@ -233,7 +232,7 @@ def run(
     swap_share: float | None = None,
     budget: float | None = None,
     concurrency: int = 16,
-    again: Literal["refused"] | None = None,
+    again: Again | None = None,
     progress: Callable[[Progress], None] = lambda _: None,
 ) -> JudgeRun:
     """Let a judge work through cases; what the journal holds is not asked again.
@@ -247,8 +246,8 @@ def run(
         US dollars after which the run stops; the same call goes on.
     concurrency : int
         Most requests at a time.
-    again : {"refused"}, optional
-        Ask once more where the kept reply is a refusal.
+    again : {"refused", "unparsed"}, optional
+        Ask once more where the kept reply is a refusal, or holds no verdict that can be parsed.
     progress : callable
         Called with a `Progress` whenever a question is done.
 
@@ -267,7 +266,7 @@ def run(
             swap_share=share,
             price=endpoint.price,
             limit_usd=budget,
-            again=frozenset({FailureClass.REFUSAL}) if again == "refused" else frozenset(),
+            again=AGAIN[again] if again else frozenset(),
             terms=terms,
         )
 
@@ -276,7 +275,7 @@ def run(
             shown = {named.case.id: named.case for named in cases}
             judged = margined(outcome.judged, shown, method.length_margin)
             outcome = replace(outcome, judged=judged)
-            keys = [key for row in outcome.judged for key in row.keys]
+            keys = dict.fromkeys(key for row in outcome.judged for key in row.keys)
             replies = await opened.recall(keys)
             return outcome, tuple(replies[key] for key in keys)
 

@@ -435,12 +435,10 @@ def run_options(
     """Give the options of a run by a model; its secret is the database's if none is given."""
     from arena.judging import former_revision_of, journal_of, revision_of, terms_of
     from arena.store.judgements import judging_seed
-    from judge.calls import UNPARSED, Options, RateLimits
-    from judge.errors import FailureClass
+    from judge.calls import AGAIN, Options, RateLimits
 
     revision, former = revision_of(model), former_revision_of(model)
     journal = journal_of(store, revision, model.price)
-    again = {"refused": frozenset({FailureClass.REFUSAL}), "unparsed": UNPARSED}
     return Options(
         judge=revision,
         formerly=former if journal.holds(former) else None,
@@ -450,6 +448,6 @@ def run_options(
         price=model.price,
         limit_usd=chosen.budget,
         limits=RateLimits(chosen.requests_per_minute, chosen.tokens_per_minute),
-        again=again[chosen.again] if chosen.again else frozenset(),
+        again=AGAIN[chosen.again] if chosen.again else frozenset(),
         terms=terms_of(model, journal),
     )

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from judge.calls import RateLimits, forecast
+from judge.calls import AGAIN, RateLimits, forecast
 from judge.completion import FILTERED, Reply, Request
 from judge.errors import FailureClass
 from judge.methods import method as named
@@ -141,6 +141,23 @@ async def test_a_refusal_is_asked_again_only_on_request_and_what_then_came_is_ke
     assert statuses(run.judged) == {"read"}
     later = await judged(cases(3), named("pairwise"), judge(never), MemoryJournal(memory))
     assert statuses(later.judged) == {"read"}, "what was paid for is read without being asked for"
+
+
+async def test_an_unparsed_question_is_asked_again_on_request_as_often_as_that_is_told() -> None:
+    memory, vague = Memory(), judge(lambda request, before: Reply(text="Who knows?"))
+    run = await judged(cases(2), named("pairwise"), vague, MemoryJournal(memory))
+    assert (run.by_status, run.n_asked) == ({"unparsed": 4}, 8)
+    again = replace(OPTIONS, again=AGAIN["unparsed"])
+    for _ in range(3):
+        run = await judged(cases(2), named("pairwise"), vague, MemoryJournal(memory), again)
+        assert (run.by_status, run.n_asked) == ({"unparsed": 4}, 4)
+    clear = judge()
+    run = await judged(cases(2), named("pairwise"), clear, MemoryJournal(memory), again)
+    assert (run.by_status, run.n_asked) == ({"read": 4}, 4)
+    later = await judged(cases(2), named("pairwise"), judge(never), MemoryJournal(memory))
+    assert (later.by_status, later.n_recalled) == ({"read": 4}, 4 * 6)
+    estimate = await forecast(cases(2), named("pairwise"), MemoryJournal(memory), again)
+    assert estimate.n_calls == 0
 
 
 async def test_requests_that_are_all_rejected_stop_a_run_and_some_do_not() -> None:
