@@ -183,6 +183,30 @@ def test_a_refused_question_is_asked_again_only_on_request(command: Command, fol
 
 
 DENIALS = {
+    "https://platform.openai.com/docs/guides/error-codes, 429": Behaviour(
+        status=429,
+        headers={"Retry-After": "20"},
+        error={
+            "message": "You exceeded your current quota, please check your plan and billing.",
+            "type": "insufficient_quota",
+            "param": None,
+            "code": "insufficient_quota",
+        },
+    ),
+    "https://docs.anthropic.com/en/api/errors, 400": Behaviour(
+        status=400,
+        error={
+            "type": "invalid_request_error",
+            "message": "Your credit balance is too low to access the Anthropic API.",
+        },
+    ),
+    "https://platform.moonshot.ai/docs/api/errors, 429": Behaviour(
+        status=429,
+        error={
+            "type": "exceeded_current_quota_error",
+            "message": "Your account is suspended, please check your plan and billing details",
+        },
+    ),
     "https://api-docs.deepseek.com/quick_start/error_codes, 401": Behaviour(
         status=401,
         error={
@@ -233,7 +257,8 @@ def test_a_spent_account_stops_a_run_at_once_and_the_same_command_pays_nothing_t
         roster(folder, server.url, model="spent")
         ran = run(command, "pairwise", "--concurrency", "1", "--format", "json")
         assert ran.returncode == 1
-        assert ran.stderr.startswith("arena: Stopped: status 40")
+        assert ran.stderr.startswith("arena: Stopped: ")
+        assert ran.stderr.count("\n") == 1, "no wait was reported"
         assert ran.stderr.endswith(
             f"{denial.error['message']}: top up the account, or correct the key or the model's "
             "name, and run the same command again: replies so far are kept, and none is paid for "
