@@ -217,7 +217,7 @@ class Terms:
     def decoding(self, asked: Parameters) -> dict[str, object]:
         """Return what is to be sent beside the messages, in place of the model's own decoding.
 
-        None takes a value of that out. Whoever sends it leaves out what `lessons` name.
+        None omits a value of that. The sender omits what `lessons` name.
 
         Examples
         --------
@@ -285,7 +285,7 @@ class Terms:
         if name in names:
             other = next((other for other in names if other not in self.lessons), None)
             return f"{other} is sent in its place" if other else "no limit of tokens is sent"
-        return _INSTEAD.get(name, "it is left out")
+        return _INSTEAD.get(name, "it is omitted")
 
 
 _INSTEAD = {

@@ -216,9 +216,8 @@ class _Work:
 def _scores(run: "Run") -> "dict[CaseId, int]":
     from judge.grammar import Rating
 
-    return {
-        row.case_id: row.reading.score for row in run.judged if isinstance(row.reading, Rating)
-    }
+    rated = ((row.case_id, row.reading) for row in run.judged)
+    return {case: int(one.score) for case, one in rated if isinstance(one, Rating)}
 
 
 HEADS: "Mapping[tuple[What, Mode], str]" = {

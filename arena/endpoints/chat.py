@@ -42,7 +42,7 @@ def request_body(
     Parameters
     ----------
     refused : collection of str
-        Parameters that its endpoint is known to refuse; those that the roster says are left out,
+        Parameters that its endpoint is known to refuse; those that the roster omits are omitted,
         too.
     """
     system = [Message("system", model.system_prompt)] if model.system_prompt else []

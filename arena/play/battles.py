@@ -622,7 +622,7 @@ class Battles:
         self._paused.pop(model_id, None)
 
     def _awake(self, models: Sequence[Model], fewest: int = 2) -> Sequence[Model]:
-        """Leave out paused models, if enough others remain."""
+        """Return the models without paused ones, if enough others remain."""
         now = self._now()
         awake = tuple(model for model in models if self._paused.get(model.id, now) <= now)
         return awake if len(awake) >= fewest else models

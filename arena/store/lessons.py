@@ -11,7 +11,7 @@ from sqlmodel import Session, col
 from arena.store.tables import EndpointLessonRow
 
 VALID_FOR = timedelta(days=30)
-"""For so long a lesson holds: endpoints change, and what is left out changes the answers."""
+"""For so long a lesson holds: endpoints change, and what is omitted changes the answers."""
 
 
 def every(session: Session, now: datetime) -> Mapping[str, Mapping[str, str]]:

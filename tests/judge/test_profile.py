@@ -25,7 +25,7 @@ def test_what_an_endpoint_refuses_is_told_in_its_words_and_the_next_run_knows() 
         ("temperature", "drawn at the temperature that it has of itself"),
         ("response_format", "JSON is asked for in words alone"),
         ("system", "before the first message of the user"),
-        ("top_p", "it is left out"),
+        ("top_p", "it is omitted"),
     ):
         terms.lessons.learn(name, f"no {name}")
         warning = Terms(lessons=lessons).warnings(JSON)[-1]
