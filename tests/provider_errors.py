@@ -398,6 +398,19 @@ BLAMED: Mapping[str, ProviderError] = {
 QUOTA = "You exceeded your current quota, please check your plan and billing details."
 RETRY = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "17s"}
 SPENT: Mapping[str, ProviderError] = {
+    "anthropic-spend-limit": ProviderError(
+        "Microsoft Dev Proxy, Anthropic's errors: enforced_spend_limit_reached",
+        429,
+        {
+            "type": "error",
+            "error": {
+                "type": "rate_limit_error",
+                "message": "This organization has reached its limit.",
+                "details": {"error_code": "enforced_spend_limit_reached"},
+            },
+        },
+        Failure.NO_CREDIT,
+    ),
     "openai": ProviderError(
         "https://platform.openai.com/docs/guides/error-codes",
         429,

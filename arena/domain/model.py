@@ -230,7 +230,7 @@ def _faults(model: Model) -> Iterator[Fault]:
             "api_key_header",
             model.api_key_header,
             model.api_key_header is None or model.api_key_env,
-            "left out where api_key_env names no key",
+            "absent where api_key_env names no key",
         ),
         (
             "without",

@@ -66,7 +66,7 @@ Google says so of a key under the status 400, LM Studio of an address under 200.
 NO_CREDIT = re.compile(
     r"insufficient[_ ](?:quota|balance|credits?|funds?)|"
     r"credits?[_ ]balance[_ ](?:is too low|exhaust)|"
-    r"billing[_ ](?:hard[_ ]limit|not[_ ]active)|(?:spend|spending|usage)[_ ]limit[_ ]exceeded|"
+    r"billing[_ ](?:hard[_ ]limit|not[_ ]active)|(?:spend|spending|usage)[_ ]limit[_ ](?:exceeded|reached)|"
     r"exceeded[_ ](?:your )?(?:current[_ ]quota|monthly included credits)|"
     r"(?:plan|account) and billing|payment[_ ]required|out of credits?|no (?:more )?credits?\b|"
     r"all available credits|account is not active|account[_ ]?overdue|overdue (?:account|balance)|"
@@ -155,7 +155,8 @@ def from_error(body: object, *, status: int, retry_after_s: float | None = None)
         Seconds to wait, if a header gives them; else the body may.
     """
     parts = [*_each(body)]
-    codes = [str(fields[name]) for fields in parts for name in CODES if _is_code(fields.get(name))]
+    coded = [*parts, *(d for fields in parts if isinstance(d := fields.get("details"), Mapping))]
+    codes = [str(fields[name]) for fields in coded for name in CODES if _is_code(fields.get(name))]
     own = (int(code) for code in codes if len(code) == 3 and code.isascii() and code.isdigit())
     status = next((code for code in own if 400 <= code < 600), status)
     message = " | ".join(dict.fromkeys(filter(None, map(_message, parts))))
