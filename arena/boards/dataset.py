@@ -8,7 +8,7 @@ from typing import Any
 
 from arena.boards.dataset_card import Written
 from arena.domain.gold import is_gold
-from arena.domain.vote import EVER, Choice, Days, Policy, VoterKind
+from arena.domain.vote import BROKEN_ANSWER, EVER, Choice, Days, Policy, VoterKind
 from arena.store import chain
 from arena.store.records import LoggedLink
 from judge.labels.refusals import REFUSAL, refusing
@@ -64,6 +64,7 @@ COLUMNS = {
     "before_reveal": "BIGINT",
     "remarked": "TIMESTAMP",
     "excluded_vote": "VARCHAR",
+    "transcript": "VARCHAR",
     "exclusion": "VARCHAR",
     "tombstone": "VARCHAR",
     "link_kind": "VARCHAR",
@@ -74,7 +75,8 @@ COLUMNS = {
 }
 """Columns of an export; ``ts`` is in UTC, ``left_out`` the reason where a vote does not count.
 
-The last eight are of the chain: see `export_votes`. ``links`` is how many there are in all.
+The last nine are of the chain: see `export_votes`. ``links`` is how many there are in all.
+A policy that counts votes on broken answers has no column ``transcript``.
 ``person`` is the voter that the board counts ``voter`` as; no hash binds it. Every row states the
 scope of the file: ``policy``, ``since``, ``until``, and ``all_votes``, 1 if exported with --all.
 """
@@ -105,7 +107,9 @@ def export_votes(
 
     Of a vote that is excluded the columns of votes are empty, so that nobody counts it;
     ``left_out`` is why, and ``excluded_vote`` all that its hash binds, as JSON, so that anybody
-    can verify that the rules exclude it. Exclusions and deletion records are JSON, too.
+    can verify that the rules exclude it. Of one that is excluded because an answer of it did not
+    end as answers do, ``transcript`` is what its ``transcript_hash`` is the hash of, with the
+    finish reasons and without the texts. Exclusions and deletion records are JSON, too.
     Of a vote that was deleted the hashes alone are written.
 
     Parameters
@@ -141,7 +145,8 @@ def export_votes(
                 reason: str | None = link.withheld or NO_VOTE
                 shows = False
             else:
-                reason = why_excluded(link.bound, policy, days, link.exclusions)
+                broken = link.transcript is not None
+                reason = why_excluded(link.bound, policy, days, link.exclusions, broken=broken)
                 shows = is_shown(reason, everything=everything)
             if link.kind == "vote":
                 is_alone = link.withheld not in (None, chain.TAKEN_OUT)
@@ -153,7 +158,8 @@ def export_votes(
                 written.rows += shows
             yield _row(link, policy, reason, topics, shows=shows) | of_all
 
-    write_rows(rows(), COLUMNS, path)
+    lacking = set() if policy.excludes_broken else {"transcript"}
+    write_rows(rows(), {n: kind for n, kind in COLUMNS.items() if n not in lacking}, path)
     return written
 
 
@@ -176,6 +182,8 @@ def _row(
         return hashes
     if link.kind in ("exclusion", "tombstone"):
         return hashes | {link.kind: as_json(link.bound)}
+    if reason == BROKEN_ANSWER:
+        hashes["transcript"] = link.transcript
     if not shows:
         return hashes | {"excluded_vote": as_json({n: link.bound[n] for n in chain.BOUND})}
     shown = {name: link.bound[name] for name in (*chain.BOUND, "person")}
@@ -191,12 +199,15 @@ def _labelled(labels: Mapping[str, str], policy: Policy) -> dict[str, object]:
     return known | ({"tagger": " ".join(policy.tagger)} if labels else {})
 
 
-def why_excluded(vote: Row, policy: Policy, days: Days, exclusions: tuple[str, ...]) -> str | None:
+def why_excluded(
+    vote: Row, policy: Policy, days: Days, exclusions: tuple[str, ...], *, broken: bool
+) -> str | None:
     """Return why an export of a policy and of some days excludes a vote; None if it counts."""
     if not days.cover(vote["ts"]):
         return OUTSIDE
     choice, kind = Choice(vote["winner"]), VoterKind(vote["voter_kind"])
-    return policy.why_not(choice, kind, exclusions, gold=is_gold(vote["prompt_set"]))
+    gold = is_gold(vote["prompt_set"])
+    return policy.why_not(choice, kind, exclusions, gold=gold, broken=broken)
 
 
 def is_shown(reason: str | None, *, everything: bool) -> bool:

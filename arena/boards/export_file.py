@@ -18,7 +18,7 @@ from rating.tables.sources import opened
 LATER = (
     *("reasons_a", "reasons_b", "confidence", "voter_intent", "before_reveal"),
     "remarked",
-    *("since", "until", "all_votes", "excluded_vote"),
+    *("since", "until", "all_votes", "excluded_vote", "transcript"),
 )
 """Columns that exports of earlier versions do not have: nothing is in them."""
 ODD = "__odd"

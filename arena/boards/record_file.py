@@ -1,5 +1,6 @@
 """An export of votes read row by row, as the record that it is."""
 
+import hashlib
 import json
 import re
 from collections import Counter
@@ -24,6 +25,7 @@ from arena.boards.export_file import (
 )
 from arena.domain.remarks import CONFIDENCE, Intent, Reason
 from arena.domain.vote import (
+    BROKEN_ANSWER,
     DEFAULT,
     EVER,
     INHERITS,
@@ -203,7 +205,8 @@ class RecordFile:
             return None
         everything = row["all_votes"]
         reasons = self._reasons.get(row["link"], ())
-        why = why_excluded(vote, self._policy, self._days, reasons)
+        broken = row["transcript"] is not None
+        why = why_excluded(vote, self._policy, self._days, reasons, broken=broken)
         self._reached[why] += 1
         if row["left_out"] != why:
             return (
@@ -315,6 +318,8 @@ def _misfit(row: Row) -> str | None:
     )
     if (odd := next((name for name, good in checks if not good), None)) is not None:
         return odd
+    if row["transcript"] is not None and not _is_of_broken_answer(row):
+        return "transcript"
     shown: tuple[str, ...] = ()
     match row["link_kind"]:
         case "vote" if row["winner"] is not None:
@@ -326,7 +331,7 @@ def _misfit(row: Row) -> str | None:
             if not _is_bound(row[kind], OF_EXCLUSION if kind == "exclusion" else OF_TOMBSTONE):
                 return str(kind)
         case "vote" if row["excluded_vote"] is not None:
-            shown = ("excluded_vote",)
+            shown = ("excluded_vote", "transcript")
             good = _is_reason(row["left_out"]) and row["left_out"] != TAKEN_OUT
             if row[BOUND] is None or _misfit_of_bound(row[BOUND]) is not None:
                 return "excluded_vote"
@@ -337,6 +342,19 @@ def _misfit(row: Row) -> str | None:
     there = (name for name in COLUMNS if name not in (*_OF_CHAIN, *shown))
     more = next((name for name in there if row[name] is not None), None)
     return more or (None if good else "left_out")
+
+
+def _is_of_broken_answer(row: Row) -> bool:
+    """Return whether a transcript is that of the vote, and excludes it."""
+    vote, text = _vote(row), row["transcript"]
+    if vote is None or row["left_out"] != BROKEN_ANSWER:
+        return False
+    if hashlib.sha256(text.encode()).hexdigest() != vote["transcript_hash"]:
+        return False
+    try:
+        return chain.is_broken(vote, json.loads(text)[1])
+    except (ValueError, TypeError, LookupError, RecursionError):
+        return False
 
 
 def _misfit_of_bound(vote: Row) -> str | None:

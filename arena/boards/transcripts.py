@@ -227,7 +227,8 @@ def _why_not(battle: LoggedBattle, policy: Policy) -> str | None:
     if row.vote is None:
         return NO_VOTE
     choice, kind = Choice(row.winner), VoterKind(row.voter_kind)
-    return policy.why_not(choice, kind, battle.exclusions, gold=is_gold(row.prompt_set))
+    gold, broken = is_gold(row.prompt_set), row.broken
+    return policy.why_not(choice, kind, battle.exclusions, gold=gold, broken=broken)
 
 
 def _labels(battle: LoggedBattle, policy: Policy) -> Row:

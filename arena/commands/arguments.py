@@ -217,8 +217,8 @@ class Chosen(SomeRows):
     Attributes
     ----------
     policy : str or None
-        Count the votes of a database as this policy does: default-v2, default-v1, simulated-v1 or
-        applications-v1.
+        Count the votes of a database as this policy does: default-v3, default-v2, default-v1,
+        simulated-v1 or applications-v1.
     """
 
     policy: Annotated[str | None, Parameter(metavar="NAME")] = None

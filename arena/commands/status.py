@@ -17,7 +17,8 @@ def status(*, database: Database = None, form: TableOrJson = "table") -> None:
     """Say how the arena did in the last day: battles, votes, money, and what failed.
 
     For each model how soon it begins to answer, what it cost, and what its endpoint said when it
-    last failed; and how the race stands that ARENA_RACE names. Nothing is written.
+    last failed; how the race stands that ARENA_RACE names; and how many votes the leaderboard
+    excludes, by reason. Nothing is written.
 
     Parameters
     ----------
@@ -45,9 +46,11 @@ def status(*, database: Database = None, form: TableOrJson = "table") -> None:
             votes = log.columns(session, DEFAULT, after=log.newest(session))
             race = standing_of(votes, between)
         on_gold = study_gold(gold.votes(session))
+        excluded = log.excluded(session, DEFAULT)
     if form == "json":
         of_gold = {"votes": on_gold.votes, "right": on_gold.right, "wrong": asdict(on_gold.wrong)}
-        write_json(_as_json(day) | {"race": race and asdict(race), "gold": of_gold})
+        beside = {"race": race and asdict(race), "gold": of_gold, "excluded": excluded}
+        write_json(_as_json(day) | beside)
         return
     budget = "no limit" if day.budget is None else f"of ${day.budget:,.2f}"
     head = (
@@ -69,6 +72,10 @@ def status(*, database: Database = None, form: TableOrJson = "table") -> None:
     sentences = [*([_of_race(race)] if race else []), *_sentences(day)]
     if on_gold.votes:
         sentences.append(f"Gold battles so far: {on_gold.sentences[0]}")
+    if excluded:
+        most_first = sorted(excluded.items(), key=lambda one: (-one[1], one[0]))
+        by_reason = ", ".join(f"{votes:,} {why}" for why, votes in most_first)
+        sentences.append(f"{DEFAULT.name} excludes {excluded.total():,} votes: {by_reason}.")
     show(plain(head), *([table(names, rows)] if rows else []), *map(plain, sentences))
 
 

@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from arena.domain.battle import BattleState, Mode
+from arena.domain.ending import Cut
 from arena.domain.model import LISTED_AFTER, Kind, Stage
 from arena.domain.vote import GOLD_BATTLE, LEFT_OUT, SKIPPED, Choice
 from rating.report import ModelRating
@@ -447,7 +448,10 @@ class Board:
 
     @property
     def excluded(self) -> int:
-        """Votes left out by exclusions, each logged for itself, and not by a rule for all."""
+        """Votes excluded for what is known of each: logged exclusions, and broken answers.
+
+        ``default-v1`` counts them; it excludes skips, gold battles and kinds of voters as well.
+        """
         rules = {SKIPPED, GOLD_BATTLE, *LEFT_OUT.values()}
         return sum(n for reason, n in self.left_out.items() if reason not in rules)
 
@@ -545,6 +549,8 @@ class PastBattle:
         Whether its owner hides it from others.
     erased : bool
         Whether its words are gone.
+    cut_a, cut_b : Cut or None
+        The limit at which an answer was cut; None where no vote has revealed the names.
     """
 
     battle_id: str
@@ -557,6 +563,8 @@ class PastBattle:
     model_b_name: str | None
     hidden: bool = False
     erased: bool = False
+    cut_a: Cut | None = None
+    cut_b: Cut | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -578,6 +586,8 @@ class ShownTurn:
     prompt: str
     text_a: str
     text_b: str
+    cut_a: Cut | None = None
+    cut_b: Cut | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, Self
 
+from arena.domain.ending import Cut
 from rating.sentences import Sentence
 
 
@@ -31,6 +32,8 @@ class RevealedModel:
         Tokens of the answer as the endpoint counted them; None when it did not.
     cost : float or None
         US dollars at the logged price; None when price or tokens are unknown.
+    cut : Cut or None
+        The limit at which the answer was cut; None when it was not.
     """
 
     id: str
@@ -38,6 +41,7 @@ class RevealedModel:
     latency_s: float | None
     tokens: int | None
     cost: float | None
+    cut: Cut | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +107,7 @@ class Voter:
 
 SKIPPED = Sentence("skipped")
 GOLD_BATTLE = Sentence("gold battle")
+BROKEN_ANSWER = Sentence("broken answer")
 LEFT_OUT = {
     VoterKind.INVITED: Sentence("invited voter"),
     VoterKind.LOGIN: Sentence("login voter"),
@@ -118,6 +123,10 @@ KIND_RULES = {
     VoterKind.SIMULATED: Sentence("Votes of simulated voters are left out."),
     VoterKind.APPLICATION: Sentence("Votes that applications send are left out."),
 }
+
+BROKEN_RULE = Sentence(
+    "Votes on an answer that broke off, was filtered or ended for an unknown reason are excluded."
+)
 
 
 def ring_reason(direction: str, model: str) -> Sentence:
@@ -160,20 +169,26 @@ class Policy:
         Voters whose votes count.
     tagger : Tagger
         Whose labels say of which category, language and so on a vote is.
+    excludes_broken : bool
+        Whether votes on an answer that broke off or was filtered are excluded: see
+        `arena.domain.ending`.
     """
 
     name: str
     kinds: frozenset[VoterKind]
     tagger: Tagger = RULES
+    excludes_broken: bool = False
 
     @property
     def rules(self) -> tuple[str, ...]:
         """The policy in words, one sentence a rule."""
         others = sorted(set(VoterKind) - self.kinds)
+        broken = (BROKEN_RULE,) if self.excludes_broken else ()
         return (
             Sentence("One vote a battle counts; a skip is no vote."),
             Sentence("Gold battles, whose right answer is known beforehand, are left out."),
             *(KIND_RULES[kind] for kind in others),
+            *broken,
             Sentence(
                 "Votes with an exclusion logged for %(policy)s are left out, and counted by "
                 "reason.",
@@ -188,6 +203,7 @@ class Policy:
         exclusions: tuple[str, ...] = (),
         *,
         gold: bool = False,
+        broken: bool = False,
     ) -> str | None:
         """Say why a vote is left out, or None when it counts.
 
@@ -197,6 +213,8 @@ class Policy:
             Reasons logged under this policy's name.
         gold : bool
             Whether it is on a gold battle: see `arena.domain.gold`.
+        broken : bool
+            Whether it is on an answer that did not end as answers do: see `arena.domain.ending`.
         """
         if choice is Choice.SKIP:
             return str(SKIPPED)
@@ -204,6 +222,8 @@ class Policy:
             return str(GOLD_BATTLE)
         if kind not in self.kinds:
             return str(LEFT_OUT[kind])
+        if broken and self.excludes_broken:
+            return str(BROKEN_ANSWER)
         return exclusions[0] if exclusions else None
 
 
@@ -230,16 +250,24 @@ class Days:
 
 EVER = Days()
 
-DEFAULT = Policy(
-    "default-v2", frozenset({VoterKind.INVITED, VoterKind.LOGIN, VoterKind.ANONYMOUS})
+PEOPLE = frozenset({VoterKind.INVITED, VoterKind.LOGIN, VoterKind.ANONYMOUS})
+
+DEFAULT = Policy("default-v3", PEOPLE, excludes_broken=True)
+"""Every vote of a person on two whole answers, once, unless an exclusion is logged for it."""
+
+WITH_BROKEN = Policy("default-v2", PEOPLE)
+"""The same with votes on broken answers: the default of versions that showed such answers."""
+
+BEFORE_EXCLUSIONS = Policy("default-v1", PEOPLE)
+"""Without what was excluded since `WITH_BROKEN` came: shown beside `DEFAULT` where it differs."""
+
+INHERITS = dict.fromkeys(
+    (DEFAULT.name, WITH_BROKEN.name), (BEFORE_EXCLUSIONS.name, WITH_BROKEN.name, DEFAULT.name)
 )
-"""Every vote of a person here, once, unless an exclusion is logged for it."""
+"""Under whose names a policy reads exclusions, where not under its own alone.
 
-BEFORE_EXCLUSIONS = Policy("default-v1", DEFAULT.kinds)
-"""The same without what was left out since `DEFAULT` came: shown beside it where there is any."""
-
-INHERITS = {DEFAULT.name: (BEFORE_EXCLUSIONS.name, DEFAULT.name)}
-"""Under whose names a policy reads exclusions, where not under its own alone."""
+The two differ by one rule; an exclusion is logged for the default, and excludes from both.
+"""
 
 READMITTED = "readmitted"
 """Rule of the counter row of an exclusion: of the rows on a vote the newest decides."""
@@ -250,5 +278,5 @@ SIMULATED = Policy("simulated-v1", frozenset({VoterKind.SIMULATED}))
 APPLICATIONS = Policy("applications-v1", frozenset({VoterKind.APPLICATION}))
 """Votes that applications send: on their own versions, pairs and prompts."""
 
-POLICIES = (DEFAULT, BEFORE_EXCLUSIONS, SIMULATED, APPLICATIONS)
+POLICIES = (DEFAULT, WITH_BROKEN, BEFORE_EXCLUSIONS, SIMULATED, APPLICATIONS)
 """All policies, the default one first."""

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from arena.domain.answer import Completion, FailureClass, Finished
+from arena.domain.ending import End, end_of
 from arena.domain.model import Model
 from arena.endpoints.chat import count, label, read_completion, request_body
-from arena.endpoints.ending import finish_reason, is_truncated
+from arena.endpoints.ending import finish_reason
 from arena.endpoints.failures import from_error
 from arena.errors import EndpointError
 from judge.case import Message
@@ -201,7 +202,7 @@ def _completion(message: Json) -> Completion:
     usage = message.get("usage")
     usage = usage if isinstance(usage, dict) else {}
     reason = label(str(message.get("stop_reason") or ""))
-    text, thoughts = split(_joined(blocks, "text"), is_cut=is_truncated(reason))
+    text, thoughts = split(_joined(blocks, "text"), is_cut=end_of(reason) is End.TRUNCATED)
     end = Finished(
         finish_reason=finish_reason(reason, has_text=bool(text.strip()), as_it_is=True),
         tokens_in=_tokens_in(usage),

@@ -13,9 +13,10 @@ from arena.domain.answer import (
     ReasoningDelta,
     TextDelta,
 )
+from arena.domain.ending import End, end_of
 from arena.domain.model import Model
 from arena.endpoints.dialect import without
-from arena.endpoints.ending import check_error, finish_reason, is_truncated
+from arena.endpoints.ending import check_error, finish_reason
 from arena.endpoints.sse import DONE, over
 from arena.errors import EndpointError
 from judge.case import Message
@@ -186,7 +187,7 @@ class StreamedReply:
         if not (self._finish_reason or self._done or self._was_counted):
             raise EndpointError(FailureClass.DROPPED, "the stream ended before the answer did")
         parts = [(Part.THOUGHT, self._reasoning.end()), *self._splitter.add(self._text.end())]
-        is_cut = is_truncated(self._finish_reason)
+        is_cut = end_of(self._finish_reason) is End.TRUNCATED
         rest = self._pieces([*parts, *self._splitter.end(is_cut=is_cut)])
         reason = finish_reason(self._finish_reason, has_text=self._has_text, refusal=self._refusal)
         return [*rest, _finished(reason, self._usage, self._body_id or label(request_id))]
@@ -215,7 +216,7 @@ def read_completion(body: str, request_id: str = "", *, as_it_is: bool = False) 
     parts, logprobs = _parts_of(_object(choice, "message")), _logprobs(choice)
     reason = _finish_reason(choice)
     whole = storable(parts.text)
-    text, thoughts = split(whole, is_cut=is_truncated(reason))
+    text, thoughts = split(whole, is_cut=end_of(reason) is End.TRUNCATED)
     thoughts = thoughts if text else whole  # a lone mark tells that the model thinks
     reason = finish_reason(
         reason,
@@ -237,7 +238,7 @@ def read_completion(body: str, request_id: str = "", *, as_it_is: bool = False) 
 def _finish_reason(choice: Json) -> str:
     """Give a finish reason; of two, as OpenRouter sends them, the one that tells of a cut."""
     native = _name(choice.get("native_finish_reason"))
-    return native if is_truncated(native) else label(_text(choice, "finish_reason"))
+    return native if end_of(native) is End.TRUNCATED else label(_text(choice, "finish_reason"))
 
 
 def _name(value: object) -> str:

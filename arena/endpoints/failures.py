@@ -66,7 +66,8 @@ Google says so of a key under the status 400, LM Studio of an address under 200.
 NO_CREDIT = re.compile(
     r"insufficient[_ ](?:quota|balance|credits?|funds?)|"
     r"credits?[_ ]balance[_ ](?:is too low|exhaust)|"
-    r"billing[_ ](?:hard[_ ]limit|not[_ ]active)|(?:spend|spending|usage)[_ ]limit[_ ](?:exceeded|reached)|"
+    r"billing[_ ](?:hard[_ ]limit|not[_ ]active)|"
+    r"(?:spend|spending|usage)[_ ]limit[_ ](?:exceeded|reached)|"
     r"exceeded[_ ](?:your )?(?:current[_ ]quota|monthly included credits)|"
     r"(?:plan|account) and billing|payment[_ ]required|out of credits?|no (?:more )?credits?\b|"
     r"all available credits|account is not active|account[_ ]?overdue|overdue (?:account|balance)|"

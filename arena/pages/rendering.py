@@ -21,6 +21,7 @@ from arena.domain.board_view import (
     ShownBattle,
     ShownVotes,
 )
+from arena.domain.ending import CUTS
 from arena.domain.label_view import MixView
 from arena.domain.people import Erased, Invitation, Perishable, Retention, Role
 from arena.domain.value_view import Valued
@@ -239,6 +240,7 @@ def my_battles_page(
         skips=choices[Choice.SKIP],
         linked=linked,
         without_vote=WITHOUT_VOTE,
+        cuts=CUTS,
         choice_words=_choice_words(visit.language),
         BattleState=BattleState,
         Choice=Choice,
@@ -318,6 +320,7 @@ def battle_page(shown: ShownBattle, *, now: datetime, visit: Visit = ANYBODY) ->
         shown=shown,
         vote=shown.vote,
         simulated=shown.policy == SIMULATED.name,
+        cuts=CUTS,
         choice_words=_choice_words(visit.language),
         Choice=Choice,
         now=now,

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from arena.domain.answer import Chunk, FailureClass, Finished, ReasoningDelta, TextDelta
 from arena.domain.battle import Side
+from arena.domain.ending import MAX_CHARACTERS
 from arena.domain.model import Model
 from arena.errors import EndpointError
 from arena.play.pace import Pacer, Progress
@@ -208,7 +209,7 @@ class LiveBattle:
                         answer.pieces.append((time.monotonic(), len(answer.text)))
                 if len(answer.text) >= self.rules.max_answer_chars:
                     answer.text = answer.text[: self.rules.max_answer_chars]
-                    answer.finished = Finished(finish_reason="max_answer_chars")
+                    answer.finished = Finished(finish_reason=MAX_CHARACTERS)
                     answer.pieces.append((time.monotonic(), len(answer.text)))
                     return
 

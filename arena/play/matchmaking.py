@@ -345,7 +345,7 @@ class PairWins:
         """Add scores, or take them away; halves add up without rounding."""
         total = defaultdict(float, wins)
         for row in outcomes:
-            if self._policy.why_not(row.outcome, row.voter_kind, ()) is None:
+            if self._policy.why_not(row.outcome, row.voter_kind, broken=row.broken) is None:
                 score = Outcome(row.outcome.value).score_a
                 total[row.model_a, row.model_b] += sign * row.votes * score
                 total[row.model_b, row.model_a] += sign * row.votes * (1 - score)

@@ -18,6 +18,7 @@ from arena.domain.battle import (
     Snapshot,
     current_state,
 )
+from arena.domain.ending import cut_of
 from arena.domain.gold import is_gold
 from arena.domain.model import Model
 from arena.domain.vote import Receipt, Reveal, RevealedModel, Voter
@@ -275,4 +276,5 @@ def _revealed(answer: StoredAnswer) -> RevealedModel:
         latency_s=answer.first_token_s,
         tokens=answer.tokens_out,
         cost=answer.cost,
+        cut=cut_of(answer.finish_reason),
     )

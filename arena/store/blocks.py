@@ -52,6 +52,8 @@ NAMES_AT_ONCE = 500
 CHOICES, KINDS = tuple(Choice), tuple(VoterKind)
 GOLD = 64
 """Added to the code of a vote on a gold battle, which no policy counts."""
+BROKEN = 32
+"""Added to the code of a vote on a broken answer, which some policies count."""
 _CHOICE = {choice.value: code for code, choice in enumerate(CHOICES)}
 _KIND = {kind.value: code for code, kind in enumerate(KINDS)}
 
@@ -67,6 +69,7 @@ _ROWS: Select[*tuple[Any, ...]] = (
         col(BattleRow.prompt_id),
         col(BattleRow.prompt_set),
         col(VoteRow.created).label("ts"),
+        col(VoteRow.broken),
     )
     .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
     .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
@@ -123,7 +126,7 @@ class Names:
             row.link,
             self._place("models", self.models, row.model_a),
             self._place("models", self.models, row.model_b),
-            _CHOICE[row.winner] | (GOLD if is_gold(row.prompt_set) else 0),
+            _CHOICE[row.winner] | GOLD * is_gold(row.prompt_set) | BROKEN * row.broken,
             self._place("voters", self.voters, row.voter),
             -1 if row.prompt_id is None else self._place("prompts", self.prompts, row.prompt_id),
             microseconds(row.ts),
@@ -202,7 +205,7 @@ def coded(session: Session, policy: Policy) -> CodedLog:
     return CodedLog(
         model_a=_column(names.models, votes["model_a"]),
         model_b=_column(names.models, votes["model_b"]),
-        winner=Coded(tuple(choice.value for choice in CHOICES), votes["winner"] & ~GOLD),
+        winner=Coded(tuple(choice.value for choice in CHOICES), votes["winner"] % BROKEN),
         voter=_in_order(*_as_people(connection, names.voters, votes["voter"])),
         prompt=_in_order(names.prompts, votes["prompt"]),
         left_out=Coded(reasons, why),
@@ -355,15 +358,19 @@ def _left_out(
     rules = np.array(
         [
             [
-                [places[policy.why_not(choice, kind, gold=on_gold)] for choice in CHOICES]
+                [
+                    places[policy.why_not(choice, kind, gold=on_gold, broken=broken)]
+                    for choice in CHOICES
+                ]
                 for kind in KINDS
             ]
             for on_gold in (False, True)
+            for broken in (False, True)
         ]
     )
     kinds = np.array([_KIND[kind] for kind in names.kinds], dtype=np.int8)
-    gold, choices = votes["winner"] // GOLD, votes["winner"] % GOLD
-    why = rules[gold, kinds[votes["voter"]], choices].astype(np.int32)
+    marks, choices = votes["winner"] // BROKEN, votes["winner"] % BROKEN
+    why = rules[marks, kinds[votes["voter"]], choices].astype(np.int32)
     at = np.searchsorted(votes["link"], [*logged])
     codes = np.array([places[reason] for reason in logged.values()], dtype=np.int32)
     why[at] = np.where(why[at] < 0, codes, why[at])

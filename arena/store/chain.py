@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -19,6 +19,7 @@ from typing import Any
 from sqlalchemy import BindParameter, Connection, Row, Select, bindparam, func, select, update
 from sqlmodel import Session, col
 
+from arena.domain.ending import is_on_broken_answer
 from arena.store.records import LinkKind
 from arena.store.tables import (
     AnswerRow,
@@ -211,7 +212,9 @@ _VOTES = (
     .order_by(col(VoteRow.link))
     .limit(BATCH)
 )
-_EXPORTED = _VOTES.add_columns(
+VERIFIED = _VOTES.add_columns(col(VoteRow.broken))
+"""A column that votes got later, which a migration of earlier ones cannot read."""
+_EXPORTED = VERIFIED.add_columns(
     col(VoteRow.transcript_hash).label("known"),
     func.coalesce(col(VoterRow.person), col(VoterRow.id)).label("person"),
 )
@@ -300,15 +303,21 @@ class Transcript:
 
     Attributes
     ----------
+    text : str
+        It as JSON, with the hash of each text behind its nonce.
     hash : str
-        SHA-256 of it, with each text behind its nonce.
+        SHA-256 of that.
+    answers : list
+        Of the answers what `FIGURES` names, and the hash of the text.
     last : mapping
         Row of the last answer of each side, with what `FIGURES` names.
     erased : int
         Texts that are gone, of which the hash alone is left.
     """
 
+    text: str
     hash: str
+    answers: list[list[Any]]
     last: Mapping[str, AnyRow]
     erased: int
 
@@ -323,20 +332,24 @@ def transcripts(connection: Connection, battles: Collection[int]) -> dict[int, T
     return {battle: _transcript(turns[battle], answers[battle]) for battle in battles}
 
 
-def votes(connection: Connection) -> Iterator[list[tuple[AnyRow, Transcript]]]:
+def votes(
+    connection: Connection, query: Select[*tuple[Any, ...]] = _VOTES
+) -> Iterator[list[tuple[AnyRow, Transcript]]]:
     """Read the votes in the order of the chain, some at a time, with their transcripts.
 
     A row has what `arena.store.chain.vote_content` binds, except the transcript's hash.
     """
     after = 0
-    while rows := connection.execute(_VOTES, {"after": after}).all():
+    while rows := connection.execute(query, {"after": after}).all():
         read = transcripts(connection, [row.battle for row in rows])
         yield [(row, read[row.battle]) for row in rows]
         after = rows[-1].link
 
 
-def exported_votes(connection: Connection) -> Iterator[list[tuple[AnyRow, str]]]:
+def exported_votes(connection: Connection) -> Iterator[list[tuple[AnyRow, str, str | None]]]:
     """Read the votes likewise, each with its person, and with the transcript's hash.
+
+    Of a vote on a broken answer the transcript itself is given, too.
 
     That of a vote that came by an import of version 0.1.0 is the one that it was recorded with:
     its words are not here as they were, and a file proves the hash by the vote's own.
@@ -345,8 +358,22 @@ def exported_votes(connection: Connection) -> Iterator[list[tuple[AnyRow, str]]]
     while rows := connection.execute(_EXPORTED, {"after": after}).all():
         ours = [row.battle for row in rows if row.link > until]
         read = transcripts(connection, ours) if ours else {}
-        yield [(row, read[row.battle].hash if row.link > until else row.known) for row in rows]
+        yield [_exported(row, read.get(row.battle)) for row in rows]
         after = rows[-1].link
+
+
+def _exported(row: AnyRow, transcript: Transcript | None) -> tuple[AnyRow, str, str | None]:
+    if transcript is None:
+        return row, row.known, None
+    return row, transcript.hash, transcript.text if row.broken else None
+
+
+def is_broken(vote: Mapping[str, Any], answers: Sequence[Sequence[Any]]) -> bool:
+    """Return whether a vote is on a broken answer, by the answers of its transcript."""
+    turn, side, attempt, reason = map(FIGURES.index, ("turn", "side", "attempt", "finish_reason"))
+    ends = ((one[turn], one[side], one[attempt], one[reason]) for one in answers)
+    attempts = {"a": vote["attempt_a"], "b": vote["attempt_b"]}
+    return is_on_broken_answer(ends, vote["turn"], attempts)
 
 
 def exclusions(connection: Connection) -> Iterator[AnyRow]:
@@ -374,8 +401,11 @@ def of_exclusion(row: AnyRow) -> dict[str, object]:
 def _transcript(turns: list[AnyRow], answers: list[AnyRow]) -> Transcript:
     asked = [[row.turn, _words(row)] for row in turns]
     answered = [[*(plain(getattr(row, n)) for n in FIGURES), _words(row)] for row in answers]
+    text = canonical([asked, answered])
     return Transcript(
-        hash=hashlib.sha256(canonical([asked, answered]).encode()).hexdigest(),
+        text=text,
+        hash=_sha256(text),
+        answers=answered,
         last={row.side: row for row in answers},
         erased=sum(row.nonce is None for row in [*turns, *answers]),
     )

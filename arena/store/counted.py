@@ -60,6 +60,7 @@ def is_over(asked_since: datetime) -> ColumnElement[bool]:
 def is_counted(policy: Policy) -> ColumnElement[bool]:
     """Say, in a query on votes, battles and voters, whether a vote counts: `Policy.why_not`."""
     return and_(
+        *([~col(VoteRow.broken)] if policy.excludes_broken else []),
         col(VoteRow.outcome) != Choice.SKIP,
         ~is_gold(),
         col(VoterRow.kind).in_(policy.kinds),

@@ -103,11 +103,11 @@ def count_links(session: Session) -> int:
 def _votes(session: Session, policy: Policy) -> Iterator[LoggedLink]:
     connection = session.connection()
     for batch in chain.exported_votes(connection):
-        reasons = counted.reasons_on(session, policy.name, [row.id for row, _ in batch])
-        battles = [row.battle for row, _ in batch]
-        known = labels.of_votes(session, policy.tagger, LABELS, battles)
-        beside = remarks.of_votes(session, [row.id for row, _ in batch])
-        for row, transcript_hash in batch:
+        votes = [row.id for row, *_ in batch]
+        reasons = counted.reasons_on(session, policy.name, votes)
+        known = labels.of_votes(session, policy.tagger, LABELS, [row.battle for row, *_ in batch])
+        beside = remarks.of_votes(session, votes)
+        for row, transcript_hash, transcript in batch:
             binds = row._asdict() | {"transcript_hash": transcript_hash}
             link = _link(row, "vote", binds)
             why = (reasons[row.id],) if row.id in reasons else ()
@@ -116,6 +116,7 @@ def _votes(session: Session, policy: Policy) -> Iterator[LoggedLink]:
                 exclusions=why,
                 labels=known.get(row.battle_id, {}),
                 remarks=remarks.exported(beside[row.id]) if row.id in beside else {},
+                transcript=transcript,
             )
 
 
@@ -154,22 +155,27 @@ def columns(
             BattleRow.pair_probability,
             BattleRow.repicks,
             BattleRow.prompt_set,
+            VoteRow.broken,
         )  # type: ignore[call-overload]
         .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
         .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
         .where(col(VoteRow.link) > after)
         .order_by(col(VoteRow.link))
     )
-    columns = list(zip(*session.connection().execute(query), strict=True)) or [()] * 12
+    columns = list(zip(*session.connection().execute(query), strict=True)) or [()] * 13
     keys, kinds, *others = map(list, columns)
-    battles, a, b, outcomes, voters, prompts, moments, probabilities, repicks, sets = others
+    battles, a, b, outcomes, voters, prompts, moments, probabilities, repicks, sets, broken = (
+        others
+    )
     why = {
-        (choice, kind, gold): policy.why_not(choice, kind, gold=gold)
+        (choice, kind, gold, odd): policy.why_not(choice, kind, gold=gold, broken=odd)
         for choice in Choice
         for kind in VoterKind
         for gold in (False, True)
+        for odd in (False, True)
     }
-    left_out = [why[vote] for vote in zip(outcomes, kinds, map(is_gold, sets), strict=True)]
+    each = zip(outcomes, kinds, map(is_gold, sets), broken, strict=True)
+    left_out = [why[vote] for vote in each]
     excluded = ((place, reasons[key]) for place, key in enumerate(keys) if key in reasons)
     for place, logged in excluded:
         left_out[place] = left_out[place] or logged
@@ -186,6 +192,33 @@ def columns(
         repicks=repicks,
         left_out=left_out,
     )
+
+
+def excluded(session: Session, policy: Policy) -> Counter[str]:
+    """Count the votes that a policy excludes, by reason."""
+    standing = (
+        select(col(ExclusionRow.vote_id).label("vote"), col(ExclusionRow.reason).label("reason"))
+        .where(counted.is_standing(policy.name))
+        .subquery()
+    )
+    of_battle = (col(BattleRow.prompt_set), col(VoteRow.broken), standing.c.reason)
+    keys = (col(VoteRow.outcome), col(VoterRow.kind), *of_battle)
+    query = (
+        select(*keys, func.count())  # type: ignore[call-overload]
+        .select_from(VoteRow)
+        .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
+        .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
+        .outerjoin(standing, standing.c.vote == col(VoteRow.id))
+        .group_by(*keys)
+    )
+    reasons: Counter[str] = Counter()
+    for outcome, kind, of_set, broken, logged, votes in session.connection().execute(query):
+        choice, by_hand = Choice(outcome), (logged,) if logged else ()
+        gold = is_gold(of_set)
+        why = policy.why_not(choice, VoterKind(kind), by_hand, gold=gold, broken=broken)
+        if why is not None:
+            reasons[why] += votes
+    return reasons
 
 
 def models(
@@ -434,6 +467,7 @@ class PairOutcome:
     model_b: str
     outcome: Choice
     voter_kind: VoterKind
+    broken: bool
     votes: int
 
 
@@ -468,7 +502,7 @@ def _excluded(policy: str) -> SelectOfScalar[int]:
 
 
 def _counted(session: Session, *which: object) -> list[PairOutcome]:
-    keys = (BattleRow.model_a, BattleRow.model_b, VoteRow.outcome, VoterRow.kind)
+    keys = (BattleRow.model_a, BattleRow.model_b, VoteRow.outcome, VoterRow.kind, VoteRow.broken)
     query = (
         select(*keys, func.count())  # type: ignore[call-overload]
         .select_from(VoteRow)
@@ -478,8 +512,8 @@ def _counted(session: Session, *which: object) -> list[PairOutcome]:
         .group_by(*keys)
     )
     return [
-        PairOutcome(a, b, Choice(outcome), VoterKind(kind), votes)
-        for a, b, outcome, kind, votes in session.exec(query)
+        PairOutcome(a, b, Choice(outcome), VoterKind(kind), broken, votes)
+        for a, b, outcome, kind, broken, votes in session.exec(query)
     ]
 
 

@@ -120,6 +120,7 @@ class StoredAnswer:
     model_name: str
     text: str
     status: AnswerStatus
+    finish_reason: str | None
     first_token_s: float | None
     tokens_out: int | None
     cost: float | None
@@ -211,6 +212,8 @@ class LoggedLink:
         What a vote is about, by facet, as the policy's tagger says.
     remarks : mapping
         What was remarked beside a vote, by the columns of an export; empty if nothing was.
+    transcript : str or None
+        What the ``transcript_hash`` of a vote on a broken answer is the hash of; None of others.
     withheld : str or None
         Why the hashes alone of a vote or an exclusion are here; None where all of it is.
     """
@@ -223,4 +226,5 @@ class LoggedLink:
     exclusions: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     remarks: Mapping[str, Any] = field(default_factory=dict)
+    transcript: str | None = None
     withheld: str | None = None

@@ -18,6 +18,7 @@ from arena.domain.board_view import (
     ShownVote,
     ShownVotes,
 )
+from arena.domain.ending import Cut, cut_of
 from arena.domain.model import Kind
 from arena.domain.vote import Choice, Policy
 from arena.errors import UnknownBattleError
@@ -70,6 +71,7 @@ _ANSWERS = (
         *map(col, (AnswerRow.turn, AnswerRow.side, AnswerRow.attempt, AnswerRow.status)),
         *map(col, (AnswerRow.model_id, ModelRow.name, AnswerRow.text)),
         *map(col, (AnswerRow.first_token_s, AnswerRow.tokens_out, AnswerRow.cost)),
+        col(AnswerRow.finish_reason),
     )
     .join(ModelRow, col(ModelRow.id) == col(AnswerRow.model_id))
     .where(col(AnswerRow.battle_id) == bindparam("battle"))
@@ -172,6 +174,7 @@ def _stored_answer(row: Row[*tuple[Any, ...]]) -> StoredAnswer:
         model_name=row.name,
         text=row.text,
         status=AnswerStatus(row.status),
+        finish_reason=row.finish_reason,
         first_token_s=row.first_token_s,
         tokens_out=row.tokens_out,
         cost=row.cost,
@@ -254,7 +257,7 @@ def past_battles(session: Session, owner: str, asked_since: datetime) -> list[Pa
     asked_since : datetime
         See `arena.domain.battle.current_state`.
     """
-    known = _models(session)
+    known, cuts = _models(session), _cuts(session, owner)
     rows: Sequence[
         tuple[BattleRow, str, datetime | None, VoteRow | None, VoteRemarkRow | None]
     ] = session.exec(
@@ -273,6 +276,7 @@ def past_battles(session: Session, owner: str, asked_since: datetime) -> list[Pa
             vote,
             known,
             current_state(BattleState(fought.state), Mode(fought.mode), asked, asked_since),
+            cuts,
             withheld=_waits(remarked),
         )
         for fought, prompt, asked, vote, remarked in rows
@@ -336,6 +340,7 @@ def _past(
     vote: VoteRow | None,
     known: Mapping[str, ShownModel],
     state: BattleState,
+    cuts: Mapping[tuple[int | None, str], Cut],
     *,
     withheld: bool,
 ) -> PastBattle:
@@ -351,7 +356,25 @@ def _past(
         model_b_name=known[fought.model_b].name if named else None,
         hidden=fought.hidden is not None,
         erased=fought.erased is not None,
+        cut_a=cuts.get((fought.id, Side.A)) if named else None,
+        cut_b=cuts.get((fought.id, Side.B)) if named else None,
     )
+
+
+def _cuts(session: Session, owner: str) -> dict[tuple[int | None, str], Cut]:
+    """Give the limits at which answers were cut that an owner has voted on, by battle and side."""
+    on_a = (col(AnswerRow.side) == Side.A) & (col(AnswerRow.attempt) == col(VoteRow.attempt_a))
+    on_b = (col(AnswerRow.side) == Side.B) & (col(AnswerRow.attempt) == col(VoteRow.attempt_b))
+    query = (
+        sa.select(*map(col, (AnswerRow.battle_id, AnswerRow.side, AnswerRow.finish_reason)))
+        .join(VoteRow, col(VoteRow.battle_id) == col(AnswerRow.battle_id))
+        .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
+        .where(is_owned_by(owner), col(AnswerRow.turn) == col(VoteRow.turn), on_a | on_b)
+        .where(col(AnswerRow.finish_reason) != "stop")
+    )
+    rows = session.connection().execute(query).all()
+    cuts = (cut_of(row.finish_reason) for row in rows)
+    return {(row.battle_id, row.side): cut for row, cut in zip(rows, cuts, strict=True) if cut}
 
 
 def _votes() -> Any:
@@ -404,16 +427,18 @@ def _turns(session: Session, vote: VoteRow) -> list[ShownTurn]:
     """Give every turn up to the vote's, with the newest answers, or those that it pins."""
     connection, key = session.connection(), {"battle": vote.battle_id}
     pinned = {Side.A: vote.attempt_a, Side.B: vote.attempt_b}
-    texts = {
-        (row.turn, row.side): row.text
+    shown = {
+        (row.turn, row.side): row
         for row in connection.execute(_ANSWERS, key)
         if row.turn < vote.turn or row.attempt == pinned[Side(row.side)]
     }
-    return [
-        ShownTurn(prompt, texts[turn, Side.A], texts[turn, Side.B])
-        for turn, prompt in connection.execute(_TURNS, key)
-        if turn <= vote.turn
-    ]
+    turns = []
+    for turn, prompt in connection.execute(_TURNS, key):
+        if turn <= vote.turn:
+            a, b = (shown[turn, side] for side in Side)
+            cuts = (cut_of(a.finish_reason), cut_of(b.finish_reason))
+            turns.append(ShownTurn(prompt, a.text, b.text, *cuts))
+    return turns
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from sqlalchemy import (
     String,
     TypeDecorator,
     UniqueConstraint,
+    false,
 )
 from sqlmodel import Field, SQLModel
 
@@ -360,7 +361,8 @@ class VoteRow(Table, table=True):
 
     Its fingerprints are those of the models when it was cast. Its link in the chain is ``link``,
     with ``content``, ``previous_hash`` and ``hash``: see `arena.store.chain`. ``transcript_hash``
-    was written by imports of version 0.1.0: see `arena.store.chain.exported_votes`.
+    was written by imports of version 0.1.0: see `arena.store.chain.exported_votes`. ``broken`` is
+    whether an answer of it did not end as answers do: see `arena.domain.ending`.
     """
 
     __tablename__ = "vote"
@@ -386,6 +388,7 @@ class VoteRow(Table, table=True):
     previous_hash: str
     hash: str = Field(unique=True)
     transcript_hash: str | None = None
+    broken: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
 
 
 class VoteRemarkRow(Table, table=True):

@@ -60,7 +60,7 @@ def asked(
     """
     left_out = log.excluded_votes(session, policy.name)
     query = (
-        select(VoteRow.id, _PERSON, VoteRow.outcome, VoterRow.kind, TurnRow.prompt)  # type: ignore[call-overload]
+        select(VoteRow.id, _PERSON, VoteRow.outcome, VoterRow.kind, VoteRow.broken, TurnRow.prompt)  # type: ignore[call-overload]
         .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
         .join(TurnRow, col(TurnRow.battle_id) == col(BattleRow.id))
         .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
@@ -70,8 +70,8 @@ def asked(
         .order_by(col(VoteRow.id), col(TurnRow.turn))
     )
     texts: dict[tuple[int, str], list[str]] = defaultdict(list)
-    for key, voter, outcome, kind, prompt in session.connection().execute(query):
-        counts = policy.why_not(Choice(outcome), VoterKind(kind), ()) is None
+    for key, voter, outcome, kind, broken, prompt in session.connection().execute(query):
+        counts = policy.why_not(Choice(outcome), VoterKind(kind), broken=broken) is None
         if counts and key not in left_out and (key > after or key in also):
             texts[key, voter].append(prompt)
     return [Asked(key, voter, "\n\n".join(parts)) for (key, voter), parts in texts.items()]

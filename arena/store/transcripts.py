@@ -35,7 +35,7 @@ _BATTLES: Select[*tuple[Any, ...]] = (
         col(VoteRow.created).label("ts"),
         *(
             col(getattr(VoteRow, name))
-            for name in ("turn", "attempt_a", "attempt_b", "seconds_to_vote")
+            for name in ("turn", "attempt_a", "attempt_b", "seconds_to_vote", "broken")
         ),
     )
     .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))

@@ -72,6 +72,8 @@ class Link:
         Of such a vote: the hash that follows from a previous one; None where nobody can tell.
     erased, taken_out : int
         Texts of a vote that were erased; links that a deletion record names.
+    odd : str or None
+        What is wrong with it although it is as it was recorded.
     """
 
     link: int
@@ -85,6 +87,7 @@ class Link:
     old_hash: Callable[[str], str] | None = None
     erased: int = 0
     taken_out: int = 0
+    odd: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -257,7 +260,7 @@ def _break(link: Link, done: Verified, contents: str) -> str | None:
     now = chain.mark_content(contents) if link.kind == "mark" else link.bound
     if _hash_of(link, done.head) != link.hash or now not in (None, link.content):
         return f"Link {link.link}, {link.name}, is not as it was recorded."
-    return None
+    return link.odd
 
 
 def _hash_of(link: Link, before: str) -> str:
@@ -393,7 +396,7 @@ def _links(connection: Connection, counts: blocks.Check) -> Iterator[Link]:
 
 
 def _votes(connection: Connection, mark: int, counts: blocks.Check) -> Iterator[Link]:
-    for row, transcript in chained.from_iterable(chain.votes(connection)):
+    for row, transcript in chained.from_iterable(chain.votes(connection, chain.VERIFIED)):
         whole = row._asdict()
         is_old = row.link < mark
         bound = chain.vote_content(whole | {"transcript_hash": transcript.hash})
@@ -402,8 +405,19 @@ def _votes(connection: Connection, mark: int, counts: blocks.Check) -> Iterator[
             is_old=is_old,
             old_hash=_old_hash(whole) if is_old else None,
             erased=transcript.erased,
+            odd=_wrongly_broken(row, chain.is_broken(whole, transcript.answers)),
         )
         counts.take(row)  # after the link was followed: a changed vote is no wrong count
+
+
+def _wrongly_broken(vote: AnyRow, broken: bool) -> str | None:
+    if vote.broken == broken:
+        return None
+    stated, is_it = ("is", "is not") if vote.broken else ("is not", "is")
+    return (
+        f"Link {vote.link}, the vote on battle {vote.battle_id!r}, {stated} marked as a vote on a "
+        f"broken answer, and by the finish reasons of its answers it {is_it} one."
+    )
 
 
 def _old_hash(row: dict[str, Any]) -> Callable[[str], str]:

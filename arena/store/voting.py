@@ -10,6 +10,7 @@ from sqlalchemy import Connection, bindparam, insert, select, update
 from sqlmodel import Session, col
 
 from arena.domain.battle import BattleState, Mode, Side, current_state
+from arena.domain.ending import cut_of
 from arena.domain.gold import is_gold
 from arena.domain.vote import Choice, Receipt, Reveal, RevealedModel
 from arena.errors import ERASED, EXPIRED, AlreadyVotedError, NotReadyError, UnknownBattleError
@@ -152,7 +153,8 @@ def _reveal(battle: chain.AnyRow, transcript: chain.Transcript) -> Reveal:
 
 
 def _revealed(name: str, last: chain.AnyRow) -> RevealedModel:
-    return RevealedModel(last.model_id, name, last.first_token_s, last.tokens_out, last.cost)
+    figures = (last.first_token_s, last.tokens_out, last.cost)
+    return RevealedModel(last.model_id, name, *figures, cut_of(last.finish_reason))
 
 
 def _append(
@@ -169,6 +171,7 @@ def _append(
         "fingerprint_b": battle.fingerprint_b,
         "seconds_to_vote": max(0.0, (ballot.cast - battle.ready).total_seconds()),
     }
+    broken = chain.is_broken(vote, transcript.answers)
     choice = {"winner": ballot.choice, "voter": battle.owner, "ts": ballot.cast}
     whole = battle._asdict() | vote | choice | {"transcript_hash": transcript.hash}
     link = chain.extend(connection, "vote", chain.vote_content(whole))
@@ -179,6 +182,7 @@ def _append(
         "outcome": ballot.choice,
         "key": ballot.key,
         "created": ballot.cast,
+        "broken": broken,
     }
     appended = connection.execute(_APPEND, vote | rest | link | unsaid)
     skipped = ballot.choice is Choice.SKIP

@@ -27,6 +27,7 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from arena.catalogue import words_in
+from arena.domain.ending import CUTS
 from arena.domain.instructions import KINDS
 from arena.domain.remarks import CONFIDENCE, LONGEST_COMMENT, REASONS, Intent, WhenAsked
 from arena.domain.words import Language
@@ -365,6 +366,7 @@ def script_words(language: Language) -> Markup:
             "counted": {name: words.forms(sentence) for name, sentence in COUNTED.items()},
             "ends": {end: words(end) for end in ENDS},
             "kinds": {id: words(kind) for id, kind in KINDS.items()},
+            "cuts": {cut: words(said) for cut, said in CUTS.items()},
         }
     )
 

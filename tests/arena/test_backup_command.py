@@ -57,7 +57,7 @@ def test_an_export_says_how_much_it_wrote(
 ) -> None:
     result = command("export", "votes", "--to", "v.csv", "--database", played.database)
     assert result.stdout == (
-        "v.csv: 1 of 2 logged votes, policy default-v2. Not counted: 1 skipped.\n"
+        "v.csv: 1 of 2 logged votes, policy default-v3. Not counted: 1 skipped.\n"
         "v.csv.card.md: what is in it, what is not, and why.\n"
     )
     rows = (tmp_path / "v.csv").read_text().splitlines()

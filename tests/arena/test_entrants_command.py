@@ -34,7 +34,7 @@ BOARD = {
         "words": "Bradley-Terry, ties half",
         "level": 0.95,
         "anchor_mean": 1000.0,
-        "policy": "default-v2",
+        "policy": "default-v3",
         "policy_rules": ["Each battle counts once."],
         "version": "abc",
         "updated": "2026-11-01",

@@ -55,7 +55,7 @@ def test_battles_are_written_with_a_card_that_says_what_is_in_them(
     words = ("export", "battles", "--to", "b.parquet", "--database", url)
     done = command(*words, "--licence", "cc-by-4.0")
     assert done.stdout.splitlines() == [
-        "b.parquet: 12 battles, policy default-v2. Personal pieces replaced: 12 mail.",
+        "b.parquet: 12 battles, policy default-v3. Personal pieces replaced: 12 mail.",
         "b.parquet.card.md: what is in it, what is not, and why.",
     ]
     card = (tmp_path / "b.parquet.card.md").read_text()
@@ -64,7 +64,7 @@ def test_battles_are_written_with_a_card_that_says_what_is_in_them(
     assert values["size_categories"] == ["n<1K"]
     assert values["configs"] == [{"config_name": "default", "data_files": "b.parquet"}]
     assert "| Votes cast | 2026-11-20 to 2026-11-20, UTC |" in card
-    assert "| Policy | default-v2. One vote a battle counts" in card
+    assert "| Policy | default-v3. One vote a battle counts" in card
     assert "12 of 13 count under the policy." in card
     assert r"| ring for \[x\](y) \| \<b\> | 1 |" in card
     assert r"| \[mail\] | 12 |" in card
@@ -94,7 +94,7 @@ def test_ratings_are_those_of_the_same_votes(
         assert rated.returncode == 0
         theirs = f"SELECT model, rating FROM '{tmp_path}/{what}.out.csv'"
         assert duckdb.execute(theirs).fetchall() == [row[:2] for row in rows]
-    assert {row[3] for row in rows} == {"default-v2"}
+    assert {row[3] for row in rows} == {"default-v3"}
     assert "hash of the votes" in (tmp_path / f"ratings.{ending}.card.md").read_text()
 
 
@@ -112,7 +112,7 @@ def test_a_file_that_cannot_be_written_is_refused_in_words(
     for name in ("x.xlsx", "x", "gone/x.csv"):
         refused(command("export", what, "--to", name, "--database", url), "Cannot write", name)
     words = ("export", what, "--to", "x.csv", "--policy", "best", "--database", url)
-    refused(command(*words), "no policy 'best'", "default-v2")
+    refused(command(*words), "no policy 'best'", "default-v3")
     assert not list(tmp_path.glob("x*"))
     assert not list(tmp_path.glob(".export*"))
 

@@ -39,7 +39,7 @@ def test_a_board_is_published_and_verifies(command: Command, tmp_path: Path, car
     fill(url)
     done = command("publish", "board", "--card", card, "--database", url)
     hashes = re.fullmatch(
-        r"board: 2 models, 20 votes, policy default-v2\.\n"
+        r"board: 2 models, 20 votes, policy default-v3\.\n"
         r"Hash of the folder: (\w{64})\nNewest link of the record: (\w{64})\n",
         done.stdout,
     )

@@ -168,7 +168,7 @@ def test_preferences_are_written_with_what_is_not_in_them(
 ) -> None:
     words = ("export", "battles", "--to", "p.jsonl", "--layout", "trl", "--database", url)
     assert command(*words).stdout.splitlines() == [
-        "p.jsonl: 8 battles, policy default-v2. Personal pieces replaced: 8 mail.",
+        "p.jsonl: 8 battles, policy default-v3. Personal pieces replaced: 8 mail.",
         "TRL has a prompt, a chosen and a rejected answer: no models, sides, voters, times, "
         "labels and remarks. Battles that count and are not in it: 4 (no answer is preferred).",
         "p.jsonl.card.md: what is in it, what is not, and why.",

@@ -59,7 +59,7 @@ def test_a_record_that_is_whole_is_said_to_be(
     for name in ("all.csv", "some.parquet"):
         command("export", "votes", "--to", name, "--database", played.database)
         assert command("verify", name).stdout == (
-            f"{name}: {whole[:-1]} Exported with policy default-v2, votes cast at any time. "
+            f"{name}: {whole[:-1]} Exported with policy default-v3, votes cast at any time. "
             "Votes counted: 1; excluded: 1 skipped.\n"
         )
     command("backup", "--database", played.database, "--to", "b.db")

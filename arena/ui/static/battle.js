@@ -39,7 +39,7 @@
   const remarked = new Map(); // battle -> what is remarked beside its vote
 
   const $ = (id) => document.getElementById(id);
-  const { words, counted, ends, kinds } = JSON.parse($("words").textContent); // of the catalogue
+  const { words, counted, ends, kinds, cuts } = JSON.parse($("words").textContent); // of the catalogue
   const language = document.documentElement.lang;
   const plurals = new Intl.PluralRules(language);
   const number = (value, options) => value.toLocaleString(language, options);
@@ -245,9 +245,11 @@
 
   function paintName(side) {
     const model = page.models && page.models[side];
-    const facts = model && !sending && !running() ? factsOf(model) : "";
+    const told = model && !sending && !running();
+    const facts = told ? factsOf(model) : "";
     $(`name-${side}`).textContent = $(`name-${side}`).title = model ? model.name : "";
     $(`facts-${side}`).textContent = facts;
+    $(`cut-${side}`).textContent = (told && cuts[model.cut]) || "";
     const tab = $(`tab-${side}`);
     tab.querySelector(".label").textContent = side.toUpperCase() + (model ? ` · ${model.name}` : "");
     tab.querySelector(".facts").textContent = facts;

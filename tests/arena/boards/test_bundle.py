@@ -250,7 +250,7 @@ SEALED: dict[str, tuple[Callable[[Path], None], str]] = {
     ),
     "another policy": (
         edited(MANIFEST, lambda plain: plain.update(policy="default-v1")),
-        r"board\.json: its policy is 'default-v2', in manifest\.json 'default-v1'",
+        r"board\.json: its policy is 'default-v3', in manifest\.json 'default-v1'",
     ),
     "no such policy": (
         edited(MANIFEST, lambda plain: plain.update(policy="mine")),

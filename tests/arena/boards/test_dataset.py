@@ -172,7 +172,7 @@ def test_a_changed_value_of_an_export_is_found(
         ),
         (
             "SELECT * REPLACE (if(link = 2, 'default-v1', policy) AS policy) FROM v",
-            "The rows are of several exports: policy is default-v2 at link 1, and default-v1",
+            "The rows are of several exports: policy is default-v3 at link 1, and default-v1",
         ),
         (
             "SELECT * REPLACE (CASE link WHEN 3 THEN NULL ELSE left_out END AS left_out) FROM v",

@@ -97,7 +97,7 @@ def test_an_export_says_what_it_is_of_and_how_many_votes_it_excludes(
     ours = verified([*files[name]], tmp_path)
     assert (ours.problem, ours.votes, ours.hashes_only, ours.deleted) == (None, 23, 0, 2)
     assert ours.scope is not None
-    assert (ours.scope.policy, ours.scope.all_votes) == ("default-v2", name.startswith("all"))
+    assert (ours.scope.policy, ours.scope.all_votes) == ("default-v3", name.startswith("all"))
     assert ours.scope.since == ("2026-11-20T12:03:00" if "days" in name else None)
     assert (ours.scope.counted, ours.scope.excluded) == (counted, excluded)
 
@@ -431,7 +431,7 @@ def test_an_import_of_version_0_1_0_is_served_and_not_verified(
     with closing(Store(url)) as store, store.writing() as session:
         connection = session.connection()
         for battles in chain.exported_votes(connection):
-            for row, transcript_hash in battles:
+            for row, transcript_hash, _ in battles:
                 change = "UPDATE vote SET transcript_hash = ? WHERE id = ?"
                 connection.exec_driver_sql(change, (transcript_hash, row.id))
         connection.exec_driver_sql("UPDATE vote_chain SET imported = links")
@@ -455,7 +455,7 @@ def test_the_command_says_what_a_file_is_of_and_what_is_excluded(
     days = ("--since", "2026-11-20T12:03:00", "--until", "2026-11-20T12:15:00")
     done = command("export", "votes", *days, "--to", "v.csv", "--database", url)
     assert done.stdout.startswith(
-        "v.csv: 12 of 22 logged votes, policy default-v2. Not counted: 10 outside the days.\n"
+        "v.csv: 12 of 22 logged votes, policy default-v3. Not counted: 10 outside the days.\n"
     ), done
     card = (tmp_path / "v.csv.card.md").read_text()
     of = "Votes cast since 2026-11-20 12:03:00 and before 2026-11-20 12:15:00; votes that"
@@ -464,7 +464,7 @@ def test_the_command_says_what_a_file_is_of_and_what_is_excluded(
     output = command("verify", "v.csv").stdout
     assert re.search(
         r"^v\.csv: vote log verified, 23 links, the newest with hash \w+\. 0 of 22 votes are "
-        r"hashes only\. Exported with policy default-v2, votes cast since 2026-11-20T12:03:00 and "
+        r"hashes only\. Exported with policy default-v3, votes cast since 2026-11-20T12:03:00 and "
         r"before 2026-11-20T12:15:00\. Votes counted: 12; excluded: 10 outside the days\.$",
         output,
         re.MULTILINE,

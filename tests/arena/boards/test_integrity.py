@@ -172,14 +172,14 @@ def test_people_leave_votes_out_and_take_them_in_again_by_command(
         return result.stdout
 
     assert run("exclude", "bot", "--reason", "paid") == (
-        "bot: 2 votes are left out of default-v2.\n"
+        "bot: 2 votes are left out of default-v3.\n"
     )
     assert run("exclude", "b0", "--reason", "again") == (
-        "b0: 0 votes are left out of default-v2; 1 were before.\n"
+        "b0: 0 votes are left out of default-v3; 1 were before.\n"
     )
-    assert run("readmit", "b0") == "b0: 1 votes count again in default-v2.\n"
+    assert run("readmit", "b0") == "b0: 1 votes count again in default-v3.\n"
     assert (
-        run("exclude", "b1", "--reason", "a test") == "b1: 1 votes are left out of default-v2.\n"
+        run("exclude", "b1", "--reason", "a test") == "b1: 1 votes are left out of default-v3.\n"
     )
     assert command("verify", database).returncode == 0
     run("export", "votes", "--to", "v.csv", "--all")
@@ -230,10 +230,10 @@ def test_a_person_loses_the_votes_too_that_they_cast_before_signing_in(
         person = people.enter(session, Entrance("https://id.example", "s", "Bo"), "fan", NOW)
     to = ("--database", database_url)
     printed = command("exclude", person.id, "--reason", "paid", *to).stdout
-    assert printed == f"{person.id}: 3 votes are left out of default-v2.\n"
+    assert printed == f"{person.id}: 3 votes are left out of default-v3.\n"
     assert left_out(played) == dict.fromkeys(("b0", "b18", "b19"), "paid")
     printed = command("readmit", person.id, *to).stdout
-    assert printed == f"{person.id}: 3 votes count again in default-v2.\n"
+    assert printed == f"{person.id}: 3 votes count again in default-v3.\n"
     assert left_out(played) == {}
     assert is_whole(played)
 

@@ -178,7 +178,7 @@ def test_every_board_is_recorded_once_with_the_votes_it_rests_on(quick: Served) 
         recorded = session.exec(select(RatingRow).where(col(RatingRow.run_id) == run.id)).all()
         assert run.head == chain.head(session)
     store.close()
-    assert (run.policy, run.votes) == ("default-v2", 8)
+    assert (run.policy, run.votes) == ("default-v3", 8)
     assert {r.model_id: (r.rating, r.lower, r.rank) for r in recorded} == {
         r["model"]: (r["rating"], r["lower"], r["rank"]) for r in rows
     }
@@ -433,7 +433,7 @@ def test_a_board_that_cannot_be_made_keeps_the_last_one_and_says_so(
     )
     assert old.warnings[1:] == good.warnings
     (reason,) = [r.getMessage() for r in caplog.records if r.levelname == "ERROR"]
-    assert reason.startswith("The leaderboard default-v2 could not be made: The database")
+    assert reason.startswith("The leaderboard default-v3 could not be made: The database")
     assert "vote_block" in reason
     time[0] += 1e6
     leaderboard.look()

@@ -182,7 +182,7 @@ def test_files_mark_what_a_judge_alone_rates(tmp_path: Path) -> None:
         ("new", "judge only"),
     ]
     assert rows[-1]["rank"] is rows[-1]["rank_low"] is rows[-1]["win_rate"] is None
-    assert (rows[-1]["votes"], rows[-1]["policy"]) == (0, "default-v2")
+    assert (rows[-1]["votes"], rows[-1]["policy"]) == (0, "default-v3")
     assert [row.keys() for row in rows] == [rows[0].keys()] * 5
     assert board.to_dict()["newcomers"][0]["judge"] == "owl"
     with closing(Store(new_sqlite(tmp_path))) as store:

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.domain.answer import FailureClass, Finished, ReasoningDelta, TextDelta
+from arena.domain.ending import BLOCKED, BROKEN, CALLS, TRUNCATED, WHOLE
 from arena.endpoints.batches import answer_of, line_of
 from arena.endpoints.client import Endpoints
-from arena.endpoints.ending import BLOCKED, BROKEN, CALLS, TRUNCATED, WHOLE, finish_reason
+from arena.endpoints.ending import finish_reason
 from arena.errors import EndpointError
 from judge.completion import CUT, FILTERED
 from tests.arena.endpoints.asking import PROMPT, ask, failure, serve, visible

@@ -118,17 +118,17 @@ def a_shown_vote(text: str = "Why is the sky blue?", model: str = "quartz-8b") -
 
 
 def shown_votes(text: str = "Why is the sky blue?", model: str = "quartz-8b") -> ShownVotes:
-    return ShownVotes("default-v2", (a_model(model),), (a_shown_vote(text, model),), 7)
+    return ShownVotes("default-v3", (a_model(model),), (a_shown_vote(text, model),), 7)
 
 
 def shown_battle(text: str = "Why is the sky blue?", model: str = "quartz-8b") -> ShownBattle:
     turns = (ShownTurn(text, text, "Scattering."), ShownTurn("And at dusk?", "Red.", text))
-    return ShownBattle("default-v2", a_shown_vote(text, model), turns)
+    return ShownBattle("default-v3", a_shown_vote(text, model), turns)
 
 
 def a_board(**changes: object) -> Board:
     fields: dict[str, object] = {
-        "policy": "default-v2",
+        "policy": "default-v3",
         "policy_rules": ("Votes by simulated voters are left out.",),
         "version": "3f9a1c2e",
         "data_hash": "c0ffee",

@@ -259,7 +259,7 @@ def test_flagged_battles_and_held_rules_stand_in_the_room(served: Served) -> Non
         assert "Take in again" in page
         words = text_of(admin.get("/admin/policies").text)
         assert "Rule rings is held: it would leave out 34 % of the votes" in words
-        assert "default-v2" in words
+        assert "default-v3" in words
 
 
 NEW = """[[models]]

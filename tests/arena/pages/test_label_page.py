@@ -36,7 +36,7 @@ LABELS = {
     "language": (LabelCount("en", 450, 0.9), LabelCount("fr", 50, 0.1)),
     "intent": (LabelCount("asking", 500, 1.0),),
 }
-CODE = AskedLabel("default-v2", "category", "code")
+CODE = AskedLabel("default-v3", "category", "code")
 SHOWN = Excess(0.005, 0.002, 0.008)
 NOT_SHOWN = Excess(0.001, -0.002, 0.004)
 BETTER = Excess(-0.005, -0.008, -0.002)
@@ -59,7 +59,7 @@ def a_label_board(**changes: object) -> LabelBoard:
     fields: dict[str, object] = {
         "facet": "category",
         "value": "code",
-        "policy": "default-v2",
+        "policy": "default-v3",
         "version": "3f9a1c2e",
         "data_hash": "c0ffee",
         "updated": NOW - timedelta(minutes=2),
@@ -168,7 +168,7 @@ def test_ranks_in_other_mixes_stand_beside_each_model_and_say_what_they_are() ->
 def test_labels_on_request_are_offered_without_a_count_and_marked_when_shown() -> None:
     links = [link["href"] for link in Page(shown(a_label_board())).all("a")]
     assert [link for link in links if link and "hard" in link] == ["/leaderboard?hard=yes"]
-    asked = AskedLabel("default-v2", "refusal", "none")
+    asked = AskedLabel("default-v3", "refusal", "none")
     page = shown(a_label_board(facet="refusal", value="none"), asked)
     current = [link["href"] for link in Page(page).all("a") if link.get("aria-current") == "true"]
     assert "/leaderboard?refusal=none" in current
@@ -191,7 +191,7 @@ def test_labels_with_one_value_lead_nowhere() -> None:
 
 
 def test_hostile_values_are_shown_as_text() -> None:
-    asked = AskedLabel("default-v2", "language", "<script>x</script>")
+    asked = AskedLabel("default-v3", "language", "<script>x</script>")
     assert "<script>x" not in shown(None, asked)
 
 

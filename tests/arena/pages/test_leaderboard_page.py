@@ -24,14 +24,14 @@ def summary(board: Board) -> str:
 def test_one_sentence_says_what_the_board_is(make_board: MakeBoard) -> None:
     assert summary(make_board()) == (
         "2,184 votes by 56 people since 3 May. Ties count half. Intervals allow for voters who "
-        "vote often. Policy default-v2 left out 31 votes (why). Updated 2 minutes ago."
+        "vote often. Policy default-v3 left out 31 votes (why). Updated 2 minutes ago."
     )
 
 
 def test_a_single_voter_supports_no_claim_about_voters(make_board: MakeBoard) -> None:
     assert summary(make_board(votes=1, voters=1, left_out={})) == (
         "1 vote by 1 person since 3 May. Ties count half. All are from one person, so the "
-        "intervals say nothing about others. Policy default-v2 left out no votes. "
+        "intervals say nothing about others. Policy default-v3 left out no votes. "
         "Updated 2 minutes ago."
     )
 
@@ -61,7 +61,7 @@ def test_nothing_is_said_of_intervals_where_there_are_none(make_board: MakeBoard
         make_board(**NOTHING | {"votes": 3, "voters": 2, "left_out": {"skipped": 1, "never": 0}})
     )
     assert shown == (
-        "3 votes by 2 people since 3 May. Ties count half. Policy default-v2 left out 1 vote "
+        "3 votes by 2 people since 3 May. Ties count half. Policy default-v3 left out 1 vote "
         "(why). Updated 2 minutes ago."
     )
 
@@ -74,7 +74,7 @@ def test_an_empty_board_says_so_and_what_to_do(make_board: MakeBoard) -> None:
         reason="Nobody voted yet.",
     )
     page = board_page(board)
-    assert summary(board).startswith("No votes yet. Policy default-v2 left out no votes.")
+    assert summary(board).startswith("No votes yet. Policy default-v3 left out no votes.")
     assert "Nobody voted yet." in page
     assert "Start a battle" in page
     assert "not yet" in page
@@ -175,7 +175,7 @@ def test_every_figure_carries_n_policy_and_date(make_board: MakeBoard) -> None:
     captions = re.findall(r"<(?:fig)?caption[^>]*>(.*?)</(?:fig)?caption>", page, re.DOTALL)
     standings, pairs, overturn, health, history, _ = map(text, captions)
     for caption in (standings, overturn, pairs, history):
-        assert "n = 2,184 votes, policy default-v2" in caption
+        assert "n = 2,184 votes, policy default-v3" in caption
     for caption in (standings, overturn, pairs, history, health):
         assert "14 June 2026, 14:18 UTC" in caption
     assert "Bradley-Terry, ties half" in standings

@@ -79,7 +79,7 @@ def test_the_json_is_that_of_the_command(ada: Visitor) -> None:
     assert list(body["envelope"][0]) == ["model", "best", "worst", "kappa"]
     assert {row["kappa"] for row in body["envelope"]} == {1.5, 2.0, 8.0}
     assert len(body["pairs"]) == len(MODELS) * (len(MODELS) - 1) / 2
-    assert (body["policy"], body["n_prompts"], body["left_out"]) == ("default-v2", None, {})
+    assert (body["policy"], body["n_prompts"], body["left_out"]) == ("default-v3", None, {})
 
 
 def test_two_models_of_one_s_choice_are_compared(ada: Visitor) -> None:

@@ -127,7 +127,7 @@ def test_ratings_are_downloaded_with_how_they_were_made(
         assert answer.headers["Content-Disposition"] == disposition
         (tmp_path / f"board.{ending}").write_bytes(answer.content)
     body = answers["json"].json()
-    method = {"policy": "default-v2", "version": "3f9a1c2e", "data_hash": "c0ffee"}
+    method = {"policy": "default-v3", "version": "3f9a1c2e", "data_hash": "c0ffee"}
     assert body["method"].items() >= method.items()
     assert [row["rating"] for row in body["ratings"]] == [1184.0, 816.0]
     assert [entry["model"] for entry in body["waiting"]] == ["tuff-13b"]

@@ -165,7 +165,7 @@ def test_a_simulated_log_is_rated_exported_and_verified_by_its_policy(
     assert done.startswith("v.csv: 60 of 60 logged votes, policy simulated-v1.\n")
     assert "vote log verified, 60 links" in command("verify", "v.csv").stdout
     assert command("rate", "v.csv", "--format", "csv").stdout == rated.stdout
-    forged = (tmp_path / "v.csv").read_text().replace("simulated-v1", "default-v2")
+    forged = (tmp_path / "v.csv").read_text().replace("simulated-v1", "default-v3")
     (tmp_path / "v.csv").write_text(forged)
     assert (
         "by the policy and the days it is 'simulated voter'" in command("verify", "v.csv").stdout
@@ -176,7 +176,7 @@ def test_a_policy_that_is_not_there_is_refused_with_the_list(
     command: Command, tmp_path: Path
 ) -> None:
     url = new_sqlite(tmp_path)
-    known = "choose one of default-v2, default-v1, simulated-v1"
+    known = "choose one of default-v3, default-v2, default-v1, simulated-v1"
     for words in (
         *((name, url, "--policy", "best") for name in ("rate", "plan", "voters")),
         ("export", "votes", "--to", "v.csv", "--policy", "best", "--database", url),

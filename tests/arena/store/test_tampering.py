@@ -194,7 +194,7 @@ BROKEN: dict[str, tuple[list[str], str]] = {
     "an exclusion without a link": (
         [
             "INSERT INTO exclusion (vote_id, policy, rule, version, reason, created) "
-            "SELECT id, 'default-v2', 'r', '1', 'x', created FROM vote WHERE link = 1"
+            "SELECT id, 'default-v3', 'r', '1', 'x', created FROM vote WHERE link = 1"
         ],
         "some were put there",
     ),
