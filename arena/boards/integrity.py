@@ -184,11 +184,7 @@ def name_answers(store: Store, now: datetime, *, leave_out: bool) -> Named:
     """
     grounds = Grounds(SELF_NAMING, VERSION, NAMED_ITSELF)
     with store.writing() as session:
-        records = log.models(session)
-        # Until a model is released the log does not have its name; its answers may.
-        pairs = {(row.name, row.organisation) for row in records}
-        pairs |= {(e.model.name, e.model.organisation) for e in roster.entries(session)}
-        names = {name for pair in pairs for name in pair if name}
+        names = roster.names(session)
         answers = list(exclusions.answers(session))
         leaks = [one for one in answers if _names_itself(one.text, names)]
         known = exclusions.flagged_battles(session, SELF_NAMING, VERSION)

@@ -30,12 +30,13 @@ from arena.domain.board_view import (
     ModelRecord,
     Moment,
     RecordCheck,
+    SelfNaming,
     Waiting,
 )
 from arena.domain.model import LISTED_AFTER, Entrant, Release, Stage
 from arena.domain.vote import DEFAULT, Policy
 from arena.errors import StoreError
-from arena.store import blocks, kept_boards, log, roster
+from arena.store import blocks, kept_boards, labels, log, roster
 from arena.store.store import Store
 from rating import Comparisons, Report, __version__, field_rates
 from rating.errors import NotIdentifiedError, RatingError
@@ -134,6 +135,7 @@ class Leaderboard:
         self._history = History()
         self._records: Mapping[str, ModelRecord] = {}
         self._counted: datetime | None = None
+        self._naming: SelfNaming | None = None
         self._records_rest_until = 0.0
         self._board = _no_board(policy, now())
         self._written: kept_boards.Written | None = None
@@ -205,7 +207,7 @@ class Leaderboard:
             self._board = board
             self._history.know(board.history)
             self._records = {record.id: record for record in board.health}
-            self._counted = board.health_counted
+            self._counted, self._naming = board.health_counted, board.naming
             self._rests_until = self._clock() + max(self._rest_s, REST * written.took_s)
 
     def _fill(self) -> None:
@@ -241,7 +243,7 @@ class Leaderboard:
             if self._clock() >= self._records_rest_until and not self._closing:
                 self._count_battles()
                 board = with_records(self._board, self._known_records())
-                self._keep(replace(board, health_counted=self._counted), head, took_s)
+                self._keep(self._with_counts(board), head, took_s)
 
     def _rate(self) -> tuple[str, float]:
         """Make the board of all votes, and after it the past dates that it lacks, one by one.
@@ -268,7 +270,7 @@ class Leaderboard:
             self._enough,
             self._judged,
         )
-        board = replace(board, health_counted=self._counted)
+        board = self._with_counts(board)
         took_s = self._clock() - began if self._has_rated or not board.rows else 0.0
         self._keep(board, state.head, took_s)
         for history in past:
@@ -286,8 +288,12 @@ class Leaderboard:
         began, asked_since = self._clock(), self._now() - self._vote_within
         records = self._store.read(log.model_records, asked_since, self._policy.kinds)
         self._records = {record.id: record.rounded() for record in records}
+        self._naming = self._store.read(labels.self_naming, self._policy)
         self._counted = self._now()
         self._records_rest_until = self._clock() + REST * (self._clock() - began)
+
+    def _with_counts(self, board: Board) -> Board:
+        return replace(board, health_counted=self._counted, naming=self._naming)
 
     def _known_records(self) -> list[ModelRecord]:
         """Give all models that there are, with what was counted of their battles."""

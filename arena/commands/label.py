@@ -520,12 +520,17 @@ def _require_there(url: str) -> None:
 
 
 def _of_database(url: str, to: Path | None, columns: Roles, advance: Advance) -> Counts:
-    from arena.play.labels import TAGGING, label_votes  # SQLAlchemy takes a second to import
+    from arena.play.labels import (
+        TAGGING,
+        label_self_naming,
+        label_votes,
+    )  # SQLAlchemy takes a second to import
     from arena.store.labels import counts
     from arena.store.store import existing
 
     with existing(url) as store:
         label_votes(store, lambda: datetime.now(UTC), advance)
+        label_self_naming(store, lambda: datetime.now(UTC))
         return store.read(counts, TAGGING)
 
 

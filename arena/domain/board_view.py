@@ -355,6 +355,22 @@ class RecordCheck:
     problem: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class SelfNaming:
+    """Counted votes on an answer that names a model as its author, rightly or wrongly.
+
+    Attributes
+    ----------
+    votes : int
+        Each once, also where both answers do.
+    by_model : mapping of str to int
+        Of them, those on such an answer of each model, by id.
+    """
+
+    votes: int
+    by_model: Mapping[str, int]
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Board:
     """A leaderboard: what one named policy makes of the votes.
@@ -408,6 +424,8 @@ class Board:
         Ratings for these voters alone, best first, where they are too few to say much of others.
     health_counted : datetime or None
         When battles, prices and times of the models were last counted; None with the votes.
+    naming : SelfNaming or None
+        Counted with the battles; None before.
     reason : str or None
         Why nothing is rated yet, as a sentence; None when something is.
     record : RecordCheck or None
@@ -442,6 +460,7 @@ class Board:
     among: tuple[ModelRating, ...] = ()
     health: tuple[ModelRecord, ...] = ()
     health_counted: datetime | None = None
+    naming: SelfNaming | None = None
     warnings: tuple[str, ...] = ()
     reason: str | None = None
     record: RecordCheck | None = None

@@ -127,6 +127,9 @@ KIND_RULES = {
 BROKEN_RULE = Sentence(
     "Votes on an answer that broke off, was filtered or ended for an unknown reason are excluded."
 )
+NAMING_RULE = Sentence(
+    "Votes on an answer that names a model as its author, rightly or wrongly, count."
+)
 
 
 def ring_reason(direction: str, model: str) -> Sentence:
@@ -157,6 +160,8 @@ class Tagger(NamedTuple):
 
 RULES = Tagger("rules", "1")
 """The tagger of this version: see `judge.labels.taggers`."""
+NAMING = Tagger("self-naming", "1")
+"""Labels turns by which of their answers name a model as their author."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +188,7 @@ class Policy:
     def rules(self) -> tuple[str, ...]:
         """The policy in words, one sentence a rule."""
         others = sorted(set(VoterKind) - self.kinds)
-        broken = (BROKEN_RULE,) if self.excludes_broken else ()
+        broken = (BROKEN_RULE, NAMING_RULE) if self.excludes_broken else ()
         return (
             Sentence("One vote a battle counts; a skip is no vote."),
             Sentence("Gold battles, whose right answer is known beforehand, are left out."),

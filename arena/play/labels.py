@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
-from arena.domain.vote import Tagger
+from arena.domain.vote import NAMING, Tagger
 from arena.errors import StoreError
-from arena.store import labels
+from arena.store import labels, roster
 from arena.store.labels import NewLabel, VotedTurn
 from arena.store.store import Store
 from judge.labels.refusals import REFUSAL, refusal
+from judge.labels.self_naming import self_naming
 from judge.labels.taggers import TAGGER, VERSION, Label, tag
 
 logger = logging.getLogger(__name__)
@@ -44,6 +45,26 @@ def label_votes(
         done += len(turns)
         if progress:
             progress(done, max(done, total))
+    return done
+
+
+def label_self_naming(store: Store, now: Callable[[], datetime], pause_s: float = 0.0) -> int:
+    """Label which answers of voted turns name a model as their author; returns how many turns.
+
+    Names of the log and the roster count besides the known ones.
+    """
+    names, done = store.read(roster.names), 0
+    for turns in unlabelled_turns(store, NAMING):
+        new = []
+        for turn in turns:
+            naming = (self_naming(answer, names) for answer in turn.answers)
+            a, b = (one is not None and one.kind == "self" for one in naming)
+            value = "both" if a and b else "a" if a else "b" if b else "none"
+            new.append(NewLabel(turn.id, NAMING.name, value, None))
+            time.sleep(pause_s)
+        with store.writing() as session:
+            labels.add(session, new, NAMING, now())
+        done += len(turns)
     return done
 
 
@@ -79,6 +100,7 @@ async def keep_labelling(store: Store, now: Callable[[], datetime]) -> None:
     while True:
         try:
             await asyncio.to_thread(partial(label_votes, store, now, pause_s=PAUSE_S))
+            await asyncio.to_thread(label_self_naming, store, now, PAUSE_S)
         except StoreError as error:
             logger.warning("Votes could not be labelled: %s", error)
         except Exception:

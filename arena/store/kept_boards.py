@@ -24,6 +24,7 @@ from arena.domain.board_view import (
     OrganisationShare,
     PairCell,
     PastRating,
+    SelfNaming,
     Waiting,
 )
 from arena.domain.model import Entrant, Kind, Stage
@@ -48,6 +49,7 @@ _PARTS = (
     OrganisationShare,
     PairCell,
     PastRating,
+    SelfNaming,
     Waiting,
 )
 _OF = {part.__name__: part for part in _PARTS}

@@ -1,6 +1,6 @@
 """Labels of prompts: which turns lack them, and those of the votes on a board."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,8 +10,18 @@ from sqlalchemy import ColumnElement, Select, and_, bindparam, exists, func, sel
 from sqlalchemy.dialects import postgresql
 from sqlmodel import Session, col
 
-from arena.domain.vote import DEFAULT, Tagger
-from arena.store.tables import AnswerRow, BattleRow, PromptLabelRow, TurnRow, VoteRow
+from arena.domain.board_view import SelfNaming
+from arena.domain.vote import DEFAULT, NAMING, Policy, Tagger
+from arena.store.counted import is_counted
+from arena.store.tables import (
+    NAMES_ITSELF,
+    AnswerRow,
+    BattleRow,
+    PromptLabelRow,
+    TurnRow,
+    VoteRow,
+    VoterRow,
+)
 from rating.errors import DataError
 
 BATCH = 500
@@ -151,9 +161,34 @@ def newest(session: Session, tagger: Tagger) -> int:
     return session.connection().execute(query).scalar_one() or 0
 
 
+def self_naming(session: Session, policy: Policy) -> SelfNaming:
+    """Count the votes that a policy counts on an answer that names a model as its author."""
+    side = col(PromptLabelRow.value)
+    query = (
+        select(col(BattleRow.model_a), col(BattleRow.model_b), side, func.count())
+        .join(TurnRow, col(TurnRow.id) == col(PromptLabelRow.turn_id))
+        .join(VoteRow, voted_on())
+        .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
+        .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
+        .where(NAMES_ITSELF, col(PromptLabelRow.tagger_version) == NAMING.version)
+        .where(is_counted(policy))
+        .group_by(col(BattleRow.model_a), col(BattleRow.model_b), side)
+    )
+    votes, by_model = 0, Counter[str]()
+    for a, b, value, n in session.connection().execute(query):
+        votes += n
+        by_model.update({a: n} if value in ("a", "both") else {})
+        by_model.update({b: n} if value in ("b", "both") else {})
+    return SelfNaming(votes, dict(by_model))
+
+
 def taggers(session: Session) -> list[Tagger]:
-    """Give the taggers that there are labels of, each with its version."""
-    query = select(col(PromptLabelRow.tagger), col(PromptLabelRow.tagger_version)).distinct()
+    """Give the taggers of prompts that there are labels of, each with its version."""
+    query = (
+        select(col(PromptLabelRow.tagger), col(PromptLabelRow.tagger_version))
+        .where(col(PromptLabelRow.tagger) != NAMING.name)
+        .distinct()
+    )
     return sorted(Tagger(name, version) for name, version in session.connection().execute(query))
 
 

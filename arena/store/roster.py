@@ -55,6 +55,16 @@ def entries(session: Session) -> tuple[Entry, ...]:
     return _read(session)[0]
 
 
+def names(session: Session) -> set[str]:
+    """Return the names of all models and organisations that the log or the roster has.
+
+    Until a model is released the log does not have its name; its answers may.
+    """
+    logged = session.exec(select(ModelRow.name, ModelRow.organisation)).all()
+    roster = [(entry.model.name, entry.model.organisation) for entry in entries(session)]
+    return {name for pair in [*logged, *roster] for name in pair if name}
+
+
 def unusable(session: Session) -> dict[str, Sentence]:
     """Return, by id, why a stored entry is no model; retired entries are not included.
 

@@ -20,6 +20,7 @@ from sqlalchemy import (
     TypeDecorator,
     UniqueConstraint,
     false,
+    text,
 )
 from sqlmodel import Field, SQLModel
 
@@ -278,6 +279,11 @@ class TurnRow(Table, table=True):
     created: datetime = _moment()
 
 
+_NAMES_ITSELF = text("tagger = 'self-naming' AND value <> 'none'")
+NAMES_ITSELF = text("prompt_label.tagger = 'self-naming' AND prompt_label.value <> 'none'")
+"""Of few labels. Spelled out in queries as in the index, or SQLite would not use that."""
+
+
 class PromptLabelRow(Table, table=True):
     """What a tagger says of the prompts of a battle up to a turn: see `judge.labels`.
 
@@ -285,7 +291,15 @@ class PromptLabelRow(Table, table=True):
     """
 
     __tablename__ = "prompt_label"
-    __table_args__ = (UniqueConstraint("turn_id", "tagger", "tagger_version", "facet"),)
+    __table_args__ = (
+        UniqueConstraint("turn_id", "tagger", "tagger_version", "facet"),
+        Index(
+            "ix_prompt_label_names_itself",
+            "turn_id",
+            sqlite_where=_NAMES_ITSELF,
+            postgresql_where=_NAMES_ITSELF,
+        ),
+    )
     id: int | None = Field(default=None, primary_key=True)
     turn_id: int = Field(foreign_key="turn.id")
     facet: str

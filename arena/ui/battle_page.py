@@ -366,7 +366,7 @@ def script_words(language: Language) -> Markup:
             "counted": {name: words.forms(sentence) for name, sentence in COUNTED.items()},
             "ends": {end: words(end) for end in ENDS},
             "kinds": {id: words(kind) for id, kind in KINDS.items()},
-            "cuts": {cut: words(said) for cut, said in CUTS.items()},
+            "cuts": {cut: words(mark) for cut, mark in CUTS.items()},
         }
     )
 

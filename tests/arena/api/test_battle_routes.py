@@ -49,7 +49,8 @@ def test_a_battle_is_opened_followed_voted_and_revealed(quick: Served) -> None:
         receipt = ada.vote(body["battle_id"], "model_a").json()
         assert receipt["outcome"] == "model_a"
         for side in ("a", "b"):
-            assert set(receipt["models"][side]) == {"id", "name", "latency_s", "tokens", "cost"}
+            facts = {"id", "name", "latency_s", "tokens", "cost", "cut"}
+            assert set(receipt["models"][side]) == facts
             assert receipt["models"][side]["latency_s"] > 0
             assert receipt["models"][side]["tokens"] > 0
         assert ada.look(body["battle_id"])["vote"] == receipt
@@ -334,7 +335,7 @@ SENT = {
     "FollowedBody": "id a b",
     "ReceiptBody": "outcome models gold",
     "Reveal": "a b",
-    "RevealedModel": "id name latency_s tokens cost",
+    "RevealedModel": "id name latency_s tokens cost cut",
     "LeaderboardBody": "policy updated version data_hash votes voters effective_voters "
     "top_voter_share left_out ranks_claimed ratings newcomers pairs neighbours fit history record "
     "warnings",

@@ -492,7 +492,9 @@ def grown(url: str, rng: random.Random) -> Store:
             prompt_set = rng.choice((None, "recorded", set_of(Choice.A)))
             battle = replace(new_battle(names[-1], owner), prompt_set=prompt_set)
             store.open_battle(replace(battle, prompt_id=rng.choice((None, "p1", "p2"))))
-            ends = {A1: complete(rng.choice(("", "Mail a@b.org", "=1+1"))), B1: complete("So.")}
+            end = rng.choice(("stop", "stop", "length", "error", "SAFETY"))
+            a = replace(complete(rng.choice(("", "Mail a@b.org", "=1+1"))), finish_reason=end)
+            ends = {A1: a, B1: complete("So.")}
             store.close_answers(names[-1], BattleState.READY, ends, message=None, now=now)
             choice = rng.choice([*Choice])
             store.cast(replace(ballot(names[-1], choice, voter=voter), cast=now))

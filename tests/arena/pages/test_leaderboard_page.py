@@ -303,7 +303,10 @@ def test_the_board_stands_beside_the_one_with_the_votes_left_out(make_board: Mak
         policy="default-v1", rows=(replace(first, rating=first.rating + 60, rank=2),)
     )
     page = text(board_page(board, whole=whole))
-    assert "With the votes left out 31 votes were left out, each for a reason (why)." in page
+    assert (
+        "With the votes left out 31 votes are excluded, each for a reason of its own (why)."
+        in page
+    )
     assert "quartz-8b 1,184 no. 1 1,244 no. 2 +60" in page
     assert "chalk-3b 816 no. 1 not rated" in page
     assert "With the votes left out" not in text(board_page(board))

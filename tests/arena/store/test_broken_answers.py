@@ -264,17 +264,17 @@ WORDS = st.one_of(
 def test_what_an_endpoint_is_refused_for_excludes_a_vote_and_nothing_else_does(
     store: Store, word: str
 ) -> None:
-    kept = storable(word)
+    reason = storable(word)
     try:
-        finish_reason(kept, has_text=True)
+        finish_reason(reason, has_text=True)
         expected = None
     except EndpointError:
         expected = str(BROKEN_ANSWER)
-    plain = kept.strip().lower()
+    plain = reason.strip().lower()
     if plain and not plain.isascii():
         assert expected is not None
     assert why_excluded(store, vote_on(store, word)) == expected
-    assert (end_of(kept) in ANSWERS) == (expected is None)
+    assert (end_of(reason) in ANSWERS) == (expected is None)
 
 
 # Tampering

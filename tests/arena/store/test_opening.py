@@ -71,6 +71,10 @@ def described(schema: Inspector) -> Iterator[str]:
             for entry in [entries] if isinstance(entries, dict) else entries:
                 if aspect == "foreign_keys" and schema.dialect.name == "sqlite":
                     entry["name"] = None  # that of one in its column's definition is not read
+                if "dialect_options" in entry:  # objects, of which the text is in OBJECTS
+                    entry["dialect_options"] = {
+                        n: str(v) for n, v in entry["dialect_options"].items()
+                    }
                 yield f"{table}, {aspect}: {entry}"
 
 

@@ -1,4 +1,4 @@
-"""Votes say whether they are on a broken answer: those that are there, too."""
+"""Votes say whether they are on a broken answer, and labels which answers name a model."""
 
 from collections import defaultdict
 
@@ -38,6 +38,14 @@ def upgrade() -> None:
         mark = sa.update(_vote).where(_vote.c.battle_id.in_(on_broken)).values(broken=sa.true())
         changed += connection.execute(mark).rowcount if on_broken else 0
         after = battles[-1]
+    names_itself = sa.text("tagger = 'self-naming' AND value <> 'none'")
+    op.create_index(
+        "ix_prompt_label_names_itself",
+        "prompt_label",
+        ["turn_id"],
+        sqlite_where=names_itself,
+        postgresql_where=names_itself,
+    )
     if changed:  # boards read votes in blocks, which are made again
         connection.execute(sa.delete(sa.table("vote_block")))
 
