@@ -19,7 +19,7 @@ import pytest
 
 from arena.app import create_app
 from arena.domain.vote import POLICIES
-from arena.play.labels import label_votes
+from arena.play.labels import label_self_naming, label_votes
 from arena.settings import read_settings
 from arena.store import kept_boards
 from arena.store.engine import sqlite_file
@@ -379,6 +379,7 @@ def voted_arena(
                     bob.vote(battle_id, ("model_a", "model_b", "tie")[n % 3])
         with closing(Store(served.database)) as store:
             label_votes(store, lambda: datetime.now(UTC))
+            label_self_naming(store, lambda: datetime.now(UTC))
         all_of_them = folder / "all.toml"
         added = write_roster(folder / "new.toml", server, *new, weight=1e6).read_text()
         all_of_them.write_text(roster.read_text() + (f"{added}\n{price}" if new else ""))
