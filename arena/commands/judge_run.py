@@ -90,7 +90,6 @@ def run(
     --------
     arena judge run --method pairwise --judge pocket-judge --cases pairs.csv --out found.csv
     arena judge run --method pairwise --judge pocket-judge --cases pairs.csv --dry-run
-    arena judge run --method pairwise --judge pocket-judge --cases arena --again unparsed --dry-run
     """
     from judge.tables.verdicts import require_writable
 

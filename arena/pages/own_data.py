@@ -16,7 +16,7 @@ from arena.pages.rendering import erase_page
 from arena.pages.visit import READ, Visit
 from arena.play.own_data import OwnData
 
-PRIVATE = {"Cache-Control": "no-store, private"}
+PRIVATE = {"Cache-Control": "private, no-store"}
 AS_FILE = PRIVATE | {"Content-Disposition": 'attachment; filename="my-battles.json"'}
 
 

@@ -289,7 +289,7 @@ def pages_router(
             own_data=own_data is not None,
             visit=visit_of(request),
         )
-        return HTMLResponse(page, headers={"Cache-Control": "no-store, private"})
+        return HTMLResponse(page, headers={"Cache-Control": "private, no-store"})
 
     @router.api_route("/method", methods=READ)
     def method(request: Request) -> Response:
@@ -490,7 +490,7 @@ def missing(visit: Visit) -> Response:
 def not_let_in(request: Request, why: str) -> Response:
     """Answer whom the arena knows, and who may not see a page."""
     page = missing_page(why, visit_to(request), NOT_FOR_YOU)
-    return HTMLResponse(page, 403, {"Cache-Control": "no-store, private"})
+    return HTMLResponse(page, 403, {"Cache-Control": "private, no-store"})
 
 
 def _missing(visit: Visit, advice: str) -> Response:

@@ -36,7 +36,7 @@ NO_LINK = Sentence(
 )
 BLOCKED = Sentence("You are kept out of this arena. Ask whoever runs it why.")
 TOO_LATE = Sentence("Signing in took too long, or was begun in another browser. Begin again.")
-PRIVATE = {"Cache-Control": "no-store, private"}
+PRIVATE = {"Cache-Control": "private, no-store"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ from arena.pages.visit import READ, Visit, utc_now
 from arena.play.studies import Studies
 from rating.sentences import Sentence
 
-PRIVATE = {"Cache-Control": "no-store, private"}
+PRIVATE = {"Cache-Control": "private, no-store"}
 TRY_AGAIN_S = 60
 """Value of `Retry-After` for a rater who finds no place, in seconds."""
 CHOICES = ("a", "tie", "both_bad", "b")

@@ -64,7 +64,7 @@ def many_pairs(folder: Path, n: int) -> None:
 def test_the_examples_run_and_the_second_time_nothing_is_asked(
     command: Command, folder: Path
 ) -> None:
-    judged, dry, _ = examples(command, "judge run")
+    judged, dry = examples(command, "judge run")
     before = command(*dry)
     assert (before.returncode, before.stderr) == (0, "")
     assert before.stdout.startswith("4 calls, about ")

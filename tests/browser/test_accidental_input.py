@@ -283,6 +283,14 @@ def test_many_taps_and_a_long_press_after_the_vote_press_nothing(
         is_revealed(ada)
 
 
+NOTE_QUIET = """() => addEventListener(
+    "keydown",
+    () => { window.wasQuiet = Boolean(document.documentElement.dataset.quiet); },
+    { capture: true, once: true },
+)"""
+"""Have the page note whether the next key is pressed while a second one is ignored."""
+
+
 def test_a_key_that_is_held_or_pressed_twice_votes_and_does_nothing_else(
     chromium: Browser, arena: Served
 ) -> None:
@@ -298,11 +306,13 @@ def test_a_key_that_is_held_or_pressed_twice_votes_and_does_nothing_else(
                 ada.page.keyboard.down(key)  # repeats
             ada.page.keyboard.up(key)
             ada.wait_for("voted")
+            ada.page.evaluate(NOTE_QUIET)
             ada.page.keyboard.press(key)
             is_revealed(ada)
             assert stored(arena)["battles"] == before
             expect(ada.prompt).to_be_focused()
-            expect(ada.prompt).to_have_value("a draft")
+            if ada.page.evaluate("window.wasQuiet"):  # else the machine was slow, and it is typing
+                expect(ada.prompt).to_have_value("a draft")
 
 
 def test_before_the_vote_a_sentence_beside_the_prompt_is_no_shortcut(

@@ -35,7 +35,7 @@ from arena.pages.admin import panels
 from arena.pages.visit import PLACE, READ, Visit, utc_now
 from rating.sentences import Sentence, counted
 
-PRIVATE = {"Cache-Control": "no-store, private"}
+PRIVATE = {"Cache-Control": "private, no-store"}
 """Of everything in the room: nothing of it stays in a browser or a proxy."""
 NO_PLACE = Sentence("There is no such place in the log. Here it begins with the newest act.")
 

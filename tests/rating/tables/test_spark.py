@@ -22,6 +22,8 @@ from rating.uncertainty import contrasts
 from tests.command import Command
 from tests.rating.tables.sources import PLAIN, ROWS, Row, by_hand, cells, columns, counted
 
+pytestmark = pytest.mark.timeout(600)
+"""Beside a load Java takes minutes to begin."""
 HERE = "spark://local[2]"
 InSpark = Callable[[pa.Table], Any]
 
