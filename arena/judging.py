@@ -66,6 +66,7 @@ AS_CALL: Mapping[FailureClass, errors.FailureClass] = {
     FailureClass.INTERNAL: errors.FailureClass.OVERLOADED,
     FailureClass.DROPPED: errors.FailureClass.TRANSPORT,
     FailureClass.MALFORMED: errors.FailureClass.TRANSPORT,
+    FailureClass.REVEALED: errors.FailureClass.TRANSPORT,
     FailureClass.TIMEOUT: errors.FailureClass.TRANSPORT,
     FailureClass.UNREACHABLE: errors.FailureClass.TRANSPORT,
     FailureClass.RATE_LIMIT: errors.FailureClass.RATE_LIMIT,

@@ -13,31 +13,45 @@ _AT_START = ("reason", "reasoning", "reflection")
 _OPEN = (
     *(f"<{name}>" for name in _NAMES),
     *("[THINK]", "◁think▷", "<|begin_of_thought|>", "<|START_THINKING|>", "<|inner_prefix|>"),
-    "<|channel>thought",
+    *("<|channel>thought", "<unused94>thought"),
 )
 _CLOSE = (
     *(f"</{name}>" for name in _NAMES),
     *("[/THINK]", "◁/think▷", "<|end_of_thought|>", "<|END_THINKING|>", "<|inner_suffix|>"),
-    "<channel|>",
+    *("<channel|>", "<unused95>", "<|START_RESPONSE|>", "<|begin_of_solution|>"),
 )
-"""Marks of Qwen, DeepSeek, GLM, Kimi, Seed, Mistral, Sky-T1, Cohere, Apertus and Gemma 4.
+"""Marks of Qwen, DeepSeek, GLM, Kimi, Seed, Mistral, Sky-T1, Cohere, Apertus, Gemma 4, MedGemma.
 
 Most are listed with the reasoning parsers of vLLM: https://docs.vllm.ai/en/latest/api/vllm/reasoning.
 """
-_HEADER = ("<|channel|>", "<|start|>")
+_HEADER = (
+    *(f"<|channel|>{name}" for name in ("analysis", "commentary", "final")),
+    *(f"<|start|>{name}" for name in ("assistant", "functions", "system", "developer", "user")),
+)
 _MESSAGE = "<|message|>"
 _MESSAGE_ENDS = ("<|end|>", "<|return|>", "<|call|>")
 """Harmony, the format of gpt-oss: https://developers.openai.com/cookbook/articles/openai-harmony."""
 _ENDS = (
     *("<|im_end|>", "<|endoftext|>", "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>", "</s>"),
     *("<end_of_turn>", "<turn|>", "<eos>", "<|eos|>", "[EOS]", "<｜end▁of▁sentence｜>"),
-    *("<|END_OF_TURN_TOKEN|>", "<|END_RESPONSE|>", "[|endofturn|]", *_MESSAGE_ENDS),
+    *("<|END_OF_TURN_TOKEN|>", "<|END_RESPONSE|>", "<|end_of_solution|>", "<|eot|>"),
+    *("[|endofturn|]", *_MESSAGE_ENDS),
 )
 """Tokens that end a reply, and are a part of it where the server's template lacks them."""
-_UNMARKED = {"analysis": "assistantfinal", "here is my thought process:": "here is my response:"}
+_UNMARKED = {
+    **dict.fromkeys(("analysis", "commentary"), "assistantfinal"),
+    "here is my thought process:": "here is my response:",
+}
 """Harmony whose tokens the server took out, and Granite 3.2, by how thoughts begin and end."""
+_QUOTES = frozenset("`'\"‘’“”«»")
+_BEFORE, _BEHIND = _QUOTES | {*"(=>\\|"}, _QUOTES | {*",;:.)}]|/\\"}
+"""Characters right before or behind a mark that is mentioned, and marks nothing."""
+_SENTENCE_ENDS = frozenset(".!?:;)]}>|*_…。！？\n") | _QUOTES | {""}
+"""What is before a blank and a token that ends a reply: else the sentence ends on the token."""
+_CHANNELS = ("analysis", "commentary")
 _MOST_QUOTED = 1_000
 """Characters of a line behind a mark in which the end of a quotation is looked for."""
+_TAIL = 40
 _MOST_HEADER = 200
 _AT_ONCE = 4_096
 
@@ -57,9 +71,7 @@ _FIRST = re.compile(
     f"(?P<header>{_any(_HEADER)})|{_any([*_OPEN, *(f'<{name}>' for name in _AT_START)])}",
     re.IGNORECASE,
 )
-_FIRST_BEGUN = _beginnings(
-    [*_OPEN, *_HEADER, *(f"<{name}>" for name in _AT_START), *(f"{one}X" for one in _UNMARKED)]
-)
+_FIRST_BEGUN = _beginnings([*_OPEN, *_HEADER, *(f"<{name}>" for name in _AT_START), *_UNMARKED])
 _TEXT = re.compile(
     f"(?P<open>{_any(_OPEN)})|(?P<close>{_any(_CLOSE)})|(?P<header>{_any(_HEADER)})"
     f"|(?P<end>{_any(_ENDS)})|(?P<run>`+|~~~+)|(?P<line>\n)|(?P<struck><s>)",
@@ -67,12 +79,12 @@ _TEXT = re.compile(
 )
 _TEXT_BEGUN = _beginnings([*_OPEN, *_CLOSE, *_HEADER, *_ENDS, "~~~", "<s>"])
 _THOUGHT = re.compile(
-    f"(?P<close>{_any([*_CLOSE, *(f'</{name}>' for name in _AT_START)])})"
+    f"(?P<open>{_any(_OPEN)})|(?P<close>{_any([*_CLOSE, *(f'</{name}>' for name in _AT_START)])})"
     f"|(?P<header>{_any(_HEADER)})|(?P<end>{_any(_MESSAGE_ENDS)})",
     re.IGNORECASE,
 )
 _THOUGHT_BEGUN = _beginnings(
-    [*_CLOSE, *(f"</{name}>" for name in _AT_START), *_HEADER, *_MESSAGE_ENDS]
+    [*_OPEN, *_CLOSE, *(f"</{name}>" for name in _AT_START), *_HEADER, *_MESSAGE_ENDS]
 )
 _LONGEST = max(map(len, _TEXT_BEGUN | _THOUGHT_BEGUN | set(_UNMARKED.values())))
 _MAY_MATTER = re.compile(r"[<\[◁`~\n]")
@@ -96,19 +108,27 @@ _KIND = itemgetter(0)
 class Splitter:
     """Splits a reply that comes in pieces, however it is cut, into its answer and its thoughts.
 
-    Thoughts are what is between two marks, what follows one at the very beginning, and all that
-    comes before a closing mark without an opening one. A mark that opens later, and is never
-    closed, opens thoughts if the reply was cut at its limit, and else is a part of the answer.
-    Marks in code are a part of it, too. So are the tokens that end a reply, unless they do end it.
+    Thoughts are what is between two marks, what follows one at the very beginning or at the
+    beginning of a line, and all that comes before a closing mark without an opening one. An
+    opening mark within a line that is never closed opens thoughts if the reply was cut at its
+    limit, and else is a part of the answer. So are marks that are only mentioned: in code, in
+    quotes, or with a blank on both sides. Tokens that end a reply are a part of it unless they do
+    end it.
 
     Parameters
     ----------
     holds : bool
         Whether the model has closed thoughts that it had not opened: its answer is then given
         only once they are closed, or at the end.
+
+    Attributes
+    ----------
+    has_closed : bool
+        Whether thoughts were closed.
     """
 
     def __init__(self, *, holds: bool = False) -> None:
+        self.has_closed = False
         self._waits = holds
         self._step: Callable[..., bool] = self._start
         self._rest = ""  # what has come and is not decided
@@ -117,12 +137,17 @@ class Splitter:
         self._is_harmony = False
         self._after_thoughts = False
         self._held: list[str] = []  # a mark, and an answer or a thought, which the end tells
+        self._is_thought = (False, False)  # whether they are, by a regular end and if cut
         self._closing = ""  # what ends these thoughts, beside the marks
+        self._depth = 0  # marks that thoughts opened within them
+        self._behind: list[str] | None = None  # the thoughts behind the last mark that closes
         self._ending = ""  # tokens and blanks that are no part of the answer if it ends here
         self._line = ""  # the text of this line, as long as it may begin with a fence
+        self._tail = ""  # the last characters of the text
         self._inline = 0  # backticks that opened code in this line
         self._fence = ""
         self._is_closing = False  # the fence ends with this line if nothing else is in it
+        self._quotes_pair = False  # a mark was opened in this fence
         self._quoted: list[str] | None = None  # the answer behind a closing mark in this fence
         self._has_struck = False  # HTML's <s> was there, so </s> is no token
 
@@ -144,10 +169,14 @@ class Splitter:
         self._run(final=True)
         if self._step == self._hold:
             self._release(is_cut=is_cut)
+        if self._step == self._thoughts and self._behind is not None and not is_cut:
+            answer = "".join(self._behind).lstrip()  # a mark within thoughts was one of them
+            self._parts.append((Part.ANSWER, answer))
         self._think(self._ending)
         if self._is_in_fence() and self._quoted is not None and not is_cut:
             answer = "".join(self._quoted).lstrip()  # code without an end quotes nothing
             self._parts += [(Part.RETRACTED, ""), (Part.ANSWER, answer)]
+            self.has_closed = True
         if self._waits and is_cut:
             self._parts = [(Part.THOUGHT, text) for _, text in self._parts]
         self._waits = False
@@ -167,7 +196,7 @@ class Splitter:
     def _release(self, *, is_cut: bool) -> None:
         mark, *held = self._held
         text = "".join(held)
-        if is_cut:
+        if self._is_thought[is_cut]:
             self._think(text)
             return
         text = mark + text
@@ -189,6 +218,9 @@ class Splitter:
     def _think(self, text: str) -> None:
         if text:
             self._parts.append((Part.THOUGHT, text))
+            self._tail = (self._tail + text)[-_TAIL:]
+            if self._behind is not None:
+                self._behind.append(text)
 
     def _answer(self, text: str) -> None:
         """Give a text as a part of the answer; the tokens before it did not end it."""
@@ -205,17 +237,20 @@ class Splitter:
         if self._quoted is not None:
             self._quoted.append(text)
         self._line = (self._line + text)[:_MOST_HEADER]
+        self._tail = (self._tail + text)[-_TAIL:]
 
     def _open(self) -> None:
-        self._ending, self._step = "", self._thoughts
+        self._ending, self._step, self._tail = "", self._thoughts, ""
+        self._depth, self._behind = 0, None
 
     def _close(self) -> None:
         """Begin the answer behind thoughts."""
-        self._step, self._after_thoughts = self._text, True
+        self._step, self._after_thoughts, self.has_closed = self._text, True, True
         if self._waits:
             self._parts = [(Part.THOUGHT, text) for _, text in self._parts]
             self._waits = False
-        self._line, self._inline, self._fence, self._quoted = "", 0, "", None
+        self._line = self._tail = self._fence = ""
+        self._inline, self._quoted, self._behind = 0, None, None
         self._is_closing = False
 
     def _retract(self) -> None:
@@ -235,15 +270,23 @@ class Splitter:
             self._think(self._take(blank))
             self._take(mark.end())
             if mark["header"]:
-                self._begin_header()
+                self._begin_header(mark.group())
             else:
                 self._open()
             return True
         if not final and (not begun or lower in _FIRST_BEGUN):
             return False
+        if lower.startswith("<|") and lower in _FIRST_BEGUN:
+            self._think(self._take(len(self._rest)))
+            return False
         opening = next((one for one in _UNMARKED if lower.startswith(one)), "")
-        if opening and _opens(begun[: len(opening) + 1]):
-            self._closing = _UNMARKED[opening]
+        is_harmony = opening in _CHANNELS
+        if opening and not (is_harmony and not begun.startswith(opening)):
+            behind = begun[len(opening) : len(opening) + 1]
+            if is_harmony and not behind and not final:
+                return False
+            is_sure = not is_harmony or behind.isupper() or behind.isdigit() or behind > "~"
+            self._closing, self._is_thought = _UNMARKED[opening], (False, is_sure)
             self._hold_behind(self._take(blank + len(opening)))
         else:
             self._step = self._text
@@ -270,14 +313,17 @@ class Splitter:
         self._held, self._closing = [], ""
         self._take(end - at)
         if mark and mark.start() == at and mark["header"]:
-            self._begin_header()
+            self._begin_header(mark.group())
         else:
             self._close()
         return True
 
     def _end_of_thoughts(self) -> re.Match[str] | None:
         marks = _THOUGHT.finditer(self._rest)
-        return next((mark for mark in marks if self._is_harmony or not mark["end"]), None)
+        return next(
+            (one for one in marks if not one["open"] and (self._is_harmony or not one["end"])),
+            None,
+        )
 
     def _begun_soft(self) -> int:
         tail = self._rest.lower()
@@ -285,36 +331,56 @@ class Splitter:
         return next((n for n in lengths if self._closing.startswith(tail[-n:])), 0)
 
     def _thoughts(self, *, final: bool) -> bool:
-        mark = self._end_of_thoughts()
+        mark = _THOUGHT.search(self._rest)
         if mark is None:
             self._think(self._take(len(self._rest) if final else self._undecided(_THOUGHT_BEGUN)))
             return False
+        behind = self._rest[mark.end() : mark.end() + 1]
+        if not behind and not final and not mark["header"]:
+            self._think(self._take(mark.start()))
+            return False
         self._think(self._take(mark.start()))
-        self._take(len(mark.group()))
+        text = self._take(len(mark.group()))
+        is_quoted = self._tail[-1:] in _QUOTES and behind in _QUOTES and bool(behind)
         if mark["header"]:
-            self._begin_header()
+            self._begin_header(text)
+        elif is_quoted or (mark["end"] and not self._is_harmony):
+            self._think(text)
+        elif mark["open"]:
+            self._think(text)
+            self._depth += not self._is_mentioned(text, behind)
+        elif self._depth:
+            self._depth -= 1
+            self._think(text)
+            self._behind = []
         else:
             self._close()
         return True
 
-    def _begin_header(self) -> None:
-        self._is_harmony, self._step = True, self._header
-        self._line = ""
+    def _begin_header(self, mark: str) -> None:
+        self._is_harmony, self._step, self._line = True, self._header, ""
+        self._held = [mark]
 
     def _header(self, *, final: bool) -> bool:
         """Read for whom a message is: the channel ``final``, or none, is for the reader."""
         at = self._rest.lower().find(_MESSAGE)
         if at < 0:
             if final or len(self._rest) > _MOST_HEADER:
-                self._think(self._take(len(self._rest)))
-                self._step = self._thoughts
+                text = "".join(self._held) + self._take(len(self._rest))
+                if self._answered:
+                    self._step = self._text
+                    self._answer(text)
+                else:
+                    self._think(text)
+                    self._step = self._thoughts
             return False
-        header = self._take(at + len(_MESSAGE))[:at].lower()
-        channel = header.rpartition("<|channel|>")[2].strip()
-        if channel.startswith("final") or ("<|channel|>" not in header and channel == "assistant"):
+        header = ("".join(self._held) + self._take(at + len(_MESSAGE))[:at]).lower()
+        _, is_channel, channel = header.rpartition("<|channel|>")
+        role = "" if is_channel else channel.removeprefix("<|start|>").strip()
+        if channel.strip().startswith("final") or role == "assistant":
             self._retract()
         else:
-            self._step = self._thoughts
+            self._open()
         return True
 
     def _text(self, *, final: bool) -> bool:
@@ -327,23 +393,44 @@ class Splitter:
             self._pass_text(self._take(n if mark is None else mark.start()))
             return False
         self._pass_text(self._take(mark.start()))
+        text = mark.group()
+        behind = self._rest[len(text) : len(text) + 1]
         if mark["line"]:
             self._end_line()
         elif mark["run"]:
-            self._read_run(self._take(len(mark.group())))
-        elif mark["struck"] or (self._has_struck and mark.group().lower() == "</s>"):
+            self._read_run(self._take(len(text)))
+        elif mark["struck"] or (self._has_struck and text.lower() == "</s>"):
             self._has_struck = True
-            self._pass_text(self._take(len(mark.group())))
-        elif self._is_in_fence():
+            self._pass_text(self._take(len(text)))
+        elif not behind and not final and not mark["header"]:
+            return False
+        elif self._is_in_fence() and not (
+            self._waits and mark["close"] and self._is_alone(behind)
+        ):
             self._quote(mark)
-        elif self._inline and (quoted := self._is_quoted(mark.group(), final=final)) is not False:
-            if quoted is None:
-                return False
-            self._pass_text(self._take(len(mark.group())))
+        elif (quoted := self._is_quoted(text, final=final)) is None:
+            return False
+        elif quoted or (not mark["header"] and self._is_mentioned(text, behind)):
+            self._pass_text(self._take(len(text)))
         else:
-            self._take(len(mark.group()))
+            self._take(len(text))
             self._read_mark(mark)
         return True
+
+    def _is_alone(self, behind: str) -> bool:
+        return not self._line.strip() and behind in ("", "\n", "\r")
+
+    def _is_mentioned(self, mark: str, behind: str) -> bool:
+        """Tell whether a mark is one that the text writes of, by what is around it."""
+        before = self._tail[-1:]
+        if before in (" ", "\t") and behind in (" ", "\t") and self._line.strip():
+            return True
+        if not self._line.strip() and self._line.endswith(("    ", "\t")):
+            return True  # code by its indentation
+        if before and before in _QUOTES and behind and behind in _QUOTES:
+            return True
+        is_closing = mark.startswith(("</", "[/", "◁/")) and bool(self._line.strip())
+        return is_closing and (before in _BEFORE or (behind != "" and behind in _BEHIND))
 
     def _pass_text(self, text: str) -> None:
         if self._ending and not text.strip():
@@ -354,12 +441,16 @@ class Splitter:
     def _end_line(self) -> None:
         self._pass_text(self._take(1))
         if self._is_closing and not self._line.strip():
-            self._fence, self._quoted = "", None
+            self._end_fence()
         self._line, self._inline, self._is_closing = "", 0, False
+
+    def _end_fence(self) -> None:
+        self._fence, self._quoted, self._quotes_pair = "", None, False
 
     def _is_in_fence(self) -> bool:
         if self._is_closing and not self._line.strip():
-            self._fence, self._quoted, self._is_closing = "", None, False
+            self._end_fence()
+            self._is_closing = False
         return bool(self._fence)
 
     def _read_run(self, run: str) -> None:
@@ -370,7 +461,8 @@ class Splitter:
             if begins and run.startswith(self._fence):
                 self._is_closing, self._line = True, ""
             elif self._fence[0] == run[0] == "`" and self._inline == len(run):
-                self._fence, self._quoted, self._inline = "", None, 0  # all in one line
+                self._end_fence()  # all in one line
+                self._inline = 0
         elif begins and len(run) >= 3:
             self._fence, self._inline = run, len(run)
         elif run[0] == "`":
@@ -378,11 +470,15 @@ class Splitter:
 
     def _quote(self, mark: re.Match[str]) -> None:
         self._pass_text(self._take(len(mark.group())))
-        if mark["close"]:
+        if mark["open"]:
+            self._quotes_pair = True
+        elif mark["close"] and not self._quotes_pair:
             self._quoted = []
 
     def _is_quoted(self, mark: str, *, final: bool) -> bool | None:
         """Tell whether the code of this line ends behind a mark; None if more has to come."""
+        if not self._inline:
+            return False
         behind = self._rest[len(mark) :]
         line, newline, _ = behind.partition("\n")
         for run in re.finditer("`+", line):
@@ -391,30 +487,27 @@ class Splitter:
         return False if newline or final or len(line) > _MOST_QUOTED else None
 
     def _read_mark(self, mark: re.Match[str]) -> None:
+        text = mark.group()
         if mark["close"]:
             self._retract()
         elif mark["header"]:
             self._think(self._ending)
             self._ending = ""
-            self._begin_header()
+            self._begin_header(text)
         elif mark["end"]:
-            if self._is_harmony and mark.group().lower() in _MESSAGE_ENDS:
+            bare = self._tail.rstrip(" \t")
+            if self._is_harmony and text.lower() in _MESSAGE_ENDS:
                 self._after_thoughts = True
+            elif not self._ending and bare != self._tail and bare[-1:] not in _SENTENCE_ENDS:
+                self._answer(text)  # what the sentence ends on
             else:
-                self._ending += mark.group()
+                self._ending += text
         elif self._answered:
-            self._hold_behind(self._ending + mark.group())
+            self._is_thought = (not self._line.strip(), True)
+            self._hold_behind(self._ending + text)
             self._ending = ""
         else:
             self._open()
-
-
-def _opens(begun: str) -> bool:
-    """Tell whether a word that may open thoughts does: they follow it without a blank."""
-    behind = begun.removeprefix("analysis")
-    if behind == begun:
-        return begun[:8].lower() != "analysis"
-    return behind.isupper() or behind.isdigit() or behind > "~" or behind in ("'", '"', "(")
 
 
 def split(text: str, *, is_cut: bool = False) -> tuple[str, str]:

@@ -334,6 +334,39 @@ REFUSALS: Mapping[str, ProviderError] = {
 """Of a parameter that is not taken at all."""
 
 BLAMED: Mapping[str, ProviderError] = {
+    "larger": ProviderError(
+        "vLLM, limits of max_tokens",
+        400,
+        _error("This model does not support max_tokens larger than 8192."),
+    ),
+    "limit-is": ProviderError(
+        "LiteLLM, limits of max_tokens",
+        400,
+        _error("max_tokens of 9999 is not supported: the limit is 4096"),
+    ),
+    "values-are": ProviderError(
+        "OpenAI API reference, unsupported_value",
+        400,
+        _error(
+            "Unsupported value: 'max_tokens' 9999. Supported values are 1 to 4096.",
+            param="max_tokens",
+            code="unsupported_value",
+        ),
+    ),
+    "in-a-range": ProviderError(
+        "Anthropic API, temperature",
+        400,
+        _error("Temperature 1.7 is not supported, expected a value in [0, 1]"),
+    ),
+    "quoted-prompt": ProviderError(
+        "OpenAI API reference, content_policy_violation",
+        400,
+        _error(
+            "The prompt 'temperature is not supported' was flagged",
+            code="content_policy_violation",
+        ),
+        Failure.CONTENT_FILTER,
+    ),
     "value": ProviderError(
         "https://platform.openai.com/docs/guides/error-codes",
         400,
@@ -398,6 +431,24 @@ BLAMED: Mapping[str, ProviderError] = {
 QUOTA = "You exceeded your current quota, please check your plan and billing details."
 RETRY = {"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "17s"}
 SPENT: Mapping[str, ProviderError] = {
+    "novita-balance": ProviderError(
+        "Novita, errors: NOT_ENOUGH_BALANCE",
+        403,
+        {"code": 403, "reason": "NOT_ENOUGH_BALANCE", "message": "not enough balance"},
+        Failure.NO_CREDIT,
+    ),
+    "fireworks-suspended": ProviderError(
+        "Fireworks, account suspension",
+        412,
+        _error("Account x is suspended, possibly due to reaching the monthly spending limit"),
+        Failure.NO_CREDIT,
+    ),
+    "openrouter-key-limit": ProviderError(
+        "OpenRouter, errors and debugging: limits of a key",
+        403,
+        _error("Key limit exceeded (total limit)", code=403),
+        Failure.NO_CREDIT,
+    ),
     "anthropic-spend-limit": ProviderError(
         "Microsoft Dev Proxy, Anthropic's errors: enforced_spend_limit_reached",
         429,

@@ -403,6 +403,118 @@ SHAPES: Mapping[str, tuple[str, str, Failure | None]] = {
         _event({"text": "**NETWORK ERROR**", "error_code": 50001}),
         Failure.OVERLOADED,
     ),
+    "a usage before text that breaks off": (
+        VLLM,
+        _event({"choices": [], "usage": _USAGE}) + _chunk({"content": BEGUN}),
+        Failure.DROPPED,
+    ),
+    "a stop before text that breaks off": (
+        "none: a gateway that reorders",
+        _chunk({}, "stop") + _chunk({"content": BEGUN}),
+        Failure.DROPPED,
+    ),
+    "a filter, and then a stop": (
+        AZURE,
+        _chunk({"content": BEGUN}) + _chunk({}, "content_filter") + _STOP + _DONE,
+        Failure.CONTENT_FILTER,
+    ),
+    "a native filter beside a stop": (
+        OPENROUTER,
+        _chunk({"content": BEGUN})
+        + _event(
+            {"choices": [{"delta": {}, "finish_reason": "stop", "native_finish_reason": "SAFETY"}]}
+        )
+        + _DONE,
+        Failure.CONTENT_FILTER,
+    ),
+    "an error with an id": (
+        OPENROUTER,
+        _chunk({"content": BEGUN}) + _event({"id": "c1", "code": 500, "message": "Crash"}) + _DONE,
+        Failure.OVERLOADED,
+    ),
+    "an error by its type": (
+        ANTHROPIC,
+        _chunk({"content": BEGUN}) + _event({"type": "error", "message": "Overloaded"}) + _DONE,
+        Failure.OVERLOADED,
+    ),
+    "a message alone": (
+        "AWS API Gateway, errors",
+        _chunk({"content": BEGUN}) + _event({"message": "Internal server error"}) + _DONE,
+        Failure.OVERLOADED,
+    ),
+    "an error in the delta": (
+        LITELLM,
+        _chunk({"content": BEGUN}) + _chunk({"error": {"message": "Crash"}}) + _DONE,
+        Failure.OVERLOADED,
+    ),
+    "a response that failed": (
+        OPENAI,
+        _chunk({"content": BEGUN})
+        + _event({"type": "response.failed", "response": {"status": "failed", "message": "x"}})
+        + _DONE,
+        Failure.OVERLOADED,
+    ),
+    "a prompt that was blocked": (
+        GEMINI,
+        _event({"promptFeedback": {"blockReason": "SAFETY"}}) + _DONE,
+        Failure.CONTENT_FILTER,
+    ),
+    "characters that cannot be seen": (
+        "none: a model that writes zero-width spaces",
+        _chunk({"content": "\u200b\u200d"}) + _STOP + _DONE,
+        Failure.EMPTY,
+    ),
+    "a message that repeats the text": (
+        OLLAMA,
+        _chunk({"content": TEXT})
+        + _event(
+            {"choices": [{"delta": {}, "message": {"content": TEXT}, "finish_reason": "stop"}]}
+        )
+        + _DONE,
+        None,
+    ),
+    "a text beside the role": (
+        TGI,
+        _event({"choices": [{"delta": {"role": "assistant"}, "text": TEXT}]}) + _STOP + _DONE,
+        None,
+    ),
+    "two choices, the second first": (
+        OPENAI,
+        _event(
+            {
+                "choices": [
+                    {"index": 1, "delta": {"content": "Other."}},
+                    {"index": 0, "delta": {"content": TEXT}},
+                ]
+            }
+        )
+        + _STOP
+        + _DONE,
+        None,
+    ),
+    "parts without types": (
+        LITELLM,
+        _chunk(
+            {"content": [BEGUN, {"text": TEXT[20:30]}, {"type": "output_text", "text": TEXT[30:]}]}
+        )
+        + _STOP
+        + _DONE,
+        None,
+    ),
+    "reasoning that is marked as a thought": (
+        "Gemini API, OpenAI compatibility, thoughts",
+        _chunk({"content": THOUGHT, "extra_content": {"google": {"thought": True}}})
+        + _chunk({"content": TEXT})
+        + _STOP
+        + _DONE,
+        None,
+    ),
+    "reasoning in a part that is a thought": (
+        GEMINI,
+        _chunk({"content": [{"text": THOUGHT, "thought": True}, {"text": TEXT}]}) + _STOP + _DONE,
+        None,
+    ),
+    "the end in small letters": (LITELLM, _chunk({"content": TEXT}) + "data: [done]\n\n", None),
     "a page": (
         "LM Studio, its start page",
         "<!DOCTYPE html><html><body>LM Studio</body></html>",

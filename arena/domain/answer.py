@@ -89,6 +89,7 @@ class FailureClass(StrEnum):
     NO_CREDIT = "no_credit"
     OVERLOADED = "overloaded"
     RATE_LIMIT = "rate_limit"
+    REVEALED = "revealed"
     TIMEOUT = "timeout"
     UNREACHABLE = "unreachable"
 
@@ -106,6 +107,7 @@ FAILURES = {
     FailureClass.NO_CREDIT: Sentence("account without credit"),
     FailureClass.OVERLOADED: Sentence("overloaded"),
     FailureClass.RATE_LIMIT: Sentence("rate limit"),
+    FailureClass.REVEALED: Sentence("reasoning shown"),
     FailureClass.TIMEOUT: Sentence("timed out"),
     FailureClass.UNREACHABLE: Sentence("unreachable"),
 }

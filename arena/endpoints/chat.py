@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar
 
@@ -31,6 +32,9 @@ T = TypeVar("T")
 MOST_COUNT = 2**31 - 1
 """Largest count that every database has a column for; no answer has as many tokens."""
 
+VISIBLE = re.compile("[^\\s\u200b-\u200f\u2060-\u2064\ufeff]")
+"""A character that can be seen."""
+REASONING = ("reasoning_content", "reasoning", "reasoning_details", "refusal")
 LABEL_CHARACTERS = 200
 """Of an id or a finish reason: the longest of any provider has a quarter of that."""
 
@@ -109,10 +113,12 @@ class StreamedReply:
         Whether anything of the answer or its reasoning has come.
     retracted : bool
         Whether the reply closed reasoning that it had not opened.
+    was_open : bool
+        Whether it is an answer that was not cut, and closed no reasoning at all.
     """
 
     def __init__(self, most_reasoning: int, *, holds: bool = False) -> None:
-        self.has_begun = self.retracted = False
+        self.has_begun = self.retracted = self.was_open = False
         self._splitter = Splitter(holds=holds)
         self._most_reasoning = most_reasoning
         self._reasoning_chars = 0
@@ -142,9 +148,19 @@ class StreamedReply:
         choice = _first(event, "choices")
         if usage := _usage(event):
             self._usage, self._was_counted = usage, not choice
-        self._finish_reason = _finish_reason(choice) or self._finish_reason
-        delta = _object(choice, "delta") or _object(choice, "message")
-        return self._deltas(delta or {"content": choice.get("text")})
+        delta = _object(choice, "delta")
+        check_error({**delta, "choices": [None]})
+        if not any(delta.get(name) for name in ("content", *REASONING)):
+            message = {} if self.has_begun else _object(choice, "message")
+            text = choice.get("text")
+            delta = {**delta, **message, **({"content": text} if isinstance(text, str) else {})}
+        pieces = self._deltas(delta)
+        reason = _finish_reason(choice)
+        if pieces and not reason:
+            self._was_counted = False
+        if self._finish_reason == "" or end_of(self._finish_reason) in (End.WHOLE, End.CALLS):
+            self._finish_reason = reason or ("" if pieces else self._finish_reason)
+        return pieces
 
     def _deltas(self, delta: Json) -> list[TextDelta | ReasoningDelta]:
         parts = _parts_of(delta)
@@ -163,7 +179,7 @@ class StreamedReply:
                 continue
             elif part is Part.ANSWER:
                 pieces.append(TextDelta(text))
-                self._has_text = self._has_text or bool(text.strip())
+                self._has_text = self._has_text or VISIBLE.search(text) is not None
             else:
                 pieces.append(ReasoningDelta(text))
                 self._reasoning_chars += len(text)
@@ -190,6 +206,7 @@ class StreamedReply:
         is_cut = end_of(self._finish_reason) is End.TRUNCATED
         rest = self._pieces([*parts, *self._splitter.end(is_cut=is_cut)])
         reason = finish_reason(self._finish_reason, has_text=self._has_text, refusal=self._refusal)
+        self.was_open = not (is_cut or self._splitter.has_closed)
         return [*rest, _finished(reason, self._usage, self._body_id or label(request_id))]
 
 
@@ -220,7 +237,7 @@ def read_completion(body: str, request_id: str = "", *, as_it_is: bool = False) 
     thoughts = thoughts if text else whole  # a lone mark tells that the model thinks
     reason = finish_reason(
         reason,
-        has_text=bool(text.strip() or logprobs),
+        has_text=bool(VISIBLE.search(text) or logprobs),
         refusal=parts.refusal,
         as_it_is=as_it_is,
     )
@@ -236,9 +253,10 @@ def read_completion(body: str, request_id: str = "", *, as_it_is: bool = False) 
 
 
 def _finish_reason(choice: Json) -> str:
-    """Give a finish reason; of two, as OpenRouter sends them, the one that tells of a cut."""
+    """Give a finish reason; of two, as OpenRouter sends them, the one that tells of a bad end."""
     native = _name(choice.get("native_finish_reason"))
-    return native if end_of(native) is End.TRUNCATED else label(_text(choice, "finish_reason"))
+    is_bad = end_of(native) in (End.TRUNCATED, End.FILTERED, End.BROKEN)
+    return native if is_bad else label(_text(choice, "finish_reason"))
 
 
 def _name(value: object) -> str:
@@ -348,16 +366,33 @@ def _parts_of(message: Json) -> _Parts:
     Reasoning has several names; some servers send it under two at once.
     """
     content = message.get("content")
-    parts = (
-        [part for part in content if isinstance(part, dict)] if isinstance(content, list) else []
-    )
+    parts = [*map(_part, content)] if isinstance(content, list) else []
     text = _joined(parts, "text") if isinstance(content, list) else _text(message, "content")
+    if _is_google_thought(message):
+        text, parts = "", [{"type": "thinking", "thinking": text}]
     thoughts = _text(message, "reasoning_content") or _thoughts(message.get("reasoning"))
     details = message.get("reasoning_details")
     thoughts = thoughts or (_thoughts(details) if isinstance(details, list) else "")
     refusal = message.get("refusal")
     refused = refusal if isinstance(refusal, str) else ""
     return _Parts(text, thoughts + _joined(parts, "thinking"), refused + _joined(parts, "refusal"))
+
+
+def _part(part: object) -> Json:
+    """Give a part of a content with the type that it has under its other names."""
+    if not isinstance(part, dict):
+        return {"type": "text", "text": part if isinstance(part, str) else ""}
+    if part.get("thought") is True or part.get("type") in ("reasoning", "thinking"):
+        return {"type": "thinking", "thinking": part.get("thinking") or part.get("text")}
+    if part.get("type", "output_text") == "output_text":
+        return part | {"type": "text"}
+    return part
+
+
+def _is_google_thought(message: Json) -> bool:
+    extra = message.get("extra_content")
+    google = extra.get("google") if isinstance(extra, dict) else None
+    return isinstance(google, dict) and google.get("thought") is True
 
 
 def _joined(parts: Sequence[Json], kind: str) -> str:
@@ -369,7 +404,7 @@ def _thoughts(value: object) -> str:
     if isinstance(value, list):
         return "".join(map(_thoughts, value))
     if isinstance(value, dict):
-        return _thoughts(value.get("text"))
+        return _thoughts(value.get("text") or value.get("value"))
     return value if isinstance(value, str) else ""
 
 
@@ -389,9 +424,8 @@ def _object(fields: Json, key: str) -> Json:
 
 def _first(fields: Json, key: str) -> Json:
     """First object of a list; empty when the list is, or begins with another alternative."""
-    values = _typed(fields, key, list, [])
-    first = _object({key: values[0]}, key) if values else {}
-    return first if first.get("index") in (0, None) else {}
+    values = [_object({key: value}, key) for value in _typed(fields, key, list, [])]
+    return next((one for one in values if one.get("index") in (0, "0", None)), {})
 
 
 def _typed(fields: Json, key: str, kind: type[T], absent: T) -> T:

@@ -25,7 +25,8 @@ _REFUSED = re.compile(
 """Words of a refusal of what was sent."""
 _VALUE = re.compile(
     r"too (?:large|high|low|small|many|long|big)|at (?:most|least)|(?:less|greater|more) than|"
-    r"exceed|maximum|minimum|between|out of range|strictly positive|must be (?:a|an|one)\b",
+    r"exceed|maximum|minimum|between|out of range|strictly positive|must be (?:a|an|one)\b|"
+    r"larger|smaller|limit is|supported values|expected a value|in \[|length is",
     re.IGNORECASE,
 )
 """Words that blame the value of a parameter, not that it was sent."""
@@ -70,7 +71,7 @@ def refused_in(error: Json, message: str) -> tuple[str, ...]:
     """
     if located := [name for name in _located(error) if name in OPTIONAL]:
         return tuple(dict.fromkeys(located))
-    if _NO_SYSTEM.search(message):
+    if _NO_SYSTEM.search(message) and "context" not in message:
         return (SYSTEM,)
     code, param = error.get("code"), error.get("param")
     is_stated = isinstance(code, str) and code in _CODES
@@ -78,7 +79,8 @@ def refused_in(error: Json, message: str) -> tuple[str, ...]:
         return ()
     if isinstance(param, str) and param not in ("", "None", "null"):
         name = _plain(re.split(r"[.\[]", param)[0])
-        return (name,) if name in OPTIONAL else ()
+        is_value = name in TOKEN_LIMITS and _VALUE.search(message)
+        return (name,) if name in OPTIONAL and not is_value else ()
     if _MESSAGES.search(message):
         return ()
     return tuple(dict.fromkeys(_written(_HINT.sub("", message))))

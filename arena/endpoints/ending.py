@@ -9,7 +9,7 @@ from arena.endpoints.failures import IN_A_REPLY, from_error
 from arena.errors import EndpointError
 from judge.completion import CUT, FILTERED
 
-ERROR_FIELDS = frozenset({"error_code", "errors", "exception", "detail"})
+ERROR_FIELDS = frozenset({"error_code", "errors", "exception", "detail", "message", "statuscode"})
 """Fields of an event that is nothing but an error; FastChat sends ``error_code``."""
 
 
@@ -80,11 +80,18 @@ def check_error(event: Mapping[str, Any]) -> None:
     first = choices[0] if isinstance(choices, list) and choices else None
     if isinstance(first, Mapping) and first.get("error"):
         raise from_error({"error": first["error"]}, status=IN_A_REPLY)
-    if choices or event.get("usage") or event.get("id"):
+    code, status = event.get("code"), event.get("status")
+    if status in ("failed", "incomplete") or (isinstance(code, int) and code >= 400):
+        raise from_error(event, status=IN_A_REPLY)
+    inside, feedback = event.get("response"), event.get("promptFeedback")
+    if isinstance(inside, Mapping) and inside.get("status") in ("failed", "incomplete"):
+        raise from_error(inside, status=IN_A_REPLY)
+    if isinstance(feedback, Mapping) and feedback.get("blockReason"):
+        detail = f"the prompt was filtered ({feedback['blockReason']})"
+        raise EndpointError(FailureClass.CONTENT_FILTER, detail)
+    if choices or event.get("usage"):
         return
     names = {name.lower() for name in event}
-    is_error = (
-        names & ERROR_FIELDS or {"code", "message"} <= names or event.get("status") == "failed"
-    )
+    is_error = names & ERROR_FIELDS or event.get("type") == "error"
     if is_error or any(name.endswith("exception") for name in names):
         raise from_error(event, status=IN_A_REPLY)

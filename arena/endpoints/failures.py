@@ -38,6 +38,7 @@ BY_CODE = {
     "invalid_api_key": FailureClass.AUTH,
     "authentication_error": FailureClass.AUTH,
     "permission_error": FailureClass.AUTH,
+    "ThrottlingException": FailureClass.RATE_LIMIT,
     "rate_limit_error": FailureClass.RATE_LIMIT,
     "rate_limit_exceeded": FailureClass.RATE_LIMIT,
     "overloaded_error": FailureClass.OVERLOADED,
@@ -70,8 +71,9 @@ NO_CREDIT = re.compile(
     r"(?:spend|spending|usage)[_ ]limit[_ ](?:exceeded|reached)|"
     r"exceeded[_ ](?:your )?(?:current[_ ]quota|monthly included credits)|"
     r"(?:plan|account) and billing|payment[_ ]required|out of credits?|no (?:more )?credits?\b|"
-    r"all available credits|account is not active|account[_ ]?overdue|overdue (?:account|balance)|"
-    r"arrearage|"
+    r"all available credits|not[_ ]enough[_ ]balance|out of (?:credit|funds|balance)|"
+    r"monthly spending limit|key limit exceeded|account is not active|account[_ ]?overdue|"
+    r"overdue (?:account|balance)|arrearage|"
     r"balance (?:is )?(?:insufficient|not enough)|余额不足|欠费",
     re.IGNORECASE,
 )
@@ -81,7 +83,7 @@ OpenAI (``insufficient_quota``, ``credit_balance_exhausted``), Anthropic, Moonsh
 (``exceeded_current_quota_error``), DeepSeek, OpenRouter, xAI, Alibaba (``Arrearage``), Volcengine
 (``AccountOverdueError``), Zhipu. Google says the same of limits that pass, with a time to wait.
 """
-SPENT_STATUS = frozenset({IN_A_REPLY, 400, 401, 403, 429, 500})
+SPENT_STATUS = frozenset({IN_A_REPLY, 400, 401, 403, 412, 429, 500})
 """Statuses under which providers say so in words alone; 500 is MiniMax's."""
 
 MOST_READ = 4000
@@ -164,7 +166,8 @@ def from_error(body: object, *, status: int, retry_after_s: float | None = None)
     read = message[:MOST_READ]
     wait_s = _wait_s(parts, read) if retry_after_s is None else retry_after_s
     refuses: tuple[str, ...] = ()
-    if status in (IN_A_REPLY, 400, 422):
+    is_filtered = any(BY_CODE.get(code) is FailureClass.CONTENT_FILTER for code in codes)
+    if status in (IN_A_REPLY, 400, 422) and not is_filtered:  # which quotes the prompt
         refuses = next((names for fields in parts if (names := refused_in(fields, read))), ())
     failure = _failure(status, codes, read, waits=wait_s is not None, refuses=bool(refuses))
     spent = "the account has no credit left: " if failure is FailureClass.NO_CREDIT else ""

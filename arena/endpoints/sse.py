@@ -308,7 +308,7 @@ class EventDecoder:
 
 def _done_or(data: str) -> str:
     """Give the data of an event; some servers write the last one with spaces or in quotes."""
-    is_done = len(data) < 2 * len(DONE) and data.strip().strip('"') == DONE
+    is_done = len(data) < 2 * len(DONE) and data.strip().strip('"').upper() == DONE
     return DONE if is_done else data
 
 

@@ -36,6 +36,7 @@ from arena.play.rules import (
     NOT_CHECKED_YET,
     NOT_RECORDED,
     ONE_TURN,
+    REVEALED,
     VOTE_FIRST,
     WHY_FIRST,
     Rules,
@@ -470,6 +471,9 @@ class Battles:
             raise ClosingError
         stored = await asyncio.to_thread(self._store.battle, battle_id, voter.id)
         instead = None if only_incomplete else self._instead(stored)
+        answers = (stored.turns[-1].a, stored.turns[-1].b)
+        if any(one.error_class == FailureClass.REVEALED for one in answers):
+            raise NotReadyError(REVEALED)
         if instead is None:
             self._models_of(stored)
         attempts = partial(

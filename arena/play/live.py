@@ -222,10 +222,10 @@ class LiveBattle:
         answer.pieces.clear()
         if shown:
             detail = (
-                "the answer was reasoning without an opening mark, and some was shown: have the "
-                "model's server separate its reasoning (a reasoning parser)"
+                "what was shown as the answer was reasoning: have the model's server separate "
+                "it (a reasoning parser)"
             )
-            raise EndpointError(FailureClass.MALFORMED, detail)
+            raise EndpointError(FailureClass.REVEALED, detail)
 
 
 async def _end(tasks: Sequence[asyncio.Task[None]]) -> None:

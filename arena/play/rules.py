@@ -75,6 +75,9 @@ NOT_SAVED = Sentence(
     "battle."
 )
 EMPTY_PROMPT = Sentence("Write a prompt first.")
+REVEALED = Sentence(
+    "A model showed its reasoning, which may name it. Begin a new battle with the same prompt."
+)
 VOTE_FIRST = Sentence("Vote first. Then you can go on with these two.")
 WHY_FIRST = Sentence("Show the names first. Then you can go on with these two.")
 MODEL_GONE = Sentence("One of these two models is no longer here. Start a new battle.")

@@ -120,6 +120,7 @@ class StoredAnswer:
     model_name: str
     text: str
     status: AnswerStatus
+    error_class: str | None
     finish_reason: str | None
     first_token_s: float | None
     tokens_out: int | None

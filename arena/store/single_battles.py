@@ -71,7 +71,7 @@ _ANSWERS = (
         *map(col, (AnswerRow.turn, AnswerRow.side, AnswerRow.attempt, AnswerRow.status)),
         *map(col, (AnswerRow.model_id, ModelRow.name, AnswerRow.text)),
         *map(col, (AnswerRow.first_token_s, AnswerRow.tokens_out, AnswerRow.cost)),
-        col(AnswerRow.finish_reason),
+        *map(col, (AnswerRow.finish_reason, AnswerRow.error_class)),
     )
     .join(ModelRow, col(ModelRow.id) == col(AnswerRow.model_id))
     .where(col(AnswerRow.battle_id) == bindparam("battle"))
@@ -174,6 +174,7 @@ def _stored_answer(row: Row[*tuple[Any, ...]]) -> StoredAnswer:
         model_name=row.name,
         text=row.text,
         status=AnswerStatus(row.status),
+        error_class=row.error_class,
         finish_reason=row.finish_reason,
         first_token_s=row.first_token_s,
         tokens_out=row.tokens_out,

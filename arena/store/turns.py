@@ -446,6 +446,7 @@ def _begun(side: Side, answer: NewAnswer) -> StoredAnswer:
         model_name=answer.model_name,
         text="",
         status=AnswerStatus.STREAMING,
+        error_class=None,
         finish_reason=None,
         first_token_s=None,
         tokens_out=None,

@@ -60,6 +60,35 @@ MARKED = [
 ]
 """Where it is described, a reply whose answer is "Four.", and its reasoning."""
 MORE = [
+    (
+        "<think>They ask of `</think>`. I am Qwen.\nYes.</think>\n\nThe tag ends it.",
+        "The tag ends it.",
+        "They ask of `</think>`. I am Qwen.\nYes.\n\n",
+    ),
+    (
+        "<think>Templates: <think>...</think>. I am Qwen.</think>\n\nFour.",
+        "Four.",
+        "Templates: <think>...</think>. I am Qwen.\n\n",
+    ),
+    (
+        "<think>It shows\n```\n<think>x</think>\n```\nI am Qwen.\n</think>\nUse:\n```\nx\n```",
+        "Use:\n```\nx\n```",
+        "It shows\n```\n<think>x</think>\n```\nI am Qwen.\n\n",
+    ),
+    ("analysiswe ask. I am gpt-oss.assistantfinalFour.", "Four.", "we ask. I am gpt-oss."),
+    ("analysis\nI am gpt-oss.assistantfinalFour.", "Four.", "\nI am gpt-oss."),
+    ("commentaryI am gpt-oss.assistantfinalFour.", "Four.", "I am gpt-oss."),
+    ("<unused94>thought\nI am MedGemma.<unused95>Four.", "Four.", "\nI am MedGemma."),
+    (
+        "<|START_THINKING|>a<|END_THINKING|><|START_RESPONSE|>Four.<|END_RESPONSE|>",
+        "Four.",
+        "a<|END_RESPONSE|>",
+    ),
+    (
+        "Four.\n\n<think>I am Qwen, so was that right?",
+        "Four.\n\n",
+        "I am Qwen, so was that right?",
+    ),
     ("<|start|>assistant<|message|>Four.<|end|>", "Four.", ""),
     (
         "<|channel|>analysis<|message|>Two.<|end|><|start|>assistant<|channel|>commentary "
@@ -94,6 +123,22 @@ ENDS = [
     "<|end|>",
 ]
 PLAIN = [
+    '{"stop": ["</think>", "<|im_end|>"], "n": 1}',
+    'STOP = "</think>"\nprint(STOP)',
+    'The tag "</think>" ends the reasoning.',
+    "TeX uses ``quotes'' for quotations; the tag `</think>` closes.",
+    "A literal \\` is written so. The tag `</think>` closes. Done.",
+    "It is\n\n    <think>\n    plan\n    </think>\n\nin all.",
+    "<code></think></code> closes it.",
+    "Here:\n```xml\n<think>\nplan\n</think>\n<answer>4</answer>\n",
+    "Mistral uses [THINK] and [/THINK] as tokens.",
+    "You wrote </think> and I say it back.",
+    "The tokens of gpt-oss are <|start|>, <|end|>, <|message|> and <|channel|>. They delimit.",
+    "The end of sequence token of Llama 2 is </s>",
+    "- <|im_start|>\n- <|im_end|>",
+    "x1 x2 [EOS]",
+    "~~old~~ new </s>",
+    "analysis of variance is a test, as in analysis",
     "Four.",
     "  indented\n\n- a\n- b\n",
     "I think [A], not <b>B</b>: 3 < 4, a[0] = `x`.",
@@ -236,6 +281,12 @@ def test_of_a_model_that_closes_what_it_did_not_open_nothing_is_given_before_tha
     assert read(pieces, is_cut=False, holds=True) == ("Four.", "I am R1, so.\n\n\n", False)
     assert read(["Four."], is_cut=False, holds=True) == ("Four.", "", False)
     assert read(["I am R1"], is_cut=True, holds=True) == ("", "I am R1", False)
+
+
+def test_of_a_model_known_for_it_reasoning_with_an_open_fence_ends_at_its_closing_mark() -> None:
+    text = "I am Qwen3:\n```python\nx = 1\nNo.\n</think>\n\nSo:\n```python\ny = 2\n```\nDone."
+    answer, _, was_shown = read([*text], is_cut=False, holds=True)
+    assert (answer, was_shown) == ("So:\n```python\ny = 2\n```\nDone.", False)
 
 
 def test_the_tokens_of_an_answer_are_those_behind_its_thoughts() -> None:

@@ -430,12 +430,16 @@ async def test_reasoning_that_was_shown_as_an_answer_fails_it(tmp_path: Path) ->
     assert look.state is BattleState.FAILED
     with pytest.raises(NotReadyError):
         await battles.vote(opened.battle_id, ADA, Choice.A, "key")
+    with pytest.raises(NotReadyError, match="showed its reasoning"):
+        await battles.retry(opened.battle_id, ADA)
+    with pytest.raises(NotReadyError):
+        await battles.regenerate(opened.battle_id, ADA)
     await battles.close()
     store.close()
     for answer in answers(tmp_path):
         assert "And more" not in answer.text
         assert answer.status is not AnswerStatus.COMPLETE
-    assert FailureClass.MALFORMED in [answer.error_class for answer in answers(tmp_path)]
+    assert FailureClass.REVEALED in [answer.error_class for answer in answers(tmp_path)]
 
 
 async def test_reasoning_that_was_not_shown_yet_is_no_part_of_an_answer(
