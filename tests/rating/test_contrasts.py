@@ -21,6 +21,7 @@ from rating import (
 )
 from rating.elo import POINTS_PER_NAT
 from rating.uncertainty.clusters import grouping, information_by_cluster
+from rating.uncertainty.contrasts import _ratio
 from rating.uncertainty.student import quantile
 from tests.rating.builders import random_votes, votes
 from tests.rating.drawn import draw
@@ -45,6 +46,13 @@ def on_shared_prompts(n_prompts: int = 60, liking: float = 0.8) -> Comparisons:
 
 
 # Never too certain
+
+
+def test_the_error_of_a_ratio_of_sums_is_the_jackknife_calculated_by_hand() -> None:
+    ratio = _ratio(np.array([1.0, 2.0, 3.0]), np.ones(3))
+    assert ratio is not None
+    # Without one of the three clusters the ratio is 5/2, 4/2 or 3/2.
+    assert ratio == pytest.approx((6 / 3, np.sqrt(2 / 3 * (1 / 4 + 0 + 1 / 4))))
 
 
 def test_voters_who_happen_to_agree_make_no_rating_certain(rng: np.random.Generator) -> None:

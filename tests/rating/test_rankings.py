@@ -133,6 +133,18 @@ def test_rankings_of_one_person_widen_the_intervals() -> None:
     assert by_voter.warnings == (ASSUMED,)
 
 
+def test_the_standard_error_of_four_voters_on_two_models_is_that_calculated_by_hand() -> None:
+    better, worse = ((0,), (1,)), ((1,), (0,))
+    orders = [order for won in (8, 2, 6, 4) for order in [better] * won + [worse] * (10 - won)]
+    report = rate_rankings(Rankings(("a", "b"), tuple(orders), np.repeat(np.arange(4), 10)))
+    # Half of all rankings are won: one has the information 1/4 on the difference, and the score
+    # of a voter is wins - 5. Three of four voters are left, with thirty rankings.
+    difference = np.sqrt(3 / 4 * (9 + 9 + 1 + 1)) / (30 / 4)
+    assert [row.strength for row in report.models] == pytest.approx([0, 0], abs=1e-9)
+    expected = 400 / np.log(10) * difference / 2
+    assert [row.se for row in report.models] == pytest.approx([expected, expected])
+
+
 def test_a_model_that_was_always_last_is_named() -> None:
     orders = [[["a"], ["b"], ["last"]], [["b"], ["a"], ["last"]]]
     with pytest.raises(NotIdentifiedError, match="a, b; last"):

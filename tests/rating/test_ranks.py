@@ -28,6 +28,15 @@ def test_equal_errors_need_tukeys_studentized_range(
     assert bar == pytest.approx(tukey, abs=DRAW_ERROR)
 
 
+def test_the_critical_value_is_the_next_draw_above_the_level() -> None:
+    bar = critical_value(independent(2), rng=np.random.default_rng(5), level=0.95)
+    z = np.random.default_rng(5).standard_normal((10_000, 2))
+    drawn = np.sort(np.abs(z[:, 0] - z[:, 1]) / np.sqrt(2))
+    # The level 0.95 is 9,499.05 of the 9,999 gaps above the smallest draw: rounded up, 9,500.
+    assert bar == pytest.approx(drawn[9_500], rel=1e-9)
+    assert drawn[9_499] < bar * (1 - 1e-7), "the draw below is another number"
+
+
 def test_the_scale_of_the_errors_does_not_matter() -> None:
     small = critical_value(independent(5, 1e-6), rng=np.random.default_rng(3))
     large = critical_value(independent(5, 1e6), rng=np.random.default_rng(3))

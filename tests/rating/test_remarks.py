@@ -120,6 +120,16 @@ def test_the_covariance_is_that_of_refits_without_each_voter() -> None:
     np.testing.assert_allclose(gradient, 0, atol=1e-8)
 
 
+def test_the_covariance_of_four_voters_on_one_model_is_that_calculated_by_hand() -> None:
+    wins = np.array([8, 2, 6, 4])
+    score = np.concatenate([np.repeat([1.0, 0.0], (won, 10 - won)) for won in wins])
+    fit = clustered_logit(np.ones((40, 1)), score, np.repeat(np.arange(4), 10))
+    assert fit.x == pytest.approx(0.0, abs=1e-12)
+    # Half of all votes are won: a vote has the information 1/4, and a voter's score is wins - 5.
+    without = 30 / 4 + 1 / PRIOR_SD**2
+    assert fit.covariance.item() == pytest.approx(3 / 4 * (9 + 9 + 1 + 1) / without**2)
+
+
 def test_a_planted_interaction_of_quizzing_is_recovered_in_points_of_preference_share() -> None:
     votes = planted(np.random.default_rng(7), n=20_000, points=30)
     result = intent_by_model(votes, "quizzing", "asking")

@@ -202,6 +202,21 @@ def test_a_weight_a_voter_is_a_fit_of_votes_so_weighted() -> None:
     assert [row.voter_rank for row in result.rows] != [row.rank for row in result.rows]
 
 
+def test_the_rank_with_equally_weighted_voters_is_one_more_than_the_models_that_are_better() -> (
+    None
+):
+    # Each of 24 voters is on every pair once. One voter more puts m3 above m0 forty times.
+    # m1 and m2 have the same votes against the others, and only ties with each other.
+    votes = [Vote("m3", "m0", Choice.A, voter="shill")] * 40
+    for i in range(24):
+        for a, b in (("m0", "m1"), ("m0", "m2"), ("m0", "m3"), ("m1", "m3"), ("m2", "m3")):
+            votes.append(Vote(a, b, Choice.A if i % 4 else Choice.B, voter=f"v{i}"))
+        votes.append(Vote("m1", "m2", Choice.TIE, voter=f"v{i}"))
+    rows = board(votes, "m0", "m1", "m2", "m3").rows
+    assert {row.model: row.voter_rank for row in rows} == {"m0": 1, "m1": 2, "m2": 2, "m3": 4}
+    assert {row.model: row.rank for row in rows} == {"m3": 1, "m1": 2, "m2": 2, "m0": 4}
+
+
 def test_a_win_rate_lies_in_its_interval() -> None:
     for row in board(many(), "m0", "m1", "m2").rows:
         assert 0 < row.win_rate_low < row.win_rate < row.win_rate_high < 1

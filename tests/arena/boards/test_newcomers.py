@@ -133,6 +133,24 @@ def test_a_model_with_few_votes_leaves_the_ranks_and_changes_no_rating_and_no_co
     assert all("new" not in (one.above, one.below) for one in board.holds)
 
 
+def test_ranks_with_equally_weighted_voters_are_those_among_the_models_that_stay() -> None:
+    # m1 and m2 have the same votes against each other model, and only ties with each other.
+    votes = []
+    for i in range(24):
+        for a, b in (("m0", "m1"), ("m0", "m2"), ("m0", "m3"), ("m1", "m3"), ("m2", "m3")):
+            votes.append(Vote(a, b, Choice.A if i % 4 else Choice.B, voter=f"v{i}"))
+        votes.append(Vote("m1", "m2", Choice.TIE, voter=f"v{i}"))
+    for i in range(6):
+        votes += [Vote("new", m, Choice.A if i else Choice.B, voter=f"w{i}") for m in KNOWN]
+    ranks = {"m0": 2, "m1": 3, "m2": 3, "m3": 5}
+    plain, board = made(votes), made(votes, judged())
+    assert {row.model: row.voter_rank for row in plain.rows} == {"new": 1, **ranks}
+    assert {row.model: row.voter_rank for row in board.rows} == {
+        model: rank - 1 for model, rank in ranks.items()
+    }
+    assert {row.model: row.rank for row in board.rows} == {"m0": 1, "m1": 2, "m2": 2, "m3": 4}
+
+
 def test_ranks_among_some_count_the_claims_among_these_alone() -> None:
     better = np.array([[False, True, True], [False, False, False], [False, False, False]])
     ranges = RankRanges.of(better)

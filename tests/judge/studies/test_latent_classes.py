@@ -76,6 +76,22 @@ def test_raters_who_are_mostly_wrong_look_mostly_right_unless_some_classes_are_k
     assert accuracies(item, rater, label, known, item[::4]) == (None, None)
 
 
+def test_the_error_of_an_accuracy_on_gold_is_the_jackknife_calculated_by_hand() -> None:
+    truth = np.arange(20) % 2
+    label = np.where(np.arange(20) < 16, truth, 1 - truth)
+    item = np.arange(20)
+    value, error = accuracies(item, np.zeros(20, dtype=np.int64), label, truth, item)
+    assert value is not None
+    assert error is not None
+    # 16 of 20 are right, and the prior adds 8 of 10. One of 20 prompts is left out at a time.
+    assert value.item() == pytest.approx(24 / 30)
+    without = np.array([23 / 29] * 16 + [24 / 29] * 4)
+    squares = 16 * (without[0] - without.mean()) ** 2 + 4 * (without[-1] - without.mean()) ** 2
+    assert squares == pytest.approx(3.2 / 29**2)
+    # The prior draws an accuracy in by 20 / (20 + 10).
+    assert error.item() == pytest.approx(np.sqrt(19 / 20 * 3.2 / 29**2) * 30 / 20)
+
+
 def test_known_classes_stay_what_they_are() -> None:
     item, rater, label = anaesthetists()
     known = np.full(45, -1)
