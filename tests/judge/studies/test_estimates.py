@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import bootstrap
+from scipy.stats import bootstrap, norm, t
 
 from judge.studies.estimates import (
     MOST_CLUSTERS,
     SHARE,
     Draws,
+    Raters,
     clustered,
     draw_counts,
     drawn_sums,
@@ -123,6 +124,25 @@ def test_prompts_of_one_mind_leave_the_interval_of_as_many_that_count() -> None:
     split = clustered(np.tile([1.0, 2.0], (30, 1)), _mean, n=60, mean=SHARE, draws=Draws(rng))
     away = 1 - 0.025 ** (1 / 30)
     assert (split.lower, split.upper) == pytest.approx((0.5 - away / 2, 0.5 + away / 2))
+
+
+def test_an_interval_is_widened_for_raters_by_the_factor_calculated_by_hand() -> None:
+    def half(raters: Raters | None) -> float:
+        draws = Draws(np.random.default_rng(1))
+        estimate = clustered(of_prompts, lambda s: s[:, 0], draws, n=20, raters=raters)
+        assert estimate.upper is not None
+        assert estimate.value == 0
+        return estimate.upper
+
+    signs = np.array([[1.0], [-1.0]])
+    of_prompts, of_raters, of_both = np.tile(signs, (10, 1)), 3 * signs, signs / 4
+    raters = Raters(np.tile(of_raters, (5, 1)), np.tile(of_both, (20, 1)), 10.0)
+    # A sum moves by what is left out: 20 prompts of 1, 10 raters of 3, 40 pairs of both of 1/4.
+    prompt, rater, both = 19 / 20 * 20 * 1, 9 / 10 * 10 * 9, 39 / 40 * 40 / 16
+    variance = prompt + rater - both
+    df = variance**2 / (prompt**2 / 19 + (rater - both) ** 2 / 9)
+    wide = t.ppf(0.975, df) / norm.ppf(0.975) * math.sqrt(variance / prompt)
+    assert half(raters) / half(None) == pytest.approx(wide)
 
 
 def test_what_is_no_mean_has_no_interval_where_no_draw_moves_it() -> None:

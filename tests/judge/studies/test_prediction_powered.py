@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import t
 
 from judge.studies.power_tuning import Clusters, Moments, parts
 from judge.studies.prediction_powered import effective_sample, powered_mean
@@ -84,6 +85,16 @@ def test_the_gain_has_an_interval_that_narrows_with_the_prompts() -> None:
     few = powered_mean(*drawn(12, n=19, judged=4000))
     assert (few.gain.value, few.gain.lower) == (None, None)
     assert any("do not tell how many votes the judge saves" in text for text in few.warnings)
+
+
+def test_the_interval_of_the_gain_is_the_jackknife_calculated_by_hand() -> None:
+    alone, powered = np.repeat([1.0, 3.0], 10), np.ones(20)
+    gain = Clusters(20, 20.0).gain(2.0, alone, powered, None, 0.95)
+    # All 20 prompts give 40/20; without one of them it is 39/19 or 37/19.
+    moved = np.log([39 / 19, 37 / 19]) - np.log(40 / 20)
+    error = np.sqrt(19 / 20 * 10 * (moved**2).sum())
+    far = np.exp(t.ppf(0.975, 20 - 2) * error)
+    assert (gain.lower, gain.upper) == pytest.approx((2 / far, 2 * far))
 
 
 def test_verdicts_that_explain_every_vote_leave_the_gain_open() -> None:

@@ -10,6 +10,7 @@ from judge.studies.items import Items, Labels
 from judge.studies.rater_plan import enough, half_width, plan_ratings, preference
 from judge.studies.variance import (
     Components,
+    _jackknifed,
     _Moments,
     _raw_shares,
     scores_of,
@@ -74,6 +75,25 @@ def test_intervals_leave_out_what_they_say_they_leave_out() -> None:
             ]
             alone = _Moments.of(items, rows, (again[0], again[1]))
             assert _raw_shares(left[at : at + 1]) == pytest.approx(_raw_shares(alone.whole))
+
+
+def test_the_variance_of_shares_is_the_jackknife_over_items_of_the_analysis_of_variance() -> None:
+    def shares(table: np.ndarray) -> np.ndarray:
+        n, k = table.shape
+        by_item, by_rater = table.mean(axis=1, keepdims=True), table.mean(axis=0)
+        off = table - by_item - by_rater + table.mean()
+        rest = (off**2).sum() / ((n - 1) * (k - 1))
+        item = by_item.var(ddof=1) - rest / k
+        rater = by_rater.var(ddof=1) - rest / n
+        return np.array([item, rater, rest]) / (item + rater + rest)
+
+    items, labels = crossed(np.random.default_rng(5))
+    table = np.zeros((40, 5))
+    table[labels.item, labels.rater] = scores_of(labels)
+    without = np.array([shares(np.delete(table, i, axis=0)) for i in range(40)])
+    wanted = 39 / 40 * ((without - without.mean(axis=0)) ** 2).sum(axis=0)
+    moments = _Moments.of(replace(items, prompt=np.arange(40)), labels, None)
+    assert _jackknifed(moments.prompts)[:3] == pytest.approx(wanted)
 
 
 def test_a_diffuse_study_is_told_from_a_concentrated_one() -> None:
