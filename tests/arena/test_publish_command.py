@@ -124,6 +124,11 @@ def test_a_card_that_cannot_be_read_is_refused_by_key(
         read_statements(tmp_path / "card.toml")
 
 
+def test_the_longest_statement_of_a_card_is_read(tmp_path: Path) -> None:
+    (tmp_path / "card.toml").write_text(f'weaknesses = "{"x" * LONGEST_STATEMENT}"')
+    assert read_statements(tmp_path / "card.toml").weaknesses == "x" * 5_000
+
+
 def test_a_card_may_be_begun(tmp_path: Path) -> None:
     (tmp_path / "card.toml").write_text('purpose = "development"\nwho_voted = "  "\n')
     begun = read_statements(tmp_path / "card.toml")

@@ -96,6 +96,21 @@ def test_votes_that_hang_together_are_not_taken_as_many() -> None:
     assert by_voter.p == tested(repeated(1), by_voter=True).p
 
 
+def test_a_misfit_that_no_draw_reaches_has_the_p_value_of_one_in_all_values() -> None:
+    # Each of three models wins 180 of 200 votes against the next: draws are near 0, not near 20.
+    votes = np.tile([180, 20], 3)
+    data = Comparisons.from_codes(
+        ("a", "b", "c"),
+        np.repeat([0, 1, 2], 2),
+        np.repeat([1, 2, 0], 2),
+        np.tile([0, 1], 3),
+        votes=votes,
+    )
+    rng = np.random.default_rng(1)
+    tested = misfit_test(fit(data), data, None, np.ones(3, dtype=bool), rng=rng, draws=9)
+    assert tested.p == 1 / 10
+
+
 def test_one_voter_a_vote_is_no_voters_known() -> None:
     data = at("D1", 0.4, tie_rate=0.2).draw(np.random.default_rng(6))
     rows = np.repeat(np.arange(len(data.votes)), data.votes)

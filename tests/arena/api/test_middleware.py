@@ -48,6 +48,22 @@ def test_a_body_that_is_too_large_is_refused_whether_it_says_so_or_not(
             assert "content-security-policy" in answer.headers
 
 
+@pytest.mark.parametrize("in_pieces", [False, True])
+def test_the_largest_body_is_read_and_one_byte_more_is_refused(
+    quick: Served, in_pieces: bool
+) -> None:
+    statuses = []
+    for size in (1_048_576, 1_048_577):
+        body = b'{"prompt": "' + b"x" * (size - 14) + b'"}'
+        assert len(body) == size
+        content = iter([body[:9], body[9:]]) if in_pieces else body
+        with client_of(quick.url) as client:
+            headers = {"content-type": "application/json"}
+            answer = client.post("/api/v1/battles", content=content, headers=headers)
+        statuses.append(answer.status_code)
+    assert statuses == [422, 413], "the first is read: its prompt is too long"
+
+
 def test_a_body_within_the_limit_passes_in_pieces(proxied: Served) -> None:
     with client_of(proxied.url) as client:
         answer = client.post(

@@ -136,6 +136,14 @@ def test_what_the_page_does_not_offer_is_refused(after: Served, odd: dict[str, A
         assert ada.look(battle_id)["remarks"] is None
 
 
+def test_the_longest_comment_is_kept_whole(after: Served) -> None:
+    with after.visitor() as ada:
+        battle_id = ada.play()
+        ada.vote(battle_id, "model_a")
+        assert remark(ada, battle_id, **WHY | {"comment": "x" * 1000}).status_code == 200
+        assert ada.look(battle_id)["remarks"]["comment"] == "x" * 1000
+
+
 def test_where_reasons_come_first_no_byte_names_a_model_until_they_were_asked_for(
     before: Served,
 ) -> None:

@@ -185,6 +185,17 @@ def test_what_is_no_comparison_is_refused_with_the_field(
     assert logged(served, application) == []
 
 
+def test_the_longest_texts_are_accepted_and_one_character_more_is_refused(served: Served) -> None:
+    application = registered(served)
+    most = {"prompt": "x" * 20_000, "a": {"version": "v7", "text": "x" * 40_000}}
+    assert application.compare(key="k" * 200, rater="u" * 200, **most).status_code == 201
+    longer = application.compare(a={"version": "v7", "text": "x" * 40_001})
+    assert longer.status_code == 422
+    assert longer.json()["detail"] == (
+        "The answer of 'v7' has 40,001 characters; up to 40,000 can be sent."
+    )
+
+
 def test_hostile_text_is_stored_as_what_can_be_stored_and_sent_again(
     served: Served, application: Application
 ) -> None:

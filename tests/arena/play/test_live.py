@@ -326,6 +326,17 @@ async def test_a_prompt_that_cannot_be_sent_opens_no_battle(
     assert server.requests == []
 
 
+async def test_the_longest_prompt_is_accepted_and_one_character_more_is_refused(
+    server: FaultyServer, tmp_path: Path
+) -> None:
+    rules = replace(FAST, max_prompt_chars=30)
+    async with arena(server, tmp_path, rules, x=Behaviour(), y=Behaviour()) as battles:
+        opened = await battles.open(ADA, "ä" * 30)
+        assert (await watch(battles, opened.battle_id))[-1].state is BattleState.READY
+        with pytest.raises(BadPromptError, match="has 31 characters; up to 30 can be sent"):
+            await battles.open(BOB, "ä" * 31)
+
+
 async def test_answers_that_cannot_be_saved_are_not_there_to_vote_on(
     server: FaultyServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -156,6 +156,12 @@ def test_entrants_that_differ_are_told_from_the_null_and_alike_ones_seldom() -> 
     assert abs(np.mean(alike) - 0.05) < 4 * math.sqrt(0.05 * 0.95 / 200)
 
 
+def test_a_share_that_no_draw_reaches_has_the_p_value_of_one_in_all_values() -> None:
+    apart = rng(5).normal(size=DESIGN) + 100 * np.arange(4)[:, None, None]
+    shares = variance_shares(apart, rng=rng(), draws=9)
+    assert (shares.p, shares.p_exchanged) == (1 / 10, 1 / 10)
+
+
 def test_reruns_of_the_same_data_do_not_pass_for_looks_of_their_own() -> None:
     """All seeds alike: the first null claims too often that entrants differ, the second not."""
     looks = np.repeat(rng(7).normal(size=(200, 4, 1, 9)), 3, axis=2)

@@ -52,6 +52,12 @@ def test_a_planted_term_is_found_and_one_beside_it_is_not() -> None:
     assert (topic.p <= 0.01, topic.slope > 0, month.p > 0.05) == (True, True, True)
 
 
+def test_a_term_that_no_permutation_reaches_has_the_p_value_of_one_in_all_values() -> None:
+    topic = same(40, 4)
+    (term,) = explain(topic, {"same topic": topic}, draws=9, rng=rng()).terms
+    assert (term.slope, term.partial_r2, term.p) == pytest.approx((1, 1, 1 / 10))
+
+
 def test_what_does_not_vary_or_says_the_same_twice_has_no_slope() -> None:
     n = 12
     one = symmetric(rng(2), n)
