@@ -17,10 +17,12 @@ from sqlmodel import col, select
 from arena.domain.gold import GONE_ON, OWNER
 from arena.domain.vote import DEFAULT
 from arena.errors import SettingsError
+from arena.parts import _gold
 from arena.play.blindness import MOST_RIGHT, Writer, Written, _shown, features, write
 from arena.play.gold import GoldPairs, written
 from arena.play.pace import Pacer, Paces, Tempo
 from arena.play.rules import Rules
+from arena.settings import read_settings
 from arena.store import blocks, log, single_battles
 from arena.store.store import Store
 from arena.store.tables import BattleRow
@@ -29,6 +31,7 @@ from rating.outcome import Outcome
 from tests.command import Command
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
 from tests.serving import Served, Visitor, serve, served_by, side_text
+from tests.sqlite import new_sqlite
 
 RIGHT, WRONG = "It is seven. " * 9, "It is eight, and here is why. " * 9
 PROMPTS = [f"How much is {n} plus {7 - n}?\nSay it in words." for n in range(3)]
@@ -225,6 +228,19 @@ def test_a_file_that_is_no_gold_file_is_refused_by_name(tmp_path: Path) -> None:
         serve(gold=path, database=f"sqlite:///{tmp_path}/a.db"),
     ):
         pass
+
+
+def test_gold_pairs_of_the_longest_texts_are_played_and_longer_ones_are_refused(
+    gold: Path, tmp_path: Path
+) -> None:
+    limits = {"max_prompt_chars": len(PROMPTS[0]), "max_answer_chars": len(WRONG)}
+    with closing(Store(new_sqlite(tmp_path))) as store:
+        kept = _gold(read_settings(gold=gold, **limits), store)
+        assert [kept.untouched(prompt) for prompt in PROMPTS] == PROMPTS
+        for name in limits:
+            shorter = read_settings(gold=gold, **limits | {name: limits[name] - 1})
+            with pytest.raises(SettingsError, match="every pair is longer than a prompt"):
+                _gold(shorter, store)
 
 
 def test_times_and_sizes_do_not_tell_a_gold_battle() -> None:

@@ -8,7 +8,9 @@ from random import Random
 import pytest
 
 from arena.errors import SettingsError
+from arena.parts import _instructed
 from arena.play.instructions import Instructed
+from arena.settings import read_settings
 from judge.ifeval import read_task
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
 from tests.serving import Served, serve, served_by
@@ -125,3 +127,11 @@ def test_a_file_without_instructions_is_refused_by_name(tmp_path: Path) -> None:
         serve(instructions=file, database=f"sqlite:///{tmp_path}/a.db"),
     ):
         pass
+
+
+def test_a_task_of_the_longest_prompt_is_offered_and_one_character_more_is_not(
+    instructions: Path,
+) -> None:
+    for most, offered in ((len(PROMPT), (PROMPT,)), (len(PROMPT) - 1, ())):
+        kept = _instructed(read_settings(instructions=instructions, max_prompt_chars=most))
+        assert kept.offered() == offered

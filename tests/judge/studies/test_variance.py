@@ -85,7 +85,7 @@ def test_the_variance_of_shares_is_the_jackknife_over_items_of_the_analysis_of_v
         rest = (off**2).sum() / ((n - 1) * (k - 1))
         item = by_item.var(ddof=1) - rest / k
         rater = by_rater.var(ddof=1) - rest / n
-        return np.array([item, rater, rest]) / (item + rater + rest)
+        return np.asarray(np.array([item, rater, rest]) / (item + rater + rest))
 
     items, labels = crossed(np.random.default_rng(5))
     table = np.zeros((40, 5))
