@@ -6,7 +6,7 @@ from scipy.stats import norm, studentized_range
 
 from rating import Comparisons, fit, infer, rank_ranges, sandwich_covariance
 from rating.uncertainty.clusters import grouping
-from rating.uncertainty.covariance import SignSums, jackknife, leave_one_out
+from rating.uncertainty.covariance import LeftOut, SignSums, jackknife, leave_one_out
 from rating.uncertainty.ranks import joint_rank_ranges
 from tests.rating.builders import random_votes, votes
 from tests.simulation import D1, Design
@@ -87,6 +87,20 @@ def test_ties_that_alone_join_two_groups_count_with_their_known_variance() -> No
     between = [("m0", "z0", "tie", f"v{n % 20}") for n in range(40)]
     bar = drawn(votes([*inside, *other, *between]))
     assert 1.9 < bar < 4
+
+
+def test_two_voters_and_known_noise_give_the_quantile_calculated_by_hand() -> None:
+    contrast = np.array([0.5, -0.5])
+    signs = SignSums(2, np.random.default_rng(11), 20_000)
+    signs.add(LeftOut(np.arange(2), np.tile(contrast, (2, 1)), np.full(2, 0.5), stranded=False))
+    # The jackknife of two voters has the factor 1/2, and noise adds the variance 1.
+    matrix = (1 / 2 * 2 + 1) * np.outer(contrast, contrast)
+    bar = signs.critical_value(matrix, (np.array([0]), np.array([1])), level=0.9)
+    # Alike, the voters move the difference by 2 and leave no residual: |2 sqrt(1/2) + z| / 1.
+    # With opposite signs each residual is 1 / (1 - 1/2): |z| / sqrt(1/2 (4 + 4) + 1).
+    alike = norm.cdf(bar - np.sqrt(2)) - norm.cdf(-bar - np.sqrt(2))
+    opposite = 2 * norm.cdf(bar * np.sqrt(5)) - 1
+    assert (alike + opposite) / 2 == pytest.approx(0.9, abs=0.01)
 
 
 def test_without_voters_the_bar_is_drawn_from_the_normal() -> None:
