@@ -103,6 +103,18 @@ def test_two_voters_and_known_noise_give_the_quantile_calculated_by_hand() -> No
     assert (alike + opposite) / 2 == pytest.approx(0.9, abs=0.01)
 
 
+def test_the_bar_is_the_draw_that_has_the_level_of_all_draws_and_one_more() -> None:
+    shift = np.outer(np.sqrt(np.arange(1, 10)), [0.5, -0.5])
+    signs = SignSums(2, np.random.default_rng(12), 12)
+    signs.add(LeftOut(np.arange(9), shift, np.full(9, 1 / 9), stranded=False))
+    matrix, pairs = 8 / 9 * signs.spread, (np.array([0]), np.array([1]))
+    ordered = np.sort(signs._largest(matrix, pairs))
+    assert len(np.unique(ordered)) == 12
+    # 12 draws and the board itself are 13 values: 6 of 13 are fewer than a half, 7 are more.
+    for level, number in ((0.5, 7), (0.45, 6), (0.99, 12)):
+        assert signs.critical_value(matrix, pairs, level=level) == ordered[number - 1]
+
+
 def test_without_voters_the_bar_is_drawn_from_the_normal() -> None:
     data = D1.draw(np.random.default_rng(10))
     fitted = fit(data)

@@ -20,6 +20,14 @@ def test_a_frequent_prompt_counts_as_one_at_the_percentile() -> None:
     assert first.moved < first.upper < 0
 
 
+def test_a_percentile_between_two_prompts_is_the_more_frequent_one() -> None:
+    log, _ = votes(504, np.random.default_rng(4), 0.0)
+    group = np.concatenate([np.zeros(5, int), 1 + np.arange(499)])
+    # 0.999 of the 499 gaps between 500 prompts is 498.5: between 1 and 5 votes, so 5.
+    sampled = down_sampled(log, Duplicates(group, 500))
+    assert (sampled.most, sampled.prompts, sampled.votes) == (5, 0, 0)
+
+
 def test_without_frequent_prompts_nothing_moves() -> None:
     log, _ = votes(500, np.random.default_rng(2), 0.0)
     sampled = down_sampled(log, Duplicates(np.arange(500), 500))
