@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from scipy.stats import ttest_1samp
 
 from rating import Comparisons
 from rating.diagnosis.referee import (
@@ -17,6 +18,7 @@ from rating.diagnosis.referee import (
     Forecast,
     Refereed,
     _base,
+    _difference,
     forecasts_of,
     outcomes_of,
     referee,
@@ -110,6 +112,14 @@ def test_every_vote_is_foreseen_once_from_votes_of_other_units(hold_out: str) ->
     assert (len(seen), sum(seen), result.votes) == (FOLDS, rows.n, rows.n)
     assert whole(result)["coin"] == pytest.approx(np.log(3))
     assert all(row.perplexity == pytest.approx(3) for row in result.rows)
+
+
+def test_with_equally_many_votes_the_interval_over_units_is_that_of_a_t_test() -> None:
+    unit, gap = np.tile(np.arange(5), 4), rng(4).normal(size=20)
+    means = [gap[unit == one].mean() for one in range(5)]
+    theirs = ttest_1samp(means, 0).confidence_interval(0.95)
+    ours = _difference(("x", "y"), gap, np.ones(20, dtype=np.int64), unit, 0.95)
+    assert (ours.lower, ours.upper) == pytest.approx((theirs.low, theirs.high))
 
 
 def test_by_time_each_part_is_foreseen_from_all_before_it() -> None:

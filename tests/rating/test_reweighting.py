@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_1samp
 
 from rating import fit, to_points
-from rating.diagnosis.reweighting import Move, Reweighted, Weighting, reweighted
+from rating.diagnosis.reweighting import Move, Reweighted, Scored, Weighting, compared, reweighted
 from rating.rows import VoteRows
 from rating.tables.columns import Reading
 from rating.tables.rows import read_rows
@@ -84,6 +85,16 @@ def test_a_group_that_identifies_no_rating_says_why() -> None:
     assert (one.kendall, one.moves) == (None, ())
     assert one.why_not is not None
     assert "Never scored against" in one.why_not
+
+
+def test_the_interval_of_a_move_by_single_clusters_is_that_of_a_t_test() -> None:
+    moved = np.array([4.0, 8.0, -2.0, 5.0, 1.0])
+    influence = (moved - moved.mean()) / len(moved)
+    default = Scored(("a", "b"), np.zeros(2), np.zeros((5, 2)))
+    other = Scored(("a", "b"), moved.mean() * np.array([1, -1]), np.outer(influence, [1, -1]))
+    theirs = ttest_1samp(moved, 0).confidence_interval(0.95)
+    move = next(m for m in compared("w", default, other, level=0.95).moves if m.model == "a")
+    assert (move.lower, move.upper) == pytest.approx((theirs.low, theirs.high))
 
 
 @pytest.mark.sampled(2)

@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from scipy.stats import t
 
-from judge.probe.verdicts import Verdicts, audit_verdicts, verdicts_changed
+from judge.probe.verdicts import Verdicts, _reach, audit_verdicts, verdicts_changed
 from rating.errors import DataError
 
 Floats = NDArray[np.float64]
@@ -125,6 +126,13 @@ def test_the_interval_of_the_noise_is_over_prompts() -> None:
     reach = np.log(numbers["sd_upper"] / numbers["sd_lower"]) / 2
     assert reach == pytest.approx(1.99 * spread, rel=0.05)
     assert numbers["lower"] < numbers["ratio"] < numbers["upper"]
+
+
+def test_the_ends_of_the_noise_over_three_prompts_are_those_calculated_by_hand() -> None:
+    # Of sums of 4 and 4 the three prompts hold 1/4 and 2/4, 1/4 and 1/4, 2/4 and 1/4.
+    error = np.sqrt(3 / 2 * (1 / 16 + 0 + 1 / 16))
+    factor = _reach(np.array([1.0, 1.0, 2.0]), np.array([2.0, 1.0, 1.0]))
+    assert factor**2 == pytest.approx(np.exp(t.ppf(0.975, 3 - 1) * error))
 
 
 def test_a_judge_that_changed_nothing_on_few_cases_has_not_shown_that_it_never_does() -> None:

@@ -86,9 +86,9 @@ def test_a_round_that_is_not_defined_is_endless_not_dropped() -> None:
 
 
 def test_an_interval_ends_at_the_outer_ones_of_the_rounds_at_its_ends() -> None:
-    # Of 100 gaps between 101 rounds, 2.5 are below the lower end: 2 rounds are below it.
-    drawn = np.random.default_rng(1).permutation(np.arange(101.0))
-    assert interval(drawn, 0.95) == (2, 98)
+    # Of 101 gaps between 102 rounds, 2.525 are below the lower end: 2 rounds are below it.
+    drawn = np.random.default_rng(1).permutation(np.arange(102.0))
+    assert interval(drawn, 0.95) == (2, 99)
 
 
 def test_what_is_not_defined_has_no_value_and_one_prompt_no_interval() -> None:

@@ -5,11 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.stats import ttest_1samp
 
-from rating import RateOptions
+from rating import Comparisons, RateOptions
 from rating.pooling.boards import PooledFit, pooled_fit
-from rating.pooling.model import Tree, fit_pooled
-from rating.pooling.unseen import Excess, losses, on_unseen_prompts
+from rating.pooling.model import Categorised, Tree, fit_pooled
+from rating.pooling.unseen import Excess, _excess, losses, on_unseen_prompts
 from tests.rating.pooling.planted import World, planted
 
 POOL = RateOptions(by="category", pool=True)
@@ -61,6 +62,19 @@ def test_losses_are_those_of_fits_to_the_other_folds_by_hand() -> None:
     p = 1 / (1 + np.exp(own[b] - own[a]))
     score = data.score_a[cell]
     assert each[cell] == pytest.approx(-score * np.log(p) - (1 - score) * np.log(1 - p))
+
+
+def test_with_equally_many_votes_the_interval_over_prompts_is_that_of_a_t_test() -> None:
+    prompt, rng = np.repeat(np.arange(5), 4), np.random.default_rng(4)
+    sides = ["a"] * 20, ["b"] * 20, ["model_a", "model_b"] * 10
+    data = Comparisons.from_arrays(*sides, prompt=prompt.tolist(), voter=range(20))
+    votes = Categorised(data, ("all",), np.zeros(20, dtype=np.int64))
+    difference = rng.normal(size=20)
+    assert data.prompt is not None
+    means = [difference[data.prompt == one].mean() for one in range(5)]
+    theirs = ttest_1samp(means, 0).confidence_interval(0.95)
+    ours = _excess(votes, difference)
+    assert (ours.lower, ours.upper) == pytest.approx((theirs.low, theirs.high))
 
 
 def test_nothing_is_measured_without_prompts_or_on_a_handful() -> None:
