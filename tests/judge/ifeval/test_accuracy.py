@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import t
 
 from judge.ifeval import Checked, accuracy, accuracy_by_instruction
-from judge.ifeval.accuracy import Share, share
+from judge.ifeval.accuracy import Share, _effective_size, share
 from rating.errors import DataError
 
 Results = tuple[bool | None, ...]
@@ -125,3 +126,12 @@ def test_intervals_cover_when_instructions_of_a_prompt_stand_together() -> None:
         pretended.append(share([(str(i), f) for i, (_, f) in enumerate(pairs)]))
     assert 0.935 < covered(clustered, 0.8) < 0.965
     assert covered(pretended, 0.8) < 0.92
+
+
+def test_the_effective_size_of_six_results_on_two_prompts_is_that_calculated_by_hand() -> None:
+    followed, prompt = np.array([1.0, 1, 1, 0, 1, 0]), np.array([0, 0, 0, 1, 1, 1])
+    # The mean is 2/3, from which the sums of the prompts are off by 1 and -1.
+    clustered, independent = 2 / 1 * (1 + 1), 6 / 5 * 6 * 2 / 9
+    few = t.ppf(0.975, 5) / t.ppf(0.975, 1)
+    size = _effective_size(followed, prompt, 0.95)
+    assert size == pytest.approx(6 * independent / clustered * few**2)

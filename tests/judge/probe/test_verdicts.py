@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import t
 
-from judge.probe.verdicts import Verdicts, _reach, audit_verdicts, verdicts_changed
+from judge.probe.verdicts import Verdicts, _board, _reach, audit_verdicts, verdicts_changed
 from rating.errors import DataError
 
 Floats = NDArray[np.float64]
@@ -205,3 +205,9 @@ def test_the_error_of_a_win_rate_is_that_of_leaving_out_a_prompt() -> None:
     left_out = np.array([rates(verdicts.prompt != one) for one in range(50)])
     known = 49 / 50 * ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0)
     assert se == pytest.approx(np.sqrt(known.mean()), rel=1e-6)
+
+
+def test_what_prompts_add_to_the_squared_errors_sums_to_their_mean_over_models() -> None:
+    verdicts = judged(n_prompts=25, n_runs=2)
+    board = _board(verdicts, verdicts.runs["run 1"])
+    assert board.by_prompt.sum() == pytest.approx((board.se**2).mean())

@@ -1,16 +1,19 @@
 """Boards by people and by judges: how they are fitted, and how they compare."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.stats import kendalltau, norm, pearsonr, spearmanr
+from scipy.stats import kendalltau, norm, pearsonr, spearmanr, ttest_1samp
 
 from judge.scoring.logistic import Rows, fit_logistic
 from judge.studies.boards import (
     POSITION,
     BoardsCompared,
     Preferences,
+    _different,
+    _separated,
     compare_boards,
     contest,
     from_influence,
@@ -29,6 +32,7 @@ from judge.studies.estimates import Draws, Estimate
 from judge.studies.items import Items
 from rating import Comparisons, fit_bradley_terry
 from rating.errors import NotIdentifiedError
+from rating.typing import Floats
 from tests.judge.studies.labels import held, items_of, labels_of, published, swapped
 from tests.judge.studies.moved import MovedStudy, Mover
 from tests.rating.builders import cr1
@@ -316,3 +320,15 @@ def test_an_interval_from_influences_is_students() -> None:
     assert estimate.upper == pytest.approx(10 + 4.3027 * np.sqrt(1.5 * 2.25), abs=1e-3)
     assert (estimate.value, estimate.n) == (10.0, 9)
     assert from_influence(1.0, np.array([0.0, 2.0]), n=3, level=0.9).lower is None
+
+
+@pytest.mark.parametrize("told", [_separated, _different])
+def test_two_models_are_told_apart_where_a_t_test_of_their_difference_does(
+    told: Callable[[Floats, Floats, float], Floats],
+) -> None:
+    off = np.array([3.0, -1.0, 4.0, -5.0, -1.0])
+    (upper,) = [ttest_1samp(off, 0).confidence_interval(0.95).high]
+    influence = np.outer(off / 5, [0.5, -0.5])
+    for times, expected in ((0.99, 0), (1.01, 1), (-1.01, -1)):
+        theta = times * upper * np.array([0.5, -0.5])
+        assert told(theta, influence, 0.95).tolist() == [expected]
