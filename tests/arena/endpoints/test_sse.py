@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from arena.domain.answer import FailureClass, TextDelta
 from arena.endpoints.chat import StreamedReply
-from arena.endpoints.sse import DONE, Budgets, Events, Patience
+from arena.endpoints.sse import DONE, Budgets, Events, Patience, check_headers, read_whole
 from arena.errors import EndpointError
 from rating.tables.escaping import storable
 
@@ -120,3 +120,21 @@ async def test_to_be_cancelled_while_waiting_is_no_timeout() -> None:
     waiting.cancel()
     with pytest.raises(asyncio.CancelledError):
         await waiting
+
+
+async def test_a_response_at_its_budget_is_read_and_one_byte_more_is_refused() -> None:
+    async def event(size: int) -> list[str]:
+        line = b"data: " + b"x" * (size - 6)
+        reading = Events(response([line + b"\n\n"]), Budgets(line_bytes=20), asyncio.Lock())
+        return list(await reading.next())
+
+    assert await event(20) == ["x" * 14]
+    with pytest.raises(EndpointError, match="line or event of more than 20 bytes"):
+        await event(21)
+    assert await read_whole(response([b"x" * 12, b"x" * 8]), 20) == "x" * 20
+    with pytest.raises(EndpointError, match="response of more than 20 bytes"):
+        await read_whole(response([b"x" * 12, b"x" * 9]), 20)
+    headers = httpx.Response(200, headers={"name": "value"})
+    check_headers(headers, len("name") + len("value"))
+    with pytest.raises(EndpointError, match="headers of more than 8 bytes"):
+        check_headers(headers, len("name") + len("value") - 1)
