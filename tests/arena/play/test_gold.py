@@ -235,8 +235,8 @@ def test_gold_pairs_of_the_longest_texts_are_played_and_longer_ones_are_refused(
 ) -> None:
     limits = {"max_prompt_chars": len(PROMPTS[0]), "max_answer_chars": len(WRONG)}
     with closing(Store(new_sqlite(tmp_path))) as store:
-        kept = _gold(read_settings(gold=gold, **limits), store)
-        assert [kept.untouched(prompt) for prompt in PROMPTS] == PROMPTS
+        pairs = _gold(read_settings(gold=gold, **limits), store)
+        assert [pairs.untouched(prompt) for prompt in PROMPTS] == PROMPTS
         for name in limits:
             shorter = read_settings(gold=gold, **limits | {name: limits[name] - 1})
             with pytest.raises(SettingsError, match="every pair is longer than a prompt"):

@@ -133,5 +133,5 @@ def test_a_task_of_the_longest_prompt_is_offered_and_one_character_more_is_not(
     instructions: Path,
 ) -> None:
     for most, offered in ((len(PROMPT), (PROMPT,)), (len(PROMPT) - 1, ())):
-        kept = _instructed(read_settings(instructions=instructions, max_prompt_chars=most))
-        assert kept.offered() == offered
+        tasks = _instructed(read_settings(instructions=instructions, max_prompt_chars=most))
+        assert tasks.offered() == offered

@@ -322,13 +322,13 @@ def test_an_interval_from_influences_is_students() -> None:
     assert from_influence(1.0, np.array([0.0, 2.0]), n=3, level=0.9).lower is None
 
 
-@pytest.mark.parametrize("told", [_separated, _different])
+@pytest.mark.parametrize("compare", [_separated, _different])
 def test_two_models_are_told_apart_where_a_t_test_of_their_difference_does(
-    told: Callable[[Floats, Floats, float], Floats],
+    compare: Callable[[Floats, Floats, float], Floats],
 ) -> None:
     off = np.array([3.0, -1.0, 4.0, -5.0, -1.0])
     (upper,) = [ttest_1samp(off, 0).confidence_interval(0.95).high]
     influence = np.outer(off / 5, [0.5, -0.5])
     for times, expected in ((0.99, 0), (1.01, 1), (-1.01, -1)):
         theta = times * upper * np.array([0.5, -0.5])
-        assert told(theta, influence, 0.95).tolist() == [expected]
+        assert compare(theta, influence, 0.95).tolist() == [expected]
