@@ -40,8 +40,6 @@ COMMANDS = {
     "models weight": "roster:weight",
     "models pre-release": "roster:pre_release",
     "models release": "roster:release",
-    "models lint": "entrants:lint",
-    "models reproduce": "entrants:reproduce",
     "export battles": "exports:battles",
     "export answers": "exports:answers",
     "export votes": "exports:votes",
