@@ -71,7 +71,6 @@ COMMANDS = {
     "exclude": "integrity:exclude",
     "readmit": "integrity:readmit",
     "label": "label:label",
-    "label accuracy": "label:accuracy",
     "overlap": "label:overlap",
     "topics": "topics:topics",
     "referee": "referee:referee",

@@ -1,4 +1,4 @@
-"""`arena label` and its `accuracy`, `arena probe duplicates` and `arena overlap`: prompts."""
+"""`arena label`, `arena probe duplicates` and `arena overlap`: prompts."""
 
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -20,7 +20,6 @@ from rating.tables.files import Files
 
 if TYPE_CHECKING:
     from arena.store.labels import VotedTurn
-    from judge.labels.accuracy import TaggerAccuracy
     from judge.labels.files import DownSampled
     from judge.labels.overlap import Change, Gain, Overlap
     from judge.studies.estimates import Estimate
@@ -84,49 +83,6 @@ def label(
         _show_shares(source, result, f"{TAGGER}, version {VERSION}")
 
 
-def accuracy(
-    *,
-    options: Annotated[JudgeOptions, Flat] = JudgeOptions(),  # noqa: B008
-    dry_run: bool = False,
-    form: TableOrJson = "table",
-) -> None:
-    """Say how right a model is as tagger, on the prompts that were labelled by hand.
-
-    Its replies are kept in the database: the same command again asks nothing twice, and from
-    then on arena label --judge corrects its shares by what is known here. Without --judge the
-    rules are held against the same prompts. Exit code 1: it stopped with prompts still pending.
-
-    Parameters
-    ----------
-    dry_run
-        Only say what would be asked, and its cost.
-    form
-        How to write it.
-
-    Examples
-    --------
-    arena label accuracy
-    arena label accuracy --judge quartz --roster roster.toml
-    """
-    from judge.labels.accuracy import TaggerAccuracy, labelled_prompts
-
-    prompts = [[text] for text in labelled_prompts()]
-    if options.judge is None:
-        from judge.labels.taggers import tag
-
-        _require_nothing_asked(options, dry_run=dry_run)
-        known = TaggerAccuracy.of([tag(texts) for texts in prompts])
-        _show_accuracy(known, f"{TAGGER} {VERSION}", None, form)
-        return
-    with opened_tagger(options, options.database) as model:
-        if dry_run:
-            _show_estimate(model, prompts, form)
-            return
-        known = TaggerAccuracy.of(model.labels(prompts))
-    _show_accuracy(known, " ".join(model.tagger), model, form)
-    _end(model)
-
-
 def _by_model(
     source: str,
     to: Path | None,
@@ -145,8 +101,7 @@ def _by_model(
             _show_estimate(model, prompts, form)
             return
         counts = _turns(model) if is_database else _rows(model, source, to, columns)
-        known = model.known_accuracy()
-    result = shares(counts, lambda facet, value: known.labels.get((facet, value)))
+    result = shares(counts, by_rules=False)
     if form == "json":
         write_json({"tagger": " ".join(model.tagger), **result.to_dict(), **model.to_dict()})
     else:
@@ -204,19 +159,6 @@ def _show_shares(source: str, result: Shares, by: str) -> None:
     head = ("Label", "Value", "Prompts", "Share", "Corrected for errors of the tagger")
     grid = terminal.table(head, map(_cells, result.labels), right=range(2, 5))
     show(plain(f"{result.prompts:,} prompts are labelled ({by})."), grid)
-
-
-def _show_accuracy(
-    known: "TaggerAccuracy", tagger: str, model: ModelTagger | None, form: str
-) -> None:
-    if form == "json":
-        asked = {} if model is None else model.to_dict()
-        write_json({"tagger": tagger, **known.to_dict(), **asked})
-        return
-    head = ("Label", "Rows", "With it", "Precision", "Recall", "Attenuation")
-    about = f"{tagger} on {known.language.n:,} prompts labelled by hand, one category each."
-    grid = terminal.table(head, known.table(), right=range(1, 6))
-    show(plain(about), grid, *([] if model is None else [plain(model.words())]))
 
 
 def _end(model: ModelTagger) -> None:

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from judge.case import Case, CaseId
     from judge.errors import FailureClass
     from judge.grammar import Reading
-    from judge.labels.accuracy import TaggerAccuracy
     from judge.labels.taggers import Label
 
     Labels = list[Mapping[str, Label] | None]
@@ -96,17 +95,6 @@ class ModelTagger:
         self.stopped = done.why if done.stopped is not None else ""
         readings = {row.case_id: row.reading for row in done.judged if row.reading is not None}
         return _labelled(prompts, readings)
-
-    def known_accuracy(self) -> "TaggerAccuracy":
-        """Hold it against the labelled prompts, as far as it was asked about them before."""
-        from judge.calls import recalled
-        from judge.labels.accuracy import TaggerAccuracy, labelled_prompts
-        from judge.labels.tagging import Tagging
-
-        prompts = [[text] for text in labelled_prompts()]
-        cases = _cases(prompts)
-        readings = asyncio.run(recalled(cases, Tagging(), self.journal, self.options))
-        return TaggerAccuracy.of(_labelled(prompts, readings))
 
     def words(self) -> str:
         """Say what was asked, what it cost, and how many prompts have no label, and why."""

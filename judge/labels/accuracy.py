@@ -2,11 +2,10 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
 import numpy as np
 
@@ -27,19 +26,10 @@ MEASURED_INTENTS = INTENTS[:2]
 """The third is the rest."""
 NAMINGS = "namings.tsv"
 PROMPTS = "prompts.tsv"
-_MEASURED = {
-    "category": {name: name for name in CATEGORIES},
-    "hard": {"yes": "hard"},
-    "intent": {name: name for name in MEASURED_INTENTS},
-}
-"""What of a tagger is measured: values by facet, and what each is called."""
 LEAST = 100
 """Labelled rows from which a share, or a difference, is corrected."""
 ROUNDS = 4000
 """Draws behind the interval of a corrected difference."""
-
-Tags = Sequence[Mapping[str, Label] | None]
-"""Labels of the labelled prompts by facet, in their order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +77,6 @@ class Accuracy:
         if not 0 < untagged < self.rows:
             return None
         return self.precision.rate - self.false_negatives / untagged
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {
-            "label": self.facet,
-            "rows": self.rows,
-            "with_label": self.true_positives + self.false_negatives,
-            "precision": _ends(self.precision),
-            "recall": _ends(self.recall),
-            "attenuation": self.attenuation,
-        }
 
     def corrected(self, tagged: int, n: int, *, level: float = 0.95) -> Estimate | None:
         """Correct the share of tagged prompts for the tagger's errors (Rogan and Gladen).
@@ -249,15 +228,11 @@ def accuracy_of(facet: str, value: str) -> Accuracy:
     >>> code.rows, code.true_positives
     (312, 32)
     """
-    return _measured(facet, value, _tagged()) if facet in BY_PROMPT else compared(value, ())
-
-
-def _measured(facet: str, value: str, tags: Tags) -> Accuracy:
-    """Hold a value of a facet against the labelled prompts, those without tags left out."""
+    if facet not in BY_PROMPT:
+        return compared(value, ())
     same = [
         (_by_hand(facet, language, {*labels.split()}) == value, tagged[facet].value == value)
-        for (language, labels, _), tagged in zip(_sample(PROMPTS), tags, strict=True)
-        if tagged is not None
+        for (language, labels, _), tagged in zip(_sample(PROMPTS), _tagged(), strict=True)
     ]
     return compared(value, same)
 
@@ -283,75 +258,18 @@ def _tagged() -> list[dict[str, Label]]:
     return [tag([prompt]) for prompt in labelled_prompts()]
 
 
-def language_accuracy(tags: Tags | None = None) -> tuple[Share, Share]:
-    """Share of rightly named languages, of the rows whose language is named and of all rows.
-
-    Parameters
-    ----------
-    tags : sequence of mapping, optional
-        As `TaggerAccuracy.of` takes them; the rules' if not given.
-    """
+def _language_accuracy() -> tuple[Share, Share]:
+    """Share of rightly named languages, of the rows whose language is named and of all rows."""
     rows = [
         (str(row), language == tagged["language"].value, tagged["language"].value)
         for row, ((language, _, _), tagged) in enumerate(
-            zip(_sample(PROMPTS), _tagged() if tags is None else tags, strict=True)
+            zip(_sample(PROMPTS), _tagged(), strict=True)
         )
-        if tagged is not None
     ]
     return (
         share((row, right) for row, right, named in rows if named != UNKNOWN),
         share((row, right) for row, right, _ in rows),
     )
-
-
-@dataclass(frozen=True, slots=True)
-class TaggerAccuracy:
-    """How right a tagger is that gives one category a prompt, on the labelled prompts.
-
-    Attributes
-    ----------
-    named, language : Share
-        Rightly named languages, of the rows whose language is named and of all rows.
-    labels : mapping of (str, str) to Accuracy
-        By facet and value. Of several categories that a person gave a prompt the first counts.
-    unread : int
-        Prompts without labels, which are left out.
-    """
-
-    named: Share
-    language: Share
-    labels: Mapping[tuple[str, str], Accuracy]
-    unread: int
-
-    @classmethod
-    def of(cls, tags: Tags) -> "TaggerAccuracy":
-        """Hold labels of `labelled_prompts`, in their order, against those by hand.
-
-        Parameters
-        ----------
-        tags : sequence of mapping
-            Labels by facet; None where a prompt has none.
-        """
-        measured = {
-            (facet, value): replace(_measured(facet, value, tags), facet=name)
-            for facet, values in _MEASURED.items()
-            for value, name in values.items()
-        }
-        return cls(*language_accuracy(tags), measured, sum(one is None for one in tags))
-
-    def table(self) -> list[tuple[str, ...]]:
-        """Lay it out as `table` does the rules'."""
-        return _laid_out(self.named, self.language, self.labels.values())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        rows = [one.to_dict() for one in self.labels.values()]
-        language = {
-            "rows": self.language.n,
-            "precision": _ends(self.named),
-            "recall": _ends(self.language),
-        }
-        return {"unread": self.unread, "language": language, "labels": rows}
 
 
 def _unescaped(text: str) -> str:
@@ -360,15 +278,12 @@ def _unescaped(text: str) -> str:
 
 def table() -> list[tuple[str, ...]]:
     """Lay out every rule: rows, rows with the label, precision, recall, attenuation."""
-    return _laid_out(*language_accuracy(), accuracies().values())
-
-
-def _laid_out(named: Share, language: Share, labels: Iterable[Accuracy]) -> list[tuple[str, ...]]:
+    named, language = _language_accuracy()
     n = str(language.n)
     rows: list[tuple[str, ...]] = [
         ("language", n, n, in_words(named), in_words(language), "–"),
     ]
-    for one in labels:
+    for one in accuracies().values():
         with_label = str(one.true_positives + one.false_negatives)
         left = "–" if one.attenuation is None else f"{one.attenuation:.2f}"
         figures = (in_words(one.precision), in_words(one.recall), left)
@@ -379,9 +294,3 @@ def _laid_out(named: Share, language: Share, labels: Iterable[Accuracy]) -> list
 def in_words(one: Share) -> str:
     """Give a rate with its interval."""
     return f"{one.rate:.2f} ({one.low:.2f} to {one.high:.2f})" if one.n else "–"
-
-
-def _ends(one: Share) -> dict[str, float | None]:
-    """Give a share and its interval; of no rows it is not known."""
-    values = (one.rate, one.low, one.high) if one.n else (None, None, None)
-    return dict(zip(("value", "lower", "upper"), values, strict=True))

@@ -1,6 +1,6 @@
 """How often each label is given, raw and corrected for the errors of the tagger."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,25 +42,15 @@ class Shares:
         return {"prompts": self.prompts, "labels": [_row(one) for one in self.labels]}
 
 
-def by_rules(facet: str, value: str) -> Accuracy | None:
-    """Say how right the rules are about a value, where that is measured."""
-    named = facet == "intent" and value in MEASURED_INTENTS
-    tagger = value if named else facet if value == "yes" else ""
-    return accuracies()[tagger] if tagger else None
-
-
-def shares(
-    counts: Mapping[tuple[str, str], int],
-    accuracy: Callable[[str, str], Accuracy | None] = by_rules,
-) -> Shares:
+def shares(counts: Mapping[tuple[str, str], int], *, by_rules: bool = True) -> Shares:
     """Give the shares of labels, by facet, the most frequent first.
 
     Parameters
     ----------
     counts : mapping of (str, str) to int
         By facet and value.
-    accuracy : callable
-        How right the tagger is about a value of a facet; None where nobody knows.
+    by_rules : bool
+        Whether the labels are those of the rules, whose errors are known.
 
     Examples
     --------
@@ -75,13 +65,20 @@ def shares(
             value,
             count,
             count / n,
-            known.corrected(count, n) if (known := accuracy(facet, value)) else None,
+            known.corrected(count, n) if by_rules and (known := _accuracy(facet, value)) else None,
         )
         for name in SHOWN
         for (facet, value), count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
         if facet == name and value != "no"
     ]
     return Shares(n, tuple(rows))
+
+
+def _accuracy(facet: str, value: str) -> Accuracy | None:
+    """Return how right the rules are about a value, where that is measured."""
+    named = facet == "intent" and value in MEASURED_INTENTS
+    tagger = value if named else facet if value == "yes" else ""
+    return accuracies()[tagger] if tagger else None
 
 
 def _row(one: LabelShare) -> dict[str, Any]:

@@ -215,7 +215,7 @@ COMMANDS = (
     *("export votes", "export battles", "export answers", "export models", "export ratings"),
     *("backup", "restore", "rate", "mix", "value", "plan"),
     "voters",
-    *("label", "label accuracy", "overlap", "probe duplicates", "safety"),
+    *("label", "overlap", "probe duplicates", "safety"),
     *("attack", "exclude", "readmit", "probe names", "probe words"),
     *("judge score", "judge run", "judge work", "judge probe", "study judge", "study scores"),
     *("study truth", "study raters"),

@@ -15,8 +15,6 @@ from arena.domain.vote import Choice
 from arena.play.labels import label_votes
 from arena.store import labels
 from arena.store.store import Store
-from judge.labels.accuracy import labelled_prompts
-from judge.labels.taggers import tag
 from tests.arena.store.battles import MODELS, NOW
 from tests.arena.test_label_command import PROMPTS, vote
 from tests.command import Command, refused
@@ -51,15 +49,6 @@ def reply_of(category: str, **changes: object) -> str:
 def owl(body: Mapping[str, Any]) -> Behaviour:
     """Takes Python for mathematics, as rules do not."""
     return Behaviour(text=reply_of("maths" if "Python" in request_of(body) else "creative"))
-
-
-def as_rules(body: Mapping[str, Any]) -> Behaviour:
-    """Says what the rules say, but for the few of extraction: it gives those no label."""
-    by_rules = tag([request_of(body)])
-    category = by_rules["category"].value
-    language, intent = by_rules["language"].value, by_rules["intent"].value
-    label = reply_of(category, language=language, intent=intent)
-    return Behaviour(text="It is about weather." if category == "extraction" else label)
 
 
 @pytest.fixture
@@ -132,6 +121,7 @@ def test_a_database_is_labelled_by_a_model_and_asks_nothing_twice(
     assert (again["asked"], again["recalled"], again["labels"]) == (0, 0, first["labels"])
     assert len(server.requests) == 8
     assert voted.read(labels.taggers) == [(name, version)]
+    assert all("corrected" not in row for row in first["labels"])
 
 
 def test_the_same_prompt_is_asked_about_once(
@@ -160,10 +150,8 @@ def test_by_default_nobody_is_asked(
     command: Command, folder: Path, here: Store, server: FaultyServer
 ) -> None:
     assert command("label", HERE, ARENA_ROSTER="roster.toml").returncode == 0
-    assert command("label", "accuracy", ARENA_ROSTER="roster.toml").returncode == 0
     assert server.requests == []
     refused(command("label", HERE, "--budget", "1"), "Rules ask nobody", "--judge")
-    refused(command("label", "accuracy", "--dry-run"), "Rules ask nobody", "--judge")
 
 
 def test_a_board_never_mixes_taggers(
@@ -324,39 +312,6 @@ def test_a_file_is_written_again_with_a_model_s_labels_and_gaps(
         ("2", "creative", "no", "1"),
         ("3", "maths", "no", "1"),
     ]
-
-
-def test_a_model_is_held_against_the_samples_and_corrects_its_shares_from_then_on(
-    command: Command, folder: Path, here: Store, server: FaultyServer
-) -> None:
-    server.behaviours["owl"] = as_rules
-    where = ("accuracy", "--database", HERE)
-    assert all("corrected" not in row for row in run(command, HERE)["labels"])
-    asked = len(server.requests)
-    known = run(command, *where)
-    n = len(set(labelled_prompts()))
-    lacking = sum(tag([text])["category"].value == "extraction" for text in labelled_prompts())
-    assert known["unread"] == known["failed"]["unparsed"] == lacking
-    assert len(server.requests) == asked + n + lacking
-    rows = {row["label"]: row for row in known["labels"]}
-    assert rows["creative"]["rows"] == n - lacking
-    assert rows["creative"]["precision"]["lower"] < rows["creative"]["precision"]["value"] <= 1
-    assert rows["extraction"]["precision"]["value"] is None
-    assert 0.9 < known["language"]["precision"]["value"] <= 1
-    asked = len(server.requests)
-    assert run(command, *where)["labels"] == known["labels"]
-    shares = {(row["facet"], row["value"]): row for row in run(command, HERE)["labels"]}
-    for value in ("code", "creative"):  # it says what the rules say, of half of the prompts each
-        share = shares["category", value]
-        assert share["share"] == 0.5 != share["corrected"] == pytest.approx(0.5, abs=0.15)
-        assert share["lower"] < 0.5 < share["upper"]
-    assert len(server.requests) == asked
-
-
-def test_the_accuracy_of_the_rules_is_shown_without_a_model(command: Command) -> None:
-    result = command("label", "accuracy", COLUMNS="120")
-    assert "rules 1 on 312 prompts" in result.stdout
-    assert "0.94 (0.81 to 0.98)" in result.stdout
 
 
 @pytest.mark.parametrize(

@@ -53,6 +53,13 @@ def test_where_the_errors_are_not_known_nothing_is_corrected(
     assert tagger.unattenuated(75.0, 10.0, tagged=tagged) is None
 
 
+@pytest.mark.parametrize("counts", [(0, 0, 5, 100), (5, 100, 0, 0), (0, 0, 0, 0)])
+def test_a_tagger_that_tags_every_row_or_none_has_no_attenuation(
+    counts: tuple[int, int, int, int],
+) -> None:
+    assert Accuracy("code", *counts).attenuation is None
+
+
 def test_a_sample_that_hardly_knows_the_tagger_has_no_end_of_its_interval() -> None:
     corrected = Accuracy("rare", 1, 12, 0, 300).unattenuated(75.0, 1.0, tagged=0.05)
     assert corrected is not None

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from judge.completion import CUT, FILTERED, Reply
 from judge.errors import FailureClass
 from judge.grammar import Tags
-from judge.labels.accuracy import TaggerAccuracy, accuracy_of, labelled_prompts, language_accuracy
 from judge.labels.taggers import CATEGORIES, CRITERIA, HEAD, INTENTS, OTHER, TAIL, UNKNOWN, tag
 from judge.labels.tagging import (
     FACETS,
@@ -135,36 +134,3 @@ def test_a_prompt_is_hard_from_six_criteria_on_and_turns_are_counted() -> None:
 def test_another_model_or_another_word_is_another_version() -> None:
     assert version_of("1") != version_of("2")
     assert Tagging().description.template.hash in version_of("1")
-
-
-def test_the_accuracy_of_the_rules_is_the_same_either_way() -> None:
-    rules = TaggerAccuracy.of([tag([text]) for text in labelled_prompts()])
-    assert rules.labels["category", "code"] == accuracy_of("category", "code")
-    assert (rules.named, rules.language) == language_accuracy()
-    assert rules.unread == 0
-    assert [row[0] for row in rules.table()][:3] == ["language", "roleplay", "translation"]
-
-
-def test_prompts_without_labels_are_left_out_and_counted() -> None:
-    tags = [tag([text]) for text in labelled_prompts()]
-    some = TaggerAccuracy.of([None if row % 3 == 0 else one for row, one in enumerate(tags)])
-    assert some.unread == 104
-    assert {one.rows for one in some.labels.values()} == {312 - 104}
-    assert some.language.n == 312 - 104
-
-
-def test_a_tagger_that_says_one_thing_has_no_precision_for_the_others_and_no_attenuation() -> None:
-    one = labels_of(Tags("code", "en", "asking", ()), ["Hi"])
-    known = TaggerAccuracy.of([one] * len(labelled_prompts()))
-    maths, code = known.labels["category", "maths"], known.labels["category", "code"]
-    assert maths.to_dict()["precision"] == {"value": None, "lower": None, "upper": None}
-    assert (maths.attenuation, code.attenuation) == (None, None)
-    assert code.recall.rate == 1
-    assert "nan" not in json.dumps(known.to_dict()).lower()
-    assert all("nan" not in cell for row in known.table() for cell in row)
-
-
-def test_a_tagger_that_gave_no_label_is_not_measured() -> None:
-    known = TaggerAccuracy.of([None] * len(labelled_prompts()))
-    assert known.labels["category", "code"].corrected(5, 10) is None
-    json.dumps(known.to_dict(), allow_nan=False)
