@@ -80,7 +80,7 @@ COLUMNS = {
     ),
     "vote": (
         *("id", "battle_id", "voter_id", "turn", "attempt_a", "attempt_b", "outcome", "key"),
-        *("order_shown", "seconds_to_vote", "tags_a", "tags_b", "comment_a", "comment_b"),
+        *("order_shown", "seconds_to_vote"),
         *("fingerprint_a", "fingerprint_b", "created", "link", "content", "previous_hash", "hash"),
     ),
 }
@@ -226,7 +226,7 @@ def _add(
         rows["answer"].append(
             (key, link, model, 1, side, 1, "So.", "n", "", "complete", _seconds(model), "{}", when)
         )
-    cast = (link, link, voter, 1, 1, 1, choice.value, "k", "ab", 5.0, "{}", "{}", "", "", "f", "f")
+    cast = (link, link, voter, 1, 1, 1, choice.value, "k", "ab", 5.0, "f", "f")
     rows["vote"].append((*cast, when, link, content, head, after))
     return after
 

@@ -32,7 +32,6 @@ from arena.store.tables import (
     ModelEventRow,
     ModelRow,
     PromptLabelRow,
-    RatingRow,
     RatingRunRow,
     RosterEntryRow,
     TurnRow,
@@ -589,23 +588,6 @@ def record(
         created=board.updated,
     )
     session.add(run)
-    session.flush()
-    assert run.id is not None, "the row was not flushed"
-    session.add_all(
-        RatingRow(
-            run_id=run.id,
-            model_id=row.model,
-            rating=row.rating,
-            se=row.se,
-            lower=row.lower,
-            upper=row.upper,
-            rank=row.rank,
-            rank_low=row.rank_low or 1,
-            rank_high=row.rank_high or len(board.rows),
-            votes=row.votes,
-        )
-        for row in board.rows
-    )
 
 
 def register(

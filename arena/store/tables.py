@@ -101,7 +101,6 @@ class VoterRow(Table, table=True):
     __tablename__ = "voter"
     id: str = Field(primary_key=True)
     kind: str
-    consent_version: str | None = None
     person: str | None = Field(default=None, index=True)
     created: datetime = _moment()
 
@@ -390,10 +389,6 @@ class VoteRow(Table, table=True):
     key: str
     order_shown: str
     seconds_to_vote: float
-    tags_a: dict[str, Any] = _json()
-    tags_b: dict[str, Any] = _json()
-    comment_a: str = _prose(default="")
-    comment_b: str = _prose(default="")
     fingerprint_a: str = _added()
     fingerprint_b: str = _added()
     created: datetime = _moment(index=True)
@@ -408,8 +403,7 @@ class VoteRow(Table, table=True):
 class VoteRemarkRow(Table, table=True):
     """What a voter remarked beside a vote: see `arena.domain.remarks.Remarks`. Not in the chain.
 
-    Without ``updated`` nothing was remarked yet, and the names are withheld until it is. The
-    columns of tags and comments of `VoteRow` stay empty.
+    Without ``updated`` nothing was remarked yet, and the names are withheld until it is.
     """
 
     __tablename__ = "vote_remark"
@@ -544,23 +538,6 @@ class RatingRunRow(Table, table=True):
     head: str = Field(index=True)
     votes: int
     created: datetime = _moment()
-
-
-class RatingRow(Table, table=True):
-    """A model's standing in one run, in points."""
-
-    __tablename__ = "rating"
-    id: int | None = Field(default=None, primary_key=True)
-    run_id: int = Field(foreign_key="rating_run.id", index=True)
-    model_id: str = Field(foreign_key="model.id")
-    rating: float
-    se: float
-    lower: float
-    upper: float
-    rank: int
-    rank_low: int
-    rank_high: int
-    votes: int
 
 
 class EndpointLessonRow(Table, table=True):

@@ -175,7 +175,6 @@ def _append(
     choice = {"winner": ballot.choice, "voter": battle.owner, "ts": ballot.cast}
     whole = battle._asdict() | vote | choice | {"transcript_hash": transcript.hash}
     link = chain.extend(connection, "vote", chain.vote_content(whole))
-    unsaid = {"tags_a": {}, "tags_b": {}, "comment_a": "", "comment_b": ""}
     rest = {
         "battle_id": battle.id,
         "voter_id": battle.owner,
@@ -184,7 +183,7 @@ def _append(
         "created": ballot.cast,
         "broken": broken,
     }
-    appended = connection.execute(_APPEND, vote | rest | link | unsaid)
+    appended = connection.execute(_APPEND, vote | rest | link)
     skipped = ballot.choice is Choice.SKIP
     state = BattleState.SKIPPED if skipped else BattleState.VOTED
     connection.execute(_CLOSE, {"battle": battle.id, "state": state})

@@ -20,7 +20,7 @@ from arena.domain.vote import DEFAULT, Choice, VoterKind
 from arena.play.upkeep import RecordVerifier
 from arena.store import blocks, chain, kept_boards, log
 from arena.store.store import Store
-from arena.store.tables import AnswerRow, RatingRow, RatingRunRow, StoredBoardRow, VoteBlockRow
+from arena.store.tables import AnswerRow, RatingRunRow, StoredBoardRow, VoteBlockRow
 from rating import Comparisons, RateOptions, Report, rate
 from rating.sentences import Sentence
 from rating.tables.counts import rate_source
@@ -167,7 +167,7 @@ def test_every_board_is_recorded_once_with_the_votes_it_rests_on(quick: Served) 
     with quick.visitor() as ada:
         for _ in range(8):
             ada.vote(ada.play(), "tie")
-        rows = ada.board(votes=8)["ratings"]
+        ada.board(votes=8)
         ada.get("/leaderboard")
     store = Store(quick.database)
     with store.reading() as session:
@@ -175,13 +175,9 @@ def test_every_board_is_recorded_once_with_the_votes_it_rests_on(quick: Served) 
         runs = session.exec(ours.order_by(col(RatingRunRow.id))).all()
         assert len({one.head for one in runs}) == len(runs)
         run = runs[-1]
-        recorded = session.exec(select(RatingRow).where(col(RatingRow.run_id) == run.id)).all()
         assert run.head == chain.head(session)
     store.close()
     assert (run.policy, run.votes) == ("default-v3", 8)
-    assert {r.model_id: (r.rating, r.lower, r.rank) for r in recorded} == {
-        r["model"]: (r["rating"], r["lower"], r["rank"]) for r in rows
-    }
 
 
 def test_a_weight_a_voter_is_a_fit_of_votes_so_weighted() -> None:

@@ -435,7 +435,6 @@ def test_a_cut_end_is_found_by_a_hash_that_somebody_noted(copy: Path) -> None:
         f"DELETE FROM chain_link WHERE link > (SELECT link FROM vote WHERE battle_id = {newest})",
         f"DELETE FROM vote WHERE battle_id = {newest}",
         f"UPDATE battle SET state = 'stopped' WHERE id = {newest}",
-        "DELETE FROM rating",
         "DELETE FROM rating_run",
         "DELETE FROM vote_block",
         "UPDATE chain_link SET link = link",
@@ -518,7 +517,6 @@ def test_each_column_is_bound_or_listed(whole: Path, tmp_path: Path, table: str)
 
 
 HARMLESS = [
-    "UPDATE vote SET tags_a = '[1]', tags_b = '[1]', comment_a = 'x', comment_b = 'x'",
     "UPDATE vote SET transcript_hash = 'x'",
     "UPDATE turn SET scrubbed = 7",
     'UPDATE answer SET measured = \'{"length": 7, "scrubbed": 7}\'',

@@ -201,10 +201,9 @@ INSERTED_ANSWER = (
 )
 INSERTED_VOTE = (
     "INSERT INTO vote (battle_id, voter_id, turn, attempt_a, attempt_b, outcome, key, "
-    "order_shown, seconds_to_vote, tags_a, tags_b, comment_a, comment_b, fingerprint_a, "
-    "fingerprint_b, created, link, content, previous_hash, hash) SELECT battle_id + 100, "
-    "voter_id, turn, attempt_a, attempt_b, outcome, key, order_shown, seconds_to_vote, tags_a, "
-    "tags_b, comment_a, comment_b, fingerprint_a, fingerprint_b, created, {link}, content, "
+    "order_shown, seconds_to_vote, fingerprint_a, fingerprint_b, created, link, content, "
+    "previous_hash, hash) SELECT battle_id + 100, voter_id, turn, attempt_a, attempt_b, outcome, "
+    "key, order_shown, seconds_to_vote, fingerprint_a, fingerprint_b, created, {link}, content, "
     "previous_hash, 'new' FROM vote WHERE link = 6"
 )
 INSERTED_MARK = (
@@ -243,7 +242,6 @@ INSERTED_EXCLUSION = (
             [
                 "DELETE FROM vote WHERE link = 6",
                 "UPDATE vote_chain SET links = 5, head = (SELECT hash FROM vote WHERE link = 5)",
-                "DELETE FROM rating",
                 "DELETE FROM rating_run",
             ],
             "The battle 'b5' does not fit its vote",
