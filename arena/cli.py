@@ -73,7 +73,6 @@ COMMANDS = {
     "label": "label:label",
     "overlap": "label:overlap",
     "topics": "topics:topics",
-    "referee": "referee:referee",
     "reasons": "reasons:reasons",
     "bench": "bench:bench",
     "judge run": "judge_run:run",

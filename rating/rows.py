@@ -6,13 +6,13 @@ from typing import Self
 
 import numpy as np
 
-from rating.comparisons import Comparisons
+from rating.comparisons import Comparisons, Votes
 from rating.typing import Bools, Floats, Integers, Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class VoteRows:
-    """Votes between two models each, in the order of the source or of their time.
+    """Votes between two models each.
 
     Attributes
     ----------
@@ -28,10 +28,6 @@ class VoteRows:
         Codes by role: ``voter``, ``prompt``, ``by``, where known.
     names : mapping of str to tuple of str
         What the codes of a role stand for.
-    moment : ndarray of shape (n,), or None
-        Seconds since 1970; rows are then in this order.
-    features : ndarray of shape (n, n_features), or None
-    feature_names : tuple of str, length n_features
     dropped : mapping of str to int
         Votes left out, by reason.
     """
@@ -43,9 +39,6 @@ class VoteRows:
     times: Ints
     groups: Mapping[str, Ints] = field(default_factory=dict)
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    moment: Floats | None = None
-    features: Floats | None = None
-    feature_names: tuple[str, ...] = ()
     dropped: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -65,8 +58,6 @@ class VoteRows:
             self,
             **columns,
             groups={role: codes[rows] for role, codes in self.groups.items()},
-            moment=None if self.moment is None else self.moment[rows],
-            features=None if self.features is None else self.features[rows],
         )
 
     def apart(self) -> Self:
@@ -82,7 +73,6 @@ class VoteRows:
         weight: Floats | None = None,
         voter: Integers | None = None,
         prompt: Integers | None = None,
-        features: bool = False,
     ) -> Comparisons:
         """Count the votes, as `Comparisons.from_codes` takes them.
 
@@ -101,8 +91,6 @@ class VoteRows:
             weight_sq=None if weight is None else weight**2 * self.times,
             voter=voter,
             prompt=prompt,
-            features=self.features if features else None,
-            feature_names=self.feature_names if features else (),
         )
 
     def placed(self, names: tuple[str, ...], values: Floats) -> Floats:
@@ -111,3 +99,13 @@ class VoteRows:
         every = np.zeros(len(self.models))
         every[[place[name] for name in names]] = values
         return every
+
+    def votes_by_group(self) -> dict[str, Votes]:
+        """Split the votes by the role ``by``, as `rating.read_groups` reads them."""
+        groups = {}
+        for code, name in enumerate(self.names["by"]):
+            own = self.taken(self.groups["by"] == code)
+            if own.n:
+                voter, prompt = own.groups.get("voter"), own.groups.get("prompt")
+                groups[name] = Votes(own.comparisons(voter=voter, prompt=prompt))
+        return groups

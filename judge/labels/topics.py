@@ -37,8 +37,6 @@ TITLE_WORDS = 4
 _AT_ONCE = 20_000
 _STARTS = 3
 _FEWEST_TEXTS = 3
-_ROUNDING = 1e-4
-"""Of unit vectors in single precision: what differs by less is alike."""
 _TERM = re.compile(r"[぀-ヿ一-鿿]{2}|[^\W\d_]{3,}")
 """Of scripts without spaces two characters; numbers are no terms."""
 _ASKED_WITH = (
@@ -265,7 +263,7 @@ def learn(
     people = np.arange(len(texts)) if people is None else people
     rows = _sampled(texts, people, rng)
     texts, people = [texts[row] for row in rows], people[rows]
-    space, counts = _space(texts, people, max(gates.voters, _FEWEST_TEXTS), seed, DIMENSIONS)
+    space, counts = _space(texts, people, max(gates.voters, _FEWEST_TEXTS), seed)
     near = space.vectors(counts) if vectors is None else _units(vectors[rows])
     worded = near.any(axis=1)
     counts, near, people = counts[worded], near[worded], people[worded]
@@ -286,32 +284,6 @@ def learn(
     )
 
 
-def topic_scores(learnt_from: Sequence[str], texts: Sequence[str], *, seed: int = 0) -> Floats:
-    """Score texts by what they are about: the first singular vectors of TF-IDF.
-
-    Every term of the texts learnt from counts, up to the 10,000 most frequent.
-
-    Returns
-    -------
-    ndarray of shape (n_texts, `SCORES`)
-        Fewer columns where the texts learnt from, or their terms, are not that many. Over the
-        texts learnt from each has mean 0 and standard deviation 1; a text without any of their
-        terms has 0.
-
-    Raises
-    ------
-    DataError
-        If the texts learnt from have less than three terms.
-    """
-    most = max(1, min(SCORES, len(learnt_from) - 1))
-    space, counts = _space(learnt_from, np.arange(len(learnt_from)), 1, seed, most)
-    known = space.vectors(counts).astype(np.float64)
-    given = space.vectors(space.counts(texts)).astype(np.float64)
-    spread = known.std(axis=0)
-    scores = (given - known.mean(axis=0)) / np.where(spread > _ROUNDING, spread, 1)
-    return np.where(given.any(axis=1, keepdims=True), scores, 0.0)
-
-
 def _sampled(texts: Sequence[str], people: Ints, rng: np.random.Generator) -> Ints:
     """Draw rows to learn from: of what a person wrote again only the first."""
     first: dict[tuple[str, int], int] = {}
@@ -323,9 +295,7 @@ def _sampled(texts: Sequence[str], people: Ints, rng: np.random.Generator) -> In
     return rows
 
 
-def _space(
-    texts: Sequence[str], people: Ints, fewest: int, seed: int, dimensions: int
-) -> tuple[Space, Any]:
+def _space(texts: Sequence[str], people: Ints, fewest: int, seed: int) -> tuple[Space, Any]:
     """Learn the space of texts from the terms that enough people use, and count those terms."""
     from sklearn.decomposition import TruncatedSVD
     from sklearn.feature_extraction.text import CountVectorizer
@@ -344,7 +314,7 @@ def _space(
         raise DataError("Topics need words that several people use: collect more prompts.")
     counts = counts[:, fit]
     weights = np.log((1 + len(texts)) / (1 + often[fit])) + 1
-    svd = TruncatedSVD(min(dimensions, len(fit) - 1), random_state=seed)
+    svd = TruncatedSVD(min(DIMENSIONS, len(fit) - 1), random_state=seed)
     with np.errstate(invalid="ignore"):  # of texts that are all alike, which vary by nothing
         svd.fit(normalize(counts.multiply(weights.astype(np.float32)).tocsr()))
     names = counter.get_feature_names_out()[fit]

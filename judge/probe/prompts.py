@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from judge.labels.topics import topic_scores
 from judge.probe.coherence import (
     LEAST,
     SWEEPS,
@@ -212,32 +211,6 @@ class _Known:
             source = "" if self.table is None else self.table.source
             raise DataError(f"{source!r} does not name the prompt {name!r}: give each a row.")
         return self.place[name]
-
-
-def scores_of(file: Files) -> Callable[[Sequence[str], Sequence[str]], Floats]:
-    """Return what scores prompts by the words that a file gives them, a prompt a row.
-
-    It takes the names of the prompts to learn from, and those of the prompts to score: see
-    `judge.labels.topics.topic_scores`.
-
-    Raises
-    ------
-    DataError
-        When the file is read, if it cannot be; when it scores, if it names a prompt no text.
-    """
-    table = read_annotations(file, "prompts")
-
-    def scores(seen: Sequence[str], names: Sequence[str]) -> Floats:
-        texts = _Known.of(table, names).texts(names)
-        if texts is None:
-            there = quoted_names([*table.columns])
-            raise DataError(
-                f"{table.source!r} has no text of the prompts; its columns are {there}."
-            )
-        of = dict(zip(names, texts, strict=True))
-        return topic_scores([of[name] for name in seen], texts)
-
-    return scores
 
 
 def _coded(values: Sequence[str]) -> tuple[Ints, tuple[str, ...]]:

@@ -11,7 +11,6 @@ from judge.probe.similarity import tf_idf, words
 from rating.diagnosis.reweighting import Reweighted, Scored, Weighting, compared
 from rating.options import RateOptions
 from rating.pooling.boards import pooled_strengths
-from rating.pooling.forecast import groups_of
 from rating.pooling.mix import Mix, RankReach, envelope
 from rating.rows import VoteRows
 from rating.typing import Floats, Ints
@@ -131,7 +130,7 @@ def reach_of_votes(rows: VoteRows) -> tuple[RankReach, ...]:
         As `rating.pooling.boards.pooled_strengths`.
     """
     votes, variance = pooled_strengths(
-        groups_of(rows), RateOptions(by="group", pool=True, interval="none")
+        rows.votes_by_group(), RateOptions(by="group", pool=True, interval="none")
     )
     return tuple(envelope(votes.data.models, variance.best.strengths, votes.votes))
 

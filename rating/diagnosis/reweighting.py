@@ -15,8 +15,6 @@ from rating.rows import VoteRows
 from rating.typing import Floats, Ints
 from rating.uncertainty.student import quantile
 
-DAY = 86_400.0
-
 
 @dataclass(frozen=True, slots=True)
 class Move:
@@ -150,7 +148,7 @@ class Weighting:
 def reweighted(
     rows: VoteRows, by: str = "group", *, others: Sequence[Weighting] = (), level: float = 0.95
 ) -> list[Reweighted]:
-    """Rate votes with other weights: prompts, groups, voters and days equal; each group alone.
+    """Rate votes with other weights: prompts, groups and voters equal; each group alone.
 
     Parameters
     ----------
@@ -203,16 +201,13 @@ def _clusters(rows: VoteRows) -> tuple[Ints, int]:
 
 def _weightings(rows: VoteRows, by: str) -> Iterator[Weighting]:
     """Weigh all groups of a kind the same, and each of the role ``by`` alone."""
-    groups = dict(rows.groups)
-    if rows.moment is not None:
-        groups["day"] = np.unique(rows.moment // DAY, return_inverse=True)[1]
-    for role, title in {"prompt": "prompt", "by": by, "voter": "voter", "day": "day"}.items():
-        if role in groups and len(np.unique(groups[role])) > 1:
-            codes = groups[role]
+    for role, title in {"prompt": "prompt", "by": by, "voter": "voter"}.items():
+        codes = rows.groups.get(role)
+        if codes is not None and len(np.unique(codes)) > 1:
             yield Weighting(f"each {title} the same", codes, np.ones(int(codes.max()) + 1))
     names = rows.names.get("by", ())
     for name, alone in zip(names, np.eye(len(names)), strict=True):
-        yield Weighting(f"{by} {name} alone", groups["by"], alone)
+        yield Weighting(f"{by} {name} alone", rows.groups["by"], alone)
 
 
 def _rated(

@@ -107,10 +107,10 @@ class _Search:
         return self.at(category, prompt).log_marginal if known is None else known
 
     def best_category(self, prompt: float) -> float:
-        return highest(lambda tau: self.log_marginal(tau, prompt))
+        return _highest(lambda tau: self.log_marginal(tau, prompt))
 
     def best_prompt(self, category: float) -> float:
-        return highest(lambda tau: self.log_marginal(category, tau))
+        return _highest(lambda tau: self.log_marginal(category, tau))
 
     def end(self, best: Pooled, drop: float, bound: float) -> float:
         """Return where the likelihood has dropped so far, on the way to a bound; else that."""
@@ -125,7 +125,7 @@ class _Search:
         return float(np.exp(scipy.optimize.brentq(above, *ends, xtol=_PRECISION)))
 
 
-def highest(value: Callable[[float], float]) -> float:
+def _highest(value: Callable[[float], float]) -> float:
     """Return where a function of a standard deviation is highest."""
     grid = np.geomspace(SMALLEST, LARGEST, GRID)
     best = int(np.argmax([value(float(tau)) for tau in grid]))

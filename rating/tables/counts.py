@@ -230,7 +230,7 @@ def _votes(
     people = {role: ranked(c, live) for role, c in groups.items() if c is not None}
     name_of = {role: names for role, (names, _) in people.items()}
     voters, prompts = (name_of.get(role, ()) for role in ("voter", "prompt"))
-    features, scale = styles(rows.table, reading, live)
+    features, scale = _styles(rows.table, reading, live)
     n, weight = rows.n[live], _weights(rows.table, reading, moments, live)
     keys = (*(codes for _, codes in people.values()), a, b, outcome)
     sizes = [*map(len, name_of.values()), len(models), len(models), len(OUTCOMES)]
@@ -288,7 +288,7 @@ def _weights(table: Table, reading: Reading, moments: Floats | None, live: Bools
     return weight
 
 
-def styles(table: Table, reading: Reading, live: Bools) -> tuple[Floats | None, Floats | None]:
+def _styles(table: Table, reading: Reading, live: Bools) -> tuple[Floats | None, Floats | None]:
     """Give the styles of live rows in standard deviations, and these."""
     if not reading.style:
         return None, None

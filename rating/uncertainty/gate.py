@@ -147,7 +147,7 @@ def errors_at(variance: float, options: GateOptions) -> float:
     Brownian motion in its information ``I = 1 / V``, whatever the votes have in common [1]_.
     Votes that repeat voters or prompts of earlier ones make them larger, and by Slepian's
     inequality the boundary is then crossed less often. It is that of
-    `rating.uncertainty.sequence.confidence_sequence`, with the information in the place of the
+    `rating.uncertainty.sequence.boundary`, with the information in the place of the
     number of voters, tightest where half of the interval is the margin.
 
     References

@@ -161,7 +161,7 @@ def run_race(
 
         lead +- sqrt(t / (t - 1) sum_u h_u^2 + lam^2 m) sqrt(t) boundary(t)
 
-    with the boundary of `rating.uncertainty.sequence.confidence_sequence`: at most ``1 - level``
+    with the boundary of `rating.uncertainty.sequence.boundary`: at most ``1 - level``
     of all races of equal models ever stop, at any number of looks [1]_. It is widened to errors of
     Student's t that are as unlikely, with the effective voters of the lead less one. A voter
     enters with all votes, when the last one is cast; ``h_u`` is divided by one less the voter's

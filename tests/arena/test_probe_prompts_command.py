@@ -7,11 +7,24 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from tests.arena.test_referee_command import votes
 from tests.command import Command, examples, refused
 from tests.judge.probe.test_prompts import results_file
+from tests.rating.test_nesting import drawn
 
 QUICK = ("--draws", "19", "--format", "json")
+WINNERS = ("model_a", "model_b")
+
+
+def votes(folder: Path, n: int = 400) -> Path:
+    rows = drawn(1, prompts=30, votes=n, voters=40)
+    lines = ["model_a,model_b,winner,voter,prompt_id,kind"]
+    for at in range(rows.n):
+        a, b = rows.models[rows.a[at]], rows.models[rows.b[at]]
+        voter, prompt, kind = (rows.groups[role][at] for role in ("voter", "prompt", "by"))
+        lines.append(f"{a},{b},{WINNERS[rows.outcome[at]]},v{voter},p{prompt},k{kind % 3}")
+    file = folder / "votes.csv"
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return file
 
 
 def test_the_json_holds_what_other_tools_rely_on(command: Command, tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ from rating.uncertainty.gate import (
     lead_of,
     planned,
 )
-from rating.uncertainty.sequence import confidence_sequence
+from rating.uncertainty.sequence import boundary, tightest_at
 from rating.uncertainty.student import quantile
 from tests.rating.gated import ASKED, CANDIDATE, INCUMBENT, Crowd
 
@@ -92,8 +92,8 @@ def test_the_interval_is_that_of_a_confidence_sequence_tightest_at_the_margin() 
     rate = won.mean()
     error = rate * (1 - rate)
     voters = planned(ASKED, there=0) / (4 * error)
-    sequence = confidence_sequence(won.astype(float), np.ones(4000), planned=round(voters))
-    half = (sequence.upper - sequence.lower)[-1] / 2 / error * POINTS_PER_NAT
+    reach = boundary(np.array([4000]), tightest_at(round(voters)))[0]
+    half = won.std(ddof=1) * reach / error * POINTS_PER_NAT
     assert result.value == pytest.approx(POINTS_PER_NAT * np.log(rate / (1 - rate)), abs=0.1)
     assert result.value - result.lower == pytest.approx(half, rel=0.01)
 

@@ -8,7 +8,7 @@ import pytest
 from rating.errors import DataError
 from rating.sampling import gain_pairs, pair_contrast
 from rating.uncertainty.race import RaceVotes, run_race
-from rating.uncertainty.sequence import confidence_sequence
+from rating.uncertainty.sequence import boundary, tightest_at
 from tests.rating.raced import Field
 
 AHEAD = ("m0", "m1")
@@ -69,8 +69,8 @@ def test_one_vote_a_voter_head_to_head_is_the_confidence_sequence_of_the_win_rat
     rng = np.random.default_rng(2)
     won = (rng.random(3000) < 0.55).astype(np.float64)
     race = run_race(head_to_head(won, np.arange(3000)), AHEAD, stop=False, planned=200)
-    sequence = confidence_sequence(won, np.ones(3000), planned=200)
-    mean, half = sequence.mean[-1], (sequence.upper - sequence.lower)[-1] / 2
+    reach = boundary(np.array([3000]), tightest_at(200))[0]
+    mean, half = won.mean(), won.std(ddof=1) * reach
     look = race.looks[-1]
     per_point = mean * (1 - mean) * np.log(10) / 400
     assert look.lead * np.log(10) / 400 == pytest.approx(np.log(mean / (1 - mean)), rel=1e-3)

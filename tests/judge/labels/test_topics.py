@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
 
 from judge.labels import topics as module
-from judge.labels.topics import PRIVATE, SCORES, STABLE, Gates, learn, terms_of, topic_scores
+from judge.labels.topics import PRIVATE, STABLE, Gates, learn, terms_of
 from rating.errors import DataError
 from tests.judge.labels.planted import SUBJECTS, planted
 
@@ -132,31 +132,3 @@ def test_terms_are_words_without_digits(text: str) -> None:
 
 def test_gates_are_those_that_the_documents_name() -> None:
     assert Gates(10, 25, 5, 10) == PRIVATE
-
-
-def test_scores_are_standardised_over_the_prompts_that_they_are_learnt_from() -> None:
-    texts, subjects = planted(200, np.random.default_rng(4))
-    scores = topic_scores(texts, texts)
-    assert scores.shape == (200, SCORES)
-    assert scores.mean(axis=0) == pytest.approx(np.zeros(SCORES), abs=1e-5)
-    assert scores.std(axis=0) == pytest.approx(np.ones(SCORES), abs=1e-5)
-    apart = np.atleast_2d(np.corrcoef(scores[:, : len(SUBJECTS)]))
-    same = np.array(subjects)[:, None] == np.array(subjects)
-    assert apart[same].mean() > 0.5 > abs(apart[~same].mean())
-
-
-def test_a_prompt_that_was_not_seen_moves_no_score_but_its_own() -> None:
-    texts, _ = planted(60, np.random.default_rng(5))
-    scores = topic_scores(texts, [*texts, "dough and yeast", "zzz 123"])
-    assert scores[:60] == pytest.approx(topic_scores(texts, texts))
-    assert scores[60].any()
-    assert not scores[61].any()
-
-
-def test_few_prompts_have_few_scores_and_those_without_words_none() -> None:
-    assert topic_scores(["bread dough oven", "queen rook pawn"], ["bread"]).shape == (1, 1)
-    alike = topic_scores(["bread dough oven"] * 5, ["bread", "oven"])
-    assert np.abs(alike).max() < 10
-    for texts in (["1 2", "3"], ["bread", "oven"]):
-        with pytest.raises(DataError, match="Topics need words"):
-            topic_scores(texts, texts)

@@ -19,26 +19,21 @@ VOTES: dict[str, list[Any]] = {
     "winner": ["model_a", "both_bad", "model_b", "tie", "skip"],
     "voter": ["v2", "v1", "v1", "v2", "v1"],
     "prompt_id": ["p", "q", "q", "p", "p"],
-    "ts": [1_700_000_300, 1_700_000_100, 1_700_000_000, 1_700_000_200, 1_700_000_000],
     "kind": ["k", None, "k", " ", "k"],
 }
 FULL = Reading(Columns(by="kind"), prompts=True)
 
 
-def test_self_battles_and_skips_are_left_out_and_the_rest_goes_by_time() -> None:
-    rows = read_rows(pl.DataFrame(VOTES), FULL, time=True)
+def test_self_battles_and_skips_are_left_out() -> None:
+    rows = read_rows(pl.DataFrame(VOTES), FULL)
     assert (rows.models, rows.n_votes, dict(rows.dropped)) == (("x", "y", "z"), 3, {"skipped": 1})
-    assert [*zip(rows.a.tolist(), rows.b.tolist(), rows.outcome.tolist(), strict=True)] == [
-        *((1, 2, 3), (0, 2, 2), (0, 1, 0)),
-    ]
-    named = {role: [rows.names[role][c] for c in rows.groups[role]] for role in rows.groups}
-    assert named == {
-        "voter": ["v1", "v2", "v2"],
-        "prompt": ["q", "p", "p"],
-        "by": [UNLABELLED, UNLABELLED, "k"],
+    of = {role: [rows.names[role][c] for c in rows.groups[role]] for role in rows.groups}
+    columns = (rows.a.tolist(), rows.b.tolist(), rows.outcome.tolist())
+    assert {*zip(*columns, of["voter"], of["prompt"], of["by"], strict=True)} == {
+        (0, 1, 0, "v2", "p", "k"),
+        (1, 2, 3, "v1", "q", UNLABELLED),
+        (0, 2, 2, "v2", "p", UNLABELLED),
     }
-    assert rows.moment is not None
-    assert rows.moment.tolist() == [1_700_000_100, 1_700_000_200, 1_700_000_300]
 
 
 @pytest.mark.parametrize(("both_bad", "outcomes"), [("tie", [0, 2, 2]), ("drop", [0, 2])])
@@ -57,22 +52,16 @@ def test_they_count_to_what_a_rating_reads() -> None:
             "model_a": [a for a, _ in sides],
             "model_b": [b for _, b in sides],
             "winner": winner,
-            "words_a": draw.integers(1, 9, 200),
-            "words_b": draw.integers(1, 9, 200),
         }
     )
-    for style in ((), ("words",)):
-        counted = read_votes(table, Reading(style=style)).data
-        rows = read_rows(duckdb.from_arrow(table.to_arrow()), Reading(style=style))
-        own = rows.comparisons(features=bool(style))
-        assert fit(own).theta == pytest.approx(fit(counted).theta)
-        assert own.n_votes == counted.n_votes == rows.apart().n
+    counted = read_votes(table, Reading()).data
+    rows = read_rows(duckdb.from_arrow(table.to_arrow()), Reading())
+    own = rows.comparisons()
+    assert fit(own).theta == pytest.approx(fit(counted).theta)
+    assert own.n_votes == counted.n_votes == rows.apart().n
 
 
 def test_votes_that_do_not_count_are_named() -> None:
     nothing = pl.DataFrame({"model_a": ["x"], "model_b": ["y"], "winner": ["skip"]})
     with pytest.raises(DataError, match="No votes to count: 1 skipped"):
         read_rows(nothing, Reading())
-    untimed = pl.DataFrame({**VOTES, "ts": [1_700_000_000, None, 1, 1, 1]})
-    with pytest.raises(DataError, match="time"):
-        read_rows(untimed, Reading(), time=True)
