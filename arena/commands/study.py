@@ -104,7 +104,6 @@ def panel(
     /,
     *,
     votes: Annotated[str | None, Parameter(metavar="VOTES")] = None,
-    board: bool = False,
     options: Annotated[StudyOptions, Flat, Parameter(parse=OF_PANEL)] = StudyOptions(),  # noqa: B008
     chosen: Annotated[Renamed, Flat] = AS_IT_IS,
     form: Form = None,
@@ -123,12 +122,10 @@ def panel(
         one, a judge is named by its file).
     votes
         Votes of people: a file, folder or pattern, or the URL of the arena's database.
-    board
-        Rate the models by people and judges together, and say how each judge stands to the board.
 
     Examples
     --------
-    arena study panel verdicts.csv --votes votes.csv --board
+    arena study panel verdicts.csv --votes votes.csv
     arena study panel one.csv other.csv --format json
     """
     _require_folder(out)
@@ -143,7 +140,7 @@ def panel(
         sources = shared([chosen.votes(source) for source in (*verdicts, *named)])
         given, cast = sources[: len(verdicts)], sources[len(verdicts) :]
         people = None if votes is None else cast[0] if cast else votes_of(votes)
-        result = study_panel(given, people, options, board=board)
+        result = study_panel(given, people, options)
         written = None if out is None else write_panel(result, out, made)
     _tell(result, lambda: panel_page(result, made), form, written)
 

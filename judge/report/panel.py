@@ -1,4 +1,4 @@
-"""The report on a panel of judges: what it is worth, who errs with whom, and its board."""
+"""The report on a panel of judges: what it is worth, and who errs with whom."""
 
 import shlex
 from collections.abc import Iterator
@@ -9,7 +9,6 @@ from typing import Any
 from judge.report.files import Answer, Figure, Page, Section, Table, Tone, write_forms
 from judge.report.plots import heat_map
 from judge.report.study import option_words
-from judge.studies.consensus import Consensus
 from judge.studies.estimates import (
     NONE,
     Estimate,
@@ -20,16 +19,13 @@ from judge.studies.estimates import (
     percent,
     percent_of,
     plural,
-    points_of,
 )
 from judge.studies.panel import Panel
 from judge.studies.panel_card import Added
-from judge.studies.peer_rank import PeerRank
 from rating import __version__
 from rating.tables.files import Files
 
 NAME = "panel"
-MOST_RESIDUALS = 12
 OPENING = (
     "Several models judge the same answers, and what most of them say counts. Where they err "
     "together, many are worth few: here is how many."
@@ -44,13 +40,6 @@ LIMITS = (
 NOISY = (
     "Where most of the few people who voted on an item are wrong, every good judge errs on it at "
     "once: with few votes an item the panel seems worth less than it is."
-)
-BOARD_NOTES = (
-    "One model for people and judges: logit P(i over j) = gamma (theta_i - theta_j) + alpha first "
-    "+ r_i - r_j. Intervals allow for other prompts and for what judges do to a model beyond "
-    "their sensitivity, not for other people.",
-    "The residual r is shrunk towards 0. Whether a judge favours its own model, arena study judge "
-    "tests against its scatter over other models.",
 )
 
 
@@ -144,24 +133,6 @@ def _tables(panel: Panel) -> Iterator[Table]:
         yield _order(panel, "Add by independent judges", panel.by_n_eff)
         yield _order(panel, "Add by accuracy", panel.by_accuracy)
         yield from _families(panel)
-    if panel.board is not None:
-        yield from _board(panel, panel.board)
-    if panel.peers is not None:
-        yield _peers(panel.peers)
-
-
-def _peers(peers: PeerRank) -> Table:
-    judge_of = {model: judge for judge, model in peers.models.items()}
-    weights = {model: number_of(peers.weights[judge]) for model, judge in judge_of.items()}
-    return Table.of(
-        ("Peer rank", "Weighted win rate", "Its weight as a judge"),
-        {
-            model: (number_of(score), weights.get(model, NONE))
-            for model, score in peers.scores.items()
-        },
-        "Models that judge each other, the word of a better one counting more; the last has no "
-        "say. No vote and no label is in it: peers of one taste confirm each other.",
-    )
 
 
 def _correlations(panel: Panel) -> Table:
@@ -234,76 +205,8 @@ def _heat(panel: Panel) -> Iterator[Section]:
     yield Section("Who errs with whom", figures=(Figure(svg, caption),))
 
 
-def _board(panel: Panel, board: Consensus) -> Iterator[Table]:
-    worth = f"These {plural(panel.card.k, 'judge')} are worth {number_of(board.n_eff)}"
-    anchor = (
-        "People are the anchor: a judge of sensitivity 1 tells models apart as they do."
-        if board.anchored
-        else "No people are in it: sensitivities have a geometric mean of 1."
-    )
-    yield Table.of(
-        ("Board of people and judges" if board.anchored else "Board of judges", "Rating"),
-        {model: (_rating(one),) for model, one in board.ratings.items()},
-        f"{worth} independent ones, and weigh as much together. {anchor}",
-    )
-    yield Table.of(
-        ("Judge on the board", "Sensitivity", "Being shown first", "Its own model"),
-        {
-            name: (
-                number_of(one),
-                points_of(board.first.get(name)),
-                _own(board, name),
-            )
-            for name, one in board.sensitivity.items()
-        },
-        "Sensitivity: nats of the judge for one of the board. The others are in points: what "
-        "being shown first is worth, and by how much a judge lifts the model that is its own by "
-        f"its name beyond that. What judges do to any model has a standard deviation of "
-        f"{board.spread:.0f}.",
-    )
-    if len(board.ratings) <= MOST_RESIDUALS:
-        yield Table.of(
-            ("Lifted beyond sensitivity", *board.ratings),
-            {
-                name: [points_of(of_model[model]) for model in board.ratings]
-                for name, of_model in board.residual.items()
-            },
-            "Points by which a judge lifts a model beyond its strength on the board, shrunk.",
-        )
-    if board.powered is not None:
-        yield _powered(board)
-
-
-def _own(board: Consensus, judge: str) -> str:
-    model = board.own.get(judge)
-    return NONE if model is None else f"{model} {points_of(board.residual[judge][model])}"
-
-
-def _powered(board: Consensus) -> Table:
-    assert board.powered is not None
-    plain = board.powered.to_dict()
-    ratings = sorted(plain["ratings"], key=lambda row: -row["rating"])
-    gain = board.powered.gain
-    return Table.of(
-        ("By people, with the panel's help", "Rating"),
-        {
-            row["model"]: (_rating(Estimate(row["rating"], row["lower"], row["upper"], 0)),)
-            for row in ratings
-        },
-        "Prediction-powered, whatever the judges are like: the panel is one calibrated prediction "
-        f"an item, never {plural(len(board.sensitivity), 'vote')}. Without it as many times the "
-        f"votes would be needed: {number_of(gain)}.",
-    )
-
-
-def _rating(one: Estimate) -> str:
-    return number_of(one, 0)
-
-
 def _limits(panel: Panel) -> Iterator[str]:
     yield from panel.warnings
-    if panel.board is not None:
-        yield from BOARD_NOTES
     if panel.by_people:
         yield NOISY
     yield from LIMITS
@@ -328,14 +231,6 @@ def rows(panel: Panel) -> Iterator[dict[str, Any]]:
     for pair in panel.to_dict()["correlations"]:
         value = Estimate(pair["value"], None, None, panel.n_items)
         yield _row("correlation", pair["a"], pair["b"], value)
-    if panel.board is None:
-        return
-    for model, rating in panel.board.ratings.items():
-        yield _row("rating", model, "", rating)
-    for name, sensitivity in panel.board.sensitivity.items():
-        yield _row("sensitivity", name, "", sensitivity)
-        for model, residual in panel.board.residual[name].items():
-            yield _row("residual", name, model, residual)
 
 
 def _row(part: str, name: str, other: str, figure: Estimate) -> dict[str, Any]:
@@ -346,7 +241,6 @@ def command(panel: Panel) -> str:
     """Write the command that makes this report."""
     words = ["arena", "study", "panel", *(str(files.paths[0]) for files in panel.verdicts)]
     words += ["--votes", str(panel.votes)] if panel.by_people else []
-    words += ["--board"] if panel.asked_board else []
     words += panel.options.words()
     sources = [source for source in (*panel.verdicts, panel.votes) if isinstance(source, Files)]
     words += dict.fromkeys(word for files in sources for word in option_words(files))

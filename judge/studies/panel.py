@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from judge.studies.consensus import Consensus, consensus
 from judge.studies.data import NO_ORDER
 from judge.studies.estimates import (
     SHARE,
@@ -23,7 +22,6 @@ from judge.studies.estimates import (
     sums_within,
 )
 from judge.studies.gates import MIN_PROMPTS
-from judge.studies.one_judge import identified
 from judge.studies.options import StudyOptions
 from judge.studies.panel_card import (
     Added,
@@ -35,7 +33,6 @@ from judge.studies.panel_card import (
     order_by_n_eff,
 )
 from judge.studies.panel_data import Errors, PanelData, errors_of, read_panel
-from judge.studies.peer_rank import PeerRank, peer_rank
 from judge.studies.rows import Source
 from rating.tables.files import Files
 from rating.typing import Floats
@@ -77,16 +74,11 @@ class Panel:
         None where the labels stand beside the verdicts.
     without_family : mapping of str to Card
         The panel without the judges of a family; empty where all are of one.
-    board : Consensus or None
-        None unless asked for, or where the rows do not determine it: a warning says why.
-    peers : PeerRank or None
-        None unless every judge is one of the models.
     """
 
     verdicts: tuple[Files, ...]
     votes: Source | None
     options: StudyOptions
-    asked_board: bool
     card: Card
     judges: tuple[Judge, ...]
     correlations: Floats
@@ -98,8 +90,6 @@ class Panel:
     n_labelled: int
     n_prompts: int
     n_ties: int
-    board: Consensus | None
-    peers: PeerRank | None
     warnings: tuple[str, ...]
 
     @property
@@ -146,8 +136,6 @@ class Panel:
             "without_family": {
                 family: without.to_dict() for family, without in self.without_family.items()
             },
-            "board": None if self.board is None else self.board.to_dict(),
-            "peer_rank": None if self.peers is None else self.peers.to_dict(),
             "warnings": list(self.warnings),
         }
 
@@ -167,21 +155,13 @@ def _known(value: float) -> float | None:
     return None if np.isnan(value) else float(value)
 
 
-def study_panel(
-    verdicts: Sequence[Files],
-    votes: Source | None,
-    options: StudyOptions,
-    *,
-    board: bool = False,
-) -> Panel:
+def study_panel(verdicts: Sequence[Files], votes: Source | None, options: StudyOptions) -> Panel:
     """Say how many independent judges a panel is worth, against labels or most people's votes.
 
     Parameters
     ----------
     verdicts, votes
         As of `judge.studies.panel_data.read_panel`.
-    board : bool
-        Rate the models by people and judges together, `judge.studies.judge_aware.consensus`.
 
     Raises
     ------
@@ -195,16 +175,10 @@ def study_panel(
     whole = card(errors, options)
     judges = tuple(_judges(data, errors, complete.without, options))
     matrix = error_correlations(errors)
-    warnings = [*_warnings(data, errors, whole, matrix, board=board)]
-    rated = None
-    if board:
-        rated = identified("Board", lambda: consensus(data, whole.n_eff, options.level), warnings)
-        warnings += () if rated is None else rated.warnings
     return Panel(
         verdicts=tuple(verdicts),
         votes=votes,
         options=options,
-        asked_board=board,
         card=whole,
         judges=judges,
         correlations=matrix,
@@ -216,9 +190,7 @@ def study_panel(
         n_labelled=complete.n_labelled,
         n_prompts=int(errors.prompt.max()) + 1,
         n_ties=complete.n_ties,
-        board=rated,
-        peers=peer_rank(data.data, options.draws()),
-        warnings=tuple(dict.fromkeys(warnings)),
+        warnings=tuple(dict.fromkeys(_warnings(data, errors, whole, matrix))),
     )
 
 
@@ -250,10 +222,8 @@ def _without_family(data: PanelData, errors: Errors, options: StudyOptions) -> d
     }
 
 
-def _warnings(
-    data: PanelData, errors: Errors, whole: Card, matrix: Floats, *, board: bool
-) -> Iterator[str]:
-    yield from (text for text in data.data.warnings if board or text != NO_ORDER)
+def _warnings(data: PanelData, errors: Errors, whole: Card, matrix: Floats) -> Iterator[str]:
+    yield from (text for text in data.data.warnings if text != NO_ORDER)
     n_prompts = int(errors.prompt.max()) + 1
     if n_prompts < MIN_PROMPTS:
         yield (

@@ -53,7 +53,6 @@ def test_the_keys_are_those_of_the_contract_and_hold_numbers(
         assert order[-1]["n_eff"] == pytest.approx(report["n_eff"])
     assert set(report["without_family"]) == {"gpt", "claude", "llama"}
     assert len(report["correlations"]) == 6
-    assert report["board"] is None
 
 
 def test_failures_are_counted_on_the_terminal_and_are_no_errors(
@@ -84,30 +83,6 @@ def test_the_report_has_a_heat_map_and_every_form(arena: Command, tmp_path: Path
     html = (tmp_path / "report" / "panel.html").read_text(encoding="utf-8")
     assert 'aria-label="Correlation of errors"' in html
     assert "arena study panel verdicts.csv --rounds 50 --out panel" in html
-
-
-def test_the_board_stands_below_what_the_panel_is_worth(arena: Command, tmp_path: Path) -> None:
-    rng = np.random.default_rng(3)
-    models = ("a", "b", "c")
-    rows, votes = [], []
-    for item in range(200):
-        one, other = rng.choice(3, 2, replace=False).tolist()
-        sides = (f"i{item}", models[one], models[other])
-        likely = 1 / (1 + np.exp(1.5 * (one - other)))
-        sides_won = ["model_a" if rng.random() < likely else "model_b" for _ in range(4)]
-        votes.append((*sides, sides_won[0], f"v{item % 30}"))
-        rows += [(*sides, sides_won[k], f"judge{k}") for k in (1, 2, 3)]
-    head = "item_id,model_a,model_b,winner"
-    written(tmp_path / "verdicts.csv", rows, f"{head},judge")
-    written(tmp_path / "votes.csv", votes, f"{head},voter")
-    words = ("study", "panel", "verdicts.csv", "--votes", "votes.csv", "--board")
-    shown = arena(*words, "--rounds", "50", COLUMNS="200").stdout
-    assert shown.index("judges are worth") < shown.index("Board of people and judges")
-    assert "By people, with the panel's help" in shown
-    report = message(arena, *words[2:])
-    assert report["board"]["n_eff"]["value"] == report["n_eff"]
-    assert [row["model"] for row in report["board"]["ratings"]] == ["a", "b", "c"]
-    assert [row["judge"] for row in report["board"]["judges"]] == ["judge1", "judge2", "judge3"]
 
 
 def test_several_files_are_several_tables(arena: Command, tmp_path: Path) -> None:
