@@ -5,22 +5,19 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from arena.boards.fitted import OPTIONS, READING, fit_log
 from arena.boards.looks import keep_looking
 from arena.boards.source import of_newest, with_figures
 from arena.domain.board_view import NO_VOTES
 from arena.domain.value_view import Valued
 from arena.domain.vote import Policy
-from arena.store import chain, labels, log, people
+from arena.store import chain, log, people
 from arena.store.store import Store
 from rating import __version__
 from rating.errors import DataError, NotIdentifiedError
 from rating.tables.counts import read_figures
 from rating.tables.sources import LoggedColumns
 from rating.value.board import Value, value
-from rating.value.utility import Terms
 
 if TYPE_CHECKING:
     from judge.labels.safety_table import SafetyTable
@@ -65,10 +62,9 @@ class Valuation:
     def look(self) -> None:
         """Work it out now, if votes were added."""
         with self._store.reading() as session:
-            labelled = labels.newest(session, self._policy.tagger)
             known = people.adopted(session)
             head = chain.head(session)[:12] or "empty"
-            version = f"{head}-{labelled}-{known}-{__version__}"
+            version = f"{head}-{known}-{__version__}"
             if self._valued is not None and self._valued.version == version:
                 return
             after = log.newest(session)
@@ -77,30 +73,26 @@ class Valuation:
                 log.figures(session, self._policy.tagger, after=after),
             )
             records = log.models(session, self._policy.kinds)
-        board, terms, reason = _worked_out(votes)
+        board, reason = _worked_out(votes)
         if board:
             only = of_newest(after, len(votes.battle))
             board = replace(board, warnings=(*only, *board.warnings))
-        if terms and self._safety:
-            terms = self._safety.lent_to(terms, OPTIONS.seed)
         self._valued = Valued(
             policy=self._policy.name,
             version=version,
             updated=self._now(),
             names={record.id: record.name for record in records},
             value=board,
-            terms=terms,
             reason=reason,
             safety=self._safety,
         )
 
 
-def _worked_out(votes: LoggedColumns) -> tuple[Value | None, Terms | None, str | None]:
+def _worked_out(votes: LoggedColumns) -> tuple[Value | None, str | None]:
     if all(votes.left_out):
-        return None, None, NO_VOTES
+        return None, NO_VOTES
     try:
         newcomers = frozenset(fit_log(votes).newcomers)
-        board = value(*read_figures(votes.without(newcomers), READING), OPTIONS)
+        return value(*read_figures(votes.without(newcomers), READING), OPTIONS), None
     except (DataError, NotIdentifiedError) as error:
-        return None, None, error.args[0]
-    return board, Terms.of(board.draws, np.random.default_rng([OPTIONS.seed, 4])), None
+        return None, error.args[0]

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rating.value.board import Value
-from rating.value.utility import Terms
 
 if TYPE_CHECKING:
     from judge.labels.safety_table import SafetyTable
@@ -23,8 +22,6 @@ class Valued:
     names : mapping of str to str
         Of models, by their ids.
     value : Value or None
-    terms : Terms or None
-        What an answer is worth, to be weighed; None where nothing can be valued.
     reason : str or None
         Why nothing can be valued, as a sentence; None where something is.
     safety : SafetyTable or None
@@ -36,7 +33,6 @@ class Valued:
     updated: datetime
     names: Mapping[str, str]
     value: Value | None
-    terms: Terms | None
     reason: str | None
     safety: "SafetyTable | None" = None
 

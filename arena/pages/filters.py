@@ -106,8 +106,6 @@ class Filters:
     ('1,184', '1.184', '−12')
     >>> english.short(0.0173), german.short(0.5), english.short(20.0)
     ('0.0173', '0,5', '20')
-    >>> german.worth(-0.126), english.worth(-0.001)
-    ('−0,13', '0.00')
     >>> english.about(7), english.about(287), german.about(12_345)
     ('7', '290', '12.000')
     >>> english.price(41.37), english.price(0.4137), english.price(None)
@@ -160,10 +158,6 @@ class Filters:
     def short(self, value: float) -> str:
         """Write a weight, or a mark of an axis, without digits that it does not have."""
         return self._words.number(f"{value:,.3g}").replace("-", MINUS)
-
-    def worth(self, value: float) -> str:
-        """Write a utility in hundredths; what rounds to nothing has no sign."""
-        return self.number(round(value, 2) + 0.0, 2).replace("-", MINUS)
 
     def about(self, n: int) -> str:
         """Count in two digits, as far as an extrapolation can be trusted."""

@@ -30,18 +30,16 @@ from arena.domain.words import Language
 from arena.errors import CHOICE_WORDS
 from arena.pages import filters
 from arena.pages.geometry import bar, shared_axis
-from arena.pages.value import scatter, sliders, tornado
+from arena.pages.value import scatter
 from arena.pages.visit import ANYBODY, Visit
 from judge.labels.released import ShownTopic
 from judge.labels.topics import PRIVATE, SEEDS, STABLE
 from judge.render import pages
-from rating.errors import NotIdentifiedError
 from rating.pooling.mix import FEW
 from rating.sentences import Sentence
 from rating.tables.escaping import shown
 from rating.value.board import NEAR, SURE
 from rating.value.figures import MEASURES
-from rating.value.utility import Weights
 
 TEMPLATES = Path(__file__).parent / "templates"
 ARENA_NAME = "Arena"
@@ -82,7 +80,7 @@ def environment(language: Language) -> pages.Environment:
     words = words_in(language)
     forms = filters.Filters(words)
     names = ("number", "points", "money", "seconds", "day", "moment", "ago", "about", "signed")
-    more = ("price", "difference", "label", "short", "worth")
+    more = ("price", "difference", "label", "short")
     env.filters.update({name: getattr(forms, name) for name in (*names, *more)})
     env.filters.update(
         percent=filters.percent, one_line=_one_line, translated=partial(_translated, words)
@@ -184,17 +182,9 @@ def _mix_json(view: MixView) -> str:
     return "/mix.json?" + urlencode(asked)
 
 
-def value_page(
-    valued: Valued | None, *, weights: Weights, now: datetime, visit: Visit = ANYBODY
-) -> str:
+def value_page(valued: Valued | None, *, now: datetime, visit: Visit = ANYBODY) -> str:
     """Page of quality against what it takes; ``valued`` is None before it is worked out."""
-    board, terms = (valued.value, valued.terms) if valued else (None, None)
-    utility, unweighed = None, None
-    if terms is not None:
-        try:
-            utility = terms.weighed(weights)
-        except NotIdentifiedError as error:
-            unweighed = error.args[0]
+    board = valued.value if valued else None
     return filled(
         "value.html",
         visit,
@@ -204,10 +194,6 @@ def value_page(
         names=valued.names if valued else {},
         safety=valued and valued.safety,
         rated=valued.rated if valued else (),
-        sliders=sliders(weights, terms.less) if terms else (),
-        utility=utility,
-        unweighed=unweighed,
-        tornado=utility and tornado(utility),
         sure=SURE,
         near=NEAR,
         now=now,

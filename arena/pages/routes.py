@@ -49,7 +49,6 @@ from arena.pages.standings import (
     label_page,
     leaderboard_page,
 )
-from arena.pages.value import weights_of
 from arena.pages.visit import PLACE, READ, Visit, origin_of, utc_now, visit_to
 from arena.play.own_data import OwnData
 from judge.render import pages
@@ -270,13 +269,7 @@ def pages_router(
 
     @router.api_route("/value", methods=READ)
     def quality_and_cost(request: Request) -> Response:
-        page = value_page(
-            value(),
-            weights=weights_of(request.query_params),
-            now=now(),
-            visit=visit_of(request),
-        )
-        return revalidated(request, page)
+        return revalidated(request, value_page(value(), now=now(), visit=visit_of(request)))
 
     @router.api_route("/votes", methods=READ)
     def my_page(request: Request) -> Response:

@@ -1,8 +1,8 @@
-"""Where the marks of the page on quality and cost stand, and what its form asks for."""
+"""Where the marks of the page on quality and cost stand."""
 
 import itertools
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from collections.abc import Iterator
+from dataclasses import dataclass
 from math import ceil, floor, isfinite, log10
 from typing import Self
 
@@ -10,17 +10,12 @@ from arena.pages.geometry import round_ticks
 from rating.charts.drawing import spread
 from rating.value.board import SURE, ModelValue, Taken, Value
 from rating.value.figures import Measure
-from rating.value.utility import Turn, Utility, Weights
 
 LABEL = 19.0
 """Height of a name in pixels."""
 LEAST_HEIGHT = 300.0
 LEAST_SPARE = 10.0
 """Points above the best and below the worst: even models that are rated alike have a scale."""
-FURTHEST = {"wrong": 5.0, "refusal": 2.0, "dollars": 0.1, "seconds": 0.1}
-"""Ends of the sliders; a greater weight in an address moves the end."""
-STEPS = {"wrong": 0.1, "refusal": 0.05, "dollars": 0.001, "seconds": 0.001}
-MOST = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,88 +149,3 @@ class _Across:
                 tick = factor * 10.0**power
                 if self.low <= log10(tick) <= self.high:
                     yield tick
-
-
-@dataclass(frozen=True, slots=True)
-class Swing:
-    """How far a weight moves the lead of the first: a bar, in percent from the left."""
-
-    turn: Turn
-    left: float
-    width: float
-
-
-@dataclass(frozen=True, slots=True)
-class Tornado:
-    """Bars of all weights, the longest first, and where another model would be first."""
-
-    swings: tuple[Swing, ...]
-    zero: float
-    now: float
-
-
-def tornado(utility: Utility) -> Tornado | None:
-    """Lay out the weights; None where there is none."""
-    if not utility.turns:
-        return None
-    lead = utility.models[0].utility - utility.models[1].utility
-    reaches = [(lead, turn.lead_without, turn.lead_doubled) for turn in utility.turns]
-    low, high = min(map(min, reaches)), max(map(max, reaches))
-    low, high = min(low, 0.0), max(high, 0.0)
-    wide = (high - low) or 1.0
-
-    def at(value: float) -> float:
-        return round(2 + 96 * (value - low) / wide, 2)
-
-    return Tornado(
-        swings=tuple(
-            Swing(turn, at(min(reach)), round(at(max(reach)) - at(min(reach)), 2))
-            for turn, reach in zip(utility.turns, reaches, strict=True)
-        ),
-        zero=at(0.0),
-        now=at(lead),
-    )
-
-
-def weights_of(asked: Mapping[str, str]) -> Weights:
-    """Read the weights of an address; one that cannot be read is the usual one.
-
-    Examples
-    --------
-    >>> weights_of({"wrong": "2", "refusal": "x", "dollars": "-1", "colour": "red"})
-    Weights(wrong=2.0, refusal=0.5, dollars=0.01, seconds=0.01)
-    """
-    given = {}
-    for field in fields(Weights):
-        try:
-            weight = float(asked.get(field.name, ""))
-        except ValueError:
-            continue
-        if 0 <= weight <= MOST:
-            given[field.name] = weight
-    return Weights(**given)
-
-
-@dataclass(frozen=True, slots=True)
-class Slider:
-    """One weight of the form; ``known`` if there are data to weigh."""
-
-    name: str
-    value: float
-    most: float
-    step: float
-    known: bool
-
-
-def sliders(weights: Weights, known: Mapping[str, object]) -> tuple[Slider, ...]:
-    """Give the form's weights."""
-    return tuple(
-        Slider(
-            name=name,
-            value=getattr(weights, name),
-            most=max(most, getattr(weights, name)),
-            step=STEPS[name],
-            known=name in known,
-        )
-        for name, most in FURTHEST.items()
-    )

@@ -5,15 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, get_args
 
-import numpy as np
-
 from judge.ifeval.accuracy import Share
 from judge.labels.safety import ALL, FEW, MODES, Mode, Rate, What
 from judge.studies.estimates import Estimate
 from rating.errors import DataError
 from rating.sentences import Sentence, counted
 from rating.tables.files import parsed, read_text
-from rating.value.utility import Terms
 
 Column = tuple[What, Mode]
 
@@ -29,15 +26,10 @@ SLACK = 1e-6
 MOST_NAMED = 12
 """Models that a sentence names."""
 
-SHARES_FROM_PACK = Sentence(
-    "No answer among the votes is labelled as a refusal or none: shares of refusals are those of "
-    "benign prompts that models were asked for it, as they were read."
-)
 BY_RULES = Sentence(
     "What complies was not said by a judge: it is whatever does not decline by the rules, also an "
     "answer that turns to something else."
 )
-NOT_ASKED = Sentence("it was not asked these benign prompts")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,14 +98,6 @@ class SafetyTable:
                 len(missing),
                 names=_named(missing, names or {}),
             )
-
-    def lent_to(self, terms: Terms, seed: int) -> Terms:
-        """Lend shares of refusals, those of benign prompts, to a utility of votes without any."""
-        rows = {model: one.get(("over_refusal", "does")) for model, one in self.rates.items()}
-        shares = {model: rate.share for model, rate in rows.items() if rate is not None}
-        counted = {model: (share.rate * share.n, share.n) for model, share in shares.items()}
-        rng = np.random.default_rng([seed, 5])
-        return terms.with_refusals(counted, rng, note=SHARES_FROM_PACK, missing=NOT_ASKED)
 
     def to_dict(self, rated: Sequence[str]) -> dict[str, Any]:
         """Return plain values for JSON: the rates, and who stands in one table alone."""

@@ -16,7 +16,6 @@ from rating import RateOptions, Report
 from rating.comparisons import Comparisons, Votes
 from rating.counting import Cells, count, narrowest
 from rating.errors import ConvergenceError, DataError, NotIdentifiedError
-from rating.likelihood.ties import SCORE_A
 from rating.outcome import OUTCOMES
 from rating.pooling.boards import PooledBoards, rate_pooled
 from rating.tables import vote_filter, weights
@@ -28,7 +27,7 @@ from rating.tables.parquet import long_columns
 from rating.tables.sources import ClusterTable, LoggedColumns, opened_table, spark_engine
 from rating.tables.vote_filter import VoteFilter
 from rating.typing import Bools, Floats, Integers
-from rating.value.figures import FLAGS, MEASURES, Figures
+from rating.value.figures import MEASURES, Figures
 
 if TYPE_CHECKING:
     from rating.tables import by_voter
@@ -151,15 +150,15 @@ def _counted(settled: _Settled, reading: Reading) -> Votes:
 def read_figures(source: object, reading: Reading) -> tuple[Votes, Figures]:
     """Read votes, and what was measured on the answers of each one that counts.
 
-    That is, in columns for side A and B: ``cost_a`` (US dollars), ``seconds_a``, and 0 or 1 in
-    ``wrong_a`` (by a known solution), ``harmful_a`` and ``refused_a``. Empty is not known.
+    That is, in columns for side A and B: ``cost_a`` (US dollars) and ``seconds_a``. Empty is not
+    known.
 
     Raises
     ------
     DataError
         As `read_votes`; and for figures that cannot be.
     """
-    reading = replace(reading, figures=(*MEASURES, *FLAGS))
+    reading = replace(reading, figures=MEASURES)
     with opened_table(source, reading, by=False) as table:
         settled = _settled(table, reading)
         votes = require_votes(_counted(settled, reading), source)
@@ -167,14 +166,12 @@ def read_figures(source: object, reading: Reading) -> tuple[Votes, Figures]:
 
 
 def _figures(settled: _Settled, reading: Reading) -> Figures:
-    rows, (names, a, b, outcome), _ = settled
+    rows, (names, a, b, _), _ = settled
     live, numbers = rows.live, rows.table.numbers
     voters = rows.people("voter") if reading.voters else None
-    first = SCORE_A[outcome[live]]
     return Figures(
         models=names,
         pairs=np.column_stack([a[live], b[live]]).astype(np.int64),
-        score=np.column_stack([first, 1 - first]),
         voter=None if voters is None else ranked(voters, live)[1].astype(np.int64),
         values={
             name: _checked_figures(name, *(numbers[f"{name}_{side}"][live] for side in "ab"))
@@ -188,12 +185,10 @@ def _checked_figures(name: str, a: Floats, b: Floats) -> Floats:
     """Put both sides together; raises `DataError` for what no answer has."""
     both = np.column_stack([a, b])
     known = both[~np.isnan(both)]
-    if name in FLAGS:
-        bad, wanted = known[(known != 0) & (known != 1)], "0, 1 or empty"
-    else:
-        bad, wanted = known[~((known >= 0) & np.isfinite(known))], "a number from 0, or empty"
+    bad = known[~((known >= 0) & np.isfinite(known))]
     if bad.size:
-        raise DataError(f"{name}_a and {name}_b hold {bad[0]:g}: make it {wanted}.")
+        msg = f"{name}_a and {name}_b hold {bad[0]:g}: make it a number from 0, or empty."
+        raise DataError(msg)
     return both
 
 

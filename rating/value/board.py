@@ -232,7 +232,7 @@ def value(votes: Votes, figures: Figures, options: RateOptions | None = None) ->
                 n=FEWEST_ANSWERS,
             )
         )
-    draws = Draws(fitted.models, fitted.theta, strengths, taken, figures, rounds)
+    draws = Draws(fitted.models, fitted.theta, strengths, taken, rounds)
     return _value(report, draws, options)
 
 

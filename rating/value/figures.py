@@ -1,4 +1,4 @@
-"""What was measured on both answers of battles, drawn anew by voter: costs, seconds and shares."""
+"""What was measured on both answers of battles, drawn anew by voter: costs and seconds."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,15 +19,11 @@ FEWEST_ANSWERS = 10
 ROUNDS_AT_ONCE = 100
 MOST_LOG = 700.0
 """A draw of a logarithm beyond this would be no number: two voters leave one degree of freedom."""
-JEFFREYS = 0.5
 
 Measure = Literal["cost", "seconds"]
 """US dollars, and seconds, of one answer."""
-Flag = Literal["wrong", "harmful", "refused"]
-"""What an answer is, 0 or 1: ``wrong`` by a known solution."""
 
 MEASURES: tuple[Measure, ...] = ("cost", "seconds")
-FLAGS: tuple[Flag, ...] = ("wrong", "harmful", "refused")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,16 +35,13 @@ class Figures:
     models : tuple of str
     pairs : ndarray of shape (n, 2)
         Positions of the models on side A and side B.
-    score : ndarray of shape (n, 2)
-        1 for the preferred answer, 1/2 for both of a tie.
     voter : ndarray of shape (n,), or None
     values : mapping of str to ndarray of shape (n, 2)
-        By names of `MEASURES` and `FLAGS`; NaN where it is not known.
+        By names of `MEASURES`; NaN where it is not known.
     """
 
     models: tuple[str, ...]
     pairs: Ints
-    score: Floats
     voter: Ints | None
     values: Mapping[str, Floats]
 
@@ -176,7 +169,7 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Draws:
-    """What `rating.value.board.Value` is read from, for other questions as well.
+    """What `rating.value.board.Value` is read from.
 
     Attributes
     ----------
@@ -186,7 +179,6 @@ class Draws:
     strengths : ndarray of shape (n_rounds, n_models)
         Nats, drawn from their joint covariance.
     taken : mapping of str to Drawn
-    figures : Figures
     rounds : Rounds
     """
 
@@ -194,7 +186,6 @@ class Draws:
     theta: Floats
     strengths: Floats
     taken: Mapping[Measure, Drawn]
-    figures: Figures
     rounds: Rounds
 
 
@@ -338,51 +329,3 @@ class _LogFit:
         ratio = np.linalg.solve(laplacian + pin, right[:, :, None])[:, :, 0]
         level = (total * np.exp(-ratio)).sum(axis=1, keepdims=True) / count
         return np.asarray(ratio + np.log(level))
-
-
-def shares(
-    figures: Figures,
-    flags: tuple[Flag, ...],
-    drawn: Rounds,
-    rng: np.random.Generator,
-    *,
-    preferred: bool,
-) -> Drawn:
-    """Estimate how often a model's answers are of some kind, of those of which that is known.
-
-    Parameters
-    ----------
-    flags : tuple of str
-        An answer counts that has any of them.
-    preferred : bool
-        Only where it was preferred, a tie half.
-
-    Returns
-    -------
-    Drawn
-        Rounds hold half an answer of either kind more, drawn with the voters: what never
-        happened is not known never to happen (Jeffreys' prior).
-    """
-    k = len(figures.models)
-    known = np.logical_or.reduce([figures.known(flag) for flag in flags])
-    holds = np.zeros(figures.pairs.shape)
-    for flag in flags:
-        if flag in figures.values:
-            holds = np.fmax(holds, figures.values[flag])
-    if preferred:
-        holds = holds * figures.score
-    rows, side = np.nonzero(known)
-    model = figures.pairs[rows, side]
-    positive = drawn.sums(holds[rows, side], rows, model, k)
-    count = drawn.sums(np.ones(len(rows)), rows, model, k)
-    answers = np.bincount(model, minlength=k)
-    there = answers > 0
-    value, rounds = np.full(k, np.nan), np.full((len(drawn.weight), k), np.nan)
-    value[there] = (positive.plain / np.where(there, count.plain, 1.0))[0, there]
-    every = slice(None)
-    extra = rng.standard_gamma(JEFFREYS, (2, len(drawn.weight), k))
-    top = positive.rounds(every) + extra[0]
-    rounds[:, there] = (top / (count.rounds(every) + extra[0] + extra[1]))[:, there]
-    missing = Sentence("none of its answers is labelled")
-    left_out = {figures.models[i]: missing for i in np.flatnonzero(~there)}
-    return Drawn(value, rounds, left_out, answers)

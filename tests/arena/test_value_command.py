@@ -9,7 +9,6 @@ import duckdb
 import pytest
 
 from arena.domain.vote import Choice, Voter
-from arena.play.labels import label_votes
 from arena.store.store import Store
 from tests.arena.store.battles import MODELS, NOW, ballot, ready
 from tests.command import Command, examples, refused
@@ -29,8 +28,7 @@ def votes(tmp_path: Path) -> Path:
                    END AS cost_a,
                CASE WHEN b < 3 THEN [.02, .004, .012][1 + b] * long * (1 + hash(i + 2) % 9 / 9)
                    END AS cost_b,
-               2 + a + hash(i + 3) % 5 AS seconds_a, 2 + b + hash(i + 4) % 5 AS seconds_b,
-               a = 0 AND i % 3 = 0 AS wrong_a, b = 0 AND i % 3 = 0 AS wrong_b
+               2 + a + hash(i + 3) % 5 AS seconds_a, 2 + b + hash(i + 4) % 5 AS seconds_b
         FROM (SELECT i, i % 4 AS a, (i % 4 + 1 + i // 4 % 3) % 4 AS b, 1 + hash(i) % 40 AS long
               FROM range(1200) AS rows(i))
     """
@@ -78,16 +76,14 @@ def test_the_examples_of_the_document_run_and_name_every_option(
 
 
 def test_every_key_of_the_json_is_explained(command: Command, votes: Path) -> None:
-    options = ("--utility", "", "--safety", "safety.json", "--format", "json")
+    options = ("--safety", "safety.json", "--format", "json")
     result = json.loads(command("value", "votes.parquet", *options).stdout)
     rows = [
         result,
         result["safety"],
         result["models"][0],
         result["models"][0]["cost"],
-        result["utility"],
     ]
-    rows += [result["utility"]["models"][0], result["utility"]["turns"][0]]
     document = DOCUMENT.read_text(encoding="utf-8")
     assert [key for row in rows for key in row if f"`{key}`" not in document] == []
 
@@ -116,16 +112,12 @@ def test_refusals_stand_beside_ratings_and_those_in_one_table_alone_are_named(
     assert re.search(r"quartz │ +50% \(45%–60%\) n 50\* │ +10% \(5%–20%\) n 50\*", shown)
     assert "*: on so few prompts it is only a hint." in shown
     assert "1 model was asked these prompts, and has no rating here: wren." in shown
-    words = ("--safety", "safety.json", "--utility", "", "--format", "json")
+    words = ("--safety", "safety.json", "--format", "json")
     result = json.loads(command("value", "votes.parquet", *words).stdout)
     assert result["safety"]["only_asked"] == ["wren"]
     assert {*result["safety"]["only_rated"]} == {"flint", "opal"}
     assert result["safety"]["judges"] == [None]
     assert {*result["safety"]["rates"][0]} == {*json.loads(safety.read_text())["rates"][0], "few"}
-    worth = {row["model"]: row for row in result["utility"]["models"]}
-    assert {*worth} == {"quartz", "basalt"}
-    assert worth["basalt"]["parts"]["refusal"] == pytest.approx(-0.15)
-    assert "benign prompts" in " ".join(result["utility"]["notes"])
 
 
 def test_a_safety_file_that_holds_none_is_refused(command: Command, votes: Path) -> None:
@@ -136,23 +128,9 @@ def test_a_safety_file_that_holds_none_is_refused(command: Command, votes: Path)
     assert "{'model': 3}" in words.stderr
 
 
-def test_weights_turn_the_ranking_and_say_where(command: Command, votes: Path) -> None:
-    words = ("value", "votes.parquet", "--format", "json", "--utility")
-    free = json.loads(command(*words, "wrong=0,dollars=0,seconds=0").stdout)["utility"]
-    dear = json.loads(command(*words, "wrong=3,dollars=0.01").stdout)["utility"]
-    assert {row["model"] for row in free["models"]} == {"basalt", "quartz", "flint", "opal"}
-    assert dear["models"][0]["model"] == "quartz"
-    assert dear["left_out"] == {"opal": "no price is known"}
-    assert any(note.startswith("No answer is labelled as a refusal") for note in dear["notes"])
-    shown = command("value", "votes.parquet", "--utility", "wrong=3", COLUMNS="120").stdout
-    assert "is first from" in shown
-    assert "that term is left out" in shown
-
-
 @pytest.mark.parametrize(
     ("words", "reason"),
     [
-        (("--utility", "price=1"), "Cannot read the weight 'price=1'"),
         (("--plot", "value.pdf"), "name a file that ends in .png, .svg, .html"),
         (("--plot", "gone/value.svg"), "its folder does not exist"),
         (("--column", "voter=gone"), "There is no column 'gone'"),
@@ -168,7 +146,7 @@ def test_what_cannot_be_used_is_refused(
     ("column", "value", "reason"),
     [
         ("cost_a", "-1", "cost_a and cost_b hold -1"),
-        ("wrong_a", "2", "wrong_a and wrong_b hold 2"),
+        ("seconds_b", "-1", "seconds_a and seconds_b hold -1"),
     ],
 )
 def test_figures_that_cannot_be_are_refused(
@@ -187,7 +165,7 @@ def test_votes_without_figures_say_which_columns_are_needed(
     refused(command("value", "plain.csv"), "with columns cost_a and cost_b")
 
 
-def test_a_database_has_costs_times_and_refusals(command: Command, database_url: str) -> None:
+def test_a_database_has_costs_and_times(command: Command, database_url: str) -> None:
     store = Store(database_url)
     store.hold_lease()
     store.register(MODELS, NOW)
@@ -195,13 +173,9 @@ def test_a_database_has_costs_times_and_refusals(command: Command, database_url:
         owner = Voter(f"v{i % 6}")
         choice = (Choice.A, Choice.B, Choice.A)[i % 3]
         store.cast(ballot(ready(store, f"b{i}", owner), choice, voter=owner.id, key=f"k{i}"))
-    label_votes(store, lambda: NOW)
     store.close()
-    words = ("value", database_url, "--utility", "", "--format", "json")
+    words = ("value", database_url, "--format", "json")
     result = json.loads(command(*words).stdout)
     cost = {row["model"]: row["cost"]["value"] for row in result["models"]}
     assert cost == pytest.approx({"basalt": 1.01, "quartz": 1.01})  # 10 and 100 tokens
     assert all(row["seconds"]["value"] == pytest.approx(2.0) for row in result["models"])
-    assert all(row["parts"]["refusal"] == 0 for row in result["utility"]["models"])
-    (note,) = result["utility"]["notes"]
-    assert note.startswith("No answer is labelled as wrong or harmful")

@@ -2,10 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from urllib.parse import parse_qs, urlparse
 
 import pytest
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Browser, Page
 from starlette.staticfiles import StaticFiles
 
 from arena.app import STATIC
@@ -68,25 +67,3 @@ def test_names_beside_a_picture_stay_inside_it(chromium: Browser, screen: str) -
                 box = name.bounding_box()
                 assert box is not None
                 assert box["x"] + box["width"] <= card["x"] + card["width"]
-
-
-@pytest.mark.slow
-def test_weights_are_chosen_without_a_script_and_stay_in_the_address(chromium: Browser) -> None:
-    with looking(chromium, "desktop", java_script_enabled=False) as page:
-        page.get_by_label("Dollars").focus()
-        for _ in range(20):
-            page.keyboard.press("ArrowRight")
-        page.get_by_role("button", name="Rank anew").click()
-        asked = parse_qs(urlparse(page.url).query)
-        assert set(asked) == {"wrong", "refusal", "dollars", "seconds"}
-        assert float(asked["dollars"][0]) == pytest.approx(0.03)
-        expect(page.locator("output[for=dollars]")).to_have_text("0.03")
-        expect(page.get_by_label("Dollars")).to_have_value(asked["dollars"][0])
-
-
-@pytest.mark.slow
-def test_a_slider_shows_its_number_while_it_moves(chromium: Browser) -> None:
-    with looking(chromium, "desktop") as page:
-        page.get_by_label("Refusals").focus()
-        page.keyboard.press("End")
-        expect(page.locator("output[for=refusal]")).to_have_text("2")

@@ -13,21 +13,19 @@ from arena.domain.board_view import NO_VOTES
 from arena.domain.value_view import Valued
 from arena.domain.words import Language
 from arena.pages.rendering import value_page
-from arena.pages.value import FURTHEST, scatter, tornado, weights_of
+from arena.pages.value import scatter
 from arena.pages.visit import Visit
-from judge.labels.safety_table import SHARES_FROM_PACK
 from rating.tables.counts import read_figures
 from rating.value.board import value
-from rating.value.utility import TERMS, Terms, Weights
 from tests.arena.pages.conftest import NOW
 from tests.arena.pages.page import Page, text
 from tests.arena.pages.valued import SAFETY, nothing, valued
 
-USUAL, ENGLISH = Weights(), Visit()
+ENGLISH = Visit()
 
 
-def page(board: Valued | None, weights: Weights = USUAL, visit: Visit = ENGLISH) -> str:
-    return value_page(board, weights=weights, now=NOW, visit=visit)
+def page(board: Valued | None, visit: Visit = ENGLISH) -> str:
+    return value_page(board, now=NOW, visit=visit)
 
 
 def test_before_it_is_worked_out_the_page_says_so() -> None:
@@ -70,7 +68,6 @@ def test_without_prices_only_time_is_shown_and_that_is_said() -> None:
     assert 'id="seconds"' in html
     assert 'id="cost"' not in html
     assert "No two models have prices to compare." in text(html)
-    assert 'name="dollars"' not in html
 
 
 def test_marks_stand_inside_and_names_do_not_overlap() -> None:
@@ -86,71 +83,6 @@ def test_marks_stand_inside_and_names_do_not_overlap() -> None:
     assert len(picture.x_ticks) >= 2
     xs = [x for line in picture.steps for x in (line[0], line[2])]
     assert xs == sorted(xs)
-
-
-def test_the_form_keeps_what_was_asked_and_works_without_a_script() -> None:
-    html = page(valued(), Weights(wrong=2.5, dollars=0.3))
-    form = Page(html)
-    fields = {one["name"]: one for one in form.all("input")}
-    assert set(fields) == set(TERMS)
-    assert fields["wrong"]["value"] == "2.5"
-    assert (fields["dollars"]["value"], fields["dollars"]["max"]) == ("0.3", "0.3")
-    assert {"action": "/value#utility", "class": "card weights"} in form.all("form")
-    assert "<button" in html
-
-
-def test_a_term_without_data_has_no_slider_but_a_sentence() -> None:
-    html = page(valued(labelled=False))
-    assert 'name="wrong"' not in html
-    assert 'name="refusal"' not in html
-    assert "No answer is labelled as wrong or harmful" in text(html)
-    assert "No answer is labelled as a refusal" in text(html)
-
-
-def first_of(html: str) -> str:
-    rows = html.split('aria-describedby="utility-caption">')[1]
-    return rows.split('<th scope="row"><bdi>')[1].split("</bdi>")[0]
-
-
-def test_weights_change_the_order_and_what_turns_it() -> None:
-    free, dear = (
-        page(valued(), Weights(wrong=0, refusal=0, dollars=w, seconds=0)) for w in (0, 0.05)
-    )
-    assert free != dear
-    assert (first_of(free), first_of(dear) != "Obsidian XL") == ("Obsidian XL", True)
-    assert "from 0.0" in text(free)
-
-
-def test_nothing_that_has_all_that_weighs_is_said() -> None:
-    board = valued()
-    assert board.terms is not None
-    dollars = board.terms.less["dollars"]
-    why = dict.fromkeys(board.terms.models, dollars.left_out["m9"])
-    terms = replace(board.terms, less={"dollars": replace(dollars, left_out=why)})
-    words = text(page(replace(board, terms=terms), Weights(dollars=0.1)))
-    assert "No two models have all that is weighed (no price is known)" in words
-
-
-def test_the_bars_of_the_tornado_lie_inside_and_the_longest_is_first() -> None:
-    terms = valued().terms
-    assert terms is not None
-    drawn = tornado(terms.weighed(Weights()))
-    assert drawn is not None
-    assert len(drawn.swings) == len(TERMS)
-    widths = [swing.width for swing in drawn.swings]
-    assert widths == sorted(widths, reverse=True)
-    assert min(swing.left for swing in drawn.swings) >= 0
-    assert max(swing.left + swing.width for swing in drawn.swings) <= 100
-
-
-@pytest.mark.parametrize("bad", ["x", "-1", "nan", "inf", "1e9", ""])
-def test_a_weight_that_cannot_be_read_is_the_usual_one(bad: str) -> None:
-    assert weights_of({"wrong": bad}) == Weights()
-
-
-def test_every_weight_has_a_slider_with_a_place_for_its_usual_value() -> None:
-    assert list(FURTHEST) == list(TERMS)
-    assert all(getattr(Weights(), name) <= most for name, most in FURTHEST.items())
 
 
 def test_the_page_speaks_german() -> None:
@@ -187,15 +119,6 @@ def test_shares_of_few_prompts_are_grey_and_others_are_not() -> None:
     assert few == {(True, True), (False, False)}
 
 
-def test_refusals_of_the_pack_weigh_where_the_votes_have_none_and_that_is_said() -> None:
-    lent = page(valued(labelled=False, safety=SAFETY))
-    assert 'name="refusal"' in lent
-    assert SHARES_FROM_PACK in text(lent)
-    assert "m9 (it was not asked these benign prompts)" in text(lent)
-    own = page(valued(safety=SAFETY))
-    assert SHARES_FROM_PACK not in text(own)
-
-
 def test_refusals_are_shown_before_anything_is_rated() -> None:
     words = text(page(replace(nothing(NO_VOTES), safety=SAFETY)))
     assert NO_VOTES in words
@@ -219,7 +142,6 @@ def test_a_page_is_given_for_every_outcome_of_few_votes(seed: int) -> None:
         }
     )
     board = value(*read_figures(source, READING), OPTIONS)
-    terms = Terms.of(board.draws, rng)
-    html = page(Valued("default-v1", "abc-1", NOW, {}, board, terms, None))
+    html = page(Valued("default-v1", "abc-1", NOW, {}, board, None))
     assert "nan" not in html
     assert text(html).count("Dominated") >= 1

@@ -11,7 +11,6 @@ from judge.labels.safety import ALL, Rate
 from judge.labels.safety_table import COLUMNS, SafetyTable
 from judge.studies.estimates import Estimate
 from rating.value.board import value
-from rating.value.utility import Terms
 from tests.arena.pages.conftest import NOW
 from tests.rating.value.planted import TEN
 
@@ -32,13 +31,9 @@ NAMES = {f"m{i}": name for i, name in enumerate(("Obsidian XL", "Basalt <b>large
 
 
 @cache
-def valued(
-    *, priced: bool = True, labelled: bool = True, safety: SafetyTable | None = None
-) -> Valued:
-    """Ten models, of which the last has no price; or none has, and none is labelled."""
+def valued(*, priced: bool = True, safety: SafetyTable | None = None) -> Valued:
+    """Ten models, of which the last has no price; or none has."""
     world = replace(TEN, each=40)
-    if labelled:
-        world = replace(world, wrong=(0.2,) * 10, refused=(0.1,) * 10)
     votes, figures = world.draw(np.random.default_rng(0))
     values = dict(figures.values)
     values["seconds"] = (12.0 - figures.pairs) * values["cost"] ** 0.1
@@ -46,10 +41,8 @@ def valued(
     if not priced:
         del values["cost"]
     board = value(votes, replace(figures, values=values))
-    terms = Terms.of(board.draws, np.random.default_rng(0))
-    terms = safety.lent_to(terms, 0) if safety else terms
-    return Valued("default-v1", "abc-1", NOW, NAMES, board, terms, None, safety)
+    return Valued("default-v1", "abc-1", NOW, NAMES, board, None, safety)
 
 
 def nothing(reason: str) -> Valued:
-    return Valued("default-v1", "abc-1", NOW, {}, None, None, reason)
+    return Valued("default-v1", "abc-1", NOW, {}, None, reason)

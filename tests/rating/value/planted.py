@@ -25,8 +25,6 @@ class World:
     prompt_sd: float = 0.9
     own_sd: float = 0.5
     voter_sd: float = 0.2
-    wrong: tuple[float, ...] = ()
-    refused: tuple[float, ...] = ()
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -40,14 +38,10 @@ class World:
         pairs = np.column_stack([a, b])
         theta = np.array(self.points) / POINTS_PER_NAT
         won = rng.random(n) < 1 / (1 + np.exp(theta[b] - theta[a]))
-        score = np.column_stack([won, ~won]).astype(float)
         values = {"cost": self._costs(rng, voter, pairs)}
-        for name, share in (("wrong", self.wrong), ("refused", self.refused)):
-            if share:
-                values[name] = (rng.random((n, 2)) < np.array(share)[pairs]).astype(float)
         outcome = np.where(won, 0, 1)  # in the order of OUTCOMES: model_a, model_b
         data = Comparisons.from_codes(self.models, a, b, outcome, voter=voter)
-        return Votes(data), Figures(self.models, pairs, score, voter, values)
+        return Votes(data), Figures(self.models, pairs, voter, values)
 
     def _costs(self, rng: np.random.Generator, voter: np.ndarray, pairs: np.ndarray) -> Floats:
         """Costs whose mean over prompts and voters is that of each model."""

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rating import DataError
 from rating.value.board import NEAR, dominated, dominates, value
-from rating.value.figures import Figures, Rounds, paired_means, shares
+from rating.value.figures import Figures, Rounds, paired_means
 from tests.rating.value.planted import TEN, World
 
 
@@ -22,7 +22,6 @@ def _two(cost: list[list[float]], voter: list[int] | None = None) -> Figures:
     return Figures(
         ("x", "y"),
         np.tile([0, 1], (n, 1)),
-        np.tile([1.0, 0.0], (n, 1)),
         None if voter is None else np.array(voter),
         {"cost": np.array(cost)},
     )
@@ -173,13 +172,3 @@ def test_one_voter_alone_is_named_in_a_warning() -> None:
     votes, figures = replace(TEN, n_voters=1, each=600).draw(np.random.default_rng(9))
     board = value(votes, figures)
     assert any(text.startswith("One voter cast nearly all") for text in board.warnings)
-
-
-def test_what_never_happened_is_not_known_never_to_happen() -> None:
-    figures = replace(_two([[1.0, 1.0]] * 50), values={"refused": np.zeros((50, 2))})
-    drawn = shares(
-        figures, ("refused",), _rounds(figures, 4000), np.random.default_rng(0), preferred=False
-    )
-    assert drawn.value.tolist() == [0.0, 0.0]
-    _, high = drawn.interval(0.95)
-    assert high == pytest.approx([0.05, 0.05], abs=0.015)  # Beta(1/2, 50 1/2): .0489
