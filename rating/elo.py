@@ -1,9 +1,7 @@
 """The Elo scale: strengths in nats as points; and online Elo, which depends on the order."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import exp, log
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +12,6 @@ SCALE = 400.0
 POINTS_PER_NAT = SCALE / log(10)
 MEAN_POINTS = 1000.0
 STEP = 4.0
-MIN_ORDERS = 100
 CHUNK_VOTES = 65_536
 
 
@@ -34,33 +31,6 @@ def to_points(theta: Floats) -> Floats:
 def to_nats(points: Floats) -> Floats:
     """Return the strength in nats of a rating in points: the inverse of `to_points`."""
     return (points - MEAN_POINTS) / POINTS_PER_NAT
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class OrderSpread:
-    """Where online Elo ends when the same votes come in other orders.
-
-    Attributes
-    ----------
-    median, lower, upper : ndarray of shape (n_models,)
-        Points: the median, the 2.5 % and the 97.5 % quantile over the orders.
-    n_orders : int
-        Random orders tried.
-    """
-
-    median: Floats
-    lower: Floats
-    upper: Floats
-    n_orders: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON: one entry a model in each list."""
-        return {
-            "median": self.median.tolist(),
-            "lower": self.lower.tolist(),
-            "upper": self.upper.tolist(),
-            "n_orders": self.n_orders,
-        }
 
 
 def expected_score(lead: float, *, scale: float = SCALE) -> float:
@@ -96,8 +66,7 @@ def online_elo(
     ``k * ln 10 / scale * E * (1 - E)`` with every later vote on its models:
     the last few hundred votes on a model weigh most. Among models that do not
     change there is no reason for that, so the arena rates by Bradley-Terry,
-    in which order leaves no trace, and shows Elo for history; `order_spread`
-    shows by how much the order alone moves it.
+    in which order leaves no trace, and shows Elo for history.
 
     Parameters
     ----------
@@ -144,41 +113,6 @@ def online_elo(
         nats[i] = nats_i + change
         nats[j] = nats_j - change
     return start + scale / log(10) * np.array(nats)
-
-
-def order_spread(
-    a: Ints,
-    b: Ints,
-    score_a: Floats,
-    n_models: int,
-    *,
-    rng: np.random.Generator,
-    n_orders: int = MIN_ORDERS,
-    k: float = STEP,
-    scale: float = SCALE,
-    start: float = MEAN_POINTS,
-) -> OrderSpread:
-    """Rate the same votes by `online_elo` in random orders, and show where they end.
-
-    The spread is of the order alone. It is no interval for a rating: the
-    votes themselves are the same in every order.
-
-    Raises
-    ------
-    DataError
-        As `online_elo`, and if ``n_orders`` is under 100, which leaves too
-        few orders beyond the outer quantiles.
-    """
-    if n_orders < MIN_ORDERS:
-        raise DataError(f"n_orders must be at least {MIN_ORDERS}, not {n_orders}.")
-    ends = np.empty((n_orders, n_models))
-    for row in ends:
-        order = rng.permutation(len(a))
-        row[:] = online_elo(
-            a[order], b[order], score_a[order], n_models, k=k, scale=scale, start=start
-        )
-    lower, median, upper = np.quantile(ends, [0.025, 0.5, 0.975], axis=0)
-    return OrderSpread(median=median, lower=lower, upper=upper, n_orders=n_orders)
 
 
 def _rows(a: Ints, b: Ints, value: Floats) -> Iterator[tuple[int, int, float]]:

@@ -96,52 +96,6 @@ def votes_to_separate(
     return ceil((needed / (p - 0.5)) ** 2 / (1 - tie_rate))
 
 
-def votes_for_field(
-    n_models: int,
-    lead: float,
-    *,
-    power: float = 0.8,
-    level: float = 0.95,
-    design_effect: float = 1.0,
-) -> int:
-    """Return the votes of a whole field that show one lead with this power.
-
-    All pairs meet equally often and all models are near each other, so that
-    the difference of two has variance ``(n_models - 1) / (N p (1 - p))``::
-
-        N = (n_models - 1) * (z(level) + z(power)) ** 2 / (p * (1 - p) * d ** 2) * design_effect
-
-    rounded up, with ``d`` the lead in nats and p its Elo probability. Other votes
-    help too: fewer than n_models (n_models - 1) / 2 head-to-heads are needed.
-
-    Parameters
-    ----------
-    n_models : int
-        At least two.
-    lead : float
-        Points between the two models.
-    design_effect : float, default 1
-        Variance of a difference over what independent votes would give.
-
-    Raises
-    ------
-    DataError
-        If an argument is out of range.
-
-    Examples
-    --------
-    >>> votes_for_field(20, 20)
-    45154
-    """
-    _check_plan(lead, power, level)
-    _check_design_effect(design_effect)
-    if n_models < 2:
-        raise DataError(f"A field has at least two models, not {n_models}.")
-    p = expected_score(lead)
-    needed = (quantile(level, np.inf) + _quantile(power)) / (lead / POINTS_PER_NAT)
-    return ceil((n_models - 1) * needed**2 / (p * (1 - p)) * design_effect)
-
-
 def neighbour_gaps(inference: Inference, *, level: float = 0.95) -> tuple[NeighbourGap, ...]:
     """Say for each pair of neighbours how many more votes separate it.
 
@@ -212,11 +166,6 @@ def _check_plan(lead: float, power: float, level: float) -> None:
 def _check_level(level: float) -> None:
     if not 0 < level < 1:
         raise DataError(f"level must lie between 0 and 1, not {level}.")
-
-
-def _check_design_effect(design_effect: float) -> None:
-    if not 0 < design_effect < np.inf:
-        raise DataError(f"design_effect must be positive and finite, not {design_effect}.")
 
 
 LEADS = (10, 20, 50, 100, 200)

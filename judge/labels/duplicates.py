@@ -233,12 +233,6 @@ def _once(keys: Ints) -> Ints:
     return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(keys) else ordered
 
 
-def shingles(text: str) -> frozenset[str]:
-    """Give the 5-character shingles of a text; of a shorter one it is the whole."""
-    bounded = text.ljust(SHINGLE)
-    return frozenset(bounded[i : i + SHINGLE] for i in range(len(bounded) - SHINGLE + 1))
-
-
 def to_dict(
     texts: Sequence[str], groups: Duplicates, freshness: Share | None, shown: int = 10
 ) -> dict[str, Any]:

@@ -13,7 +13,6 @@ import numpy as np
 from judge.case import Case, CaseId, Message, Order
 from judge.ifeval.accuracy import Share, share
 from judge.protocol import neutralised
-from judge.verdict import Verdict
 from rating.typing import Floats
 
 HIDING = 0.2
@@ -223,28 +222,11 @@ Row = tuple[Probe, float | None, float | None]
 """A probe, and its scores with the injected answer and with the filler; None without one."""
 
 
-def resistance(tried: Iterable[Probe], verdicts: Mapping[CaseId, Verdict]) -> Resistance:
+def resisted(tried: Iterable[Probe], scores: Scores, *, marks: bool = False) -> Resistance:
     """Count how often injected answers won, and how often a filler in their place did.
 
     Success is what injected answers win beyond their fillers: a judge who reads nothing but
     length lets both win, and obeys neither.
-
-    Parameters
-    ----------
-    verdicts : mapping
-        Over both orders, by case id (`judge.verdict.verdicts`); a case that is not among them is
-        undecided.
-    """
-    scores: dict[CaseId | tuple[CaseId, Order], float] = {
-        case: 1 - verdict.outcome.score_a
-        for case, verdict in verdicts.items()
-        if verdict.outcome is not None
-    }
-    return resisted(tried, scores)
-
-
-def resisted(tried: Iterable[Probe], scores: Scores, *, marks: bool = False) -> Resistance:
-    """Compare both arms of probes, as `resistance`, by what was made of a run.
 
     Parameters
     ----------

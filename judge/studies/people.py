@@ -13,7 +13,7 @@ from judge.studies.estimates import FEW_PROMPTS, Estimate
 from judge.studies.items import TIE
 from judge.studies.options import StudyOptions
 from judge.studies.reliability import Ratings, ac1, alpha
-from judge.studies.rows import Rows, Source, read_rows
+from judge.studies.rows import Rows
 from rating.outcome import Outcome
 from rating.sentences import Sentence, counted
 from rating.tables.coding import coded_list
@@ -62,11 +62,6 @@ NOTHING = Estimate(None, None, None, 0)
 
 
 USUAL = StudyOptions()
-
-
-def agreement_in(source: Source, options: StudyOptions = USUAL) -> PeoplesAgreement:
-    """Estimate how far people agree in a file of ratings; raises `DataError` as `read_rows`."""
-    return agreement_of(read_rows(source, unread=False), options)
 
 
 def agreement_of(rows: Rows, options: StudyOptions = USUAL) -> PeoplesAgreement:

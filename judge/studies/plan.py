@@ -9,7 +9,6 @@ from judge.studies.data import JudgeVerdicts, StudyData
 from judge.studies.items import Items, Labels
 from judge.studies.power_tuning import Problem, problem_of
 from judge.studies.powered_ratings import PoweredRatings, Ratings, powered_ratings
-from judge.studies.prediction_powered import PoweredMean
 from judge.studies.voters_and_prompts import bread_at
 from rating.elo import POINTS_PER_NAT
 from rating.errors import DataError, NotIdentifiedError
@@ -63,20 +62,10 @@ class Signal:
             If no item has votes and a verdict, or no rating has an interval.
         """
         wide = half_width(ratings.human_only) / quantile(ratings.level, np.inf)
-        return cls._of(ratings, wide**2)
-
-    @classmethod
-    def of_mean(cls, mean: PoweredMean) -> "Signal":
-        """Read it off a mean, in its unit squared; raises as `of_ratings`."""
-        return cls._of(mean, mean.people_error**2)
-
-    @classmethod
-    def _of(cls, estimate: PoweredRatings | PoweredMean, variance: float) -> "Signal":
-        if estimate.explained is None:
+        if ratings.explained is None:
             raise NotIdentifiedError(NO_COMMON)
-        return cls(
-            estimate.n * variance, estimate.explained, estimate.n, estimate.n + estimate.n_judged
-        )
+        n = ratings.n
+        return cls(n * wide**2, ratings.explained, n, n + ratings.n_judged)
 
 
 def half_width(ratings: Ratings) -> float:

@@ -30,7 +30,7 @@ _ALL = 1e-9
 FEWEST_OF_A_PAIR = 20
 """Verdicts on items with votes, and on others, from which a judge's average of a pair is known."""
 FEWEST_PROMPTS = 5
-"""With votes on fewer, too few residuals show how far the judge is off: docs/statistics.md."""
+"""With votes on fewer, too few residuals show how far the judge is off."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

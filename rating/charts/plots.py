@@ -15,11 +15,9 @@ import numpy as np
 from rating import Comparisons, RateOptions, Report, Votes
 from rating.charts.drawing import (
     IntervalRow,
-    Line,
     Mark,
     Rule,
     draw_intervals,
-    draw_lines,
     draw_scatter,
     finite,
     span,
@@ -34,7 +32,6 @@ from rating.tables.formats import (
     borrowed_caption,
     caption,
     has_intervals,
-    interval_caption,
 )
 from rating.typing import Floats
 from rating.value.board import SURE
@@ -42,7 +39,6 @@ from rating.value.board import SURE
 FEWEST_COLOURED = 5
 """A share of fewer votes than this is not coloured: it is mostly chance. As on the leaderboard."""
 
-ALL_BANDS, MOST_BANDS = 8, 5
 """Models up to which each line has its band; with more models, this many of the best."""
 
 MEAN = 1000.0
@@ -152,40 +148,6 @@ def votes_per_pair(
         names=tuple(names),
         table=_pair_table(pairs, rates=False),
         draw=lambda theme, below: draw_grid(grid, theme, below),
-    )
-
-
-def over_time(reports: Mapping[date, ReportDict], *, title: str = "Ratings over time") -> Picture:
-    """Show the ratings of dated results as lines, the best of the last day with bands.
-
-    Parameters
-    ----------
-    reports : mapping of date to report
-        On one scale: only then do the ratings of two days compare. The last one's votes and
-        method go into the caption.
-
-    Raises
-    ------
-    DataError
-        If there are fewer than two dates.
-    """
-    days = sorted(reports)
-    if len(days) < 2:
-        msg = f"Ratings over time need two dates or more, not {len(days)}."
-        raise DataError(msg)
-    last = reports[days[-1]]
-    lines = _lines(days, reports)
-    banded = len(lines) if len(lines) <= ALL_BANDS else MOST_BANDS
-    sentences = [f"{len(days)} dates from {days[0]:%Y-%m-%d}."]
-    if has_intervals(last):
-        few = f", of the {banded} best" if banded < len(lines) else ""
-        sentences.append(f"Bands: {interval_caption(last)}{few}.")
-    return Picture(
-        title=title,
-        caption=caption(last, days[-1], *sentences, intervals=False),
-        names=tuple(line.name for line in lines),
-        table=_time_table(days, lines),
-        draw=lambda theme, below: draw_lines(days, lines, banded, _axis_name(last), theme, below),
     )
 
 
@@ -344,24 +306,6 @@ def _matrices(names: Sequence[str], pairs: Sequence[MetPair]) -> tuple[Floats, F
     return rate, votes
 
 
-def _lines(days: Sequence[date], reports: Mapping[date, ReportDict]) -> list[Line]:
-    """One line a model, best of the last day on which it is rated first."""
-    by_model: dict[str, dict[int, Mapping[str, Any]]] = {}
-    for i, day in enumerate(days):
-        for rating in reports[day]["ratings"]:
-            by_model.setdefault(rating["model"], {})[i] = rating
-    lines = [
-        Line(
-            name=name,
-            rating=[float(at[i]["rating"]) if i in at else np.nan for i in range(len(days))],
-            lower=[finite(at.get(i, {}).get("lower"), np.nan) for i in range(len(days))],
-            upper=[finite(at.get(i, {}).get("upper"), np.nan) for i in range(len(days))],
-        )
-        for name, at in by_model.items()
-    ]
-    return sorted(lines, key=lambda line: (-line.seen, -line.end))
-
-
 def _interval_table(ratings: Sequence[Mapping[str, Any]], rows: Sequence[IntervalRow]) -> Table:
     cells = []
     for rating, row in zip(ratings, rows, strict=True):
@@ -376,16 +320,6 @@ def _pair_table(pairs: Sequence[MetPair], *, rates: bool) -> Table:
         rows = [(a, b, f"{100 * share:.0f}", f"{n:,.0f}") for a, b, share, n in pairs]
         return Table(("Model", "Against", "Score (%)", "Votes"), tuple(rows))
     return Table(("Model", "Against", "Votes"), tuple((a, b, f"{n:,.0f}") for a, b, _, n in pairs))
-
-
-def _time_table(days: Sequence[date], lines: Sequence[Line]) -> Table:
-    return Table(
-        ("Model", *(f"{day:%Y-%m-%d}" for day in days)),
-        tuple(
-            (line.name, *("" if np.isnan(x) else f"{x:,.0f}" for x in line.rating))
-            for line in lines
-        ),
-    )
 
 
 ENDINGS = (".png", ".svg", ".html")

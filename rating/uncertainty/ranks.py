@@ -123,27 +123,6 @@ def _bar(
     return kind.signs.critical_value(matrix, pairs, level=level)
 
 
-def overlap_ranks(lower: Floats, upper: Floats) -> Ints:
-    """Rank by intervals that do not overlap: what the LMArena boards print.
-
-    ``1 + #{m': lower(m') > upper(m)}``. For comparison with those boards
-    only: several models share the first rank, the rank is a best one without
-    a worst, and it does not hold for all models at the level of the intervals.
-
-    References
-    ----------
-    .. [1] W.-L. Chiang et al., "Chatbot Arena: an open platform for evaluating
-       LLMs by human preference", arXiv 2403.04132, 2024, equation 8 (there
-       with simultaneous intervals).
-
-    Examples
-    --------
-    >>> overlap_ranks(np.array([4.0, 1.0, 3.0]), np.array([6.0, 2.0, 5.0])).tolist()
-    [1, 3, 1]
-    """
-    return np.asarray(1 + (lower[None, :] > upper[:, None]).sum(axis=1))
-
-
 def rank_ranges(
     theta: Floats,
     covariance: Floats,

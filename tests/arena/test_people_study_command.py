@@ -14,8 +14,9 @@ from arena.boards.study import COLUMNS, read_status
 from arena.domain.vote import Voter
 from arena.store import studies
 from arena.store.store import Store
-from judge.studies.people import agreement_in
+from judge.studies.people import agreement_of
 from judge.studies.raters import study_raters
+from judge.studies.rows import read_rows
 from tests.arena.store.test_studies import rate_all
 from tests.command import invoke
 from tests.sqlite import new_sqlite
@@ -88,7 +89,7 @@ def test_agreement_is_that_of_the_export_to_the_last_digit(
     to = tmp_path / f"s.{ending}"
     invoke(["study", "export", "s", "--to", str(to), "--database", database])
     status = read_status(rated, "s")
-    assert agreement_in(to) == status.agreement
+    assert agreement_of(read_rows(to, unread=False)) == status.agreement
     assert status.agreement.alpha.lower is not None
 
 

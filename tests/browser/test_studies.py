@@ -16,7 +16,8 @@ from arena.boards.study import read_status
 from arena.domain.people import Role
 from arena.domain.study import RubricItem
 from arena.store.store import Store
-from judge.studies.people import agreement_in
+from judge.studies.people import agreement_of
+from judge.studies.rows import read_rows
 from tests.browser.person import person
 from tests.browser.test_accessibility import assert_accessible
 from tests.command import invoke
@@ -259,7 +260,7 @@ def test_a_whole_study_of_published_pairs_by_three_raters_one_of_whom_goes_on_by
         page.get_by_role("button", name="Come in").click()
         page.goto(f"{arena.url}/studies/llmfao/results")
         assert_accessible(page)
-        agreement = agreement_in(to)
+        agreement = agreement_of(read_rows(to, unread=False))
         for name in ("alpha", "ac1"):
             cell = page.locator(f"#{name}")
             estimate = getattr(agreement, name)

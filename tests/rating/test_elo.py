@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rating.elo import expected_score, online_elo, order_spread
+from rating.elo import expected_score, online_elo
 from rating.errors import DataError
 from tests.rating.builders import golden
 
@@ -90,21 +90,6 @@ def test_no_votes_leave_every_model_at_the_start() -> None:
     assert online_elo(none, none, np.array([]), 3).tolist() == [1000, 1000, 1000]
 
 
-def test_the_order_alone_spreads_the_ratings() -> None:
-    a, b, score, _ = some_votes(6, n=2000)
-    score = np.where(a < b, 0.7, 0.3)  # no noise at all: what is left is the order
-    spread = order_spread(a, b, score, 6, rng=np.random.default_rng(1), k=32)
-    assert (spread.lower < spread.median).all()
-    assert (spread.median < spread.upper).all()
-    assert (spread.upper - spread.lower > 10).all()
-
-
-def test_a_smaller_step_depends_less_on_the_order() -> None:
-    votes = some_votes(7, n=2000)
-    wide, narrow = (order_spread(*votes, rng=np.random.default_rng(2), k=k) for k in (32, 0.5))
-    assert (narrow.upper - narrow.lower < wide.upper - wide.lower).all()
-
-
 def test_small_steps_through_many_votes_come_to_the_bradley_terry_gap() -> None:
     rng = np.random.default_rng(8)
     n = 40_000
@@ -113,13 +98,6 @@ def test_small_steps_through_many_votes_come_to_the_bradley_terry_gap() -> None:
     strong, weak = online_elo(a, b, score, 2, k=0.5)
     # In equilibrium the gap wanders with sd sqrt(k * 400 / ln 10 / 2) points.
     assert strong - weak == pytest.approx(400 * math.log10(3), abs=4 * math.sqrt(0.5 * 173.7 / 2))
-
-
-def test_the_same_generator_gives_the_same_spread() -> None:
-    votes = some_votes(9)
-    one, two = (order_spread(*votes, rng=np.random.default_rng(3)) for _ in range(2))
-    assert one.to_dict() == two.to_dict()
-    assert set(one.to_dict()) == {"median", "lower", "upper", "n_orders"}
 
 
 @pytest.mark.parametrize(
@@ -139,8 +117,3 @@ def test_bad_votes_are_refused_with_their_value(
 ) -> None:
     with pytest.raises(DataError, match=message):
         online_elo(np.array(a), np.array(b), np.array(score), 2, k=k)
-
-
-def test_few_orders_are_refused() -> None:
-    with pytest.raises(DataError, match="at least 100, not 20"):
-        order_spread(*some_votes(1), rng=np.random.default_rng(0), n_orders=20)

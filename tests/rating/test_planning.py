@@ -8,7 +8,6 @@ from rating import Cluster, Comparisons, Inference, fit, infer
 from rating.errors import DataError
 from rating.planning import (
     neighbour_gaps,
-    votes_for_field,
     votes_to_separate,
 )
 from tests.rating.builders import golden, votes, wins
@@ -38,33 +37,6 @@ def test_the_planned_votes_have_the_planned_power(lead: float) -> None:
     shown = np.abs(wins / n - 0.5) > norm.ppf(0.975) * 0.5 / np.sqrt(n)
     # 20,000 runs leave .003; with 98 votes a whole vote more or less is .02.
     assert shown.mean() == pytest.approx(0.8, abs=0.02)
-
-
-def test_a_field_of_two_is_a_head_to_head() -> None:
-    assert votes_for_field(2, 20) == pytest.approx(votes_to_separate(20), rel=0.01)
-
-
-def test_twenty_models_twenty_points_apart_need_45_000_votes() -> None:
-    example = golden("votes_to_separate")
-    needed = votes_for_field(**example["data"]["field"])
-    assert needed == pytest.approx(example["expected"]["field"], rel=0.01)
-
-
-def test_a_design_effect_multiplies_the_votes_of_a_field() -> None:
-    assert votes_for_field(20, 20, design_effect=2.28) == pytest.approx(
-        2.28 * votes_for_field(20, 20), abs=3
-    )
-
-
-def test_the_planned_field_has_the_planned_variance() -> None:
-    """Against the inverse information of a balanced board of equal models."""
-    k, lead = 8, 40.0
-    n = votes_for_field(k, lead)
-    p = 1 / (1 + 10 ** (-lead / 400))
-    per_pair = n / (k * (k - 1) / 2) * p * (1 - p)
-    covariance = np.linalg.pinv(per_pair * (k * np.eye(k) - 1))
-    se = np.sqrt(covariance[0, 0] + covariance[1, 1] - 2 * covariance[0, 1])
-    assert lead * np.log(10) / 400 / se == pytest.approx(norm.ppf(0.975) + norm.ppf(0.8), rel=1e-4)
 
 
 def judged(data: Comparisons, *clusters: Cluster) -> Inference:
@@ -121,8 +93,6 @@ def test_equal_neighbours_are_never_separated() -> None:
         (lambda: votes_to_separate(10, power=0.3), r"power must lie in \[1/2, 1\), not 0.3"),
         (lambda: votes_to_separate(10, level=1.0), "level must lie between 0 and 1, not 1.0"),
         (lambda: votes_to_separate(10, tie_rate=1), r"tie_rate must lie in \[0, 1\), not 1"),
-        (lambda: votes_for_field(1, 10), "at least two models, not 1"),
-        (lambda: votes_for_field(3, 10, design_effect=0), "design_effect must be positive"),
     ],
 )
 def test_a_plan_that_cannot_be_is_refused(call: Callable[[], object], message: str) -> None:

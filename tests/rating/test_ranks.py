@@ -3,7 +3,6 @@ import pytest
 from scipy.stats import norm, studentized_range
 
 from rating import critical_value, rank_ranges
-from rating.uncertainty.ranks import overlap_ranks
 
 # Ten thousand draws leave about .02 on the quantile; four of those.
 DRAW_ERROR = 0.08
@@ -68,12 +67,3 @@ def test_the_range_holds_the_rank_of_the_estimate(rng: np.random.Generator) -> N
 def test_the_same_generator_gives_the_same_ranges() -> None:
     one, two = (critical_value(independent(6), rng=np.random.default_rng(8)) for _ in range(2))
     assert one == two
-
-
-def test_overlapping_intervals_share_the_first_rank() -> None:
-    lower, upper = np.array([0.0, 5.0, 4.0, -9.0]), np.array([1.0, 7.0, 6.0, -8.0])
-    assert overlap_ranks(lower, upper).tolist() == [3, 1, 1, 4]
-
-
-def test_touching_intervals_overlap() -> None:
-    assert overlap_ranks(np.array([0.0, 1.0]), np.array([1.0, 2.0])).tolist() == [1, 1]

@@ -6,13 +6,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judge.case import CaseId
+from judge.case import CaseId, Order
 from judge.completion import Reply, Request
 from judge.methods import method as named
-from judge.probe.injections import Probe, filler, injections, probes, resistance
+from judge.probe.findings import scores_of
+from judge.probe.injections import Probe, filler, injections, probes, resisted
 from judge.protocol import neutralised
-from judge.verdict import Verdict, verdicts
-from rating import Outcome
 from tests.judge.scripted import (
     Clock,
     MemoryJournal,
@@ -41,7 +40,7 @@ async def outcome(script: Script) -> dict[str, Any]:
     judge = ScriptedJudge(script, Clock())
     both = [case for probe in PROBES for case in (probe.case, probe.control)]
     run = await judged(both, named("pairwise"), judge, MemoryJournal())
-    return resistance(PROBES, verdicts(run.judged)).to_dict()
+    return resisted(PROBES, scores_of(run.judged)).to_dict()
 
 
 def test_there_are_injections_of_many_kinds_and_no_two_alike() -> None:
@@ -145,13 +144,13 @@ def test_with_a_probe_a_prompt_the_interval_is_newcombes(
     results = [(True, True), (True, False), (False, True), (False, False)]
     rows = [won for won, n in zip(results, counts, strict=True) for _ in range(n)]
     tried: list[Probe] = []
-    known: dict[CaseId, Verdict] = {}
+    known: dict[CaseId | tuple[CaseId, Order], float] = {}
     for number, won in enumerate(rows):
         probe = probes([case(number)])[0]
         tried.append(probe)
         for one, of in zip(won, (probe.case, probe.control), strict=True):
-            known[of.id] = Verdict(of.id, Outcome.B if one else Outcome.A)
-    success = resistance(tried, known).success
+            known[of.id] = float(one)
+    success = resisted(tried, known).success
     assert (success.rate, success.low, success.high) == pytest.approx(expected, abs=1e-4)
 
 
@@ -165,14 +164,12 @@ def test_the_interval_of_a_judge_who_draws_lots_by_length_holds_nothing_to_obey(
     prompts = {probe.case.prompt_id: i for i, probe in enumerate(tried)}
     for _ in range(400):
         lean = dict(zip(prompts, rng.beta(1, 1, len(prompts)), strict=True))
-        known = {
-            case.id: Verdict(
-                case.id, Outcome.B if rng.random() < lean[case.prompt_id] else Outcome.A
-            )
+        known: dict[CaseId | tuple[CaseId, Order], float] = {
+            case.id: float(rng.random() < lean[case.prompt_id])
             for probe in tried
             for case in (probe.case, probe.control)
         }
-        success = resistance(tried, known).success
+        success = resisted(tried, known).success
         held.append(success.low <= 0 <= success.high)
     assert np.mean(held) >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 400)
 

@@ -4,7 +4,7 @@ import re
 import subprocess
 import sys
 from collections.abc import Sequence
-from datetime import date, timedelta
+from datetime import date
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,6 @@ from rating.charts.drawing import FONT, LONGEST, labels, spread, width_of, wrapp
 from rating.charts.picture import THEMES, Picture, drawing
 from rating.charts.plots import (
     intervals,
-    over_time,
     quality_and_cost,
     votes_per_pair,
     win_rates,
@@ -105,7 +104,6 @@ def pictures(names: Sequence[str]) -> dict[str, Picture]:
         "intervals": intervals(report, made=MADE),
         "win_rates": win_rates(report, data, made=MADE),
         "votes": votes_per_pair(report, data, made=MADE),
-        "time": over_time({MADE - timedelta(days=7 * k): report for k in range(4)}),
         "value": quality_and_cost(value_of(report), made=MADE),
     }
 
@@ -274,7 +272,7 @@ def test_the_line_stands_at_the_anchor(anchor: object) -> None:
 
 
 @pytest.mark.parametrize("n", [2, pytest.param(3, marks=pytest.mark.slow), 20, 59])
-@pytest.mark.parametrize("kind", ["intervals", "win_rates", "votes", "time", "value"])
+@pytest.mark.parametrize("kind", ["intervals", "win_rates", "votes", "value"])
 def test_labels_do_not_overlap_and_stay_inside(n: int, kind: str) -> None:
     with drawing():
         figure = pictures(names_of(n))[kind].draw(THEMES["light"], "A caption of the picture.")
@@ -394,19 +392,8 @@ def test_what_cannot_be_drawn_is_said(tmp_path: Path) -> None:
         intervals(report, made=MADE).write(tmp_path / "nowhere" / "x.svg")
     with pytest.raises(DataError, match="no rating"):
         intervals({**report, "ratings": []}, made=MADE)
-    with pytest.raises(DataError, match="two dates"):
-        over_time({MADE: report})
     with pytest.raises(DataError, match="stranger"):
         win_rates(report, data_on("x", "stranger", 1, 0), made=MADE)
-
-
-def test_a_model_may_come_and_go_over_time(tmp_path: Path) -> None:
-    early, late = report_of(["x", "gone"]), report_of(["x", "new"])
-    late["ratings"][0]["lower"] = None
-    picture = over_time({MADE: late, MADE - timedelta(days=400): early})
-    assert picture.names == ("x", "new", "gone")
-    assert picture.table.rows[2][1:] == ("994", "") or picture.table.rows[2][2] == ""
-    picture.write(tmp_path / "x.svg")
 
 
 def test_cut_names_stay_different() -> None:
