@@ -21,8 +21,6 @@ LEARNT_FROM = 15_000
 """Prompts from which topics are learnt at most; all others are put where they are nearest."""
 MOST_TERMS = 10_000
 DIMENSIONS = 100
-SCORES = 16
-"""Singular vectors by which prompts are scored."""
 PROMPTS_A_TOPIC = 12
 """There are as many topics as the square root of how often these go into the prompts."""
 TOPICS_A_GROUP = 5

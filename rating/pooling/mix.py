@@ -295,7 +295,7 @@ def _preferences(
     rows = []
     for i in range(len(models)):
         for j in range(i + 1, len(models)):
-            p, slope = on_new_prompts(strengths[:, i] - strengths[:, j], scatter)
+            p, slope = _on_new_prompts(strengths[:, i] - strengths[:, j], scatter)
             own = covariance[:, i] - covariance[:, j]
             own = own[:, :, i] - own[:, :, j]
             mean = float(q @ p)
@@ -309,7 +309,7 @@ def _preferences(
     return rows
 
 
-def on_new_prompts(gap: Floats, scatter: float) -> tuple[Floats, Floats]:
+def _on_new_prompts(gap: Floats, scatter: float) -> tuple[Floats, Floats]:
     """Return the probability of a win, and its slope, over normal differences between prompts."""
     p = 1 / (1 + np.exp(-(gap[:, None] + scatter * _NODES)))
     weight = _WEIGHTS / _WEIGHTS.sum()
