@@ -18,6 +18,7 @@ import numpy as np
 
 from rating.errors import DataError
 from rating.tables import peers, weights
+from rating.tables.bounds import size_of
 from rating.tables.coding import (
     Coded,
     Frame,
@@ -39,6 +40,7 @@ from rating.tables.columns import (
     require,
 )
 from rating.tables.duckdb_engine import (
+    SMALL,
     as_parquet,
     columns_in_file,
     connected,
@@ -182,6 +184,9 @@ def _opened_files(
             except DataError as error:
                 why = peers.explained(str(files), theirs, error) if as_peers else error
                 raise why from error.__cause__
+            is_packed_text = paths[0].suffix in PACKED and kind_of(paths[0]) == "text"
+            if is_packed_text and size_of(paths) < SMALL:  # to write all of it takes memory, too
+                require_held(rows.project(all_quoted(names)), paths)
             if kind_of(paths[0]) != "Parquet":
                 rows = as_parquet(connection, rows, names, Path(folder) / "votes.parquet")
             if paths[0].suffix in PACKED and names:
