@@ -422,6 +422,7 @@ def walked(served: Served) -> dict[str, Shown]:
         wait_until(lambda: client.get("/api/v1/leaderboard").json()["record"] is not None)
         wait_until(lambda: "being worked out" not in client.get("/value").text)
         wait_until(lambda: client.get("/mix.json").status_code != 503)
+        wait_until(lambda: "being counted" not in client.get("/api/v1/evaluation").text)
         wait_until(lambda: "being worked out" not in client.get("/leaderboard?category=code").text)
         *_, oldest = re.findall(r'href="/battles/([0-9a-f]{32})"', client.get("/battles").text)
     shown = {}
