@@ -59,12 +59,6 @@ AGAIN: Mapping[Again, frozenset[FailureClass]] = {
 }
 """Kept replies after which a run puts the question once more where it is told to."""
 
-ANEW = UNPARSED
-"""Replies after which the question is put once more, as another call.
-
-A refusal and missing log-probabilities would come again, and would be paid for again.
-"""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Options:
@@ -111,7 +105,7 @@ class Options:
     swap_share: float = 1.0
     as_given: bool = False
     attempts: int = 2
-    anew: frozenset[FailureClass] = ANEW
+    anew: frozenset[FailureClass] = UNPARSED
     again: frozenset[FailureClass] = frozenset()
     price: Price | None = None
     limit_usd: float | None = None

@@ -44,7 +44,7 @@ _UNMARKED = {
 }
 """Harmony whose tokens the server took out, and Granite 3.2, by how thoughts begin and end."""
 _QUOTES = frozenset("`'\"‘’“”«»")
-_BEFORE, _BEHIND = _QUOTES | {*"(=>\\|"}, _QUOTES | {*",;:.)}]|/\\"}
+_BEFORE, _BEHIND = frozenset("(=>\\|"), frozenset(",;:.)}]|/\\")
 """Characters right before or behind a mark that is mentioned, and marks nothing."""
 _SENTENCE_ENDS = frozenset(".!?:;)]}>|*_…。！？\n") | _QUOTES | {""}
 """What is before a blank and a token that ends a reply: else the sentence ends on the token."""

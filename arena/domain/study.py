@@ -111,7 +111,7 @@ class Place:
     rated : int
         Raters who have rated it for the first time.
     reserved : int
-        Other raters for whom it is reserved.
+        Other raters who hold it.
     """
 
     key: int

@@ -113,12 +113,12 @@ class StreamedReply:
         Whether anything of the answer or its reasoning has come.
     retracted : bool
         Whether the reply closed reasoning that it had not opened.
-    was_open : bool
-        Whether it is an answer that was not cut, and closed no reasoning at all.
+    closed_nothing : bool
+        Whether it is an answer that was not cut, without a mark that closes reasoning.
     """
 
     def __init__(self, most_reasoning: int, *, holds: bool = False) -> None:
-        self.has_begun = self.retracted = self.was_open = False
+        self.has_begun = self.retracted = self.closed_nothing = False
         self._splitter = Splitter(holds=holds)
         self._most_reasoning = most_reasoning
         self._reasoning_chars = 0
@@ -154,16 +154,14 @@ class StreamedReply:
             message = {} if self.has_begun else _object(choice, "message")
             text = choice.get("text")
             delta = {**delta, **message, **({"content": text} if isinstance(text, str) else {})}
-        pieces = self._deltas(delta)
-        reason = _finish_reason(choice)
-        if pieces and not reason:
-            self._was_counted = False
+        parts, reason = _parts_of(delta), _finish_reason(choice)
+        goes_on = bool(parts.text or parts.reasoning) and not reason
+        self._was_counted = self._was_counted and not goes_on
         if self._finish_reason == "" or end_of(self._finish_reason) in (End.WHOLE, End.CALLS):
-            self._finish_reason = reason or ("" if pieces else self._finish_reason)
-        return pieces
+            self._finish_reason = reason or ("" if goes_on else self._finish_reason)
+        return self._read(parts)
 
-    def _deltas(self, delta: Json) -> list[TextDelta | ReasoningDelta]:
-        parts = _parts_of(delta)
+    def _read(self, parts: "_Parts") -> list[TextDelta | ReasoningDelta]:
         self._refusal = (self._refusal + parts.refusal)[:LABEL_CHARACTERS]
         reasoning, text = self._reasoning.add(parts.reasoning), self._text.add(parts.text)
         self.has_begun = self.has_begun or bool(reasoning or text)
@@ -206,7 +204,7 @@ class StreamedReply:
         is_cut = end_of(self._finish_reason) is End.TRUNCATED
         rest = self._pieces([*parts, *self._splitter.end(is_cut=is_cut)])
         reason = finish_reason(self._finish_reason, has_text=self._has_text, refusal=self._refusal)
-        self.was_open = not (is_cut or self._splitter.has_closed)
+        self.closed_nothing = not (is_cut or self._splitter.has_closed)
         return [*rest, _finished(reason, self._usage, self._body_id or label(request_id))]
 
 

@@ -223,7 +223,7 @@ class Endpoints:
                 if reply.retracted and address not in self._held:
                     self._held.add(address)
                     logger.warning("%s: %s", model.id, CLOSES_ONLY)
-                elif reply.was_open:
+                elif reply.closed_nothing:
                     self._held.discard(address)
 
     async def complete(

@@ -528,7 +528,7 @@ def _waiting(
 def _taken(
     session: Session, study: StudyRow, now: datetime, beside: int | None
 ) -> dict[int, tuple[int, int]]:
-    """Count by item the first ratings, and the other raters for whom it is reserved."""
+    """Count by item the first ratings, and the other raters who hold it."""
     is_rated = col(StudyRatingRow.assignment_id).is_not(None)
     waits = (
         ~is_rated

@@ -289,6 +289,15 @@ def test_of_a_model_known_for_it_reasoning_with_an_open_fence_ends_at_its_closin
     assert (answer, was_shown) == ("So:\n```python\ny = 2\n```\nDone.", False)
 
 
+@pytest.mark.parametrize(
+    "mark", ['4".</think>"Four."', 'so "4"</think>Four.', "so 4</think>'Four'"]
+)
+def test_a_quotation_beside_a_mark_does_not_make_it_one(mark: str) -> None:
+    answer, thoughts = split(f"I am R1, {mark}")
+    assert "R1" not in answer
+    assert thoughts.startswith("I am R1, ")
+
+
 def test_the_tokens_of_an_answer_are_those_behind_its_thoughts() -> None:
     tokens = [
         TokenLogprob(piece, -0.1) for piece in ("<th", "ink>m?", "</think>", "\n", "M", "</s>")
