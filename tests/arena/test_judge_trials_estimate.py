@@ -46,13 +46,17 @@ def _tokens_of_piece(piece: str) -> int:
 
 
 def counted(body: Mapping[str, Any]) -> Behaviour:
-    """Answer a request and count its tokens, at more length the longer the request is."""
+    """Answer a request and count its tokens.
+
+    Replies differ little in length: whichever were there when a budget ended a run, their
+    mean is within a few percent of the others'.
+    """
     sent = sum(tokens(message["content"]) + 4 for message in body["messages"]) + 3
     if body["max_tokens"] == 1:
         return Behaviour(
             text="m", logprobs=(("m", -0.1, {"m": -0.1, "M": -2.4}),), usage=(sent, 1)
         )
-    text = " ".join(BEGINNINGS[: 1 + sent % 3] * (1 + sent % 7)) + " [[C]]"
+    text = " ".join(BEGINNINGS[: 2 + sent % 2] * (4 + sent % 2)) + " [[C]]"
     return Behaviour(text=text, usage=(sent, tokens(text)))
 
 
