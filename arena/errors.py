@@ -34,7 +34,7 @@ import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from arena.domain.answer import FailureClass
+from arena.domain.answer import FailureClass, Finished
 from arena.domain.vote import Choice
 from rating.sentences import Sentence
 
@@ -80,6 +80,8 @@ class EndpointError(ArenaError):
     ----------
     refuses : tuple of str
         Optional parameters that the endpoint says it does not take.
+    counted : Finished or None
+        What the endpoint counted of a whole reply that failed: it is paid for all the same.
     """
 
     def __init__(
@@ -89,12 +91,14 @@ class EndpointError(ArenaError):
         *,
         retry_after_s: float | None = None,
         refuses: tuple[str, ...] = (),
+        counted: Finished | None = None,
     ) -> None:
         super().__init__(f"{failure}: {detail}")
         self.failure = failure
         self.detail = detail
         self.retry_after_s = retry_after_s
         self.refuses = refuses
+        self.counted = counted
 
 
 class PlayError(ArenaError):

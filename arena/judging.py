@@ -169,8 +169,11 @@ def filtered(error: EndpointError) -> Reply | None:
 
 def as_call_error(error: EndpointError) -> errors.CallError:
     """Give what went wrong at an endpoint as a judge takes it."""
-    failure = AS_CALL[error.failure]
-    return errors.CallError(failure, error.detail, retry_after_s=error.retry_after_s)
+    failure, end = AS_CALL[error.failure], error.counted
+    paid = None
+    if end is not None and (end.tokens_in, end.tokens_out) != (None, None):
+        paid = Reply(text="", tokens_in=end.tokens_in, tokens_out=end.tokens_out)
+    return errors.CallError(failure, error.detail, retry_after_s=error.retry_after_s, paid=paid)
 
 
 def reply_of(completion: Completion) -> Reply:

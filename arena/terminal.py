@@ -6,7 +6,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from itertools import pairwise
 from threading import Lock, Timer
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
 
 from rich.console import Console, Group, RenderableType
 from rich.progress import (
@@ -21,6 +21,7 @@ from rich.styled import Styled
 from rich.table import Table
 from rich.text import Text  # noqa: TID251 - `plain` and `table` make them
 
+from judge.errors import RERUN
 from rating.tables.columns import LOG2
 from rating.tables.escaping import visible, visible_rows
 from rating.tables.formats import as_json, pooling_caption, shown, summary
@@ -40,6 +41,12 @@ def plain(words: str, style: str = "") -> Text:
 def say(words: str, *, error: bool = False) -> None:
     """Print a line, in which nothing is a command to the terminal."""
     print(visible(words), file=sys.stderr if error else None, flush=True)
+
+
+def stop(why: str, then: str = RERUN) -> NoReturn:
+    """Say why work stopped before its end and what to do, and end the command with 1."""
+    say(f"arena: Stopped: {why.rstrip(' .')}. {then}".rstrip(), error=True)
+    sys.exit(1)
 
 
 def write(page: str) -> None:

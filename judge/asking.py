@@ -266,18 +266,25 @@ class Asker:
         began = self._now()
         try:
             reply = await self._complete(request)
-        except BaseException:
-            self._ledger.withdraw(number)
-            self._booked.set()
+        except BaseException as error:
+            paid = error.paid if isinstance(error, CallError) else None
+            if paid is None:
+                self._ledger.withdraw(number)
+                self._booked.set()
+            else:
+                self._book(number, request, paid)
             raise
         if reply.latency_s is None:
             reply = replace(reply, latency_s=self._now() - began)
         self._terms.saw(reply, request.parameters)
+        return reply, self._book(number, request, reply)
+
+    def _book(self, number: int, request: Request, reply: Reply) -> float | None:
         cost = self._ledger.book(number, request, reply)
         self._booked.set()
         if cost is not None:
             self.spent_usd = self._ledger.spent_usd
-        return reply, cost
+        return cost
 
     async def _failed(self, error: CallError, tries: int, first: float) -> None:
         """Wait for the next try, or raise the error again; ``first`` is when the first failed."""

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Sequence
 
 _FORMS: dict[int, str] = {
     **{0xFF01 + place: chr(0x21 + place) for place in range(94)},  # full-width forms of ASCII
-    **{0x3010: "[", 0x3011: "]", 0x3000: " "},
+    **{0x3010: "[", 0x3011: "]"},
+    **dict.fromkeys((0xA0, 0x2007, 0x2009, 0x202F, 0x3000), " "),
 }
 """Each to one character: places in the text stay what they are."""
 
@@ -40,9 +41,11 @@ _PREFIX = re.compile(
 _AROUND = " \t\r\n*_`'\"“”‘’"
 _OPERATOR = re.compile(r"\s*([<>=+]+)\s*")
 _TIE = re.compile(r"(?:a )?(?:tie|draw|both|neither|equal|none)\b", re.IGNORECASE)
-_SIDE = re.compile(r"[A-Z](?:[<>=+].*|/.*| (?:is|wins|was)\b.*)?", re.IGNORECASE | re.DOTALL)
+_SIDE = re.compile(r"[^\W\d_](?:[<>=+].*|/.*| (?:is|wins|was)\b.*)?", re.DOTALL)
 _MARK = re.compile(r"[-+.]?\d(?:\S*|[\d.]* ?(?:/|(?:out )?of) ?\d\S*)", re.IGNORECASE)
 _WORD = re.compile(r"[\w<>=+.]{1,8}")
+_LETTERED = re.compile(r"[^\W\d_]")
+_UNSEEN = re.compile("[\u200b-\u200f\u2060-\u2064\ufeff]")
 
 
 def regular(text: str) -> str:
@@ -71,7 +74,8 @@ def _plain(words: str) -> tuple[str, bool]:
     """Return the verdict itself, and whether words before it say that it is one."""
     if len(words) > _LONGEST:
         return words, False
-    words = regular(words).replace("≫", ">>").replace("≪", "<<").replace("\\", "")
+    words = _UNSEEN.sub("", regular(words)).replace("≫", ">>").replace("≪", "<<")
+    words = words.replace("\\", "")
     words = words.replace("&gt;", ">").replace("&lt;", "<").strip(_AROUND)
     named = False
     while prefix := _PREFIX.match(words):
@@ -82,15 +86,16 @@ def _plain(words: str) -> tuple[str, bool]:
 def sides(text: str) -> list[str]:
     """Return what has the shape of a verdict on two responses in double brackets, in order.
 
-    Also what is none that anybody offers, such as ``[[A/B]]`` and ``[[Tie]]``: a reply that ends
-    on it has given no other.
+    Also what nobody offers, such as ``[[A/B]]``, ``[[Tie]]`` or, on a line of its own,
+    ``[[I cannot decide]]``: a reply that ends on it has given no other.
     """
-    return [words for words, named in _doubles(text) if named or _is_side(words)]
+    return [words for words, named in _doubles(regular(text)) if named or _is_side(words)]
 
 
 def marks(text: str) -> list[str]:
-    """Return what has the shape of a mark in double brackets, in order."""
-    return [words for words, named in _doubles(text) if named or _MARK.fullmatch(words)]
+    """Return what has the shape of a mark in double brackets, in order; otherwise as `sides`."""
+    doubles = _doubles(regular(text))
+    return [words for words, named in doubles if named or _MARK.fullmatch(words)]
 
 
 def items(text: str) -> Iterator[tuple[int, str]]:
@@ -156,8 +161,15 @@ def shaped(text: str) -> Iterator[int]:
             yield match.start() + 1
 
 
-def _doubles(text: str) -> list[tuple[str, bool]]:
-    return [_plain(words) for words in _DOUBLE.findall(regular(text))]
+def _doubles(text: str) -> Iterator[tuple[str, bool]]:
+    """Give the words in double brackets, and whether they are named a verdict.
+
+    Words that are alone on their line are, as if they were named.
+    """
+    for match in _DOUBLE.finditer(text):
+        words, named = _plain(match[1])
+        is_alone = _LETTERED.search(words) and _is_alone(text, match) is not None
+        yield words, named or bool(is_alone)
 
 
 def _is_side(words: str) -> bool:

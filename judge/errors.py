@@ -6,6 +6,10 @@ kept with its case and counted.
 """
 
 from enum import StrEnum
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from judge.completion import Reply
 
 
 class FailureClass(StrEnum):
@@ -29,6 +33,10 @@ class FailureClass(StrEnum):
     NO_LOGPROBS = "no_logprobs"
 
 
+RERUN = "Run the same command again to continue; no reply is paid for twice."
+"""What to do about work that stopped before its end."""
+
+
 class CallError(Exception):
     """The judge model gave no reply.
 
@@ -38,12 +46,20 @@ class CallError(Exception):
         One of the classes without a reply.
     retry_after_s : float or None
         How long the endpoint asks to be left alone, if it said so.
+    paid : Reply or None
+        A reply that ended badly, with what the endpoint counted: it costs what another does.
     """
 
     def __init__(
-        self, failure: FailureClass, detail: str, *, retry_after_s: float | None = None
+        self,
+        failure: FailureClass,
+        detail: str,
+        *,
+        retry_after_s: float | None = None,
+        paid: "Reply | None" = None,
     ) -> None:
         super().__init__(f"{failure}: {detail}")
         self.failure = failure
         self.detail = detail
         self.retry_after_s = retry_after_s
+        self.paid = paid

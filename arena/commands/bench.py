@@ -1,13 +1,12 @@
 """`arena bench`."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from arena.commands.arguments import Flat, TableOrJson
-from arena.commands.bench_options import GOES_ON, BenchOptions, as_typed
+from arena.commands.bench_options import BenchOptions, as_typed
 from arena.commands.bench_work import (
     Bench,
     Played,
@@ -18,7 +17,7 @@ from arena.commands.bench_work import (
 )
 from arena.commands.judge_second import on_fallback
 from arena.commands.judge_work import IFEVAL, JudgeOptions, in_words, margin_of, scale_of
-from arena.terminal import announced, plain, say, show, table, warnings, write_json
+from arena.terminal import announced, plain, say, show, stop, table, warnings, write_json
 from rating.errors import DataError
 from rating.tables.files import read_text
 
@@ -319,8 +318,7 @@ def _show(report: Mapping[str, Any], form: str) -> None:
         lines = [plain(line) for line in (*_on_order(report), *on_fallback(report))]
         show(plain(_caption(report)), _board(report["models"]), *lines, *warnings(_notes(report)))
     if report["stopped"] is not None:
-        say(f"arena: Stopped: {report['stopped']}. {GOES_ON}", error=True)
-        sys.exit(1)
+        stop(report["stopped"])
 
 
 def _caption(report: Mapping[str, Any]) -> str:

@@ -12,8 +12,6 @@ from arena.commands.arguments import Database, File, Folder, RosterFile
 from rating.errors import DataError
 from rating.tables.files import parsed_toml, read_text
 
-GOES_ON = "The same command goes on, and pays for nothing twice."
-
 
 @Parameter(n_tokens=1)
 def names(_kind: Any, words: Sequence[Token]) -> tuple[str, ...]:

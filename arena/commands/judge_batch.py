@@ -230,14 +230,15 @@ async def _read(work: Work, journal: "StoredJournal", folder: Path) -> _Read:
                 continue
             if call.key in known:
                 read.known += 1
-            elif (reply := _reply(work, place, read)) is not None:
+            elif (reply := _reply(work, call, place, read)) is not None:
                 replies[call.key] = reply
             else:
                 failed.add(call.key)
         new = [call for call in calls if call.key in replies]
         await asyncio.gather(*(journal.keep(c.key, c.request, replies[c.key]) for c in new))
         for call in new:
-            _count(work, call, replies[call.key], read)
+            read.new += 1
+            _book(work, call, replies[call.key], read)
         return replies
 
     async for call in each_due(work.cases, work.method, journal, work.options, take):
@@ -305,7 +306,7 @@ def _lines(file: Path, read: _Read) -> "Iterator[tuple[int, Line]]":
                 yield begin, line
 
 
-def _reply(work: Work, place: _Place, read: _Read) -> "Reply | None":
+def _reply(work: Work, call: "Call", place: _Place, read: _Read) -> "Reply | None":
     """Give the reply that a line holds; None, counted by class, where it holds none."""
     from arena.endpoints.batches import answer_of, line_of
     from arena.endpoints.chat import label
@@ -321,18 +322,21 @@ def _reply(work: Work, place: _Place, read: _Read) -> "Reply | None":
         refused = filtered(error)
         if refused is not None:
             return refused
-        failure = as_call_error(error).failure
+        call_error = as_call_error(error)
+        failure, paid = call_error.failure, call_error.paid
+        if paid is not None:
+            _book(work, call, paid, read)
         read.failed[failure.value] += 1
         read.say(f"{failure.value}: {label(error.detail).rstrip('.')}.")
         return None
     return replace(reply, discount=work.model.judging.batch_discount)
 
 
-def _count(work: Work, call: "Call", reply: "Reply", read: _Read) -> None:
+def _book(work: Work, call: "Call", reply: "Reply", read: _Read) -> None:
     from judge.budget import cost_of
 
-    read.new += 1
-    cost = cost_of(call.request, reply, work.options.price)
+    discounted = replace(reply, discount=work.model.judging.batch_discount)
+    cost = cost_of(call.request, discounted, work.options.price)
     if cost is not None:
         read.cost_usd = (read.cost_usd or 0.0) + cost
 

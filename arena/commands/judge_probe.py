@@ -1,6 +1,5 @@
 """`arena judge probe`."""
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
@@ -18,7 +17,7 @@ from arena.commands.judge_work import (
     prepared,
     show_estimate,
 )
-from arena.terminal import plain, say, show, table, warnings, write_json
+from arena.terminal import plain, say, show, stop, table, warnings, write_json
 from rating.errors import DataError
 
 if TYPE_CHECKING:
@@ -104,8 +103,7 @@ def probe(
     else:
         _show_injections(report, single=single)
     if run.stopped is not None:
-        say(f"arena: Stopped: {run.why}. The same command goes on.", error=True)
-        sys.exit(1)
+        stop(run.why)
 
 
 Read = Callable[["Run"], Report]

@@ -25,7 +25,7 @@ from arena.commands.judge_work import (
     prepared,
     show_estimate,
 )
-from arena.terminal import say, write_json
+from arena.terminal import say, stop, write_json
 from rating.errors import DataError
 
 if TYPE_CHECKING:
@@ -342,7 +342,10 @@ def _check(task: Task, judge: str | None, out: Path | None, form: str) -> None:
 
 
 def _show_run(report: Report, out: Path | None, form: str, max_unparsed: float) -> None:
-    """Show what came out; end with 1 if cases are pending, or more than allowed are unparsed."""
+    """Show what came out; end with 1 if the run stopped, or too few questions have a verdict."""
+    from judge.calls import UNPARSED
+    from judge.verdict import READ, SETTLED
+
     unparsed = report["unparsed"]
     too_many = unparsed["share"] > max_unparsed
     if form == "json":
@@ -363,8 +366,13 @@ def _show_run(report: Report, out: Path | None, form: str, max_unparsed: float) 
             error=True,
         )
     if report["stopped"] is not None:
-        say(f"arena: Stopped: {report['why']}. {report['next']}".rstrip(), error=True)
-    if too_many or report["stopped"] is not None:
+        stop(report["why"], report["next"])
+    statuses = report["by_status"].keys()
+    has_none = statuses - UNPARSED and not statuses & {READ, SETTLED}
+    if has_none and not too_many:
+        reasons = ", ".join(f"{n:,} {status}" for status, n in report["by_status"].items())
+        say(f"arena: No question has a verdict: {reasons}.", error=True)
+    if too_many or has_none:
         sys.exit(1)
 
 
@@ -373,7 +381,10 @@ def _first_reply(report: Report) -> str:
     wanted = f"The method {report['wanted']}."
     if not report["examples"]:
         return wanted
-    reply = json.dumps(report["examples"][0]["reply"], ensure_ascii=False)
+    example = report["examples"][0]
+    reply = json.dumps(example["reply"], ensure_ascii=False)
+    if not example["reply"]:
+        reply = f"empty, apart from reasoning (finish reason {example['finish_reason'] or 'none'})"
     return f"{wanted} The first unparsed reply is {reply}."
 
 

@@ -1,6 +1,5 @@
 """`arena label`, `arena probe duplicates` and `arena overlap`: prompts."""
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +12,7 @@ from arena.commands.arguments import Columns, File, Flat, RosterFile, TableOrJso
 from arena.commands.judge_work import JudgeOptions, in_words
 from arena.commands.tagging import ModelTagger, opened_tagger
 from arena.errors import SettingsError
-from arena.terminal import plain, say, show, working, write_json
+from arena.terminal import plain, say, show, stop, working, write_json
 from judge.labels.shares import LabelShare, Shares, shares
 from judge.labels.taggers import TAGGER, VERSION
 from rating.tables.files import Files
@@ -164,8 +163,7 @@ def _show_shares(source: str, result: Shares, by: str) -> None:
 def _end(model: ModelTagger) -> None:
     """End with 1 if prompts are still pending."""
     if model.stopped:
-        say(f"arena: Stopped: {model.stopped}. The same command goes on from here.", error=True)
-        sys.exit(1)
+        stop(model.stopped)
 
 
 def duplicates(

@@ -35,7 +35,7 @@ from arena.commands.judge_work import (
     show_estimate,
 )
 from arena.domain.battle import Pacing
-from arena.terminal import plain, say, show, table, warnings, working, write, write_json
+from arena.terminal import plain, say, show, stop, table, warnings, working, write, write_json
 from rating import __version__
 from rating.errors import DataError
 from rating.tables.files import Files
@@ -408,8 +408,7 @@ def _require_whole(run: "Run") -> None:
     """Make no card of a part of the answers."""
     if run.stopped is not None:
         replies = f"{run.n_asked:,} replies asked for now, {run.n_recalled:,} known before"
-        say(f"arena: Stopped: {run.why}; {replies}. The same command goes on.", error=True)
-        sys.exit(1)
+        stop(f"{run.why.rstrip('.')}; {replies}")
 
 
 def _measure_of(

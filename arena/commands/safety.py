@@ -1,7 +1,6 @@
 """`arena safety`."""
 
 import asyncio
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -18,7 +17,7 @@ from rich.styled import Styled
 from arena import terminal
 from arena.commands.arguments import Database, File, RosterFile, TableOrJson, require_folder_of
 from arena.commands.judge_work import opened, roster_model, roster_models
-from arena.terminal import announced, plain, say, show, working, write_json
+from arena.terminal import announced, plain, show, stop, working, write_json
 from rating.errors import DataError
 from rating.tables import formats
 
@@ -115,8 +114,7 @@ def safety(
     else:
         show(*_tables(done), *map(plain, notes))
     if work.stopped:
-        say(f"arena: Stopped: {work.stopped}. The same command goes on from here.", error=True)
-        sys.exit(1)
+        stop(work.stopped)
 
 
 @dataclass(slots=True)

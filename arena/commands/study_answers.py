@@ -1,6 +1,5 @@
 """Items of a study from prompts: models answer them when the study is created."""
 
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from arena.commands.arguments import RosterFile
-from arena.commands.bench_options import GOES_ON, names
-from arena.terminal import say
+from arena.commands.bench_options import names
+from arena.terminal import say, stop
+from judge.errors import RERUN
 from rating.errors import DataError
 
 if TYPE_CHECKING:
@@ -92,8 +92,7 @@ def answered_items(file: Path, chosen: LiveAnswers, database: str | None) -> "li
     with at_desk(bench, database, chosen.roster) as desk:
         answers = desk.answer()
     if answers.why:
-        say(f"arena: Stopped: {answers.why}. No study is made yet. {GOES_ON}", error=True)
-        sys.exit(1)
+        stop(answers.why, f"No study is made yet. {RERUN}")
     say(
         f"{answers.n_asked:,} answers asked for now, {answers.n_recalled:,} known before"
         + ("." if answers.spent_usd is None else f", ${answers.spent_usd:.4g}.")

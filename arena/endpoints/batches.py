@@ -3,14 +3,14 @@
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from arena.domain.answer import Completion, FailureClass, Finished
 from arena.domain.ending import End, end_of
 from arena.domain.model import Model
 from arena.endpoints.chat import count, label, read_completion, request_body
-from arena.endpoints.ending import finish_reason
+from arena.endpoints.ending import finish_reason, paid
 from arena.endpoints.failures import from_error
 from arena.errors import EndpointError
 from judge.case import Message
@@ -204,14 +204,16 @@ def _completion(message: Json) -> Completion:
     reason = label(str(message.get("stop_reason") or ""))
     text, thoughts = split(_joined(blocks, "text"), is_cut=end_of(reason) is End.TRUNCATED)
     end = Finished(
-        finish_reason=finish_reason(reason, has_text=bool(text.strip()), as_it_is=True),
+        finish_reason="",
         tokens_in=_tokens_in(usage),
         tokens_out=count(usage.get("output_tokens")),
         request_id=label(str(message.get("id") or "")),
     )
+    with paid(end):
+        reason = finish_reason(reason, has_text=bool(text.strip()), as_it_is=True)
     return Completion(
         text,
-        end,
+        replace(end, finish_reason=reason),
         _joined(blocks, "thinking") + thoughts,
         model=label(str(message.get("model") or "")),
     )

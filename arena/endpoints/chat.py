@@ -4,6 +4,7 @@ import json
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
 from arena.domain.answer import (
@@ -17,7 +18,7 @@ from arena.domain.answer import (
 from arena.domain.ending import End, end_of
 from arena.domain.model import Model
 from arena.endpoints.dialect import without
-from arena.endpoints.ending import check_error, finish_reason
+from arena.endpoints.ending import check_error, finish_reason, paid
 from arena.endpoints.sse import DONE, over
 from arena.errors import EndpointError
 from judge.case import Message
@@ -224,25 +225,28 @@ def read_completion(body: str, request_id: str = "", *, as_it_is: bool = False) 
         ``as_it_is``, also if it was filtered, or holds neither visible text nor
         log-probabilities.
     """
-    reply = decoded(body)
-    choice = _first(reply, "choices")
-    if not choice:
-        raise EndpointError(FailureClass.MALFORMED, "the reply holds no choices")
-    parts, logprobs = _parts_of(_object(choice, "message")), _logprobs(choice)
-    reason = _finish_reason(choice)
-    whole = storable(parts.text)
-    text, thoughts = split(whole, is_cut=end_of(reason) is End.TRUNCATED)
-    thoughts = thoughts if text else whole  # a lone mark tells that the model thinks
-    reason = finish_reason(
-        reason,
-        has_text=bool(VISIBLE.search(text) or logprobs),
-        refusal=parts.refusal,
-        as_it_is=as_it_is,
-    )
+    reply = _object_in(body)
+    end = _finished("", _usage(reply), _id(reply) or label(request_id))
+    with paid(end):
+        check_error(reply)
+        choice = _first(reply, "choices")
+        if not choice:
+            raise EndpointError(FailureClass.MALFORMED, "the reply holds no choices")
+        parts, logprobs = _parts_of(_object(choice, "message")), _logprobs(choice)
+        reason = _finish_reason(choice)
+        whole = storable(parts.text)
+        text, thoughts = split(whole, is_cut=end_of(reason) is End.TRUNCATED)
+        thoughts = thoughts if text else whole  # a lone mark tells that the model thinks
+        reason = finish_reason(
+            reason,
+            has_text=bool(VISIBLE.search(text) or logprobs),
+            refusal=parts.refusal,
+            as_it_is=as_it_is,
+        )
     model, fingerprint = (_name(reply.get(key)) for key in ("model", "system_fingerprint"))
     return Completion(
         text,
-        _finished(reason, _usage(reply), _id(reply) or label(request_id)),
+        replace(end, finish_reason=reason),
         storable(parts.reasoning) + thoughts,
         logprobs,
         model=model,
@@ -273,13 +277,18 @@ def decoded(data: str) -> Json:
 
     The detail quotes ``data`` whole: cut before the key is taken out, it could show half.
     """
+    value = _object_in(data)
+    check_error(value)
+    return value
+
+
+def _object_in(data: str) -> Json:
     try:
         value = _DECODE(data)
     except ValueError:
         raise EndpointError(FailureClass.MALFORMED, f"not JSON: {data}") from None
     if not isinstance(value, dict):  # no Mapping: to ask for that takes as long as all else here
         raise EndpointError(FailureClass.MALFORMED, f"not a JSON object: {data}")
-    check_error(value)
     return value
 
 

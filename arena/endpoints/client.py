@@ -428,6 +428,7 @@ class Endpoints:
             label(detail, _DETAIL_CHARACTERS),
             retry_after_s=error.retry_after_s,
             refuses=error.refuses,
+            counted=error.counted,
         )
 
 

@@ -1,9 +1,10 @@
 """How a reply ended: decided here for streams, whole replies and lines of a batch alike."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
-from arena.domain.answer import FailureClass
+from arena.domain.answer import FailureClass, Finished
 from arena.domain.ending import End, end_of
 from arena.endpoints.failures import IN_A_REPLY, from_error
 from arena.errors import EndpointError
@@ -62,6 +63,16 @@ def finish_reason(
         detail = f"no visible text (finish reason {reason or 'none'})"
         raise EndpointError(FailureClass.EMPTY, detail)
     return CUT if end is End.TRUNCATED else reason
+
+
+@contextmanager
+def paid(counted: Finished) -> Iterator[None]:
+    """Add to an error what the endpoint counted of the reply that it is about."""
+    try:
+        yield
+    except EndpointError as error:
+        error.counted = counted
+        raise
 
 
 def check_error(event: Mapping[str, Any]) -> None:

@@ -158,7 +158,9 @@ class Events:
                 return data[: data.index(DONE) + 1] if self._done else data
         if self._done:
             await self._drain()
-        return []
+            return []
+        self._done = True
+        return self._decoder.end()
 
     async def _recognise(self) -> list[str]:
         """Find out what comes; gives all of it if it is JSON, nothing if it is a stream."""
@@ -267,6 +269,14 @@ class EventDecoder:
                     ended.append(_error(data) if self._is_error else _done_or(data))
                 self._data, self._size, self._is_error = [], 0, False
         return ended
+
+    def end(self) -> list[str]:
+        """Give the last event of a stream whose blank line never came, if it is there whole.
+
+        The standard drops it, but servers send it; half an event is no JSON object.
+        """
+        rest = self.read(b"\n\n") if self._begun or self._data else []
+        return [data for data in rest if data == DONE or _objects(data)]
 
     def _is_one_event(self, piece: bytes) -> bool:
         """Tell whether a piece is one whole event of one line: nearly all are."""

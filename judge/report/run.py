@@ -11,7 +11,7 @@ from typing import Any
 from judge.calls import UNPARSED, Key
 from judge.case import repeated_output
 from judge.completion import Reply
-from judge.errors import FailureClass
+from judge.errors import RERUN, FailureClass
 from judge.grammar import Preference, noted
 from judge.ifeval import Accuracy, Checked, accuracy
 from judge.methods import FileMethod
@@ -35,7 +35,6 @@ from judge.verdict import (
 from rating.errors import DataError
 from rating.tables.vote_filter import BOTH
 
-GOES_ON = "The same command goes on."
 LOOKED_AT = 2000
 """Cases of a model whose responses are searched for what recurs."""
 REFUSAL = FailureClass.REFUSAL
@@ -118,6 +117,7 @@ def examples(
             "prompt_id": names[row.case_id].prompt_id,
             "order": row.order.value,
             "status": row.status,
+            "finish_reason": replies[row.keys[-1]].finish_reason,
             "reply": excerpt(replies[row.keys[-1]].text),
         }
         for row in unparsed.rows
@@ -181,7 +181,7 @@ def rows_and_report(
 def _next(run: Run, method: FileMethod, lacking: bool) -> str:
     if run.stopped in (Stop.NO_LOGPROBS, Stop.DENIED):
         return ""  # the reason says it
-    return _on_logprobs(method) if lacking else GOES_ON
+    return _on_logprobs(method) if lacking else RERUN
 
 
 Failed = Counter[tuple[str, FailureClass, str]]

@@ -286,7 +286,7 @@ def test_a_budget_stops_answers_and_verdicts_together_and_the_same_command_goes_
         stopped = command(*words, "--budget", budget)
         assert stopped.returncode == 1
         assert "arena: Stopped: " in stopped.stderr
-        assert "The same command goes on" in stopped.stderr
+        assert "Run the same command again" in stopped.stderr
         report = json.loads(stopped.stdout)
         assert (report["models"], report["failed"]) == ([], None)
         assert len(server.requests) <= most

@@ -173,7 +173,8 @@ def test_a_refused_question_is_asked_again_only_on_request(command: Command, fol
     with faulty_server({"shy": refusal}) as server:
         roster(folder, server.url, model="shy")
         ran = run(command, "pairwise", "--format", "json")
-        assert (ran.returncode, report(ran)["by_status"]) == (0, {"refusal": 4})
+        assert (ran.returncode, report(ran)["by_status"]) == (1, {"refusal": 4})
+        assert "No question has a verdict: 4 refusal." in ran.stderr
         assert any("--again refused" in text for text in report(ran)["warnings"])
         server.behaviours["shy"] = Behaviour(text="[[C]]")
         assert report(run(command, "pairwise", "--format", "json"))["n_asked"] == 0

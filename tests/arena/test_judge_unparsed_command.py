@@ -110,6 +110,7 @@ def test_the_json_has_the_share_and_replies(command: Command, folder: Path) -> N
         "prompt_id": outcome["examples"][1]["prompt_id"],
         "order": "ab",
         "status": "unparsed",
+        "finish_reason": "stop",
         "reply": NONE,
     }
 
@@ -206,6 +207,8 @@ def test_refusals_and_ties_that_need_no_question_are_no_unparsed_replies(
     def chosen(body: Mapping[str, Any]) -> Behaviour:
         if "Number 1?" in last_message(body):
             return Behaviour(text=NONE)
+        if "Number 2?" in last_message(body):
+            return Behaviour(text="[[A]]")
         return Behaviour(text="", finish_reason="content_filter")
 
     server.behaviours["judge"] = chosen

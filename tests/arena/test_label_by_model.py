@@ -269,7 +269,7 @@ def test_a_budget_stops_it_and_the_same_command_goes_on(
     server.behaviours["owl"] = lambda body: replace(owl(body), usage=(700, 60))
     stopped = command("label", HERE, *OWL, "--budget", "0.006", "--concurrency", "1")
     assert stopped.returncode == 1
-    assert "goes on from here" in stopped.stderr
+    assert "Run the same command again" in stopped.stderr
     before = len(server.requests)
     assert 0 < before < 8
     report = run(command, HERE)

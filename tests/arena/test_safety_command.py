@@ -173,7 +173,7 @@ def test_a_budget_stops_it_and_the_same_command_goes_on(command: Command, folder
     words = ("safety", "pack.csv", "--roster", "roster.toml", "--model", "strict")
     stopped = command(*words, "--budget", "0.002")
     assert stopped.returncode == 1
-    assert "goes on from here" in stopped.stderr
+    assert "Run the same command again" in stopped.stderr
     whole = command(*words, COLUMNS="160")
     assert whole.returncode == 0
     assert re.search(r"\d+% \(\d+%–\d+%\) n 140", whole.stdout)

@@ -105,6 +105,9 @@ def test_a_verdict_that_was_not_offered_is_unread_and_no_tie(verdict: str) -> No
             "[[A]] or, all in all, [[Tie]]",
             "[[B]], no: [[Verdict: A and B]]",
             "[[A]] [[B is better]]",
+            "[[A]]\nFinal verdict: [[I cannot decide]]",
+            "[[A]]\n\n**[[unclear]]**",
+            "At first [[B]], and then [[\u0410]].",  # Cyrillic
         ),
     ],
 )
@@ -137,6 +140,13 @@ DRESSED = [
     *("[A]", "**[A]**", "Better: [A]", "Final Verdict: **[A]**.", "My verdict is [A]", "【A】"),
     *("The better answer is [A].", "Verdict: [A]\n\nIt says more.", "### Verdict: [A]"),
     "Assistant [B] leaves half of it out.\n\n[A]",
+    *(
+        "[[\u00a0A\u202f]]",
+        "[[\u200bA\ufeff]]",
+        "[[Verdict:\u00a0A]]",
+        "[[A]], as [[Flint]] says.",
+        "[[A]]\n[[1]]",
+    ),
 ]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from judge.calls import AGAIN, RateLimits, forecast
 from judge.completion import FILTERED, Reply, Request
-from judge.errors import FailureClass
+from judge.errors import CallError, FailureClass
 from judge.methods import method as named
 from judge.profile import Profile, Terms
 from judge.runs import Progress
@@ -194,6 +194,16 @@ async def test_a_budget_stops_a_run_before_it_is_exceeded_and_another_one_goes_o
     assert second.stopped is None
     assert set(asked.answered.values()) == {1}
     assert sum(row.cost_usd or 0 for row in second.judged) == pytest.approx(40 * EACH)
+
+
+async def test_replies_that_ended_badly_are_booked_and_count_towards_the_budget() -> None:
+    paid = Reply(text="", tokens_in=1000, tokens_out=100)
+    broken = CallError(FailureClass.TRANSPORT, "broke off", paid=paid)
+    options = replace(OPTIONS, price=PRICE, limit_usd=1.0)
+    asked = judge(failing(broken))
+    run = await judged(cases(1), named("pairwise"), asked, MemoryJournal(), options)
+    assert (run.by_status, run.faults) == ({"read": 2}, {FailureClass.TRANSPORT: 2})
+    assert run.spent_usd == pytest.approx(2 * EACH + 2 * PRICE.cost(1000, 100))
 
 
 @pytest.mark.parametrize("declared", [True, False])

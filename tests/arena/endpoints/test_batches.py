@@ -25,7 +25,7 @@ ANTHROPIC = Model(
     system_prompt="Be fair.",
     decoding={"top_p": 0.9},
 )
-TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
+TEXT = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0<[◁"))
 LEAVES = st.none() | st.booleans() | st.floats() | st.integers() | st.text(max_size=5)
 NAMES = st.sampled_from(
     ["response", "error", "result", "body", "status_code", "choices", "message", "content", "type"]

@@ -61,6 +61,20 @@ async def test_a_verdict_before_a_bad_end_of_a_reply_is_none(
     assert is_good(name) or isinstance(reading, FailureClass)
 
 
+@pytest.mark.parametrize("end", ["error", "who knows"])
+async def test_a_reply_that_ended_badly_tells_what_it_cost(
+    server: FaultyServer, endpoints: Endpoints, end: str
+) -> None:
+    choice = {"message": {"content": "[[A]]"}, "finish_reason": end}
+    usage = {"prompt_tokens": 1000, "completion_tokens": 20}
+    body = {"choices": [choice], "usage": usage}
+    judge = EndpointJudge(endpoints, serve(server, Behaviour(body=body)))
+    with pytest.raises(CallError) as caught:
+        await judge(PAIRWISE.ask(case(), "0" * 16))
+    assert caught.value.paid is not None
+    assert (caught.value.paid.tokens_in, caught.value.paid.tokens_out) == (1000, 20)
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_verdict_before_a_bad_end_in_a_batch_is_none(name: str) -> None:
     body = REPLIES[name].whole(verdict=True)
