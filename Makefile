@@ -31,6 +31,7 @@ lint: .venv/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python -m benchmarks.wording
+	$(BIN)/python -m benchmarks.structure --check
 
 fix: .venv/.dev
 	$(BIN)/ruff format .

@@ -44,7 +44,7 @@ def say(words: str, *, error: bool = False) -> None:
 
 
 def stop(why: str, then: str = RERUN) -> NoReturn:
-    """Say why work stopped before its end and what to do, and end the command with 1."""
+    """Print why work stopped before its end, and what to do, and end the command with 1."""
     say(f"arena: Stopped: {why.rstrip(' .')}. {then}".rstrip(), error=True)
     sys.exit(1)
 

@@ -1,7 +1,8 @@
 """How large the product is, and how many of its files a task runs through.
 
 ``python -m benchmarks.structure`` prints a table, each measure with the rule by which it is
-counted. ``--json`` prints the same for other programs; ``--quick`` leaves out what runs commands.
+counted. ``--json`` prints the same for other programs; ``--quick`` omits what runs commands.
+``--check`` compares the counts with `LIMITS` and exits with 1 where one is above its limit.
 It can also measure another checkout (``--root``), as far as nothing is run.
 """
 
@@ -29,6 +30,25 @@ from types import CodeType, FrameType
 import grimp
 
 PACKAGES = ("rating", "judge", "arena")
+LIMITS = {
+    "product code lines": 74_845,
+    "product files": 496,
+    "dataclasses": 715,
+    "public names": 2_679,
+    "public, used by no other module": 671,
+    "public, used by one other module": 1_184,
+    "private helpers called once": 1_850,
+    "class names that occur 2 to 5 times": 107,
+    "file names that occur more than once": 53,
+    "types that hold rows of votes": 20,
+    "files with model_a": 78,
+    "files with the orders ab and ba": 27,
+    "import contracts": 28,
+    "modules in import cycles": 0,
+    "longest chain of imports": 20,
+    "test code lines": 75_213,
+}
+"""The most of each: what comes in is paid for by what goes out. Lower them with the counts."""
 ROOT = Path(__file__).resolve().parent.parent
 RUNS = 5
 """How often a command is run for its processor time."""
@@ -98,21 +118,23 @@ class Imports:
 
     def __init__(self, root: Path) -> None:
         sys.path.insert(0, str(root))
-        self._graph = grimp.build_graph(*PACKAGES, cache_dir=None)
+        self._graph = graph = grimp.build_graph(*PACKAGES, cache_dir=None)
+        below = {one: graph.find_modules_directly_imported_by(one) for one in graph.modules}
+        reached = {one: graph.find_upstream_modules(one) for one in graph.modules}
+        self.in_cycles = {a for a, direct in below.items() if any(a in reached[b] for b in direct)}
+        """Modules that reach themselves by imports."""
 
     def longest(self) -> tuple[str, ...]:
-        """Give a longest chain of modules in which each imports the next."""
+        """Give a longest chain of modules in which each imports the next; a cycle ends one."""
 
         @cache
         def chain(module: str) -> tuple[str, ...]:
+            if module in self.in_cycles:
+                return (module,)
             below = map(chain, sorted(self._graph.find_modules_directly_imported_by(module)))
             return (module, *max(below, key=len, default=()))
 
         return max(map(chain, sorted(self._graph.modules)), key=len)
-
-    def in_cycles(self) -> int:
-        """Count the modules that reach themselves by imports."""
-        return sum(one in self._graph.find_upstream_modules(one) for one in self._graph.modules)
 
 
 class Source:
@@ -229,10 +251,11 @@ def structure(root: Path) -> dict[str, tuple[float, str]]:
         "product files": (len(modules), "Python in arena, judge and rating"),
         "dataclasses": (data, "classes with a decorator that has dataclass in its name"),
         "dataclasses per 1,000 lines": (round(1000 * data / code, 1), ""),
-        "public names per 1,000 lines": (
-            round(1000 * len(public) / code, 1),
+        "public names": (
+            len(public),
             "functions and classes at the top level of a module, without an underscore",
         ),
+        "public names per 1,000 lines": (round(1000 * len(public) / code, 1), ""),
         "public, used by no other module": (
             sum(not users[one] for one in public),
             "functions and classes at the top level; to import a name is not to use it",
@@ -260,8 +283,12 @@ def structure(root: Path) -> dict[str, tuple[float, str]]:
             "as a text of their own in code",
         ),
         "import contracts": (settings.count("[[tool.importlinter.contracts]]"), "import-linter"),
-        "modules in import cycles": (imports.in_cycles(), "imports at the top level and inside"),
+        "modules in import cycles": (len(imports.in_cycles), "imports anywhere in a file"),
         "longest chain of imports": (len(imports.longest()), "modules"),
+        "test code lines": (
+            sum(len(Module(path).coded) for path in sorted((root / "tests").rglob("*.py"))),
+            "as product code lines",
+        ),
     }
 
 
@@ -435,11 +462,22 @@ def seconds(folder: Path) -> dict[str, tuple[str, str]]:
     return {f"processor time, {what}": (f"{time:.2f} s", rule) for what, time in times.items()}
 
 
+def over(root: Path) -> list[str]:
+    """List the counts that are above their limits."""
+    counts = {name: value for name, (value, _rule) in structure(root).items()}
+    return [
+        f"{name}: {counts[name]:,}, limit {most:,}"
+        for name, most in LIMITS.items()
+        if counts[name] > most
+    ]
+
+
 def main() -> None:
-    """Print the table."""
+    """Print the table, or check it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--quick", action="store_true", help="run no commands")
+    parser.add_argument("--check", action="store_true", help="compare with the limits")
     parser.add_argument("--root", type=Path, default=ROOT, help="a checkout, which is not run")
     parser.add_argument("--trace", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -449,11 +487,13 @@ def main() -> None:
         tasks = refreshes(Path.cwd()) if is_board else [partial(command, one) for one in asked]
         print("\n" + json.dumps(asdict(traced(tasks))))
         return
+    if options.check:
+        above = over(options.root)
+        print("\n".join([*above, "Remove as much elsewhere." if above else "Within the limits."]))
+        sys.exit(bool(above))
     rows = {name: (f"{value:,}", rule) for name, (value, rule) in structure(options.root).items()}
     if not options.quick and options.root == ROOT:
         with tempfile.TemporaryDirectory() as name:
-            tests = map(Module, sorted((ROOT / "tests").rglob("*.py")))
-            rows["test code lines"] = f"{sum(len(one.coded) for one in tests):,}", "the same"
             rows |= journeys(Path(name)) | seconds(Path(name))
     if options.json:
         print(json.dumps(rows, indent=2))
