@@ -1,6 +1,4 @@
-"""Which pair to show next: exact probabilities of every pair, and the draw."""
-
-from dataclasses import dataclass
+"""Which pair to show next: exact probabilities of every pair."""
 
 import numpy as np
 import scipy  # its submodules load on first use
@@ -9,24 +7,6 @@ from rating.errors import DataError
 from rating.typing import Floats
 
 EXPLORATION = 0.1
-
-
-@dataclass(frozen=True, slots=True)
-class PairDraw:
-    """A drawn pair; who stands on which side is for the caller to toss.
-
-    Attributes
-    ----------
-    first, second : int
-        Indices of the models, ``first < second``.
-    probability : float
-        Chance with which this unordered pair was drawn: log it, its inverse
-        is the vote's sampling weight.
-    """
-
-    first: int
-    second: int
-    probability: float
 
 
 def uniform_pairs(n_models: int) -> Floats:
@@ -242,26 +222,6 @@ def pair_contrast(n_models: int, first: int, second: int) -> Floats:
     row = np.zeros(n_models)
     row[first], row[second] = 1, -1
     return np.outer(row, row)
-
-
-def draw_pair(probabilities: Floats, rng: np.random.Generator) -> PairDraw:
-    """Draw a pair.
-
-    Parameters
-    ----------
-    probabilities : ndarray of shape (n_models, n_models)
-        From one of the samplers here.
-
-    Examples
-    --------
-    >>> draw_pair(uniform_pairs(3), np.random.default_rng(2))
-    PairDraw(first=0, second=1, probability=0.3333333333333333)
-    """
-    first, second = np.triu_indices(len(probabilities), k=1)
-    probability = probabilities[first, second]
-    at = int(np.searchsorted(probability.cumsum(), rng.random() * probability.sum(), side="right"))
-    at = min(at, len(probability) - 1)  # rounding of the sum
-    return PairDraw(int(first[at]), int(second[at]), float(probability[at]))
 
 
 def _mixed(wanted: Floats, exploration: float) -> Floats:

@@ -9,7 +9,6 @@ from rating.errors import DataError
 from rating.sampling import (
     EXPLORATION,
     arena_pairs,
-    draw_pair,
     gain_pairs,
     neighbour_contrast,
     score_variances,
@@ -149,30 +148,6 @@ def test_neighbours_of_the_top_are_contrasted() -> None:
 def test_where_nothing_can_be_learnt_every_pair_is_alike() -> None:
     nothing = np.zeros((4, 4))
     assert arena_pairs(nothing, nothing) == pytest.approx(uniform_pairs(4))
-
-
-def test_a_drawn_pair_carries_its_probability() -> None:
-    probability = weighted_pairs(np.array([5.0, 1.0, 1.0, 2.0]))
-    rng = np.random.default_rng(1)
-    for _ in range(200):
-        drawn = draw_pair(probability, rng)
-        assert drawn.first < drawn.second
-        assert drawn.probability == probability[drawn.first, drawn.second]
-
-
-@pytest.mark.parametrize("rule", RULES)
-def test_pairs_come_as_often_as_their_probability_says(rule: str) -> None:
-    probability = RULES[rule](board(2, n_models=4), EXPLORATION)
-    rng = np.random.default_rng(2)
-    n = 2_000
-    seen = np.zeros((4, 4))
-    for _ in range(n):
-        drawn = draw_pair(probability, rng)
-        seen[drawn.first, drawn.second] += 1
-    at = np.triu_indices(4, k=1)
-    expected = n * probability[at]
-    # Chi-squared with 5 degrees of freedom: 27.9 is passed once in 25,000.
-    assert ((seen[at] - expected) ** 2 / expected).sum() < 27.9
 
 
 @pytest.mark.parametrize(
