@@ -91,7 +91,7 @@ def restore(file: Path, url: str, progress: Progress) -> Copied:
     Raises
     ------
     SchemaError
-        If a newer version made the backup.
+        If a newer version made the backup, or one before 0.1.0.
     StoreError
         If the file is no backup or is damaged, or the database is in use or cannot be written.
     """
@@ -208,7 +208,7 @@ def _require_newest(read: Connection) -> None:
 
 def _require_backup(copy: Engine, file: Path) -> None:
     with snapshot(copy).connect() as read:
-        if revision(read) is None:
+        if revision(read, repr(str(file))) is None:
             msg = f"{str(file)!r} is no backup of an arena: name a file made by arena backup."
             raise StoreError(msg)
     migrate(copy, repr(str(file)))

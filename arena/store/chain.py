@@ -205,6 +205,7 @@ _VOTES = (
         col(VoteRow.content),
         col(VoteRow.previous_hash),
         col(VoteRow.hash),
+        col(VoteRow.broken),
     )
     .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
     .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
@@ -212,15 +213,12 @@ _VOTES = (
     .order_by(col(VoteRow.link))
     .limit(BATCH)
 )
-VERIFIED = _VOTES.add_columns(col(VoteRow.broken))
-"""A column that votes got later, which a migration of earlier ones cannot read."""
-_EXPORTED = VERIFIED.add_columns(
+_EXPORTED = _VOTES.add_columns(
     col(VoteRow.transcript_hash).label("known"),
     func.coalesce(col(VoterRow.person), col(VoterRow.id)).label("person"),
 )
-EXCLUSIONS: Select[*tuple[Any, ...]] = (
+_EXCLUSIONS: Select[*tuple[Any, ...]] = (
     select(
-        col(ExclusionRow.id),
         col(VoteRow.link).label("vote"),
         col(ExclusionRow.policy),
         col(ExclusionRow.rule),
@@ -233,7 +231,7 @@ EXCLUSIONS: Select[*tuple[Any, ...]] = (
         col(ExclusionRow.hash),
     )
     .join(VoteRow, col(VoteRow.id) == col(ExclusionRow.vote_id))
-    .order_by(col(ExclusionRow.link), col(ExclusionRow.id))
+    .order_by(col(ExclusionRow.link))
 )
 OF_EXCLUSION = ("vote", "policy", "rule", "version", "reason", "ts")
 """What an exclusion binds; ``vote`` is the link of its vote."""
@@ -332,15 +330,13 @@ def transcripts(connection: Connection, battles: Collection[int]) -> dict[int, T
     return {battle: _transcript(turns[battle], answers[battle]) for battle in battles}
 
 
-def votes(
-    connection: Connection, query: Select[*tuple[Any, ...]] = _VOTES
-) -> Iterator[list[tuple[AnyRow, Transcript]]]:
+def votes(connection: Connection) -> Iterator[list[tuple[AnyRow, Transcript]]]:
     """Read the votes in the order of the chain, some at a time, with their transcripts.
 
     A row has what `arena.store.chain.vote_content` binds, except the transcript's hash.
     """
     after = 0
-    while rows := connection.execute(query, {"after": after}).all():
+    while rows := connection.execute(_VOTES, {"after": after}).all():
         read = transcripts(connection, [row.battle for row in rows])
         yield [(row, read[row.battle]) for row in rows]
         after = rows[-1].link
@@ -378,7 +374,7 @@ def is_broken(vote: Mapping[str, Any], answers: Sequence[Sequence[Any]]) -> bool
 
 def exclusions(connection: Connection) -> Iterator[AnyRow]:
     """Read the exclusions that are links in their order, some at a time."""
-    return _some_at_a_time(connection, EXCLUSIONS, col(ExclusionRow.link))
+    return _some_at_a_time(connection, _EXCLUSIONS, col(ExclusionRow.link))
 
 
 def others(connection: Connection) -> Iterator[AnyRow]:

@@ -251,7 +251,7 @@ def migrate(engine: Engine, name: str | None = None) -> None:
     Raises
     ------
     SchemaError
-        If the database is newer than this version or holds something else.
+        If the database is newer than this version, older than 0.1.0, or holds something else.
     StoreError
         If it cannot be read or written.
     """
@@ -271,9 +271,35 @@ def alone(connection: Connection) -> None:
         connection.execute(select(func.pg_advisory_xact_lock(STARTING)))
 
 
-def revision(connection: Connection) -> str | None:
-    """Revision of the database's schema; None where no arena has been."""
-    return MigrationContext.configure(connection).get_current_revision()
+def revision(connection: Connection, name: str | None = None) -> str | None:
+    """Give the revision of the database's schema; None where no arena has been.
+
+    Parameters
+    ----------
+    name : str or None
+        What to call the database in an error; None calls it by its URL.
+
+    Raises
+    ------
+    SchemaError
+        If the database is newer than this version, or older than 0.1.0.
+    """
+    current = MigrationContext.configure(connection).get_current_revision()
+    known = sorted(step.revision for step in _script().walk_revisions())
+    if current is None or current in known:
+        return current
+    msg = f"The database {name or shown(connection.engine)} has schema {current!r}, "
+    if current < known[0]:
+        msg += (
+            f"which is older than arena 0.1.0 (schema {known[0]!r}). Start arena 0.1.0 on it once "
+            "(arena migrate is enough), and then this version."
+        )
+    else:
+        msg += (
+            "which this version does not know: it was made by a newer arena. Update the arena, "
+            "or name another database."
+        )
+    raise SchemaError(msg)
 
 
 def newest() -> str | None:
@@ -331,9 +357,13 @@ def _script() -> ScriptDirectory:
 
 
 def _upgrade(connection: Connection, name: str) -> None:
-    current = revision(connection)
-    _refuse_unknown(connection, current, name)
+    current = revision(connection, name)
     if current is None:
+        if set(inspect(connection).get_table_names()) & set(Table.metadata.tables):
+            msg = (
+                f"The database {name} holds tables that this arena did not make. Name another one."
+            )
+            raise SchemaError(msg)
         _create(connection)
     elif current != newest():
         config = _config()
@@ -346,19 +376,6 @@ def _create(connection: Connection) -> None:
     Table.metadata.create_all(connection, checkfirst=False)
     connection.execute(insert(ChainRow).values(id=1, head=""))
     MigrationContext.configure(connection).stamp(_script(), "head")
-
-
-def _refuse_unknown(connection: Connection, current: str | None, name: str) -> None:
-    known = {step.revision for step in _script().walk_revisions()}
-    if current is None and set(inspect(connection).get_table_names()) & set(Table.metadata.tables):
-        msg = f"The database {name} holds tables that this arena did not make. Name another one."
-        raise SchemaError(msg)
-    if current is not None and current not in known:
-        msg = (
-            f"The database {name} has schema {current!r}, which this version does not know: "
-            "it was made by a newer arena. Update the arena, or name another database."
-        )
-        raise SchemaError(msg)
 
 
 @contextmanager
@@ -404,7 +421,7 @@ def reading_backup(file: Path) -> Iterator[Session]:
 
 
 def _require_schema(session: Session, name: str) -> None:
-    current = revision(session.connection())
+    current = revision(session.connection(), name)
     if current is None:
         msg = f"The database {name} holds no arena. Name the one that the arena was served with."
         raise SchemaError(msg)

@@ -219,7 +219,7 @@ class RosterVersionRow(Table, table=True):
 
 
 CONTINUES = ForeignKey("battle.id", name="battle_continues_fkey")
-"""PostgreSQL gave it this name when the second schema added its column."""
+"""PostgreSQL chose this name, when its column was added."""
 
 
 class BattleRow(Table, table=True):

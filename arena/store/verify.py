@@ -396,7 +396,7 @@ def _links(connection: Connection, counts: blocks.Check) -> Iterator[Link]:
 
 
 def _votes(connection: Connection, mark: int, counts: blocks.Check) -> Iterator[Link]:
-    for row, transcript in chained.from_iterable(chain.votes(connection, chain.VERIFIED)):
+    for row, transcript in chained.from_iterable(chain.votes(connection)):
         whole = row._asdict()
         is_old = row.link < mark
         bound = chain.vote_content(whole | {"transcript_hash": transcript.hash})

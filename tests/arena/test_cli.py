@@ -7,8 +7,9 @@ from pathlib import Path
 
 import httpx
 import pytest
+from sqlalchemy.engine import make_url
 
-from arena.store.engine import newest
+from arena.store.engine import newest, opened
 from arena.store.store import Store
 from arena.terminal import working
 from rating import __version__
@@ -62,12 +63,37 @@ def test_a_read_only_database_is_one_clear_line(command: Command, tmp_path: Path
 
 def test_an_older_database_is_migrated_and_nothing_else(command: Command, tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/old.db"
-    bring_to_revision(url, "0004")
-    refused(command("verify", url), "schema '0004'")
+    bring_to_revision(url, "0017")
+    refused(command("verify", url), "schema '0017'", "Start this version's arena on it once")
     for _ in range(2):
         done = command("migrate", "--database", url)
         assert (done.returncode, done.stdout) == (0, f"{url} has schema {newest()}.\n")
     assert command("verify", url).returncode == 0
+
+
+def test_a_database_from_before_0_1_0_is_one_clear_line(
+    command: Command, database_url: str, tmp_path: Path
+) -> None:
+    at = ("--database", database_url)
+    assert command("backup", "--to", "old.db", *at).returncode == 0
+    for url in (database_url, f"sqlite:///{tmp_path}/old.db"):
+        with opened(url) as engine, engine.begin() as connection:
+            connection.exec_driver_sql("UPDATE alembic_version SET version_num = '0004'")
+    for words in (
+        ("serve", "--port", "0", *at),
+        ("migrate", *at),
+        ("backup", "--to", "b.db", *at),
+        ("export", "votes", "--to", "v.csv", *at),
+        ("people", "list", *at),
+        ("verify", database_url),
+        ("verify", "old.db"),
+        ("rate", database_url),
+        ("restore", "old.db", "--database", "sqlite:///new.db"),
+    ):
+        name = "old.db" if "old.db" in words else make_url(database_url).render_as_string()
+        advice = "Start arena 0.1.0 on it once (arena migrate is enough), and then this version."
+        refused(command(*words), name, "has schema '0004'", advice)
+    assert not (tmp_path / "new.db").exists()
 
 
 def test_a_newer_schema_is_one_clear_line(command: Command, database_url: str) -> None:

@@ -36,7 +36,7 @@ from tests.process import Process
 from tests.serving import Served, Visitor, invited, quick_arena, served_by
 from tests.sqlite import new_sqlite
 
-GOLDEN = Path(__file__).parents[1] / "golden" / "arena_of_schema_0004.json"
+GOLDEN = Path(__file__).parents[1] / "golden" / "arena_with_a_mark.json"
 SECRET = "quokka-of-Zanzibar-77"
 """What somebody wrote, was answered, and is called."""
 PROMPT = f"My address is {SECRET}. Which bus do I take?"

@@ -1,5 +1,6 @@
 """A database is opened for safety, with our tables, or it is said why not."""
 
+import json
 import sqlite3
 import sys
 from collections.abc import Iterator
@@ -11,11 +12,11 @@ from threading import Event
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection, Inspector, event, inspect, select
+from sqlalchemy import Connection, Inspector, event, inspect, select, text
 
 from arena.errors import SchemaError, StoreError
 from arena.store.backup import back_up, restore
-from arena.store.engine import opened, revision
+from arena.store.engine import migrate, opened, reading_existing
 from arena.store.store import Store
 from arena.store.tables import Table
 from tests.postgresql import new_database
@@ -42,6 +43,8 @@ OBJECTS = {
 }
 """Tables, sequences, indexes, views and triggers, the last three with their definitions."""
 
+REVISION = text("SELECT version_num FROM alembic_version")
+
 TRIGGER = {
     "sqlite": "BEGIN SELECT 1; END",
     "postgresql": "FOR EACH ROW EXECUTE FUNCTION suppress_redundant_updates_trigger()",
@@ -50,11 +53,11 @@ TRIGGER = {
 
 @pytest.fixture
 def migrated(database_url: str, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
-    """URL of a database of the first schema that passed through every migration."""
+    """URL of a database with the tables of 0.1.0 that passed through every migration."""
     sqlite = database_url.startswith("sqlite")
     old = nullcontext(f"sqlite:///{tmp_path}/old.db")
     with old if sqlite else new_database(request.getfixturevalue("postgresql")) as url:
-        bring_to_revision(url, "0001")
+        bring_to_revision(url, "0017")
         bring_to_schema(url)
         yield url
 
@@ -62,7 +65,13 @@ def migrated(database_url: str, request: pytest.FixtureRequest, tmp_path: Path) 
 def contents(url: str) -> list[str]:
     """Describe everything that a database holds, but the order of columns."""
     with opened(url) as engine, engine.connect() as connection:
-        return sorted([*described(inspect(connection)), *objects(connection), *rows(connection)])
+        return sorted([*schema(connection), *rows(connection)])
+
+
+def schema(connection: Connection) -> Iterator[str]:
+    yield from described(inspect(connection))
+    for row in connection.exec_driver_sql(OBJECTS[connection.dialect.name]):
+        yield str(row)
 
 
 def described(schema: Inspector) -> Iterator[str]:
@@ -78,16 +87,11 @@ def described(schema: Inspector) -> Iterator[str]:
                 yield f"{table}, {aspect}: {entry}"
 
 
-def objects(connection: Connection) -> Iterator[str]:
-    for row in connection.exec_driver_sql(OBJECTS[connection.dialect.name]):
-        yield str(row)
-
-
 def rows(connection: Connection) -> Iterator[str]:
     for table in Table.metadata.sorted_tables:
         for row in connection.execute(select(table)):
             yield f"{table}: {row}"
-    yield f"revision: {revision(connection)}"
+    yield f"revision: {connection.scalar(REVISION)}"
 
 
 def test_a_new_database_is_like_one_that_passed_through_every_migration(
@@ -97,6 +101,18 @@ def test_a_new_database_is_like_one_that_passed_through_every_migration(
     with opened(migrated) as engine, engine.connect() as connection:
         context = MigrationContext.configure(connection)
         assert compare_metadata(context, Table.metadata) == []
+
+
+def test_migrations_start_from_the_tables_that_0_1_0_made(tmp_path: Path) -> None:
+    golden = Path(__file__).parents[2] / "golden" / "arena_of_version_0_1_0.json"
+    with closing(sqlite3.connect(tmp_path / "golden.db")) as connection:
+        connection.executescript("\n".join(json.loads(golden.read_text())["sql"]))
+    bring_to_revision(f"sqlite:///{tmp_path}/base.db", "0017")
+    made = []
+    for name in ("golden", "base"):
+        with opened(f"sqlite:///{tmp_path}/{name}.db") as engine, engine.connect() as connection:
+            made.append(sorted(schema(connection)))
+    assert made[0] == made[1]
 
 
 @pytest.mark.sampled(3)
@@ -146,6 +162,34 @@ def test_a_newer_schema_is_refused(tmp_path: Path) -> None:
     connection.close()
     with pytest.raises(SchemaError, match=r"'9999'.*newer"):
         Store(url)
+
+
+@pytest.mark.parametrize("old", ["0001", "0016"])
+def test_a_schema_from_before_0_1_0_is_refused_and_left_as_it_is(
+    database_url: str, tmp_path: Path, old: str
+) -> None:
+    with opened(database_url) as engine, engine.begin() as connection:
+        connection.exec_driver_sql(f"UPDATE alembic_version SET version_num = '{old}'")
+        connection.exec_driver_sql("INSERT INTO voter VALUES ('ada', '-', NULL, '2026-11-20')")
+    before, files = contents(database_url), sorted(tmp_path.iterdir())
+
+    def bring_up() -> None:
+        with opened(database_url) as engine:
+            migrate(engine)
+
+    def read() -> None:
+        with reading_existing(database_url):
+            raise AssertionError
+
+    for use in (
+        lambda: Store(database_url),
+        bring_up,
+        read,
+        lambda: back_up(database_url, tmp_path / "b.db", lambda _done, _of: None),
+    ):
+        with pytest.raises(SchemaError, match=rf"has schema '{old}'.*Start arena 0\.1\.0 on it"):
+            use()
+    assert (contents(database_url), sorted(tmp_path.iterdir())) == (before, files)
 
 
 def test_somebody_else_s_tables_are_refused(tmp_path: Path) -> None:

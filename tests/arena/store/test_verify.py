@@ -36,7 +36,7 @@ from tests.arena.store.battles import (
 from tests.postgresql import new_database
 from tests.sqlite import new_sqlite
 
-GOLDEN = Path(__file__).parents[2] / "golden" / "arena_of_schema_0004.json"
+GOLDEN = Path(__file__).parents[2] / "golden" / "arena_with_a_mark.json"
 WORDS = {A1: complete("Scattering."), B1: complete("It mirrors the sea.")}
 
 
@@ -335,8 +335,8 @@ def test_a_vote_binds_the_fingerprints_that_its_models_had(database_url: str) ->
 
 
 @pytest.fixture(params=["in place", "sqlite", "postgresql"])
-def upgraded(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
-    """The golden arena of schema 0004: upgraded in its file, or restored into a database."""
+def marked(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+    """An arena with a mark, of 0.1.0: migrated in its file, or restored into a database."""
     old = tmp_path / "old.db"
     with closing(sqlite3.connect(old)) as connection:
         connection.executescript("\n".join(golden()["sql"]))
@@ -361,8 +361,8 @@ def golden() -> dict[str, Any]:
     return document
 
 
-def test_an_arena_of_before_is_upgraded_with_the_same_leaderboard(upgraded: Store) -> None:
-    board = Leaderboard(upgraded, DEFAULT, lambda: NOW + timedelta(hours=2)).refresh()
+def test_an_arena_with_a_mark_has_the_same_leaderboard(marked: Store) -> None:
+    board = Leaderboard(marked, DEFAULT, lambda: NOW + timedelta(hours=2)).refresh()
     old = golden()
     assert (board.votes, dict(board.left_out)) == (old["votes"], old["left_out"])
     for row, before in zip(board.rows, old["rows"], strict=True):
@@ -372,44 +372,20 @@ def test_an_arena_of_before_is_upgraded_with_the_same_leaderboard(upgraded: Stor
             assert getattr(row, name) == wanted
 
 
-def test_an_arena_of_before_is_whole_from_the_mark_on(upgraded: Store) -> None:
-    with upgraded.reading() as session:
+def test_an_arena_with_a_mark_is_whole_from_the_mark_on(marked: Store) -> None:
+    with marked.reading() as session:
         verified = verify(session)
     assert (verified.problem, verified.marked, verified.links) == (None, 41, 42)
     waiting = f"{100:032x}"
-    upgraded.cast(ballot(waiting, voter=f"{1:032x}"))
-    with upgraded.reading() as session:
+    marked.cast(ballot(waiting, voter=f"{1:032x}"))
+    with marked.reading() as session:
         verified = verify(session)
         newest = log.columns(session, DEFAULT).battle[-1]
     assert (verified.problem, verified.links, newest) == (None, 43, waiting)
 
 
-def test_votes_of_before_keep_their_hashes_and_get_the_fingerprints_of_their_time(
-    upgraded: Store,
-) -> None:
-    with upgraded.reading() as session:
-        rows = (
-            session.connection()
-            .execute(
-                text(
-                    "SELECT vote.hash, link, model_a, fingerprint_a FROM vote "
-                    "JOIN battle ON battle.id = vote.battle_id ORDER BY link"
-                )
-            )
-            .all()
-        )
-    assert rows[-1].hash == golden()["head"]
-    changed = [row.fingerprint_a for row in rows if row.model_a == "quartz"]
-    assert [len(set(changed)), len({r.fingerprint_a for r in rows if r.model_a == "mica"})] == [
-        2,
-        1,
-    ]
-    n_before = sum(row.model_a == "quartz" for row in rows if row.link <= 21)
-    assert set(changed[:n_before]).isdisjoint(changed[n_before:])
-
-
-def test_a_hash_that_was_noted_is_found_where_it_was(upgraded: Store) -> None:
-    with upgraded.reading() as session:
+def test_a_hash_that_was_noted_is_found_where_it_was(marked: Store) -> None:
+    with marked.reading() as session:
         assert verify(session, golden()["head"]).noted == 40
         assert verify(session, verify(session).head[:8]).noted == 42
         assert "rewritten" in (verify(session, "c0ffee00").problem or "")
@@ -432,15 +408,15 @@ def test_a_hash_that_was_noted_is_found_where_it_was(upgraded: Store) -> None:
     ],
 )
 def test_a_change_of_a_vote_from_before_the_mark_shows(
-    upgraded: Store, statement: str, problem: str
+    marked: Store, statement: str, problem: str
 ) -> None:
-    assert problem in (tampered(upgraded, [statement]).problem or "")
+    assert problem in (tampered(marked, [statement]).problem or "")
 
 
 def test_a_vote_of_before_whose_content_was_made_anew_does_not_fit_the_mark(
-    upgraded: Store,
+    marked: Store,
 ) -> None:
-    with upgraded.writing() as session:
+    with marked.writing() as session:
         session.connection().exec_driver_sql("UPDATE vote SET fingerprint_a = 'x' WHERE link = 3")
         problem = verify(session).problem
         assert problem == (

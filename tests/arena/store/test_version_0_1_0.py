@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from sqlalchemy import MetaData, func, insert, select, text
 
 from arena.boards.leaderboard import Leaderboard
 from arena.boards.record_file import verify_export
@@ -23,6 +24,7 @@ from arena.store.verify import verify
 from tests.arena.store.battles import NOW, ballot
 from tests.command import Command
 from tests.postgresql import new_database
+from tests.sqlite import bring_to_revision
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "arena_of_version_0_1_0.json"
 
@@ -40,21 +42,55 @@ def unpacked(golden: dict[str, Any], name: str, folder: Path) -> Path:
     return file
 
 
-@pytest.fixture(params=["in place", "sqlite", "postgresql"])
+def rows_on_postgresql(golden: dict[str, Any], folder: Path, url: str) -> None:
+    """Make the tables of 0.1.0 on PostgreSQL, with the rows of its SQLite file."""
+    bring_to_revision(url, "0017")
+    file = written(golden, folder)
+    theirs, ours = MetaData(), MetaData()
+    with (
+        opened(f"sqlite:///{file}") as source,
+        opened(url) as target,
+        source.connect() as read,
+        target.begin() as write,
+    ):
+        theirs.reflect(read)
+        ours.reflect(write)
+        write.execute(text("SET LOCAL TIME ZONE 'UTC'"))
+        write.execute(text("DELETE FROM vote_chain; DELETE FROM alembic_version"))
+        for table in ours.sorted_tables:
+            for row in read.execute(select(theirs.tables[table.name])).mappings():
+                given = {name: value for name, value in row.items() if value is not None}
+                write.execute(insert(table).values(given))
+            if (key := table.autoincrement_column) is not None and key.server_default:
+                end = func.coalesce(func.max(key), 0) + 1
+                place = func.pg_get_serial_sequence(table.name, key.name)
+                write.execute(select(func.setval(place, end, False)))
+
+
+def written(golden: dict[str, Any], folder: Path) -> Path:
+    """Write the SQLite database of 0.1.0."""
+    with closing(sqlite3.connect(folder / "arena.db")) as connection:
+        connection.executescript("\n".join(golden["sql"]))
+    return folder / "arena.db"
+
+
+@pytest.fixture(params=["in place", "in place on postgresql", "sqlite", "postgresql"])
 def store(
     request: pytest.FixtureRequest, golden: dict[str, Any], tmp_path: Path
 ) -> Iterator[Store]:
-    """The database of 0.1.0, migrated in its file, or its backup, restored into a database."""
-    if request.param == "postgresql":
+    """The database of 0.1.0, migrated in place, or its backup, restored into a database."""
+    if "postgresql" in request.param:
         with new_database(request.getfixturevalue("postgresql")) as url:
-            restore(unpacked(golden, "backup", tmp_path), url, lambda _done, _total: None)
+            if "in place" in request.param:
+                rows_on_postgresql(golden, tmp_path, url)
+            else:
+                restore(unpacked(golden, "backup", tmp_path), url, lambda _done, _total: None)
             with closing(Store(url)) as made:
                 yield made
         return
     url = f"sqlite:///{tmp_path}/arena.db"
     if request.param == "in place":
-        with closing(sqlite3.connect(tmp_path / "arena.db")) as connection:
-            connection.executescript("\n".join(golden["sql"]))
+        written(golden, tmp_path)
     else:
         restore(unpacked(golden, "backup", tmp_path), url, lambda _done, _total: None)
     with closing(Store(url)) as made:
