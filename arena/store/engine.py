@@ -379,8 +379,13 @@ def _create(connection: Connection) -> None:
 
 
 @contextmanager
-def reading_existing(url: str) -> Iterator[Session]:
+def reading_existing(url: str, name: str | None = None) -> Iterator[Session]:
     """Give a transaction that only reads, as of one moment; nothing is made and nothing migrated.
+
+    Parameters
+    ----------
+    name : str or None
+        What to call the database in an error; None calls it by its URL.
 
     Raises
     ------
@@ -389,7 +394,7 @@ def reading_existing(url: str) -> Iterator[Session]:
     StoreError
         If there is no such database, or it cannot be read.
     """
-    with opened(url) as engine, named(f"read the database {shown(engine)}"):
+    with opened(url) as engine, named(f"read the database {name or shown(engine)}"):
         file = sqlite_file(engine.url)
         if engine.dialect.name == "sqlite" and not file.is_file():
             msg = (
@@ -398,7 +403,7 @@ def reading_existing(url: str) -> Iterator[Session]:
             )
             raise StoreError(msg)
         with Session(snapshot(engine)) as session:
-            _require_schema(session, shown(engine))
+            _require_schema(session, name or shown(engine))
             yield session
 
 
@@ -416,7 +421,7 @@ def reading_backup(file: Path) -> Iterator[Session]:
     with TemporaryDirectory() as folder:
         copy = Path(folder) / file.name
         shutil.copyfile(file, copy)
-        with reading_existing(f"sqlite:///{copy}") as session:
+        with reading_existing(f"sqlite:///{copy}", repr(str(file))) as session:
             yield session
 
 

@@ -90,7 +90,7 @@ def test_a_database_from_before_0_1_0_is_one_clear_line(
         ("rate", database_url),
         ("restore", "old.db", "--database", "sqlite:///new.db"),
     ):
-        name = "old.db" if "old.db" in words else make_url(database_url).render_as_string()
+        name = "'old.db'" if "old.db" in words else make_url(database_url).render_as_string()
         advice = "Start arena 0.1.0 on it once (arena migrate is enough), and then this version."
         refused(command(*words), name, "has schema '0004'", advice)
     assert not (tmp_path / "new.db").exists()

@@ -164,7 +164,7 @@ def test_a_record_with_a_mark_says_from_where_on_it_binds_all(
 ) -> None:
     with closing(sqlite3.connect(tmp_path / "old.db")) as connection:
         connection.executescript("\n".join(golden()["sql"]))
-    refused(command("verify", "old.db"), "schema '0017'", "this version reads")
+    refused(command("verify", "old.db"), "'old.db' has schema '0017'", "this version reads")
     command("restore", "old.db", "--database", "sqlite:///new.db")
     result = command("verify", "sqlite:///new.db")
     assert "vote log verified, 42 links" in result.stdout
