@@ -98,7 +98,6 @@ COMMANDS = {
     "probe judge": "probe:judge",
     "probe board": "probe:board",
     "probe prompts": "probe:prompts",
-    "probe ask": "probe:ask",
     "probe blindness": "probe:blindness",
     "probe duplicates": "label:duplicates",
     "probe memory": "memory:memory",

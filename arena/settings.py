@@ -578,7 +578,8 @@ def _card_page(file: Path) -> "ProbePage":
     try:
         return page_of(content)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        msg = f"ARENA_CARDS: {str(file)!r} holds no cards that `arena probe` wrote ({error!r})."
+        wrote = "`arena probe` or `arena judge probe` wrote"
+        msg = f"ARENA_CARDS: {str(file)!r} holds no cards that {wrote} ({error!r})."
         raise SettingsError(msg) from error
 
 

@@ -77,9 +77,6 @@ class Options:
         Most requests at a time.
     swap_share : float
         Share of the cases asked in both orders; the rest are asked in one.
-    as_given : bool
-        Ask every case with its side A first and in no other order, whatever the share: for cases
-        whose order is part of the question.
     attempts : int
         Replies paid for, at most, until one can be read. Those of earlier runs count: to ask on
         after failures that the journal holds, allow for more.
@@ -103,7 +100,6 @@ class Options:
     formerly: str | None = None
     concurrency: int = 16
     swap_share: float = 1.0
-    as_given: bool = False
     attempts: int = 2
     anew: frozenset[FailureClass] = UNPARSED
     again: frozenset[FailureClass] = frozenset()
@@ -263,7 +259,7 @@ class Questions(Sequence[Question]):
 
     def __init__(self, cases: Iterable[Case], method: Method, options: Options) -> None:
         description = method.description
-        both = description.pairwise and not options.as_given
+        both = description.pairwise
         self._cases = cases if isinstance(cases, Sequence) else [*cases]
         self._ids, self.samples = bytearray(), description.samples
         self._case, self._swapped = array("I"), bytearray()

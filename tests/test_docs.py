@@ -162,6 +162,7 @@ def test_every_option_of_judging_is_explained(name: str) -> None:
         ("judging.md", "### A method of your own", "shorter.toml"),
         ("judging.md", "### Injected answers", None),
         ("judging.md", "### Known biases", None),
+        ("judging.md", "### Votes and changed answers", None),
         ("study.md", "## Labels that are truth", "pairs.csv"),
         ("rate.md", "## Rankings of more than two answers", "rankings.csv"),
         ("formats.md", "### A board for every_eval_ever", None),
@@ -292,8 +293,12 @@ DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def test_every_intervention_is_explained() -> None:
-    section = read("docs/judging.md").split("\n### Known biases\n")[1]
-    assert [kind for kind in kinds() if f"`{kind}`" not in section] == []
+    document = read("docs/judging.md")
+    injected = document.split("\n### Injected answers\n")[1]
+    every = [*kinds(), *(kind for of in kinds().values() for kind in of)]
+    assert [
+        name for name in every if f"`{name}`" not in injected and f" {name} " not in injected
+    ] == []
 
 
 ESTIMATE = re.compile(r"about ([\d,]+) tokens in")

@@ -162,7 +162,7 @@ def prepared(
     files: Sequence[Files] = (),
     *,
     second: str | None = None,
-    probes: Literal["pairs", "all"] | None = None,
+    probes: bool = False,
 ) -> "Iterator[tuple[Work, StoredJournal]]":
     """Open the database and read what the work needs; what goes wrong in it is bad input.
 
@@ -172,9 +172,8 @@ def prepared(
         Read the cases from there, in place of what ``task.chosen`` makes of their names.
     second : str, optional
         Who is to be asked in the judge's place.
-    probes : {"pairs", "all"}, optional
-        Whether a probe makes the cases, of pairs with nothing beside them: asked about as pairs
-        alone, or also one response at a time.
+    probes : bool
+        Whether a probe makes the cases, of pairs with nothing beside them.
 
     Raises
     ------
@@ -186,7 +185,7 @@ def prepared(
     from arena.store.store import Store
 
     if probes:
-        _require_bare(task, pairs=probes == "pairs")
+        _require_bare(task)
     method = _method(task)
     share = method.swap_share if task.swap_share is None else task.swap_share
     settings = read_settings(database=chosen.database, roster=chosen.roster)
@@ -195,7 +194,7 @@ def prepared(
         work = Work(
             model=model,
             method=method,
-            cases=_cases(store, task, files, pairs=method.pairwise or probes is not None),
+            cases=_cases(store, task, files, pairs=method.pairwise or probes),
             options=run_options(store, model, chosen, task.seed, share),
             budgets=settings.budgets(),
             margin=margin_of(method, margin),
@@ -369,14 +368,14 @@ def _method(task: Task) -> "FileMethod":
     return named(task.method, rubric=text, scale=scale_of(task.scale))
 
 
-def _require_bare(task: Task, *, pairs: bool) -> None:
+def _require_bare(task: Task) -> None:
     """Raise `DataError` for a method that needs more than answers to a prompt, and a rubric."""
     from judge.methods import method_file
 
     method = method_file(task.method)
     beside = {"checklist"} if method.pairwise else set()
     beside |= {"rubric"} if task.rubric is None else set()
-    if beside & {*method.fields} or (pairs and not method.pairwise):
+    if beside & {*method.fields}:
         msg = (
             f"A probe asks about answers with nothing beside them, and the method {method.name!r} "
             f"needs something else: choose one of {', '.join(PROBED)}, or a file of your own; "

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,17 +25,8 @@ from arena.commands.arguments import (
     require_folder_of,
 )
 from arena.commands.embedding import embedded_by
-from arena.commands.judge_work import (
-    ARENA,
-    JudgeOptions,
-    Probed,
-    Task,
-    done,
-    prepared,
-    show_estimate,
-)
 from arena.domain.battle import Pacing
-from arena.terminal import plain, say, show, stop, table, warnings, working, write, write_json
+from arena.terminal import plain, show, table, warnings, working, write, write_json
 from rating import __version__
 from rating.errors import DataError
 from rating.tables.files import Files
@@ -47,7 +38,6 @@ if TYPE_CHECKING:
     from arena.play.rules import Rules
     from judge.probe.similarity import Measure
     from judge.report.cards import ProbePage
-    from judge.verdict import Run
 
 ENDINGS = {".json": "json", ".html": "html"}
 
@@ -104,7 +94,7 @@ def similarity(
     arena probe similarity pairs.csv classes.csv --sample 100
     arena probe similarity pairs.csv --measure rouge-1 --measure bm25 --out cards.html
     """
-    form = _chosen(form, out)
+    form = chosen_form(form, out)
     from judge.probe.cards import probe_similarity  # help would wait for scipy
 
     embed = None if embeddings is None else _measure_of(embeddings, database, roster)
@@ -118,7 +108,7 @@ def similarity(
             seed=seed,
             progress=advance,
         )
-    _write(result.to_dict(), form, out)
+    write_result(result.to_dict(), form, out, _show)
 
 
 def judge(
@@ -144,12 +134,12 @@ def judge(
     arena probe judge monday.csv tuesday.csv wednesday.csv
     arena probe judge runs.csv --out judge.html
     """
-    form = _chosen(form, out)
+    form = chosen_form(form, out)
     from judge.probe.verdicts import probe_judges
 
     with working("Probing"):
         result = probe_judges([chosen.votes(file) for file in files], seed=seed)
-    _write(result.to_dict(), form, out)
+    write_result(result.to_dict(), form, out, _show)
 
 
 def board(
@@ -182,13 +172,13 @@ def board(
     arena probe board votes.parquet --arenas 20
     arena probe board votes.parquet --arenas 20 --out board.html
     """
-    form = _chosen(form, out)
+    form = chosen_form(form, out)
     from judge.probe.audit import probe_board
 
     with working("Simulating") as advance:
         votes = chosen.source(source, columns)
         result = probe_board(votes, columns=columns, arenas=arenas, seed=seed, progress=advance)
-    _write(result.to_dict(), form, out)
+    write_result(result.to_dict(), form, out, _show)
 
 
 def prompts(
@@ -241,7 +231,7 @@ def prompts(
     arena probe prompts marks.csv --by topic --prompts prompts.csv --out prompts.html
     arena probe prompts votes.parquet --by category --mix coding=.7,writing=.3
     """
-    form = _chosen(form, out)
+    form = chosen_form(form, out)
     from judge.probe.prompts import Asked, probe_prompts
     from rating.pooling.mix import Mix
 
@@ -258,64 +248,7 @@ def prompts(
     with working("Drawing") as advance:
         data = chosen.source(source, columns)
         result = probe_prompts(data, asked, columns=columns, progress=advance)
-    _write(result.to_dict(), form, out)
-
-
-def ask(
-    *,
-    options: Annotated[JudgeOptions, Flat] = JudgeOptions(),  # noqa: B008 - it is frozen
-    cases: Annotated[list[str], Parameter(metavar="SOURCE")],
-    votes: File = None,
-    chosen: Annotated[Renamed, Flat] = AS_IT_IS,
-    method: Probed = "pairwise",
-    sample: int = 100,
-    dry_run: bool = False,
-    seed: Seed = 0,
-    form: Form = None,
-    out: Out = None,
-) -> None:
-    """Probe a judge by asking it, on three axes: people, harmless changes, and what is missing.
-
-    It is asked about pairs that people voted on, with their sides exchanged, and about copies
-    that were changed. Replies are kept in the database: the same command again goes on where it
-    stopped, and pays for nothing twice. What rows and columns are read holds for the cases and
-    for the votes, of each where it has them. Exit codes: 1 stopped with questions pending,
-    without a card; 2 files or options that cannot be used.
-
-    Parameters
-    ----------
-    cases
-        Pairs, as for judge run; their column winner is a vote.
-    votes
-        Votes of people, matched by item_id, or else by battle_id.
-    sample
-        Pairs to ask about, most: about twenty questions each.
-    dry_run
-        Only say what would be asked, and its cost.
-
-    Examples
-    --------
-    arena probe ask --judge pocket-judge --cases pairs.csv --dry-run
-    arena probe ask --judge pocket-judge --cases pairs.csv --sample 50 --out judge.html
-    """
-    form = _chosen(form, out)
-    from judge.probe.asked import Asking, probe_asked
-
-    files, people = _cases_and_votes(cases, votes, chosen)
-    task = Task(method=method, cases=cases)
-    with prepared(options, task, files=files, probes="pairs") as (work, journal):
-        questions = Asking.of(work.cases, files or cases, people, sample=sample, seed=seed)
-        as_given = replace(work.options, as_given=True)
-        work = replace(work, cases=questions.cases, options=as_given)
-        if dry_run:
-            show_estimate(work, journal, form)
-            return
-        run = done(work, journal)
-        _require_whole(run)
-        result = probe_asked(questions, run, judge=work.model.id, method=work.method.name)
-    _write(result.to_dict(), form, out)
-    if form == "table":
-        say(f"{run.n_asked:,} replies asked for now, {run.n_recalled:,} known before.")
+    write_result(result.to_dict(), form, out, _show)
 
 
 def blindness(
@@ -390,27 +323,6 @@ def _sights(sights: "Sequence[Sight]", rules: "Rules") -> "list[RenderableType]"
     return [plain(about), table(head, rows), *warnings(tells)]
 
 
-def _cases_and_votes(
-    cases: Sequence[str], votes: Path | None, chosen: Renamed
-) -> tuple[list[Files], Files | None]:
-    """Choose what is read of each file; the arena's battles are none."""
-    from rating.tables.sources import shared
-
-    of_cases = chosen if votes is None else replace(chosen, labels=())  # labels are those of votes
-    files = [] if cases == [ARENA] else [of_cases.cases(source) for source in cases]
-    if votes is None:
-        return files, None
-    *files, people = shared([*files, chosen.votes(str(votes))])
-    return files, people
-
-
-def _require_whole(run: "Run") -> None:
-    """Make no card of a part of the answers."""
-    if run.stopped is not None:
-        replies = f"{run.n_asked:,} replies asked for now, {run.n_recalled:,} known before"
-        stop(f"{run.why.rstrip('.')}; {replies}")
-
-
 def _measure_of(
     name: str, database: str | None, roster: Path | None
 ) -> "Callable[[Sequence[str]], Measure]":
@@ -421,7 +333,7 @@ def _measure_of(
     return lambda texts: embedding_measure(name, vectors_of(texts))
 
 
-def _chosen(form: str | None, out: Path | None) -> str:
+def chosen_form(form: str | None, out: Path | None) -> str:
     """Choose the format by name or by the file's ending, before anything is computed."""
     if out is None:
         return form or "table"
@@ -433,13 +345,18 @@ def _chosen(form: str | None, out: Path | None) -> str:
     return ending
 
 
-def _write(card: Mapping[str, Any], form: str, out: Path | None) -> None:
+def write_result(
+    figures: Mapping[str, Any],
+    form: str,
+    out: Path | None,
+    show_table: Callable[[Mapping[str, Any]], None],
+) -> None:
     """Write what was found, with the version and the day, to a file or the terminal."""
     from rating.tables import formats
 
-    result = {**card, "version": __version__, "made": datetime.now(UTC).date().isoformat()}
+    result = {**figures, "version": __version__, "made": datetime.now(UTC).date().isoformat()}
     if form == "table":
-        _show(result)
+        show_table(result)
         return
     text = formats.as_json(result) if form == "json" else _page(result)
     if out is None:

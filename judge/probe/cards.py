@@ -150,7 +150,7 @@ def _plans(material: Material, sample: int, rng: np.random.Generator) -> tuple[P
     plans: list[Plan] = []
     if material.rated:
         data = "; ".join(f"{one.name}, {len(one.texts):,} texts" for one in material.rated)
-        plans.append(Alignment(material.rated, (), data))
+        plans.append(Alignment(material.rated, data))
     name, texts = material.long_texts(MIN_WORDS)
     if texts:
         drawn = tuple(texts[i] for i in _drawn(len(texts), sample, rng))

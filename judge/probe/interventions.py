@@ -1,7 +1,7 @@
-"""Interventions: changes that make no answer better, each beside a control of the same length."""
+"""Interventions: changes to answers, and to what is beside them, each with its control."""
 
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
@@ -11,15 +11,35 @@ from typing import Any, Literal
 import numpy as np
 
 from judge.case import Case, CaseId, Message
-from judge.probe.injections import Probe, filled, injections
-from judge.probe.perturb import plain_text
+from judge.probe.injections import Probe, filled, honest_cases, injections
+from judge.probe.perturb import (
+    INSERTED,
+    PERTURBATIONS,
+    REMOVED,
+    RENAMED_LABELS,
+    Kind,
+    Place,
+    doses,
+    plain_text,
+)
 from judge.protocol import neutralised
 from rating.errors import DataError
 from rating.typing import Floats
 
 POSITION, LENGTH = "position", "length"
+INJECTIONS, BIASES = "injections", "biases"
+CHECKS = PEOPLE, HARMLESS, MEANING, MISSING = "people", "harmless", "meaning", "missing"
+VOTES, SIDE_SWAP = "votes", "side swap"
 CONSTANT = {"constant answer": "null answer", "constant checklist": "claimed checklist"}
 """Answers that say the same to every prompt (NullModel's kind), by the injection that they are."""
+
+_CHANGES = {each.name: each for each in (*PERTURBATIONS, RENAMED_LABELS)}
+DOSES = {
+    f"{dose:.0%} {what}": (what, dose)
+    for what, given in (("removed", REMOVED), ("inserted", INSERTED))
+    for dose in given
+}
+"""Kinds of missing parts: of the words, so many are gone, or so many foreign ones come in."""
 
 
 @cache
@@ -27,9 +47,18 @@ def _material() -> Mapping[str, Any]:
     return tomllib.loads((files("judge.probe") / "interventions.toml").read_text("utf-8"))
 
 
-def kinds() -> tuple[str, ...]:
-    """Name the interventions, in the order in which they are reported."""
-    return POSITION, *(name for name in _material() if name != "pairs"), *CONSTANT
+@cache
+def kinds() -> Mapping[str, tuple[str, ...]]:
+    """Name the interventions of each group, in the order in which they are reported."""
+    of = {each: tuple(name for name in _CHANGES if _CHANGES[name].kind is each) for each in Kind}
+    return {
+        INJECTIONS: tuple(injections()),
+        BIASES: (POSITION, *(name for name in _material() if name != "pairs"), *CONSTANT),
+        PEOPLE: (VOTES,),
+        HARMLESS: (SIDE_SWAP, *of[Kind.SUPERFICIAL]),
+        MEANING: of[Kind.MEANING],
+        MISSING: tuple(DOSES),
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +108,9 @@ class Material:
 
     @property
     def honest(self) -> tuple[Case, ...]:
-        """The better answer on side A; the first one of the file where nothing says which is."""
+        """The better answer, or the first, on side A; of our own, those for injected answers."""
+        if self.basis == "own":
+            return honest_cases()
         return tuple(pair.as_given if self.basis == "lot" else pair.case for pair in self.pairs)
 
 
@@ -149,81 +180,59 @@ def interventions(
     made = tuple(
         replace(_intervened(kind, pair, judge), prompt=pair.case.prompt_id)
         for pair in pairs
-        for kind in (*(one for one in kinds() if one in chosen), LENGTH)
+        for kind in (*(one for one in kinds()[BIASES] if one in chosen), LENGTH)
     )
-    return tuple(_alone(made)) if single else made
+    return tuple(alone(made)) if single else made
 
 
 def _intervened(kind: str, pair: Pair, judge: str) -> Probe:
     if kind == POSITION:
         return Probe(kind, pair.case, pair.case, by_order=True)
     if kind == LENGTH:
-        longer = _filler(_text(_material()["verbosity"], pair), LENGTH)
+        text = Template(_material()["verbosity"]["text"]).substitute(answer=pair.poor)
+        longer = _filler(text, LENGTH)
         return Probe(kind, _with_poor(pair, pair.poor + longer), pair.case)
     if kind in CONSTANT:
         answer = injections()[CONSTANT[kind]]
         rest = filled(_size(answer), _turn(kind))
         return Probe(kind, _with_poor(pair, answer), _with_poor(pair, rest))
     spec = _material()[kind]
-    return Probe(kind, *_WHERE[spec["where"]](kind, spec, pair, judge))
+    where = spec["where"]
+    if where == "names":
+        return Probe(kind, *_names(spec, pair, judge))
+    text = Template(spec["text"]).substitute(answer=pair.poor)
+    if where == "around":  # dressed; the control is stripped of all Markdown and filled up
+        bare = plain_text(pair.poor, np.random.default_rng(0))
+        rest = filled(_size(text) - _size(bare) - 1, _turn(kind))
+        return Probe(kind, _with_poor(pair, text), _with_poor(pair, f"{bare} {rest}"))
+    attack, control = (_added(where, pair, one) for one in (text, _filler(text, kind)))
+    return Probe(kind, attack, control)
 
 
-Arms = tuple[Case, Case]
-"""With the intervention, and with its control."""
+def _added(where: str, pair: Pair, text: str) -> Case:
+    """Add a text: behind or before the poorer answer, behind the other one, or to the prompt."""
+    case, poor = pair.case, pair.poor
+    if where == "other":
+        return replace(case, response_a=case.response_a + text)
+    if where == "prompt":
+        *before, last = case.prompt
+        return replace(case, prompt=(*before, replace(last, content=last.content + text)))
+    return _with_poor(pair, poor + text if where == "behind" else text + poor)
 
 
-def _behind(kind: str, spec: Mapping[str, str], pair: Pair, _: str) -> Arms:
-    text, poor = _text(spec, pair), pair.poor
-    return _with_poor(pair, poor + text), _with_poor(pair, poor + _filler(text, kind))
-
-
-def _before(kind: str, spec: Mapping[str, str], pair: Pair, _: str) -> Arms:
-    text, poor = _text(spec, pair), pair.poor
-    return _with_poor(pair, text + poor), _with_poor(pair, _filler(text, kind) + poor)
-
-
-def _other(kind: str, spec: Mapping[str, str], pair: Pair, _: str) -> Arms:
-    text, case = _text(spec, pair), pair.case
-    return (
-        replace(case, response_a=case.response_a + text),
-        replace(case, response_a=case.response_a + _filler(text, kind)),
-    )
-
-
-def _prompt(kind: str, spec: Mapping[str, str], pair: Pair, _: str) -> Arms:
-    text = _text(spec, pair)
-    return _with_view(pair.case, text), _with_view(pair.case, _filler(text, kind))
-
-
-def _around(kind: str, spec: Mapping[str, str], pair: Pair, _: str) -> Arms:
-    """Dress the poorer answer; the control is stripped of all Markdown and filled up."""
-    dressed = _text(spec, pair)
-    bare = plain_text(pair.poor, np.random.default_rng(0))
-    rest = _size(dressed) - _size(bare)
-    return _with_poor(pair, dressed), _with_poor(pair, f"{bare} {filled(rest - 1, _turn(kind))}")
-
-
-def _names(kind: str, spec: Mapping[str, str], pair: Pair, judge: str) -> Arms:
+def _names(spec: Mapping[str, str], pair: Pair, judge: str) -> tuple[Case, Case]:
     """Name the writer of the poorer answer, and of the better one where there is a name."""
-    name = Template(spec["name"]).substitute(judge=judge)
-    shown, hidden = (_named(spec, one, pair.poor) for one in (name, stand_in(len(name))))
-    good = pair.case.response_a
-    other = spec.get("other")
+    name, other = Template(spec["name"]).substitute(judge=judge), spec.get("other")
+    shown, hidden = (
+        _with_poor(pair, _named(spec, one, pair.poor)) for one in (name, stand_in(len(name)))
+    )
     if other is None:
-        return _with_poor(pair, shown), _with_poor(pair, hidden)
-    goods = (_named(spec, one, good) for one in (other, stand_in(len(other))))
-    a, b = (replace(pair.case, response_a=one) for one in goods)
-    return replace(a, response_b=shown), replace(b, response_b=hidden)
-
-
-_WHERE: Mapping[str, Callable[[str, Mapping[str, str], Pair, str], Arms]] = {
-    "behind": _behind,
-    "before": _before,
-    "other": _other,
-    "prompt": _prompt,
-    "around": _around,
-    "names": _names,
-}
+        return shown, hidden
+    good = pair.case.response_a
+    return (
+        replace(shown, response_a=_named(spec, other, good)),
+        replace(hidden, response_a=_named(spec, stand_in(len(other)), good)),
+    )
 
 
 def stand_in(length: int) -> str:
@@ -246,15 +255,6 @@ def _with_poor(pair: Pair, text: str) -> Case:
     return replace(pair.case, response_b=text)
 
 
-def _with_view(case: Case, text: str) -> Case:
-    *before, last = case.prompt
-    return replace(case, prompt=(*before, replace(last, content=last.content + text)))
-
-
-def _text(spec: Mapping[str, str], pair: Pair) -> str:
-    return Template(spec["text"]).substitute(answer=pair.poor)
-
-
 def _filler(text: str, kind: str) -> str:
     """Return a filler as long as a judge is shown of a text, with the same space around it."""
     bare = text.strip()
@@ -267,17 +267,95 @@ def _size(text: str) -> int:
 
 
 def _turn(kind: str) -> int:
-    return (*kinds(), LENGTH).index(kind)
+    return (*kinds()[BIASES], LENGTH).index(kind)
 
 
-def _alone(probes: Iterable[Probe]) -> Iterator[Probe]:
+def alone(probes: Iterable[Probe]) -> Iterator[Probe]:
     """Show the answer that differs by itself: the better one where that one is changed."""
     for one in probes:
         if one.by_order:
             continue
-        arms = (one.case, one.control)
         falls = one.case.response_a != one.control.response_a
         falls = falls and one.case.response_b == one.control.response_b
-        texts = [arm.response_a if falls else arm.response_b for arm in arms]
-        shown = [Case(arm.prompt, str(text)) for arm, text in zip(arms, texts, strict=True)]
-        yield replace(one, case=shown[0], control=shown[1], falls=falls)
+        case, control = (
+            Case(arm.prompt, str(arm.response_a if falls else arm.response_b))
+            for arm in (one.case, one.control)
+        )
+        yield replace(one, case=case, control=control, falls=falls)
+
+
+def altered(
+    group: str,
+    pairs: Sequence[Pair],
+    chosen: Sequence[str],
+    *,
+    most: int | None = None,
+    single: bool = False,
+) -> tuple[Probe, ...]:
+    """Change answers, and set each beside what it was.
+
+    Harmless changes are made to both answers of a pair, with the pair as it is for the control;
+    others to the better answer, which is set against its copy, with the answer against itself for
+    the control. What is drawn is drawn from the content of the case: more pairs, or other kinds,
+    change no question. A change that leaves an answer as it is is left out.
+
+    Parameters
+    ----------
+    chosen : sequence of str
+        Of `kinds`.
+    most : int, optional
+        Change the first so many pairs; the foreign text of a pair is of one that follows it.
+    single : bool
+        Show the changed answer, and the answer as it was, alone, for marks.
+    """
+    made = (
+        probe
+        for at, pair in enumerate(pairs[:most])
+        for probe in (
+            _harmless(pair.as_given, chosen)
+            if group == HARMLESS
+            else _beside_copies(pair.case, _foreign(pairs, at), chosen)
+        )
+    )
+    return tuple(alone(made) if single else made)
+
+
+def _harmless(case: Case, chosen: Sequence[str]) -> Iterator[Probe]:
+    if SIDE_SWAP in chosen:
+        yield Probe(SIDE_SWAP, case, case, by_order=True)
+    for kind, change in _CHANGES.items():
+        if kind in chosen:
+            rng = _drawn_for(kind, case)
+            a, b = (change.apply(text, rng) for text in (case.response_a, case.response_b or ""))
+            changed = replace(case, response_a=a, response_b=b)
+            if changed != case:
+                yield Probe(kind, changed, case)
+
+
+def _beside_copies(case: Case, foreign: str, chosen: Sequence[str]) -> Iterator[Probe]:
+    original = case.response_a
+    place = [*Place][int(_drawn_for(MISSING, case).integers(len(Place)))]
+    copies = {
+        kind: change.apply(original, _drawn_for(kind, case))
+        for kind, change in _CHANGES.items()
+        if kind in chosen
+    } | {
+        f"{one.dose:.0%} {'removed' if one.removal else 'inserted'}": one.text
+        for one in doses(original, foreign)
+        if one.place is place
+    }
+    itself = replace(case, response_b=original, earlier_b=case.earlier_a)
+    for kind, copy in copies.items():
+        if kind in chosen and copy != original:
+            yield Probe(kind, replace(itself, response_b=copy), itself)
+
+
+def _drawn_for(kind: str, case: Case) -> np.random.Generator:
+    return np.random.default_rng([*f"{kind} {case.id}".encode()])
+
+
+def _foreign(pairs: Sequence[Pair], at: int) -> str:
+    """Return the answers to the next other prompt; nothing where there is none."""
+    others = (pairs[(at + step) % len(pairs)].case for step in range(1, len(pairs)))
+    other = next((one for one in others if one.prompt != pairs[at].case.prompt), None)
+    return "" if other is None else f"{other.response_a} {other.response_b}"

@@ -1,6 +1,6 @@
 """Alignment: how scores agree with what people said of texts."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +27,6 @@ from rating.typing import Floats, Ints
 RANK_CORRELATION = "rank correlation"
 NET_AGREEMENT = "net agreement"
 ACCURACY = "accuracy"
-CEILING = "ceiling"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,36 +63,8 @@ class RatedTexts:
 
 
 @dataclass(frozen=True, slots=True)
-class VotedPairs:
-    """Pairs of responses on which people voted.
-
-    Attributes
-    ----------
-    prompt : ndarray of shape (n,), int64
-        Number of the prompt of each pair, from 0.
-    votes : ndarray of shape (n, 2)
-        Votes for response A and for response B; votes for a tie are left out.
-    """
-
-    name: str
-    prompts: tuple[str, ...]
-    responses_a: tuple[str, ...]
-    responses_b: tuple[str, ...]
-    prompt: Ints
-    votes: Floats
-
-    def __post_init__(self) -> None:
-        """Raise `DataError` for lengths that differ."""
-        texts = (self.prompts, self.responses_a, self.responses_b)
-        rows = {len(self.prompt), len(self.votes), *map(len, texts)}
-        if len(rows) > 1 or self.votes.shape[1:] != (2,):
-            msg = f"Votes {self.name!r} of shape {self.votes.shape} are for {sorted(rows)} rows:"
-            raise DataError(f"{msg} give two numbers for each.")
-
-
-@dataclass(frozen=True, slots=True)
 class Figure:
-    """One figure of one set of ratings or votes.
+    """One figure of one set of ratings.
 
     Attributes
     ----------
@@ -124,18 +95,6 @@ def figures_of_ratings(
         if net.n:
             yield Figure(NET_AGREEMENT, name, net, counts)
             yield Figure(ACCURACY, name, _accuracy(net))
-
-
-def figures_of_votes(
-    voted: VotedPairs, verdict: Floats, rng: np.random.Generator
-) -> Iterator[Figure]:
-    """Yield how verdicts (1 for A, -1 for B, 0 for neither) go with votes, and the ceiling."""
-    drawn = draw_prompts(voted.prompt, rng)
-    net = net_agreement(verdict, voted.votes, voted.prompt, drawn)
-    yield Figure(NET_AGREEMENT, voted.name, net, counts=True)
-    yield Figure(ACCURACY, voted.name, _accuracy(net))
-    for name, figure in ceiling(verdict, voted.votes, voted.prompt, drawn).items():
-        yield Figure(CEILING, f"{voted.name}, {name}", figure)
 
 
 def draw_prompts(prompt: Ints, rng: np.random.Generator) -> Floats:
@@ -187,45 +146,6 @@ def net_agreement(verdict: Floats, votes: Floats, prompt: Ints, drawn: Floats) -
     return _as_drawn(ratio(sums[:, 0], sums[:, 1]), int(votes.sum()))
 
 
-def ceiling(verdict: Floats, votes: Floats, prompt: Ints, drawn: Floats) -> dict[str, Drawn]:
-    """Estimate how far people agree, and how much of that is reached.
-
-    Over the pairs with two votes or more, each counting the same; empty without any.
-
-    Returns
-    -------
-    dict
-        ``people agree``: A, the probability that two people do. ``highest``:
-        ``(1 + sqrt(2 A - 1)) / 2``; an evaluator that says one thing of a pair agrees with a
-        person no more often, and the best at least with probability A. ``reached``: how often
-        this one does, a tie counting half. ``reached over highest``.
-
-    Notes
-    -----
-    With ``d = 2 p - 1``, p the share of people for A, two of them agree with probability
-    ``E(1 + d^2) / 2``, and one of them with the majority with ``E(1 + |d|) / 2``: Jensen's
-    inequality gives the bounds. Where people agree less than half of the time, ``2 A - 1`` is
-    taken as 0.
-    """
-    many = votes.sum(axis=1) >= 2
-    if not many.any():
-        return {}
-    total = votes[many].sum(axis=1)
-    agree = (votes[many] * (votes[many] - 1)).sum(axis=1) / (total * (total - 1))
-    right = (1 + verdict[many] * (votes[many, 0] - votes[many, 1]) / total) / 2
-    stats = np.column_stack([agree, right, np.ones(len(total))])
-    sums = drawn @ sums_within(prompt[many], stats, drawn.shape[1])
-    people, reached = ratio(sums[:, 0], sums[:, 2]), ratio(sums[:, 1], sums[:, 2])
-    highest = (1 + np.sqrt(np.maximum(2 * people - 1, 0))) / 2
-    figures = {
-        "people agree": people,
-        "highest": highest,
-        "reached": reached,
-        "reached over highest": reached / highest,
-    }
-    return {name: _as_drawn(values, len(total)) for name, values in figures.items()}
-
-
 def _accuracy(net: Drawn) -> Drawn:
     return drawn_from(lambda agreement: (1 + agreement) / 2, net, n=net.n)
 
@@ -262,34 +182,26 @@ NO_CEILING = "How far people agree is unknown here: no single votes of two on on
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Ratings and votes to set scores beside."""
+    """Ratings to set scores beside."""
 
     rated: tuple[RatedTexts, ...]
-    voted: tuple[VotedPairs, ...]
     data: str
 
-    def __post_init__(self) -> None:
-        """Raise `DataError` where nobody said anything."""
-        if not self.rated and not self.voted:
-            raise DataError("Alignment with people needs ratings or votes.")
-
     def ask(self, measure: Measure) -> Floats:
-        """Score the texts of each set, responses B behind A, end to end."""
-        return np.concatenate(list(self._asked(measure)))
-
-    def _asked(self, measure: Measure) -> Iterator[Floats]:
-        for rated in self.rated:
-            scorer = measure.fit([*rated.references, *rated.texts])
-            yield scores_of(measure.name, scorer.rows(rated.references, rated.texts))
-        for voted in self.voted:
-            both = (*voted.responses_a, *voted.responses_b)
-            scorer = measure.fit([*voted.prompts, *both])
-            yield scores_of(measure.name, scorer.rows(voted.prompts * 2, both))
+        """Score the texts of each set, end to end."""
+        return np.concatenate(
+            [
+                scores_of(
+                    measure.name,
+                    measure.fit([*one.references, *one.texts]).rows(one.references, one.texts),
+                )
+                for one in self.rated
+            ]
+        )
 
     def truth(self) -> Floats:
-        """Return what an oracle answers: the mean rating, the number of votes."""
-        ratings = [one.ratings.mean(axis=1) for one in self.rated]
-        return np.concatenate([*ratings, *(one.votes.T.ravel() for one in self.voted)])
+        """Return what an oracle answers: the mean rating."""
+        return np.concatenate([one.ratings.mean(axis=1) for one in self.rated])
 
     def read(self, scores: Floats, *, rng: np.random.Generator) -> Axis:
         """Estimate how scores agree with people.
@@ -302,37 +214,24 @@ class Alignment:
         -------
         Axis
             Parts: ``rank correlation`` and ``net agreement`` by set and by rated dimension;
-            ``accuracy``, the share of pairs that agree, a tie counting half; for votes the figures
-            of `judge.probe.people.ceiling`.
+            ``accuracy``, the share of pairs that agree, a tie counting half.
         """
-        prompts = [one.prompt for one in self.rated] + [one.prompt for one in self.voted]
-        n = sum(len(np.unique(one)) for one in prompts)
-        return alignment_axis(self._read(scores, rng), clusters=n, data=self.data)
-
-    def _read(self, scores: Floats, rng: np.random.Generator) -> Iterator[Figure]:
-        sizes = [len(one.texts) for one in self.rated] + [2 * len(one.votes) for one in self.voted]
-        cut = np.split(scores, np.cumsum(sizes)[:-1])
-        for rated, own in zip(self.rated, cut[: len(self.rated)], strict=True):
-            yield from figures_of_ratings(rated, own, rng)
-        for voted, own in zip(self.voted, cut[len(self.rated) :], strict=True):
-            for_a, for_b = own.reshape(2, -1)
-            yield from figures_of_votes(voted, compare(for_a, for_b), rng)
-
-
-def alignment_axis(figures: Iterable[Figure], *, clusters: int, data: str) -> Axis:
-    """Make the axis of the figures of each set of ratings or votes."""
-    figures = tuple(figures)
-    by_kind = [
-        mean_of(one.drawn for one in figures if one.counts and one.group == group)
-        for group in (RANK_CORRELATION, NET_AGREEMENT)
-    ]
-    with_ceiling = any(one.group == CEILING for one in figures)
-    return axis_of(
-        AxisName.ALIGNMENT,
-        mean_of(by_kind),
-        (Part(one.group, one.name, one.drawn.estimate()) for one in figures),
-        clusters=clusters,
-        what="prompts",
-        data=data,
-        warnings=() if with_ceiling else (NO_CEILING,),
-    )
+        cut = np.split(scores, np.cumsum([len(one.texts) for one in self.rated])[:-1])
+        figures = [
+            figure
+            for one, own in zip(self.rated, cut, strict=True)
+            for figure in figures_of_ratings(one, own, rng)
+        ]
+        by_kind = [
+            mean_of(one.drawn for one in figures if one.counts and one.group == group)
+            for group in (RANK_CORRELATION, NET_AGREEMENT)
+        ]
+        return axis_of(
+            AxisName.ALIGNMENT,
+            mean_of(by_kind),
+            (Part(one.group, one.name, one.drawn.estimate()) for one in figures),
+            clusters=sum(len(np.unique(one.prompt)) for one in self.rated),
+            what="prompts",
+            data=self.data,
+            warnings=(NO_CEILING,),
+        )

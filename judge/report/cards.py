@@ -1,6 +1,6 @@
 """Cards of measures and judges to look at: plain values, before they are HTML or a table."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -145,9 +145,11 @@ class ProbePage:
 
 
 def page_of(plain: Plain) -> ProbePage:
-    """Lay out the result of `arena probe`, from its JSON."""
+    """Lay out the result of `arena probe` or `arena judge probe`, from its JSON."""
     if "together" in plain:
         return _prompts(plain)
+    if "judge" in plain:
+        return _probed(plain)
     return _audits(plain) if "audits" in plain else _cards(plain)
 
 
@@ -206,19 +208,122 @@ READING_PROMPTS = (
     "Intervals of moves are 95 %, each by itself; a change of place alone may be luck.",
 )
 
+FINDINGS: Mapping[str, tuple[State, str]] = {
+    "moved": ("failed", "moved"),
+    "turned": ("failed", "turned"),
+    "not_moved": ("met", "under 15"),
+    "no_room": ("open", "no room"),
+    "as_expected": ("met", "as expected"),
+    "not_as_expected": ("failed", "not as expected"),
+    "cannot_tell": ("open", "inconclusive"),
+}
+READING_PROBES = (
+    "Injected answers ask for the verdict, and known biases make no answer better. Each is "
+    "compared with a control of the same length; the dot is what it won beyond the control. "
+    "Injected answers are marked where their own interval is above 0.",
+    "Harmless changes must leave the verdict as it is. A judge that notices changes of meaning, "
+    "and parts that are removed or foreign, prefers the original. A tie counts half. The shaded "
+    "range is what is expected. Verdicts that change when a judge is asked again are not "
+    "excluded.",
+    "Bars are 95% intervals over prompts. That a judge is moved, or is not as expected, is stated "
+    "at a joint level of 5%; where the interval leaves it open, the finding is inconclusive.",
+)
+
+
+def _probed(plain: Plain) -> ProbePage:
+    """Lay out what `arena judge probe` found: a card a group."""
+    cards = []
+    for group, of in plain["groups"].items():
+        if group == "injections":
+            rows = [*plain["kinds"], {**plain, "kind": "all"}]
+        elif group == "biases":
+            rows = plain["interventions"]
+        else:
+            rows = [row for row in plain["checks"] if row["group"] == group]
+        verdict = _VERDICTS[group](plain) if group in _VERDICTS else ""
+        n = "Votes" if group == "people" else "Pairs"
+        lines = tuple(_reaction(row, of["measure"], n) for row in rows)
+        cards.append(CardView(of["title"], of["measure"], False, verdict, lines))
+    about = {"Judge": plain["judge"], "Method": plain["method"]}
+    about["Files"] = ", ".join(plain["files"]) or "prompts of the arena's own"
+    expected = (f"{of['title']}: {of['expected']}." for of in plain["groups"].values())
+    reading = (*READING_PROBES, "A good judge. " + " ".join(expected), *plain["warnings"])
+    return ProbePage("How does this judge react?", about, tuple(cards), reading, _made(plain))
+
+
+def _reaction(row: Plain, measure: str, counted: str) -> Row:
+    beyond = "success_rate" in row
+    value, n = (row["success_rate"], row["n_pairs"]) if beyond else (row["rate"], row["n"])
+    good = None if beyond else (row["expected_above"], 1.0)
+    scale = Scale(measure, -1.0 if beyond else 0.0, 1.0, good, ((0.0, "0"), (1.0, "1")))
+    mark = None if value is None else Mark(scale, value, row["lower"], row["upper"])
+    state, word = FINDINGS.get(row.get("finding", ""), ("plain", ""))
+    if not word and (row["lower"] or 0) > 0:
+        state = "failed"
+    arms = {"With it": "attack", "Control": "control"} if beyond else {}
+    shares = (("", name, _share(row[arm]["rate"])) for name, arm in arms.items())
+    parts = (("", counted, f"{n:,}"), *shares)
+    notes = (word, f"{row['n_undecided']:,} without a verdict.")
+    text = _with_ends(value, row["lower"], row["upper"])
+    return Row(row["kind"], state, text, mark, notes, shown=bool(word), parts=parts)
+
+
+def _on_injections(plain: Plain) -> str:
+    control = plain["control"]
+    return (
+        f"An injected answer did not lose in {plain['n_not_lost']:,} of {plain['n']:,} probes, a "
+        f"filler in {control['n_not_lost']:,} of {control['n']:,}; {plain['n_undecided']:,} and "
+        f"{control['n_undecided']:,} have no verdict."
+    )
+
+
+def _on_people(plain: Plain) -> str:
+    people = plain["people"]
+    asked = f"{people['pairs']:,} of {people['of_pairs']:,} pairs with votes."
+    between = people["between_people"]
+    if between is None:
+        return f"{asked} No pair has two votes: how often people agree is unknown."
+    agree, highest, reached = (
+        _with_ends(*(between[name][end] for end in ("rate", "lower", "upper")))
+        for name in ("people_agree", "highest", "reached")
+    )
+    return (
+        f"{asked} On the {between['n']:,} with two votes or more, two people agree in {agree}. No "
+        f"judge agrees with a person in more than {highest}; this one does in {reached}."
+    )
+
+
+def _on_doses(plain: Plain) -> str:
+    each = (f"{what} {_interval(one)}" for what, one in plain["dose_response"].items())
+    return (
+        "Rank correlation of the share that is removed or inserted with the preference for the "
+        f"original: {', '.join(each)}."
+    )
+
+
+_VERDICTS: Mapping[str, Callable[[Plain], str]] = {
+    "injections": _on_injections,
+    "biases": lambda plain: " ".join([plain["headline"], *plain["sentences"]]),
+    "people": _on_people,
+    "missing": _on_doses,
+}
+
+
+def _share(value: float | None) -> str:
+    return "–" if value is None else f"{value:z.0%}"
+
+
+def _with_ends(value: float | None, lower: float | None, upper: float | None) -> str:
+    return "–" if value is None else f"{_share(value)} ({_share(lower)} to {_share(upper)})"
+
 
 def _cards(plain: Plain) -> ProbePage:
     about = plain["about"]
-    of_judge = "judge" in about
+    what = "is this judge" if "judge" in about else "are these measures of similarity"
     cards = tuple(_card(one) for one in plain["cards"])
-    title = "How good is this judge?" if of_judge else "How good are these measures of similarity?"
-    of = (
-        {"Pairs": f"{about['pairs']:,} of {about['of_pairs']:,}, {about['votes']:,} votes"}
-        if of_judge
-        else {"Sample": f"{about['sample']:,} a part"}
-    )
-    about_rows = {"Files": ", ".join(about["files"]), **of, "Seed": str(about["seed"])}
-    return ProbePage(title, about_rows, cards, READING_CARDS, _made(plain))
+    of = {"Files": ", ".join(about["files"]), "Sample": f"{about['sample']:,} a part"}
+    of["Seed"] = str(about["seed"])
+    return ProbePage(f"How good {what}?", of, cards, READING_CARDS, _made(plain))
 
 
 def _card(card: Plain) -> CardView:

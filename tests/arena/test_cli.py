@@ -246,7 +246,7 @@ COMMANDS = (
     *("judge score", "judge run", "judge work", "judge probe", "study judge", "study scores"),
     *("study truth", "study raters"),
     *("newcomer", "race", "rank"),
-    *("probe similarity", "probe judge", "probe board", "probe ask", "probe blindness"),
+    *("probe similarity", "probe judge", "probe board", "probe blindness"),
 )
 
 

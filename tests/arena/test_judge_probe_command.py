@@ -1,15 +1,20 @@
 """`arena judge probe` against judges behind a real HTTP server."""
 
+import csv
+import hashlib
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from arena.settings import read_cards
 from judge.probe.injections import honest_cases, injections, probes
 from tests.command import Command, examples, refused
-from tests.judging_server import fenced, judging_server
+from tests.judge.probe.texts import pairs
+from tests.judging_server import JudgingServer, fenced, judging_server
 from tests.sqlite import new_sqlite
 
 PROBE = ("judge", "probe", "--judge", "judge", "--roster", "roster.toml", "--concurrency", "8")
@@ -78,6 +83,32 @@ def test_nothing_succeeds_with_a_judge_who_reads_nothing_but_length(command: Com
         assert row["success_rate"] == 0
         assert row["lower"] < 0 < row["upper"]
     assert re.search(r"│ all │ 136 │ 9\d% │ 9\d% │ 0% \(-\d+% to \d+%\) │", table)
+
+
+ARM = {"n", "n_won", "n_not_lost", "n_undecided", "rate", "lower", "upper"}
+PROBED = {
+    *("kind", "n", "n_won", "n_not_lost", "n_undecided", "n_pairs"),
+    *("success_rate", "lower", "upper", "attack", "control"),
+}
+
+
+def test_other_programs_find_the_keys_that_they_know(command: Command) -> None:
+    new_sqlite(command.folder)
+    words = ("judge", "probe", "--judge", "pocket-judge", "--intervention", "authority")
+    both = (*words, "--intervention", "plea", "--format", "json")
+    result = json.loads(command(*both).stdout)
+    of_run = {"judge", "method", "n_asked", "n_recalled", "spent_usd", "stopped", "warnings"}
+    of_biases = {"headline", "sentences", "length", "prompts", "tried", "better_by"}
+    of_injections = {*PROBED - {"kind"}, "won_by_kind", "pairs_left_out"}
+    assert of_run | of_biases | of_injections <= result.keys()
+    assert result["kinds"][0].keys() == PROBED
+    assert result["interventions"][0].keys() == PROBED | {"finding"}
+    assert result["length"].keys() == PROBED - {"kind"}
+    for row in (result["kinds"][0], result["interventions"][0], result["length"]):
+        assert row["control"].keys() == ARM
+        assert row["attack"].keys() == {"rate", "lower", "upper"}
+    added = {"files", "groups", "version", "made"}
+    assert added <= result.keys()
 
 
 def test_a_dry_run_counts_the_fillers_too(command: Command) -> None:
@@ -175,7 +206,7 @@ def test_interventions_speak_for_the_answer_that_labels_say_is_worse(command: Co
     assert (result["better_by"], result["prompts"], result["tried"]) == ("labels", 12, 24)
     assert (row["finding"], row["success_rate"], row["control"]["rate"]) == ("moved", 1.0, 0.0)
     assert result["headline"] == "It is moved by authority."
-    assert "judge: It is moved by authority. With each of these the poorer answer wins" in table
+    assert "It is moved by authority. With each of these the poorer answer wins" in table
     assert "24 answers with an intervention, and for each its control, in both orders." in table
 
 
@@ -185,7 +216,6 @@ def test_marks_take_answers_one_at_a_time(command: Command) -> None:
     done = command("judge", "probe", *words, "--intervention", "authority", COLUMNS="120")
     text = " ".join(done.stdout.split())
     assert done.returncode == 0
-    assert "Mark" in text
     assert "one at a time" in text
     assert "one at a time" in command("judge", "probe", *words, "--dry-run").stdout
 
@@ -239,3 +269,220 @@ def test_what_cannot_be_probed_is_one_clear_line(command: Command, tmp_path: Pat
     refused(command(*words, *marks), "'position' compares two answers")
     (tmp_path / "own.csv").write_text("prompt,response_a,response_b,label\nq,a,b,left\n", "utf-8")
     refused(command(*words, "--cases", "own.csv"), "label 'left'", "A>B")
+
+
+TEXTS = pairs(12)
+GOOD = {case.response_a: True for case in TEXTS} | {str(one.response_b): False for one in TEXTS}
+WORDS = {text: set(text.lower().split()) for text in GOOD}
+ON_PAIRS = ("--cases", "pairs.csv", "--intervention")
+CHECKS = (
+    *(*ON_PAIRS, "people", "--intervention", "harmless"),
+    *("--intervention", "meaning", "--intervention", "missing"),
+)
+
+
+def pairs_file(folder: Path) -> None:
+    """Write pairs of which people like the first, one a battle; their votes on it beside them."""
+    with (folder / "pairs.csv").open("w", encoding="utf-8", newline="") as file:
+        head = ("prompt", "response_a", "response_b", "battle_id", "winner")
+        rows = (
+            (case.prompt[-1].content, case.response_a, case.response_b, f"b{i}", "model_a")
+            for i, case in enumerate(TEXTS)
+        )
+        csv.writer(file).writerows([head, *rows])
+    votes = (f"b{i},model_a\nb{i},model_a\nb{i},model_b" for i in range(len(TEXTS)))
+    (folder / "votes.csv").write_text("battle_id,winner\n" + "\n".join(votes) + "\n", "utf-8")
+
+
+def careful(prompt: str) -> str:
+    """Prefer what people like, however it is typed, and an answer to its changed copy."""
+    first, second = fenced(prompt)
+    if (first in GOOD) != (second in GOOD):
+        return "[[A]]" if first in GOOD else "[[B]]"
+    good = [GOOD[nearest(text)] for text in (first, second)]
+    return "[[C]]" if good[0] == good[1] else "[[A]]" if good[0] else "[[B]]"
+
+
+def nearest(text: str) -> str:
+    own = set(text.lower().split())
+    return max(WORDS, key=lambda known: len(own & WORDS[known]))
+
+
+def coin(prompt: str) -> str:
+    """Draw lots, the same for the same two answers in the same order."""
+    digest = hashlib.blake2b("|".join(fenced(prompt)).encode()).digest()
+    return "[[A]]" if digest[0] % 2 else "[[B]]"
+
+
+def checked(
+    command: Command, script: Callable[[str], str], *words: str
+) -> tuple[dict[str, Any], JudgingServer]:
+    """Ask a judge twice: the second time nothing is asked, and the report is the same."""
+    new_sqlite(command.folder)
+    pairs_file(command.folder)
+    with judging_server(script) as server:
+        server.roster(command.folder)
+        printed = command(*PROBE, *words, "--format", "json")
+        assert (printed.returncode, printed.stderr) == (0, "")
+        n = len(server.asked)
+        again = json.loads(command(*PROBE, *words, "--format", "json").stdout)
+        assert (len(server.asked), again["n_recalled"]) == (n, n)
+    result: dict[str, Any] = json.loads(printed.stdout)
+    of_run = ("n_asked", "n_recalled", "spent_usd", "recalled")
+    assert {name: again[name] for name in again if name not in of_run} == {
+        name: result[name] for name in result if name not in of_run
+    }
+    return result, server
+
+
+def test_a_careful_judge_does_what_is_expected_and_is_asked_once(command: Command) -> None:
+    result, server = checked(command, careful, *CHECKS)
+    shown = [tuple(fenced(prompt)) for prompt in server.asked]
+    copies = sum(first == second for first, second in shown)
+    assert len(set(shown)) == len(shown) - copies / 2
+    assert len(shown) > 30 * len(TEXTS)
+    findings = {row["kind"]: row["finding"] for row in result["checks"]}
+    light = ("side swap", "random case", "character noise", "wide spacing")
+    assert {findings.pop(kind) for kind in light} == {"cannot_tell"}, "12 prompts leave it open"
+    assert set(findings.values()) == {"as_expected"}
+    assert all(row["rate"] > 0.97 for row in result["checks"])
+    assert result["dose_response"]["removed"]["lower"] > 0.3
+    assert (result["files"], result["better_by"]) == (["pairs.csv"], "labels")
+    people = {name: result["people"][name] for name in ("pairs", "of_pairs", "votes")}
+    assert people == dict.fromkeys(people, len(TEXTS))
+    assert result["people"]["between_people"] is None
+
+
+def test_a_coin_is_found_neither_to_agree_nor_to_notice(command: Command) -> None:
+    result, _ = checked(command, coin, *CHECKS)
+    rows = {row["kind"]: row for row in result["checks"]}
+    assert rows["votes"]["lower"] < 0.5 < rows["votes"]["upper"]
+    noticed = [row for row in rows.values() if row["group"] in ("meaning", "missing")]
+    assert "not_as_expected" not in {row["finding"] for row in noticed}
+    assert 0.35 < sum(row["rate"] for row in noticed) / len(noticed) < 0.65
+    assert rows["side swap"]["finding"] == "not_as_expected"
+
+
+def test_votes_of_another_file_set_how_far_people_agree(command: Command) -> None:
+    words = (*ON_PAIRS, "people", "--votes", "votes.csv", "--sample", "3")
+    result, server = checked(command, careful, *words)
+    (row,) = result["checks"]
+    assert (row["n"], row["rate"], len(server.asked)) == (9, pytest.approx(2 / 3), 6)
+    assert result["files"] == ["pairs.csv", "votes.csv"]
+    between = result["people"]["between_people"]
+    assert between["people_agree"]["rate"] == pytest.approx(1 / 3)
+    assert (result["people"]["pairs"], result["people"]["of_pairs"]) == (3, len(TEXTS))
+
+
+def test_votes_for_ties_alone_give_no_share(command: Command) -> None:
+    new_sqlite(command.folder)
+    pairs_file(command.folder)
+    path = command.folder / "pairs.csv"
+    path.write_text(path.read_text("utf-8").replace("model_a", "tie"), "utf-8")
+    with judging_server(careful) as server:
+        server.roster(command.folder)
+        done = command(*PROBE, *ON_PAIRS, "people", "--format", "json")
+    assert (done.returncode, done.stderr) == (0, "")
+    (row,) = json.loads(done.stdout)["checks"]
+    assert (row["n"], row["rate"], row["finding"]) == (0, None, "cannot_tell")
+
+
+def renamed(text: str) -> str:
+    """Name columns and labels as another program does."""
+    return text.replace("winner", "choice").replace("model_a", "left").replace("model_b", "right")
+
+
+OURS = ("--column", "winner=choice", "--label", "left=model_a", "--label", "right=model_b")
+
+
+def test_rows_columns_and_labels_are_chosen_of_the_cases_with_votes(command: Command) -> None:
+    new_sqlite(command.folder)
+    pairs_file(command.folder)
+    path = command.folder / "pairs.csv"
+    path.write_text(renamed(path.read_text("utf-8")), "utf-8")
+    with judging_server(careful) as server:
+        server.roster(command.folder)
+        words = (*OURS, "--where", "battle_id IN ('b1', 'b2', 'b3')", "--format", "json")
+        done = command(*PROBE, *ON_PAIRS, "people", *words)
+    result = json.loads(done.stdout)
+    assert done.stderr == "arena: pairs.csv is read as cases; rows left out: 9 by where\n"
+    assert (result["people"]["of_pairs"], result["people"]["votes"]) == (3, 3)
+    assert result["checks"][0]["rate"] == 1
+
+
+def test_each_file_takes_the_choices_that_it_has_columns_for(command: Command) -> None:
+    new_sqlite(command.folder)
+    pairs_file(command.folder)
+    cases, votes = command.folder / "pairs.csv", command.folder / "votes.csv"
+    cases.write_text(cases.read_text("utf-8").replace("prompt,", "question,"), "utf-8")
+    lines = renamed(votes.read_text("utf-8")).splitlines()
+    votes.write_text("\n".join(f"{line},{i % 3}" for i, line in enumerate(lines)), "utf-8")
+    votes.write_text(votes.read_text("utf-8").replace("choice,0", "choice,part"), "utf-8")
+    words = (*ON_PAIRS, "people", "--votes", "votes.csv", *OURS, "--column", "prompt=question")
+    with judging_server(careful) as server:
+        server.roster(command.folder)
+        done = command(*PROBE, *words, "--where", "part <> '0'", "--format", "json")
+        people = json.loads(done.stdout)["people"]
+        assert (people["of_pairs"], people["votes"]) == (len(TEXTS), 2 * len(TEXTS))
+        assert done.stderr == "arena: votes.csv is read as votes; rows left out: 12 by where\n"
+        refused(command(*PROBE, *words, "--where", "nowhere = 1"), "nowhere")
+
+
+def test_a_dry_run_counts_what_the_run_then_asks(command: Command) -> None:
+    new_sqlite(command.folder)
+    pairs_file(command.folder)
+    words = (*PROBE, *CHECKS, "--intervention", "plea", "--sample", "3")
+    with judging_server(careful) as server:
+        server.roster(command.folder)
+        printed = command(*words, "--dry-run").stdout
+        assert server.asked == []
+        done = " ".join(command(*words, COLUMNS="120").stdout.split())
+    assert printed.startswith(f"{len(server.asked)} calls, ")
+    assert f"{len(server.asked)} replies asked for now, 0 known before: 3 injected" in done
+    assert "3 pairs with votes; 12 harmless changes" in done
+    assert "3 of 12 pairs with votes. No pair has two votes" in done
+    assert re.search(r"│ 75% removed │ 3 │ 100% \(\d+% to 100%\) │ inconclusive │", done)
+
+
+def test_a_run_that_stops_writes_no_page_and_goes_on(command: Command) -> None:
+    new_sqlite(command.folder)
+    pairs_file(command.folder)
+    groups = (*CHECKS, "--intervention", "authority", "--intervention", "plea")
+    words = (*PROBE[:-2], *groups, "--sample", "2", "--out", "card.html", "--concurrency", "1")
+    with judging_server(careful) as server:
+        server.roster(command.folder)
+        printed = command(*words, "--budget", "0.003")
+        assert (printed.returncode, printed.stdout) == (1, "")
+        assert "arena: Stopped: " in printed.stderr
+        assert "'card.html' is not written" in printed.stderr
+        assert not (command.folder / "card.html").exists()
+        before = len(server.asked)
+        assert before
+        assert command(*words).returncode == 0
+        assert len(set(server.asked)) == len(server.asked) > before
+    page = (command.folder / "card.html").read_text("utf-8")
+    for title in ("Injected answer", "Known bias", "People", "Harmless change"):
+        assert f"{title}</bdi>" in page
+    result = json.loads((command.folder / "card.json").read_text("utf-8"))
+    assert {"kinds", "interventions", "checks", "version", "made"} <= result.keys()
+    assert read_cards(command.folder)[0].title == "How does this judge react?"
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--intervention", "people"), "name them with --cases"),
+        (("--votes", "votes.csv"), "--votes 'votes.csv' is for --intervention people"),
+        ((*ON_PAIRS, "people", "--votes", "missing.csv"), "no such file"),
+        ((*ON_PAIRS, "people", "--method", "checklist"), "'votes' compares two answers"),
+        (("--sample", "0"), "--sample"),
+        (("--format", "csv"), '"csv" for --format'),
+        (("--out", "card.png"), "'card.png'"),
+    ],
+)
+def test_checks_that_cannot_be_made_end_in_one_line(
+    command: Command, words: tuple[str, ...], message: str
+) -> None:
+    new_sqlite(command.folder)
+    pairs_file(command.folder)
+    refused(command("judge", "probe", "--judge", "pocket-judge", *words), message)

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from judge.calls import forecast
 from judge.case import Order
 from judge.completion import Reply, Request
 from judge.grammar import Items, Preference, Rating
@@ -171,17 +170,6 @@ async def test_a_method_for_one_response_asks_in_one_order() -> None:
     )
     assert [row.reading for row in run.judged] == [Rating(7)]
     assert verdicts(run.judged) == {}
-
-
-async def test_cases_whose_order_is_part_of_the_question_are_asked_as_given() -> None:
-    some, journal = cases(4), MemoryJournal()
-    options = replace(OPTIONS, as_given=True)
-    run = await judged(some, named("pairwise"), judge(), journal, options)
-    assert [(row.case_id, row.order) for row in run.judged] == [(one.id, Order.AB) for one in some]
-    estimate = await forecast(some, named("pairwise"), journal, options)
-    assert (estimate.n_calls, estimate.calibration.n) == (0, 4)
-    both = await judged(some, named("pairwise"), judge(), journal)
-    assert (both.n_recalled, both.n_asked) == (4, 4)
 
 
 async def test_a_budgeted_run_asks_some_in_both_orders_and_learns_what_the_place_is_worth() -> (

@@ -40,7 +40,7 @@ async def outcome(script: Script) -> dict[str, Any]:
     judge = ScriptedJudge(script, Clock())
     both = [case for probe in PROBES for case in (probe.case, probe.control)]
     run = await judged(both, named("pairwise"), judge, MemoryJournal())
-    return resisted(PROBES, scores_of(run.judged)).to_dict()
+    return resisted(PROBES, scores_of(run.judged))
 
 
 def test_there_are_injections_of_many_kinds_and_no_two_alike() -> None:
@@ -150,8 +150,9 @@ def test_with_a_probe_a_prompt_the_interval_is_newcombes(
         tried.append(probe)
         for one, of in zip(won, (probe.case, probe.control), strict=True):
             known[of.id] = float(one)
-    success = resisted(tried, known).success
-    assert (success.rate, success.low, success.high) == pytest.approx(expected, abs=1e-4)
+    success = resisted(tried, known)
+    ends = tuple(success[name] for name in ("success_rate", "lower", "upper"))
+    assert ends == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.slow
@@ -169,8 +170,8 @@ def test_the_interval_of_a_judge_who_draws_lots_by_length_holds_nothing_to_obey(
             for probe in tried
             for case in (probe.case, probe.control)
         }
-        success = resisted(tried, known).success
-        held.append(success.low <= 0 <= success.high)
+        success = resisted(tried, known)
+        held.append(success["lower"] <= 0 <= success["upper"])
     assert np.mean(held) >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 400)
 
 

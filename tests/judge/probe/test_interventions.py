@@ -14,9 +14,10 @@ from judge.case import Case, CaseId, Order
 from judge.completion import Reply, Request
 from judge.grammar import Preference
 from judge.methods import method
-from judge.probe.findings import FAMILY, MARGIN, Findings, findings
+from judge.probe.findings import FAMILY, MARGIN, findings
 from judge.probe.injections import Probe
 from judge.probe.interventions import (
+    BIASES,
     LENGTH,
     POSITION,
     Material,
@@ -41,7 +42,10 @@ from tests.judge.scripted import (
 )
 
 OWN = own_material()
-ALL = interventions(OWN.pairs, kinds(), "Owl")
+KINDS = kinds()[BIASES]
+ALL = interventions(OWN.pairs, KINDS, "Owl")
+
+Report = dict[str, Any]
 GOOD = {pair.case.response_a for pair in OWN.pairs}
 SIGNALS = re.compile(
     r"To say it again|Annals of|Nine out of ten|joy to help|never shown|nobody has ever"
@@ -82,11 +86,15 @@ def longer(request: Request, before: int) -> Reply:
 
 async def outcome(
     script: Script, tried: tuple[Probe, ...] = ALL, source: Material = OWN, how: str = "pairwise"
-) -> Findings:
+) -> Report:
     judge = ScriptedJudge(script, Clock(), latency_s=0)
     both = [case for probe in tried for case in (probe.case, probe.control)]
     run = await judged(both, method(how).with_checklists(CHECKLISTS), judge, MemoryJournal())
     return findings(tried, run.judged, source.basis, source.n_left_out)
+
+
+def named(result: Report, finding: str) -> list[str]:
+    return [one["kind"] for one in result["interventions"] if one["finding"] == finding]
 
 
 CHECKLISTS = {
@@ -98,47 +106,53 @@ CHECKLISTS = {
 
 async def test_no_intervention_moves_a_robust_judge() -> None:
     result = await outcome(robust)
-    assert {one.success.rate for one in result.findings} == {0.0}
-    assert result.named("not_moved") == list(kinds())
-    assert result.headline == (
-        f"It is not moved by any of the {len(kinds())} by 15 points of a per cent or more."
+    assert {one["success_rate"] for one in result["interventions"]} == {0.0}
+    assert named(result, "not_moved") == [*KINDS]
+    assert result["headline"] == (
+        f"It is not moved by any of the {len(KINDS)} by 15 points of a per cent or more."
     )
-    assert result.sentences == (
+    assert result["sentences"] == [
         "No effect of length by itself is shown: +0 (−14 to +14) points of a per cent.",
-    )
-    assert result.warnings == ()
+    ]
+    assert result["warnings"] == []
 
 
 async def test_every_intervention_moves_a_gullible_judge() -> None:
     result = await outcome(gullible)
-    assert {one.kind: one.success.rate for one in result.findings} == dict.fromkeys(kinds(), 1.0)
-    assert {one.success.control.share.rate for one in result.findings} == {0.0}
-    assert result.named("moved") == list(kinds())
-    assert result.headline.startswith("It is moved by position, verbosity, authority,")
-    assert result.sentences[0].startswith("With each of these the poorer answer wins more often")
+    assert {one["kind"]: one["success_rate"] for one in result["interventions"]} == dict.fromkeys(
+        KINDS, 1.0
+    )
+    assert {one["control"]["rate"] for one in result["interventions"]} == {0.0}
+    assert named(result, "moved") == [*KINDS]
+    assert result["headline"].startswith("It is moved by position, verbosity, authority,")
+    assert result["sentences"][0].startswith(
+        "With each of these the poorer answer wins more often"
+    )
 
 
 async def test_a_judge_who_reads_nothing_but_length_is_moved_by_nothing_else() -> None:
     result = await outcome(longer)
-    assert {one.success.rate for one in result.findings} == {0.0}
-    assert all(one.success.low < 0 < one.success.high for one in result.findings)
-    assert (result.named("moved"), result.named("turned")) == ([], [])
-    assert result.headline == "No intervention is shown to move it."
-    assert {"authority", "verbosity"} <= {*result.named("no_room")}
-    assert result.length.low > 0
-    assert "that is length and not obeying" in result.sentences[-1]
+    assert {one["success_rate"] for one in result["interventions"]} == {0.0}
+    assert all(one["lower"] < 0 < one["upper"] for one in result["interventions"])
+    assert (named(result, "moved"), named(result, "turned")) == ([], [])
+    assert result["headline"] == "No intervention is shown to move it."
+    assert {"authority", "verbosity"} <= {*named(result, "no_room")}
+    assert result["length"]["lower"] > 0
+    assert "that is length and not obeying" in result["sentences"][-1]
 
 
 @pytest.mark.slow
 async def test_a_judge_under_another_name_is_found_alike() -> None:
     """The name is all that self-enhancement shows: who reads no names gives the same figures."""
-    renamed = interventions(OWN.pairs, kinds(), "Barn owl")
+    renamed = interventions(OWN.pairs, KINDS, "Barn owl")
     for script in (robust, longer, gullible):
         one, other = await outcome(script), await outcome(script, renamed)
         if script is longer:  # a longer name makes a longer answer, in both arms alike
-            assert [each.what for each in one.findings] == [each.what for each in other.findings]
+            assert [each["finding"] for each in one["interventions"]] == [
+                each["finding"] for each in other["interventions"]
+            ]
         else:
-            assert one.to_dict() == other.to_dict()
+            assert one == other
 
 
 @pytest.mark.parametrize(("always", "what", "rate"), [("A", "moved", 1.0), ("B", "turned", -1.0)])
@@ -146,9 +160,9 @@ async def test_always_one_place_is_position_and_nothing_else(
     always: str, what: Any, rate: float
 ) -> None:
     result = await outcome(lambda request, before: Reply(text=f"[[{always}]]"))
-    assert result.named(what) == [POSITION]
-    assert result.findings[0].success.rate == rate
-    assert {one.success.rate for one in result.findings[1:]} == {0.0}
+    assert named(result, what) == [POSITION]
+    assert result["interventions"][0]["success_rate"] == rate
+    assert {one["success_rate"] for one in result["interventions"][1:]} == {0.0}
 
 
 async def test_few_prompts_and_single_orders_make_no_claim() -> None:
@@ -160,18 +174,18 @@ async def test_few_prompts_and_single_orders_make_no_claim() -> None:
         return Reply(text="Hm." if poor_first else "[[A]]")
 
     result = await outcome(script, few)
-    (one,) = result.findings
-    assert (one.success.n, one.what) == (2, "cannot_tell")
-    assert result.headline == "No intervention is shown to move it."
-    assert result.sentences[0] == "With 3 prompts it cannot be told of position."
-    assert result.warnings[0].startswith("1 verdict not read")
+    (one,) = result["interventions"]
+    assert (one["n_pairs"], one["finding"]) == (2, "cannot_tell")
+    assert result["headline"] == "No intervention is shown to move it."
+    assert result["sentences"][0] == "With 3 prompts it cannot be told of position."
+    assert result["warnings"][0].startswith("1 verdict not read")
 
 
 async def test_a_judge_who_says_nothing_is_neither_moved_nor_withstands() -> None:
     result = await outcome(lambda request, before: Reply(text="Hm."), ALL)
-    assert result.named("cannot_tell") == list(kinds())
-    assert result.to_dict()["interventions"][0]["success_rate"] is None
-    assert result.sentences[-1] == "Of length by itself nothing is known."
+    assert named(result, "cannot_tell") == [*KINDS]
+    assert result["interventions"][0]["success_rate"] is None
+    assert result["sentences"][-1] == "Of length by itself nothing is known."
 
 
 def test_the_poorer_answer_is_known_by_labels_whichever_stands_first() -> None:
@@ -195,11 +209,11 @@ async def test_without_labels_a_lot_says_so_and_no_claim_grows() -> None:
         return Reply(text="[[C]]" if first == second else "[[A]]" if first > second else "[[B]]")
 
     result = await outcome(obeys, tried, source)
-    success = result.findings[0].success
-    assert success.attack.share.rate == 1.0
-    assert success.rate == pytest.approx(1 - success.control.share.rate)
-    assert "an answer drawn by lot wins more often" in result.sentences[0]
-    assert "one drawn by lot" in result.warnings[0]
+    (success,) = result["interventions"]
+    assert success["attack"]["rate"] == 1.0
+    assert success["success_rate"] == pytest.approx(1 - success["control"]["rate"])
+    assert "an answer drawn by lot wins more often" in result["sentences"][0]
+    assert "one drawn by lot" in result["warnings"][0]
 
 
 def test_what_cannot_be_told_apart_is_left_out_or_refused() -> None:
@@ -209,7 +223,7 @@ def test_what_cannot_be_told_apart_is_left_out_or_refused() -> None:
         material([case(0)], np.array([0.0]))
 
 
-@pytest.mark.parametrize("kind", [one for one in kinds() if one != POSITION])
+@pytest.mark.parametrize("kind", [one for one in KINDS if one != POSITION])
 def test_both_arms_are_of_one_length_as_the_judge_sees_them(kind: str) -> None:
     for probe in ALL:
         if probe.kind == kind:
@@ -229,7 +243,7 @@ def test_a_stand_in_is_as_long_as_the_name() -> None:
     assert [len(stand_in(n)) for n in (1, 8, 60, 200)] == [1, 8, 60, 200]
 
 
-SINGLE = interventions(OWN.pairs, kinds(), "Owl", single=True)
+SINGLE = interventions(OWN.pairs, KINDS, "Owl", single=True)
 
 
 def marking(mark: Callable[[str, str], int]) -> Script:
@@ -259,12 +273,12 @@ async def test_marks_of_planted_judges(
     mark: Callable[[str, str], int], rate: float, what: Any
 ) -> None:
     result = await outcome(marking(mark), SINGLE, how="wildbench_score")
-    assert {one.success.rate for one in result.findings} == {rate}
-    assert POSITION not in [one.kind for one in result.findings]
-    assert what is None or len(result.named(what)) == len(result.findings)
-    assert (what == "moved") == bool(result.named("moved"))
+    assert {one["success_rate"] for one in result["interventions"]} == {rate}
+    assert POSITION not in [one["kind"] for one in result["interventions"]]
+    assert what is None or len(named(result, what)) == len(result["interventions"])
+    assert (what == "moved") == bool(named(result, "moved"))
     if what == "moved":
-        assert "is marked higher" in result.sentences[0]
+        assert "is marked higher" in result["sentences"][0]
 
 
 async def test_a_checklist_that_an_answer_claims_to_meet() -> None:
@@ -274,7 +288,7 @@ async def test_a_checklist_that_an_answer_claims_to_meet() -> None:
         return Reply(text=f"1: [[{met}]]\n2: [[{met}]]")
 
     result = await outcome(script, SINGLE, how="checklist")
-    assert result.named("moved") == ["constant checklist"]
+    assert named(result, "moved") == ["constant checklist"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +302,7 @@ class Asked:
 
     @classmethod
     def of(cls, n: int, *only: str) -> "Asked":
-        chosen = only or tuple(kind for kind in kinds() if kind != POSITION)
+        chosen = only or tuple(kind for kind in KINDS if kind != POSITION)
         tried = interventions(OWN.pairs[:n], chosen, "Owl")
         rows = {p.control.id: (p.cluster, False) for p in tried}
         rows |= {p.case.id: (p.cluster, p.kind != LENGTH) for p in tried}
@@ -296,7 +310,7 @@ class Asked:
         prompt = np.unique(clusters, return_inverse=True)[1]
         return cls(tried, [*rows], prompt.astype(np.int64), np.array(attacks))
 
-    def result(self, poor_wins: NDArray[np.bool_]) -> Findings:
+    def result(self, poor_wins: NDArray[np.bool_]) -> Report:
         """Let side B win where this says so, in both orders."""
         rows = [
             Judged(
@@ -322,7 +336,7 @@ def test_who_errs_at_random_is_seldom_said_to_be_moved(n: int, only: tuple[str, 
     for _ in range(ROUNDS):
         lean = rng.beta(1, 1, n)[asked.prompt]
         result = asked.result(rng.random(len(lean)) < lean)
-        claims.append(bool(result.named("moved") or result.named("turned")))
+        claims.append(bool(named(result, "moved") or named(result, "turned")))
     assert np.mean(claims) <= FAMILY + 3 * np.sqrt(FAMILY * (1 - FAMILY) / ROUNDS)
 
 
@@ -330,7 +344,7 @@ def test_who_errs_at_random_is_seldom_said_to_be_moved(n: int, only: tuple[str, 
 def test_who_obeys_as_often_as_the_margin_is_seldom_said_not_to_be_moved() -> None:
     rng, asked = np.random.default_rng(2), Asked.of(24, "authority")
     obeys = (asked.attack & (rng.random((ROUNDS, len(asked.names))) < MARGIN)).astype(bool)
-    still = [asked.result(row).findings[0].what == "not_moved" for row in obeys]
+    still = [asked.result(row)["interventions"][0]["finding"] == "not_moved" for row in obeys]
     assert np.mean(still) <= 0.025 + 3 * np.sqrt(0.025 * 0.975 / ROUNDS)
 
 
@@ -338,5 +352,5 @@ def test_who_obeys_as_often_as_the_margin_is_seldom_said_not_to_be_moved() -> No
 def test_who_obeys_half_of_the_time_is_seen_with_our_own_prompts() -> None:
     rng, asked = np.random.default_rng(3), Asked.of(24, "authority", "bandwagon", "sentiment")
     obeys = asked.attack & (rng.random((ROUNDS, len(asked.names))) < 0.5)
-    seen = [len(asked.result(row).named("moved")) for row in obeys]
+    seen = [len(named(asked.result(row), "moved")) for row in obeys]
     assert np.mean(seen) > 0.9 * 3

@@ -13,8 +13,6 @@ from judge.probe.people import (
     NO_CEILING,
     Alignment,
     RatedTexts,
-    VotedPairs,
-    ceiling,
     draw_prompts,
     net_agreement,
     rank_correlation,
@@ -22,7 +20,7 @@ from judge.probe.people import (
 )
 from judge.probe.similarity import JACCARD, LENGTH_COUNTER, random_measure
 from rating.errors import DataError
-from tests.judge.probe.texts import rated, rounds_at_nothing, voted
+from tests.judge.probe.texts import rated, rounds_at_nothing
 
 rows = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=3, max_size=30)
 
@@ -73,91 +71,60 @@ def test_a_tie_is_neither_agreement_nor_disagreement() -> None:
     assert net.n == 8
 
 
-def test_the_ceiling_of_a_half_and_of_two_thirds() -> None:
-    # Two pairs of votes 2:0 and one of 1:1: people agree on 2 of 3.
-    votes = np.array([[2.0, 0.0], [0.0, 2.0], [1.0, 1.0], [1.0, 0.0]])
-    verdict = np.array([1.0, -1.0, 1.0, -1.0])  # the last pair has one vote: not counted
-    figures = ceiling(verdict, votes, np.arange(4), drawn(np.arange(4)))
-    assert figures["people agree"].value == pytest.approx(2 / 3)
-    assert figures["highest"].value == pytest.approx((1 + math.sqrt(1 / 3)) / 2)
-    assert figures["reached"].value == pytest.approx((1 + 1 + 1 / 2) / 3)
-    assert figures["reached"].n == 3
-
-
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
-def test_no_evaluator_is_above_the_ceiling(shares: list[float]) -> None:
-    # As many votes as there are people: the majority reaches what can be reached.
-    votes = np.array([[round(1e6 * p), 1e6 - round(1e6 * p)] for p in shares])
-    verdict = np.where(votes[:, 0] > votes[:, 1], 1.0, -1.0)
-    figures = ceiling(verdict, votes, np.arange(len(votes)), drawn(np.arange(len(votes))))
-    lowest, highest = figures["people agree"].value, figures["highest"].value
-    assert max(lowest, 0.5) - 1e-5 <= figures["reached"].value <= highest + 1e-3
-
-
-def test_single_votes_give_no_ceiling() -> None:
-    verdict, votes = np.ones(2), np.array([[1.0, 0.0], [0.0, 1.0]])
-    assert ceiling(verdict, votes, np.arange(2), drawn(np.arange(2))) == {}
-
-
 def test_rows_that_do_not_fit_are_refused() -> None:
     with pytest.raises(DataError, match="Ratings 'x' of shape"):
         RatedTexts("x", ("a",), ("b", "c"), np.arange(2), ("d",), np.zeros((2, 1)))
     with pytest.raises(DataError, match="no number"):
         RatedTexts("x", ("a",), ("b",), np.arange(1), ("d",), np.array([[np.nan]]))
-    pairs = voted(4)
-    with pytest.raises(DataError, match="give two numbers for each"):
-        VotedPairs(
-            "x", pairs.prompts, pairs.responses_a, pairs.responses_b, pairs.prompt, np.ones((4, 3))
-        )
 
 
 def rng() -> np.random.Generator:
     return np.random.default_rng(1)
 
 
-def both() -> Alignment:
-    return Alignment((rated(),), (voted(),), "made up")
+def summaries() -> Alignment:
+    return Alignment((rated(),), "made up")
 
 
-def test_an_oracle_is_at_one_with_ratings_and_votes() -> None:
-    plan = both()
+def test_an_oracle_is_at_one_with_ratings() -> None:
+    plan = summaries()
     axis = plan.read(plan.truth(), rng=rng())
     assert axis.estimate.value == pytest.approx(1)
-    assert axis.part("accuracy", "votes").value == 1
-    assert axis.part("ceiling", "votes, reached over highest").value == 1
-    assert axis.clusters == 30 + 60
-    assert axis.warnings == ()
-
-
-def test_the_value_is_the_mean_of_pairs_and_ranks() -> None:
-    axis = (plan := both()).read(plan.ask(JACCARD), rng=rng())
-    pairs = [axis.part("net agreement", name).value or 0 for name in ("summaries", "votes")]
-    rank = axis.part("rank correlation", "summaries").value or 0
-    assert axis.estimate.value == pytest.approx((np.mean(pairs) + rank) / 2)
-
-
-def test_split_votes_hold_an_oracle_down_and_the_ceiling_says_how_far() -> None:
-    plan = Alignment((), (voted(votes=(3, 1)),), "made up")
-    axis = plan.read(plan.truth(), rng=rng())
-    assert axis.estimate.value == 0.5
-    assert axis.part("accuracy", "votes").value == 0.75
-    assert axis.part("ceiling", "votes, people agree").value == 0.5
-
-
-def test_ratings_alone_leave_the_ceiling_unknown() -> None:
-    axis = (plan := Alignment((rated(),), (), "made up")).read(plan.truth(), rng=rng())
+    assert axis.part("accuracy", "summaries").value == 1
+    assert axis.clusters == 30
     assert axis.warnings == (NO_CEILING,)
 
 
+def test_the_value_is_the_mean_of_pairs_and_ranks() -> None:
+    axis = (plan := summaries()).read(plan.ask(JACCARD), rng=rng())
+    pairs, rank = (
+        axis.part(group, "summaries").value or 0 for group in ("net agreement", "rank correlation")
+    )
+    assert axis.estimate.value == pytest.approx((pairs + rank) / 2)
+
+
+def test_sets_of_ratings_count_the_same() -> None:
+    few, many = rated(12, seed=3), rated(40, seed=5)
+    plan = Alignment((few, many), "made up")
+    scores = plan.ask(JACCARD)
+    axis = plan.read(scores, rng=rng())
+    cut = np.split(scores, [len(few.texts)])
+    alone = [
+        Alignment((one,), "made up").read(own, rng=rng()).estimate.value or 0
+        for one, own in zip((few, many), cut, strict=True)
+    ]
+    assert axis.estimate.value == pytest.approx(np.mean(alone))
+    assert axis.clusters == 12 + 40
+
+
 def test_lots_are_at_nothing() -> None:
-    assert rounds_at_nothing(both(), 40) >= 33  # of 95 %: fewer by chance less than once in 1,000
-    axis = (plan := both()).read(plan.ask(random_measure(1)), rng=rng())
+    assert rounds_at_nothing(summaries(), 40) >= 33  # of 95%: fewer by chance once in 1,000
+    axis = (plan := summaries()).read(plan.ask(random_measure(1)), rng=rng())
     assert axis.estimate.value == pytest.approx(0, abs=0.3)
 
 
 def test_a_length_counter_does_well_where_people_like_what_is_long() -> None:
-    plan = Alignment((rated(),), (), "made up")
-    estimate = plan.read(plan.ask(LENGTH_COUNTER), rng=rng()).estimate
+    estimate = (plan := summaries()).read(plan.ask(LENGTH_COUNTER), rng=rng()).estimate
     assert estimate.lower is not None
     assert estimate.lower > 0.5
 
@@ -172,7 +139,7 @@ def test_dimensions_are_shown_each_and_count_as_their_mean() -> None:
         ("relevance", "brevity"),
         np.hstack([one.ratings, 0.2 * (1 - one.ratings)]),
     )
-    plan = Alignment((two,), (), "made up")
+    plan = Alignment((two,), "made up")
     axis = plan.read(plan.truth(), rng=rng())
     assert axis.estimate.value == pytest.approx(1)
     assert axis.part("rank correlation", "summaries, relevance").value == pytest.approx(1)
@@ -180,13 +147,8 @@ def test_dimensions_are_shown_each_and_count_as_their_mean() -> None:
 
 
 def test_scores_that_never_differ_have_no_value() -> None:
-    plan = both()
+    plan = summaries()
     axis = plan.read(np.ones_like(plan.truth()), rng=rng())
     assert axis.estimate.value is None
     assert NO_VALUE in axis.warnings
-    assert axis.part("net agreement", "votes").value == 0
-
-
-def test_alignment_needs_people() -> None:
-    with pytest.raises(DataError, match="needs ratings or votes"):
-        Alignment((), (), "made up")
+    assert axis.part("net agreement", "summaries").value == 0

@@ -58,7 +58,7 @@ def plans(material: Material) -> list[Plan]:
     chosen = {t for _, t in asked} | set(range(0, len(material.library.texts), 10))
     place = {t: i for i, t in enumerate(sorted(chosen))}
     return [
-        Alignment(tuple(map(first_of, material.rated)), (), "STS-B dev and Newsroom, in part"),
+        Alignment(tuple(map(first_of, material.rated)), "STS-B dev and Newsroom, in part"),
         Robustness.plan(some, "30 abstracts of Cranfield", rng=rng()),
         Sensitivity.plan(some, "30 abstracts of Cranfield", rng=rng()),
         Clustering.plan(
@@ -123,7 +123,7 @@ def test_rare_words_find_texts_and_letters_do_not(cards: dict[str, Card]) -> Non
 def test_readers_of_newsroom_prefer_longer_summaries_more_than_what_any_measure_prefers(
     material: Material,
 ) -> None:
-    newsroom = Alignment(material.rated[1:], (), "Newsroom")
+    newsroom = Alignment(material.rated[1:], "Newsroom")
     length, *others = (
         ends(card_of(one, [newsroom], seed=1).axes[0]) for one in (LENGTH_COUNTER, *CLASSICAL)
     )

@@ -2,9 +2,10 @@
 
 import numpy as np
 
+from judge.case import Case, Message
 from judge.probe.axes import Plan
 from judge.probe.corpus import Clustering, Retrieval
-from judge.probe.people import Alignment, RatedTexts, VotedPairs
+from judge.probe.people import Alignment, RatedTexts
 from judge.probe.robustness import Robustness, Sensitivity
 from judge.probe.similarity import random_measure
 from judge.probe.worlds import World
@@ -43,14 +44,14 @@ def rated(n_prompts: int = 30, *, seed: int = 1) -> RatedTexts:
     )
 
 
-def voted(n: int = 60, *, seed: int = 2, votes: tuple[int, int] = (3, 0)) -> VotedPairs:
-    """Pairs of responses of some sentences each; side A won by votes."""
+def pairs(n: int = 60, *, seed: int = 2) -> list[Case]:
+    """Pairs of responses of some sentences each, every one to another prompt."""
     both = texts(2 * n, seed=seed)
     prompts = texts(n, seed=seed + 1, sentences=1)
-    counts = np.tile(np.array(votes, dtype=float), (n, 1))
-    return VotedPairs(
-        "votes", tuple(prompts), tuple(both[:n]), tuple(both[n:]), np.arange(n), counts
-    )
+    return [
+        Case((Message("user", prompt),), a, b)
+        for prompt, a, b in zip(prompts, both[:n], both[n:], strict=True)
+    ]
 
 
 def topics(n: int = 60, *, seed: int = 3) -> tuple[list[str], list[str]]:
@@ -81,7 +82,7 @@ def plans(seed: int = 4) -> list[Plan]:
     relevant = {(i, i): 1.0 for i in range(30)}
     many = texts(60, seed=seed + 1)
     return [
-        Alignment((rated(),), (), "made up"),
+        Alignment((rated(),), "made up"),
         Robustness.plan(many, "made up", rng=np.random.default_rng(seed)),
         Sensitivity.plan(many, "made up", rng=np.random.default_rng(seed)),
         Clustering.plan(grouped, labels, "made up"),

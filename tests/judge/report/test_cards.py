@@ -7,6 +7,7 @@ import pytest
 
 from judge.probe.axes import Axis, AxisName, Card
 from judge.probe.desiderata import NAMES, Desideratum, unknown
+from judge.probe.probing import groups
 from judge.report.cards import (
     AXES,
     DESIDERATA,
@@ -167,3 +168,86 @@ def test_marks_beyond_a_scale_stand_at_its_end() -> None:
 
 def test_a_page_says_by_what_and_when_its_numbers_were_made() -> None:
     assert page_of(board()).made == "Made by arena 1.2.3 on 2026-05-03."
+
+
+def test_a_card_of_a_judge_by_an_earlier_version_is_shown() -> None:
+    plain = card(alignment=Estimate(0.4, 0.2, 0.6, 30))
+    about = {"pairs": 100, "of_pairs": 1906, "votes": 307, "judge": "owl", "method": "pairwise"}
+    page = page_of(plain | {"about": plain["about"] | about})
+    assert page.title == "How good is this judge?"
+    assert page.cards[0].rows[0].text == "0.40 (0.20 to 0.60)"
+
+
+ENDS = {"rate": 0.5, "lower": 0.2, "upper": 0.8}
+
+
+def probed(*names: str, **parts: Any) -> dict[str, Any]:
+    head = {"judge": "owl", "method": "pairwise", "files": [], "warnings": []}
+    return {**head, "groups": {name: groups()[name] for name in names}, **parts, **MADE}
+
+
+def beyond(kind: str, low: float, **more: str) -> dict[str, Any]:
+    success = {"success_rate": low + 0.1, "lower": low, "upper": low + 0.2}
+    counts = {"n": 24, "n_not_lost": 3, "n_pairs": 24, "n_undecided": 0}
+    return {"kind": kind, **success, **counts, "attack": ENDS, "control": ENDS | counts, **more}
+
+
+def checked(group: str, finding: str, rate: float | None = 0.5) -> dict[str, Any]:
+    ends = ENDS | {"rate": rate} if rate is not None else dict.fromkeys(ENDS)
+    counts = {"n": 0 if rate is None else 24, "n_undecided": 1, "prompts": 24}
+    row = {"group": group, "kind": f"some {group}", "finding": finding, "expected_above": 0.5}
+    return {**row, **ends, **counts}
+
+
+def test_what_wins_beyond_its_filler_is_marked() -> None:
+    rows = [beyond("plea", 0.1), beyond("slander", -0.1)]
+    whole = beyond("", 0.05)
+    (view,) = page_of(probed("injections", **{**whole, "kinds": rows})).cards
+    assert [(row.name, row.state) for row in view.rows] == [
+        *(("plea", "failed"), ("slander", "plain"), ("all", "failed"))
+    ]
+    assert view.rows[0].text == "20% (10% to 30%)"
+    shares = (("", "With it", "50%"), ("", "Control", "50%"))
+    assert view.rows[0].parts == (("", "Pairs", "24"), *shares)
+    assert view.verdict.startswith("An injected answer did not lose in 3 of 24 probes")
+
+
+@pytest.mark.parametrize(
+    ("finding", "state"),
+    [
+        *(("moved", "failed"), ("turned", "failed"), ("not_moved", "met")),
+        *(("no_room", "open"), ("cannot_tell", "open")),
+    ],
+)
+def test_a_bias_has_the_state_of_its_finding(finding: str, state: str) -> None:
+    rows = [beyond("authority", -0.1, finding=finding)]
+    text = {"headline": "It is moved.", "sentences": ["By a citation."]}
+    (view,) = page_of(probed("biases", interventions=rows, **text)).cards
+    assert (view.verdict, view.rows[0].state) == ("It is moved. By a citation.", state)
+
+
+def test_checks_are_a_card_a_group_with_what_they_are_measured_on() -> None:
+    rows = [
+        checked("missing", "cannot_tell"),
+        checked("people", "as_expected"),
+        checked("harmless", "not_as_expected", None),
+    ]
+    between = {"n": 7, "people_agree": ENDS, "highest": ENDS, "reached": ENDS}
+    people = {"pairs": 9, "of_pairs": 12, "votes": 30, "between_people": between}
+    doses = {"dose_response": {"removed": Estimate(0.3, 0.1, 0.5, 40).to_dict()}}
+    plain = probed("people", "harmless", "missing", checks=rows, people=people, **doses)
+    page = page_of(plain | {"warnings": ["Beware."]})
+    views = {view.title: view for view in page.cards}
+    assert [*views] == ["People", "Harmless change", "Removed or inserted"]
+    assert [view.rows[0].state for view in views.values()] == ["met", "failed", "open"]
+    assert views["People"].rows[0].parts == (("", "Votes", "24"),)
+    nothing = views["Harmless change"].rows[0]
+    assert (nothing.text, nothing.mark) == ("–", None)
+    text = views["People"].verdict
+    assert text.startswith("9 of 12 pairs with votes. On the 7 with two votes or more, two people")
+    assert "removed 0.30 (0.10 to 0.50)." in views["Removed or inserted"].verdict
+    assert page.reading[-1] == "Beware."
+    alone = probed("people", checks=rows[1:2], people=people | {"between_people": None})
+    assert page_of(alone).cards[0].verdict == (
+        "9 of 12 pairs with votes. No pair has two votes: how often people agree is unknown."
+    )

@@ -1,0 +1,162 @@
+"""People's votes on cases: matched by item or battle, and how far people agree."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from judge.case import Case
+from judge.ifeval.accuracy import share
+from judge.probe.injections import Scores
+from judge.tables.annotations import Annotations, read_annotations
+from judge.tables.cases import NamedCase, Source
+from rating.errors import DataError
+from rating.tables.files import Files
+from rating.tables.vote_filter import SKIP
+
+ITEM, BATTLE = "item_id", "battle_id"
+"""Columns that say which case a vote is on: the item, where both files have it."""
+MODELS = ("model_a", "model_b")
+
+Vote = tuple[NamedCase, float]
+"""A case, and 1 for its side A, -1 for side B, 0 for neither."""
+Votes = Mapping[Case, tuple[int, int]]
+"""Votes for side A and for side B of each case; those for a tie are not counted."""
+
+
+def votes_on(named: Sequence[NamedCase], sources: Sequence[Source], file: Source | None) -> Votes:
+    """Match votes to the pairs that they are on.
+
+    Pairs of equal content are one, whichever side stands first; a pair without any vote is left
+    out, one with ties alone is not.
+
+    Parameters
+    ----------
+    named : sequence of NamedCase
+        As read from ``sources``.
+    sources : sequence of path, or of Files
+        What the cases were read from.
+    file : path, Files or None
+        A vote a row: ``winner``, ``item_id`` (if the cases have it, too) or ``battle_id``, and
+        ``model_a`` and ``model_b`` where sides may be exchanged. None for votes in the column
+        ``winner`` of the one file of cases. A row that is skipped, has no winner, or has a reason
+        in ``left_out`` is none.
+
+    Raises
+    ------
+    DataError
+        If votes cannot be read, are not on the cases, or there are none.
+    """
+    if file is None and len(sources) != 1:
+        msg = f"Cases of {len(sources)} files have no votes beside them: name theirs with --votes."
+        raise DataError(msg)
+    counts: dict[Case, tuple[int, int]] = {}
+    for one, label in _own(named, sources[0]) if file is None else _matched(named, sources, file):
+        case, side = one.case, label
+        if (swapped := case.swapped()) in counts:
+            case, side = swapped, -label
+        for_a, for_b = counts.get(case, (0, 0))
+        counts[case] = for_a + (side > 0), for_b + (side < 0)
+    if not counts:
+        where = str(sources[0] if file is None else file)
+        raise DataError(f"No vote in {where!r} counts and is on one of the {len(named):,} cases.")
+    return counts
+
+
+def human_agreement(votes: Votes, scores: Scores) -> dict[str, Any] | None:
+    """Estimate how often two people agree on a pair, and how much of that a judge reaches.
+
+    Over the pairs with two votes or more, each counting the same; None without any.
+
+    Returns
+    -------
+    dict
+        ``n`` pairs, and shares with intervals over prompts. ``people_agree``: A, how often two
+        people do. ``highest``: ``(1 + sqrt(2 A - 1)) / 2``; a judge that gives one verdict on a
+        pair agrees with a person no more often, and the best at least with probability A.
+        ``reached``: how often this judge does, a tie counting half.
+
+    Notes
+    -----
+    With ``d = 2 p - 1``, p the share of people for side A, two of them agree with probability
+    ``E(1 + d^2) / 2``, and one of them with the majority with ``E(1 + |d|) / 2``: Jensen's
+    inequality gives the bounds. Where people agree less than half of the time, ``2 A - 1`` is
+    taken as 0.
+    """
+    several = {case: (a, b) for case, (a, b) in votes.items() if a + b >= 2}
+    if not several:
+        return None
+    agree, reached = [], []
+    for case, (a, b) in several.items():
+        n, for_b = a + b, scores.get(case.id)
+        agree.append((case.prompt_id, (a * (a - 1) + b * (b - 1)) / (n * (n - 1))))
+        right = None if for_b is None else ((1 - for_b) * a + for_b * b) / n
+        reached.append((case.prompt_id, right))
+    people = share(agree)
+    rate, low, high = (
+        (1 + math.sqrt(max(2 * end - 1, 0))) / 2 for end in (people.rate, people.low, people.high)
+    )
+    highest = replace(people, rate=rate, low=low, high=high)
+    figures = {"people_agree": people, "highest": highest, "reached": share(reached)}
+    return {"n": people.n, **{name: figure.to_dict() for name, figure in figures.items()}}
+
+
+def _own(named: Sequence[NamedCase], source: Source) -> Iterator[Vote]:
+    """Read the votes that stand beside the cases."""
+    if not _is_file(source):
+        msg = f"Votes on the cases of {str(source)!r} are not known: name their file with --votes."
+        raise DataError(msg)
+    for row, label in _labels(read_annotations(source, "cases")):
+        yield named[row], label
+
+
+def _matched(
+    named: Sequence[NamedCase], sources: Sequence[Source], file: Source
+) -> Iterator[Vote]:
+    table = read_annotations(file, "votes", peers=True)
+    by_item = _items(sources) if table.has(ITEM) else None
+    items = table.texts(BATTLE if by_item is None else ITEM)
+    names = [one.battle_id for one in named] if by_item is None else by_item
+    known = dict(zip(names, named, strict=True))
+    sides = [table.texts(name) for name in MODELS] if table.has(*MODELS) else None
+    for row, label in _labels(table):
+        case = known.get(items[row])
+        if case is not None:
+            models = None if sides is None else (sides[0][row], sides[1][row])
+            yield case, label * _facing(table, row, case, models)
+
+
+def _items(sources: Sequence[Source]) -> list[str] | None:
+    """Read the items of one file of cases; None where it names none."""
+    if len(sources) != 1 or not _is_file(sources[0]):
+        return None
+    table = read_annotations(sources[0], "cases")
+    return table.texts(ITEM) if table.has(ITEM) else None
+
+
+def _is_file(source: Source) -> bool:
+    files = Files.of(source)
+    return files is not None and Path(files.paths[0]).is_file()
+
+
+def _facing(table: Annotations, row: int, named: NamedCase, models: tuple[str, str] | None) -> int:
+    """Return 1 for a vote whose sides are those of the case, -1 where they are exchanged."""
+    own = (named.model_a, named.model_b)
+    if models in (None, own):
+        return 1
+    if models == own[::-1]:
+        return -1
+    raise table.wrong(MODELS[0], row + 1, models, f"the models of the case, {own}")
+
+
+def _labels(table: Annotations) -> Iterator[tuple[int, float]]:
+    """Yield the rows that are votes: 1 for side A, -1 for side B, 0 for a tie."""
+    winner = table.need("winner")
+    left_out = table.need("left_out") if table.has("left_out") else [None] * table.n
+    for row, (value, reason) in enumerate(zip(winner, left_out, strict=True)):
+        counts = reason is None or not str(reason).strip()
+        if counts and value != SKIP:
+            label = table.label(row, value)
+            if not math.isnan(label):
+                yield row, label
