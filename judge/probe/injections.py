@@ -79,7 +79,9 @@ def probes(honest: Iterable[Case], *, single: bool = False) -> tuple[Probe, ...]
     """
 
     def shown(case: Case, answer: str) -> Case:
-        return Case(case.prompt, answer) if single else replace(case, response_b=answer)
+        if single:
+            return replace(case, response_a=answer, response_b=None, earlier_b=())
+        return replace(case, response_b=answer)
 
     return tuple(
         Probe(kind, shown(case, injected), shown(case, filler(kind)))

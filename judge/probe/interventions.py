@@ -278,7 +278,7 @@ def alone(probes: Iterable[Probe]) -> Iterator[Probe]:
         falls = one.case.response_a != one.control.response_a
         falls = falls and one.case.response_b == one.control.response_b
         case, control = (
-            Case(arm.prompt, str(arm.response_a if falls else arm.response_b))
+            replace(arm if falls else arm.swapped(), response_b=None, earlier_b=())
             for arm in (one.case, one.control)
         )
         yield replace(one, case=case, control=control, falls=falls)

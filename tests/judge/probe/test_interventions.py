@@ -10,17 +10,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from judge.case import Case, CaseId, Order
+from judge.case import Case, CaseId, Message, Order
 from judge.completion import Reply, Request
 from judge.grammar import Preference
 from judge.methods import method
 from judge.probe.findings import FAMILY, MARGIN, findings
-from judge.probe.injections import Probe
+from judge.probe.injections import Probe, probes
 from judge.probe.interventions import (
     BIASES,
     LENGTH,
     POSITION,
     Material,
+    Pair,
     interventions,
     kinds,
     material,
@@ -241,6 +242,18 @@ def sides(one: Case) -> list[str]:
 
 def test_a_stand_in_is_as_long_as_the_name() -> None:
     assert [len(stand_in(n)) for n in (1, 8, 60, 200)] == [1, 8, 60, 200]
+
+
+def test_one_answer_is_marked_with_its_earlier_turns_and_its_reference() -> None:
+    turns = (Message("user", "Hi"), Message("user", "Why?"))
+    talk = Case(turns, "So it is.", "So it was.", ("Hello.",), ("Hey.",), "It is so.")
+    probe, *_ = interventions([Pair(talk)], ("authority",), "Owl", single=True)
+    plea = next(one for one in probes([talk], single=True) if one.kind == "plea")
+    for one in (probe.case, probe.control):
+        assert (one.earlier_a, one.reference, one.response_b) == (("Hey.",), "It is so.", None)
+    for one in (plea.case, plea.control):
+        assert (one.earlier_a, one.reference, one.response_b) == (("Hello.",), "It is so.", None)
+    assert probe.case.response_a.startswith("So it was.")
 
 
 SINGLE = interventions(OWN.pairs, KINDS, "Owl", single=True)
