@@ -91,12 +91,12 @@ def failed_message(side: Side) -> Sentence:
     """Say which side did not answer, and nothing of why: a reason may name the model."""
     if side is Side.A:
         return Sentence(
-            "The left-hand model stopped answering. Nothing was counted. Try this prompt again, "
-            "or start a new battle."
+            "Model A stopped answering. Nothing was counted. Try this prompt again, or start a "
+            "new battle."
         )
     return Sentence(
-        "The right-hand model stopped answering. Nothing was counted. Try this prompt again, or "
-        "start a new battle."
+        "Model B stopped answering. Nothing was counted. Try this prompt again, or start a new "
+        "battle."
     )
 
 

@@ -131,7 +131,7 @@ def _side(one: SideCounts, level: float) -> SideWarning:
     share = _share(one.left, one.chosen, level)
     sentence = Sentence(
         "%(rater)s goes by the side more than by the answer: of %(n)s choices for a side "
-        "%(share)s are for what stood on the left. Who goes by the answer gets half.",
+        "%(share)s are for the answer shown first. Who goes by the answer gets half.",
         rater=one.rater,
         share=percent_of(share),
         n=one.chosen,

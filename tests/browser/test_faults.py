@@ -25,9 +25,9 @@ FAULTS = {
     "wrong key": Behaviour(status=401, error=REFUSAL),
 }
 WORDS = {
-    side: f"The {hand} model stopped answering. Nothing was counted. "
+    side: f"Model {side.upper()} stopped answering. Nothing was counted. "
     "Try this prompt again, or start a new battle."
-    for side, hand in (("a", "left-hand"), ("b", "right-hand"))
+    for side in ("a", "b")
 }
 
 

@@ -111,7 +111,7 @@ def test_a_failed_second_turn_is_tried_again_where_it_stands(
         behave(server, SECOND, BROKEN)
         ada.ask("And at night?")
         ada.wait_for("failed")
-        assert "model stopped answering. Nothing was counted." in ada.text("#hint")
+        assert " stopped answering. Nothing was counted." in ada.text("#hint")
         behave(server, SECOND)
         ada.page.locator("[data-do=again]").click()
         ada.wait_for("ready")

@@ -25,9 +25,9 @@ WELL = Behaviour(text="All is well. " * 20)
 LIMIT = 2000
 BUDGETS = {"max_response_bytes": 200_000, "max_line_bytes": 10_000, "max_reasoning_chars": 20_000}
 WORDS = {
-    side: f"The {hand} model stopped answering. Nothing was counted. "
+    side: f"Model {side.upper()} stopped answering. Nothing was counted. "
     "Try this prompt again, or start a new battle."
-    for side, hand in (("a", "left-hand"), ("b", "right-hand"))
+    for side in ("a", "b")
 }
 
 

@@ -55,7 +55,7 @@ def by_side(name: str, rng: np.random.Generator, n: int, twice: int, follows: fl
 def test_who_always_takes_the_left_is_named_with_the_share() -> None:
     (one,) = warn_of_sides([SideCounts("r1", 60, 60, 0, 8), SideCounts("r2", 33, 60, 7, 8)])
     assert (one.rater, one.kind, one.share.value, one.share.n) == ("r1", "side", 1.0, 60)
-    assert "of 60 choices for a side 100 % (94–100) are for what stood on the left" in one.sentence
+    assert "of 60 choices for a side 100 % (94–100) are for the answer shown first" in one.sentence
     (other,) = warn_of_sides([SideCounts("r1", 0, 60)])
     assert (other.kind, other.share.value) == ("side", 0.0)
 
