@@ -30,28 +30,15 @@ class Reason(StrEnum):
     INSTRUCTIONS_NOT_FOLLOWED = "instructions_not_followed"
 
 
-@dataclass(frozen=True, slots=True)
-class ReasonButton:
-    """A reason as the page offers it, with its key for each side."""
-
-    name: Reason
-    words: Sentence
-    keys: Mapping[str, str]
-
-
-REASONS = (
-    ReasonButton(Reason.USEFUL, Sentence("Useful"), {"a": "q", "b": "u"}),
-    ReasonButton(Reason.COMPLETE, Sentence("Complete"), {"a": "w", "b": "i"}),
-    ReasonButton(Reason.CREATIVE, Sentence("Creative"), {"a": "e", "b": "o"}),
-    ReasonButton(Reason.CLEAR_FORMATTING, Sentence("Clear formatting"), {"a": "t", "b": "p"}),
-    ReasonButton(Reason.INCORRECT, Sentence("Incorrect"), {"a": "a", "b": "j"}),
-    ReasonButton(Reason.SUPERFICIAL, Sentence("Superficial"), {"a": "s", "b": "k"}),
-    ReasonButton(
-        Reason.INSTRUCTIONS_NOT_FOLLOWED,
-        Sentence("Instructions not followed"),
-        {"a": "d", "b": "l"},
-    ),
-)
+REASONS: Mapping[Reason, Sentence] = {
+    Reason.USEFUL: Sentence("Useful"),
+    Reason.COMPLETE: Sentence("Complete"),
+    Reason.CREATIVE: Sentence("Creative"),
+    Reason.CLEAR_FORMATTING: Sentence("Clear formatting"),
+    Reason.INCORRECT: Sentence("Incorrect"),
+    Reason.SUPERFICIAL: Sentence("Superficial"),
+    Reason.INSTRUCTIONS_NOT_FOLLOWED: Sentence("Instructions not followed"),
+}
 CONFIDENCE: Mapping[int, Sentence] = {
     1: Sentence("a guess"),
     2: Sentence("fairly sure"),

@@ -49,60 +49,38 @@ FOR_A_YEAR = "public, max-age=31536000, immutable"
 
 
 @dataclass(frozen=True, slots=True)
-class RemarkChoice:
-    """A value of a remark, its words and its key."""
-
-    value: str
-    words: Sentence
-    key: str
-
-
-@dataclass(frozen=True, slots=True)
 class RemarkQuestion:
-    """A remark with one of a few values, by its name in the API."""
+    """A remark with one of a few values and their words, by its name in the API."""
 
     name: str
     words: Sentence
-    choices: tuple[RemarkChoice, ...]
+    choices: Mapping[str, Sentence]
 
 
 REMARKS = (
     RemarkQuestion(
         "confidence",
         Sentence("How sure are you?"),
-        (
-            *(
-                RemarkChoice(str(level), sure, str(level + 6))  # 1 to 4 are votes
-                for level, sure in CONFIDENCE.items()
-            ),
-        ),
+        {str(level): sure for level, sure in CONFIDENCE.items()},
     ),
     RemarkQuestion(
         "intent",
         Sentence("Did you know the answer?"),
-        (
-            RemarkChoice(Intent.QUIZZING, Sentence("yes"), "y"),
-            RemarkChoice(Intent.ASKING, Sentence("no"), "x"),
-            RemarkChoice(Intent.PLAYING, Sentence("just playing"), "v"),
-        ),
+        {
+            Intent.QUIZZING: Sentence("yes"),
+            Intent.ASKING: Sentence("no"),
+            Intent.PLAYING: Sentence("just playing"),
+        },
     ),
 )
 KEYS = (
-    (Sentence("1 to 4"), Sentence("Vote, from left to right: A, tie, both bad, B")),
-    ("R", Sentence("Both answer anew, before the vote")),
-    ("N", Sentence("New battle, before the vote")),
-    ("/", Sentence("Write a prompt")),
-    (Sentence("Enter"), Sentence("Send it; with Shift, a new line")),
-    ("Esc", Sentence("Stop both answers; close “Why?”")),
-    ("?", Sentence("This sheet")),
+    (Sentence("Enter"), Sentence("Send the prompt; with Shift, a new line")),
+    ("Esc", Sentence("Stop both answers; when they have ended, go to the vote buttons")),
+    (Sentence("Shift+Tab"), Sentence("Go from the prompt to the vote buttons")),
+    (Sentence("1 to 4"), Sentence("On the vote buttons: A, tie, both bad, B")),
+    ("← →", Sentence("On the vote buttons and the reasons: the next button")),
 )
-REMARK_KEYS = (
-    ("Q W E T A S D", Sentence("In “Why?”: reasons for A")),
-    ("U I O P J K L", Sentence("In “Why?”: reasons for B")),
-    (Sentence("7 to 9"), Sentence("In “Why?”: how sure you are")),
-    ("Y X V", Sentence("In “Why?”: whether you knew the answer (yes, no, just playing)")),
-    ("C", Sentence("In “Why?”: write a comment")),
-)
+WHY_KEY = ("Esc", Sentence("In “Why?”: close it"))
 SHOW_KEY = (Sentence("Enter"), Sentence("Show the names"))
 LABELS = {
     "vote-model_a": Sentence("A is better"),
@@ -110,6 +88,7 @@ LABELS = {
     "vote-both_bad": Sentence("Both are bad"),
     "vote-model_b": Sentence("B is better"),
     "send": Sentence("Send"),
+    "do-help": Sentence("Keys"),
     "do-rest": Sentence("Show the rest"),
     "do-stop": Sentence("Stop"),
     "do-regenerate": Sentence("Regenerate"),
@@ -119,6 +98,7 @@ LABELS = {
 """Words on Gradio's buttons, by their ids."""
 SCRIPT_WORDS = {
     "prompt": Sentence("Prompt"),
+    "choice": Sentence("Your choice"),
     "copy": Sentence("Copy"),
     "copied": Sentence("Copied"),
     "copyLink": Sentence("Copy link"),
@@ -232,15 +212,15 @@ def page_router(
     """
     own = examples if recorded is None else recorded
     asked = {
-        WhenAsked.AFTER: REMARK_KEYS,
-        WhenAsked.BEFORE: (*REMARK_KEYS, SHOW_KEY),
+        WhenAsked.AFTER: (WHY_KEY,),
+        WhenAsked.BEFORE: (WHY_KEY, SHOW_KEY),
         WhenAsked.OFF: (),
     }
     values = {
         "recorded": recorded is not None,
         "readable": readable,
         "longest": longest,
-        "keys": (*KEYS[:-1], *asked[reasons], KEYS[-1]),
+        "keys": (*KEYS, *asked[reasons]),
         "when": reasons,
         "instructed": instructed,
         "reasons": REASONS,

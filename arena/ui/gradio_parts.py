@@ -16,8 +16,8 @@ BATTLE = "<!-- the battle -->"
 """Stands where the page puts its own element."""
 
 VOTES = ("model_a", "tie", "both_bad", "model_b")
-"""The vote bar by outcome, from left to right: the keys 1 to 4."""
-ACTIONS = ("rest", "stop", "regenerate", "skip", "new")
+"""The vote bar by outcome, in the order of the keys 1 to 4."""
+ACTIONS = ("help", "rest", "stop", "regenerate", "skip", "new")
 
 _CONFIG = re.compile(r"window\.gradio_config = (\{.*?\});</script>", re.DOTALL)
 _SCRIPT = re.compile(r'<script type="module"[^>]* src="\.(/assets/[^"]+\.js)"')

@@ -60,6 +60,11 @@ class Person:
     def vote(self, outcome: str) -> None:
         self.page.locator("#do-skip" if outcome == "skip" else f"#vote-{outcome}").click()
 
+    def vote_by_key(self, key: str) -> None:
+        """Press a key on the vote buttons, which are before the prompt."""
+        self.prompt.press("Shift+Tab")
+        self.page.keyboard.press(key)
+
     def text(self, selector: str) -> str:
         return self.page.locator(selector).inner_text()
 

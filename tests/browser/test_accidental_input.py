@@ -139,29 +139,62 @@ def test_a_sentence_typed_after_the_vote_is_in_the_prompt_and_stores_nothing(
             expect(ada.prompt).to_have_value(2 * SENTENCE)
 
 
-@pytest.mark.sampled(3)
 @SCREENS
-@pytest.mark.parametrize("place", ["#panes", "#scroll-a", "body"])
-def test_a_sentence_typed_elsewhere_after_the_vote_does_nothing(
-    chromium: Browser, arena: Served, screen: dict[str, Any], place: str
+def test_a_sentence_typed_elsewhere_after_the_vote_is_in_the_prompt(
+    chromium: Browser, arena: Served, screen: dict[str, Any]
 ) -> None:
+    sentence = "Explain that again, N or R or G? 1 2 3 4 7 8 9 y/x: why?"
     with person(chromium, arena, **screen) as ada:
         play(ada)
         ada.vote("tie")
         is_revealed(ada)
         before = stored(arena)
-        ada.prompt.blur()
-        ada.page.locator(place).focus()
-        ada.page.keyboard.type("Explain that again, N or R or G? 1 2 3 4 7 8 9 y/x: why?")
-        ada.page.wait_for_timeout(300)
+        for place in ("body", "#panes", "#scroll-a", "#do-new", "[data-do=why]"):
+            types_beside(ada, place, sentence)
+        ada.page.wait_for_timeout(300)  # what is sent by itself is sent
         assert stored(arena) == before
         is_revealed(ada)
-        expect(ada.page.locator("dialog[open]")).to_have_count(0)
         expect(ada.page.locator("[data-do=why]")).to_have_attribute("aria-expanded", "false")
 
 
+def types_beside(ada: Person, place: str, sentence: str) -> None:
+    """Type while the focus is elsewhere: it is in the prompt, and no sheet has opened."""
+    ada.prompt.fill("")
+    ada.prompt.blur()
+    ada.page.locator(place).focus()
+    ada.page.keyboard.type(sentence)
+    expect(ada.prompt).to_have_value(sentence)
+    expect(ada.page.locator("dialog[open]")).to_have_count(0)
+
+
+@SCREENS
+@pytest.mark.parametrize("opened", ["by key", "by pointer"])
+def test_a_sentence_typed_in_why_is_the_comment_and_stores_no_reason(
+    chromium: Browser, arena: Served, screen: dict[str, Any], opened: str
+) -> None:
+    with person(chromium, arena, **screen) as ada:
+        play(ada)
+        ada.vote("model_b")
+        is_revealed(ada)
+        if opened == "by key":
+            ada.page.locator("[data-do=why]").press("Enter")
+            expect(ada.page.locator("#pane-a [data-reason=useful]")).to_be_focused()
+        else:
+            press_at(ada, middle(ada.page.locator("[data-do=why]")), screen)
+        expect(ada.page.locator("[data-do=why]")).to_have_attribute("aria-expanded", "true")
+        ada.page.keyboard.type("quite wrong: 2 plus 2 is 4, 7 8 9")
+        expect(ada.page.locator("#comment")).to_have_value("quite wrong: 2 plus 2 is 4, 7 8 9")
+        expect(ada.page.locator(":is(.reasons, .why) [aria-pressed=true]")).to_have_count(0)
+        ada.page.keyboard.press("Enter")
+        expect(ada.page.locator("#live")).to_have_text("Remarks saved.")
+        assert {name: one for name, one in ada.api()["remarks"].items() if one} == {
+            "comment": "quite wrong: 2 plus 2 is 4, 7 8 9"
+        }
+        is_revealed(ada)
+
+
 @pytest.mark.parametrize("when", ["after", "before"])
-def test_letters_are_reasons_in_why_alone(
+def test_reasons_are_pressed_and_no_letter_is_one(
     chromium: Browser, arenas: dict[str, Served], when: str
 ) -> None:
     with person(chromium, arenas[when], **DESKTOP) as ada:
@@ -169,20 +202,20 @@ def test_letters_are_reasons_in_why_alone(
         ada.vote("model_b")
         ada.wait_for("voted")
         ada.page.keyboard.type("qu")
-        expect(ada.page.locator(".reasons [aria-pressed=true]")).to_have_count(0)
         why = ada.page.locator("[data-do=why]")
         if when == "before":
             expect(why).to_have_attribute("aria-expanded", "true")
             why.click()
         expect(why).to_have_attribute("aria-expanded", "false")
-        why.click()
+        rested(ada)
+        why.press("Enter")
+        rested(ada)
         expect(ada.page.locator("#pane-a [data-reason=useful]")).to_be_focused()
-        ada.page.keyboard.type("quw")
-        expect(ada.page.locator(".reasons [aria-pressed=true]")).to_have_count(3)
+        ada.page.keyboard.press("Space")
         ada.page.locator("#pane-b [data-reason=creative]").click()
         expect(ada.prompt).to_be_focused()
         ada.page.keyboard.type(SENTENCE)
-        expect(ada.page.locator(".reasons [aria-pressed=true]")).to_have_count(4)
+        expect(ada.page.locator(".reasons [aria-pressed=true]")).to_have_count(2)
         why.focus()
         ada.page.keyboard.press("Tab")
         ada.page.keyboard.press("Escape")
@@ -198,7 +231,7 @@ def test_the_vote_moves_the_focus_to_the_prompt_and_the_names_are_announced(
         for cast in ("click", "key", "skip"):
             play(ada)
             if cast == "key":
-                ada.page.keyboard.press("1")
+                ada.vote_by_key("1")
             else:
                 ada.vote("skip" if cast == "skip" else "model_a")
             expect(ada.prompt).to_be_focused()
@@ -295,7 +328,7 @@ def test_a_key_that_is_held_or_pressed_twice_votes_and_does_nothing_else(
     chromium: Browser, arena: Served
 ) -> None:
     with person(chromium, arena, **DESKTOP) as ada:
-        for key, control in (("1", "#panes"), ("Enter", "#vote-tie"), (" ", "#vote-tie")):
+        for key, control in (("1", "#vote-tie"), ("Enter", "#vote-tie"), (" ", "#vote-tie")):
             play(ada)
             ada.prompt.fill("a draft")
             ada.page.locator(control).focus()
@@ -315,23 +348,103 @@ def test_a_key_that_is_held_or_pressed_twice_votes_and_does_nothing_else(
                 expect(ada.prompt).to_have_value("a draft")
 
 
-def test_before_the_vote_a_sentence_beside_the_prompt_is_no_shortcut(
-    chromium: Browser, arena: Served
+@SCREENS
+@pytest.mark.parametrize("sentence", ["2 plus 2?", "no, why 4 or 3", "regenerate it", "/1?"])
+def test_a_sentence_typed_beside_the_prompt_before_the_vote_is_in_the_prompt(
+    chromium: Browser, arena: Served, screen: dict[str, Any], sentence: str
+) -> None:
+    with person(chromium, arena, **screen) as ada:
+        play(ada)
+        before = stored(arena)
+        for place in ("body", "#panes", "#scroll-b", "#do-new", "#do-skip"):
+            types_beside(ada, place, sentence)
+        ada.page.wait_for_timeout(300)  # what is sent by itself is sent
+        assert stored(arena) == before
+        assert attempts(arena, ada.battle_id) == 1
+        assert ada.page.locator("html[data-state=ready]").count() == 1
+
+
+@SCREENS
+def test_slow_typing_beside_the_prompt_votes_no_more_than_quick_typing(
+    chromium: Browser, arena: Served, screen: dict[str, Any]
+) -> None:
+    with person(chromium, arena, **screen) as ada:
+        play(ada)
+        before = stored(arena)
+        press_at(ada, middle(ada.page.locator("#scroll-a")), screen)
+        ada.page.keyboard.type("1 n", delay=900)
+        expect(ada.prompt).to_have_value("1 n")
+        assert stored(arena) == before
+
+
+@SCREENS
+def test_a_pointer_leaves_no_focus_on_a_vote_button(
+    chromium: Browser, arena: Served, server: FaultyServer, screen: dict[str, Any]
+) -> None:
+    server.behaviours.update(dict.fromkeys("xy", LONG))
+    with person(chromium, arena, **screen) as ada:
+        ada.arrive()
+        ada.ask()
+        ada.page.locator("html[data-a=writing][data-b=writing]").wait_for(state="attached")
+        rested(ada)
+        press_at(ada, middle(ada.page.locator("#vote-tie")), screen)  # too early
+        expect(ada.page.locator("#note")).to_contain_text("Both are still writing.")
+        ada.page.locator("#do-stop").click()
+        ada.wait_for("ready")
+        rested(ada)
+        before = stored(arena)
+        ada.page.mouse.move(*middle(ada.page.locator("#vote-tie")))
+        ada.page.mouse.down()
+        ada.page.mouse.move(*middle(ada.page.locator("#scroll-a")))
+        ada.page.mouse.up()
+        expect(ada.page.locator("#votes :focus")).to_have_count(0)
+        ada.page.keyboard.type("2 plus 2 is 4")
+        expect(ada.prompt).to_have_value("2 plus 2 is 4")
+        assert stored(arena) == before
+
+
+@pytest.mark.parametrize(("key", "outcome"), list(zip("1234", VOTES, strict=True)))
+def test_digits_vote_on_the_vote_buttons_where_keys_lead(
+    chromium: Browser, arena: Served, key: str, outcome: str
 ) -> None:
     with person(chromium, arena, **DESKTOP) as ada:
         play(ada)
-        before = stored(arena)
-        ada.page.keyboard.press("Shift+R")
-        ada.page.keyboard.type("egenerate it, and give me 3 more. why 2?")
-        ada.page.wait_for_timeout(300)
-        assert stored(arena) == before
-        assert ada.page.locator("html[data-state=ready]").count() == 1
+        if key in "12":
+            ada.prompt.press("Shift+Tab")
+            expect(ada.page.locator("#vote-model_b")).to_be_focused()
+        else:
+            ada.page.locator("#scroll-a").press("Escape")
+            expect(ada.page.locator("#votes")).to_be_focused()
         for held in ("Control", "Alt", "Meta"):
-            ada.page.keyboard.press(f"{held}+1")
+            ada.page.keyboard.press(f"{held}+{key}")
         assert ada.page.locator("html[data-state=ready]").count() == 1
-        ada.page.wait_for_timeout(700)  # the sentence is over
-        ada.page.keyboard.press("1")
+        ada.page.keyboard.press(key)
         is_revealed(ada)
+        assert ada.api()["vote"]["outcome"] == outcome
+
+
+def test_escape_that_comes_too_late_to_stop_the_answers_moves_no_focus(
+    chromium: Browser, arena: Served
+) -> None:
+    with person(chromium, arena, **DESKTOP) as ada:
+        ada.arrive()
+        ada.ask()
+        ada.page.evaluate(ESCAPE_AT_ONCE)
+        ada.wait_for("ready")
+        expect(ada.page.locator("html[data-tried]")).to_be_attached()
+        expect(ada.page.locator("#votes")).not_to_be_focused()
+
+
+ESCAPE_AT_ONCE = """() => new MutationObserver((_, observer) => {
+    if (document.documentElement.dataset.state !== "ready") return;
+    observer.disconnect();
+    queueMicrotask(() => {
+        const key = { key: "Escape", code: "Escape", bubbles: true };
+        document.getElementById("panes").dispatchEvent(new KeyboardEvent("keydown", key));
+        document.documentElement.dataset.tried = "";
+    });
+}).observe(document.documentElement, { attributeFilter: ["data-state"] })"""
+"""Have the page press Escape as soon as both answers have ended."""
 
 
 @pytest.mark.sampled(4)
@@ -403,7 +516,7 @@ def study(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 
 
 def ratings(served: Served) -> list[Any]:
-    return read(served, "SELECT choice, ranking, reasons, confidence FROM study_rating")
+    return read(served, "SELECT choice, ranking, reasons, confidence, comment FROM study_rating")
 
 
 @SCREENS
@@ -424,7 +537,7 @@ def test_a_double_tap_in_a_study_rates_no_item_unseen(
             expect(page.locator("input:checked")).to_have_count(0)
             after = ratings(study)
             assert len(after) == len(before) + 1
-            assert after[-1][2:] == (None, None), "nothing is remarked"
+            assert after[-1][2:4] == (None, None), "nothing is remarked"
             press_twice(ada, "#next", interval_s, screen)
             expect(page.get_by_text(f"Number {n + 1} ")).to_be_visible()
             page.locator(".choice-b").click(trial=True)
@@ -454,6 +567,27 @@ def test_a_key_of_a_study_pressed_twice_or_held_is_one_key(
             expect(page.get_by_text("Saved: ")).to_be_visible()
             expect(page.locator("input:checked")).to_have_count(0)
             page.locator("#next").click()
+
+
+@SCREENS
+def test_a_sentence_typed_after_a_choice_in_a_study_is_the_comment(
+    chromium: Browser, study: Served, screen: dict[str, Any]
+) -> None:
+    sentence = "quite wrong: 2 plus 2 is 4, so 3 is fun"
+    with person(chromium, study, **screen) as ada:
+        page = ada.page
+        page.goto(f"{study.url}/studies/pairs/rate")
+        for place in ("#next", "body", "[name=reasons-a]"):
+            page.locator(".choice-b").click()
+            expect(page.get_by_text("Saved: ")).to_be_visible()
+            page.locator("html:not([data-quiet])").wait_for(state="attached")
+            page.locator(place).first.focus()
+            page.keyboard.type(sentence)
+            expect(page.locator("#comment")).to_have_value(sentence)
+            expect(page.locator("input:checked")).to_have_count(0)
+            page.locator("#next").click()
+            expect(page.locator("#choose")).to_be_visible()
+            assert ratings(study)[-1][2:] == (None, None, sentence)
 
 
 def test_a_double_tap_on_my_battles_hides_a_battle_for_good(

@@ -67,7 +67,7 @@ def test_a_battle_is_voted_by_mouse_and_revealed(chromium: Browser, arena: Serve
         assert ada.complaints == []
 
 
-def test_keys_vote_but_not_while_writing(chromium: Browser, arena: Served) -> None:
+def test_keys_vote_on_the_vote_buttons_alone(chromium: Browser, arena: Served) -> None:
     with person(chromium, arena) as ada:
         ada.arrive()
         ada.ask()
@@ -78,7 +78,8 @@ def test_keys_vote_but_not_while_writing(chromium: Browser, arena: Served) -> No
         assert ada.prompt.input_value() == "1"
         assert ada.page.locator("html[data-state=ready]").count() == 1
         assert votes(arena, ada.battle_id) == 0
-        ada.prompt.evaluate("box => box.blur()")
+        ada.prompt.press("Shift+Tab")
+        expect(ada.page.locator("#vote-model_b")).to_be_focused()
         ada.page.keyboard.press("2")
         ada.wait_for("voted")
         assert ada.api()["vote"]["outcome"] == "tie"
@@ -93,29 +94,24 @@ def test_the_other_keys_do_what_the_sheet_says(
     with person(chromium, arena) as ada:
         ada.arrive()
         expect(ada.prompt).to_be_focused()
-        ada.prompt.blur()
-        ada.page.keyboard.press("?")
+        ada.ask()
+        ada.page.locator("html[data-a=writing][data-b=writing]").wait_for(state="attached")
+        ada.page.get_by_role("button", name="Keys").click()
         expect(ada.page.locator("#help")).to_be_visible()
         ada.page.keyboard.press("Escape")
         expect(ada.page.locator("#help")).not_to_be_visible()
-        ada.page.keyboard.press("/")
-        expect(ada.prompt).to_be_focused()
-        ada.ask()
-        ada.page.locator("html[data-a=writing][data-b=writing]").wait_for(state="attached")
-        ada.page.keyboard.press("1")
+        ada.vote_by_key("1")
         expect(ada.page.locator("#note")).to_contain_text("Press Esc to stop them, then vote")
         ada.page.keyboard.press("Escape")
         ada.wait_for("ready")
         assert "Stopped" in ada.text("#hint")
+        ada.page.locator("html:not([data-quiet])").wait_for(state="attached")
+        ada.page.locator("#scroll-a").focus()
+        ada.page.keyboard.press("Escape")
+        expect(ada.page.locator("#votes")).to_be_focused()
         ada.page.keyboard.press("3")
         ada.wait_for("voted")
         assert ada.api()["vote"]["outcome"] == "both_bad"
-        server.behaviours.update(dict.fromkeys(server.behaviours, QUICK))
-        ada.ask("Another")
-        ada.wait_for("ready")
-        ada.page.keyboard.press("n")
-        ada.wait_for("empty")
-        assert ada.battle_id == ""
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Saying why after a vote, by tap and by key, in a real browser."""
+"""Reasons beside a vote, by tap and by key, in a real browser."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -33,16 +33,21 @@ def vote(ada: Person) -> None:
     ada.arrive()
     ada.ask()
     ada.wait_for("ready")
-    ada.page.locator("#pane-a").click()  # keys rest while one writes
-    ada.page.keyboard.press("1")
+    ada.vote_by_key("1")
     ada.wait_for("voted")
 
 
 def open_why(ada: Person) -> None:
-    """Open "Why?" by key: its letters are live from there."""
+    """Open "Why?" by key: the focus is on its first reason then."""
     ada.page.locator("[data-do=why]").focus()
     expect(ada.page.locator("html[data-quiet]")).to_have_count(0)
     ada.page.keyboard.press("Enter")
+
+
+def press(ada: Person, selector: str) -> None:
+    """Press a button by key, once it reacts."""
+    expect(ada.page.locator("html[data-quiet]")).to_have_count(0)
+    ada.page.locator(selector).press("Space")
 
 
 def saved(ada: Person) -> dict[str, object]:
@@ -59,11 +64,17 @@ def test_reasons_confidence_and_intent_are_a_tap_or_a_key_each_and_a_comment_a_l
         vote(ada)
         expect(ada.page.locator("#name-a")).not_to_be_empty()
         open_why(ada)
-        for key in ("q", "j", "s", "s", "9", "x"):
-            ada.page.keyboard.press(key)
-        ada.page.keyboard.press("k")
-        ada.page.keyboard.press("c")
-        ada.page.keyboard.type("gnr 1234")  # no key fires while one writes
+        expect(ada.page.locator("#pane-a [data-reason=useful]")).to_be_focused()
+        press(ada, ":focus")
+        for _ in range(2):  # the next one, and taken back
+            ada.page.keyboard.press("ArrowRight")
+            press(ada, ":focus")
+            press(ada, ":focus")
+        press(ada, "#pane-b [data-reason=incorrect]")
+        press(ada, "#pane-b [data-reason=superficial]")
+        press(ada, ".confidence [data-value='3']")
+        press(ada, ".intent [data-value=asking]")
+        ada.page.keyboard.type("gnr 1234")
         ada.page.keyboard.press("Enter")
         expected = {
             "reasons_a": ["useful"],
@@ -90,7 +101,7 @@ def test_remarks_that_are_not_saved_are_an_error_and_can_be_sent_again(
         vote(ada)
         open_why(ada)
         ada.page.route("**/remarks", lambda route: route.fulfill(status=503, json={}))
-        ada.page.keyboard.press("u")
+        press(ada, "#pane-b [data-reason=useful]")
         expect(ada.page.locator("#note")).to_contain_text("Your vote is saved. What you remarked")
         ada.page.unroute("**/remarks")
         assert ada.api()["remarks"] is None
@@ -111,15 +122,13 @@ def test_where_reasons_come_first_a_reload_keeps_the_vote_and_enter_shows_the_na
         expect(ada.page.locator("html[data-names=withheld]")).to_be_attached()
         assert not any(name in ada.page.content() for name in NAMES)
         expect(ada.page.locator(".why .intent")).to_be_hidden()
-        ada.page.locator("#pane-a [data-reason=complete]").focus()
-        ada.page.keyboard.press("q")
+        press(ada, "#pane-a [data-reason=useful]")
         ada.page.locator("#pane-b [data-reason=incorrect]").click()
         assert ada.api()["remarks"] is None
         ada.page.keyboard.press("Enter")
         expect(ada.page.locator("#name-a")).to_contain_text("Name ")
         expect(ada.page.locator("#pane-a .reasons")).to_be_hidden()
-        ada.page.locator(".why .intent button").first.focus()
-        ada.page.keyboard.press("y")
+        press(ada, ".intent [data-value=quizzing]")
         remarks = saved(ada)
         assert (remarks["reasons_a"], remarks["reasons_b"]) == (["useful"], ["incorrect"])
         assert (remarks["intent"], remarks["before_reveal"]) == ("quizzing", True)

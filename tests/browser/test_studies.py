@@ -71,12 +71,12 @@ def test_a_study_is_rated_by_keys_alone_and_nothing_names_a_model(
             expect(page.get_by_text("Skipped." if key == "0" else "Saved:")).to_be_visible()
             page.wait_for_load_state()  # the script is there
             if not n:
-                page.keyboard.press("q")
-                page.keyboard.press("l")
-                page.keyboard.press("3")
-                page.get_by_label("yes").focus()
-                page.keyboard.press("Space")
-                page.get_by_label("A comment").fill("First 1, then 4")
+                for name in ("reasons-a", "reasons-b"):
+                    reason = {"a": "useful", "b": "instructions_not_followed"}[name[-1]]
+                    page.locator(f"[name={name}][value={reason}]").press("Space")
+                page.locator("[name=confidence][value='3']").press("Space")
+                page.get_by_label("yes").press("Space")
+                page.keyboard.type("First 1, then 4")  # a comment, wherever the focus was
                 assert_accessible(page)
                 assert "model-" not in page.content()
                 page.get_by_role("button", name="Next").focus()

@@ -96,7 +96,7 @@ def test_both_answer_anew_then_a_vote(
         ada.wait_for("ready")
         assert ada.battle_id == battle_id
         assert ada.page.locator("#history-a > *").count() == 0
-        ada.page.keyboard.press("4")
+        ada.vote_by_key("4")
         ada.wait_for("voted")
         assert ada.api()["vote"]["outcome"] == "model_b"
 
@@ -184,15 +184,12 @@ def test_a_reload_in_the_second_turn_goes_on_and_shows_both(
         expect(ada.page.locator("#answer-b")).to_have_text(SLOW.text.strip())
 
 
-def test_a_new_battle_is_one_key_away_and_keeps_what_is_written(
-    chromium: Browser, arena: Served
-) -> None:
+def test_a_new_battle_keeps_what_is_written(chromium: Browser, arena: Served) -> None:
     with person(chromium, arena) as ada:
         play(ada)
         first = ada.battle_id
         ada.prompt.fill("Another matter")
-        ada.prompt.evaluate("box => box.blur()")
-        ada.page.keyboard.press("n")
+        ada.page.locator("#do-new").click()
         ada.wait_for("empty")
         expect(ada.prompt).to_have_value("Another matter")
         ada.prompt.press("Enter")

@@ -93,6 +93,11 @@ document.addEventListener("keydown", (event) => {
     said.requestSubmit(document.getElementById("next"));
     return;
   }
+  // Where something can be written, a character is text: the comment takes it.
+  if (said) {
+    if (event.key.length === 1 && event.key !== " ") document.getElementById("comment")?.focus();
+    return;
+  }
   if (ranking?.takes(event)) {
     event.preventDefault();
     return;

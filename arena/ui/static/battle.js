@@ -15,6 +15,7 @@
   const QUIET_MS = 600; // in which a second tap, or a second key, belongs to the first
   const VOTES = "arena.votes"; // in localStorage: votes not yet acknowledged, by battle
   const DRAFT = "arena.draft"; // in sessionStorage: a prompt that was not sent yet
+  const IN_WHY = ".reasons, .why, [data-do=why][aria-expanded=true]";
   const FENCE = /^ {0,3}(`{3,}|~{3,})([^\n]*)\n/;
 
   const EMPTY = { battle: null, turn: 0, attempt: 0, state: "empty", message: null, prompt: "",
@@ -33,7 +34,6 @@
   let quiet = 0; // the timer that ends data-quiet
   let hand = ""; // what was used last: "key", "mouse", "touch" or "pen"
   let pressed = ""; // the key that was a shortcut or pressed a button last
-  let typedAt = -QUIET_MS; // when a character was typed where no field takes it
   const following = { a: true, b: true };
   const panes = {};
   const remarked = new Map(); // battle -> what is remarked beside its vote
@@ -52,7 +52,7 @@
   const box = () => document.querySelector("#prompt textarea");
   const element = () => document.querySelector("arena-battle");
   const root = document.documentElement;
-  const votable = () => page.counted && page.state !== "saving" && !ENDED.includes(page.state);
+  const votable = () => ready() && page.counted;
   const withheld = () => page.state === "voted" && page.counted && !page.models;
   const recorded = () => element().dataset.recorded === "true";
   const quietly = matchMedia("(prefers-reduced-motion: reduce)");
@@ -721,7 +721,7 @@
 
   function vote(outcome) {
     if (running() && OUTCOMES.includes(outcome)) return tell(words.stopFirst);
-    if (!ready() || !page.counted) return;
+    if (!votable()) return;
     const cast = { outcome, key: newKey() };
     storeVote(page.battle, cast);
     save(cast);
@@ -898,8 +898,8 @@
   function toggleWhy() {
     why = !why;
     paint();
-    if (why) all("[data-key]").find((control) => control.offsetParent).focus({ preventScroll: true });
-    else document.querySelector("[data-do=why]").focus();
+    const first = why && hand === "key" && all(".reasons button, .why button").find((control) => control.offsetParent);
+    (first || document.querySelector("[data-do=why]")).focus({ preventScroll: true });
   }
 
   function onComment() {
@@ -987,9 +987,6 @@
   };
   const DO = { names: showNames, remark: () => sendRemarks(page.battle), why: toggleWhy, again, regenerate, stop, rest: showRest,
     "go-on": goOn, new: startOver, copy: copyLink, skip: () => vote("skip"), help: sheet("help"), prompts: sheet("prompts") };
-  const ALWAYS = { "/": () => box().focus(), "?": DO.help };
-  const BEFORE_VOTE = { n: startOver, r: regenerate,
-    ...Object.fromEntries(OUTCOMES.map((outcome, n) => [n + 1, () => vote(outcome)])) };
 
   function onKey(event) {
     hand = "key";
@@ -1001,10 +998,19 @@
     if (button) return onButtonKey(event, button);
     if (document.querySelector("dialog[open]")) return;
     const deed = deedOf(event);
-    if (!deed) return;
-    event.preventDefault();
-    pressed = event.code;
-    deed();
+    if (deed) {
+      event.preventDefault();
+      pressed = event.code;
+      deed();
+    } else if (event.key.length === 1 && event.key !== " " && !event.repeat) {
+      fieldFor(event.target).focus({ preventScroll: true });
+    }
+  }
+
+  // A character that is typed beside the fields is text: the field that gets the focus takes it.
+  function fieldFor(target) {
+    const comments = target.closest(IN_WHY) && $("comment").offsetParent;
+    return comments ? $("comment") : document.querySelector("#first textarea, #prompt textarea");
   }
 
   // A key that is held, or pressed twice, presses a button once.
@@ -1013,39 +1019,26 @@
     else pressed = event.code;
   }
 
-  // Letters and digits are keys before the vote, and after it inside "Why?" alone.
+  // A character is a key on the vote buttons alone, where only keys put the focus.
   function deedOf(event) {
     const { target, key } = event;
-    if (target.closest("#votes") && ["ArrowLeft", "ArrowRight"].includes(key)) return () => besides(event);
+    const group = target.closest("#votes, .reasons, .why > div");
+    if (group && ["ArrowLeft", "ArrowRight"].includes(key)) return () => besides(event, group);
     if (event.repeat) return null;
-    const asked = target.closest(".reasons, .why");
-    if (key === "Escape") return running() ? stop : asked && toggleWhy;
+    if (key === "Escape") return running() ? stop : target.closest(IN_WHY) ? toggleWhy : votable() && !root.dataset.quiet && toVotes;
     if (key === "Enter") return withheld() && showNames;
-    if (asked) return ofRemark(key);
-    return key.length === 1 && key !== " " ? ofCharacter(event) : null;
+    const outcome = target.closest("#votes") && OUTCOMES[Number(key) - 1];
+    return outcome && (() => vote(outcome));
   }
 
-  function ofRemark(key) {
-    const control = document.querySelector(`[data-key="${CSS.escape(key.toLowerCase())}"]`);
-    if (!control || !control.offsetParent) return null;
-    return () => control.matches("input") ? control.focus() : control.click();
+  function toVotes() {
+    $("votes").focus({ preventScroll: true });
   }
 
-  // What comes soon after a character that is no key belongs to a sentence; so does a capital letter.
-  function ofCharacter({ key, shiftKey }) {
-    const small = key.toLowerCase();
-    const isCapital = shiftKey && key !== small;
-    const deed = ALWAYS[key] || (votable() && !isCapital && BEFORE_VOTE[small]);
-    const typing = performance.now() - typedAt < QUIET_MS;
-    if (deed && !typing) return deed;
-    typedAt = performance.now();
-    return null;
-  }
-
-  function besides(event) {
-    const at = OUTCOMES.findIndex((outcome) => $(`vote-${outcome}`) === event.target.closest("button"));
-    const next = OUTCOMES[at + (event.key === "ArrowRight" ? 1 : -1)];
-    if (next) $(`vote-${next}`).focus();
+  function besides({ target, key }, group) {
+    const buttons = Array.from(group.querySelectorAll("button"));
+    const next = buttons[buttons.indexOf(target.closest("button")) + (key === "ArrowRight" ? 1 : -1)];
+    if (next) next.focus();
   }
 
   // The key that has just voted is not typed, nor does it send.
@@ -1153,6 +1146,7 @@
     $("panes").addEventListener("scroll", onSwipe, { passive: true });
     document.addEventListener("keydown", onKey, true);
     document.addEventListener("pointerdown", onPointer, true);
+    document.addEventListener("mousedown", (event) => { if (event.target.closest("#votes")) event.preventDefault(); });
     for (const dialog of all("dialog")) dialog.addEventListener("close", () => hush());
     document.addEventListener("click", onClick);
     $("comment").addEventListener("change", onComment);
@@ -1178,6 +1172,7 @@
     const early = document.querySelector("#first textarea");
     invitation = early.placeholder;
     box().setAttribute("aria-label", words.prompt);
+    Object.assign($("votes"), { tabIndex: -1, role: "group", ariaLabel: words.choice });
     box().addEventListener("input", () => {
       pressed = "";
       keep(sessionStorage, DRAFT, box().value);
