@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import Browser, FloatRect, expect
 
 from tests.browser.person import Person, person
 from tests.faulty_server import Behaviour, faulty_server
@@ -92,6 +92,39 @@ def test_reasons_confidence_and_intent_are_a_tap_or_a_key_each_and_a_comment_a_l
         expect(pressed).to_have_count(5)
         expect(ada.page.locator("#comment")).to_have_value("gnr 1234")
         assert ada.complaints == []
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+@pytest.mark.parametrize("size", [(360, 640), (390, 844), (820, 1180), (1280, 800)], ids=str)
+def test_why_is_on_the_screen_as_a_whole_and_so_is_the_answer(
+    chromium: Browser, arenas: dict[str, Served], size: tuple[int, int], language: str
+) -> None:
+    screen = {"viewport": {"width": size[0], "height": size[1]}, "locale": language}
+    with person(chromium, arenas["after"], **screen) as ada:
+        vote(ada)
+        head, asked = box_of(ada, ".site-head"), box_of(ada, "#asked")
+        assert asked["y"] - head["y"] - head["height"] >= 8
+        open_why(ada)
+        row = box_of(ada, ".why")
+        assert row["x"] >= 0
+        assert row["x"] + row["width"] <= size[0]
+        for control in ada.page.locator(":is(.why, .after) :is(button, input, a):visible").all():
+            box = control.bounding_box()
+            assert box is not None
+            assert box["x"] >= row["x"]
+            assert box["x"] + box["width"] <= row["x"] + row["width"]
+        comment = box_of(ada, "#comment")
+        assert comment["width"] >= 200
+        assert row["y"] <= comment["y"]
+        assert comment["y"] + comment["height"] <= row["y"] + row["height"]
+        assert box_of(ada, "#scroll-a")["height"] >= 100
+        assert ada.page.evaluate("document.documentElement.scrollWidth") == size[0]
+
+
+def box_of(ada: Person, selector: str) -> FloatRect:
+    box = ada.page.locator(selector).bounding_box()
+    assert box is not None
+    return box
 
 
 def test_remarks_that_are_not_saved_are_an_error_and_can_be_sent_again(
