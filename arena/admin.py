@@ -126,7 +126,7 @@ def _desk(parts: Parts, settings: Settings) -> RosterDesk:
         needing = {one.model.id: one.model.api_key_env for one in entries}
         keyless = {model for model, name in needing.items() if name and not keys.get(name)}
         problems = store.read(roster_rows.unusable) if parts.roster else {}
-        return RosterView(entries, frozenset(keyless), problems)
+        return RosterView(entries, frozenset(keyless), problems, parts.battles.paused())
 
     def change(model: str, by: str, **what: Any) -> None:
         weighted = settings.sampler is Sampler.WEIGHTED

@@ -329,8 +329,11 @@ class RosterView:
         Ids of the models whose key this process does not have.
     unusable : mapping of str to str
         Why stored entries are not used, by id.
+    paused : mapping of str to datetime
+        Until when this process does not draw models whose accounts have no credit, by id.
     """
 
     entries: tuple[Entry, ...]
     keyless: frozenset[str]
     unusable: Mapping[str, str]
+    paused: Mapping[str, datetime]

@@ -625,6 +625,12 @@ class Battles:
         """Draw a model again that was paused, as it has answered."""
         self._paused.pop(model_id, None)
 
+    def paused(self) -> Mapping[str, datetime]:
+        """Give until when models are not drawn here, as their accounts have no credit, by id."""
+        drawn = self._field.drawn
+        awake = self._awake(drawn)
+        return {model.id: self._paused[model.id] for model in drawn if model not in awake}
+
     def _awake(self, models: Sequence[Model], fewest: int = 2) -> Sequence[Model]:
         """Return the models without paused ones, if enough others remain."""
         now = self._now()

@@ -115,6 +115,35 @@ def test_every_panel_is_in_order(
     page.context.close()
 
 
+@pytest.mark.parametrize("screen", SCREENS)
+def test_a_model_without_credit_is_marked_as_not_drawn_until_it_answers(
+    chromium: Browser, tmp_path: Path, screen: str
+) -> None:
+    spent = {"message": "You exceeded your current quota.", "code": "insufficient_quota"}
+    behaviours = {name: Behaviour(text=f"So says {name}. " * 20) for name in "xyz"}
+    with faulty_server(behaviours) as server:
+        server.behaviours["z"] = Behaviour(status=429, error=spent)
+        roster = write_roster(tmp_path / "roster.toml", server, "x", "y", "z")
+        with page_of(tmp_path, roster, secret_key="k" * 32, characters_per_s=50_000) as served:
+            with served.visitor() as visitor:
+                while not any(one.model == "z" for one in server.requests):
+                    visitor.play()
+            page = entered(chromium, served, Role.ADMIN, screen)
+            page.goto("/admin/models")
+            marked = page.get_by_role("listitem").filter(has_text="not drawn")
+            expect(marked).to_have_count(1)
+            expect(marked).to_contain_text("Name z")
+            expect(marked).to_contain_text(
+                re.compile(r"this process does not draw it for \d+ min")
+            )
+            assert_in_order(page)
+            server.behaviours["z"] = behaviours["z"]
+            page.get_by_role("button", name="Test all").click()
+            expect(page.get_by_text("It answered within").first).to_be_visible()
+            expect(marked).to_have_count(0)
+            page.context.close()
+
+
 @pytest.mark.sampled(2)
 @pytest.mark.parametrize("screen", SCREENS)
 def test_an_admin_mends_a_key_adds_a_model_excludes_a_voter_and_reads_the_log(

@@ -113,7 +113,9 @@ async def test_a_model_without_credit_is_asked_once_and_not_drawn_for_ten_minute
     assert "spent" not in record.getMessage(), "the log does not say who was in a battle"
     assert await play(battles, 20) == [BattleState.READY] * 20
     assert asked(server, "spent") == 1, "it was not asked again, and took no retry"
+    assert battles.paused() == {"spent": clock.now + timedelta(minutes=10)}
     clock.now += timedelta(minutes=10)
+    assert battles.paused() == {}
     await play_until_asked(battles, server, "spent")
     assert asked(server, "spent") == 2
 
@@ -125,6 +127,7 @@ async def test_a_model_that_answers_a_test_is_drawn_again(
     await play_until_asked(battles, server, "spent")
     server.behaviours["spent"] = Behaviour()
     battles.resume("spent")
+    assert battles.paused() == {}
     await play_until_asked(battles, server, "spent")
 
 
