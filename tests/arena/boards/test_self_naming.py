@@ -98,13 +98,13 @@ def test_votes_from_before_are_labelled_once(store: Store) -> None:
             Language.EN,
             "3 of 5 counted votes are on an answer that names a model as its author, rightly or "
             "wrongly. Such votes count. By the model that gave the answer: "
-            "Basalt 3, Quartz 1.",
+            "Basalt (3), Quartz (1).",
         ),
         (
             Language.DE,
             "3 von 5 gezählten Stimmen gelten einer Antwort, die zu Recht oder zu Unrecht ein "
             "Modell als ihren Urheber nennt. Solche Stimmen zählen. Nach dem Modell, von dem die "
-            "Antwort ist: Basalt 3, Quartz 1.",
+            "Antwort ist: Basalt (3), Quartz (1).",
         ),
     ],
 )
