@@ -349,6 +349,7 @@ def test_a_key_that_is_held_or_pressed_twice_votes_and_does_nothing_else(
 
 
 @SCREENS
+@pytest.mark.sampled(2)
 @pytest.mark.parametrize("sentence", ["2 plus 2?", "no, why 4 or 3", "regenerate it", "/1?"])
 def test_a_sentence_typed_beside_the_prompt_before_the_vote_is_in_the_prompt(
     chromium: Browser, arena: Served, screen: dict[str, Any], sentence: str
