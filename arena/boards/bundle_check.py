@@ -395,11 +395,11 @@ def _card_of(card: EvaluationCard, votes: Sequence[Row], board: Board, end: Chec
 def coded_log(votes: Sequence[Row]) -> CodedLog:
     """Give the votes of an export as a board is made of them."""
     moments = [row["ts"].replace(tzinfo=UTC) if row["ts"] else NEVER for row in votes]
-    texts = {name: coded_list(name, [row[name] for row in votes]) for name in TEXTS}
+    texts = {name: coded_list([row[name] for row in votes]) for name in TEXTS}
     return CodedLog(
         **texts,
-        voter=coded_list("voter", [row["person"] for row in votes]),
-        prompt=coded_list("prompt_id", [row["prompt_id"] for row in votes]),
+        voter=coded_list([row["person"] for row in votes]),
+        prompt=coded_list([row["prompt_id"] for row in votes]),
         created=np.array([microseconds(moment) for moment in moments], dtype=np.int64),
     )
 

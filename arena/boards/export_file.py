@@ -64,8 +64,8 @@ def reading(path: Path, columns: Mapping[str, str], task: str, command: str) -> 
         require(columns_in_file(path))  # before the engine reads any number of columns
     with ExitStack() as stack:
         try:
-            frame = stack.enter_context(opened(path, require, holds="rows", as_peers=False))
-            rows = _with_later(frame.to_native(), columns)
+            there = stack.enter_context(opened(path, require, holds="rows", as_peers=False))
+            rows = _with_later(there, columns)
         except (RuntimeError, UnicodeError) as error:  # names of columns that are no text
             msg = f"Cannot {task} {str(path)!r}: it is damaged ({error}). Take a whole copy."
             raise DataError(msg) from error

@@ -4,17 +4,17 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal
 
-import narwhals as nw
 import numpy as np
 
 import rating
-from benchmarks.ratings.tasks import STYLE_TASKS, VOTER_TASKS, Points, Task
+from benchmarks.ratings.tasks import PAIR, STYLE_TASKS, VOTER_TASKS, Points, Task
 from benchmarks.ratings.work import STYLES
 from rating import Comparisons, Fit
 from rating.elo import MEAN_POINTS, POINTS_PER_NAT, online_elo
-from rating.tables.coding import coded
+from rating.tables.coding import ROW, fetch, numbered
 from rating.tables.columns import Reading
 from rating.tables.counts import read_votes
+from rating.tables.sources import opened
 
 
 def counted(source: Any, task: str) -> Comparisons:
@@ -68,12 +68,15 @@ def _drawn(task: str, n: int, data: Comparisons) -> Points:
 
 def elo(source: Any) -> Points:
     """Rate in the order of the votes."""
-    frame = nw.from_native(source)
-    a, b, winner = (coded(frame[name]) for name in ("model_a", "model_b", "winner"))
+    with opened(source, lambda there: PAIR) as rows:
+        table = fetch(numbered(rows), {name: name for name in PAIR}, {"row": ROW})
+    order = np.argsort(table.numbers["row"])
+    a, b, winner = (table.texts[name] for name in PAIR)
     names = sorted({*a.names, *b.names})
     place = {name: i for i, name in enumerate(names)}
-    left, right = (np.array([place[n] for n in side.names])[side.codes] for side in (a, b))
-    score = np.array([rating.Outcome(label).score_a for label in winner.names])[winner.codes]
+    left, right = (np.array([place[n] for n in side.names])[side.codes[order]] for side in (a, b))
+    scores = np.array([rating.Outcome(label).score_a for label in winner.names])
+    score = scores[winner.codes[order]]
     return dict(zip(names, online_elo(left, right, score, len(names)).tolist(), strict=True))
 
 

@@ -23,9 +23,10 @@ from rating.diagnosis.reweighting import Reweighted, weighed
 from rating.errors import DataError, NotIdentifiedError
 from rating.options import RateOptions
 from rating.pooling.mix import Mix
-from rating.tables.coding import Frame
+from rating.tables.coding import Relation
 from rating.tables.columns import Columns, Reading, quoted_names, require
 from rating.tables.counts import Groups, rate_source
+from rating.tables.escaping import quoted
 from rating.tables.files import Files, json_or_text, read_text
 from rating.tables.mixes import read_mix
 from rating.tables.rewriting import require_target, write_beside
@@ -79,7 +80,9 @@ class DownSampled:
 
 
 @contextmanager
-def opened_prompts(source: Files, column: str | None) -> Iterator[tuple[Frame, list[list[str]]]]:
+def opened_prompts(
+    source: Files, column: str | None
+) -> Iterator[tuple[Relation, list[list[str]]]]:
     """Open a table, and give the prompts of each row: one, or those of a conversation.
 
     Raises
@@ -87,8 +90,8 @@ def opened_prompts(source: Files, column: str | None) -> Iterator[tuple[Frame, l
     DataError
         If it cannot be read, has no column of prompts, or a row has none.
     """
-    with opened(source, list, holds="prompts", as_peers=False) as frame:
-        there = frame.collect_schema().names()
+    with opened(source, list, holds="prompts", as_peers=False) as rows:
+        there = rows.columns
         name = require(column, there) if column else next((n for n in PROMPTS if n in there), None)
         if name is None:
             msg = (
@@ -96,8 +99,8 @@ def opened_prompts(source: Files, column: str | None) -> Iterator[tuple[Frame, l
                 "name it with --column."
             )
             raise DataError(msg)
-        cells = frame.select(name).to_native().fetchnumpy()[name].tolist()
-        yield frame, [_prompts(cell, row, source) for row, cell in enumerate(cells, 1)]
+        cells = rows.project(quoted(name)).fetchnumpy()[name].tolist()
+        yield rows, [_prompts(cell, row, source) for row, cell in enumerate(cells, 1)]
 
 
 def label_file(
@@ -125,14 +128,14 @@ def label_file(
     """
     if to:
         require_target(to, source)
-    with opened_prompts(source, column) as (frame, prompts):
+    with opened_prompts(source, column) as (table, prompts):
         labels = {facet: np.empty(len(prompts), dtype=object) for facet in facets}
         rows: Iterable[tuple[str | None, ...]] = by(prompts) if by else tagged(prompts, progress)
         for row, values in enumerate(rows):
             for facet, value in zip(facets, values, strict=True):
                 labels[facet][row] = value
         if to:
-            write_beside(frame.to_native(), labels, to)
+            write_beside(table, labels, to)
     return Counter(
         (facet, value)
         for facet, values in labels.items()
@@ -209,8 +212,8 @@ def mix_of(source: str, by: str) -> Mix:
     if Path(source).suffix.lower() == TEXT:
         prompts = prompts_in(read_text(Path(source)))
     else:
-        with opened(source, list, holds="prompts", as_peers=False) as frame:
-            there = frame.collect_schema().names()
+        with opened(source, list, holds="prompts", as_peers=False) as rows:
+            there = rows.columns
         if by not in FACETS or by in there or not {*PROMPTS} & {*there}:
             return read_mix(source, by)
         prompts = prompts_of(Files.of(source) or Files((source,)), None)
@@ -298,13 +301,13 @@ def _with_column(
     source: Files, column: str | None, role: str, named: str | None
 ) -> tuple[list[str], NDArray[Any] | None]:
     """Give the prompts of a file, and a column of it if it has such a one."""
-    with opened_prompts(source, column) as (frame, prompts):
-        there = frame.collect_schema().names()
+    with opened_prompts(source, column) as (rows, prompts):
+        there = rows.columns
         name = require(named, there) if named else Columns().find(role, there)
         texts = ["\n\n".join(part) for part in prompts]
         if name is None:
             return texts, None
-        values: NDArray[Any] = frame.select(name).to_native().fetchnumpy()[name]
+        values: NDArray[Any] = rows.project(quoted(name)).fetchnumpy()[name]
     return texts, values
 
 
@@ -372,10 +375,10 @@ def _marked(source: Files | LoggedColumns, marks: NDArray[Any]) -> Iterator[Path
         return
     with (
         tempfile.TemporaryDirectory() as folder,
-        opened(source, list, as_peers=False) as frame,
+        opened(source, list, as_peers=False) as rows,
     ):
         file = Path(folder) / "votes.parquet"
-        write_beside(frame.to_native(), {OVERLAP: marks}, file)
+        write_beside(rows, {OVERLAP: marks}, file)
         yield file
 
 

@@ -92,8 +92,8 @@ def _require_no_run(votes: Source) -> None:
     """Raise `DataError` for what a judge's run wrote, in the place of votes."""
     if isinstance(votes, LoggedColumns):
         return
-    with opened(votes, lambda there: [*there]) as frame:
-        there = frame.collect_schema().names()
+    with opened(votes, lambda there: [*there]) as rows:
+        there = rows.columns
     if column := next((name for name in OF_A_RUN if name in there), None):
         msg = (
             f"{str(votes)!r} has a column {column!r}, as verdicts of a judge have: give votes of "

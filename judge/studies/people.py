@@ -131,9 +131,7 @@ def rows_of(ratings: Sequence[Mapping[str, Any]], source: str = "the study") -> 
         "voter": "rater",
         "prompt": "prompt_id",
     }
-    columns = {
-        role: coded_list(name, [row[name] for row in ratings]) for role, name in names.items()
-    }
+    columns = {role: coded_list([row[name] for row in ratings]) for role, name in names.items()}
     signs = {Outcome.A: 1, Outcome.B: -1}
     label = np.array([signs.get(Outcome(row["choice"]), 0) for row in ratings], dtype=np.int8)
     n = len(ratings)

@@ -5,8 +5,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import duckdb
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
@@ -132,15 +130,14 @@ def read_rows(source: Source, *, unread: bool, by: str | None = None, marks: boo
     def wanted(there: Sequence[str]) -> list[str]:
         return [*_wanted(there, by), *(name for name in also if name in there)]
 
-    with opened(source, wanted, holds=holds) as frame:
-        there = frame.collect_schema().names()
+    with opened(source, wanted, holds=holds) as rows:
+        there = rows.columns
         texts, numbers = _roles(there, by)
         numbers |= {name: name for name in MARKS if marks and name in there}
         numbers |= {COST: PAID} if COST in there else {}
-        rows = numbered(frame).project(_measured(there))
         numbers |= {"row": ROW, **{role: role for role in _formats(there)}}
-        lazy: nw.LazyFrame[Any] = nw.from_native(rows)
-        return _counted(fetch(lazy, texts, numbers, group=False), str(source), unread=unread)
+        table = fetch(numbered(rows).project(_measured(there)), texts, numbers)
+        return _counted(table, str(source), unread=unread)
 
 
 def _wanted(there: Sequence[str], by: str | None) -> list[str]:
@@ -201,7 +198,7 @@ def _measured(there: Sequence[str]) -> str:
 def _logged(log: LoggedColumns) -> Table:
     table = log.table([*LOGGED])
     texts = dict(table.texts)
-    texts["prompt"] = coded_list("prompt", [prompt or None for prompt in log.prompt])
+    texts["prompt"] = coded_list([prompt or None for prompt in log.prompt])
     return replace(
         table, texts=texts, numbers={"row": np.arange(len(log.voter), dtype=np.float64)}
     )
@@ -271,8 +268,8 @@ def read_texts(source: Source, rows: Sequence[int]) -> dict[int, RowTexts]:
     """
     if isinstance(source, LoggedColumns) or not rows:
         return {}
-    with opened(source, lambda there: [*there]) as frame:
-        there = frame.collect_schema().names()
+    with opened(source, lambda there: [*there]) as rows_there:
+        there = rows_there.columns
         there_as = {
             role: next((name for name in names if name in there), None)
             for role, names in NAMES.items()
@@ -284,8 +281,6 @@ def read_texts(source: Source, rows: Sequence[int]) -> dict[int, RowTexts]:
             for role, name in there_as.items()
         ]
         wanted = ", ".join(str(int(row)) for row in rows)
-        relation: duckdb.DuckDBPyRelation = numbered(frame).filter(f"{ROW} IN ({wanted})")
-        fetched = relation.project(
-            ", ".join([ROW, "CAST(model_a AS VARCHAR)", *columns])
-        ).fetchall()
+        chosen = numbered(rows_there).filter(f"{ROW} IN ({wanted})")
+        fetched = chosen.project(", ".join([ROW, "CAST(model_a AS VARCHAR)", *columns])).fetchall()
     return {int(row): RowTexts(*texts) for row, *texts in fetched}

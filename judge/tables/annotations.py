@@ -8,7 +8,6 @@ from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 from numpy.typing import NDArray
 
@@ -237,8 +236,8 @@ def _objects_in(path: Path) -> Iterable[dict[str, Any]]:
 def _names_in_table(files: Files, path: Path, holds: str) -> Sequence[str]:
     if kind_of(path) == "text":
         return columns_in_file(path)
-    with opened(files, list, holds=holds, as_peers=False, left_out={}) as frame:
-        return frame.columns
+    with opened(files, list, holds=holds, as_peers=False, left_out={}) as rows:
+        return rows.columns
 
 
 def _json_pieces(
@@ -251,9 +250,7 @@ def _json_pieces(
 
 
 def _table_pieces(files: Files, holds: str) -> Iterator[dict[str, NDArray[np.object_]]]:
-    with opened(files, list, holds=holds, as_peers=False, left_out={}) as frame:
-        relation = frame.to_native()
-        assert isinstance(relation, duckdb.DuckDBPyRelation)
+    with opened(files, list, holds=holds, as_peers=False, left_out={}) as relation:
         for first in count(0, PIECE):
             columns = relation.limit(PIECE, first).fetchnumpy()
             if not len(next(iter(columns.values()), ())):
@@ -265,9 +262,7 @@ def _from_table(
     files: Files, paths: Sequence[Path], holds: str, left_out: dict[str, int] | None
 ) -> dict[str, NDArray[np.object_]]:
     peers = left_out is None
-    with opened(files, list, holds=holds, as_peers=peers, left_out=left_out) as frame:
-        relation = frame.to_native()
-        assert isinstance(relation, duckdb.DuckDBPyRelation)
+    with opened(files, list, holds=holds, as_peers=peers, left_out=left_out) as relation:
         columns = relation.fetchnumpy()
     return _as_named(columns, paths[0], peers=peers)
 

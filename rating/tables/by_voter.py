@@ -20,7 +20,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -118,8 +117,7 @@ class Source:
     def first(self, role: str) -> int | None:
         """Return the number of the first row that has none or a blank in a role."""
         with connected() as connection:
-            rows = nw.from_native(rows_of(connection, self.paths))
-            return first_blank(rows, self.columns[role])
+            return first_blank(rows_of(connection, self.paths), self.columns[role])
 
     def batches(self) -> Iterator[pa.RecordBatch]:
         """Read the columns, some rows at a time; models and labels as dictionaries."""

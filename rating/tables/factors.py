@@ -63,8 +63,7 @@ def read_factors(
         _require_own_names(systems)
         names = [[systems.get(part) for part in side] for side in parts]
         texts = {
-            f"model_{side}": coded_list(f"model_{side}", column)
-            for side, column in zip("ab", names, strict=True)
+            f"model_{side}": coded_list(column) for side, column in zip("ab", names, strict=True)
         }
         votes = votes_in(replace(table, texts={**table.texts, **texts}), reading)
         levels = {

@@ -1,13 +1,12 @@
 """One's own prompts as a mix of categories, and the board of a source of votes on it."""
 
 from collections.abc import Sequence
-from functools import partial
 
 from rating.errors import DataError
 from rating.options import RateOptions
 from rating.pooling.mix import KAPPAS, Mix, MixBoard, rate_mix
-from rating.tables.coding import coded, count_alike
-from rating.tables.columns import N, Reading, require
+from rating.tables.coding import as_name
+from rating.tables.columns import Reading, require
 from rating.tables.counts import read_groups
 from rating.tables.sources import opened
 
@@ -27,21 +26,16 @@ def read_mix(source: object, column: str) -> Mix:
     DataError
         If the source cannot be read, lacks the column, or a prompt has no category.
     """
-    with opened(source, partial(_wanted, column), holds="prompts", as_peers=False) as frame:
-        _wanted(column, frame.collect_schema().names())
-        rows = count_alike(frame.lazy(), [column]).collect()
-        categories, n = coded(rows[column]), rows[N].to_list()
-    counts: dict[str, int] = {}
-    for code, times in zip(categories.codes.tolist(), n, strict=True):
-        name = categories.names[code].strip() if code >= 0 else ""
-        if not name:
-            raise DataError(f"{times:,} prompts have no {column}: leave them out, or name it.")
-        counts[categories.names[code]] = counts.get(categories.names[code], 0) + int(times)
+
+    def wanted(there: Sequence[str]) -> list[str]:
+        return [require(column, there)]
+
+    with opened(source, wanted, holds="prompts", as_peers=False) as rows:
+        name = as_name(rows, *wanted(rows.columns))
+        counts = dict(rows.aggregate(f"{name}, count(*)", name).order("1").fetchall())
+    if unnamed := sum(n for name, n in counts.items() if not (name and name.strip())):
+        raise DataError(f"{unnamed:,} prompts have no {column}: leave them out, or name it.")
     return Mix.of_counts(counts)
-
-
-def _wanted(column: str, there: Sequence[str]) -> list[str]:
-    return [require(column, there)]
 
 
 def rate_mix_of(

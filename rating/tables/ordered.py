@@ -4,15 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
-import narwhals as nw
 import numpy as np
 
 from rating.errors import DataError
 from rating.outcome import OUTCOMES
 from rating.tables import weights
-from rating.tables.coding import ROW, Frame, Table, fetch, numbered
+from rating.tables.coding import MOMENTS, NUMERIC, ROW, Relation, Table, fetch, kinds, numbered
 from rating.tables.columns import Columns, order_columns
 from rating.tables.files import Files
 from rating.tables.sources import LoggedColumns, only_of_text, opened
@@ -81,8 +80,8 @@ def read_ordered(source: str | Path | Files | LoggedColumns, columns: Columns) -
     if isinstance(source, LoggedColumns):
         source.require_own(columns)
         return _counting(_logged(source), source.name)
-    with opened(source, partial(_wanted, columns)) as frame:
-        return _counting(_fetched(frame, columns), str(source))
+    with opened(source, partial(_wanted, columns)) as rows:
+        return _counting(_fetched(rows, columns), str(source))
 
 
 def _wanted(columns: Columns, there: Sequence[str]) -> list[str]:
@@ -92,21 +91,18 @@ def _wanted(columns: Columns, there: Sequence[str]) -> list[str]:
     return sorted({*needed, *known, *order_columns(there).values()})
 
 
-def _fetched(frame: Frame, columns: Columns) -> Table:
-    there = frame.collect_schema().names()
+def _fetched(rows: Relation, columns: Columns) -> Table:
+    there, types = rows.columns, kinds(rows)
     texts = {role: columns.need(role, there) for role in NEEDED}
     texts |= order_columns(there)
     if (left_out := columns.find("left_out", there)) is not None:
         texts["left_out"] = left_out
     numbers = {"row": ROW}
     if (time := columns.find("time", there)) is not None:
-        kind = frame.collect_schema()[time]
-        (numbers if kind.is_temporal() or kind.is_numeric() else texts)["time"] = time
+        (numbers if types[time] in MOMENTS | NUMERIC else texts)["time"] = time
     if (trait := columns.find("trait", there)) is not None:
-        kind = frame.collect_schema()[trait]
-        (numbers if kind == nw.Boolean or kind.is_numeric() else texts)["trait"] = trait
-    lazy: nw.LazyFrame[Any] = nw.from_native(numbered(frame))
-    return fetch(lazy, only_of_text(frame, texts), numbers, group=False)
+        (numbers if types[trait] in {"boolean"} | NUMERIC else texts)["trait"] = trait
+    return fetch(numbered(rows), only_of_text(rows, texts), numbers)
 
 
 def _logged(log: LoggedColumns) -> Table:

@@ -28,13 +28,13 @@ def read_rankings(source: object, columns: Columns = Columns()) -> Rankings:  # 
     DataError
         If there is no such column, or a ranking cannot be read.
     """
-    with opened(source, partial(_wanted, columns)) as frame:
-        there = frame.collect_schema().names()
+    with opened(source, partial(_wanted, columns)) as rows_there:
+        there = rows_there.columns
         texts = {"ranking": require(COLUMN, there)}
         texts |= {LEFT_OUT: LEFT_OUT} if LEFT_OUT in there else {}
         if (voter := columns.find("voter", there)) is not None:
             texts["voter"] = voter
-        table = fetch(frame, texts, {}, group=False)
+        table = fetch(rows_there, texts, {})
     ranking, voters = table.texts["ranking"], table.texts.get("voter")
     counts = _counts(table)
     rows = [

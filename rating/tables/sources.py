@@ -1,6 +1,13 @@
-"""Where votes are read from: files, a table of any library that narwhals knows, or a log."""
+"""Where votes are read from: files, the table of any library with Arrow's stream, or a log.
 
-import importlib
+Whatever it is, it becomes one relation of duckdb, and the rest is SQL. Files are read without
+pyarrow, and so is the stream of a frame (``__arrow_c_stream__``): duckdb takes it as it is. Where
+pyarrow is installed, it holds what the stream gives, mostly without a copy, and duckdb reads it
+there as often as it needs; without it duckdb copies the columns that are read. To give a stream,
+pandas itself takes pyarrow.
+"""
+
+import importlib.util
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
@@ -9,23 +16,24 @@ from datetime import UTC, datetime, timedelta
 from itertools import compress
 from pathlib import Path
 from types import ModuleType
-from typing import Any, TypeGuard
+from typing import Any
 
 import duckdb
-import narwhals as nw
-import narwhals._namespace as narwhals_namespace
 import numpy as np
 
 from rating.errors import DataError
 from rating.tables import peers, weights
 from rating.tables.bounds import size_of
 from rating.tables.coding import (
+    MOMENTS,
+    NUMERIC,
     Coded,
-    Frame,
+    Relation,
     Table,
     coded_list,
     compact,
     fetch,
+    kinds,
     one_row_an_outcome,
 )
 from rating.tables.columns import (
@@ -86,17 +94,18 @@ def opened(
     holds: str = "votes",
     as_peers: bool = True,
     left_out: dict[str, int] | None = None,
-) -> Iterator[Frame]:
-    """Give a source as a narwhals frame: in memory as it came, everything else lazily.
+) -> Iterator[Relation]:
+    """Give a source as a relation of duckdb, which can be read more than once.
 
     Parameters
     ----------
     source : path, sequence of paths, Files or table
-        Files, folders or patterns of files that end in one of `ENDINGS`, read as one table; or a
-        table that narwhals knows: of pandas, polars, pyarrow, duckdb, dask, pyspark.
+        Files, folders or patterns of files that end in one of `ENDINGS`, read as one table; or
+        what has ``__arrow_c_stream__``, as tables of pandas, Polars, pyarrow and duckdb have, or
+        a lazy frame of Polars, which is collected.
     wanted : callable
-        From the columns that are there to those that will be read: of files of text, only
-        these are parsed.
+        From the columns that are there to those that will be read: of frames and of files of
+        text, only these are.
     holds : str
         What should be in it, for errors.
     as_peers : bool
@@ -107,57 +116,90 @@ def opened(
     Raises
     ------
     DataError
-        If the file or the table cannot be read, now or while the frame is in use.
+        If the file or the table cannot be read, now or while the relation is in use.
     """
     files = Files.of(source)
+    name = f"a {type(source).__name__}" if files is None else repr(str(files))
     try:
-        if files is None:
-            yield _frame(source)
+        if files is not None:
+            with _opened_files(files, wanted, holds, as_peers, left_out) as rows:
+                yield rows
+        elif isinstance(source, Relation):
+            yield source
         else:
-            with _opened_files(files, wanted, holds, as_peers, left_out) as frame:
-                yield frame
-    except (duckdb.Error, nw.exceptions.NarwhalsError) as error:
-        if isinstance(error, duckdb.Error) and (why := too_long(error)):
+            with connected() as connection:
+                yield _streamed(connection, source, wanted, f"Cannot read the {holds} of {name}")
+    except duckdb.Error as error:
+        if why := too_long(error):
             raise DataError(why) from error
-        name = type(source).__name__ if files is None else repr(str(files))
         msg = f"Cannot read the {holds} of {name}: {str(error).splitlines()[0][:LONGEST]}"
         raise DataError(msg) from error
-    finally:
-        _forget_engines()
 
 
-def _forget_engines() -> None:
-    """Empty what narwhals keeps on each engine for the life of the process; it fills again.
+def _streamed(
+    connection: duckdb.DuckDBPyConnection,
+    frame: Any,
+    wanted: Callable[[Sequence[str]], Sequence[str]],
+    cannot: str,
+) -> Relation:
+    """Take in the columns of a frame that are wanted, by its Arrow stream.
 
-    What it keeps on duckdb holds types of duckdb's binding, which at the end of the process would
-    print forty lines on leaks. The cache has no public name: one that is gone is passed over.
+    Parameters
+    ----------
+    cannot : str
+        How an error begins.
+
+    Raises
+    ------
+    DataError
+        If it has no stream, or its library cannot make one of what is in it.
     """
-    cache = getattr(narwhals_namespace, "_builtin_namespace", None)
-    if cache is not None:
-        cache.cache_clear()
-
-
-def _frame(source: object) -> Frame:
+    is_pandas = type(frame).__module__.startswith("pandas") and hasattr(frame, "columns")
     try:
-        frame: Frame = nw.from_native(source)
-    except TypeError as error:
-        if hasattr(source, "__arrow_c_stream__"):
-            return nw.from_native(_streamed(source))
-        msg = (
-            f"Cannot read votes from a {type(source).__name__}: give the path of a file that "
-            f"ends in {', '.join(ENDINGS)}, or a table of pandas, polars, pyarrow or duckdb, or "
-            "anything else with __arrow_c_stream__."
-        )
-        raise DataError(msg) from error
-    return frame
+        if is_pandas:  # which would convert the columns that nobody reads, too
+            names = wanted([str(name) for name in frame.columns])
+            frame = frame[[name for name in frame.columns if str(name) in names]]
+            frame = frame.reset_index(drop=True)
+        elif hasattr(frame, "collect_schema"):  # Polars
+            frame = frame.select(wanted(frame.collect_schema().names()))
+            frame = frame.collect() if hasattr(frame, "collect") else frame
+        if not hasattr(frame, "__arrow_c_stream__"):
+            msg = (
+                f"{cannot}: give the path of a file that ends in {', '.join(ENDINGS)}, or a table "
+                "with __arrow_c_stream__, as pandas, Polars, pyarrow and duckdb have. With dask, "
+                "compute() it first, or write it to Parquet."
+            )
+            raise DataError(msg)
+        if importlib.util.find_spec("pyarrow") is None:
+            rows = connection.from_arrow(frame.__arrow_c_stream__())
+            rows = rows.project(all_quoted(wanted(rows.columns))).materialize()
+        else:
+            from pyarrow import RecordBatchReader
+
+            table = RecordBatchReader.from_stream(frame).read_all()
+            rows = connection.from_arrow(table.select(wanted(table.column_names)))
+    except (DataError, duckdb.Error):
+        raise
+    except Exception as error:  # whatever its library raises
+        why = (is_pandas and _odd(frame)) or f"{error}".partition("\n")[0][:LONGEST]
+        raise DataError(f"{cannot}: {why}") from error
+    if objects := [name for name, kind in kinds(rows).items() if kind == "blob"]:
+        msg = f"{cannot}: column {objects[0]!r} holds bytes or objects; make text of its values."
+        raise DataError(msg)
+    return rows
 
 
-def _streamed(source: object) -> duckdb.DuckDBPyRelation:
-    """Take in what gives Arrow's stream, once: some give it only once."""
-    connection = connected()
-    connection.register("stream", source)
-    connection.execute("CREATE TEMP TABLE streamed AS FROM stream")
-    return connection.table("streamed")
+def _odd(frame: Any) -> str:
+    """Quote the first value of a pandas column that is of another type than the first one."""
+    for name, column in frame.items():
+        values = [*column.dropna().items()]
+        for row, value in values:
+            if type(value) is not type(values[0][1]):
+                return (
+                    f"column {name!r} holds {value!r} in row {row + 1}, and {values[0][1]!r} "
+                    "before: make text or whole numbers of its values."
+                )
+    return ""
 
 
 @contextmanager
@@ -167,7 +209,7 @@ def _opened_files(
     holds: str,
     as_peers: bool,
     left_out: dict[str, int] | None,
-) -> Iterator[Frame]:
+) -> Iterator[Relation]:
     paths = expanded(files.paths)
     with tempfile.TemporaryDirectory() as folder, connected() as connection:
         try:
@@ -205,12 +247,10 @@ def _opened_files(
         elif known is not None or n_chosen or len(paths) > 1:
             reasons = ({} if known is None else peers.left_out(rows)) | n_chosen
             peers.announce(str(files), known.name if known else holds, reasons, len(paths))
-        yield nw.from_native(rows)
+        yield rows
 
 
-def chosen(
-    rows: duckdb.DuckDBPyRelation, files: Files
-) -> tuple[duckdb.DuckDBPyRelation, dict[str, int]]:
+def chosen(rows: Relation, files: Files) -> tuple[Relation, dict[str, int]]:
     """Give the rows of which the condition holds, and how many it leaves out.
 
     Raises
@@ -249,7 +289,7 @@ def label_column(files: Files, there: Sequence[str]) -> str:
     return name
 
 
-def _labelled(rows: duckdb.DuckDBPyRelation, files: Files) -> duckdb.DuckDBPyRelation:
+def _labelled(rows: Relation, files: Files) -> Relation:
     if not files.labels:
         return rows
     name = label_column(files, rows.columns)
@@ -258,17 +298,13 @@ def _labelled(rows: duckdb.DuckDBPyRelation, files: Files) -> duckdb.DuckDBPyRel
     return _replaced(rows, {name: f"CASE {text} {' '.join(whens)} ELSE {text} END"})
 
 
-def _named(
-    rows: duckdb.DuckDBPyRelation, columns: Sequence[tuple[str, str]]
-) -> duckdb.DuckDBPyRelation:
+def _named(rows: Relation, columns: Sequence[tuple[str, str]]) -> Relation:
     """Give columns of theirs under our names as well."""
     there = rows.columns
     return _replaced(rows, {ours: quoted(require(theirs, there)) for ours, theirs in columns})
 
 
-def _replaced(
-    rows: duckdb.DuckDBPyRelation, columns: Mapping[str, str]
-) -> duckdb.DuckDBPyRelation:
+def _replaced(rows: Relation, columns: Mapping[str, str]) -> Relation:
     """Put columns in the place of those with the same name, or else behind all others."""
     if not columns:
         return rows
@@ -347,6 +383,9 @@ def opened_table(source: object, reading: Reading, *, by: bool) -> Iterator[Tabl
     if isinstance(source, LoggedColumns | CodedLog):
         yield source.read(reading)
         return
+    if type(source).__module__.startswith("pyspark.sql."):
+        yield spark_engine().counted(source, reading, by=by)
+        return
 
     def wanted(there: Sequence[str]) -> list[str]:
         texts, numbers = reading.roles(there, by=by)
@@ -354,20 +393,16 @@ def opened_table(source: object, reading: Reading, *, by: bool) -> Iterator[Tabl
         own = {name for name in (*texts.values(), *numbers.values(), *pairs) if name in there}
         return sorted(own)
 
-    with opened(source, wanted) as frame:
-        if _is_of_spark(frame):
-            yield spark_engine().counted(frame, reading, by=by)
-            return
-        texts, numbers = reading.roles(frame.collect_schema().names(), by=by)
+    with opened(source, wanted) as rows:
+        texts, numbers = reading.roles(rows.columns, by=by)
         if "n" in numbers:
             others = {*texts.values(), *numbers.values()} - {"winner", N}
-            frame = one_row_an_outcome(frame, sorted(others))
-        if "time" in numbers and not _is_moment(frame, numbers["time"]):
+            rows = one_row_an_outcome(rows, sorted(others))
+        types = kinds(rows)
+        if "time" in numbers and types[numbers["time"]] not in MOMENTS | NUMERIC:
             texts["time"] = numbers.pop("time")
-        texts = only_of_text(frame, texts)
-        few = {"model_a", "model_b", "winner", "left_out", "by"}
-        table = fetch(frame, texts, numbers, group=not numbers and set(texts) <= few)
-        if "time" in numbers and frame.collect_schema()[numbers["time"]].is_numeric():
+        table = fetch(rows, only_of_text(rows, texts), numbers)
+        if "time" in numbers and types[numbers["time"]] in NUMERIC:
             weights.checked_seconds(table.numbers["time"])
         yield _timed(compact(table))
 
@@ -384,11 +419,7 @@ def spark_engine() -> ModuleType:
         raise DataError(msg) from error
 
 
-def _is_of_spark(frame: Frame) -> TypeGuard[nw.LazyFrame[Any]]:
-    return frame.implementation.is_pyspark() or frame.implementation.is_pyspark_connect()
-
-
-def only_of_text(frame: Frame, texts: dict[str, str]) -> dict[str, str]:
+def only_of_text(rows: Relation, texts: dict[str, str]) -> dict[str, str]:
     """Leave out what a judge's run would say of orders where ``order`` holds anything but text.
 
     Parameters
@@ -396,15 +427,10 @@ def only_of_text(frame: Frame, texts: dict[str, str]) -> dict[str, str]:
     texts : dict of str to str
         Columns to read, by role.
     """
-    if "order" not in texts or frame.collect_schema()[texts["order"]] == nw.String:
+    if "order" not in texts or kinds(rows)[texts["order"]] == "varchar":
         return texts
     orders = order_columns(list(texts.values()))
     return {role: name for role, name in texts.items() if role not in orders}
-
-
-def _is_moment(frame: Frame, name: str) -> bool:
-    kind = frame.collect_schema()[name]
-    return kind.is_temporal() or kind.is_numeric()
 
 
 def _timed(table: Table) -> Table:
@@ -505,9 +531,9 @@ class LoggedColumns:
         by : str or None
             Label in the role of the column that parts the votes.
         """
-        coded = {role: coded_list(role, getattr(self, TEXTS[role])) for role in texts}
+        coded = {role: coded_list(getattr(self, TEXTS[role])) for role in texts}
         if by is not None:
-            coded["by"] = coded_list("by", self.labels[by])
+            coded["by"] = coded_list(self.labels[by])
         arrays = {
             role: np.array(self._numbers(role), dtype=np.float64)
             for role in numbers
@@ -543,7 +569,7 @@ class LoggedColumns:
         numbers += [name for name in figures if name in self.figures]
         table = self.table([*texts, "left_out"], numbers, reading.columns.by)
         there = [name for name in reading.beside if name in self.labels]
-        beside = {name: coded_list(name, self.labels[name]) for name in there}
+        beside = {name: coded_list(self.labels[name]) for name in there}
         return compact(replace(table, texts={**table.texts, **beside}))
 
 

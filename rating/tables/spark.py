@@ -13,11 +13,9 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial, reduce
-from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -32,17 +30,10 @@ from rating.comparisons import Comparisons, Sums
 from rating.errors import DataError
 from rating.outcome import OUTCOMES
 from rating.tables import peers
-from rating.tables.coding import (
-    Table,
-    coded_list,
-    count_alike,
-    fetch,
-    name_of,
-    one_row_an_outcome,
-)
+from rating.tables.coding import Table, coded_list
 from rating.tables.columns import N, Reading, order_columns, quoted_names
 from rating.tables.files import ENDINGS, Files
-from rating.tables.sources import LONGEST, ClusterTable, label_column
+from rating.tables.sources import LONGEST, ClusterTable, label_column, opened_table
 from rating.tables.vote_filter import MOST_MODELS, ORDERS
 from rating.typing import Bools, Integers
 from rating.uncertainty.clusters import totals
@@ -58,6 +49,9 @@ MOST_CELLS = 4 * MOST_MODELS**2
 
 ANSWER_S = 5.0
 """How long a master may take to answer."""
+
+NAMELESS = ("float", "double", "boolean", "date", "timestamp", "timestamp_ntz")
+"""Types that no name has."""
 
 _LOCAL = re.compile(r"spark://(local(?:-cluster)?(?:\[[\w*, ]*\])?)")
 _NOT_BLANK = r"(?U)[^\s\x1c-\x1f]"
@@ -213,7 +207,7 @@ def _first_line(error: Exception) -> str:
     return lines[0][:LONGEST] if lines else type(error).__name__
 
 
-def counted(frame: nw.LazyFrame[Any], reading: Reading, *, by: bool) -> Table:
+def counted(frame: DataFrame, reading: Reading, *, by: bool) -> Table:
     """Count the votes of a frame of Spark in the cluster.
 
     Raises
@@ -224,20 +218,21 @@ def counted(frame: nw.LazyFrame[Any], reading: Reading, *, by: bool) -> Table:
     """
     _refuse(reading, by=by)
     with explained("Cannot read the votes from Spark"):
-        schema = frame.collect_schema()
-        texts, numbers = reading.roles(schema.names(), by=False)
-        if numbers:
-            return _pairs(frame, texts, numbers)
+        texts, numbers = reading.roles(frame.columns, by=False)
+        if numbers:  # it is counted already
+            with opened_table(frame.toArrow(), reading, by=False) as table:
+                return replace(table, first=lambda _: None)
         _refuse_prompts(reading, texts)
-        for name in texts.values():
-            name_of(schema, name)
-        native: DataFrame = frame.to_native()
-        rows = native.select(
+        types = dict(frame.dtypes)
+        if bad := next((name for name in texts.values() if types[name] in NAMELESS), None):
+            msg = f"Column {bad!r} is of {types[bad].upper()}; "
+            raise DataError(f"{msg}make text or whole numbers of its values.")
+        rows = frame.select(
             *(_column(name).cast("string").alias(role) for role, name in _own(texts).items())
         )
         keys = [_key(role).alias(role) for role in rows.columns]
-        alike = count_alike(nw.from_native(rows.select(*keys)), rows.columns)
-        cells = alike.head(MOST_CELLS + 1).collect("pyarrow").to_native()
+        alike = rows.groupBy(*keys).agg(sql.count("*").alias(N))
+        cells = alike.limit(MOST_CELLS + 1).toArrow()
     if len(cells) > MOST_CELLS:
         msg = (
             f"There are more than {MOST_CELLS:,} different combinations of model_a, model_b and "
@@ -292,17 +287,8 @@ def _key(role: str) -> Column:
     return column
 
 
-def _pairs(frame: nw.LazyFrame[Any], texts: dict[str, str], numbers: dict[str, str]) -> Table:
-    """Fetch a table of pairs, which is counted already."""
-    local = nw.from_native(frame.collect("pyarrow").to_native(), eager_only=True)
-    others = {*texts.values(), *numbers.values()} - {"winner", N}
-    return fetch(one_row_an_outcome(local, sorted(others)), texts, numbers, group=False)
-
-
 def _table_of(rows: DataFrame, cells: pa.Table) -> Table:
-    texts = {
-        role: coded_list(role, cells[role].to_pylist()) for role in cells.column_names if role != N
-    }
+    texts = {role: coded_list(cells[role].to_pylist()) for role in cells.column_names if role != N}
     order = texts.pop("order", None)
     if order is not None and {*order.names} == {"of a run"}:
         msg = (

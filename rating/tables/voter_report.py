@@ -421,8 +421,8 @@ def write_weighted(
         )
         raise DataError(msg)
     require_target(path, source)
-    with tempfile.TemporaryDirectory() as folder, opened(source, list) as frame:
-        there = frame.collect_schema().names()
+    with tempfile.TemporaryDirectory() as folder, opened(source, list) as rows:
+        there = rows.columns
         for name in (WEIGHT, REASON):
             if name in there:
                 msg = (
@@ -434,7 +434,7 @@ def write_weighted(
         write_parquet([*_weights(report)], weights)
         names = columns or Columns()
         roles = {role: names.need(role, there) for role in ("voter", "model_a", "model_b")}
-        write_rows(_joined(numbered(frame), roles, weights), path)
+        write_rows(_joined(numbered(rows), roles, weights), path)
 
 
 def _weights(report: VotersReport) -> Iterator[Mapping[str, object]]:

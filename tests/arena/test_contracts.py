@@ -40,7 +40,7 @@ PLANTED = {
     "uvicorn lives in the server": ("arena/cli.py", "import uvicorn"),
     "structlog lives in the logs": ("arena/play/rules.py", "import structlog"),
     "prometheus lives in the metrics": ("arena/play/rules.py", "import prometheus_client"),
-    "duckdb and narwhals live with tables": ("arena/store/log.py", "import duckdb"),
+    "duckdb lives with tables": ("arena/store/log.py", "import duckdb"),
     "Spark is optional, and in one place": ("rating/tables/sources.py", "import pyspark"),
     "Inspect is optional, and in one place": ("judge/tables/native.py", "import inspect_ai"),
     "Pictures that are files live in charts": ("arena/pages/geometry.py", "import matplotlib"),

@@ -117,8 +117,9 @@ for words, heavy in {ASKED}:
 def test_a_command_loads_only_what_it_needs(tmp_path: Path) -> None:
     votes_file(tmp_path)
     live = ["gradio", "fastapi", "sqlalchemy", "alembic", "pydantic_settings", "httpx", "uvicorn"]
-    offline = [*live, "numpy", "scipy", "duckdb", "narwhals", "rating.board"]
+    offline = [*live, "numpy", "scipy", "duckdb", "rating.board"]
     elsewhere = ["matplotlib", "pyspark", "pandas", "polars", "pyarrow", "numba", "sklearn"]
+    elsewhere += ["narwhals"]
     elsewhere += ["scipy.sparse", "scipy.special", "scipy.optimize", "scipy.stats", "numpy.f2py"]
     web = ["gradio", "fastapi", "starlette", "uvicorn", "jinja2", "matplotlib"]
     pairs = "prompt,model_a,response_a,model_b,response_b\nWhy?,x,So.,y,Not so.\n"

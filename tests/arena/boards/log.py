@@ -114,12 +114,12 @@ def endless_links(n: int) -> Iterator[LoggedLink]:
 
 def logged(votes: Sequence[Vote]) -> CodedLog:
     return CodedLog(
-        model_a=coded_list("model_a", [v.a for v in votes]),
-        model_b=coded_list("model_b", [v.b for v in votes]),
-        winner=coded_list("winner", [v.outcome.value for v in votes]),
-        voter=coded_list("voter", [v.voter for v in votes]),
-        prompt=coded_list("prompt", [v.prompt for v in votes]),
-        left_out=coded_list("left_out", [v.left_out for v in votes]),
+        model_a=coded_list([v.a for v in votes]),
+        model_b=coded_list([v.b for v in votes]),
+        winner=coded_list([v.outcome.value for v in votes]),
+        voter=coded_list([v.voter for v in votes]),
+        prompt=coded_list([v.prompt for v in votes]),
+        left_out=coded_list([v.left_out for v in votes]),
         created=np.array([microseconds(v.created) for v in votes], dtype=np.int64),
     )
 

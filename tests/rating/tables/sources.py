@@ -114,6 +114,7 @@ SOURCES: dict[str, Source] = {
     "polars lazy": lambda rows, _: pl.DataFrame(columns(rows), infer_schema_length=None).lazy(),
     "pyarrow": arrow,
     "pyarrow dictionaries": arrow_chunks,
+    "pyarrow reader": lambda rows, folder: arrow(rows, folder).to_reader(),
     "duckdb": relation,
 }
 

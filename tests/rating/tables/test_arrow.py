@@ -1,5 +1,7 @@
 """Tables of any library come in and go out by Arrow's stream."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +54,70 @@ def test_votes_are_the_same_from_every_library(votes: list[Any]) -> None:
     assert {one.voters for one in known} == {known[0].voters}
 
 
+ROWS = {
+    "model_a": ["x", "y"] * 3,
+    "model_b": ["y", "x"] * 3,
+    "winner": ["model_a", "tie", "model_b"] * 2,
+    "voter": ["ada", "bob"] * 3,
+}
+
+
+def test_columns_that_nobody_reads_may_hold_anything() -> None:
+    want = rating.read_votes(pa.table(ROWS)).data_hash
+    junk = pd.DataFrame(ROWS | {"junk": ["a", 1, (), None, object(), 2.5]})
+    twice = pd.concat([pd.DataFrame(ROWS), junk["junk"], junk["junk"]], axis=1)
+    in_polars = pl.DataFrame(ROWS)
+    objects = in_polars.with_columns(pl.Series("junk", [object()] * 6, dtype=pl.Object))
+    failing = in_polars.lazy().with_columns(junk=pl.col("voter").cast(pl.Int64))
+    spelled = pa.table({"Winner": [1] * 6, "VOTER": [2] * 6} | ROWS)
+    for frame in (junk, twice, objects, failing, spelled, spelled.to_pandas()):
+        assert rating.read_votes(frame).data_hash == want
+
+
+def test_columns_that_are_read_hold_text_or_numbers_once() -> None:
+    in_polars = pl.DataFrame(ROWS)
+    objects = in_polars.with_columns(pl.Series("voter", [object()] * 6, dtype=pl.Object))
+    table, in_pandas = pa.table(ROWS), pd.DataFrame(ROWS)
+    for frame in (objects, pd.DataFrame(ROWS | {"voter": [b"ada", b"bob"] * 3})):
+        with pytest.raises(DataError, match="column 'voter' holds bytes or objects; make text"):
+            rating.read_votes(frame)
+    for frame in (
+        table.append_column("voter", table["voter"]),
+        pd.concat([in_pandas, in_pandas["voter"]], axis=1),
+    ):
+        with pytest.raises(DataError, match=r"Cannot read the votes of a .*(exists 2|Duplicate)"):
+            rating.read_votes(frame)
+    failing = in_polars.lazy().with_columns(voter=pl.col("voter").cast(pl.Int64))
+    with pytest.raises(DataError, match="votes of a LazyFrame: conversion from `str` to `i64`"):
+        rating.read_votes(failing)
+
+
+WITHOUT_PYARROW = """
+import sys
+sys.modules["pyarrow"] = None
+import duckdb, pandas, polars, rating
+rows = {rows}
+frame = polars.DataFrame(rows)
+frame.write_csv("votes.csv")
+frame.write_parquet("votes.parquet")
+sources = ["votes.csv", "votes.parquet", frame, frame.lazy(), frame.cast(polars.Categorical())]
+print({{rating.read_votes(one).data_hash for one in [*sources, duckdb.read_csv("votes.csv")]}})
+try:
+    rating.read_votes(pandas.DataFrame(rows))
+except rating.DataError as error:
+    print(error)
+"""
+
+
+def test_only_pandas_takes_pyarrow(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", WITHOUT_PYARROW.format(rows=ROWS)]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert run.stderr == ""
+    hashes, refusal = run.stdout.splitlines()
+    assert hashes == repr({rating.read_votes(pa.table(ROWS)).data_hash})
+    assert "Cannot read the votes of a DataFrame: `Import pyarrow` failed" in refusal
+
+
 def board() -> rating.Report:
     outcomes = [("x", "y", "model_a"), ("y", "z", "model_a"), ("z", "x", "model_a")] * 4
     rows = [dict(zip(("model_a", "model_b", "winner"), row, strict=True)) for row in outcomes]
@@ -91,7 +157,7 @@ def test_verdicts_come_back_from_arrow_value_by_value(rows: list[dict[str, Any]]
 
 
 def test_a_thing_that_is_no_table_is_refused_in_words() -> None:
-    with pytest.raises(DataError, match="Cannot read votes from a int"):
+    with pytest.raises(DataError, match="Cannot read the votes of a int: give the path of a file"):
         rating.read_votes(3)
 
 

@@ -25,9 +25,8 @@ ROW = {"model_a": "x", "model_b": "y", "winner": "model_a"}
 
 
 def table_of(path: Path) -> list[tuple[Any, ...]]:
-    with opened(path, list) as frame:
-        rows: list[tuple[Any, ...]] = frame.to_native().fetchall()
-        return rows
+    with opened(path, list) as rows:
+        return rows.fetchall()
 
 
 def write(path: Path, **cells: object) -> Path:
@@ -188,8 +187,8 @@ def test_rows_may_be_many_where_the_file_is_large_enough_to_hold_them(tmp_path: 
     path = tmp_path / "f.parquet"
     names = ("model_a", "model_b", "winner")
     parquet(CELLS // 3, names=names)(path)
-    with opened(path, list) as frame:
-        assert frame.to_native().aggregate("count(*)").fetchall() == [(CELLS // 3,)]
+    with opened(path, list) as rows:
+        assert rows.aggregate("count(*)").fetchall() == [(CELLS // 3,)]
     parquet(CELLS, names=names)(path)
     with pytest.raises(DataError, match=r"6,000,000 cells or more: a table may have 2,000,000"):
         table_of(path)

@@ -28,7 +28,7 @@ def noticed(path: Path, reading: Reading = PLAIN) -> tuple[Votes, list[str]]:
 
 def columns_of(path: Path, *names: str) -> list[tuple[object, ...]]:
     with opened(path, lambda there: [*there]) as frame:
-        return frame.to_native().project(", ".join(names)).fetchall()  # type: ignore[no-any-return]
+        return frame.project(", ".join(names)).fetchall()
 
 
 @pytest.mark.parametrize("name", FILES)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -78,7 +77,7 @@ def test_the_same_votes_are_the_same_in_spark(in_spark: InSpark) -> None:
     assert cells(votes) == by_hand(ROWS)
     assert votes.data_hash == read_votes(table(), PLAIN).data_hash
     assert counted(votes) == counted(read_votes(table(), PLAIN))
-    with_voters = read_votes(nw.from_native(frame))
+    with_voters = read_votes(frame)
     assert with_voters.data_hash == votes.data_hash
     assert with_voters.voters == ()
     assert with_voters.parts is not None
@@ -243,7 +242,7 @@ def test_a_file_that_is_not_parquet_is_refused_before_spark_starts() -> None:
 
 
 def test_a_column_that_holds_no_names_and_a_judges_run_are_refused(in_spark: InSpark) -> None:
-    with pytest.raises(DataError, match="Column 'voter' is of Float64"):
+    with pytest.raises(DataError, match="Column 'voter' is of DOUBLE"):
         read_votes(in_spark(table(voter=[0.5] * 8)))
     with pytest.raises(DataError, match="The column 'order' holds a judge's orders"):
         read_votes(in_spark(table(order=["ab", "ba", "both", "ab"] * 2)))
