@@ -5,7 +5,7 @@ from functools import partial
 
 from rating.errors import DataError
 from rating.rankings import Rankings
-from rating.tables.coding import Table, fetch
+from rating.tables.coding import ROW, Table, fetch, numbered
 from rating.tables.columns import LEFT_OUT, Columns, require
 from rating.tables.files import json_or_text
 from rating.tables.peers import RANKED
@@ -34,7 +34,7 @@ def read_rankings(source: object, columns: Columns = Columns()) -> Rankings:  # 
         texts |= {LEFT_OUT: LEFT_OUT} if LEFT_OUT in there else {}
         if (voter := columns.find("voter", there)) is not None:
             texts["voter"] = voter
-        table = fetch(rows_there, texts, {})
+        table = fetch(numbered(rows_there), texts, {"row": ROW})
     ranking, voters = table.texts["ranking"], table.texts.get("voter")
     counts = _counts(table)
     rows = [

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from itertools import combinations, permutations
+from pathlib import Path
 
 import choix
 import numpy as np
@@ -38,6 +39,20 @@ def drawn(
 def strengths(rankings: Rankings) -> np.ndarray:
     of = {row.model: row.strength for row in rate_rankings(rankings).models}
     return np.array([of[name] for name in rankings.models])
+
+
+@pytest.mark.parametrize("few", [-1, 10_000])
+def test_equal_rankings_of_one_voter_count_each_in_their_order(
+    few: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rating.tables.coding.FEW", few)
+    path = tmp_path / "rankings.csv"
+    path.write_text("ranking,voter\na > b,u\nb > a,u\na > b,u\na > b,v\n", encoding="utf-8")
+    read = read_rankings(path)
+    first, second = ((0,), (1,)), ((1,), (0,))
+    assert read.orders == (first, second, first, first)
+    assert read.voter is not None
+    assert read.voter.tolist() == [0, 0, 0, 1]
 
 
 @pytest.mark.slow
