@@ -31,22 +31,22 @@ import grimp
 
 PACKAGES = ("rating", "judge", "arena")
 LIMITS = {
-    "product code lines": 74_845,
-    "product files": 496,
-    "dataclasses": 715,
-    "public names": 2_679,
-    "public, used by no other module": 671,
-    "public, used by one other module": 1_184,
-    "private helpers called once": 1_850,
-    "class names that occur 2 to 5 times": 107,
+    "product code lines": 73_828,
+    "product files": 480,
+    "dataclasses": 703,
+    "public names": 2_650,
+    "public, used by no other module": 640,
+    "public, used by one other module": 1_192,
+    "private helpers called once": 1_813,
+    "class names that occur 2 to 5 times": 106,
     "file names that occur more than once": 53,
-    "types that hold rows of votes": 20,
+    "types that hold rows of votes": 19,
     "files with model_a": 78,
-    "files with the orders ab and ba": 27,
+    "files with the orders ab and ba": 26,
     "import contracts": 28,
     "modules in import cycles": 0,
     "longest chain of imports": 20,
-    "test code lines": 75_213,
+    "test code lines": 74_289,
 }
 """The most of each: what comes in is paid for by what goes out. Lower them with the counts."""
 ROOT = Path(__file__).resolve().parent.parent
