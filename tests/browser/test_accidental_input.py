@@ -429,8 +429,8 @@ def test_escape_that_comes_too_late_to_stop_the_answers_moves_no_focus(
 ) -> None:
     with person(chromium, arena, **DESKTOP) as ada:
         ada.arrive()
-        ada.ask()
         ada.page.evaluate(ESCAPE_AT_ONCE)
+        ada.ask()
         ada.wait_for("ready")
         expect(ada.page.locator("html[data-tried]")).to_be_attached()
         expect(ada.page.locator("#votes")).not_to_be_focused()
