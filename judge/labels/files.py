@@ -18,6 +18,7 @@ from judge.labels.duplicates import Duplicates
 from judge.labels.overlap import Change, Overlap, changed, compared, corrected
 from judge.labels.released import Asked
 from judge.labels.taggers import FACETS, tag
+from judge.tables.conversation import turns_of
 from rating import Report
 from rating.diagnosis.reweighting import Reweighted, weighed
 from rating.errors import DataError, NotIdentifiedError
@@ -35,7 +36,10 @@ from rating.tables.sources import LoggedColumns, opened
 from rating.tables.weights import parse_moments
 from rating.typing import Bools, Floats
 
-PROMPTS = ("prompt", "instruction", "question", "text", "turns", "conversation")
+PROMPTS = (
+    *("prompt", "instruction", "question", "text", "turns", "conversation"),
+    "conversation_a",
+)
 """Columns of prompts, the first that is there."""
 
 TEXT = ".txt"
@@ -179,21 +183,20 @@ def _values(texts: Sequence[str]) -> tuple[str, ...]:
 
 
 def _prompts(cell: object, row: int, source: Files) -> list[str]:
-    value = json_or_text(cell) if isinstance(cell, str) and cell[:1] == "[" else cell
-    texts = _texts([*value] if isinstance(value, list | tuple | np.ndarray) else [value])
-    if texts is None:
-        texts = [cell] if isinstance(cell, str) else None
+    texts = _texts(cell) or ([cell] if isinstance(cell, str) else None)
     if texts is None:
         msg = f"Row {row} of {str(source)!r} has no prompt: leave it out with --where."
         raise DataError(msg)
     return texts
 
 
-def _texts(value: Sequence[Any]) -> list[str] | None:
-    """Give the texts of a list, or what the user wrote of a list of messages."""
-    if len(value) and all(isinstance(one, dict) and "content" in one for one in value):
-        value = [one["content"] for one in value if one.get("role") in ("user", "human")]
-    return [*value] if len(value) and all(isinstance(one, str) for one in value) else None
+def _texts(cell: object) -> list[str] | None:
+    """Give what the user said in a cell, turn by turn; None of anything else."""
+    try:
+        turns = turns_of(cell, lists=True, images=False) if cell is not None else []
+    except DataError:
+        return None
+    return [turn.content for turn in turns if turn.role == "user"] or None
 
 
 def mix_of(source: str, by: str) -> Mix:
@@ -250,7 +253,7 @@ def _of_line(line: str, row: int) -> list[str]:
     if isinstance(value, dict):
         name = next((name for name in PROMPTS if name in value), None)
         value = value[name] if name else None
-    texts = _texts(value if isinstance(value, list) else [value])
+    texts = _texts(value)
     if texts is None:
         msg = f"Line {row} has no prompt, but {line[:40]!r}: write it as text, or with 'prompt'."
         raise DataError(msg)

@@ -8,11 +8,12 @@ from typing import Any
 from judge.case import Case, Message
 from judge.ifeval import Task
 from judge.tables.annotations import Annotations, read_annotations
-from judge.tables.cases import CHECKLIST, items_of, plain, tasks_of
+from judge.tables.cases import CHECKLIST, items_of, tasks_of
+from judge.tables.conversation import plain, turns_of
 from rating.errors import DataError
 from rating.tables.columns import quoted_names
 from rating.tables.files import Files, json_or_text
-from rating.tables.peers import announce
+from rating.tables.peers import announce, mention
 
 Turns = tuple[str, ...]
 """Texts of one side of a conversation, turn by turn."""
@@ -164,48 +165,19 @@ def _references(table: Annotations, row: int) -> Turns:
 
 def _asked(table: Annotations, name: str, row: int) -> tuple[tuple[Message, ...], Turns]:
     """Read a prompt: the conversation up to the first answer, and the user's turns after it."""
-    value = _nested(_cell(table, name, row))
+    value = _cell(table, name, row)
     try:
-        if isinstance(value, str) and value.strip():
-            return (Message("user", value),), ()
-        if name != "turns":
-            return _messages(value), ()
-        first, *further = map(_turn, value)
-        return (Message("user", first),), tuple(further)
-    except (KeyError, TypeError, ValueError) as error:
+        turns = turns_of(value, lists=name == "turns")
+    except DataError:
+        turns = []
+    if not turns or turns[-1].role != "user" or not all(turn.content.strip() for turn in turns):
         wanted = (
             'a text, a list of turns of the user, or of {"role", "content"} that ends with one'
         )
-        raise table.wrong(name, row + 1, value, wanted) from error
-
-
-def _nested(value: Any) -> Any:
-    """Read turns that a table holds as JSON; any other text stays as it is."""
-    if not isinstance(value, str) or not value.lstrip().startswith("["):
-        return value
-    several = json_or_text(value)
-    turns = isinstance(several, list) and several and isinstance(several[0], dict)
-    return several if turns and {"role", "content"} & several[0].keys() else value
-
-
-def _messages(value: Any) -> tuple[Message, ...]:
-    messages = tuple(Message(one["role"], _text(one["content"])) for one in value)
-    if not messages or messages[-1].role != "user":
-        raise ValueError(value)
-    return messages
-
-
-def _turn(value: Any) -> str:
-    """Read a turn, which is a text, or an object that holds it: of Arena-Hard v2 in one more."""
-    while isinstance(value, dict):
-        value = value["content"] if "content" in value else value["answer"]
-    return _text(value)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError(value)
-    return value
+        raise table.wrong(name, row + 1, value, wanted)
+    if name != "turns":
+        return tuple(turns), ()
+    return tuple(turns[:1]), tuple(turn.content for turn in turns[1:])
 
 
 def _require_apart(table: Annotations, names: Sequence[str]) -> None:
@@ -240,15 +212,15 @@ class Answered:
 
 
 def _of_choices(value: Any) -> Turns:
-    return tuple(map(_turn, value[0]["turns"]))
+    return _of_texts(value[0]["turns"])
 
 
 def _of_messages(value: Any) -> Turns:
-    return tuple(_turn(one) for one in value if one["role"] == "assistant")
+    return tuple(turn.content for turn in turns_of(value) if turn.role == "assistant")
 
 
 def _of_texts(value: Any) -> Turns:
-    return tuple(map(_text, value if isinstance(value, list) else [value]))
+    return tuple(turn.content for turn in turns_of(value, "assistant"))
 
 
 ANSWERED = (
@@ -281,7 +253,8 @@ Answers = dict[str, dict[str, Turns]]
 def read_answers(sources: Iterable[str | Path | Files]) -> Answers:
     """Read recorded answers, as AlpacaEval, WildBench, FastChat or Arena-Hard write them, or ours.
 
-    Of two answers of a model to one item the first counts.
+    Of two answers of a model to one item the first counts, and one that is null or blank is none:
+    `rating.tables.peers.mention` gives both counts.
 
     Raises
     ------
@@ -290,12 +263,30 @@ def read_answers(sources: Iterable[str | Path | Files]) -> Answers:
     """
     answers: Answers = {}
     for source in sources:
-        for model, key, texts in _answers_in(read_annotations(source, "answers")):
-            answers.setdefault(model, {}).setdefault(key, texts)
+        table = read_annotations(source, "answers")
+        blank, again = set[int](), set[int]()
+        for row, model, key, texts in _answers_in(table):
+            own = answers.setdefault(model, {})
+            if not texts or not all(map(str.strip, texts)):
+                blank.add(row)
+            elif own.setdefault(key, texts) != texts:
+                again.add(row)
+        if blank:
+            mention(
+                f"{table.source}: {len(blank):,} answers are null or blank. They count as "
+                "missing: models of the roster are asked for them, and the items of other models "
+                "are excluded."
+            )
+        if again:
+            mention(
+                f"{table.source}: {len(again):,} rows answer an item again, with another answer "
+                "of the same model. The first counts."
+            )
     return answers
 
 
-def _answers_in(table: Annotations) -> Iterable[tuple[str, str, Turns]]:
+def _answers_in(table: Annotations) -> Iterable[tuple[int, str, str, Turns]]:
+    """Give the row, the model, the name of the item or its prompt, and the texts."""
     layout = next((one for one in ANSWERED if table.has(*one.required)), None)
     if layout is None:
         there = quoted_names(list(table.columns))
@@ -313,7 +304,8 @@ def _answers_in(table: Annotations) -> Iterable[tuple[str, str, Turns]]:
     ]
     for name in dict.fromkeys((layout.key, "prompt", "instruction")):
         if name in table.columns:
-            yield from zip(models, map(_key, table.columns[name]), texts, strict=True)
+            keys = map(_key, table.columns[name])
+            yield from zip(range(table.n), models, keys, texts, strict=True)
 
 
 def _stem(source: str) -> str:
@@ -322,16 +314,18 @@ def _stem(source: str) -> str:
 
 def _key(value: object) -> str:
     """Name an item by its id or its prompt; of a conversation, by the last turn."""
-    several = _nested(plain(value))
-    return str(several[-1].get("content")) if isinstance(several, list) else str(value)
+    try:
+        return turns_of(value)[-1].content
+    except (DataError, IndexError):
+        return str(value)
 
 
 def _spoken(table: Annotations, layout: Answered, row: int, value: object) -> Turns:
     try:
         as_json = isinstance(value, str) and layout.texts is not _of_texts
         return layout.texts(plain(json_or_text(str(value)) if as_json else value))
-    except (KeyError, IndexError, TypeError) as error:
-        wanted = "what a model texts: a text, or turn by turn as the benchmark writes it"
+    except (DataError, KeyError, IndexError, TypeError) as error:
+        wanted = "what a model answered: a text, or turn by turn as the benchmark writes it"
         raise table.wrong(layout.required[1], row, value, wanted) from error
 
 

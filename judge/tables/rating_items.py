@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from judge.agent_run import AgentRun
 from judge.case import Message
 from judge.tables.annotations import Annotations, read_annotations
-from judge.tables.cases import Source, plain
+from judge.tables.cases import Source
+from judge.tables.conversation import plain
 from judge.tables.outputs import read_outputs, read_prompts
 from rating.errors import DataError
 from rating.tables.columns import quoted_names

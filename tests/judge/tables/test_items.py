@@ -195,3 +195,32 @@ def test_published_outputs_and_the_first_answer_of_two_are_read(
     assert all(answer_to(item, answers["alpaca-7b"]) for item in items)
     twice = [{"id": 1, "response": text, "model": "m"} for text in ("first", "second")]
     assert read_answers([write(tmp_path / "twice.jsonl", twice)])["m"]["1"] == ("first",)
+
+
+@pytest.mark.parametrize("blank", [None, "", " \n", [None], ["x", ""]])
+def test_answers_that_are_null_or_blank_are_missing_and_counted(
+    blank: object, tmp_path: Path
+) -> None:
+    rows: list[Row] = [
+        {"instruction": "1?", "output": blank, "generator": "basalt"},
+        {"instruction": "2?", "output": "2.", "generator": "basalt"},
+        {"instruction": "2?", "output": "two", "generator": "basalt"},
+        {"instruction": "2?", "output": "2.", "generator": "basalt"},
+    ]
+    path, words = write(tmp_path / "outputs.json", rows), list[str]()
+    with noticing(words.append):
+        assert read_answers([path]) == {"basalt": {"2?": ("2.",)}}
+    assert words[1:] == [
+        f"{path}: 1 answers are null or blank. They count as missing: models of the roster are "
+        "asked for them, and the items of other models are excluded.",
+        f"{path}: 1 rows answer an item again, with another answer of the same model. The first "
+        "counts.",
+    ]
+
+
+def test_prompts_and_answers_in_content_blocks_are_their_texts(tmp_path: Path) -> None:
+    block = [{"type": "text", "text": "Why?"}]
+    (item,) = read_items(write(tmp_path / "items.json", [{"id": 1, "prompt": block}]))
+    assert item.text == "Why?"
+    rows: list[Row] = [{"id": 1, "response": [{"type": "text", "text": "So."}], "model": "basalt"}]
+    assert read_answers([write(tmp_path / "a.json", rows)]) == {"basalt": {"1": ("So.",)}}
