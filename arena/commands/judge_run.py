@@ -25,7 +25,7 @@ from arena.commands.judge_work import (
     prepared,
     show_estimate,
 )
-from arena.terminal import say, stop, write_json
+from arena.terminal import announced, say, stop, write_json
 from rating.errors import DataError
 
 if TYPE_CHECKING:
@@ -121,7 +121,7 @@ def run(
             show_estimate(work, journal, form)
             return
         report = _judged(work, journal, out, fallback)
-        report |= {"warnings": [*beyond, *report["warnings"]]}
+        report |= {"warnings": [*beyond, *work.warnings, *report["warnings"]]}
     _show_run(report, out, form, max_unparsed)
 
 
@@ -157,6 +157,7 @@ def work(
     with prepared(options, task) as (prepared_work, journal):
         result = done(prepared_work, journal)
         _, report = _results(prepared_work, result)
+        report |= {"warnings": [*prepared_work.warnings, *report["warnings"]]}
         report |= _unparsed(prepared_work, journal, result)
     _show_run(report, None, form, max_unparsed)
 
@@ -335,7 +336,8 @@ def _check(task: Task, judge: str | None, out: Path | None, form: str) -> None:
     if out is None:
         msg = "--method ifeval costs nothing: name the file to write with --out."
         raise DataError(msg)
-    instructed = read_instructed([task.chosen.cases(source) for source in task.cases])
+    with announced():
+        instructed = read_instructed([task.chosen.cases(source) for source in task.cases])
     named, result = [one.named for one in instructed], checked(instructed)
     write_judged(constraint_rows(named, result), out)
     _show_checks(constraint_report(named, result), out, form)

@@ -19,6 +19,7 @@ from arena.terminal import Advance, announced, say, working, write_json
 from judge.methods import PAIRS, SINGLES
 from rating.errors import DataError
 from rating.tables.files import Files, read_text
+from rating.tables.peers import mention
 
 if TYPE_CHECKING:
     from arena.endpoints.sse import Budgets
@@ -134,6 +135,8 @@ class Work:
         Length margin of WB-Reward, in characters; None for none.
     second : Second or None
         Who is asked in the judge's place, if anybody.
+    warnings : sequence of str
+        What was said of rows that are no cases.
     """
 
     model: Model
@@ -143,6 +146,7 @@ class Work:
     budgets: "Budgets"
     margin: int | None = None
     second: "Second | None" = None
+    warnings: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,11 +194,19 @@ def prepared(
     share = method.swap_share if task.swap_share is None else task.swap_share
     settings = read_settings(database=chosen.database, roster=chosen.roster)
     model = roster_model(settings.roster, chosen.judge, "--judge")
+    warnings: list[str] = []
+
+    def warn(words: str) -> None:
+        warnings.append(words)
+        mention(words)
+
     with announced(), closing(Store(settings.database)) as store:
+        pairs = method.pairwise or probes
         work = Work(
             model=model,
             method=method,
-            cases=_cases(store, task, files, pairs=method.pairwise or probes),
+            cases=_cases(store, task, files, warn, pairs=pairs, turns=method.reads_turns),
+            warnings=warnings,
             options=run_options(store, model, chosen, task.seed, share),
             budgets=settings.budgets(),
             margin=margin_of(method, margin),
@@ -410,7 +422,13 @@ def margin_of(method: "FileMethod", margin: int | None) -> int | None:
 
 
 def _cases(
-    store: "Store", task: Task, files: Sequence[Files], *, pairs: bool
+    store: "Store",
+    task: Task,
+    files: Sequence[Files],
+    warn: Callable[[str], None],
+    *,
+    pairs: bool,
+    turns: bool,
 ) -> "Sequence[NamedCase]":
     from arena.judging import battle_cases, battle_responses
     from judge.tables.cases import each_pair, each_response_in
@@ -421,7 +439,8 @@ def _cases(
     if list(task.cases) == [ARENA]:
         return battle_cases(store) if pairs else battle_responses(store)
     tables = files or [task.chosen.cases(source) for source in task.cases]
-    return CasesOnDisk(each_pair(tables) if pairs else each_response_in(tables))
+    read = each_pair if pairs else each_response_in
+    return CasesOnDisk(read(tables, turns=turns, warn=warn))
 
 
 def run_options(

@@ -171,6 +171,11 @@ class FileMethod:
         return self.description.pairwise
 
     @property
+    def reads_turns(self) -> bool:
+        """Whether it shows the turns of each side's conversation, and not the last alone."""
+        return self.score == "pairwise" or bool({"turns_a", "turns_b"} & {*self.fields})
+
+    @property
     def template(self) -> Template:
         """What is asked, before the case is put in."""
         return self.description.template
@@ -239,7 +244,7 @@ class FileMethod:
         """Give the texts of the fields, and of the scale; raises where a case has not one."""
         if self.pairwise:
             pair(case)
-        if case.earlier_a and not {"turns_a", "turns_b"} & {*self.fields}:
+        if case.earlier_a and not self.reads_turns:
             raise DataError(
                 f"Case {case.id[:12]} has {len(case.earlier_a) + 1} turns on each side, and the "
                 f"method {self.name!r} shows one: take a method with turns_a, such as mt_bench."
@@ -251,12 +256,14 @@ class FileMethod:
 
     def _text(self, name: str, case: Case) -> str | Turns | None:
         match name:
+            case "prompt" if case.earlier_a:
+                return tuple((turn.role, turn.content) for turn in case.prompt)
             case "prompt":
                 return conversation(case)
             case "response_a":
-                return case.response_a
+                return _answers(case) if case.earlier_a else case.response_a
             case "response_b":
-                return case.response_b
+                return _answers(case.swapped()) if case.earlier_a else case.response_b
             case "turns_a":
                 return dialogue(case)
             case "turns_b":
@@ -286,6 +293,11 @@ class FileMethod:
         """Return the file's values, and the hash of its words, as plain values for JSON."""
         values = tomllib.loads(self.text)
         return {"name": self.name, **values, "template_hash": self.template.hash}
+
+
+def _answers(case: Case) -> Turns:
+    """Give the answers of side A to all turns, where the user's turns are shown by themselves."""
+    return tuple(turn for turn in dialogue(case) if turn[0] in ("earlier answer", "answer"))
 
 
 def _weighted(reply: Reply, labels: tuple[str, str]) -> Reading | FailureClass:

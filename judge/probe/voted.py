@@ -11,6 +11,7 @@ from judge.ifeval.accuracy import share
 from judge.probe.injections import Scores
 from judge.tables.annotations import Annotations, read_annotations
 from judge.tables.cases import NamedCase, Source
+from judge.tables.native import for_judge
 from rating.errors import DataError
 from rating.tables.files import Files
 from rating.tables.vote_filter import SKIP
@@ -107,7 +108,7 @@ def _own(named: Sequence[NamedCase], source: Source) -> Iterator[Vote]:
     if not _is_file(source):
         msg = f"Votes on the cases of {str(source)!r} are not known: name their file with --votes."
         raise DataError(msg)
-    for row, label in _labels(read_annotations(source, "cases")):
+    for row, label in _labels(for_judge(read_annotations(source, "cases"), pairs=True)):
         yield named[row], label
 
 
@@ -131,7 +132,7 @@ def _items(sources: Sequence[Source]) -> list[str] | None:
     """Read the items of one file of cases; None where it names none."""
     if len(sources) != 1 or not _is_file(sources[0]):
         return None
-    table = read_annotations(sources[0], "cases")
+    table = for_judge(read_annotations(sources[0], "cases"), pairs=True)
     return table.texts(ITEM) if table.has(ITEM) else None
 
 

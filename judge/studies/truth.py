@@ -288,8 +288,8 @@ def _labelled(labels: Files, by: str | None, counted: Counter[str]) -> dict[str,
     sides = read_labels(labels)
     if sides is None:
         raise DataError(f"There is no column 'label' in {str(labels)!r}: it says what is right.")
-    table = read_annotations(labels, "cases")
-    parts, pairs = _parts(table, by), pairs_of(for_judge(table, pairs=True))
+    table = for_judge(read_annotations(labels, "cases"), pairs=True)
+    parts, pairs = _parts(table, by), pairs_of(table)
     known: dict[str, Truth] = {}
     for named, side, part in zip(pairs, sides.tolist(), parts, strict=True):
         label = SIDES.get(side)

@@ -12,9 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.tables import inspect_logs
+from judge.tables.conversation import plain
 from rating.errors import DataError
 from rating.tables.columns import LEFT_OUT, quoted_names, require
 from rating.tables.duckdb_engine import columns_in_file, connected, require_alike
+from rating.tables.escaping import quoted
 from rating.tables.files import Files, expanded, json_objects, json_or_text, kind_of
 from rating.tables.peers import NO_VERDICT, announce, explained, recognised
 from rating.tables.sources import chosen, label_column, opened
@@ -50,6 +52,8 @@ class Annotations:
         Rows that were left out as asked for, by reason.
     first : int
         Rows of the files that stand before these, where these are a piece.
+    rows : ndarray of int, or None
+        The number of each row in the file or the piece, from 1, where some were taken.
     """
 
     source: str
@@ -57,6 +61,7 @@ class Annotations:
     n_files: int = 1
     left_out: Mapping[str, int] = field(default_factory=dict)
     first: int = 0
+    rows: Ints | None = None
 
     @property
     def n(self) -> int:
@@ -118,12 +123,19 @@ class Annotations:
 
     def taken(self, rows: Bools | Ints) -> "Annotations":
         """Return some of the rows."""
-        return replace(self, columns={name: x[rows] for name, x in self.columns.items()})
+        numbers = np.arange(1, self.n + 1) if self.rows is None else self.rows
+        columns = {name: x[rows] for name, x in self.columns.items()}
+        return replace(self, columns=columns, rows=numbers[rows])
+
+    def number(self, row: int) -> int:
+        """Return the number in the file of a row of these, both from 1."""
+        return self.first + (row if self.rows is None else int(self.rows[row - 1]))
 
     def wrong(self, name: str, row: int, value: object, wanted: str) -> DataError:
         """Say what is wrong with a value."""
-        row += self.first
-        return DataError(f"Row {row} of {self.source!r} has {name} {value!r}: give {wanted}.")
+        return DataError(
+            f"Row {self.number(row)} of {self.source!r} has {name} {value!r}: give {wanted}."
+        )
 
     def _named(self, name: str, row: int, value: object) -> str:
         if isinstance(value, float):  # a table with gaps made floats of whole numbers
@@ -211,7 +223,7 @@ def annotation_pieces(source: object, holds: str) -> Iterator[Annotations]:
     in_json = _holds_objects(paths[0])
     names = _names_in_json(paths) if in_json else _names_in_table(files, paths[0], holds)
     renamed = [ours for ours, _ in files.columns]
-    if files.where is not None or recognised([*names, *renamed]):
+    if files.where is not None or recognised([*names, *renamed], lambda _: True):
         yield read_annotations(source, holds)
         return
     if len(paths) > 1:
@@ -322,9 +334,19 @@ def _chosen(
     return columns | {ours: columns[require(theirs, there)] for ours, theirs in files.columns}
 
 
+def holds_first(data: Annotations, sql: str) -> bool:
+    """Whether SQL holds in the first row, lists and objects as JSON (`rating.tables.peers`)."""
+    read = [name for name in data.columns if f'"{name}"' in sql]
+    cells = {name: list_of([_as_text(x) for x in data.columns[name][:1]]) for name in read}
+    texts = ", ".join(f"CAST({quoted(name)} AS VARCHAR) AS {quoted(name)}" for name in read)
+    with connected() as connection:
+        connection.register("first_row", cells)
+        return bool(connection.table("first_row").project(texts).filter(sql).fetchall())
+
+
 def _as_text(value: object) -> str | None:
     """Give a value as JSON, as a table of JSON holds it."""
-    return value if value is None or isinstance(value, str) else json.dumps(value)
+    return value if value is None or isinstance(value, str) else json.dumps(plain(value))
 
 
 def _objects(values: NDArray[Any]) -> NDArray[np.object_]:

@@ -1,6 +1,7 @@
 """Cases for a judge from files: pairs, single responses, and instructions to check."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from judge.case import Case, Message
 from judge.ifeval import Checked, Task, check, read_task
 from judge.tables.annotations import Annotations, annotation_pieces, read_annotations
+from judge.tables.conversation import NO_ANSWER, plain, turns_of
 from judge.tables.images import MOST_IMAGES, read_image
 from judge.tables.native import for_judge
 from rating.errors import DataError, RatingError
@@ -89,6 +91,7 @@ def read_cases(paths: Sequence[Source]) -> list[NamedCase]:
         ``reference`` (a right answer) and ``image`` (or ``images``, a list: paths in the file's
         folder, ``data:`` URLs, addresses by https) where known. Where each side had a conversation
         of its own, ``prompt`` is the list of the user's turns, and a response that of its answers.
+        Texts may be content blocks (``{"type": "text", "text"}``), and messages JSON.
         Or two and more tables of outputs as AlpacaEval writes them (``instruction``, ``output``,
         ``generator``): the first is side A against each of the others, and what both answer is
         compared.
@@ -101,15 +104,25 @@ def read_cases(paths: Sequence[Source]) -> list[NamedCase]:
     return [*each_pair(paths)]
 
 
-def each_pair(paths: Sequence[Source]) -> Iterator[NamedCase]:
-    """Give the cases that `read_cases` does, those of one table as it is read."""
+def each_pair(
+    paths: Sequence[Source], *, turns: bool = True, warn: Callable[[str], None] = mention
+) -> Iterator[NamedCase]:
+    """Give the cases that `read_cases` does, those of one table as it is read.
+
+    Parameters
+    ----------
+    turns : bool
+        Whether to read rows of several turns in the formats of other tools, or to exclude them.
+    warn : callable
+        Takes a sentence about rows that are excluded.
+    """
     if len(paths) == 1:
-        for table in _read(paths[0], pairs=True):
+        for table in _read(paths[0], pairs=True, turns=turns, warn=warn):
             yield from pairs_of(table)
         return
-    first, *others = ([*_outputs_in(path)] for path in paths)
+    first, *others = (_by_prompt(path, warn) for path in paths)
     for path, b in zip(paths[1:], others, strict=True):
-        yield from _against(first, b, (paths[0], path))
+        yield from _against(first, b, (str(paths[0]), str(path)), warn)
 
 
 def read_responses(paths: Sequence[Source]) -> list[NamedCase]:
@@ -131,10 +144,12 @@ def read_responses(paths: Sequence[Source]) -> list[NamedCase]:
     return [*each_response_in(paths)]
 
 
-def each_response_in(paths: Sequence[Source]) -> Iterator[NamedCase]:
-    """Give the cases that `read_responses` does, as they are read."""
+def each_response_in(
+    paths: Sequence[Source], *, turns: bool = True, warn: Callable[[str], None] = mention
+) -> Iterator[NamedCase]:
+    """Give the cases that `read_responses` does, as they are read; options as of `each_pair`."""
     for path in paths:
-        for table in _read(path, pairs=False):
+        for table in _read(path, pairs=False, turns=turns, warn=warn):
             yield from responses_of(table)
 
 
@@ -161,12 +176,18 @@ def read_labels(source: Source) -> Floats | None:
 
 
 def each_response(pairs: Iterable[NamedCase]) -> Iterator[NamedCase]:
-    """Take pairs apart: both responses of each, as cases of their own."""
+    """Take pairs apart: both responses of each that are there, as cases of their own."""
     for named in pairs:
-        yield replace(named, model_b=None, case=_alone(named.case))
-        if named.case.response_b is not None and named.model_b is not None:
-            b = _alone(named.case.swapped())
-            yield replace(named, model_a=named.model_b, model_b=None, case=b)
+        if _is_whole(case := _alone(named.case)):
+            yield replace(named, model_b=None, case=case)
+        if named.case.response_b is None or named.model_b is None:
+            continue
+        if _is_whole(case := _alone(named.case.swapped())):
+            yield replace(named, model_a=named.model_b, model_b=None, case=case)
+
+
+def _is_whole(case: Case) -> bool:
+    return all(text.strip() for text in (*case.earlier_a, case.response_a))
 
 
 def _alone(case: Case) -> Case:
@@ -186,17 +207,32 @@ def pairs_of(table: Annotations) -> list[NamedCase]:
     return _with_known(table, rows)
 
 
-def _outputs_in(path: Source) -> Iterator[NamedCase]:
-    return (named for table in _read(path, pairs=False) for named in _outputs(table))
-
-
-def _read(path: Source, *, pairs: bool) -> Iterator[Annotations]:
+def _read(
+    path: Source, *, pairs: bool, turns: bool = True, warn: Callable[[str], None] = mention
+) -> Iterator[Annotations]:
     """Give the rows of a file in pieces, as `for_judge` gives them."""
     files = Files.of(path)
+    n = n_judged = n_blank = 0
     for table in annotation_pieces(path, "cases"):
         if files is not None and not table.first:
             _mention_unknown(table, files)
-        yield for_judge(table, pairs=pairs)
+        judged = for_judge(table, pairs=pairs, turns=turns)
+        n, n_judged = n + table.n, n_judged + judged.n
+        n_blank += judged.left_out.get(NO_ANSWER, 0)
+        yield judged
+    blank = _blank(str(path), n_blank, n, pairs=pairs)
+    if n_blank and not n_judged:
+        raise DataError(blank)
+    if n_blank:
+        warn(blank)
+
+
+def _blank(source: str, n_blank: int, n: int, *, pairs: bool) -> str:
+    answers = "rows have no answer on a side" if pairs else "answers are missing"
+    return (
+        f"{source}: {n_blank:,} {answers} (null or blank), of {n:,} rows. They are excluded: ask "
+        "the models again, or choose the other rows with --where."
+    )
 
 
 def responses_of(table: Annotations) -> list[NamedCase]:
@@ -258,31 +294,64 @@ def items_of(table: Annotations, row: int, value: object) -> tuple[str, ...]:
     return tuple(item.strip() for item in items)
 
 
-def plain(value: Any) -> Any:
-    """Make lists of arrays, as Parquet gives for lists, at any depth."""
-    if isinstance(value, np.ndarray | list):
-        return [plain(one) for one in value]
-    return {name: plain(one) for name, one in value.items()} if isinstance(value, dict) else value
+Prompt = tuple[Message, ...]
+
+
+def _by_prompt(path: Source, warn: Callable[[str], None]) -> dict[Prompt, NamedCase]:
+    """Read the outputs of a file by their prompts; of a prompt that comes twice, the first."""
+    first: dict[Prompt, NamedCase] = {}
+    again: dict[Prompt, int] = {}
+    for table in _read(path, pairs=False, warn=warn):
+        for named in _outputs(table):
+            earlier = first.setdefault(named.case.prompt, named)
+            if earlier.case != named.case or earlier.model_a != named.model_a:
+                again[named.case.prompt] = again.get(named.case.prompt, 0) + 1
+    if again:
+        warn(
+            f"{path}: {sum(again.values()):,} rows answer a prompt again, with another answer or "
+            f"by another model, {_shown(again)}. The first counts: choose one answer to each "
+            "prompt with --where."
+        )
+    return first
 
 
 def _against(
-    a: Sequence[NamedCase], b: Sequence[NamedCase], names: tuple[Source, Source]
-) -> list[NamedCase]:
-    pairs = _matched(a, b)
-    if not pairs:
-        msg = f"{str(names[0])!r} and {str(names[1])!r} have no prompt in common."
-        raise DataError(msg)
-    return pairs
-
-
-def _matched(a: Sequence[NamedCase], b: Sequence[NamedCase]) -> list[NamedCase]:
-    """Set responses to one prompt against each other; of a prompt that comes twice, the first."""
-    ours, theirs = ({one.case.prompt: one for one in reversed(side)} for side in (a, b))
-    return [
-        _pair(one, theirs[one.case.prompt])
-        for one in a
-        if one.case.prompt in theirs and ours[one.case.prompt] is one
+    a: dict[Prompt, NamedCase],
+    b: dict[Prompt, NamedCase],
+    names: tuple[str, str],
+    warn: Callable[[str], None],
+) -> Iterator[NamedCase]:
+    """Set responses to one prompt against each other, and warn of those without a partner."""
+    alone = [one for one in a if one not in b], [one for one in b if one not in a]
+    words = [
+        f"{len(prompts):,} prompts of {mine!r} have no answer in {other!r}, {_shown(prompts)}"
+        for prompts, mine, other in zip(alone, names, names[::-1], strict=True)
+        if prompts
     ]
+    ours = {_loosely(prompt) for prompt in alone[0]}
+    alike = sum(_loosely(prompt) in ours for prompt in alone[1])
+    hint = (
+        f" {alike:,} of them differ from one of the other file only in white space, no-break "
+        "spaces, characters without width or the Unicode normal form: write them alike."
+    )
+    text = f"{'; '.join(words)}. They are excluded.{hint if alike else ''}"
+    if len(alone[0]) == len(a):
+        text = f"{names[0]!r} and {names[1]!r} have no prompt in common: {text}"
+        raise DataError(text)
+    if words:
+        warn(text)
+    return (_pair(one, b[prompt]) for prompt, one in a.items() if prompt in b)
+
+
+def _shown(prompts: Iterable[Prompt]) -> str:
+    return f"the first is {next(iter(prompts))[-1].content[:60]!r}"
+
+
+def _loosely(prompt: Prompt) -> str:
+    """Give the text of a prompt without what no reader sees."""
+    text = unicodedata.normalize("NFKC", "\0".join(turn.content for turn in prompt))
+    seen = (one for one in text if unicodedata.category(one) != "Cf")
+    return " ".join("".join(seen).split())
 
 
 def _pair(a: NamedCase, b: NamedCase) -> NamedCase:
@@ -311,11 +380,14 @@ def _names(table: Annotations, columns: Sequence[str], otherwise: str) -> list[s
 
 
 def _answers(table: Annotations, name: str, row: int, value: object) -> tuple[str, ...]:
-    """Read one answer, or those to each turn of the user."""
-    turns = [value] if isinstance(value, str) else plain(value)
-    if not _are_texts(turns):
+    """Read one answer, or those to each turn of the user; an empty text where there is none."""
+    try:
+        turns = turns_of(value, "assistant")
+    except DataError:
+        turns = []
+    if not turns or any(turn.role != "assistant" or turn.images for turn in turns):
         raise table.wrong(name, row + 1, value, "a text, or a list of one for each turn")
-    return tuple(turns)
+    return tuple(turn.content for turn in turns)
 
 
 def _are_texts(value: object) -> bool:
@@ -344,20 +416,24 @@ def _case(
 ) -> Case:
     reference = _reference(table, row)
     try:
-        turns = _turns(prompt)
+        turns = tuple(turns_of(prompt))
         Case(turns, "")
-    except (RatingError, KeyError, TypeError) as error:
+    except RatingError as error:
         wanted = (
             'a text, a list of {"role", "content"} that ends with the user, or the list of the '
             "user's turns"
         )
         raise table.wrong("prompt", row + 1, prompt, wanted) from error
-    turns = (*turns[:-1], replace(turns[-1], images=_images(table, row)))
+    turns = tuple(
+        replace(turn, images=_checked_images(table, row, "prompt", turn.images)) for turn in turns
+    )
+    images = (*turns[-1].images, *_images(table, row))
+    turns = (*turns[:-1], replace(turns[-1], images=images))
     earlier_b, response_b = ((), None) if b is None else (b[:-1], b[-1])
     try:
         return Case(turns, a[-1], response_b, a[:-1], earlier_b, reference)
     except RatingError as error:
-        msg = f"Row {table.first + row + 1} of {table.source!r}: {error}"
+        msg = f"Row {table.number(row + 1)} of {table.source!r}: {error}"
         raise DataError(msg) from error
 
 
@@ -367,26 +443,23 @@ def _images(table: Annotations, row: int) -> tuple[str, ...]:
     value = plain(table.columns[name][row]) if name else None
     several = json_or_text(value) if isinstance(value, str) and value[:1] == "[" else value
     images = [one for one in (several if isinstance(several, list) else [several]) if one]
-    folder = Path(table.source).parent if table.n_files == 1 else None
     if not name or not images:
         return ()
     if len(images) > MOST_IMAGES or not all(isinstance(one, str) for one in images):
         wanted = f"a path, a data: URL, an address by https, or a list of at most {MOST_IMAGES}"
         raise table.wrong(name, row + 1, str(value)[:60], wanted)
+    return _checked_images(table, row, name, images)
+
+
+def _checked_images(
+    table: Annotations, row: int, name: str, images: Sequence[str]
+) -> tuple[str, ...]:
+    folder = Path(table.source).parent if table.n_files == 1 else None
     try:
         return tuple(read_image(one, folder) for one in images)
     except DataError as error:
-        msg = f"Row {table.first + row + 1} of {table.source!r}, column {name!r}: {error}"
+        msg = f"Row {table.number(row + 1)} of {table.source!r}, column {name!r}: {error}"
         raise DataError(msg) from error
-
-
-def _turns(prompt: Any) -> tuple[Message, ...]:
-    if isinstance(prompt, str):
-        return (Message("user", prompt),)
-    return tuple(
-        Message("user", turn) if isinstance(turn, str) else Message(turn["role"], turn["content"])
-        for turn in prompt
-    )
 
 
 def _mention_unknown(table: Annotations, files: Files) -> None:
@@ -427,7 +500,10 @@ def read_instructed(paths: Sequence[Source]) -> list[Instructed]:
     DataError
         If no file holds a response, an instruction cannot be read, or a response has none.
     """
-    tables = [read_annotations(path, "responses") for path in paths]
+    tables = [for_judge(read_annotations(path, "responses"), pairs=False) for path in paths]
+    for table in tables:
+        if n_blank := table.left_out.get(NO_ANSWER):
+            mention(_blank(table.source, n_blank, table.n + n_blank, pairs=False))
     by_prompt = {task.prompt: task for table in tables for task in tasks_of(table)}
     instructed = [
         one for table in tables if _has_answers(table) for one in _with_tasks(table, by_prompt)

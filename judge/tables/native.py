@@ -2,22 +2,28 @@
 
 import random
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from judge.tables.annotations import Annotations, list_of
+from judge.tables.annotations import Annotations, holds_first, list_of
+from judge.tables.conversation import NO_ANSWER, NO_TURNS, exchange, plain, turns_of
 from judge.tables.preferences import columns_of
 from rating.errors import DataError
+from rating.tables.columns import LEFT_OUT
 from rating.tables.files import json_or_text
 from rating.tables.peers import Format, announce, recognised
+from rating.typing import Bools
 
 Columns = dict[str, Any]
 
-ANSWERS, ANSWER = ("response_a", "output_a", "output_1"), ("response", "output")
+ANSWERS, ANSWER = ("response_a", "output_a", "output_1"), ("output", "response")
 """Columns of the answers of a pair on side A, and of single answers."""
+
+_ANSWERS = (ANSWERS, ("response_b", "output_b", "output_2"))
 
 SIGNS = {"A<B": "B>A", "A<<B": "B>>A", "B<A": "A>B", "B<<A": "A>>B", "B=A": "A=B"}
 """Other spellings of a verdict of Arena-Hard."""
@@ -85,35 +91,68 @@ def for_similarity(data: Annotations) -> Annotations:
     return only(data, _rated(data) if known.name == "SICK" else _classes(data))
 
 
-def for_judge(data: Annotations, *, pairs: bool) -> Annotations:
+def for_judge(data: Annotations, *, pairs: bool, turns: bool = True) -> Annotations:
     """Give pairs, or else single answers, as `arena judge run` takes them.
 
-    A pair of several turns has no single answer on each side: it is left out, and announced.
+    Rows without an answer on a side are excluded and counted, in a file of our own layout too; of
+    a known format also rows in which no question and answer is told apart, and those of several
+    turns where a method shows one.
 
     Raises
     ------
     DataError
-        If they are in a format without answers, or no pair is of one turn.
+        If they are in a format without answers, or no row is left.
     """
     known = _known(data)
     if known is None:
-        return data
+        return _with_answers(data, pairs=pairs)
     read = PAIRS.get(known.name) or (None if pairs else SINGLES.get(known.name))
+    if data.has(*_SIDES):
+        read = _conversations
     if read is None or not data.has(*SHOWN.get(known.name, ())):
         if {*ANSWERS, *(() if pairs else ANSWER)} & {*data.columns}:
-            return data  # as AlpacaEval writes them: these columns are known here
+            return _with_answers(data, pairs=pairs)  # as AlpacaEval writes them
         raise _unfit(data, known, "without a prompt and two answers a row")
     columns = read(data)
-    whole = np.array([text is not None for text in columns["prompt"]])
-    why = "without a question and an answer" if known.name in SHOWN else "of several turns"
-    left_out = {why: int((~whole).sum())} if not whole.all() else {}
-    announce(data.source, known.name, {**data.left_out, **left_out}, data.n_files)
-    if not whole.any() and known.name in SHOWN:
-        raise _unfit(data, known, "in which no question and answer is told apart")
-    if not whole.any():
-        msg = f"No pair of {data.source!r} is of one turn, and a judge reads one answer a side."
+    reasons = columns.pop(LEFT_OUT, [None] * data.n)
+    for row, prompt in enumerate(columns["prompt"]):
+        answers = columns["response_a" if "response_a" in columns else "response"][row]
+        if prompt is None:
+            reasons[row] = reasons[row] or "without a question and an answer"
+        elif not turns and isinstance(answers, list) and len(answers) > 1:
+            reasons[row] = "of several turns"
+    whole = np.array([reason is None for reason in reasons])
+    own = only(data, dict(data.columns) | columns).taken(whole)
+    left_out = Counter(data.left_out) + Counter(filter(None, reasons))
+    result = _with_answers(replace(own, left_out=left_out), pairs=pairs)
+    announce(data.source, known.name, result.left_out, data.n_files)
+    if not result.n:
+        why = ", ".join(f"{n:,} {reason}" for reason, n in sorted(result.left_out.items()))
+        msg = f"No row of {data.source!r} ({known.name}) can be judged: {why}."
         raise DataError(msg)
-    return only(data, dict(data.columns) | columns).taken(whole)
+    return result
+
+
+def _with_answers(data: Annotations, *, pairs: bool) -> Annotations:
+    """Exclude and count rows without an answer; of pairs taken apart, those without any."""
+    sides = [next((name for name in names if data.has(name)), None) for names in _ANSWERS]
+    if not pairs and any(map(data.has, ANSWER)):
+        sides = [next(filter(data.has, ANSWER))]
+    cells = [[not _is_blank(cell) for cell in data.columns[name]] for name in sides if name]
+    if not cells or all(map(all, cells)):
+        return data
+    there = np.array(cells)
+    has_answers: Bools = np.all(there, axis=0) if pairs else np.any(there, axis=0)
+    n = int((~has_answers).sum()) if pairs else int((~there).sum())
+    left_out = Counter(data.left_out) + Counter({NO_ANSWER: n})
+    return replace(data.taken(has_answers), left_out=left_out)
+
+
+def _is_blank(cell: object) -> bool:
+    """Whether an answer, or that of any turn, is null or white space."""
+    value = plain(cell)
+    turns = value if isinstance(value, list) else [value]
+    return any(one is None or one != one or not str(one).strip() for one in turns)
 
 
 def unfit(data: Annotations, why: str) -> DataError | None:
@@ -128,7 +167,7 @@ def _unfit(data: Annotations, known: Format, why: str) -> DataError:
 
 
 def _known(data: Annotations) -> Format | None:
-    return recognised(list(data.columns), lambda _: len(_games(data)[0]) != 2)
+    return recognised(list(data.columns), lambda sql: holds_first(data, sql))
 
 
 def _rated(data: Annotations) -> Columns:
@@ -227,29 +266,43 @@ METHODS: Mapping[str, tuple[str, Callable[[Annotations], Columns]]] = {
 
 
 def _kaggle(data: Annotations) -> Columns:
-    return {name: [_only_turn(x) for x in data.need(name)] for name in _PAIR}
+    cells = zip(*(data.need(name) for name in _PAIR), strict=True)
+    columns = _each_row(_kaggle_row, cells)
+    return columns | ({"battle_id": data.need("id")} if data.has("id") else {})
 
 
-def _only_turn(cell: object) -> object:
-    turns = json_or_text(cell) if isinstance(cell, str) else cell
-    turns = turns.tolist() if isinstance(turns, np.ndarray) else turns  # of Parquet
-    return turns[0] if isinstance(turns, list) and len(turns) == 1 else None
+def _kaggle_row(prompt: object, a: object, b: object) -> dict[str, Any]:
+    asked = turns_of(prompt, lists=True)
+    sides = [[turn.content for turn in turns_of(cell, lists=True)] for cell in (a, b)]
+    if not all(turn.content.strip() for turn in asked):
+        raise DataError("without a question")
+    if any(len(side) > len(asked) for side in sides):
+        raise DataError(NO_TURNS)
+    sides = [side + [""] * (len(asked) - len(side)) for side in sides]
+    return dict(zip(_PAIR, ([turn.content for turn in asked], *sides), strict=True))
 
 
-def _chatbot(data: Annotations) -> Columns:
-    sides = [[_turns(cell) for cell in data.need(f"conversation_{side}")] for side in "ab"]
-    single = [len(a) == len(b) == 2 for a, b in zip(*sides, strict=True)]
-    parts = ((sides[0], 0), (sides[0], 1), (sides[1], 1))
-    return {
-        name: [row[turn] if one else None for row, one in zip(side, single, strict=True)]
-        for name, (side, turn) in zip(_PAIR, parts, strict=True)
-    }
+def _conversations(data: Annotations) -> Columns:
+    """Read both conversations of Chatbot Arena and LMArena, whose user is the same."""
+    columns = _each_row(_conversation_row, zip(*map(data.need, _SIDES), strict=True))
+    names = ("battle_id", "prompt_id") if data.has("id") else ()
+    return columns | dict.fromkeys(names, data.columns.get("id"))
 
 
-def _turns(cell: object) -> list[Any]:
-    turns = json_or_text(cell) if isinstance(cell, str) else cell
-    turns = turns.tolist() if isinstance(turns, np.ndarray) else turns  # of Parquet
-    return [turn["content"] for turn in turns] if isinstance(turns, list) else []
+def _conversation_row(a: object, b: object) -> dict[str, Any]:
+    asked, *answers = exchange(turns_of(a, lists=True), turns_of(b, lists=True))
+    return dict(zip(_PAIR, (asked, *answers), strict=True))
+
+
+def _each_row(made: Callable[..., dict[str, Any]], cells: Iterable[tuple[object, ...]]) -> Columns:
+    """Give the columns of pairs, and why a row is excluded."""
+    rows: list[dict[str, Any]] = []
+    for row in cells:
+        try:
+            rows.append(made(*row))
+        except DataError as error:
+            rows.append({LEFT_OUT: str(error)})
+    return {name: [row.get(name) for row in rows] for name in (*_PAIR, LEFT_OUT)}
 
 
 def _llmbar(data: Annotations) -> Columns:
@@ -258,8 +311,22 @@ def _llmbar(data: Annotations) -> Columns:
 
 
 def _preferences(data: Annotations) -> Columns:
-    prompt = data.columns.get("prompt", [None] * data.n)
+    """Read preferences, with the prompt and the system message where a column has one."""
+    name = next((name for name in _ASKED if data.has(name)), None)
+    prompt: Sequence[Any] = [*data.columns[name]] if name else [None] * data.n
+    if data.has("system") and name:
+        rows = zip(data.columns["system"], prompt, strict=True)
+        prompt = [
+            [{"role": "system", "content": system}, {"role": "user", "content": asked}]
+            if system and isinstance(asked, str)
+            else asked
+            for system, asked in rows
+        ]
     return columns_of(prompt, data.need("chosen"), data.need("rejected"))
+
+
+_ASKED = ("prompt", "instruction", "question", "input")
+"""Columns of the prompt of preferences; the first that is there."""
 
 
 def _mt_bench_pairs(data: Annotations) -> Columns:
@@ -339,9 +406,11 @@ def _spoken(talk: str | None, speaker: str) -> list[str] | None:
 
 
 _PAIR = ("prompt", "response_a", "response_b")
+_SIDES = ("conversation_a", "conversation_b")
 PAIRS: Mapping[str, Callable[[Annotations], Columns]] = {
     "Kaggle 55k": _kaggle,
-    "Chatbot Arena": _chatbot,
+    "Kaggle 55k (test)": _kaggle,
+    "Chatbot Arena": _conversations,
     "LLMBar": _llmbar,
     "TRL preferences": _preferences,
     "MT-bench judgements of FastChat": _mt_bench_pairs,

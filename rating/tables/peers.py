@@ -219,6 +219,16 @@ FORMATS = (
         (("battle_id", '"id"'), *_one_hot().items()),
     ),
     Format(
+        "Kaggle 55k (test)",
+        ("prompt",),
+        ("id", "prompt", "response_a", "response_b"),
+        without=("model_a", "model_b", "winner", "winner_model_a"),
+        when="json_type(TRY_CAST(\"prompt\" AS JSON), '$[0]') = 'VARCHAR' AND "
+        "json_type(TRY_CAST(\"response_a\" AS JSON)) = 'ARRAY' AND "
+        "json_type(TRY_CAST(\"response_b\" AS JSON)) = 'ARRAY'",
+        read_by="arena judge run reads its pairs",
+    ),
+    Format(
         "FastChat's conversation log",
         ("states",),
         ("type", "models", "states"),
@@ -474,7 +484,7 @@ def nearly(columns: Sequence[str]) -> Format | None:
     shares = {
         one: 1 - len(one.missing(columns)) / len(one.required)
         for one in FORMATS
-        if one.touches(columns)
+        if one.touches(columns) and not one.when
     }
     best = max(shares, key=shares.__getitem__, default=None)
     return best if best is not None and 0.5 <= shares[best] < 1 else None

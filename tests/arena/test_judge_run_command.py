@@ -212,3 +212,52 @@ def test_an_unknown_method_or_an_impossible_limit_is_one_clear_line(
     words = ("--judge", "pocket-judge", "--cases", "pairs.csv", "--dry-run")
     refused(command("judge", "run", "--method", "elo", *words), "There is no method 'elo'")
     refused(command(*RUN, *words, "--requests-per-minute", "0"), "A rate limit is positive, not 0")
+
+
+def test_outputs_without_a_partner_or_an_answer_are_warnings_of_the_run(
+    command: Command, folder: Path
+) -> None:
+    texts_of = {"basalt": [*"abcdefgh"], "flint": ["A", "B", "C", None]}
+    for name, texts in texts_of.items():
+        rows = [
+            {"instruction": f"{n}?", "output": text, "generator": name}
+            for n, text in enumerate(texts)
+        ]
+        (folder / f"{name}.json").write_text(json.dumps(rows), encoding="utf-8")
+    files = [word for name in texts_of for word in ("--cases", f"{name}.json")]
+    done = command(*RUN, "--judge", "pocket-judge", *files, "--out", "v.csv", "--format", "json")
+    assert done.returncode == 0
+    blank, alone = json.loads(done.stdout)["warnings"][:2]
+    assert blank.startswith("flint.json: 1 answers are missing (null or blank), of 4 rows.")
+    assert alone == (
+        "5 prompts of 'basalt.json' have no answer in 'flint.json', the first is '3?'. They are "
+        "excluded."
+    )
+    assert done.stderr.splitlines() == [f"arena: {words}" for words in (blank, alone)]
+    assert len({row["battle_id"] for row in rows_of_pairs(folder / "v.csv")}) == 3
+
+
+def rows_of_pairs(file: Path) -> list[dict[str, str]]:
+    return [row for row in rows(file) if row["order"] == "both"]
+
+
+@pytest.mark.parametrize(("method", "n_cases"), [("pairwise", 2), ("arena_hard", 1)])
+def test_conversations_are_judged_by_methods_that_show_them(
+    command: Command, folder: Path, method: str, n_cases: int
+) -> None:
+    texts = [
+        {"prompt": '["1?"]', "response_a": '["a"]', "response_b": '["b"]'},
+        {"prompt": '["1?", "2?"]', "response_a": '["a", "c"]', "response_b": '["b", "d"]'},
+    ]
+    with (folder / "kaggle.csv").open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, ["id", *texts[0]])
+        writer.writeheader()
+        writer.writerows({"id": n, **row} for n, row in enumerate(texts))
+    run = ("judge", "run", "--method", method, "--judge", "pocket-judge", "--cases", "kaggle.csv")
+    done = command(*run, "--dry-run", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["n_calls"] == 2 * n_cases
+    left_out = "none" if n_cases == 2 else "1 of several turns"
+    assert done.stderr == (
+        f"arena: kaggle.csv is read as Kaggle 55k (test); rows left out: {left_out}\n"
+    )

@@ -1,5 +1,6 @@
 """Methods as files: what is read back, what is refused, and what the published ones say."""
 
+import itertools
 import json
 import re
 from importlib.resources import files
@@ -385,8 +386,23 @@ def test_no_answer_can_play_a_turn_of_the_conversation() -> None:
 
 
 def test_a_method_of_one_turn_refuses_a_case_of_two() -> None:
-    with pytest.raises(DataError, match="has 2 turns on each side, and the method 'pairwise'"):
-        published("pairwise").ask(TWO, FENCE)
+    with pytest.raises(DataError, match="has 2 turns on each side, and the method 'arena_hard'"):
+        published("arena_hard").ask(TWO, FENCE)
+
+
+def test_pairwise_shows_the_turns_of_the_user_and_all_answers_of_each_side() -> None:
+    text = published("pairwise").ask(TWO, FENCE).messages[-1].content
+    places = [text.index(f"[begin {who} {FENCE}]") for who in ("question", "answer A", "answer B")]
+    asked, a, b = (text[i:j] for i, j in itertools.pairwise([*places, len(text)]))
+    assert [turn.content in asked for turn in TWO.prompt] == [True] * len(TWO.prompt)
+    assert asked.count(f"[begin user {FENCE}]") == 2
+    for side, earlier, last in (
+        (a, TWO.earlier_a[0], TWO.response_a),
+        (b, TWO.earlier_b[0], TWO.response_b),
+    ):
+        assert f"[begin earlier answer {FENCE}]\n{earlier}\n[end earlier answer {FENCE}]" in side
+        assert f"[begin answer {FENCE}]\n{last}\n[end answer {FENCE}]" in side
+        assert "[begin user" not in side
 
 
 def test_a_reference_that_must_be_there_is_asked_for_in_a_sentence() -> None:

@@ -12,7 +12,7 @@ from arena.judging import battle_cases
 from arena.store.records import AnswerKey
 from arena.store.store import Store
 from judge.case import Case, Message
-from judge.tables.cases import NamedCase, read_cases, read_responses
+from judge.tables.cases import NamedCase, read_cases, read_labels, read_responses
 from rating.errors import DataError
 from rating.tables.files import Files
 from rating.tables.peers import noticing
@@ -71,6 +71,111 @@ def test_two_files_of_outputs_are_matched_by_their_instructions(tmp_path: Path) 
         read_cases([outputs("basalt", "1?"), outputs("flint", "2?")])
 
 
+def outputs(path: Path, *rows: tuple[str, str | None]) -> Path:
+    """Write answers to prompts as AlpacaEval does; the file names the model."""
+    named = [{"instruction": q, "output": text, "generator": path.stem} for q, text in rows]
+    return write(path, named)
+
+
+def said_of(paths: list[Path]) -> tuple[list[NamedCase], list[str]]:
+    words: list[str] = []
+    with noticing(words.append):
+        return read_cases(paths), words
+
+
+def test_outputs_without_a_partner_are_counted_on_each_side_and_named(tmp_path: Path) -> None:
+    a = outputs(tmp_path / "basalt.jsonl", *((f"{n}?", f"{n}.") for n in range(12)))
+    b = outputs(tmp_path / "flint.jsonl", *((f"{n}?", f"{n}!") for n in range(8, 14)))
+    cases, words = said_of([a, b])
+    assert len(cases) == 4
+    assert words == [
+        f"8 prompts of '{a}' have no answer in '{b}', the first is '0?'; 2 prompts of '{b}' have "
+        f"no answer in '{a}', the first is '12?'. They are excluded."
+    ]
+    with pytest.raises(DataError, match=r"no prompt in common: 8 .*'0\?'; 1 .*'13\?'"):
+        read_cases(
+            [
+                outputs(tmp_path / "c.jsonl", *((f"{n}?", "c") for n in range(8))),
+                outputs(tmp_path / "d.jsonl", ("13?", "d")),
+            ]
+        )
+
+
+@pytest.mark.parametrize(
+    "other", ["Why\u00a0is  it so\u00e9?", "Why is it soe\u0301?", "Why is\u200b it so\u00e9?\n"]
+)
+def test_prompts_that_look_alike_are_not_matched_and_it_is_said(
+    tmp_path: Path, other: str
+) -> None:
+    a = outputs(tmp_path / "basalt.jsonl", ("Why is it so\u00e9?", "So."), ("2?", "2."))
+    b = outputs(tmp_path / "flint.jsonl", (other, "Thus."), ("2?", "Two."))
+    cases, words = said_of([a, b])
+    assert [named.case.response_b for named in cases] == ["Two."]
+    assert "1 of them differ from one of the other file only in white space" in words[0]
+
+
+def test_of_prompts_that_come_twice_the_first_answer_counts_and_it_is_said(
+    tmp_path: Path,
+) -> None:
+    a = outputs(tmp_path / "basalt.jsonl", ("1?", "1."), ("2?", "2."), ("2?", "two"), ("1?", "1."))
+    b = outputs(tmp_path / "flint.jsonl", ("1?", "One."), ("2?", "Two."))
+    cases, words = said_of([a, b])
+    assert [named.case.response_a for named in cases] == ["1.", "2."]
+    assert words == [
+        f"{a}: 1 rows answer a prompt again, with another answer or by another model, the first "
+        "is '2?'. The first counts: choose one answer to each prompt with --where."
+    ]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
+def test_rows_without_an_answer_are_excluded_and_counted(tmp_path: Path, kind: str) -> None:
+    rows: list[dict[str, Any]] = [
+        PAIR,
+        PAIR | {"response_a": None},
+        PAIR | {"response_b": " "},
+        PAIR,
+    ]
+    path = write(tmp_path / "pairs.jsonl", rows)
+    if kind != "jsonl":
+        duckdb.execute(f"COPY (FROM '{path}') TO '{tmp_path}/pairs.{kind}'")
+        path = tmp_path / f"pairs.{kind}"
+    cases, words = said_of([path])
+    assert [named.case for named in cases] == [CASE, CASE]
+    assert words == [
+        f"{path}: 2 rows have no answer on a side (null or blank), of 4 rows. They are excluded: "
+        "ask the models again, or choose the other rows with --where."
+    ]
+    singles: list[str] = []
+    with noticing(singles.append):
+        assert len(read_responses([path])) == 6
+    assert singles[0].startswith(f"{path}: 2 answers are missing (null or blank), of 4 rows.")
+
+
+def test_labels_stay_beside_their_cases_where_rows_are_excluded(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [
+        PAIR | {"response_a": None, "label": "tie"},
+        PAIR | {"label": "model_b"},
+    ]
+    path = write(tmp_path / "pairs.jsonl", rows)
+    labels = read_labels(path)
+    assert labels is not None
+    assert labels.tolist() == [-1.0]
+
+
+def test_a_wrong_row_behind_an_excluded_one_keeps_its_number(tmp_path: Path) -> None:
+    rows: list[dict[str, Any]] = [PAIR | {"response_a": None}, PAIR, PAIR | {"response_a": 4}]
+    with pytest.raises(DataError, match=r"Row 3 of .* has response_a 4"):
+        read_cases([write(tmp_path / "pairs.jsonl", rows)])
+
+
+def test_a_file_without_any_answer_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match="1 rows have no answer on a side"):
+        read_cases([write(tmp_path / "pairs.jsonl", [PAIR | {"response_a": None}])])
+    a = outputs(tmp_path / "a.jsonl", ("1?", None))
+    with pytest.raises(DataError, match="1 answers are missing"):
+        read_cases([a, outputs(tmp_path / "b.jsonl", ("1?", "One."))])
+
+
 def test_the_first_of_several_files_of_outputs_meets_each_of_the_others(tmp_path: Path) -> None:
     def outputs(name: str, *asked: str) -> Path:
         rows = [{"instruction": q, "output": f"{name}: {q}", "generator": name} for q in asked]
@@ -86,7 +191,9 @@ def test_the_first_of_several_files_of_outputs_meets_each_of_the_others(tmp_path
 
 
 def test_a_baseline_may_be_named_beside_the_model(tmp_path: Path) -> None:
-    rows = [PAIR | {"model": "basalt", "baseline": name} for name in ("flint", "slate")]
+    rows: list[dict[str, Any]] = [
+        PAIR | {"model": "basalt", "baseline": name} for name in ("flint", "slate")
+    ]
     cases = read_cases([write(tmp_path / "pairs.jsonl", rows)])
     assert [(c.model_a, c.model_b) for c in cases] == [("basalt", "flint"), ("basalt", "slate")]
 

@@ -10,6 +10,7 @@ import pytest
 
 from judge.tables.cases import checked, read_instructed
 from rating.errors import DataError
+from rating.tables.peers import noticing
 from tests.command import Command, refused
 
 TASKS: list[dict[str, Any]] = [
@@ -106,3 +107,11 @@ def test_the_command_checks_without_a_judge_and_without_a_database(
     assert rates == [0.5, 1.0, pytest.approx(2 / 3)]
     refused(command(*words, "--judge", "x", "--out", "found.csv"), "leave --judge x out")
     refused(command(*words, "--dry-run"), "name the file to write with --out")
+
+
+def test_a_response_that_is_null_is_no_failure_but_excluded_and_counted(tmp_path: Path) -> None:
+    row = TASKS[0] | {"response": "a"}
+    path, words = write(tmp_path / "both.jsonl", [row | {"response": None}, row]), list[str]()
+    with noticing(words.append):
+        assert len(read_instructed([path])) == 1
+    assert words[0].startswith(f"{path}: 1 answers are missing (null or blank), of 2 rows.")

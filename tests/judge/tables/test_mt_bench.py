@@ -53,7 +53,7 @@ def test_a_text_that_is_not_as_mt_bench_s_judge_reads_it_is_left_out_and_counted
     with noticing(words.append):
         assert len(read_responses([written(tmp_path, "single.jsonl", [SINGLE, torn])])) == 1
     assert words[0].endswith("rows left out: 1 without a question and an answer")
-    with pytest.raises(DataError, match="in which no question and answer is told apart"):
+    with pytest.raises(DataError, match="1 without a question and an answer"):
         read_responses([written(tmp_path, "torn.jsonl", [torn])])
 
 

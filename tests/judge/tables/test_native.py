@@ -1,5 +1,6 @@
 """Files of other benchmarks are scored, probed and judged in their own columns."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -9,13 +10,14 @@ from judge.probe.verdicts import probe_judges
 from judge.scoring.annotated import judge_score
 from judge.studies.rows import read_rows
 from judge.tables.annotations import read_annotations
-from judge.tables.cases import read_cases
+from judge.tables.cases import each_pair, read_cases, read_labels, read_responses
 from judge.tables.native import for_score, model_shown_first
 from rating.errors import DataError
 from rating.tables.peers import noticing
 from tests.rating.tables.peer_rows import (
     FILES,
     REFUSED,
+    Row,
     of_arena,
     of_bench,
     of_hard,
@@ -130,9 +132,7 @@ def test_texts_of_sick_and_clinc_are_material_of_a_probe(tmp_path: Path) -> None
     assert (rated.references, rated.texts, rated.dimensions) == (("a",), ("b",), ("relatedness",))
     parts = {name: [[f"a text of {name}", "a class"]] for name in ("train", "val", "test")}
     whole = tmp_path / "data_full.json"
-    whole.write_text(
-        __import__("json").dumps(parts | {"oos_val": [], "oos_test": []}, indent=2), "utf-8"
-    )
+    whole.write_text(json.dumps(parts | {"oos_val": [], "oos_test": []}, indent=2), "utf-8")
     for path, n in ((file(tmp_path, "clinc.csv"), 1), (whole, 3)):
         classes = read_material([path]).classes
         assert classes is not None
@@ -141,20 +141,82 @@ def test_texts_of_sick_and_clinc_are_material_of_a_probe(tmp_path: Path) -> None
         read_material([file(tmp_path, "llmbar.json")])
 
 
-def test_a_judge_is_asked_about_pairs_of_one_turn(tmp_path: Path) -> None:
-    several = {**of_kaggle("x", "y", 1, 0, 0), "prompt": '["hi", "and?"]'}
-    path = written(tmp_path, "kaggle.csv", [of_kaggle("x", "y", 1, 0, 0), several])
+def test_a_judge_is_asked_about_the_pairs_of_other_tools(tmp_path: Path) -> None:
+    path = written(tmp_path, "kaggle.csv", [of_kaggle("x", "y", 1, 0, 0)])
     words: list[str] = []
     with noticing(words.append):
         (named,) = read_cases([path])
     assert [turn.content for turn in named.case.prompt] == ["hi"]
     assert (named.case.response_a, named.case.response_b) == ("x", "y")
-    assert words == [f"{path} is read as Kaggle 55k; rows left out: 1 of several turns"]
+    assert named.battle_id == "7"
+    assert words == [f"{path} is read as Kaggle 55k; rows left out: none"]
     (arena,) = read_cases([written(tmp_path, "a.json", [of_arena("x", "y", "tie", "ada")])])
     assert (arena.model_a, arena.case.response_b) == ("x", "x")
     assert read_cases([file(tmp_path, "llmbar.json")])[0].case.response_a == "o"
     with pytest.raises(DataError, match="LLMFAO, without a prompt and two answers"):
         read_cases([file(tmp_path, "llmfao.csv")])
-    written(tmp_path, "none.csv", [several])
-    with pytest.raises(DataError, match="of one turn"):
-        read_cases([tmp_path / "none.csv"])
+
+
+def kaggle(prompt: object, a: object, b: object) -> Row:
+    texts = {"prompt": prompt, "response_a": a, "response_b": b}
+    return {**of_kaggle("x", "y", 1, 0, 0), **{name: json.dumps(x) for name, x in texts.items()}}
+
+
+SEVERAL = [
+    kaggle(["2 + 2?", "Plus 1?"], ["4", "5"], ["Four.", "Five."]),
+    kaggle(["2 + 2?", "Plus 1?"], ["4", None], ["Four.", "Five."]),
+    kaggle(["2 + 2?", "Plus 1?"], ["4"], ["Four.", "Five."]),
+    kaggle(["2 + 2?", "Plus 1?"], ["4", "5"], ["Four.", " "]),
+    kaggle(["2 + 2?"], ["4", "5"], ["Four."]),
+    kaggle([""], ["4"], ["Four."]),
+    kaggle(["[1] + [2]?"], ["[3]"], ["[[A]]"]),
+]
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_several_turns_of_kaggle_are_read_and_turns_without_an_answer_counted(
+    tmp_path: Path, ending: str
+) -> None:
+    rows: list[Row] = SEVERAL
+    if ending != "csv":  # lists, and not JSON of them
+        rows = [{**row, **{name: json.loads(row[name]) for name in NAMES}} for row in SEVERAL]
+    path, words = written(tmp_path, f"kaggle.{ending}", rows), list[str]()
+    with noticing(words.append):
+        several, one = read_cases([path])
+    assert [turn.content for turn in several.case.prompt] == ["2 + 2?", "Plus 1?"]
+    assert (several.case.earlier_a, several.case.response_a) == (("4",), "5")
+    assert (several.case.earlier_b, several.case.response_b) == (("Four.",), "Five.")
+    assert (one.case.prompt[0].content, one.case.response_a) == ("[1] + [2]?", "[3]")
+    assert words[0] == (
+        f"{path} is read as Kaggle 55k; rows left out: 1 in which user and assistant do not take "
+        "turns, 1 without a question, 3 without an answer"
+    )
+    assert words[1].startswith(f"{path}: 3 rows have no answer on a side (null or blank), of 7")
+    labels = read_labels(path)
+    assert labels is None
+    (alone,) = each_pair([path], turns=False)
+    assert alone == one
+    singles = read_responses([path])
+    assert [named.case.response_a for named in singles] == [
+        *("5", "Five.", "Five.", "Five.", "5", "[3]", "[[A]]")
+    ]
+
+
+NAMES = ("prompt", "response_a", "response_b")
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_the_test_file_of_kaggle_is_read_as_its_votes_are(tmp_path: Path, ending: str) -> None:
+    rows = [{name: row[name] for name in ("id", *NAMES)} for row in (SEVERAL[0], SEVERAL[1])]
+    path, words = written(tmp_path, f"test.{ending}", rows), list[str]()
+    with noticing(words.append):
+        (named,) = read_cases([path])
+    assert words[0] == f"{path} is read as Kaggle 55k (test); rows left out: 1 without an answer"
+    assert (named.case.prompt[0].content, named.case.response_b) == ("2 + 2?", "Five.")
+    assert (named.model_a, named.battle_id) == ("response_a", "7")
+
+
+def test_texts_in_brackets_of_pairs_of_our_own_stay_as_they_are(tmp_path: Path) -> None:
+    row = {"id": 1, "prompt": '["a"] or [b]?', "response_a": '["a"]', "response_b": "[b]"}
+    (named,) = read_cases([written(tmp_path, "own.jsonl", [row])])
+    assert (named.case.prompt[0].content, named.case.response_a) == ('["a"] or [b]?', '["a"]')

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from judge.tables.cases import read_cases, read_labels
 from judge.tables.preferences import COLUMNS, pair_of
 from rating.errors import DataError
+from rating.tables.columns import LEFT_OUT
 from rating.tables.peers import noticing
 
 TEXTS = st.text(min_size=1)
@@ -54,8 +55,10 @@ def test_texts_and_messages_with_and_without_a_prompt_mean_the_same(
 @given(row=st.tuples(JSON, JSON, JSON))
 def test_anything_else_is_no_pair_and_no_error(row: tuple[Any, Any, Any]) -> None:
     pair = pair_of(*row)
+    reason = pair.pop(LEFT_OUT)
     assert [*pair] == [*COLUMNS]
-    if pair["prompt"] is None:
+    assert (pair["prompt"] is None) == (reason is not None)
+    if reason:
         assert {*pair.values()} == {None}
 
 
@@ -100,5 +103,69 @@ def test_rows_that_tell_no_question_apart_are_left_out_and_counted(
 def test_a_file_without_any_question_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "p.jsonl"
     path.write_text('{"chosen": "Human: hi", "rejected": "Human: ho"}\n')
-    with pytest.raises(DataError, match="TRL preferences, in which no question and answer"):
+    with pytest.raises(DataError, match=r"TRL preferences.* 1 without a question and an answer"):
         read_cases([path])
+
+
+HUMAN, ASSISTANT = "\n\nHuman: ", "\n\nAssistant: "
+
+
+@pytest.mark.parametrize(
+    ("prompt", "before", "turns"),
+    [
+        (None, f"{HUMAN}2 + 2?{ASSISTANT}", ["2 + 2?"]),
+        (
+            None,
+            f"{HUMAN}Hi.{ASSISTANT}Hello.{HUMAN}2 + 2?{ASSISTANT}",
+            ["Hi.", "Hello.", "2 + 2?"],
+        ),
+        (f"{HUMAN}2 + 2?{ASSISTANT}", "", ["2 + 2?"]),
+    ],
+)
+def test_texts_of_hh_rlhf_are_split_at_the_last_answer_that_both_begin(
+    prompt: str | None, before: str, turns: list[str]
+) -> None:
+    pair = pair_of(prompt, f"{before} It is 4.", f"{before} It is 5, a sum.")
+    assert [one["content"] for one in pair["prompt"]] == turns
+    assert chosen_of(pair) == ("It is 4.", "It is 5, a sum.")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "rejected"),
+    [
+        (f"{HUMAN}Hi.{ASSISTANT}Yes.", f"{HUMAN}Ho.{ASSISTANT}No."),
+        (f"{HUMAN}Hi.", f"{HUMAN}Hi."),
+        (f"{HUMAN}a{ASSISTANT}b{HUMAN}c{ASSISTANT}d", f"{HUMAN}a{ASSISTANT}e"),
+        ("Human: Hi. Assistant: Yes.", "Human: Hi. Assistant: No."),
+    ],
+)
+def test_texts_without_a_question_that_both_answer_are_no_pair(chosen: str, rejected: str) -> None:
+    pair = pair_of(None, chosen, rejected)
+    assert pair["prompt"] is None
+    assert pair[LEFT_OUT]
+
+
+def test_a_prompt_that_both_conversations_repeat_is_shown_once() -> None:
+    """UltraFeedback binarized: a text, and conversations that begin with it."""
+    asked = message("user", "2 + 2?")
+    good, bad = message("assistant", "4"), message("assistant", "5")
+    pair = pair_of("2 + 2?", [asked, good], [asked, bad])
+    assert (pair["prompt"], chosen_of(pair)) == ([asked], ("4", "5"))
+    system = message("system", "Be short.")
+    pair = pair_of([asked], [system, asked, good], [system, asked, bad])
+    assert (pair["prompt"], chosen_of(pair)) == ([system, asked], ("4", "5"))
+    later = [asked, good, message("user", "Plus 1?")]
+    pair = pair_of("2 + 2?", [*later, message("assistant", "5")], [*later, good])
+    assert (pair["prompt"], chosen_of(pair)) == (later, ("5", "4"))
+    in_blocks = {"role": "user", "content": [{"type": "text", "text": "2 + 2?"}]}
+    assert pair_of(None, [in_blocks, good], [in_blocks, bad])["prompt"] == [asked]
+
+
+def test_preferences_with_the_prompt_in_another_column_and_a_system_message(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "orca.jsonl"
+    row = {"system": "Be short.", "question": "2 + 2?", "chosen": "4", "rejected": "It is 5."}
+    path.write_text("".join(json.dumps(one) + "\n" for one in (row, row | {"system": ""})))
+    shown = [[(turn.role, turn.content) for turn in one.case.prompt] for one in read_cases([path])]
+    assert shown == [[("system", "Be short."), ("user", "2 + 2?")], [("user", "2 + 2?")]]
