@@ -23,6 +23,7 @@ from rating import Outcome
 from rating.errors import DataError
 from rating.tables.columns import quoted_names
 from rating.tables.files import Files
+from rating.tables.peers import recognised
 from rating.tables.vote_filter import BOTH
 from rating.typing import Bools, Floats
 
@@ -97,10 +98,53 @@ def judge_score(
         by_position=compat is not None,
         order=order,
     )
-    data, left_out = only(_taken(read_annotations(file, peers=method == "pairwise"), method))
+    every, repeats = _once(read_annotations(file, peers=method == "pairwise"))
+    data, left_out = only(_taken(every, method))
     models, warnings = scorer(data, options)
     rows = [_plain(row) for row in models]
-    return {"method": asked, "models": rows, "warnings": [*left_out, *warnings]}
+    return {"method": asked, "models": rows, "warnings": [*repeats, *left_out, *warnings]}
+
+
+_ITEM = ("battle_id", "item_id", "question_id", "session_id", "uid", "instruction", "idx")
+_JUDGES = ("judge", "judge_model", "annotator", "llm")
+_TOLD_BY = (
+    *(*_JUDGES, "prompt_id", "turn", "voter", "rater", "model", "model_a", "model_b", "model_1"),
+    *("model_2", "model_A", "model_B", "model_test", "generator", "generator_1", "generator_2"),
+    *("baseline", "method", "template", "order", "version", "strategy", "subset", "category"),
+    *("fallback_for", "run", "seed", "sample", "length", "length_a", "length_b"),
+)
+"""Columns by which a row is told from others on its item, where they are there."""
+
+
+def _once(data: Annotations) -> tuple[Annotations, list[str]]:
+    """Keep one row of those on one item by one judge, and warn; rows of voters stay.
+
+    The newest where rows have a time (``tstamp``), as MT-bench has it; otherwise the first.
+    """
+    items = [name for name in _ITEM if data.has(name)]
+    is_judged = any(map(data.has, _JUDGES)) or (
+        not data.has("voter") and recognised(list(data.columns)) is not None
+    )
+    if not items or not is_judged:
+        return data, []
+    names = [*items, *(name for name in _TOLD_BY if data.has(name))]
+    keys = [*zip(*(map(str, data.columns[name]) for name in names), strict=True)]
+    newest = data.has("tstamp")
+    times = data.numbers("tstamp") if newest else np.zeros(data.n)
+    chosen: dict[tuple[str, ...], int] = {}
+    for row, key in enumerate(keys):
+        if key not in chosen or times[row] > times[chosen[key]]:
+            chosen[key] = row
+    n = data.n - len(chosen)
+    if not n:
+        return data, []
+    again = next(key for row, key in enumerate(keys) if chosen[key] != row)
+    named = ", ".join(f"{name} {text[:60]}" for name, text in zip(names, again, strict=True))
+    which = "newest of them counts (tstamp)" if newest else "first of them counts"
+    return data.taken(np.array(sorted(chosen.values()))), [
+        f"{n:,} of {data.n:,} rows judge again what another row does, such as {named}. The "
+        f"{which}: choose one run with --where."
+    ]
 
 
 def _score_of(method: str) -> str:

@@ -44,6 +44,13 @@ COST, PAID = "cost", "dollars_paid"
 DONE_WITH = ("winner", "left_out", "status")
 """Roles that decide whether a row counts and its label, and are not needed afterwards."""
 
+REPEATED = "a second verdict of one judge on one case (the first counts)"
+ONCE = (
+    *("battle", "item", "prompt", "model_a", "model_b", "voter", "judge", "method", "template"),
+    *("order", "by"),
+)
+"""Roles by which a verdict is told from another."""
+
 LENGTHS = {"length_a": "len_a", "length_b": "len_b"}
 REFUSALS = {"refusal_a": "refused_a", "refusal_b": "refused_b"}
 TEXTS = {"a": ("response_a", "output_a"), "b": ("response_b", "output_b")}
@@ -215,6 +222,8 @@ def _counted(table: Table, source: str, *, unread: bool) -> Rows:
     _, a, b = rows.models()
     same = rows.live & (a == b)
     rows.drop(same, "a model against itself")
+    if unread:
+        rows.drop(rows.live & _repeats(table, rows.live), REPEATED)
     if not rows.live.any():
         dropped = ", ".join(f"{n} {why}" for why, n in rows.dropped.items())
         msg = f"No row of {source!r} counts" + (f"; left out: {dropped}." if dropped else ".")
@@ -225,6 +234,25 @@ def _counted(table: Table, source: str, *, unread: bool) -> Rows:
     left_out = dict(sorted(rows.dropped.items()))
     every = Rows(source, names, table.numbers, label, ~silent, left_out)
     return every.only(order[rows.live[order]])
+
+
+def _repeats(table: Table, live: Bools) -> Bools:
+    """Return the verdicts of one judge, method and order on one case and its sides but the first.
+
+    Cases are told apart by battle or item; a file that names neither has none.
+    """
+    columns = [table.texts[role].codes for role in ONCE if role in table.texts]
+    cases = [table.texts[role].codes for role in ("battle", "item") if role in table.texts]
+    if not cases:
+        return np.zeros(len(live), dtype=bool)
+    live = live & np.any(np.stack(cases) >= 0, axis=0)
+    order = np.argsort(table.numbers["row"], kind="stable")
+    order = order[live[order]]
+    keys = np.stack(columns, axis=1)[order]
+    _, first = np.unique(keys, axis=0, return_index=True)
+    repeats = live.copy()
+    repeats[order[first]] = False
+    return repeats
 
 
 def holds(column: Coded, test: Callable[[str], bool], *, missing: bool = False) -> Bools:

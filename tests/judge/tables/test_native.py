@@ -50,7 +50,11 @@ def test_annotations_of_alpaca_eval_are_scored_as_they_are(tmp_path: Path) -> No
 
 def test_score_results_of_wildbench_are_scored_as_they_are(tmp_path: Path) -> None:
     row = REFUSED["score_results.json"][1]
-    rows = [row, {**row, "score": "9", "model_output": ""}, {**row, "score": "N/A"}]
+    rows = [
+        row,
+        {**row, "session_id": "s2", "score": "9", "model_output": ""},
+        {**row, "session_id": "s3", "score": "N/A"},
+    ]
     path = written(tmp_path, "score_results.json", rows[:2])
     assert scores(path, "wildbench")["x"]["score"] == 8
     assert for_score(read_annotations(path), "wildbench").flags("empty").tolist() == [False, True]
