@@ -19,7 +19,7 @@ from arena.commands.judge_second import on_fallback
 from arena.commands.judge_work import IFEVAL, JudgeOptions, in_words, margin_of, scale_of
 from arena.terminal import announced, plain, say, show, stop, table, warnings, write_json
 from rating.errors import DataError
-from rating.tables.files import read_text
+from rating.tables.files import Files, read_text
 
 if TYPE_CHECKING:
     from judge.bench.leaderboard import Control
@@ -91,13 +91,14 @@ def _prepared(method: str, chosen: BenchOptions) -> Bench:
     asked_by = None if name == IFEVAL else _method(name, chosen)
     judge = judged_by(name, chosen.judge, roster)
     with announced():
-        items = read_items(chosen.items)
+        items = read_items(Files((chosen.items,), where=chosen.where))
         recorded = read_answers(chosen.answers or ())
     _require_turns(name, asked_by, items)
     known = _by_item(items, recorded)
     baseline = None
     if asked_by is not None and asked_by.pairwise:
-        baseline = baseline_of(name, chosen.baseline, items, [*known, *chosen.models])
+        with announced():
+            baseline = baseline_of(name, chosen.baseline, items, [*known, *chosen.models])
         known[baseline] = baseline_answers(baseline, items) | known.get(baseline, {})
     elif chosen.baseline is not None:
         msg = (

@@ -31,6 +31,8 @@ class BenchOptions:
     ----------
     items : str or None
         Prompts: a file as the benchmark writes it, or of prompt, and id, checklist, reference.
+    where : str or None
+        Take only items for which this SQL holds, such as category = 'hard_prompt'.
     models : tuple of str or None
         Whom the leaderboard is of, parted by commas: of the roster, or recorded.
     answers : list of str or None
@@ -73,6 +75,7 @@ class BenchOptions:
     """
 
     items: Annotated[str | None, Parameter(metavar="FILE")] = None
+    where: Annotated[str | None, Parameter(metavar="SQL")] = None
     models: Annotated[tuple[str, ...] | None, Parameter(metavar="A,B,C", converter=names)] = None
     answers: Annotated[Sequence[str] | None, Parameter(metavar="FILE")] = None
     baseline: Annotated[str | None, Parameter(metavar="MODEL")] = None
@@ -143,7 +146,7 @@ _TEXT, _NUMBER, _WHOLE = (
 )
 _TEXTS = (_texts, "a list of texts")
 KEYS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
-    **dict.fromkeys(("method", "baseline", "judge", "fallback_judge"), _TEXT),
+    **dict.fromkeys(("method", "baseline", "judge", "fallback_judge", "where"), _TEXT),
     **dict.fromkeys(("scale", "seed", "database"), _TEXT),
     **dict.fromkeys(("items", "rubric", "roster", "out"), _TEXT),
     **dict.fromkeys(("difficulties", "regularisation"), _TEXT),

@@ -12,11 +12,18 @@ from judge.tables.cases import NamedCase
 from judge.tables.items import Item, Turns
 from judge.tables.results import Benched
 from rating.errors import DataError
+from rating.tables.peers import mention
 
 ALIASES = {"wildbench": "wildbench_score"}
 """What a benchmark is called here and there."""
 BASELINES = {"arena_hard": "gpt-4-0314"}
 """Whom upstream compares with, where it is not named: the items of AlpacaEval bring an answer."""
+BY_CATEGORY = {
+    "arena-hard-v0.1": "gpt-4-0314",
+    "hard_prompt": "o3-mini-2025-01-31",
+    "creative_writing": "gemini-2.0-flash-001",
+}
+"""Upstream's baseline by the category of an item of Arena-Hard (v2 has two)."""
 
 Answers = Mapping[str, Mapping[str, Turns]]
 """By model and by the item's name."""
@@ -46,12 +53,25 @@ def baseline_of(
     DataError
         If there is none.
     """
+    upstream = _by_category(items) if method == "arena_hard" else {}
     if given is not None:
+        if others := {name: some for name, some in upstream.items() if name != given}:
+            mention(
+                f"--baseline {given!r}: upstream compares {_categories(others)}. The scores of "
+                "these items are not comparable with published ones."
+            )
         return given
+    if len(upstream) > 1:
+        category = next(iter(next(iter(upstream.values()))))
+        msg = (
+            f"Upstream compares {_categories(upstream)}, and a bench has one baseline: run one "
+            f"bench per category, with --where \"category = '{category}'\"."
+        )
+        raise DataError(msg)
     in_items = sorted({item.generator or "" for item in items if item.baseline is not None})
     if len(in_items) == 1:
         return in_items[0]
-    known = BASELINES.get(method)
+    known = next(iter(upstream), BASELINES.get(method))
     if known is not None and known in models:
         return known
     msg = (
@@ -60,6 +80,24 @@ def baseline_of(
         "'output'."
     )
     raise DataError(msg)
+
+
+def _by_category(items: Sequence[Item]) -> dict[str, dict[str, int]]:
+    """Count the items of each category of Arena-Hard, by upstream's baseline."""
+    counts: dict[str, dict[str, int]] = {}
+    for item in items:
+        if name := BY_CATEGORY.get(item.category or ""):
+            own = counts.setdefault(name, {})
+            own[item.category or ""] = own.get(item.category or "", 0) + 1
+    return counts
+
+
+def _categories(upstream: Mapping[str, Mapping[str, int]]) -> str:
+    return " and ".join(
+        f"{category} ({n:,} items) with {name}"
+        for name, some in upstream.items()
+        for category, n in some.items()
+    )
 
 
 def baseline_answers(name: str, items: Sequence[Item]) -> dict[str, Turns]:

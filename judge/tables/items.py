@@ -117,7 +117,10 @@ def read_items(source: str | Path | Files) -> list[Item]:
         there = quoted_names(list(table.columns))
         msg = f"There is no column 'prompt' in {table.source!r}, nor another that holds prompts; "
         raise DataError(f"{msg}there are {there}.")
-    announce(table.source, layout.name, table.left_out, table.n_files)
+    name = layout.name
+    if "arena-hard-v0.1" in table.columns.get("category", ()):  # of either version's layout
+        name = "questions of Arena-Hard v0.1"
+    announce(table.source, name, table.left_out, table.n_files)
     tasks: Sequence[Task | None] = tasks_of(table) or [None] * table.n
     items = [_item(table, layout, row, tasks[row]) for row in range(table.n)]
     _require_apart(table, [item.id for item in items])
@@ -231,7 +234,7 @@ ANSWERED = (
         ("model_id",),
         _of_choices,
     ),
-    Answered("answers of Arena-Hard v2", ("uid", "messages"), "uid", ("model",), _of_messages),
+    Answered("answers of Arena-Hard", ("uid", "messages"), "uid", ("model",), _of_messages),
     Answered(
         "results of WildBench", ("session_id", "output"), "session_id", ("generator",), _of_texts
     ),

@@ -569,3 +569,69 @@ def test_difficulties_are_for_alpaca_eval_and_gamed_rows_come_with_them(
     nobody = command("bench", "bench.toml", "--difficulties", "d.csv")
     refused_at_last(nobody, "'d.csv' holds the difficulty of none of the 5 items")
     assert server.requests == []
+
+
+V2 = {"hard_prompt": "o3-mini-2025-01-31", "creative_writing": "gemini-2.0-flash-001"}
+
+
+def write_v2(folder: Path) -> tuple[str, ...]:
+    """Write four questions of Arena-Hard v2 with the answers of a model and both baselines."""
+    items = [
+        {"uid": str(n), "category": [*V2][n % 2], "subcategory": "x", "prompt": f"{n}?"}
+        for n in range(4)
+    ]
+    write(folder / "question.jsonl", items)
+    words: list[str] = []
+    for name in ("flint", *V2.values()):
+        talks = [
+            {
+                "uid": item["uid"],
+                "model": name,
+                "messages": [
+                    {"role": "user", "content": item["prompt"]},
+                    {"role": "assistant", "content": {"answer": f"{name} on {item['uid']}"}},
+                ],
+            }
+            for item in items
+        ]
+        write(folder / f"{name}.jsonl", talks)
+        words += ["--answers", f"{name}.jsonl"]
+    options = ("--items", "question.jsonl", "--models", "flint", "--judge", "judge")
+    return ("bench", "arena_hard", *options, *words, "--roster", "roster.toml", "--out", "results")
+
+
+def test_arena_hard_v2_has_a_baseline_for_each_category(command: Command, folder: Path) -> None:
+    words = write_v2(folder)
+    refused_at_last(
+        command(*words),
+        "hard_prompt (2 items) with o3-mini-2025-01-31",
+        "creative_writing (2 items) with gemini-2.0-flash-001",
+        "--where \"category = 'hard_prompt'\"",
+    )
+    for category, baseline in V2.items():
+        done = command(*words, "--where", f"category = '{category}'", "--format", "json")
+        assert done.returncode == 0, done.stderr
+        report = json.loads(done.stdout)
+        assert (report["items"], report["baseline"]) == (2, baseline)
+        assert report["models"][0]["n"] == 2
+
+
+def test_another_baseline_than_upstream_s_is_said(command: Command, folder: Path) -> None:
+    done = command(*write_v2(folder), "--baseline", V2["hard_prompt"], "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert (
+        "upstream compares creative_writing (2 items) with gemini-2.0-flash-001. The scores of "
+        "these items are not comparable"
+    ) in done.stderr
+    assert "hard_prompt (2 items)" not in done.stderr
+
+
+def test_questions_of_arena_hard_v0_1_in_the_layout_of_v2_are_v0_1(
+    command: Command, folder: Path
+) -> None:
+    words = write_v2(folder)
+    items = [{"uid": "0", "category": "arena-hard-v0.1", "prompt": "0?"}]
+    write(folder / "question.jsonl", items)
+    done = command(*words)
+    assert "read as questions of Arena-Hard v0.1; rows left out: none" in done.stderr
+    assert "upstream has gpt-4-0314" in done.stderr
