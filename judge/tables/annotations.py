@@ -209,8 +209,9 @@ def read_annotations(
 def annotation_pieces(source: object, holds: str) -> Iterator[Annotations]:
     """Read files as `read_annotations` does, and give `PIECE` rows at a time.
 
-    At once comes what has to be seen as a whole: a file in a known format, and rows that are
-    chosen by a condition. Of JSON, a file of lines is read in pieces, and one of a list is not.
+    At once comes what has to be seen as a whole: a file in a known format, but for conversations
+    of both sides, and rows that are chosen by a condition. Of JSON, a file of lines is read in
+    pieces, and one of a list is not.
 
     Raises
     ------
@@ -223,7 +224,9 @@ def annotation_pieces(source: object, holds: str) -> Iterator[Annotations]:
     in_json = _holds_objects(paths[0])
     names = _names_in_json(paths) if in_json else _names_in_table(files, paths[0], holds)
     renamed = [ours for ours, _ in files.columns]
-    if files.where is not None or recognised([*names, *renamed], lambda _: True):
+    by_row = {"conversation_a", "conversation_b"} <= {*names}
+    known = recognised([*names, *renamed], lambda _: True)
+    if files.where is not None or (known and not by_row):
         yield read_annotations(source, holds)
         return
     if len(paths) > 1:
@@ -262,7 +265,7 @@ def _json_pieces(
 
 
 def _table_pieces(files: Files, holds: str) -> Iterator[dict[str, NDArray[np.object_]]]:
-    with opened(files, list, holds=holds, as_peers=False, left_out={}) as relation:
+    with opened(files, _wanted, holds=holds, as_peers=False, left_out={}) as relation:
         for first in count(0, PIECE):
             columns = relation.limit(PIECE, first).fetchnumpy()
             if not len(next(iter(columns.values()), ())):
@@ -274,9 +277,14 @@ def _from_table(
     files: Files, paths: Sequence[Path], holds: str, left_out: dict[str, int] | None
 ) -> dict[str, NDArray[np.object_]]:
     peers = left_out is None
-    with opened(files, list, holds=holds, as_peers=peers, left_out=left_out) as relation:
+    with opened(files, _wanted, holds=holds, as_peers=peers, left_out=left_out) as relation:
         columns = relation.fetchnumpy()
     return _as_named(columns, paths[0], peers=peers)
+
+
+def _wanted(there: Sequence[str]) -> list[str]:
+    """Leave LMArena's second copy of both conversations on disk: no reader takes it."""
+    return [name for name in there if name != "full_conversation"]
 
 
 def _as_named(
@@ -286,7 +294,7 @@ def _as_named(
     names = list(columns)
     # duckdb renames one of two names that differ only in case: of lp_m and lp_M it makes lp_M_1.
     if not peers and any(name.endswith("_1") for name in names):
-        own = columns_in_file(path)
+        own = _wanted(columns_in_file(path))
         names[: len(own)] = own
     return {name: _objects(values) for name, values in zip(names, columns.values(), strict=True)}
 

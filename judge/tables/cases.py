@@ -1,6 +1,7 @@
 """Cases for a judge from files: pairs, single responses, and instructions to check."""
 
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from judge.ifeval import Checked, Task, check, read_task
 from judge.tables.annotations import Annotations, annotation_pieces, read_annotations
 from judge.tables.conversation import NO_ANSWER, plain, turns_of
 from judge.tables.images import MOST_IMAGES, read_image
-from judge.tables.native import for_judge
+from judge.tables.native import announce_judged, for_judge
 from rating.errors import DataError, RatingError
 from rating.tables.columns import KNOWN, quoted_names
 from rating.tables.files import Files, json_or_text
@@ -212,14 +213,19 @@ def _read(
 ) -> Iterator[Annotations]:
     """Give the rows of a file in pieces, as `for_judge` gives them."""
     files = Files.of(path)
-    n = n_judged = n_blank = 0
+    n = n_judged = 0
+    left_out: Counter[str] = Counter()
+    table = None
     for table in annotation_pieces(path, "cases"):
         if files is not None and not table.first:
             _mention_unknown(table, files)
-        judged = for_judge(table, pairs=pairs, turns=turns)
+        judged = for_judge(table, pairs=pairs, turns=turns, piece=True)
         n, n_judged = n + table.n, n_judged + judged.n
-        n_blank += judged.left_out.get(NO_ANSWER, 0)
+        left_out += Counter(judged.left_out)
         yield judged
+    if table is not None:
+        announce_judged(table, left_out, n_judged, pairs=pairs)
+    n_blank = left_out[NO_ANSWER]
     blank = _blank(str(path), n_blank, n, pairs=pairs)
     if n_blank and not n_judged:
         raise DataError(blank)

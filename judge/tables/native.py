@@ -91,12 +91,15 @@ def for_similarity(data: Annotations) -> Annotations:
     return only(data, _rated(data) if known.name == "SICK" else _classes(data))
 
 
-def for_judge(data: Annotations, *, pairs: bool, turns: bool = True) -> Annotations:
+def for_judge(
+    data: Annotations, *, pairs: bool, turns: bool = True, piece: bool = False
+) -> Annotations:
     """Give pairs, or else single answers, as `arena judge run` takes them.
 
     Rows without an answer on a side are excluded and counted, in a file of our own layout too; of
     a known format also rows in which no question and answer is told apart, and those of several
-    turns where a method shows one.
+    turns where a method shows one. Of a piece of a file nothing is announced
+    (`announce_judged`), and no row may be left.
 
     Raises
     ------
@@ -104,14 +107,10 @@ def for_judge(data: Annotations, *, pairs: bool, turns: bool = True) -> Annotati
         If they are in a format without answers, or no row is left.
     """
     known = _known(data)
-    if known is None:
-        return _with_answers(data, pairs=pairs)
-    read = PAIRS.get(known.name) or (None if pairs else SINGLES.get(known.name))
-    if data.has(*_SIDES):
-        read = _conversations
-    if read is None or not data.has(*SHOWN.get(known.name, ())):
-        if {*ANSWERS, *(() if pairs else ANSWER)} & {*data.columns}:
-            return _with_answers(data, pairs=pairs)  # as AlpacaEval writes them
+    read = None if known is None else _reader(data, known, pairs=pairs)
+    if known is None or read is None:
+        if known is None or {*ANSWERS, *(() if pairs else ANSWER)} & {*data.columns}:
+            return _with_answers(data, pairs=pairs)  # our own layout, or as AlpacaEval writes them
         raise _unfit(data, known, "without a prompt and two answers a row")
     columns = read(data)
     reasons = columns.pop(LEFT_OUT, [None] * data.n)
@@ -120,17 +119,46 @@ def for_judge(data: Annotations, *, pairs: bool, turns: bool = True) -> Annotati
         if prompt is None:
             reasons[row] = reasons[row] or "without a question and an answer"
         elif not turns and isinstance(answers, list) and len(answers) > 1:
-            reasons[row] = "of several turns"
+            reasons[row] = _SEVERAL
     whole = np.array([reason is None for reason in reasons])
     own = only(data, dict(data.columns) | columns).taken(whole)
     left_out = Counter(data.left_out) + Counter(filter(None, reasons))
     result = _with_answers(replace(own, left_out=left_out), pairs=pairs)
-    announce(data.source, known.name, result.left_out, data.n_files)
-    if not result.n:
-        why = ", ".join(f"{n:,} {reason}" for reason, n in sorted(result.left_out.items()))
-        msg = f"No row of {data.source!r} ({known.name}) can be judged: {why}."
-        raise DataError(msg)
+    if not piece:
+        announce_judged(data, result.left_out, result.n, pairs=pairs)
     return result
+
+
+def announce_judged(
+    data: Annotations, left_out: Mapping[str, int], n: int, *, pairs: bool
+) -> None:
+    """Announce a file of a known format of which n rows can be judged.
+
+    Raises
+    ------
+    DataError
+        If n is 0.
+    """
+    known = _known(data)
+    if known is None or _reader(data, known, pairs=pairs) is None:
+        return
+    announce(data.source, known.name, left_out, data.n_files)
+    if not n:
+        why = ", ".join(f"{n:,} {reason}" for reason, n in sorted(left_out.items()))
+        advice = " Methods that show several turns are pairwise and mt_bench_pairs."
+        advice = advice if _SEVERAL in left_out else ""
+        msg = f"No row of {data.source!r} ({known.name}) can be judged: {why}.{advice}"
+        raise DataError(msg)
+
+
+def _reader(
+    data: Annotations, known: Format, *, pairs: bool
+) -> Callable[[Annotations], Columns] | None:
+    """Give what reads the texts of a format; None where there are none, or under our names."""
+    if data.has(*_SIDES):
+        return _conversations
+    read = PAIRS.get(known.name) or (None if pairs else SINGLES.get(known.name))
+    return read if data.has(*SHOWN.get(known.name, ())) else None
 
 
 def _with_answers(data: Annotations, *, pairs: bool) -> Annotations:
@@ -407,6 +435,7 @@ def _spoken(talk: str | None, speaker: str) -> list[str] | None:
 
 _PAIR = ("prompt", "response_a", "response_b")
 _SIDES = ("conversation_a", "conversation_b")
+_SEVERAL = "of several turns"
 PAIRS: Mapping[str, Callable[[Annotations], Columns]] = {
     "Kaggle 55k": _kaggle,
     "Kaggle 55k (test)": _kaggle,

@@ -7,6 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
+from judge.tables import annotations
 from judge.tables.cases import each_pair, read_cases, read_labels, read_responses
 from rating.outcome import Outcome
 from rating.tables.peers import noticing
@@ -96,3 +97,17 @@ def test_a_judge_is_run_on_the_file_and_its_prompts_are_labelled(
     labelled = command("label", path.name, "--format", "json")
     assert (labelled.returncode, labelled.stderr) == (0, "")
     assert json.loads(labelled.stdout)["prompts"] == len(ROWS)
+
+
+def test_a_file_in_pieces_gives_the_same_cases_and_is_announced_once(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words: list[str] = []
+    with noticing(words.append):
+        whole = read_cases([path])
+    monkeypatch.setattr(annotations, "PIECE", 7)
+    again: list[str] = []
+    with noticing(again.append):
+        assert read_cases([path]) == whole
+    assert again == words
+    assert len(words) == 2
