@@ -506,10 +506,7 @@ def read_instructed(paths: Sequence[Source]) -> list[Instructed]:
     DataError
         If no file holds a response, an instruction cannot be read, or a response has none.
     """
-    tables = [for_judge(read_annotations(path, "responses"), pairs=False) for path in paths]
-    for table in tables:
-        if n_blank := table.left_out.get(NO_ANSWER):
-            mention(_blank(table.source, n_blank, table.n + n_blank, pairs=False))
+    tables = [_without_null(read_annotations(path, "responses")) for path in paths]
     by_prompt = {task.prompt: task for table in tables for task in tasks_of(table)}
     instructed = [
         one for table in tables if _has_answers(table) for one in _with_tasks(table, by_prompt)
@@ -519,6 +516,20 @@ def read_instructed(paths: Sequence[Source]) -> list[Instructed]:
         msg = f"There is no response in {names}: give a column 'response' or 'output'."
         raise DataError(msg)
     return instructed
+
+
+def _without_null(table: Annotations) -> Annotations:
+    """Exclude and count responses that are null: those that are blank were given, and fail."""
+    column = next(filter(table.has, OUTPUTS), None)
+    cells = table.columns[column] if column else ()
+    given = np.array([plain(cell) is not None for cell in cells], dtype=bool)
+    if given.all():
+        return table
+    mention(
+        f"{table.source}: {(~given).sum():,} responses are null, of {table.n:,}. They are "
+        "excluded: ask the models again. A response that is blank follows nothing, and counts."
+    )
+    return table.taken(given)
 
 
 def checked(instructed: Sequence[Instructed]) -> list[Checked]:

@@ -114,4 +114,10 @@ def test_a_response_that_is_null_is_no_failure_but_excluded_and_counted(tmp_path
     path, words = write(tmp_path / "both.jsonl", [row | {"response": None}, row]), list[str]()
     with noticing(words.append):
         assert len(read_instructed([path])) == 1
-    assert words[0].startswith(f"{path}: 1 answers are missing (null or blank), of 2 rows.")
+    assert words[0].startswith(f"{path}: 1 responses are null, of 2.")
+
+
+def test_a_response_that_is_blank_follows_nothing_and_counts(tmp_path: Path) -> None:
+    rows = [TASKS[0] | {"response": text} for text in ("", " ", "a")]
+    assert len(instructed := read_instructed([write(tmp_path / "both.jsonl", rows)])) == 3
+    assert [one.all_strict for one in checked(instructed)][:2] == [False, False]
