@@ -143,8 +143,7 @@ READERS: list[tuple[str, ...]] = [
     ("probe", "similarity", "{}"),
     ("probe", "judge", "{}", "good.csv"),
     ("probe", "board", "{}", "--arenas", "2"),
-    ("probe", "ask", *ASK, "{}"),
-    ("probe", "ask", *ASK, "good.csv", "--votes", "{}"),
+    ("judge", "probe", "--intervention", "people", *ASK, "good.csv", "--votes", "{}"),
 ]
 """Every command that reads tables, and every option that names one."""
 SHARES = 4

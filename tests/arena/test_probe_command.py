@@ -137,11 +137,12 @@ def test_votes_that_identify_no_rating_have_an_exit_code_of_their_own(
     assert result.stderr.startswith("arena: Never scored against by the rest: x.")
 
 
-@pytest.mark.parametrize("name", ["similarity", "ask", "judge", "board", "prompts"])
+@pytest.mark.parametrize("name", ["similarity", "judge", "board", "prompts"])
 def test_every_option_is_explained(command: Command, name: str) -> None:
     document = (Path(__file__).parents[2] / "docs" / "probe.md").read_text(encoding="utf-8")
     result = command("probe", name, "--help", COLUMNS="200").stdout.split("Examples")[0]
     options = set(re.findall(r"--[a-z-]+", result)) - {"--help"}
+    assert options
     assert [option for option in options if f"`{option}" not in document] == []
 
 
