@@ -91,7 +91,7 @@ def test_mt_bench_marks_the_last_turn_by_a_right_answer_where_there_is_one(
         done = command("judge", "run", "--method", "mt_bench", *words, "--out", "marks.csv")
         assert (done.returncode, done.stderr) == (0, "")
         assert any("[begin reference" in text for text in server.asked)
-        both = command("judge", "run", "--method", "pairwise", *words, "--out", "x.csv")
+        both = command("judge", "run", "--method", "arena_hard", *words, "--out", "x.csv")
         refused(both, "has 2 turns on each side", "mt_bench")
     assert [row["score"] for row in rows(folder / "marks.csv")] == ["5.0", "5.0", "9.0", "9.0"]
 

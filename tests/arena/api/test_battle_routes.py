@@ -225,7 +225,7 @@ def test_a_failed_side_ends_the_stream_with_fixed_words(tmp_path: Path) -> None:
             headers={"Last-Event-ID": events[-1].id},
         )
     assert events[-1].event == "failed"
-    assert events[-1].data["message"].startswith("The ")
+    assert events[-1].data["message"].startswith("Model ")
     assert shown["state"] == "failed"
     assert shown["message"] == events[-1].data["message"]
     assert refused.status_code == 409
