@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 NO_VERDICT = "no verdict"
 """Reason of a row in which a judge said nothing that can be read."""
 
+NOT_SAMPLED = "duplicate prompts (dedup_tag)"
+"""Reason of a row that the arena's own rule excludes: one of many with the same prompt."""
+
+CHOOSABLE = ("dedup_tag",)
+"""Columns of theirs by which rows are excluded, unless ``--where`` names them."""
+
 NESTED = ("STRUCT", "MAP", "LIST", "ARRAY", "UNION")
 
 
@@ -96,6 +102,19 @@ def _styles() -> Iterator[tuple[str, str]]:
         for ours, theirs in counted.items():
             counts = f"json_extract_string({_METADATA}, '$.{theirs}_{side}.*')"
             yield f"{ours}_{side}", f"list_sum(list_transform({counts}, lambda x: x::DOUBLE))"
+
+
+_NOT_ANONYMOUS = "lower(coalesce(\"anony\", '')) NOT IN ('true', '1', '1.0')"
+_NOT_SAMPLED = (
+    '"dedup_tag" IS NOT NULL '
+    "AND NOT regexp_matches(lower(\"dedup_tag\"), '[''\"]sampled[''\"]\\s*:\\s*true')"
+)
+
+
+def _excluded(**reasons: str) -> tuple[str, str]:
+    """Give the column of reasons: the first of which the condition holds."""
+    whens = " ".join(f"WHEN {sql} THEN '{why}'" for why, sql in reasons.items())
+    return LEFT_OUT, f"CASE {whens} END"
 
 
 def _one_hot() -> dict[str, str]:
@@ -198,17 +217,15 @@ _WILD = {
 FORMATS = (
     Format(
         "Chatbot Arena",
-        ("anony", "conv_metadata"),
+        ("anony", "conv_metadata", "dedup_tag"),
         ("model_a", "model_b", "winner"),
         (
             ("winner", _winner("winner", both_bad="tie (bothbad)")),
             ("voter", '"judge_hash"'),
             ("voter", '"judge"'),
-            (
-                LEFT_OUT,
-                "CASE WHEN coalesce(lower(\"anony\"), '') NOT IN ('true', '1', '1.0') "
-                "THEN 'not anonymous' END",
-            ),
+            _excluded(**{"not anonymous": _NOT_ANONYMOUS, NOT_SAMPLED: _NOT_SAMPLED}),
+            _excluded(**{NOT_SAMPLED: _NOT_SAMPLED}),
+            _excluded(**{"not anonymous": _NOT_ANONYMOUS}),
             *_styles(),
         ),
     ),
@@ -491,11 +508,16 @@ def nearly(columns: Sequence[str]) -> Format | None:
 
 
 def as_votes(
-    rows: "duckdb.DuckDBPyRelation",
+    rows: "duckdb.DuckDBPyRelation", where: str | None = None
 ) -> tuple["duckdb.DuckDBPyRelation", Format | None]:
     """Give rows of a known format with our columns beside theirs, and the format.
 
     Rows of no known format, or of one that holds no votes, come back as they are.
+
+    Parameters
+    ----------
+    where : str or None
+        Condition by which the rows were chosen: a column of `CHOOSABLE` in it excludes no row.
     """
     there = rows.columns
     likely = [one for one in FORMATS if one.touches(there) and not one.missing(there)]
@@ -508,7 +530,8 @@ def as_votes(
     known = recognised(there, lambda sql: bool(first.filter(sql).limit(1).fetchall()))
     if known is None or not known.columns:
         return rows, None
-    ours = known.chosen(there)
+    chosen_by = {name for name in CHOOSABLE if re.search(rf"\b{name}\b", where or "")}
+    ours = known.chosen([name for name in there if name not in chosen_by])
     taken = {name.lower() for name in ours}
     theirs = [quoted(name) for name in there if name.lower() not in taken]
     made = [f'{sql} AS "{name}"' for name, sql in ours.items()]

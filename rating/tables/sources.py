@@ -218,7 +218,7 @@ def _opened_files(
             labelled = not {*winners(files)}.isdisjoint(theirs)  # else the format makes a winner
             rows = _labelled(rows, files) if labelled else rows
             if as_peers:
-                rows, known = peers.as_votes(rows)
+                rows, known = peers.as_votes(rows, files.where)
                 _require_one_format(connection, paths, known)
             rows = _named(rows if labelled else _labelled(rows, files), files.columns)
             try:

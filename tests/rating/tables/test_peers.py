@@ -147,8 +147,18 @@ def test_no_format_hides_another() -> None:
         ("alpaca_eval_annotations.json", "AlpacaEval annotations", 60, {}),
         ("arena_hard_v0.1_judgments.jsonl", "Arena-Hard v0.1 against gpt-4-0314", 20, {}),
         ("arena_hard_v2_judgments.jsonl", "Arena-Hard v2", 20, {}),
-        ("chatbot_arena.json", "Chatbot Arena", 107, {"not anonymous": 43}),
-        ("chatbot_arena.jsonl", "Chatbot Arena", 107, {"not anonymous": 43}),
+        (
+            "chatbot_arena.json",
+            "Chatbot Arena",
+            102,
+            {"not anonymous": 43, "duplicate prompts (dedup_tag)": 5},
+        ),
+        (
+            "chatbot_arena.jsonl",
+            "Chatbot Arena",
+            102,
+            {"not anonymous": 43, "duplicate prompts (dedup_tag)": 5},
+        ),
         (
             "fastchat_log-conv.json",
             "FastChat's conversation log",
