@@ -90,8 +90,30 @@ def _winner(column: str, **labels: str) -> str:
     return f'CASE "{column}" {cases} ELSE "{column}" END'
 
 
-_METADATA = """TRY_CAST(replace("conv_metadata", '''', '"') AS JSON)"""
-"""In a CSV that pandas wrote, quotes are apostrophes; there are but names and numbers in it."""
+def _parsed(column: str) -> str:
+    """Parse an object, also as pandas writes one to CSV, in the spelling of Python."""
+    text = f"replace(\"{column}\", '''', '\"')"
+    for theirs, ours in (("True", "true"), ("False", "false"), ("None", "null")):
+        text = f"replace({text}, ': {theirs}', ': {ours}')"
+    return f"TRY_CAST({text} AS JSON)"
+
+
+_METADATA = _parsed("conv_metadata")
+
+
+_CATEGORIES = {
+    "math": "math",
+    "creative_writing": "creative_writing",
+    "instruction_following": "if",
+}
+"""By our column: the name inside ``category_tag``, below the version of what tagged it."""
+
+
+def _categories() -> Iterator[tuple[str, str]]:
+    tags = _parsed("category_tag")
+    for ours, theirs in _CATEGORIES.items():
+        yield ours, f"json_extract_string(TRY_CAST({tags} AS JSON), '$.*.{theirs}')[1]"
+    yield "is_code", 'lower("is_code")'
 
 
 def _styles() -> Iterator[tuple[str, str]]:
@@ -227,6 +249,19 @@ FORMATS = (
             _excluded(**{NOT_SAMPLED: _NOT_SAMPLED}),
             _excluded(**{"not anonymous": _NOT_ANONYMOUS}),
             *_styles(),
+            *_categories(),
+        ),
+        without=("evaluation_session_id",),
+    ),
+    Format(
+        "LMArena 140k",
+        ("evaluation_session_id",),
+        ("model_a", "model_b", "winner", "evaluation_session_id"),
+        (
+            ("voter", '"evaluation_session_id"'),
+            ("battle_id", '"id"'),
+            *_styles(),
+            *_categories(),
         ),
     ),
     Format(

@@ -45,6 +45,39 @@ def of_arena(a: str, b: str, winner: str, voter: str, *, anony: bool = True) -> 
     }
 
 
+def of_lmarena(n: int, winner: str, session: str, *, turns: int = 1, image: str = "") -> Row:
+    """Give a row as LMArena publishes it: content in parts, and counts within counts."""
+    picture = [{"type": "image", "text": None, "image": image, "mimeType": "image/png"}]
+    parts: dict[str, list[Row]] = {}
+    for role, text in (("user", f"question {n}"), ("assistant", "an answer")):
+        words = {"type": "text", "text": text, "image": None, "mimeType": None}
+        parts[role] = [words, *(picture if image and role == "user" else [])]
+    talk = [{"role": r, "content": parts[r], "num_tokens": 2} for _ in range(turns) for r in parts]
+    metadata = of_arena("x", "y", winner, session)["conv_metadata"]
+    tags = {
+        "creative_writing_v0.1": {"creative_writing": n % 3 == 0, "score": "no"},
+        "criteria_v0.1": {"complexity": True, "specificity": False},
+        "if_v0.1": {"if": False, "score": 1},
+        "math_v0.1": {"math": n % 2 == 0},
+    }
+    return {
+        "id": f"row-{n}",
+        "model_a": "x",
+        "model_b": "y",
+        "winner": winner,
+        "evaluation_session_id": session,
+        "evaluation_order": 1 + n % 4,
+        "conversation_a": talk,
+        "conversation_b": talk,
+        "full_conversation": [{"user": talk[0], "model_side_a": talk[1], "model_side_b": talk[1]}],
+        "conv_metadata": metadata,
+        "category_tag": tags,
+        "language": "en" if n % 5 else "fr",
+        "is_code": n % 7 == 0,
+        "timestamp": f"2025-07-{1 + n % 28:02} 12:00:00",
+    }
+
+
 def of_kaggle(a: str, b: str, *won: int) -> Row:
     outcomes = dict(zip(("winner_model_a", "winner_model_b", "winner_tie"), won, strict=True))
     texts = {"prompt": '["hi"]', "response_a": '["x"]', "response_b": '["y"]'}
@@ -164,6 +197,12 @@ FILES: Mapping[str, tuple[str, Sequence[Row], Sequence[tuple[str, ...]], Mapping
         ARENA,
         [("x", "y", "model_a"), ("y", "x", "both_bad"), ("x", "y", "tie")],
         {"not anonymous": 1},
+    ),
+    "lmarena.jsonl": (
+        "LMArena 140k",
+        [of_lmarena(n, w, "s") for n, w in enumerate(("model_a", "model_b", "tie", "both_bad"))],
+        [("x", "y", w) for w in ("model_a", "model_b", "tie", "both_bad")],
+        {},
     ),
     "kaggle.csv": (
         "Kaggle 55k",
