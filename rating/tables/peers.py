@@ -27,6 +27,10 @@ CHOOSABLE = ("dedup_tag",)
 NESTED = ("STRUCT", "MAP", "LIST", "ARRAY", "UNION")
 
 
+EACH = "__each"
+"""Column of a member of a list; no file has one of this name."""
+
+
 @dataclass(frozen=True, slots=True)
 class Format:
     """What a tool writes.
@@ -45,6 +49,8 @@ class Format:
         Columns that no such file has.
     when : str
         SQL that holds in its first row, where columns do not tell two formats apart.
+    each : str
+        SQL of a list, of whose members each makes a row of its own, with it in the column `EACH`.
     read_by : str
         Of a format that holds no votes: what reads it instead.
     """
@@ -55,6 +61,7 @@ class Format:
     columns: tuple[tuple[str, str], ...] = ()
     without: tuple[str, ...] = ()
     when: str = ""
+    each: str = ""
     read_by: str = ""
 
     def touches(self, there: Sequence[str]) -> bool:
@@ -67,12 +74,14 @@ class Format:
 
     def chosen(self, there: Sequence[str]) -> dict[str, str]:
         """Give SQL for each column of ours that can be made of theirs."""
-        return {ours: sql for ours, sql in reversed(self.columns) if _columns_in(sql) <= {*there}}
+        known = {*there, EACH}
+        return {ours: sql for ours, sql in reversed(self.columns) if _columns_in(sql) <= known}
 
     def columns_for(self, names: Sequence[str], there: Sequence[str]) -> list[str]:
         """Name the columns of a table that columns of ours and theirs are made of."""
         made = self.chosen(there)
         read = {one for name in names for one in _columns_in(made.get(name, f'"{name}"'))}
+        read |= _columns_in(self.each)
         return [name for name in there if name in {*names} - {*made} | read]
 
 
@@ -88,6 +97,16 @@ def _winner(column: str, **labels: str) -> str:
     """Give ours for each of their labels; another one stays, to be refused by its name."""
     cases = " ".join(f"WHEN '{theirs}' THEN '{ours}'" for ours, theirs in labels.items())
     return f'CASE "{column}" {cases} ELSE "{column}" END'
+
+
+def _named_winner(column: str, a: str, b: str) -> str:
+    """Turn the name of a model into its side; another one stays, to be refused."""
+    sides = f"WHEN \"{a}\" THEN 'model_a' WHEN \"{b}\" THEN 'model_b'"
+    return f'CASE "{column}" {sides} ELSE "{column}" END'
+
+
+def _true(column: str) -> str:
+    return f"coalesce(lower(\"{column}\") IN ('true', '1', '1.0'), false)"
 
 
 def _parsed(column: str) -> str:
@@ -191,6 +210,11 @@ _NAMES = {
 }
 _FIRST = "\"states\"::JSON->0->'messages'"
 _OFFSET = f"coalesce({_inside('states', '$[0].offset')}::BIGINT, 0)"
+
+_NO_CHOICE = f"NOT {_true('both_equal')} AND coalesce(\"chosen_model_name\", '') = ''"
+_RATING = _inside("data", "$.rating")
+_SIBLINGS = _inside("data", "$.sibling_model_ids[*]")
+_SIBLINGS = f"CASE WHEN len({_SIBLINGS}) > 0 THEN {_SIBLINGS} ELSE [NULL] END"
 
 _P = 'TRY_CAST("preference" AS DOUBLE)'
 _HAS_PREFERENCE = f"coalesce({_P} = 0 OR {_P} BETWEEN 1 AND 2, false)"
@@ -314,6 +338,59 @@ FORMATS = (
         ),
     ),
     Format(
+        "ComparIA",
+        ("chosen_model_name",),
+        ("model_a_name", "model_b_name", "chosen_model_name", "both_equal"),
+        (
+            ("model_a", '"model_a_name"'),
+            ("model_b", '"model_b_name"'),
+            (
+                "winner",
+                f"CASE WHEN {_true('both_equal')} THEN 'tie' "
+                f"ELSE {_named_winner('chosen_model_name', 'model_a_name', 'model_b_name')} END",
+            ),
+            ("voter", 'coalesce(nullif("visitor_id", \'\'), "session_hash")'),
+            ("voter", '"visitor_id"'),
+            ("battle_id", '"conversation_pair_id"'),
+            _excluded(archived=_true("archived"), **{"no choice": _NO_CHOICE}),
+            _excluded(**{"no choice": _NO_CHOICE}),
+        ),
+    ),
+    Format(
+        "crowd-kit comparisons",
+        ("label",),
+        ("worker", "left", "right", "label"),
+        (
+            ("model_a", '"left"'),
+            ("model_b", '"right"'),
+            ("winner", _named_winner("label", "left", "right")),
+            ("voter", '"worker"'),
+        ),
+    ),
+    Format(
+        "Open WebUI feedback",
+        ("data",),
+        ("user_id", "type", "data", "meta", "created_at"),
+        (
+            ("model_a", _inside("data", "$.model_id")),
+            ("model_b", f"coalesce(\"{EACH}\", '')"),
+            (
+                "winner",
+                f"CASE TRY_CAST({_RATING} AS DOUBLE) WHEN 1 THEN 'model_a' "
+                f"WHEN -1 THEN 'model_b' ELSE {_RATING} END",
+            ),
+            ("voter", '"user_id"'),
+            ("ts", 'TRY_CAST("created_at" AS DOUBLE)'),
+            _excluded(
+                **{
+                    "without a rating": f"{_RATING} IS NULL",
+                    "without other models": f'"{EACH}" IS NULL',
+                }
+            ),
+        ),
+        each=_SIBLINGS,
+    ),
+    Format(
         "Agent Arena",
         ("leftSubcomponent", "rightSubcomponent"),
         ("leftSubcomponent", "rightSubcomponent", "rating"),
@@ -399,11 +476,7 @@ FORMATS = (
         (
             ("model_a", '"model_A"'),
             ("model_b", '"model_B"'),
-            (
-                "winner",
-                'CASE WHEN "winner" = "model_A" THEN \'model_a\' '
-                'WHEN "winner" = "model_B" THEN \'model_b\' ELSE "winner" END',
-            ),
+            ("winner", _named_winner("winner", "model_A", "model_B")),
             ("prompt_id", '"session_id"'),
         ),
     ),
@@ -558,7 +631,8 @@ def as_votes(
     likely = [one for one in FORMATS if one.touches(there) and not one.missing(there)]
     if not likely:
         return rows, None
-    read = {name for one in likely for _, sql in one.columns for name in _columns_in(sql)}
+    made = [sql for one in likely for sql in (one.each, *(sql for _, sql in one.columns))]
+    read = {name for sql in made for name in _columns_in(sql)}
     types = dict(zip(there, map(str, rows.types), strict=True))
     texts = rows.project(", ".join(_as_text(name, types[name], name in read) for name in there))
     first = texts.limit(1)
@@ -567,6 +641,8 @@ def as_votes(
         return rows, None
     chosen_by = {name for name in CHOOSABLE if re.search(rf"\b{name}\b", where or "")}
     ours = known.chosen([name for name in there if name not in chosen_by])
+    if known.each:
+        texts = texts.project(f'*, unnest({known.each}) AS "{EACH}"')
     taken = {name.lower() for name in ours}
     theirs = [quoted(name) for name in there if name.lower() not in taken]
     made = [f'{sql} AS "{name}"' for name, sql in ours.items()]

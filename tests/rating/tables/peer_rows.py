@@ -105,6 +105,36 @@ def of_llmfao(a: str, b: str, winner: str, worker: int) -> Row:
     }
 
 
+def of_comparia(chosen: str | None, *, equal: bool = False, archived: bool = False) -> Row:
+    return {
+        "timestamp": "2025-03-01T10:00:00.123456",
+        "model_a_name": "x",
+        "model_b_name": "y",
+        "chosen_model_name": chosen,
+        "both_equal": equal,
+        "conv_turns": 1,
+        "visitor_id": None if archived else "v1",
+        "session_hash": "s1",
+        "conversation_pair_id": f"s1-{chosen}-{equal}-{archived}",
+        "archived": archived,
+    }
+
+
+def of_open_webui(model: str, rating: int | None, siblings: Sequence[str] | None) -> Row:
+    data = {"rating": rating, "model_id": model, "sibling_model_ids": siblings, "reason": "it's"}
+    return {
+        "id": f"f-{model}-{rating}",
+        "user_id": "u1",
+        "version": 0,
+        "type": "rating",
+        "data": data,
+        "meta": {"arena": False, "chat_id": "c0"},
+        "snapshot": {"chat": {"title": "a title"}},
+        "created_at": 1730000000,
+        "updated_at": 1730000000,
+    }
+
+
 def of_agents(a: str, b: str, rating: str) -> Row:
     return {
         "_id": f"{a}{b}{rating}",
@@ -236,6 +266,39 @@ FILES: Mapping[str, tuple[str, Sequence[Row], Sequence[tuple[str, ...]], Mapping
         [of_llmfao("x", "y", w, 7) for w in ("left", "right", "tie")],
         [("x", "y", w) for w in ("model_a", "model_b", "tie")],
         {},
+    ),
+    "comparia.jsonl": (
+        "ComparIA",
+        [
+            of_comparia("x"),
+            of_comparia("y"),
+            of_comparia(None, equal=True),
+            of_comparia(None),
+            of_comparia("x", archived=True),
+        ],
+        [("x", "y", w) for w in ("model_a", "model_b", "tie")],
+        {"archived": 1, "no choice": 1},
+    ),
+    "crowd.csv": (
+        "crowd-kit comparisons",
+        [
+            {"worker": "w", "left": a, "right": b, "label": won}
+            for a, b, won in (("x", "y", "x"), ("y", "x", "x"), ("x", "y", "y"))
+        ],
+        [("x", "y", "model_a"), ("y", "x", "model_b"), ("x", "y", "model_b")],
+        {},
+    ),
+    "feedback.json": (
+        "Open WebUI feedback",
+        [
+            of_open_webui("x", 1, ["y", "z"]),
+            of_open_webui("x", -1, ["y"]),
+            of_open_webui("x", 1, []),
+            of_open_webui("x", -1, None),
+            of_open_webui("x", None, ["y"]),
+        ],
+        [("x", "y", "model_a"), ("x", "z", "model_a"), ("x", "y", "model_b")],
+        {"without a rating": 1, "without other models": 2},
     ),
     "agents.json": (
         "Agent Arena",

@@ -14,7 +14,15 @@ from rating.tables.columns import Columns, Reading
 from rating.tables.counts import read_votes
 from rating.tables.peers import FORMATS, noticing, recognised
 from rating.tables.sources import opened
-from tests.rating.tables.peer_rows import ARENA, FILES, REFUSED, Row, written
+from tests.rating.tables.peer_rows import (
+    ARENA,
+    FILES,
+    REFUSED,
+    Row,
+    of_comparia,
+    of_open_webui,
+    written,
+)
 from tests.rating.tables.sources import PLAIN, cells
 
 ENDINGS = ("json", "jsonl", "csv", "parquet")
@@ -37,7 +45,8 @@ def test_a_peers_file_is_read_as_its_votes(name: str, tmp_path: Path) -> None:
     path = written(tmp_path, name, rows)
     votes, words = noticed(path)
     assert cells(votes) == Counter(expected)
-    assert votes.read == len(rows)
+    assert votes.read == len(expected) + sum(left_out.values())
+    assert known == "Open WebUI feedback" or votes.read == len(rows)
     assert votes.dropped == left_out
     reasons = ", ".join(f"{n} {why}" for why, n in left_out.items()) or "none"
     assert words == [f"{path} is read as {known}; rows left out: {reasons}"]
@@ -123,6 +132,36 @@ def test_an_unknown_label_is_quoted_and_not_guessed(tmp_path: Path) -> None:
     rows = [*FILES["agents.json"][1], {**FILES["agents.json"][1][0], "rating": "C is better"}]
     with pytest.raises(DataError, match="'C is better'"):
         read_votes(written(tmp_path, "agents.json", rows))
+
+
+def test_the_visitor_or_else_the_session_votes_in_comparia(tmp_path: Path) -> None:
+    path = written(tmp_path, "votes.jsonl", FILES["comparia.jsonl"][1])
+    assert {voter for (voter,) in columns_of(path, "voter")} == {"v1", "s1"}
+    rows = [{k: v for k, v in of_comparia("x").items() if k not in ("session_hash", "archived")}]
+    assert read_votes(written(tmp_path, "less.jsonl", rows)).voters == ("v1",)
+
+
+@pytest.mark.parametrize(
+    ("row", "value"),
+    [
+        (of_comparia("z"), "'z'"),
+        ({"worker": "w", "left": "x", "right": "y", "label": "z"}, "'z'"),
+        (of_open_webui("x", 7, ["y"]), "'7'"),
+    ],
+)
+def test_a_winner_that_is_no_model_of_the_row_is_quoted(
+    row: Row, value: str, tmp_path: Path
+) -> None:
+    with pytest.raises(DataError, match=f"Unknown labels in the winner: {value}"):
+        read_votes(written(tmp_path, "votes.jsonl", [row]))
+
+
+def test_a_rating_in_open_webui_is_a_vote_of_its_user_when_it_was_made(tmp_path: Path) -> None:
+    path = written(tmp_path, "feedback.json", FILES["feedback.json"][1])
+    assert {*columns_of(path, "voter", "ts")} == {("u1", 1730000000.0)}
+    with opened(path, lambda there: [*there]) as frame:
+        assert [*frame.columns][:3] == ["id", "user_id", "version"]
+        assert "__each" not in frame.columns
 
 
 def test_no_format_hides_another() -> None:
