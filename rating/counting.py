@@ -1,6 +1,7 @@
 """Rows of whole numbers, checked and counted in cells."""
 
 import math
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -213,18 +214,35 @@ def check_lengths(lengths: Mapping[str, int]) -> None:
         raise DataError(f"Columns must have one entry per vote, but have lengths {each}.")
 
 
+def spelling(name: str) -> str:
+    """Reduce a name to what is told apart: not case, spaces, or characters that look alike.
+
+    That is composed and decomposed letters, characters without width, and dashes.
+
+    >>> spelling("GPT\u20114\u200b") == spelling("gpt-4")
+    True
+    """
+    kinds = ((c, unicodedata.category(c)) for c in unicodedata.normalize("NFD", name))
+    seen = ("-" if kind == "Pd" or c in _DASHES else c for c, kind in kinds if kind != "Cf")
+    return unicodedata.normalize("NFD", " ".join("".join(seen).split()).casefold())
+
+
+_DASHES = "\u02d7\u2043\u2212"
+"""Characters that look like a hyphen, and are no dashes to Unicode."""
+
+
 def check_names(names: Iterable[object]) -> None:
     """Raise `DataError` for a missing or blank name, and for two spellings of one."""
     spellings = defaultdict(list)
     for name in names:
         if not isinstance(name, str) or not name.strip():
             raise DataError(f"Model name {name!r} is missing or blank; leave such rows out.")
-        spellings[name.strip().casefold()].append(str(name))
+        spellings[spelling(name)].append(str(name))
     twins = sorted(sorted(same) for same in spellings.values() if len(same) > 1)
     if twins:
-        each = "; ".join(" and ".join(map(repr, same)) for same in twins)
+        each = "; ".join(" and ".join(map(ascii, same)) for same in twins)
         raise DataError(
-            f"Names that differ only in case or surrounding spaces: {each}. "
+            f"Names that differ only in case, spaces or characters that look alike: {each}. "
             "Give each model one spelling."
         )
 

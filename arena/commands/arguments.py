@@ -64,8 +64,8 @@ def roles(_kind: Any, words: Sequence[Token]) -> tuple[tuple[str, str], ...]:
 
 @Parameter(n_tokens=1)
 def labels(_kind: Any, words: Sequence[Token]) -> tuple[tuple[str, str], ...]:
-    """Read the values of ``--label``; theirs may hold an equals sign, ours does not."""
-    return _pairs(words, "THEIRS=OURS, such as left=model_a", str.rpartition)
+    """Read the values of ``--label``; theirs may be blank or hold an equals sign, ours may not."""
+    return _pairs(words, "THEIRS=OURS, such as left=model_a", str.rpartition, blank=True)
 
 
 @Parameter(n_tokens=1)
@@ -87,10 +87,12 @@ def _pairs(
     words: Sequence[Token],
     how: str,
     part: Callable[[str, str], tuple[str, str, str]] = str.partition,
+    *,
+    blank: bool = False,
 ) -> tuple[tuple[str, str], ...]:
     pairs = [part(word.value, "=") for word in words]
     for left, equals, right in pairs:
-        if not (left and right):
+        if not (right and (left or (blank and equals))):
             msg = f"cannot read {left + equals + right!r}: write {how}."
             raise ValueError(msg)
     return tuple((left, right) for left, _, right in pairs)

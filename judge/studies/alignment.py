@@ -11,6 +11,7 @@ from judge.refusals import refuses
 from judge.studies.items import Items
 from judge.studies.rows import Rows, blank
 from judge.tables.style import elements
+from rating.counting import spelling
 from rating.errors import DataError
 from rating.sentences import counted
 from rating.tables.coding import Coded
@@ -132,11 +133,11 @@ def _models(both: Sequence[Rows]) -> tuple[tuple[str, ...], Ints, Ints]:
 def _refuse_twins(names: Sequence[str]) -> None:
     seen: dict[str, str] = {}
     for name in names:
-        other = seen.setdefault(" ".join(name.split()).casefold(), name)
+        other = seen.setdefault(spelling(name), name)
         if other != name:
             msg = (
-                f"Models {other!r} and {name!r} differ only in case or spaces: give each model "
-                "one spelling in votes and verdicts."
+                f"Models {other!a} and {name!a} differ only in case, spaces or characters that "
+                "look alike: give each model one spelling in votes and verdicts."
             )
             raise DataError(msg)
 

@@ -338,7 +338,9 @@ def _chosen(
     there = list(columns)
     if files.labels:
         name, labels = label_column(files, there), dict(files.labels)
-        columns[name] = list_of([labels.get(str(value), value) for value in columns[name]])
+        columns[name] = list_of(
+            [labels.get("" if value is None else str(value), value) for value in columns[name]]
+        )
     return columns | {ours: columns[require(theirs, there)] for ours, theirs in files.columns}
 
 

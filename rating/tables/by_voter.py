@@ -36,7 +36,7 @@ from rating.tables import peers
 from rating.tables.coding import Coded, Table, first_blank
 from rating.tables.columns import Reading
 from rating.tables.duckdb_engine import connected, require_held, rows_in_parquet, rows_of
-from rating.tables.escaping import all_quoted
+from rating.tables.escaping import all_quoted, quoted
 from rating.tables.files import Files, expanded, kind_of
 from rating.tables.sources import LONGEST, label_column
 from rating.tables.vote_filter import LABELS, MOST_MODELS, refuse_many
@@ -106,6 +106,14 @@ class Source:
         with connected() as connection:
             rows = rows_of(connection, paths).project(all_quoted(dict.fromkeys(columns.values())))
             require_held(rows, paths)
+            a, b, winner = (rows.project(quoted(columns[role])).distinct() for role in ROLES)
+            labels = dict(files.labels)
+            unknown = {labels.get(name, name) for (name,) in winner.fetchall()} - {*LABELS, None}
+            by_name = bool(unknown) and not unknown.isdisjoint(
+                name for (name,) in a.union(b).fetchall()
+            )
+        if by_name or "" in labels:  # what a label means depends on its row, or on blanks
+            return None
         return cls(tuple(paths), columns, dict(files.labels), rows_in_parquet(paths))
 
     def key(self, options: RateOptions) -> str:

@@ -83,7 +83,7 @@ class Files:
         SQL on the files' own columns: rows of which it does not hold are left out, before
         anything else.
     labels : tuple of (str, str)
-        A value of theirs in the column of the winner, and ours.
+        A value of theirs in the column of the winner, and ours; an empty one is a blank.
     winner : str or None
         That column, where it has none of the known names and is in no ``columns``.
 

@@ -294,6 +294,8 @@ def _labelled(rows: Relation, files: Files) -> Relation:
         return rows
     name = label_column(files, rows.columns)
     text = f"CAST({quoted(name)} AS VARCHAR)"
+    if "" in dict(files.labels):  # a blank is missing in CSV, and none in JSON
+        text = f"trim(coalesce({text}, ''))"
     whens = (f"WHEN {literal(theirs)} THEN {literal(ours)}" for theirs, ours in files.labels)
     return _replaced(rows, {name: f"CASE {text} {' '.join(whens)} ELSE {text} END"})
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rating.counting import fits, narrowest, packed
+from rating.counting import fits, narrowest, packed, spelling
 from rating.errors import DataError
 from rating.outcome import OUTCOMES, Outcome
 from rating.tables.coding import Coded, Table
@@ -90,12 +90,13 @@ class VoteFilter:
                 self.drop(rows, reason)
 
     def outcomes(self) -> Integers:
-        """Read the labels; a skip is dropped.
+        """Read the labels, or the names of the models that won; a skip is dropped.
 
         Raises
         ------
         DataError
-            If a label is missing, or is none of `LABELS`.
+            If a label is missing, or is none of `LABELS` and no model of its row; or if winners
+            are names, and a model has the name of a label.
         """
         column = self.table.texts["winner"]
         self.drop(_holds(column, lambda label: label == SKIP), "skipped")
@@ -104,15 +105,43 @@ class VoteFilter:
         ]
         outcome = np.array([*places, -1], dtype=np.int8)[column.codes]
         self._refuse_missing("winner")
+        if (self.live & (outcome < 0)).any() and self.table.parts is None:
+            self._by_name(outcome)
         bad = self.live & (outcome < 0)
         if bad.any():
             labels = self._counts(column, bad)
+            a, b = (
+                texts.names[code] if (code := texts.codes[bad.argmax()]) >= 0 else ""
+                for texts in (self.table.texts["model_a"], self.table.texts["model_b"])
+            )
             msg = (
-                f"Unknown labels in the winner: {labels}. Known are "
-                f"{', '.join(map(repr, [*LABELS, SKIP]))}: rename or leave out the others."
+                f"Unknown labels in the winner: {labels}, one of them of {a!r} and {b!r}. "
+                f"Known are {', '.join(map(repr, [*LABELS, SKIP]))}, and the names of the row's "
+                "two models: read others as these, as in --label left=model_a, or exclude them "
+                "with --where."
             )
             raise DataError(msg)
         return outcome
+
+    def _by_name(self, outcome: Integers) -> None:
+        """Give the side to each winner that is the name of a model of its row."""
+        place: dict[str, int] = {}
+        winner, *sides = (
+            np.array([*(place.setdefault(name, len(place)) for name in column.names), -1])[
+                column.codes
+            ]
+            for column in (self.table.texts[role] for role in ("winner", "model_a", "model_b"))
+        )
+        unknown = self.live & (outcome < 0)
+        for side, code in reversed([*zip(sides, (Outcome.A, Outcome.B), strict=True)]):
+            outcome[unknown & (side == winner)] = OUTCOMES.index(code)
+        models = self._used(self.table.texts["model_a"]) | self._used(self.table.texts["model_b"])
+        if (unknown & (outcome >= 0)).any() and (both := sorted(models & {*LABELS, SKIP})):
+            msg = (
+                f"Winners are names of models, and a model is called {both[0]!r}, as a label is: "
+                "rename the model, or make labels of the winners."
+            )
+            raise DataError(msg)
 
     def settle_both_bad(self, outcome: Integers, counts_as: str) -> None:
         """Count votes for neither as asked: dropped, as ties, or as an outcome of their own.
@@ -135,8 +164,8 @@ class VoteFilter:
         Raises
         ------
         DataError
-            If a name is missing or blank, two differ only in case or spaces, or there are more
-            than `MOST_MODELS`.
+            If a name is missing or blank, two are one by `rating.counting.spelling`, or there
+            are more than `MOST_MODELS`.
         """
         sides = [self.table.texts[role] for role in ("model_a", "model_b")]
         for role in ("model_a", "model_b"):
@@ -212,24 +241,27 @@ class VoteFilter:
     def _refuse(self, role: str, missing: Bools) -> None:
         row = self.table.first(role)
         where = f", first in row {row}" if row else ""
+        means = " Where a blank is a tie, --label =tie reads it as one." * (role == "winner")
         msg = (
             f"The {role} is missing or blank in {int(self.n[missing].sum())} votes{where}. "
-            "Name it, or leave these votes out."
+            f"Fill it in, or exclude these votes: --where \"{role} <> ''\", with the column's "
+            f"name in the file.{means}"
         )
         raise DataError(msg)
 
     def _refuse_twins(self, names: Sequence[str], sides: Sequence[Coded]) -> None:
         spellings = defaultdict(list)
         for name in names:
-            spellings[" ".join(name.split()).casefold()].append(name)
+            spellings[spelling(name)].append(name)
         twins = [spelled for spelled in spellings.values() if len(spelled) > 1]
         if twins:
             text = "; ".join(
-                " and ".join(f"{name!r} ({self._votes_of(name, sides)} votes)" for name in spelled)
+                " and ".join(f"{name!a} ({self._votes_of(name, sides)} votes)" for name in spelled)
                 for spelled in twins
             )
             msg = (
-                f"Names that differ only in case or spaces: {text}. Give each model one spelling."
+                f"Names that differ only in case, spaces or characters that look alike: {text}. "
+                "Give each model one spelling."
             )
             raise DataError(msg)
 

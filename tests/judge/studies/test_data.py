@@ -280,7 +280,7 @@ def test_many_rows_are_read_as_few_are(study: Files) -> None:
         (VOTES, "prompt_id,model_a,model_b,winner\nq,x,y,tie\n", "No item of .* has a verdict"),
         (VOTES.replace("tie", "draw"), VERDICTS, "Unknown labels in the winner: 'draw'"),
         (VOTES.replace("tie", ""), VERDICTS, "The winner is missing or blank in 1 votes"),
-        (VOTES, VERDICTS.replace("basalt", "Basalt"), "differ only in case or spaces"),
+        (VOTES, VERDICTS.replace("basalt", "Basalt"), "characters that look alike"),
         (VOTES, VERDICTS.replace("owl", "", 1), "1 verdicts of .* name no judge"),
         (
             VOTES,

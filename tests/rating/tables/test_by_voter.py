@@ -148,6 +148,19 @@ def test_skips_self_battles_and_labels_of_others_are_left_out_or_read(tmp_path: 
         in_parts(path)
 
 
+def test_winners_that_are_names_and_blanks_that_are_labels_are_read_in_memory(
+    tmp_path: Path,
+) -> None:
+    sides = {"model_a": 0, "model_b": 1}
+    named = [(a, b, (a, b)[sides[w]] if w in sides else w, v) for a, b, w, v in VOTES]
+    path = written(tmp_path / "named.parquet", named)
+    assert by_voter.Source.of(path, RateOptions()) is None
+    expected = plain(in_memory(written(tmp_path / "votes.parquet", VOTES)))[0]
+    np.testing.assert_allclose(plain(in_memory(path))[0], expected, rtol=1e-9, atol=1e-9)
+    labels = (("", "tie"),)
+    assert by_voter.Source.of(Files((path,), labels=labels), RateOptions()) is None
+
+
 def test_several_files_and_other_names_of_columns_are_one_table(tmp_path: Path) -> None:
     for number in range(2):
         file = tmp_path / f"votes-{number}.parquet"

@@ -12,9 +12,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
+from rating.counting import check_names
 from rating.errors import DataError
 from rating.tables.counts import read_votes
-from tests.rating.tables.sources import PLAIN, ROWS, Source, broken, columns, each_source
+from rating.tables.files import Files
+from tests.rating.tables.sources import PLAIN, ROWS, Source, broken, cells, columns, each_source
 
 
 @pytest.mark.parametrize("count", [-1, 1.5, None])
@@ -36,8 +38,9 @@ def test_counts_that_are_no_numbers_of_votes_are_refused(count: float | None) ->
         ({"model_b": " "}, "The model_b is missing or blank in 1 votes"),
         (
             {"model_a": "x "},
-            r"only in case or spaces: 'x' \(7 votes\) and 'x ' \(1 votes\)",
+            r"characters that look alike: 'x' \(7 votes\) and 'x ' \(1 votes\)",
         ),
+        ({"model_a": "x\u200b"}, r"'x' \(7 votes\) and 'x\\u200b' \(1 votes\)"),
         ({"model_b": "Z"}, r"'Z' \(1 votes\) and 'z' \(1 votes\)"),
         ({"voter": None}, "The voter is missing or blank in 1 votes"),
     ],
@@ -47,6 +50,81 @@ def test_what_cannot_be_read_is_said_with_its_number(
 ) -> None:
     with pytest.raises(DataError, match=message):
         read_votes(source(broken(**changes), tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("café", "cafe\u0301"),
+        ("gpt-4", "gpt\u20114"),
+        ("gpt-4", "gpt\u22124"),
+        ("big model", "big\u00a0model"),
+        ("gpt-4", "\ufeffgpt-4"),
+        ("gpt-4", "GPT\u20134\u200d"),
+    ],
+)
+def test_names_that_look_alike_are_refused_and_shown_by_their_codes(name: str, other: str) -> None:
+    frame = pd.DataFrame(
+        {"model_a": [name, other], "model_b": ["x", "x"], "winner": ["tie", "model_a"]}
+    )
+    names = " and ".join(rf"{one!a} \(1 votes\)" for one in sorted((name, other)))
+    message = names.replace("\\u", r"\\u").replace("\\x", r"\\x")
+    with pytest.raises(DataError, match=message):
+        read_votes(frame)
+    with pytest.raises(DataError, match="characters that look alike"):
+        check_names([name, other, "x"])
+
+
+@pytest.mark.parametrize(("name", "other"), [("m2", "m²"), ("gpt-4", "gpt4"), ("a b", "a-b")])
+def test_names_that_look_different_are_two_models(name: str, other: str) -> None:
+    frame = pd.DataFrame({"model_a": [name], "model_b": [other], "winner": ["tie"]})
+    assert {*read_votes(frame).data.models} == {name, other}
+
+
+def test_a_blank_winner_is_excluded_or_read_as_its_label_says(tmp_path: Path) -> None:
+    rows = broken(winner=None)
+    for ending in ("csv", "parquet", "jsonl"):
+        path = tmp_path / f"votes.{ending}"
+        frame = pd.DataFrame(columns(rows))
+        if ending == "csv":
+            frame.to_csv(path, index=False)
+        elif ending == "parquet":
+            frame.to_parquet(path)
+        else:
+            frame.to_json(path, orient="records", lines=True)
+        with pytest.raises(DataError, match=r"--where \"winner <> ''\".*--label =tie"):
+            read_votes(path, PLAIN)
+        assert read_votes(Files((path,), where="winner <> ''"), PLAIN).data.n_votes == 6
+        votes = read_votes(Files((path,), labels=(("", "tie"),)), PLAIN)
+        assert votes.data.n_votes == 7
+        blank_row = next(row for row in rows if row["winner"] is None)
+        assert cells(votes)[blank_row["model_a"], blank_row["model_b"], "tie"] >= 1
+
+
+@pytest.mark.sampled(2)
+@each_source
+def test_a_winner_may_be_the_name_of_a_model_of_its_row(source: Source, tmp_path: Path) -> None:
+    sides = {"model_a", "model_b"}
+    named = [{**row, "winner": row.get(row["winner"], row["winner"])} for row in ROWS]
+    assert any(row["winner"] in sides for row in ROWS)
+    assert not any(row["winner"] in sides for row in named)
+    assert cells(read_votes(source(named, tmp_path), PLAIN)) == cells(
+        read_votes(source(ROWS, tmp_path), PLAIN)
+    )
+
+
+def test_a_winner_that_is_no_model_of_its_row_is_quoted_with_the_row() -> None:
+    frame = pd.DataFrame(
+        {"model_a": ["x", "x"], "model_b": ["y", "y"], "winner": ["x", "z"], "voter": ["u", "v"]}
+    )
+    with pytest.raises(DataError, match=r"'z' \(1 votes\), one of them of 'x' and 'y'"):
+        read_votes(frame)
+
+
+def test_a_model_called_as_a_label_is_refused_where_winners_are_names() -> None:
+    frame = pd.DataFrame({"model_a": ["x", "tie"], "model_b": ["y", "y"], "winner": ["x", "tie"]})
+    with pytest.raises(DataError, match="a model is called 'tie'"):
+        read_votes(frame)
 
 
 @each_source
