@@ -10,11 +10,13 @@ import csv
 import io
 import re
 import sys
+from codecs import BOM_UTF8
 from collections import Counter, deque
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
+from typing import Literal
 
 import duckdb
 from duckdb.sqltypes import DuckDBPyType
@@ -168,10 +170,16 @@ def rows_in(connection: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBP
     if path.suffix == ".gz":  # which the engine would unpack without end
         is_small = size_of([path]) < SMALL
         deque(json_objects(path) if is_small else raw_pieces(path), maxlen=0)
-    there = connection.read_json(_exact(path)).columns
+    head = next(raw_pieces(path), b"")
+    is_list = head.startswith(BOM_UTF8) and head.removeprefix(BOM_UTF8).lstrip().startswith(b"[")
+    form: Literal["array", "auto"] = (
+        "array" if is_list else "auto"
+    )  # behind a mark the engine does not see the list
+    there = connection.read_json(_exact(path), format=form).columns
     if there == [NO_OBJECT]:
         _require_rows(path)
-    rows = connection.read_json(_exact(path), columns=dict.fromkeys(there, "VARCHAR"))
+    texts = dict.fromkeys(there, "VARCHAR")
+    rows = connection.read_json(_exact(path), format=form, columns=texts)
     return _with_short_values(rows, str(path), there)
 
 

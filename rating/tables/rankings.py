@@ -5,7 +5,7 @@ from functools import partial
 
 from rating.errors import DataError
 from rating.rankings import Rankings
-from rating.tables.coding import ROW, Table, fetch, numbered
+from rating.tables.coding import ROW, Table, fetch, kinds, numbered
 from rating.tables.columns import LEFT_OUT, Columns, require
 from rating.tables.files import json_or_text
 from rating.tables.peers import RANKED
@@ -20,8 +20,8 @@ MARKS = {">", "<", "="}
 def read_rankings(source: object, columns: Columns = Columns()) -> Rankings:  # noqa: B008
     """Read the rankings of files or a table: a row each, and who made it where that is known.
 
-    The column ``ranking`` holds them as in ``a > b = c``, or as lists of lists in JSON; rows
-    without one are left out, and of a study's export second showings and those not of its items.
+    The column ``ranking`` holds them as `parsed` takes them, or lists of Parquet; rows without
+    one are left out, and of a study's export second showings and those not of its items.
 
     Raises
     ------
@@ -34,6 +34,10 @@ def read_rankings(source: object, columns: Columns = Columns()) -> Rankings:  # 
         texts |= {LEFT_OUT: LEFT_OUT} if LEFT_OUT in there else {}
         if (voter := columns.find("voter", there)) is not None:
             texts["voter"] = voter
+        if kinds(rows_there)[COLUMN] == "list":
+            rows_there = rows_there.project(
+                f"* REPLACE (CAST(to_json({COLUMN}) AS VARCHAR) AS {COLUMN})"
+            )
         table = fetch(numbered(rows_there), texts, {"row": ROW})
     ranking, voters = table.texts["ranking"], table.texts.get("voter")
     counts = _counts(table)
@@ -45,6 +49,12 @@ def read_rankings(source: object, columns: Columns = Columns()) -> Rankings:  # 
     if not rows:
         raise DataError(f"No row of {str(source)!r} has a {COLUMN}.")
     read = [parsed(text) if text.strip() else [] for text in ranking.names]
+    odd = sorted(name for places in read for place in places for name in place if ">" in name)
+    if odd and (tight := [text for text in ranking.names if ">" in text and _is_tight(text)]):
+        raise DataError(
+            f"Cannot read the ranking {tight[0]!r}: a model is called {odd[0]!r}, so write ' > ' "
+            "with spaces between the models."
+        )
     named = [read[ranking.codes[i]] for i in rows]
     if voters is None:
         return Rankings.of(named)
@@ -76,7 +86,9 @@ def _are_names(place: object) -> bool:
 
 
 def parsed(text: str) -> list[list[str]]:
-    """Read one ranking, in words or as a list of lists in JSON.
+    """Read one ranking: in words, as a list of names, or as a list of lists where some are even.
+
+    Marks without spaces part names where ``>`` is the only one.
 
     Raises
     ------
@@ -87,17 +99,32 @@ def parsed(text: str) -> list[list[str]]:
     --------
     >>> parsed("gpt-4 > claude-1 = llama-13b")
     [['gpt-4'], ['claude-1', 'llama-13b']]
-    >>> parsed('[["gpt-4"], ["claude-1"]]')
+    >>> parsed("gpt-4>claude-1")
     [['gpt-4'], ['claude-1']]
+    >>> parsed('["gpt-4", ["claude-1", "llama-13b"]]')
+    [['gpt-4'], ['claude-1', 'llama-13b']]
     """
-    if isinstance(places := json_or_text(text), list):
-        if not all(_are_names(place) for place in places):
-            raise DataError(f"Cannot read the ranking {text!r}: give a list of lists of names.")
+    if isinstance(value := json_or_text(text), list):
+        places = [[place] if isinstance(place, str) else place for place in value]
+        if not all(map(_are_names, places)):
+            raise DataError(
+                f"Cannot read the ranking {text!r}: give a list of names from the best on, such "
+                'as ["x", "y", "z"], with a list in place of a name where some are even: '
+                '["x", ["y", "z"]].'
+            )
         return places
-    ranking = [[name.strip() for name in place.split(EVEN)] for place in text.split(BETTER)]
-    if any(not name or {name[0], name[-1]} & MARKS for place in ranking for name in place):
+    marks = MARKS & {*text}
+    better = ">" if _is_tight(text) and marks == {">"} else BETTER
+    ranking = [[name.strip() for name in place.split(EVEN)] for place in text.split(better)]
+    odd = any(not name or {name[0], name[-1]} & MARKS for place in ranking for name in place)
+    if odd or (marks and _is_tight(text) and better == BETTER):
         raise DataError(
-            f"Cannot read the ranking {text!r}: write the models from the best on, parted by "
-            "' > ', and by ' = ' where they are even."
+            f"Cannot read the ranking {text!r}: write the models from the best on, with ' > ' "
+            "between them, and ' = ' between those that are even, as in 'x > y = z'."
         )
     return ranking
+
+
+def _is_tight(text: str) -> bool:
+    """Whether no mark has spaces around it."""
+    return BETTER not in text and EVEN not in text

@@ -1,5 +1,7 @@
 """Rankings of more than two answers: Plackett-Luce, with ties and with intervals by voter."""
 
+import json
+import re
 from collections.abc import Callable
 from itertools import combinations, permutations
 from pathlib import Path
@@ -205,6 +207,63 @@ def test_rows_without_a_ranking_are_left_out_and_voters_are_needed_in_all_or_non
         read_rankings(pl.DataFrame({"ranking": ["a > b", "b > a"], "voter": ["u", None]}))
     with pytest.raises(DataError, match="Cannot read the ranking 'a > > b'"):
         read_rankings(pl.DataFrame({"ranking": ["a > > b"]}))
+
+
+IN_WORDS = ["x > y = z", "z > x > y"]
+AS_LISTS = [["x", ["y", "z"]], ["z", "x", "y"]]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "json", "csv", "parquet"])
+def test_lists_of_names_are_rankings_in_every_kind_of_file(ending: str, tmp_path: Path) -> None:
+    path = tmp_path / f"rankings.{ending}"
+    lists = [["x", "y", "z"], ["z", "x", "y"]]
+    frame = pl.DataFrame({"ranking": lists, "voter": ["u", "v"]})
+    if ending == "jsonl":
+        frame.write_ndjson(path)
+    elif ending == "json":
+        frame.write_json(path)
+    elif ending == "csv":
+        texts = [json.dumps(one) for one in lists]
+        frame.with_columns(pl.Series("ranking", texts)).write_csv(path)
+    else:
+        frame.write_parquet(path)
+    read = read_rankings(path)
+    assert read.models == ("x", "y", "z")
+    assert read.orders == (((0,), (1,), (2,)), ((2,), (0,), (1,)))
+    assert read_rankings(frame).orders == read.orders
+
+
+def test_a_list_may_hold_names_and_lists_of_those_that_are_even() -> None:
+    texts = pl.DataFrame({"ranking": [json.dumps(one) for one in AS_LISTS]})
+    words = pl.DataFrame({"ranking": IN_WORDS})
+    assert read_rankings(texts).orders == read_rankings(words).orders
+
+
+def test_marks_without_spaces_part_names_unless_a_name_holds_one() -> None:
+    read = read_rankings(pl.DataFrame({"ranking": ["x>y>z", "z> x >y", "y > x > z"]}))
+    assert read.orders == (((0,), (1,), (2,)), ((2,), (0,), (1,)), ((1,), (0,), (2,)))
+    tight = read_rankings(pl.DataFrame({"ranking": ["gpt-4>a b", "a b>gpt-4"]}))
+    assert tight.models == ("a b", "gpt-4")
+    assert tight.orders == (((1,), (0,)), ((0,), (1,)))
+    with pytest.raises(DataError, match="'x>y': a model is called 'x->y', so write ' > '"):
+        read_rankings(pl.DataFrame({"ranking": ["x>y", "x->y > z"]}))
+
+
+@pytest.mark.parametrize(
+    ("text", "form"),
+    [
+        ("x>y=z", "as in 'x > y = z'"),
+        ("x<y", "as in 'x > y = z'"),
+        ("x=y", "as in 'x > y = z'"),
+        ("x>>y", "as in 'x > y = z'"),
+        ('["x", 3]', '\\["x", "y", "z"\\]'),
+        ('[{"value": "x", "rank": 1}]', '\\["x", \\["y", "z"\\]\\]'),
+        ('["x", ""]', '\\["x", "y", "z"\\]'),
+    ],
+)
+def test_a_ranking_that_cannot_be_read_names_the_form(text: str, form: str) -> None:
+    with pytest.raises(DataError, match=f"{re.escape(text)}.*{form}"):
+        read_rankings(pl.DataFrame({"ranking": [text]}))
 
 
 @pytest.mark.slow

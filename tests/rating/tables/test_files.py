@@ -1,6 +1,8 @@
 """Several files as one table: which these are, what of them is read, and what is refused."""
 
+import gzip
 import json
+from codecs import BOM_UTF8
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
@@ -257,3 +259,27 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     ):
         with pytest.raises(DataError, match=r"Cannot write '.*/none/x\.csv': No such file or dir"):
             write(tmp_path / "none" / "x.csv")
+
+
+@pytest.mark.parametrize("ending", ["json", "json.gz", "jsonl", "ndjson.gz"])
+@pytest.mark.parametrize("before", ["", "\n  "])
+@pytest.mark.parametrize("name", ["votes", "arena"])
+def test_a_byte_order_mark_before_json_is_no_part_of_it(
+    ending: str, before: str, name: str, tmp_path: Path
+) -> None:
+    rows = ARENA if name == "arena" else [{**row, "tstamp": str(row["tstamp"])} for row in ROWS]
+    texts = [json.dumps(row) for row in rows]
+    is_list = ending.startswith("json") and not ending.startswith("jsonl")
+    text = f"[{', '.join(texts)}]" if is_list else "\n".join(texts)
+    raw = f"\ufeff{before}{text}".encode()
+    path, plain = tmp_path / f"{name}.{ending}", tmp_path / f"plain.{ending}"
+    for file, content in ((path, raw), (plain, raw.removeprefix(BOM_UTF8))):
+        file.write_bytes(gzip.compress(content) if ending.endswith("gz") else content)
+    assert rating.read_votes(path).data_hash == rating.read_votes(plain).data_hash
+
+
+def test_a_broken_list_behind_a_byte_order_mark_is_named_by_its_entry(tmp_path: Path) -> None:
+    path = tmp_path / "votes.json"
+    path.write_bytes(BOM_UTF8 + b'[{"model_a": "x"}, {"model_a"]')
+    with pytest.raises(DataError, match=r"Entry 2 of .*votes.json' is not JSON"):
+        rating.read_votes(path)
