@@ -38,6 +38,7 @@ from rating.tables.columns import Reading
 from rating.tables.duckdb_engine import connected, require_held, rows_in_parquet, rows_of
 from rating.tables.escaping import all_quoted, quoted
 from rating.tables.files import Files, expanded, kind_of
+from rating.tables.repeats import key_of, n_repeated
 from rating.tables.sources import LONGEST, label_column
 from rating.tables.vote_filter import LABELS, MOST_MODELS, refuse_many
 from rating.typing import Bools, Integers
@@ -104,15 +105,17 @@ class Source:
         if files.labels and label_column(files, there) != columns["winner"]:
             return None
         with connected() as connection:
-            rows = rows_of(connection, paths).project(all_quoted(dict.fromkeys(columns.values())))
+            whole = rows_of(connection, paths)
+            rows = whole.project(all_quoted(dict.fromkeys(columns.values())))
             require_held(rows, paths)
+            repeated = n_repeated(whole, key_of(there, files.where)) if not named else 0
             a, b, winner = (rows.project(quoted(columns[role])).distinct() for role in ROLES)
             labels = dict(files.labels)
             unknown = {labels.get(name, name) for (name,) in winner.fetchall()} - {*LABELS, None}
             by_name = bool(unknown) and not unknown.isdisjoint(
                 name for (name,) in a.union(b).fetchall()
             )
-        if by_name or "" in labels:  # what a label means depends on its row, or on blanks
+        if repeated or by_name or "" in labels:  # what a row means depends on other columns
             return None
         return cls(tuple(paths), columns, dict(files.labels), rows_in_parquet(paths))
 

@@ -22,7 +22,7 @@ import duckdb
 import numpy as np
 
 from rating.errors import DataError
-from rating.tables import peers, weights
+from rating.tables import peers, repeats, weights
 from rating.tables.bounds import size_of
 from rating.tables.coding import (
     MOMENTS,
@@ -93,6 +93,7 @@ def opened(
     *,
     holds: str = "votes",
     as_peers: bool = True,
+    once: bool = False,
     left_out: dict[str, int] | None = None,
 ) -> Iterator[Relation]:
     """Give a source as a relation of duckdb, which can be read more than once.
@@ -110,6 +111,8 @@ def opened(
         What should be in it, for errors.
     as_peers : bool
         Read a file of a format in `rating.tables.peers.FORMATS` as votes in our columns.
+    once : bool
+        Give rows of a file that repeat an earlier vote a reason in ``left_out``.
     left_out : dict, optional
         Takes how many rows are left out, by reason, instead of whoever is to notice it.
 
@@ -122,7 +125,7 @@ def opened(
     name = f"a {type(source).__name__}" if files is None else repr(str(files))
     try:
         if files is not None:
-            with _opened_files(files, wanted, holds, as_peers, left_out) as rows:
+            with _opened_files(files, wanted, holds, as_peers, once, left_out) as rows:
                 yield rows
         elif isinstance(source, Relation):
             yield source
@@ -208,6 +211,7 @@ def _opened_files(
     wanted: Callable[[Sequence[str]], Sequence[str]],
     holds: str,
     as_peers: bool,
+    once: bool,
     left_out: dict[str, int] | None,
 ) -> Iterator[Relation]:
     paths = expanded(files.paths)
@@ -229,14 +233,22 @@ def _opened_files(
             is_packed_text = paths[0].suffix in PACKED and kind_of(paths[0]) == "text"
             if is_packed_text and size_of(paths) < SMALL:  # to write all of it takes memory, too
                 require_held(rows.project(all_quoted(names)), paths)
+            ids = known.columns_for([repeats.BATTLE], theirs) if known else []
+            key = repeats.key_of(rows.columns, files.where, ids) if once else []
+            doubtful = repeats.doubtful_key_of(rows.columns, files.where) if once else []
             if kind_of(paths[0]) != "Parquet":
-                rows = as_parquet(connection, rows, names, Path(folder) / "votes.parquet")
+                read = dict.fromkeys((*names, *key, *doubtful))
+                rows = as_parquet(connection, rows, [*read], Path(folder) / "votes.parquet")
             if paths[0].suffix in PACKED and names:
                 if known is not None and kind_of(paths[0]) == "Parquet":
                     named = [*names, *(column for _, column in files.columns)]
                     require_held(raw.project(all_quoted(known.columns_for(named, theirs))), paths)
                 else:
                     require_held(rows.project(all_quoted(names)), paths)
+            if n_repeated := repeats.n_repeated(rows, key):
+                rows = repeats.marked(rows, key)
+                rows = as_parquet(connection, rows, names, Path(folder) / "once.parquet")
+            n_doubtful = repeats.n_repeated(rows, doubtful)
         except (duckdb.Error, DataError) as error:
             reason = error.__cause__ if isinstance(error, DataError) else error
             if isinstance(reason, duckdb.Error):
@@ -244,9 +256,12 @@ def _opened_files(
             raise
         if left_out is not None:
             left_out |= n_chosen
-        elif known is not None or n_chosen or len(paths) > 1:
-            reasons = ({} if known is None else peers.left_out(rows)) | n_chosen
+        elif known is not None or n_chosen or n_repeated or len(paths) > 1:
+            own = {repeats.REPEATED: n_repeated} if n_repeated else {}
+            reasons = (own if known is None else peers.left_out(rows)) | n_chosen
             peers.announce(str(files), known.name if known else holds, reasons, len(paths))
+        if n_doubtful:
+            peers.mention(repeats.warning(str(files), paths, n_doubtful, doubtful))
         yield rows
 
 
@@ -395,7 +410,7 @@ def opened_table(source: object, reading: Reading, *, by: bool) -> Iterator[Tabl
         own = {name for name in (*texts.values(), *numbers.values(), *pairs) if name in there}
         return sorted(own)
 
-    with opened(source, wanted) as rows:
+    with opened(source, wanted, once=True) as rows:
         texts, numbers = reading.roles(rows.columns, by=by)
         if "n" in numbers:
             others = {*texts.values(), *numbers.values()} - {"winner", N}

@@ -124,7 +124,11 @@ def test_groups_by_order_are_each_read_whole(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("orders", [["1", "2"], ["both", "neither"], ["ab", ""]])
 def test_a_column_of_another_meaning_changes_nothing(tmp_path: Path, orders: list[str]) -> None:
-    rows = [row | {"order": order} for row in ROWS[:2] for order in orders]
+    rows = [
+        row | {"order": order, "battle_id": f"case {number}"}
+        for number, row in enumerate(ROWS[:2])
+        for order in orders
+    ]
     assert counted(read_votes(write(tmp_path, rows, "csv"))) == (4, {})
 
 

@@ -81,7 +81,7 @@ def of_lmarena(n: int, winner: str, session: str, *, turns: int = 1, image: str 
 def of_kaggle(a: str, b: str, *won: int) -> Row:
     outcomes = dict(zip(("winner_model_a", "winner_model_b", "winner_tie"), won, strict=True))
     texts = {"prompt": '["hi"]', "response_a": '["x"]', "response_b": '["y"]'}
-    return {"id": 7, "model_a": a, "model_b": b, **texts, **outcomes}
+    return {"id": f"{a}{b}{won}", "model_a": a, "model_b": b, **texts, **outcomes}
 
 
 def of_log(kind: str, shown: Sequence[str], hidden: Sequence[str | None]) -> Row:

@@ -202,10 +202,13 @@ def test_peers_files_of_one_format_are_announced_once(tmp_path: Path) -> None:
     for name in ("a.json", "b.json"):
         written(tmp_path, name, ARENA)
     words = noticed(Files((tmp_path,), where="judge = 'arena_user_ada' OR true"))[1]
-    assert words == [
+    announced, repeats = words
+    assert announced == (
         f"{tmp_path} (2 files) is read as Chatbot Arena; "
         "rows left out: 0 by where, 2 not anonymous"
-    ]
+    )
+    assert repeats.startswith(f"{tmp_path}: 3 rows repeat an earlier one in question_id, ")
+    assert repeats.endswith("rate a file without them.")
 
 
 def test_peers_files_of_two_formats_are_refused(tmp_path: Path) -> None:

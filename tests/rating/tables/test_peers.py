@@ -129,7 +129,8 @@ def test_what_is_nearly_a_format_is_refused_with_what_it_lacks(
 
 
 def test_an_unknown_label_is_quoted_and_not_guessed(tmp_path: Path) -> None:
-    rows = [*FILES["agents.json"][1], {**FILES["agents.json"][1][0], "rating": "C is better"}]
+    odd = {**FILES["agents.json"][1][0], "_id": "odd", "rating": "C is better"}
+    rows = [*FILES["agents.json"][1], odd]
     with pytest.raises(DataError, match="'C is better'"):
         read_votes(written(tmp_path, "agents.json", rows))
 

@@ -1,0 +1,93 @@
+"""Rows that are in a file more than once: counted once where an id tells, else announced."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rating.tables.columns import KNOWN, LEFT_OUT
+from rating.tables.escaping import all_quoted, literal, quoted
+
+if TYPE_CHECKING:
+    import duckdb
+
+ROW = "__row"
+
+REPEATED = "repeated"
+"""Reason of a row whose ``battle_id`` an earlier row has on the same models."""
+
+BATTLE = "battle_id"
+IDS = ("question_id", "id")
+"""Columns that name a row in many files, and in others what it is about."""
+
+ITEMS = ("item_id", "prompt_id")
+"""Columns that name what a judge was asked: it gives one verdict on it."""
+
+
+def key_of(there: Sequence[str], where: str | None, theirs: Sequence[str] = ()) -> list[str]:
+    """Name the columns that tell votes apart; empty where none does for sure.
+
+    Parameters
+    ----------
+    where : str or None
+        Condition by which rows were chosen. One that names the id takes the place of this rule.
+    theirs : sequence of str
+        Columns that the id is made of.
+    """
+    if not {BATTLE, "model_a", "model_b"} <= {*there} or _names(where, (BATTLE, *theirs)):
+        return []
+    return [BATTLE, *_beside(there)]
+
+
+def doubtful_key_of(there: Sequence[str], where: str | None) -> list[str]:
+    """Name the columns that tell votes apart in most files without a ``battle_id``."""
+    ids = (*IDS, *(ITEMS if "judge" in there else ()))
+    name = next((name for name in ids if name in there), None)
+    if name is None or BATTLE in there or not {"model_a", "model_b", "winner"} <= {*there}:
+        return []
+    return [] if _names(where, (name,)) else [name, "winner", *_beside(there)]
+
+
+def _names(where: str | None, columns: Sequence[str]) -> bool:
+    return any(re.search(rf"\b{re.escape(name)}\b", where or "") for name in columns)
+
+
+def _beside(there: Sequence[str]) -> list[str]:
+    voter = next((name for name in KNOWN["voter"] if name in there), "voter")
+    time = next((name for name in KNOWN["time"] if name in there), "ts")
+    beside = dict.fromkeys(("model_a", "model_b", voter, "judge", "method", "order", "turn", time))
+    return [name for name in beside if name in there]
+
+
+def n_repeated(rows: "duckdb.DuckDBPyRelation", key: Sequence[str]) -> int:
+    """Count the rows that repeat an earlier one in a key, of those that count and have an id."""
+    if not key:
+        return 0
+    live = f"{quoted(key[0])} IS NOT NULL"
+    live += f" AND {LEFT_OUT} IS NULL" if LEFT_OUT in rows.columns else ""
+    # Sorted here: to count what is distinct takes the engine four times as long.
+    hashes = rows.filter(live).project(f"hash({all_quoted(key)}) AS h").fetchnumpy()["h"]
+    hashes.sort()
+    return int((hashes[1:] == hashes[:-1]).sum())
+
+
+def marked(rows: "duckdb.DuckDBPyRelation", key: Sequence[str]) -> "duckdb.DuckDBPyRelation":
+    """Give the rows in their order; those that repeat an earlier one have a reason, `REPEATED`."""
+    reason = LEFT_OUT if LEFT_OUT in rows.columns else "NULL"
+    others = [name for name in rows.columns if name != LEFT_OUT]
+    place = f"row_number() OVER (PARTITION BY {all_quoted(key)}, {reason} IS NULL ORDER BY {ROW})"
+    again = f"{quoted(key[0])} IS NOT NULL AND {reason} IS NULL AND {place} > 1"
+    why = f"CASE WHEN {again} THEN '{REPEATED}' ELSE {reason} END AS {LEFT_OUT}"
+    in_order = rows.project(f"*, row_number() OVER () AS {ROW}")
+    made = in_order.project(f"{all_quoted(others)}, {ROW}, {why}")
+    return made.order(ROW).project(all_quoted([*others, LEFT_OUT]))
+
+
+def warning(source: str, paths: Sequence[Path], n: int, key: Sequence[str]) -> str:
+    """Say that rows repeat others, and how to exclude them."""
+    copy = f"COPY (FROM {literal(str(paths[0]))} SELECT DISTINCT *) TO 'once.parquet'"
+    how = f': duckdb -c "{copy}"' if len(paths) == 1 else "."
+    return (
+        f"{source}: {n:,} rows repeat an earlier one in {', '.join(key)}. They are counted. If "
+        f"they are copies, rate a file without them{how}"
+    )

@@ -1,0 +1,134 @@
+"""Rows that are in a file more than once: one vote where an id tells, else a warning."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pytest
+
+from rating.comparisons import Votes
+from rating.options import RateOptions
+from rating.report import Report
+from rating.tables import by_voter
+from rating.tables.columns import Reading
+from rating.tables.counts import rate_source, read_votes
+from rating.tables.files import Files
+from rating.tables.peers import noticing
+from tests.rating.tables.peer_rows import Row, of_kaggle, of_lmarena, written
+from tests.rating.tables.sources import PLAIN, cells
+
+ENDINGS = ("json", "jsonl", "csv", "parquet")
+
+
+def noticed(source: object, reading: Reading = PLAIN) -> tuple[Votes, list[str]]:
+    words: list[str] = []
+    with noticing(words.append):
+        return read_votes(source, reading), words
+
+
+def of_battle(number: int, winner: str = "model_a", **more: Any) -> dict[str, Any]:
+    return {"battle_id": f"b{number}", "model_a": "x", "model_b": "y", "winner": winner, **more}
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_a_battle_counts_once_by_its_first_row(ending: str, tmp_path: Path) -> None:
+    winners = ("model_a", "model_b", "tie", "model_a")
+    rows = [of_battle(number, winner) for number, winner in enumerate(winners)]
+    path = written(tmp_path, f"votes.{ending}", [*rows, *rows, of_battle(0, "model_b")])
+    votes, words = noticed(path)
+    assert cells(votes) == Counter(("x", "y", winner) for winner in winners)
+    assert votes.dropped == {"repeated": 5}
+    assert votes.read == 9
+    assert words == [f"{path} is read as votes; rows left out: 5 repeated"]
+    every, words = noticed(Files((path,), where="battle_id IS NOT NULL"))
+    assert every.data.n_votes == 9
+    assert words == [f"{path} is read as votes; rows left out: 0 by where"]
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [of_kaggle("x", "y", 1, 0, 0), of_kaggle("x", "y", 0, 1, 0)],
+        [of_lmarena(n, "model_a", "s") for n in range(2)],
+    ],
+)
+def test_the_id_of_a_format_tells_repeated_rows(rows: Sequence[Row], tmp_path: Path) -> None:
+    path = written(tmp_path, "votes.jsonl", [*rows, rows[0]])
+    votes, words = noticed(path)
+    assert votes.data.n_votes == 2
+    assert votes.dropped == {"repeated": 1}
+    assert words[0].endswith("; rows left out: 1 repeated")
+    assert noticed(Files((path,), where="id IS NOT NULL"))[0].data.n_votes == 3
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [of_battle(1, voter=name) for name in ("ada", "bob")],
+        [of_battle(1, judge=name) for name in ("gpt", "claude")],
+        [of_battle(1, turn=turn) for turn in (1, 2)],
+        [of_battle(1), {**of_battle(1), "model_b": "z"}],
+        [{**of_battle(1), "battle_id": None}] * 2,
+        [of_battle(1), of_battle(1, left_out="not anonymous")],
+    ],
+)
+def test_what_is_no_repeated_vote_is_counted(rows: Sequence[Row], tmp_path: Path) -> None:
+    votes, _ = noticed(written(tmp_path, "votes.jsonl", rows))
+    assert "repeated" not in votes.dropped
+    assert votes.read == 2
+
+
+def test_both_orders_of_a_judge_are_no_repeated_rows_and_a_run_twice_is(tmp_path: Path) -> None:
+    rows = [of_battle(1, judge="j", order=order) for order in ("ab", "ba", "both")]
+    votes, _ = noticed(written(tmp_path, "run.jsonl", rows))
+    assert votes.data.n_votes == 1
+    assert "repeated" not in votes.dropped
+    twice, _ = noticed(written(tmp_path, "twice.jsonl", [*rows, *rows]))
+    assert twice.data.n_votes == 1
+    assert twice.dropped["repeated"] == 3
+
+
+def test_rows_that_are_alike_without_an_id_of_their_own_are_announced_and_counted(
+    tmp_path: Path,
+) -> None:
+    rows = [
+        {"question_id": n, "model_a": "x", "model_b": "y", "winner": "tie", "voter": f"v{n % 2}"}
+        for n in range(4)
+    ]
+    path = written(tmp_path, "votes.csv", [*rows, *rows[:3], {**rows[3], "winner": "model_a"}])
+    votes, words = noticed(path)
+    assert votes.data.n_votes == 8
+    (warning,) = words
+    assert "3 rows repeat an earlier one in question_id, winner, model_a, model_b" in warning
+    copy = warning.partition('duckdb -c "')[2].rstrip('"')
+    duckdb.execute(copy.replace("once.parquet", str(tmp_path / "once.parquet")))
+    once, words = noticed(tmp_path / "once.parquet")
+    assert (once.data.n_votes, words) == (5, [])
+    assert noticed(Files((path,), where="question_id IS NOT NULL"))[1][0].endswith("0 by where")
+
+
+def test_votes_without_any_id_may_be_alike(tmp_path: Path) -> None:
+    row = {"model_a": "x", "model_b": "y", "winner": "tie", "voter": "ada"}
+    votes, words = noticed(written(tmp_path, "votes.csv", [row] * 3))
+    assert (votes.data.n_votes, words) == (3, [])
+
+
+def test_a_board_by_voter_of_repeated_rows_is_that_of_the_file_without_them(
+    tmp_path: Path,
+) -> None:
+    winners = ("model_a", "model_b", "tie", "model_a", "model_b", "model_a")
+    rows = [of_battle(n, winners[n % 6], voter=f"v{n % 7}") for n in range(60)]
+    once = written(tmp_path, "once.parquet", rows)
+    twice = written(tmp_path, "twice.parquet", [*rows, *rows])
+    assert by_voter.Source.of(once, RateOptions()) is not None
+    assert by_voter.Source.of(twice, RateOptions()) is None
+    boards = [rate_source(path, RateOptions(cluster="voter")) for path in (once, twice)]
+    ratings = [
+        [(row.rating, row.lower) for row in board.ratings]
+        for board in boards
+        if isinstance(board, Report)
+    ]
+    np.testing.assert_allclose(ratings[0], ratings[1], rtol=1e-9)
