@@ -152,7 +152,7 @@ def test_a_judge_is_asked_about_the_pairs_of_other_tools(tmp_path: Path) -> None
         (named,) = read_cases([path])
     assert [turn.content for turn in named.case.prompt] == ["hi"]
     assert (named.case.response_a, named.case.response_b) == ("x", "y")
-    assert named.battle_id == "7"
+    assert named.battle_id == "xy(1, 0, 0)"
     assert words == [f"{path} is read as Kaggle 55k; rows left out: none"]
     (arena,) = read_cases([written(tmp_path, "a.json", [of_arena("x", "y", "tie", "ada")])])
     assert (arena.model_a, arena.case.response_b) == ("x", "x")
@@ -217,7 +217,7 @@ def test_the_test_file_of_kaggle_is_read_as_its_votes_are(tmp_path: Path, ending
         (named,) = read_cases([path])
     assert words[0] == f"{path} is read as Kaggle 55k (test); rows left out: 1 without an answer"
     assert (named.case.prompt[0].content, named.case.response_b) == ("2 + 2?", "Five.")
-    assert (named.model_a, named.battle_id) == ("response_a", "7")
+    assert (named.model_a, named.battle_id) == ("response_a", "xy(1, 0, 0)")
 
 
 def test_texts_in_brackets_of_pairs_of_our_own_stay_as_they_are(tmp_path: Path) -> None:
