@@ -1,4 +1,4 @@
-"""What was written and never read goes: ratings by run, and columns of votes and voters."""
+"""Drop what was written and never used: ratings by run, and columns of votes and voters."""
 
 from alembic import op
 
@@ -7,7 +7,7 @@ down_revision = "0020"
 branch_labels = None
 depends_on = None
 
-UNREAD = {
+COLUMNS = {
     "vote": ("tags_a", "tags_b", "comment_a", "comment_b"),
     "voter": ("consent_version",),
 }
@@ -16,6 +16,6 @@ UNREAD = {
 def upgrade() -> None:
     """Bring the schema to this revision."""
     op.drop_table("rating")
-    for table, columns in UNREAD.items():
+    for table, columns in COLUMNS.items():
         for column in columns:
             op.drop_column(table, column)
