@@ -2,6 +2,7 @@
 
 import ast
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from functools import cache
@@ -14,7 +15,7 @@ from arena.errors import ArenaError, BrokenRecordError
 from arena.terminal import say
 from judge.errors import CallError
 from rating import __version__
-from rating.errors import ConvergenceError, NotIdentifiedError, RatingError
+from rating.errors import ConvergenceError, LayoutError, NotIdentifiedError, RatingError
 
 UNDETERMINED = (NotIdentifiedError, ConvergenceError, BrokenRecordError)
 """The input can be read, but does not give what was asked: exit 3; everything else is 2."""
@@ -116,7 +117,11 @@ def main(words: Sequence[str] | None = None) -> None:
         say(f"arena: {error}", error=True)
         sys.exit(2)
     except (ArenaError, CallError, RatingError) as error:
-        say(f"arena: {error}", error=True)
+        if isinstance(error, LayoutError):
+            command = shlex.join(["arena", *words, *error.options])
+            say(f"arena: {error}\nThen run:\n  {command}", error=True, keep="\n")
+        else:
+            say(f"arena: {error}", error=True)
         sys.exit(3 if isinstance(error, UNDETERMINED) else 2)
     except BrokenPipeError:  # nobody reads on, as after `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

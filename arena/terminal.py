@@ -38,9 +38,9 @@ def plain(words: str, style: str = "") -> Text:
     return Text(visible(words, keep="\n"), style)
 
 
-def say(words: str, *, error: bool = False) -> None:
-    """Print a line, in which nothing is a command to the terminal."""
-    print(visible(words), file=sys.stderr if error else None, flush=True)
+def say(words: str, *, error: bool = False, keep: str = "") -> None:
+    """Print a line, in which nothing is a command to the terminal, or lines with ``keep``."""
+    print(visible(words, keep), file=sys.stderr if error else None, flush=True)
 
 
 def stop(why: str, then: str = RERUN) -> NoReturn:

@@ -4,6 +4,7 @@
 
     RatingError
     ├── DataError            the input is malformed (also a ValueError)
+    │   └── LayoutError      a file of votes has none of the columns that are known
     ├── NotIdentifiedError   the input is fine, but does not determine what was asked
     └── ConvergenceError     the maximum exists and was not reached
 """
@@ -15,6 +16,21 @@ class RatingError(Exception):
 
 class DataError(RatingError, ValueError):
     """The input is malformed; the message quotes it and says what to do."""
+
+
+class LayoutError(DataError):
+    """A file of votes has none of the columns that are known.
+
+    Attributes
+    ----------
+    options : tuple of str
+        Words of a command that name its columns and labels, such as ``--column`` and
+        ``model_a=left``: a guess, to be checked.
+    """
+
+    def __init__(self, message: str, options: tuple[str, ...]) -> None:
+        super().__init__(message)
+        self.options = options
 
 
 class NotIdentifiedError(RatingError):

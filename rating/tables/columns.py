@@ -5,14 +5,14 @@ from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import Self
 
-from rating.errors import DataError
+from rating.errors import DataError, LayoutError
 from rating.options import BothBad, RateOptions
 
 KNOWN: Mapping[str, tuple[str, ...]] = {
     "model_a": ("model_a",),
     "model_b": ("model_b",),
     "winner": ("winner", "outcome"),
-    "voter": ("person", "voter", "voter_id", "user", "user_id", "judge_hash", "judge"),
+    "voter": ("person", "voter", "voter_id", "user", "user_id", "judge_hash"),
     "prompt": ("prompt_id", "question_id", "instruction_id", "prompt"),
     "time": ("ts", "tstamp", "timestamp", "created", "created_at"),
     "probability": ("pair_probability",),
@@ -20,6 +20,20 @@ KNOWN: Mapping[str, tuple[str, ...]] = {
     "left_out": ("left_out",),
 }
 """Names by which a column is found, the first that is there; Chatbot Arena's are among them."""
+
+REQUIRED = ("model_a", "model_b", "winner")
+"""Roles without which a row is no vote."""
+
+JUDGES = ("judge", "judge_model", "judge_name")
+"""Columns that name the language model that gave a verdict; such a column is never the voter."""
+
+KINDS = ("source", "voter_kind", "annotator_type", "rater_type", "label_source")
+"""Columns that may say whether a person or a language model judged."""
+
+PEOPLE = ("human", "humans", "person", "people", "crowd", "expert", "annotator", "worker")
+_MACHINES = "judge|llm|model|machine|ai|auto|automatic|gpt|claude|gemini|llama|qwen"
+MACHINES = rf"(.*[^a-z])?({_MACHINES})s?([^a-z].*)?"
+"""What such a column holds: texts, and a regular expression, in lower case."""
 
 LEFT_OUT = "left_out"
 """Column that says why a row does not count."""
@@ -103,6 +117,11 @@ class Columns:
             named[role] = name
         return cls(**named, by=by)
 
+    @property
+    def asked(self) -> tuple[str, ...]:
+        """Names that were given, of any role."""
+        return tuple(filter(None, (getattr(self, one.name) for one in fields(self))))
+
     def find(self, role: str, there: Sequence[str]) -> str | None:
         """Name the column of a role; None when there is none and none was asked for.
 
@@ -125,6 +144,8 @@ class Columns:
                 f"No column {names} for the {role}; there are {quoted_names(there)}. "
                 f"Name the one that holds the {role}, as in --column {role}=NAME."
             )
+            if role in REQUIRED:
+                raise LayoutError(msg, ("--column", f"{role}=NAME"))
             raise DataError(msg)
         return name
 

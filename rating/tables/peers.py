@@ -222,6 +222,10 @@ _HAS_PREFERENCE = f"coalesce({_P} = 0 OR {_P} BETWEEN 1 AND 2, false)"
 _JUDGE = f'CASE WHEN "judge" LIKE \'[%\' THEN {_inside("judge", "$[0]")} ELSE "judge" END'
 
 
+_IS_PERSON = f"regexp_full_match({_JUDGE}, '(author|expert)_[0-9]+')"
+"""MT-bench's people and its judge are in the same column."""
+
+
 def _item(a: str, b: str) -> str:
     pair = f'least("{a}", "{b}") || \'|\' || greatest("{a}", "{b}")'
     return f"\"question_id\" || '-t' || \"turn\" || '-' || {pair}"
@@ -368,6 +372,13 @@ FORMATS = (
         ),
     ),
     Format(
+        "winners and losers",
+        ("loser",),
+        ("winner", "loser"),
+        (("model_a", '"winner"'), ("model_b", '"loser"')),
+        without=("model_a", "model_b"),
+    ),
+    Format(
         "Open WebUI feedback",
         ("data",),
         ("user_id", "type", "data", "meta", "created_at"),
@@ -441,8 +452,8 @@ FORMATS = (
         ("question_id", "turn", "model_a", "model_b", "winner", "judge"),
         (
             ("winner", _winner("winner", tie="tie (inconsistent)")),
-            ("voter", _JUDGE),
-            ("judge", _JUDGE),
+            ("voter", f"CASE WHEN {_IS_PERSON} THEN {_JUDGE} END"),
+            ("judge", f"CASE WHEN NOT {_IS_PERSON} THEN {_JUDGE} END"),
             ("item_id", _item("model_a", "model_b")),
             ("prompt_id", '"question_id"'),
         ),
@@ -620,7 +631,7 @@ def as_votes(
 ) -> tuple["duckdb.DuckDBPyRelation", Format | None]:
     """Give rows of a known format with our columns beside theirs, and the format.
 
-    Rows of no known format, or of one that holds no votes, come back as they are.
+    Rows of no known format, or of one that holds no votes (`Format.read_by`), stay as they are.
 
     Parameters
     ----------
@@ -638,7 +649,7 @@ def as_votes(
     first = texts.limit(1)
     known = recognised(there, lambda sql: bool(first.filter(sql).limit(1).fetchall()))
     if known is None or not known.columns:
-        return rows, None
+        return rows, known
     chosen_by = {name for name in CHOOSABLE if re.search(rf"\b{name}\b", where or "")}
     ours = known.chosen([name for name in there if name not in chosen_by])
     if known.each:
@@ -657,18 +668,28 @@ def _as_text(name: str, kind: str, read: bool) -> str:
     return f"CAST({f'to_json({column})' if nested else column} AS VARCHAR) AS {column}"
 
 
+def no_votes(path: str, known: Format | None) -> DataError | None:
+    """Say of a file of a format without votes what reads it."""
+    if known is None or not known.read_by:
+        return None
+    return DataError(f"{path!r} is in the format {known.name}, no votes: {known.read_by}.")
+
+
 def explained(path: str, columns: Sequence[str], error: DataError) -> DataError:
     """Say of a file that holds no votes what it is, or what it lacks to be of a known format."""
-    known = recognised(columns)
-    if known is not None and known.read_by:
-        return DataError(f"{path!r} is in the format {known.name}, no votes: {known.read_by}.")
+    if why := no_votes(path, recognised(columns)):
+        return why
+    near = nearly_in(columns)
+    return DataError(f"{path!r}:{near} Or name our own columns with --column.") if near else error
+
+
+def nearly_in(columns: Sequence[str]) -> str:
+    """Say what a table lacks to be of a format of which it has half the columns."""
     near = nearly(columns)
     if near is None:
-        return error
-    return DataError(
-        f"{path!r} is nearly in the format {near.name}, but has no column "
-        f"{quoted_names(near.missing(columns))}: add it, or name our own columns with --column."
-    )
+        return ""
+    missing = quoted_names(near.missing(columns))
+    return f" It is nearly in the format {near.name}, but has no column {missing}."
 
 
 _notice: ContextVar[Callable[[str], None] | None] = ContextVar("notice", default=None)

@@ -8,8 +8,9 @@ pandas itself takes pyarrow.
 """
 
 import importlib.util
+import shlex
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
@@ -21,7 +22,7 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from rating.errors import DataError
+from rating.errors import DataError, LayoutError
 from rating.tables import peers, repeats, weights
 from rating.tables.bounds import size_of
 from rating.tables.coding import (
@@ -38,7 +39,13 @@ from rating.tables.coding import (
 )
 from rating.tables.columns import (
     COUNTS,
+    JUDGES,
+    KINDS,
     KNOWN,
+    LEFT_OUT,
+    MACHINES,
+    PEOPLE,
+    ROLES,
     SAMPLING,
     Columns,
     N,
@@ -60,6 +67,7 @@ from rating.tables.duckdb_engine import (
 )
 from rating.tables.escaping import all_quoted, literal, quoted
 from rating.tables.files import ENDINGS, Files, expanded, json_objects, kind_of
+from rating.tables.guess import MOST_COLUMNS, ROWS, layout_error, samples_of
 from rating.typing import Bools, Ints
 
 LONGEST = 300
@@ -95,6 +103,7 @@ def opened(
     as_peers: bool = True,
     once: bool = False,
     left_out: dict[str, int] | None = None,
+    named: Columns = Columns(),  # noqa: B008 - it does not change
 ) -> Iterator[Relation]:
     """Give a source as a relation of duckdb, which can be read more than once.
 
@@ -115,17 +124,20 @@ def opened(
         Give rows of a file that repeat an earlier vote a reason in ``left_out``.
     left_out : dict, optional
         Takes how many rows are left out, by reason, instead of whoever is to notice it.
+    named : Columns
+        Names that were given: the dotted path of a member of a nested column becomes a column.
 
     Raises
     ------
     DataError
-        If the file or the table cannot be read, now or while the relation is in use.
+        If the file or the table cannot be read, now or while the relation is in use; a
+        `LayoutError` if it has none of the columns of votes that are known.
     """
     files = Files.of(source)
     name = f"a {type(source).__name__}" if files is None else repr(str(files))
     try:
         if files is not None:
-            with _opened_files(files, wanted, holds, as_peers, once, left_out) as rows:
+            with _opened_files(files, wanted, holds, as_peers, once, left_out, named) as rows:
                 yield rows
         elif isinstance(source, Relation):
             yield source
@@ -213,6 +225,7 @@ def _opened_files(
     as_peers: bool,
     once: bool,
     left_out: dict[str, int] | None,
+    named: Columns,
 ) -> Iterator[Relation]:
     paths = expanded(files.paths)
     with tempfile.TemporaryDirectory() as folder, connected() as connection:
@@ -224,12 +237,15 @@ def _opened_files(
             if as_peers:
                 rows, known = peers.as_votes(rows, files.where)
                 _require_one_format(connection, paths, known)
+            unread = peers.no_votes(str(files), known)
+            known = None if unread else known
+            asked = (*(theirs for _, theirs in files.columns), *named.asked)
+            rows = _with_members(rows, asked, str(files))
             rows = _named(rows if labelled else _labelled(rows, files), files.columns)
             try:
                 names = wanted(rows.columns)
-            except DataError as error:
-                why = peers.explained(str(files), theirs, error) if as_peers else error
-                raise why from error.__cause__
+            except LayoutError as error:
+                raise (unread or _unknown(raw, files, named)) if as_peers else error from None
             is_packed_text = paths[0].suffix in PACKED and kind_of(paths[0]) == "text"
             if is_packed_text and size_of(paths) < SMALL:  # to write all of it takes memory, too
                 require_held(rows.project(all_quoted(names)), paths)
@@ -241,8 +257,8 @@ def _opened_files(
                 rows = as_parquet(connection, rows, [*read], Path(folder) / "votes.parquet")
             if paths[0].suffix in PACKED and names:
                 if known is not None and kind_of(paths[0]) == "Parquet":
-                    named = [*names, *(column for _, column in files.columns)]
-                    require_held(raw.project(all_quoted(known.columns_for(named, theirs))), paths)
+                    ours = [*names, *(column for _, column in files.columns)]
+                    require_held(raw.project(all_quoted(known.columns_for(ours, theirs))), paths)
                 else:
                     require_held(rows.project(all_quoted(names)), paths)
             if n_repeated := repeats.n_repeated(rows, key):
@@ -263,6 +279,59 @@ def _opened_files(
         if n_doubtful:
             peers.mention(repeats.warning(str(files), paths, n_doubtful, doubtful))
         yield rows
+
+
+def _with_members(rows: Relation, names: Sequence[str], source: str) -> Relation:
+    """Make a column of each dotted path to a member of a nested column, as in ``data.model_id``.
+
+    Raises
+    ------
+    DataError
+        If no row has a value there.
+    """
+    there = rows.columns
+    paths = [name for name in names if name not in there and name.partition(".")[0] in there]
+    made = []
+    for name in dict.fromkeys(paths):
+        first, *parts = name.split(".")
+        nested = quoted(first)
+        if kinds(rows)[first] != "varchar":
+            nested = f"CAST(to_json({nested}) AS VARCHAR)"
+        keys = "".join(f"[{part}]" if part.isdigit() else f'."{part}"' for part in parts)
+        value = f"json_extract_string(TRY_CAST({nested} AS JSON), {literal('$' + keys)})"
+        made.append(f"{value} AS {quoted(name)}")
+    if not made:
+        return rows
+    rows = rows.project(f"*, {', '.join(made)}")
+    counts = rows.aggregate(", ".join(f"count({quoted(name)})" for name in paths)).fetchall()[0]
+    if empty := next((name for name, n in zip(paths, counts, strict=True) if not n), None):
+        known = ", ".join(
+            map(repr, samples_of(_cells(rows.project(quoted(empty.partition(".")[0])))))
+        )
+        msg = f"No row of {source!r} has a value in {empty!r}; there are {known}."
+        raise DataError(msg)
+    return rows
+
+
+def _cells(rows: Relation) -> dict[str, list[str | None]]:
+    """Give the first rows of a table as text, lists and objects as JSON."""
+    parts = []
+    for name, kind in list(kinds(rows).items())[:MOST_COLUMNS]:
+        nested = kind in ("struct", "list", "map", "array", "union", "variant")
+        value = f"to_json({quoted(name)})" if nested else quoted(name)
+        parts.append(f"CAST({value} AS VARCHAR) AS {quoted(name)}")
+    cells = rows.limit(ROWS).project(", ".join(parts)).fetchall()
+    names = rows.columns[: len(parts)]
+    return {name: [row[i] for row in cells] for i, name in enumerate(names)}
+
+
+def _unknown(rows: Relation, files: Files, named: Columns) -> LayoutError:
+    ours = {name: role for role, names in KNOWN.items() for name in names}
+    roles = {ours[name]: theirs for name, theirs in files.columns if ours.get(name) in ROLES}
+    columns = replace(named, **roles)
+    also = peers.nearly_in(rows.columns)
+    labels = dict(files.labels)
+    return layout_error(str(files), samples_of(_cells(rows)), columns, labels, also)
 
 
 def chosen(rows: Relation, files: Files) -> tuple[Relation, dict[str, int]]:
@@ -357,10 +426,15 @@ def shared(sources: Sequence[Files]) -> list[Files]:
 
 def _own(files: Files, sources: Sequence[Files]) -> Files:
     there = {other: columns_of(other) for other in {files, *sources}}
-    for _, theirs in files.columns:
-        if not any(theirs in names for names in there.values()):
-            require(theirs, there[files])
-    columns = tuple(pair for pair in files.columns if pair[1] in there[files])
+    heads = [
+        theirs if theirs in there[files] else theirs.partition(".")[0]
+        for _, theirs in files.columns
+    ]
+    for head in heads:
+        if not any(head in names for names in there.values()):
+            require(head, there[files])
+    pairs = zip(files.columns, heads, strict=True)
+    columns = tuple(pair for pair, head in pairs if head in there[files])
     fits = [_binds(files.where, names) for names in there.values()]
     where = files.where if _binds(files.where, there[files]) or not any(fits) else None
     return replace(files, columns=columns, where=where)
@@ -407,10 +481,12 @@ def opened_table(source: object, reading: Reading, *, by: bool) -> Iterator[Tabl
     def wanted(there: Sequence[str]) -> list[str]:
         texts, numbers = reading.roles(there, by=by)
         pairs = [name for name in COUNTS if name in there] if "n" in numbers else []
-        own = {name for name in (*texts.values(), *numbers.values(), *pairs) if name in there}
-        return sorted(own)
+        own = {*texts.values(), *numbers.values(), *pairs, *JUDGES, *KINDS}
+        return [name for name in there if name in own]
 
-    with opened(source, wanted, once=True) as rows:
+    with opened(source, wanted, once=True, named=reading.columns) as rows:
+        voter = reading.columns.find("voter", rows.columns)
+        require_one_kind(rows, str(Files.of(source) or "the table"), reading.columns.asked, voter)
         texts, numbers = reading.roles(rows.columns, by=by)
         if "n" in numbers:
             others = {*texts.values(), *numbers.values()} - {"winner", N}
@@ -422,6 +498,56 @@ def opened_table(source: object, reading: Reading, *, by: bool) -> Iterator[Tabl
         if "time" in numbers and types[numbers["time"]] in NUMERIC:
             weights.checked_seconds(table.numbers["time"])
         yield _timed(compact(table))
+
+
+def require_one_kind(
+    rows: Relation, source: str, asked: Collection[str] = (), voter: str | None = None
+) -> None:
+    """Refuse votes of people and verdicts of language models in one table; name several judges.
+
+    Parameters
+    ----------
+    asked : collection of str
+        Columns that were named, as those of voters or of groups: they mix nothing.
+    voter : str or None
+        Column of the voters: several judges are only mentioned where there is none.
+
+    Raises
+    ------
+    DataError
+        If some rows name a judge and others do not, or a column holds both kinds.
+    """
+    live = rows.filter(f"coalesce({LEFT_OUT}, '') = ''") if LEFT_OUT in rows.columns else rows
+    for name in (name for name in (*JUDGES, *KINDS) if name in {*rows.columns} - {*asked}):
+        text = f"trim(coalesce(CAST({quoted(name)} AS VARCHAR), ''))"
+        tests = f"{text} = ''", f"{text} <> ''"
+        if name in KINDS:
+            lower = f"lower({text})"
+            tests = f"{lower} IN {PEOPLE}", f"regexp_full_match({lower}, {literal(MACHINES)})"
+        sums = ", ".join(f"count(*) FILTER ({test})" for test in tests)
+        n, n_judged = live.aggregate(sums).fetchall()[0]
+        if not n_judged or (name in KINDS and not n):
+            continue
+        values = [
+            live.filter(test).project(text).distinct().limit(100).fetchall() for test in tests
+        ]
+        people, judges = (sorted(value for (value,) in some) for some in values)
+        some = ", ".join(map(repr, judges[:3])) + (", …" if len(judges) > 3 else "")
+        if n:
+            ways = [f"coalesce({name}, '') = ''", f"{name} <> ''"]
+            if name in KINDS:
+                ways = [f"{name} IN ({', '.join(map(literal, x))})" for x in (people, judges)]
+            safe = (shlex.quote(x) if {*x} & {*'"$`!\\'} else f'"{x}"' for x in ways)
+            raise DataError(
+                f"{source!r} mixes votes of people ({n:,} rows) and verdicts of language models "
+                f"({n_judged:,} rows: {some}), by its column {name!r}. Rate them apart: --where "
+                f"{' or --where '.join(safe)}."
+            )
+        if len(judges) > 1 and voter is None:
+            peers.mention(
+                f"{source}: verdicts of several judges ({some}) are rated together. Rate each by "
+                f"itself with --by {name}. If they are people, add --column voter={name}."
+            )
 
 
 def spark_engine() -> ModuleType:

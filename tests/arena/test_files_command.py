@@ -1,6 +1,7 @@
 """Several files, folders and patterns, some of their rows and other labels, on each command."""
 
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,18 @@ def folder(tmp_path: Path) -> Path:
     for name, part in (("1", verdicts[:40]), ("2", verdicts[40:])):
         write(tmp_path / "verdicts" / f"{name}.csv", f"{ours},judge,turn", part)
     return tmp_path
+
+
+def test_the_command_that_an_unknown_layout_is_answered_with_reads_it(
+    command: Command, folder: Path
+) -> None:
+    first = command("rate", str(folder / "votes"), *ENGLISH)
+    refused(first, "layout", "is not known")
+    told = shlex.split(first.stderr.splitlines()[-1])
+    assert told[:2] == ["arena", "rate"]
+    again, _ = asked(command, *told[1:])
+    ours, _ = asked(command, "rate", str(folder / "ours.csv"))
+    assert again["votes"] == ours["votes"]
 
 
 def asked(command: Command, *words: str) -> tuple[dict[str, Any], list[str]]:

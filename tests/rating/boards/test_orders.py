@@ -142,7 +142,7 @@ def test_a_column_of_numbers_or_moments_is_no_order() -> None:
 def test_a_judge_as_a_voter_has_one_vote_a_case_and_the_notes_say_so(
     tmp_path: Path, ending: str
 ) -> None:
-    report = check_source(str(write(tmp_path, ROWS, ending)))
+    report = check_source(str(write(tmp_path, ROWS, ending)), Columns(voter="judge"))
     assert (report.votes, report.dropped) == (3, {IN_BOTH: 6, "no verdict: unparsed": 2})
     assert [(who.voter, who.votes, who.ties) for who in report.voters] == [("quartz", 3, 1)]
     assert report.notes[0].startswith("6 rows of single orders are left out")
@@ -150,7 +150,7 @@ def test_a_judge_as_a_voter_has_one_vote_a_case_and_the_notes_say_so(
 
 def test_people_have_no_orders_and_no_note_on_them(tmp_path: Path) -> None:
     rows = [row | {"order": n} for n, row in enumerate(ROWS[:3])]
-    report = check_source(str(write(tmp_path, rows)))
+    report = check_source(str(write(tmp_path, rows)), Columns(voter="judge"))
     assert (report.votes, report.dropped) == (3, {})
     assert "single orders" not in " ".join(report.notes)
 

@@ -316,10 +316,16 @@ FILES: Mapping[str, tuple[str, Sequence[Row], Sequence[tuple[str, ...]], Mapping
         "MT-bench judgements",
         [
             of_bench("x", "y", "model_a", 1),
-            of_bench("x", "y", "tie (inconsistent)", 2, ["gpt-4", "pair-v2"]),
+            of_bench("x", "y", "tie (inconsistent)", 2, "author_0"),
             of_bench("y", "x", "tie", 1, "expert_2"),
         ],
         [("x", "y", "model_a"), ("x", "y", "tie"), ("y", "x", "tie")],
+        {},
+    ),
+    "matches.csv": (
+        "winners and losers",
+        [{"winner": "x", "loser": "y", "worker": 1}, {"winner": "y", "loser": "x", "worker": 2}],
+        [("x", "y", "model_a"), ("y", "x", "model_a")],
         {},
     ),
     "gpt-4_pair.jsonl": (

@@ -19,6 +19,7 @@ from tests.rating.tables.peer_rows import (
     FILES,
     REFUSED,
     Row,
+    of_bench,
     of_comparia,
     of_open_webui,
     written,
@@ -75,10 +76,12 @@ def test_chatbot_arena_is_the_same_in_every_kind_of_file(ending: str, tmp_path: 
 def test_what_a_study_needs_is_in_our_columns(tmp_path: Path) -> None:
     bench = written(tmp_path, "bench.jsonl", FILES["bench.jsonl"][1])
     assert columns_of(bench, "item_id", "voter", "judge") == [
-        ("81-t1-x|y", "expert_1", "expert_1"),
-        ("81-t2-x|y", "gpt-4", "gpt-4"),
-        ("81-t1-x|y", "expert_2", "expert_2"),
+        ("81-t1-x|y", "expert_1", None),
+        ("81-t2-x|y", "author_0", None),
+        ("81-t1-x|y", "expert_2", None),
     ]
+    judged = written(tmp_path, "pair.jsonl", [of_bench("x", "y", "tie", 1, ["gpt-4", "pair-v2"])])
+    assert columns_of(judged, "voter", "judge") == [(None, "gpt-4")]
     alpaca = written(tmp_path, "annotations.json", FILES["annotations.json"][1])
     shares = [share for (share,) in columns_of(alpaca, "preference")]
     assert shares == [1.0, pytest.approx(0.8), 0.5, 0.5, pytest.approx(0.1), None, None]

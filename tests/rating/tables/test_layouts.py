@@ -1,0 +1,210 @@
+"""Votes in layouts that nobody knows: one message with the options that read them; and members
+of nested columns; and people and language models in one file."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from rating import RateOptions
+from rating.errors import DataError, LayoutError
+from rating.tables.columns import KNOWN, Columns, Reading
+from rating.tables.counts import rate_source, read_votes
+from rating.tables.files import Files
+from rating.tables.peers import noticing
+from tests.rating.tables.peer_rows import written
+from tests.rating.tables.sources import PLAIN, cells
+
+Rows = list[dict[str, Any]]
+
+
+def of_label_studio(a: str, b: str, choice: str, who: str) -> dict[str, Any]:
+    result = [{"from_name": "pref", "type": "choices", "value": {"choices": [choice]}}]
+    annotation = {"completed_by": {"email": who}, "result": result}
+    return {"id": 7, "data": {"model_a": a, "model_b": b}, "annotations": [annotation]}
+
+
+def of_argilla(a: str, b: str, value: str, who: str) -> dict[str, Any]:
+    fields = {"prompt": "2 + 2?", "model-1": a, "model-2": b}
+    return {"fields": fields, "responses": {"preference": [{"value": value, "user_id": who}]}}
+
+
+def table(columns: str, *rows: str) -> Rows:
+    return [dict(zip(columns.split(), row.split(), strict=True)) for row in rows]
+
+
+EXPECTED = [("x", "y", "model_a"), ("y", "x", "model_b"), ("x", "y", "tie")]
+"""What each of the layouts below says, unless it has no ties."""
+
+UNKNOWN: dict[str, Rows] = {
+    "sides.csv": table(
+        "left_model right_model choice annotator when",
+        "x y left ada 2024-01-01",
+        "y x right bob 2024-01-02",
+        "x y tie ada 2024-01-03",
+    ),
+    "camel.jsonl": table("modelA modelB preference worker", "x y A 1", "y x B 2", "x y equal 2"),
+    "numbers.tsv": table("system_1 system_2 better email", "x y 1 a@b", "y x 2 b@b", "x y 0 b@b"),
+    "scores.csv": table("player_a player_b result", "x y 1.0", "y x 0.0", "x y 0.5"),
+    "names.csv": table("llm_x llm_y verdict rater", "x y x ada", "y x x bob", "x y tie ada"),
+    "unnamed.csv": table("alpha beta gamma", "x y x", "y x x", "x y tie"),
+    "arrows.json": table("first second label", "x y A>>B", "y x B>A", "x y A=B"),
+    "label_studio.json": [
+        of_label_studio("x", "y", "left", "ada@x.org"),
+        of_label_studio("y", "x", "right", "bob@x.org"),
+        of_label_studio("x", "y", "Tie", "bob@x.org"),
+    ],
+    "argilla.json": [
+        of_argilla("x", "y", "response-1", "u1"),
+        of_argilla("y", "x", "response-2", "u2"),
+        of_argilla("x", "y", "equal", "u2"),
+    ],
+}
+
+
+def as_told(error: LayoutError, path: Path) -> Files:
+    """Read the options of an error as a command does."""
+    pairs = list(zip(error.options[::2], error.options[1::2], strict=True))
+    columns = [value.partition("=")[::2] for name, value in pairs if name == "--column"]
+    labels = [value.rpartition("=")[::2] for name, value in pairs if name == "--label"]
+    named = tuple((KNOWN[role][0], name) for role, name in columns)
+    return Files((path,), named, None, tuple(labels))
+
+
+@pytest.mark.parametrize("name", UNKNOWN)
+def test_one_message_gives_the_options_that_read_an_unknown_layout(
+    name: str, tmp_path: Path
+) -> None:
+    path = written(tmp_path, name, UNKNOWN[name])
+    with pytest.raises(LayoutError, match=r"The layout of .* is not known") as raised:
+        read_votes(path, PLAIN)
+    expected = pd.DataFrame(EXPECTED, columns=["model_a", "model_b", "winner"])
+    assert cells(read_votes(as_told(raised.value, path), PLAIN)) == cells(
+        read_votes(expected, PLAIN)
+    )
+
+
+def test_the_message_lists_the_columns_with_what_each_is_taken_for(tmp_path: Path) -> None:
+    path = written(tmp_path, "votes.csv", UNKNOWN["sides.csv"])
+    with pytest.raises(LayoutError) as raised:
+        read_votes(path, PLAIN)
+    lines = str(raised.value).splitlines()[1:-1]
+    assert [line.split()[0] for line in lines] == [*UNKNOWN["sides.csv"][0]]
+    roles = ["model_a", "model_b", "winner (left = model_a, right = model_b)", "voter", "time"]
+    assert [line.endswith(role) for line, role in zip(lines, roles, strict=True)] == [True] * 5
+
+
+def test_what_was_named_is_not_asked_for_again(tmp_path: Path) -> None:
+    path = written(tmp_path, "votes.csv", UNKNOWN["sides.csv"])
+    given = Files((path,), (("model_a", "left_model"),), None, (("left", "model_a"),), "choice")
+    with pytest.raises(LayoutError) as raised:
+        read_votes(given, PLAIN)
+    assert raised.value.options[:2] == ("--column", "model_b=right_model")
+    assert not {"model_a=left_model", "left=model_a"} & {*raised.value.options}
+
+
+def test_what_nothing_is_taken_for_is_left_to_be_filled_in(tmp_path: Path) -> None:
+    rows = table("red green blue", "a 1.5 ?", "b 2.5 ?")
+    with pytest.raises(LayoutError, match="No column is taken for model_a and model_b") as raised:
+        read_votes(written(tmp_path, "votes.csv", rows), PLAIN)
+    assert raised.value.options[-2:] == ("--column", "winner=NAME")
+
+
+def test_a_hostile_name_of_a_column_breaks_no_line(tmp_path: Path) -> None:
+    rows = [{"a\nb\x1b[2J": "x", "other": "y"}]
+    with pytest.raises(LayoutError) as raised:
+        read_votes(written(tmp_path, "votes.jsonl", rows), PLAIN)
+    assert "\x1b" not in str(raised.value)
+    assert len(str(raised.value).splitlines()) == 4
+
+
+@pytest.mark.parametrize("ending", ["json", "jsonl", "parquet", "csv"])
+def test_a_role_is_read_from_a_member_of_a_nested_column(ending: str, tmp_path: Path) -> None:
+    rows = UNKNOWN["label_studio.json"]
+    if ending == "csv":
+        rows = [{k: json.dumps(v) for k, v in row.items()} for row in rows]
+    choice = "annotations.0.result.0.value.choices.0"
+    named = [("model_a", "data.model_a"), ("model_b", "data.model_b"), ("winner", choice)]
+    who = ("voter", "annotations.0.completed_by.email")
+    labels = (("left", "model_a"), ("right", "model_b"), ("Tie", "tie"))
+    path = written(tmp_path, f"votes.{ending}", rows)
+    files = Files((path,), (), None, labels, choice)
+    votes = read_votes(files, Reading(columns=Columns.named([*named, who])))
+    assert votes.voters == ("ada@x.org", "bob@x.org")
+    assert votes.data.n_votes == 3
+
+
+def test_a_path_that_leads_nowhere_is_refused_with_those_there_are(tmp_path: Path) -> None:
+    path = written(tmp_path, "votes.json", UNKNOWN["label_studio.json"])
+    files = Files((path,), (("model_a", "data.modle_a"),))
+    with pytest.raises(DataError, match=r"value in 'data.modle_a'; there are 'data.model_a', "):
+        read_votes(files, PLAIN)
+
+
+def test_kaggles_file_without_votes_is_named(tmp_path: Path) -> None:
+    row = {"id": 1, "prompt": '["hi"]', "response_a": '["x"]', "response_b": '["y"]'}
+    with pytest.raises(DataError, match=r"Kaggle 55k \(test\), no votes: arena judge run reads"):
+        read_votes(written(tmp_path, "test.csv", [row]), PLAIN)
+
+
+def _rows(column: str, values: list[str | None], **more: str) -> Rows:
+    base = {"model_a": "x", "model_b": "y", "winner": "model_a"}
+    return [{**base, **more, column: value} for value in values]
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("judge", ["gpt-4", None]),
+        ("judge_model", ["claude", ""]),
+        ("source", ["human", "gpt-4o-mini"]),
+        ("annotator_type", ["Expert", "LLM"]),
+        ("label_source", ["crowd", "model"]),
+    ],
+)
+@pytest.mark.parametrize("ending", ["csv", "jsonl", "parquet"])
+def test_votes_of_people_and_verdicts_in_one_file_are_refused_with_both_ways_out(
+    column: str, values: list[str | None], ending: str, tmp_path: Path
+) -> None:
+    path = written(tmp_path, f"votes.{ending}", _rows(column, [*values, values[0]]))
+    with pytest.raises(DataError, match=r"mixes votes of people .1 rows. and|.2 rows.") as raised:
+        read_votes(path, PLAIN)
+    ways = str(raised.value).split('--where "')[1:]
+    n = [read_votes(Files((path,), (), way.split('"')[0]), PLAIN).data.n_votes for way in ways]
+    assert sorted(n) == [1, 2]
+    boards = rate_source(path, RateOptions(by=column, interval="none", ridge=1.0)).to_dict()
+    assert sum(group["votes"]["used"] for group in boards["groups"].values()) == 3
+
+
+def test_frames_are_refused_as_files_are() -> None:
+    with pytest.raises(DataError, match="mixes votes of people"):
+        read_votes(pd.DataFrame(_rows("judge", ["gpt-4", None])))
+
+
+@pytest.mark.parametrize(
+    "values", [["human", "human"], ["gpt-4", "claude"], ["humaneval", "mbpp"]]
+)
+def test_a_source_of_one_kind_is_no_mixture(values: list[str | None], tmp_path: Path) -> None:
+    path = written(tmp_path, "votes.csv", _rows("source", values))
+    assert read_votes(path, PLAIN).data.n_votes == 2
+
+
+def test_what_does_not_count_mixes_nothing(tmp_path: Path) -> None:
+    rows = _rows("judge", ["gpt-4"], left_out="") + _rows("judge", [None], left_out="a test")
+    assert read_votes(written(tmp_path, "votes.csv", rows), PLAIN).data.n_votes == 1
+
+
+def test_a_judge_is_no_voter_and_several_are_mentioned(tmp_path: Path) -> None:
+    path, words = written(tmp_path, "votes.csv", _rows("judge", ["gpt-4", "claude"])), list[str]()
+    with noticing(words.append):
+        assert read_votes(path).voters == ()
+    assert words == [
+        f"{path}: verdicts of several judges ('claude', 'gpt-4') are rated together. Rate each "
+        "by itself with --by judge. If they are people, add --column voter=judge."
+    ]
+    with noticing(words.append):
+        named = read_votes(path, Reading(columns=Columns(voter="judge")))
+    assert named.voters == ("claude", "gpt-4")
+    assert len(words) == 1
