@@ -28,7 +28,7 @@ JUDGES = ("judge", "judge_model", "judge_name")
 """Columns that name the language model that gave a verdict; such a column is never the voter."""
 
 KINDS = ("source", "voter_kind", "annotator_type", "rater_type", "label_source")
-"""Columns that may say whether a person or a language model judged."""
+"""Columns that may tell the votes of people from the verdicts of language models."""
 
 PEOPLE = ("human", "humans", "person", "people", "crowd", "expert", "annotator", "worker")
 _MACHINES = "judge|llm|model|machine|ai|auto|automatic|gpt|claude|gemini|llama|qwen"

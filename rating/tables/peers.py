@@ -669,7 +669,7 @@ def _as_text(name: str, kind: str, read: bool) -> str:
 
 
 def no_votes(path: str, known: Format | None) -> DataError | None:
-    """Say of a file of a format without votes what reads it."""
+    """Name what reads a file of a format without votes."""
     if known is None or not known.read_by:
         return None
     return DataError(f"{path!r} is in the format {known.name}, no votes: {known.read_by}.")
@@ -684,7 +684,7 @@ def explained(path: str, columns: Sequence[str], error: DataError) -> DataError:
 
 
 def nearly_in(columns: Sequence[str]) -> str:
-    """Say what a table lacks to be of a format of which it has half the columns."""
+    """Name the columns that a table lacks to be of a format of which it has half."""
     near = nearly(columns)
     if near is None:
         return ""

@@ -62,9 +62,9 @@ def test_the_command_that_an_unknown_layout_is_answered_with_reads_it(
 ) -> None:
     first = command("rate", str(folder / "votes"), *ENGLISH)
     refused(first, "layout", "is not known")
-    told = shlex.split(first.stderr.splitlines()[-1])
-    assert told[:2] == ["arena", "rate"]
-    again, _ = asked(command, *told[1:])
+    words = shlex.split(first.stderr.splitlines()[-1])
+    assert words[:2] == ["arena", "rate"]
+    again, _ = asked(command, *words[1:])
     ours, _ = asked(command, "rate", str(folder / "ours.csv"))
     assert again["votes"] == ours["votes"]
 
