@@ -2,13 +2,14 @@
 
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
 from itertools import permutations
 from typing import Any, NamedTuple
 
-from rating.errors import DataError, LayoutError
+from rating.errors import LayoutError
 from rating.outcome import OUTCOMES, Outcome
-from rating.tables import weights
-from rating.tables.columns import JUDGES, KNOWN, REQUIRED, Columns
+from rating.tables.columns import JUDGES
 from rating.tables.escaping import visible
 from rating.tables.files import SHOWN, json_or_text
 
@@ -16,6 +17,8 @@ ROWS = 500
 """Rows of a file that are looked at."""
 MOST_COLUMNS = 60
 """Columns, or members of nested ones, that are looked at."""
+SECONDS = 1e8
+"""Least number that is a time."""
 MOST_NESTED = 20_000
 """Characters of a nested value that is looked into."""
 
@@ -56,6 +59,8 @@ NUMBERS = (
 )
 """Codes of an outcome; the first counts that has all values, and both sides among them."""
 
+SIDED, ANSWERS = ("model_a", "model_b"), ("response_a", "response_b")
+Known = Mapping[str, Sequence[str]]
 Samples = Mapping[str, Sequence[str]]
 """By name, or by the path of a member: the values of some rows, blank where there is none."""
 
@@ -92,28 +97,36 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, str]]:
             yield path, "" if value is None or value == [] else str(value)
 
 
-def guessed(samples: Samples, columns: Columns) -> Guess:
+def guessed(samples: Samples, named: Mapping[str, str], known: Known) -> Guess:
     """Guess what columns hold; what has a known name, or was named, is what it is called.
 
     Parameters
     ----------
-    columns : Columns
-        Those that were named.
+    named : mapping of str to str
+        Columns that were named, by role.
+    known : mapping of str to sequence of str
+        Roles, and the names by which their columns are known.
     """
-    there = [*samples]
-    roles = {r: n for r in KNOWN if (n := columns.find(r, there)) and r != "left_out"}
-    tokens = {name: _tokens(name) for name in there}
+    roles = {role: name for role, name in named.items() if name in samples}
+    for role, names in known.items():
+        for name in filter(samples.__contains__, names):
+            roles.setdefault(role, name)
+    tokens = {name: _tokens(name) for name in samples}
     if pair := _models(samples, tokens, roles):
-        roles |= dict(zip(("model_a", "model_b"), pair, strict=True))
+        roles |= dict(zip(SIDED, pair, strict=True))
+    if "response_a" in known and (pair := _answers(samples, tokens)):
+        roles = dict(zip(ANSWERS, pair, strict=True)) | roles
     labels: dict[str, str] = {}
-    sides = [roles.get(role, "") for role in REQUIRED[:2]]
-    if all(sides) and (name := _winner(samples, tokens, roles, sides)):
+    sides = [roles.get(role, "") for role in SIDED]
+    if "winner" in known and all(sides) and (name := _winner(samples, tokens, roles, sides)):
         roles["winner"] = name
         read = _outcomes(samples[name], [tokens[side] for side in sides]) or {}
         labels = {text: own.value for text, own in read.items() if text not in LABELS}
         labels = {} if _are_names(samples, name, sides) else labels
     for role, words in (("voter", VOTERS), ("prompt", PROMPTS), ("time", TIMES)):
-        free = [name for name in there if name not in (*roles.values(), *JUDGES)]
+        if role not in known:
+            continue
+        free = [name for name in samples if name not in (*roles.values(), *JUDGES)]
         fits = (n for word in words for n in free if word in tokens[n] and _fits(role, samples[n]))
         if role not in roles and (name := next(fits, None)):
             roles[role] = name
@@ -130,7 +143,7 @@ def _models(
     """Choose the two columns of names that occur on both sides, by their names if these tell."""
     best, most = None, 0.0
     for pair in permutations(samples, 2):
-        if any(roles.get(role, one) != one for role, one in zip(REQUIRED, pair, strict=False)):
+        if any(roles.get(role, one) != one for role, one in zip(SIDED, pair, strict=True)):
             continue
         names = [{*samples[one]} - {""} for one in pair]
         shared = len(names[0] & names[1]) / (min(map(len, names)) or 1)
@@ -144,6 +157,17 @@ def _models(
             score = shared + named + bool(own & MODELS) - bool(own & TEXTS)
             best, most = (pair, score) if score > most else (best, most)
     return best
+
+
+def _answers(samples: Samples, tokens: Mapping[str, list[str]]) -> tuple[str, str] | None:
+    """Choose the two columns of texts whose names tell the sides apart."""
+    pairs = [
+        pair
+        for pair in permutations(samples, 2)
+        if _side_words(*(tokens[one] for one in pair)) and not {*tokens[pair[0]]} & MODELS
+    ]
+    n = {name: sum(map(len, values)) for name, values in samples.items()}
+    return max(pairs, key=lambda pair: n[pair[0]] + n[pair[1]], default=None)
 
 
 def _side_words(a: Sequence[str], b: Sequence[str]) -> tuple[str, str] | None:
@@ -209,47 +233,59 @@ def _outcomes(values: Sequence[str], sides: Sequence[Sequence[str]]) -> dict[str
 
 
 def _fits(role: str, values: Sequence[str]) -> bool:
+    """Whether a first value may be a name, or a moment: a date, or seconds since 1970."""
     first = next(filter(None, values), "")
     if role != "time":
         return 0 < len(first) <= 2000
-    try:
-        return bool(first) and weights.parse_moment(first) is not None
-    except DataError:
-        return False
+    with suppress(ValueError):
+        return datetime.fromisoformat(first) is not None
+    with suppress(ValueError):
+        return float(first) > SECONDS
+    return False
 
 
 def layout_error(
-    source: str, samples: Samples, columns: Columns, labels: Collection[str], also: str
+    source: str,
+    samples: Samples,
+    named: Mapping[str, str],
+    *,
+    known: Known,
+    required: Sequence[str],
+    labels: Collection[str] = (),
+    also: str = "",
 ) -> LayoutError:
     """List the columns, what each is taken for, and the options that read them so.
 
     Parameters
     ----------
-    columns : Columns
-        Those that were named.
+    named : mapping of str to str
+        Columns that were named, by role.
+    known : mapping of str to sequence of str
+        Roles, and the names by which their columns are known.
     labels : collection of str
         Labels of theirs that were read as ours.
     also : str
         A sentence on what else is known of the file.
     """
-    guess = guessed(samples, columns)
-    named: dict[str, str] = {}
-    for role, name in guess.roles.items():
-        named[name] = f"{named[name]}, {role}" if name in named else role
+    guess = guessed(samples, named, known)
     meant = ", ".join(f"{theirs} = {ours}" for theirs, ours in guess.labels.items())
     rows = []
     for name, values in samples.items():
         some = ", ".join(repr(value[:30]) for value in [*dict.fromkeys(filter(None, values))][:3])
-        role = named.get(name, "not used")
+        role = ", ".join(role for role, of in guess.roles.items() if of == name) or "not used"
         role += f" ({meant})" if name == guess.roles.get("winner") and meant else ""
         rows.append([visible(cell) for cell in (name[:SHOWN], some or "no value", role)])
     widths = [max((len(row[i]) for row in rows), default=0) for i in (0, 1)]
     table = "\n".join(f"  {a:<{widths[0]}}  {b:<{widths[1]}}  {role}" for a, b, role in rows)
-    missing = [role for role in REQUIRED if role not in guess.roles]
-    ask = {role: name for role, name in guess.roles.items() if name not in KNOWN[role]}
-    ask = {role: name for role, name in ask.items() if name not in columns.asked}
-    pairs = [f"{role}={name}" for role, name in ask.items()]
-    options = [w for pair in (*pairs, *(f"{r}=NAME" for r in missing)) for w in ("--column", pair)]
+    missing = [role for role in required if role not in guess.roles]
+    ask = [
+        f"{role}={name}"
+        for role, name in guess.roles.items()
+        if name not in known[role] and role not in named
+    ]
+    options = [
+        w for pair in (*ask, *(f"{role}=NAME" for role in missing)) for w in ("--column", pair)
+    ]
     options += [
         w for a, b in guess.labels.items() if a not in labels for w in ("--label", f"{a}={b}")
     ]

@@ -45,6 +45,7 @@ from rating.tables.columns import (
     LEFT_OUT,
     MACHINES,
     PEOPLE,
+    REQUIRED,
     ROLES,
     SAMPLING,
     Columns,
@@ -325,13 +326,19 @@ def _cells(rows: Relation) -> dict[str, list[str | None]]:
     return {name: [row[i] for row in cells] for i, name in enumerate(names)}
 
 
-def _unknown(rows: Relation, files: Files, named: Columns) -> LayoutError:
+def _unknown(rows: Relation, files: Files, columns: Columns) -> LayoutError:
     ours = {name: role for role, names in KNOWN.items() for name in names}
-    roles = {ours[name]: theirs for name, theirs in files.columns if ours.get(name) in ROLES}
-    columns = replace(named, **roles)
-    also = peers.nearly_in(rows.columns)
-    labels = dict(files.labels)
-    return layout_error(str(files), samples_of(_cells(rows)), columns, labels, also)
+    named = {ours[name]: theirs for name, theirs in files.columns if name in ours}
+    named |= {role: name for role in ROLES if (name := getattr(columns, role))}
+    return layout_error(
+        str(files),
+        samples_of(_cells(rows)),
+        named,
+        known={role: names for role, names in KNOWN.items() if role != LEFT_OUT},
+        required=REQUIRED,
+        labels=[theirs for theirs, _ in files.labels],
+        also=peers.nearly_in(rows.columns),
+    )
 
 
 def chosen(rows: Relation, files: Files) -> tuple[Relation, dict[str, int]]:
@@ -543,7 +550,8 @@ def require_one_kind(
                 f"({n_judged:,} rows: {some}), by its column {name!r}. Rate them apart: --where "
                 f"{' or --where '.join(safe)}."
             )
-        if len(judges) > 1 and voter is None:
+        has_voters = voter and live.filter(f"CAST({quoted(voter)} AS VARCHAR) <> ''").limit(1)
+        if len(judges) > 1 and not (has_voters and has_voters.fetchall()):
             peers.mention(
                 f"{source}: verdicts of several judges ({some}) are rated together. Rate each by "
                 f"itself with --by {name}. If they are people, add --column voter={name}."

@@ -196,8 +196,12 @@ def test_what_does_not_count_mixes_nothing(tmp_path: Path) -> None:
     assert read_votes(written(tmp_path, "votes.csv", rows), PLAIN).data.n_votes == 1
 
 
-def test_a_judge_is_no_voter_and_several_are_mentioned(tmp_path: Path) -> None:
-    path, words = written(tmp_path, "votes.csv", _rows("judge", ["gpt-4", "claude"])), list[str]()
+@pytest.mark.parametrize("more", [{}, {"voter": ""}])
+def test_a_judge_is_no_voter_and_several_are_mentioned(
+    more: dict[str, str], tmp_path: Path
+) -> None:
+    rows, words = _rows("judge", ["gpt-4", "claude"], **more), list[str]()
+    path = written(tmp_path, "votes.csv", rows)
     with noticing(words.append):
         assert read_votes(path).voters == ()
     assert words == [
