@@ -26,7 +26,8 @@ def races(lead: int, way: str, runs: int) -> Iterator[Race]:
     field = Field(lead=lead, **WAYS[way])  # type: ignore[arg-type]
     most = LEADS[lead] * (1 if field.gain else 2)
     for seed in range(runs):
-        yield run_race(field.draw(most, seed), ("m0", "m1"))
+        votes, control = field.judged(most, seed)
+        yield run_race(votes, ("m0", "m1"), control)
 
 
 def main() -> None:

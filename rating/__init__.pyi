@@ -47,9 +47,9 @@ from .report import Provenance as Provenance
 from .report import Report as Report
 from .report import VotesUsed as VotesUsed
 from .tables.counts import rate_source as rate_source
+from .tables.counts import read_factors as read_factors
 from .tables.counts import read_groups as read_groups
 from .tables.counts import read_votes as read_votes
-from .tables.factors import read_factors as read_factors
 from .tables.files import Files as Files
 from .tables.formats import frame as frame
 from .tables.mixes import rate_mix_of as rate_mix_of

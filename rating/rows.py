@@ -7,6 +7,7 @@ from typing import Self
 import numpy as np
 
 from rating.comparisons import Comparisons, Votes
+from rating.likelihood.ties import SCORE_A, TIE, A, B
 from rating.typing import Bools, Floats, Integers, Ints
 
 
@@ -25,11 +26,16 @@ class VoteRows:
     times : ndarray of shape (n,), int
         Votes that the row stands for.
     groups : mapping of str to ndarray of shape (n,), int64
-        Codes by role: ``voter``, ``prompt``, ``by``, where known.
+        Codes by role: ``voter``, ``prompt``, ``by``, where known; and by column of text.
     names : mapping of str to tuple of str
-        What the codes of a role stand for.
+        What the codes of a role stand for; empty for a row without a text.
+    numbers : mapping of str to ndarray of shape (n,)
+        By role: ``time``, in seconds since 1970, where every vote has one and the rows are in its
+        order; and ``trait``, 0 or 1.
     dropped : mapping of str to int
         Votes left out, by reason.
+    self_battles : int
+        Votes left out for being on a model and itself.
     """
 
     models: tuple[str, ...]
@@ -39,7 +45,15 @@ class VoteRows:
     times: Ints
     groups: Mapping[str, Ints] = field(default_factory=dict)
     names: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    numbers: Mapping[str, Floats] = field(default_factory=dict)
     dropped: Mapping[str, int] = field(default_factory=dict)
+    self_battles: int = 0
+
+    @classmethod
+    def scored(cls, models: tuple[str, ...], a: Ints, b: Ints, score: Floats, voter: Ints) -> Self:
+        """Take one row per vote, with the score of side A: 1, 0, or 1/2 for a tie."""
+        outcome = np.select([score == 1, score == 0], [A, B], TIE)
+        return cls(models, a, b, outcome, np.ones(len(a), dtype=np.int64), {"voter": voter})
 
     @property
     def n(self) -> int:
@@ -51,13 +65,28 @@ class VoteRows:
         """Number of votes."""
         return int(self.times.sum())
 
-    def taken(self, rows: Bools | Ints) -> Self:
+    @property
+    def score(self) -> Floats:
+        """Score of side A in each row: either kind of tie is 1/2."""
+        return np.asarray(SCORE_A[self.outcome])
+
+    @property
+    def voter(self) -> Ints:
+        """Code of the voter of each row; raises `KeyError` where voters are not known."""
+        return self.groups["voter"]
+
+    def on(self, model: int) -> Bools:
+        """Tell which rows are on a model."""
+        return np.asarray((self.a == model) | (self.b == model))
+
+    def taken(self, rows: Bools | Ints | slice) -> Self:
         """Return some of the rows; models and groups keep their numbers."""
         columns = {name: getattr(self, name)[rows] for name in ("a", "b", "outcome", "times")}
         return replace(
             self,
             **columns,
             groups={role: codes[rows] for role, codes in self.groups.items()},
+            numbers={role: values[rows] for role, values in self.numbers.items()},
         )
 
     def apart(self) -> Self:

@@ -6,8 +6,8 @@ from arena.domain.vote import DEFAULT
 from arena.store import chain, log
 from arena.store.store import Store
 from rating.errors import DataError
-from rating.tables.columns import Columns
-from rating.tables.ordered import read_ordered
+from rating.tables.columns import Reading
+from rating.tables.rows import read_rows
 from rating.tables.sources import LoggedColumns
 from rating.uncertainty.race import run_race
 
@@ -20,7 +20,7 @@ LEVEL = 0.95
 def standing_of(votes: LoggedColumns, between: tuple[str, str]) -> RaceStanding:
     """Run a race over the votes that count; before both have any, nothing is known of it."""
     try:
-        race = run_race(read_ordered(votes, Columns()).raced(), between, level=LEVEL)
+        race = run_race(read_rows(votes, Reading(ordered=True)), between, level=LEVEL)
     except DataError:  # no votes, or none on one of the two
         return RaceStanding(between, LEVEL)
     look = race.looks[-1] if race.looks else None

@@ -54,7 +54,7 @@ def factors(
 
     from rating.factors import rate_factors
     from rating.tables.columns import Reading
-    from rating.tables.factors import read_factors
+    from rating.tables.counts import read_factors
 
     names = [name.strip() for name in by.split(",") if name.strip()]
     with working("Rating"), threadpool_limits(1, "blas"):

@@ -16,7 +16,7 @@ from arena.commands.arguments import (
     or_samples,
     policy_named,
 )
-from arena.terminal import plain, show, warnings, working, write, write_json
+from arena.terminal import plain, show, warnings, working, write
 from rating.errors import DataError
 from rating.uncertainty.gate import GateOptions
 
@@ -76,20 +76,21 @@ def gate(
     from datetime import UTC, datetime
 
     from judge.studies.gating import ask
-    from rating.tables.gates import as_junit, as_markdown, write_gate
+    from rating.tables.formats import gate_texts, make_folder, write_text
 
     with working("Asking"):
         source, given = _sources(votes, verdicts, policy, chosen)
         beside = _verdicts(given, judge, licence)
         result = ask(source, options, beside, today=datetime.now(UTC).date())
+    texts = gate_texts(result)
     if out is not None:
-        write_gate(result, out)
-    if form == "json":
-        write_json(result.to_dict())
-    elif form == "table":
+        make_folder(out)
+        for ending, text in texts.items():
+            write_text(text, out / f"gate.{ending}")
+    if form == "table":
         _show(result)
     else:
-        write(as_markdown(result) if form == "md" else as_junit(result))
+        write(texts["xml" if form == "junit" else form])
     sys.exit(EXITS[result.passes])
 
 

@@ -220,10 +220,12 @@ def attack(
     """
     from rating.tables.attacks import Attack, simulate  # numpy and duckdb take half a second
     from rating.tables.columns import Columns as Named
-    from rating.tables.ordered import read_ordered
+    from rating.tables.columns import Reading
+    from rating.tables.rows import read_rows
 
     with working("Attacking") as advance:
-        cast = read_ordered(chosen.source(source, columns), Named.named(columns))
+        reading = Reading(Named.named(columns), both_bad="tie", ordered=True)
+        cast = read_rows(chosen.source(source, columns), reading)
         planned = Attack(strategy, accounts, votes, model)
         result = simulate(cast, planned, runs=runs, seed=seed, progress=advance).to_dict()
     if form == "json":

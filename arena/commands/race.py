@@ -9,9 +9,10 @@ from arena.terminal import plain, show, table, working, write_json
 from rating.errors import DataError
 
 if TYPE_CHECKING:
+    from rating.rows import VoteRows
     from rating.tables.files import Files
     from rating.tables.sources import LoggedColumns
-    from rating.uncertainty.race import Race, RaceVotes
+    from rating.uncertainty.race import Control, Race
 
 SHOWN = 8
 """Looks in the table on a terminal; JSON holds all."""
@@ -83,10 +84,12 @@ def race(
     from rating.uncertainty.race import run_race
 
     with working("Racing"):
-        votes = _votes(chosen.source(source, columns), columns, between, verdicts, judge)
+        files = chosen.source(source, columns)
+        votes, control = _votes(files, columns, between, verdicts, judge)
         result = run_race(
             votes,
             between,
+            control,
             stop=until == "separated",
             budget=budget,
             planned=planned,
@@ -104,7 +107,7 @@ def _votes(
     between: tuple[str, str],
     verdicts: str | None,
     judge: str | None,
-) -> "RaceVotes":
+) -> "tuple[VoteRows, Control | None]":
     if verdicts is not None:
         from judge.studies.racing import race_with_judge
 
@@ -115,9 +118,10 @@ def _votes(
     if judge is not None:
         raise DataError(f"--judge {judge!r} has no verdicts: give them with --verdicts.")
     from rating.tables.columns import Columns as Named
-    from rating.tables.ordered import read_ordered
+    from rating.tables.columns import Reading
+    from rating.tables.rows import read_rows
 
-    return read_ordered(source, Named.named(columns)).raced()
+    return read_rows(source, Reading(Named.named(columns), ordered=True)), None
 
 
 def _show(result: "Race") -> None:

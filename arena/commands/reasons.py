@@ -50,7 +50,7 @@ def reasons(
     arena reasons votes.parquet --where before_reveal=1 --format json
     """
     from rating.tables.columns import Columns as Named  # numpy and duckdb take half a second
-    from rating.tables.remarks import report_source
+    from rating.tables.rows import report_source
 
     first, second = intents
     with working("Reading the remarks"):

@@ -30,10 +30,10 @@ from rating.tables.counts import Groups, rate_source
 from rating.tables.escaping import quoted
 from rating.tables.files import Files, json_or_text, read_text
 from rating.tables.mixes import read_mix
-from rating.tables.rewriting import require_target, write_beside
 from rating.tables.rows import read_rows
 from rating.tables.sources import LoggedColumns, opened
 from rating.tables.weights import parse_moments
+from rating.tables.writing import require_target, write_beside
 from rating.typing import Bools, Floats
 
 PROMPTS = (

@@ -13,8 +13,9 @@ from judge.studies.soft_verdicts import (
     with_signal,
 )
 from rating.errors import DataError
+from rating.rows import VoteRows
 from rating.typing import Bools, Floats
-from rating.uncertainty.race import RaceVotes
+from rating.uncertainty.race import Control
 
 FEWEST = 20
 """Verdicts without a vote from which the average of a pair is known well enough to count from."""
@@ -22,7 +23,7 @@ FEWEST = 20
 
 def race_with_judge(
     votes: Source, verdicts: Source, between: tuple[str, str], judge: str | None = None
-) -> RaceVotes:
+) -> tuple[VoteRows, Control]:
     """Read votes, in the order of their source, and count each verdict from its pair's average.
 
     Verdicts become probabilities by what was learnt on votes on other pairs than the race's, and
@@ -54,15 +55,8 @@ def race_with_judge(
             "it has seen battles that nobody voted on."
         )
         raise DataError(msg)
-    return RaceVotes(
-        evidence.models,
-        a,
-        b,
-        voted.score,
-        voted.rater,
-        np.where(known, control, 0.0),
-        np.nan_to_num(variance),
-    )
+    rows = VoteRows.scored(evidence.models, a, b, voted.score, voted.rater)
+    return rows, Control(np.where(known, control, 0.0), np.nan_to_num(variance))
 
 
 def _averages(alone: Compared, probability: Floats, k: int) -> tuple[Floats, Floats]:

@@ -17,8 +17,8 @@ from judge.tables.inspect_runs import runs_of
 from judge.tables.rating_items import MOST_CHARACTERS, MOST_NAME, ROLES, RatingItem, Response
 from rating.errors import DataError
 from rating.tables.bounds import LARGE_VALUE
+from rating.tables.counts import JOINED
 from rating.tables.escaping import storable
-from rating.tables.factors import JOINED
 from rating.tables.files import SHOWN, Files, expanded, json_entries, kind_of
 from rating.tables.peers import announce, mention
 

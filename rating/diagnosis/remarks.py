@@ -8,6 +8,7 @@ import numpy as np
 import scipy  # its submodules load on first use
 
 from rating.errors import ConvergenceError, DataError
+from rating.rows import VoteRows
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.student import quantile
 
@@ -26,54 +27,11 @@ NEGLIGIBLE = 1e-6
 ILL = 1e10
 """Condition of a matrix of correlations from which it has no inverse worth the name."""
 HALVINGS = 40
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class RemarkedVotes:
-    """Votes, and what their voters remarked.
-
-    Attributes
-    ----------
-    models : tuple of str
-    a, b : ndarray of shape (n,), int
-        Models on side A and side B.
-    score : ndarray of shape (n,)
-        1 where A was chosen, 0 where B was, 1/2 for a tie and where both are bad.
-    voter : ndarray of shape (n,), int
-        Codes from 0.
-    reasons : tuple of str, length n_reasons
-    given_a, given_b : ndarray of shape (n, n_reasons), bool
-        Whether a reason was given for, or against, the answer of a side.
-    intents : tuple of str
-    intent : ndarray of shape (n,), int
-        Position in ``intents``; -1 where it is not known.
-    """
-
-    models: tuple[str, ...]
-    a: Ints
-    b: Ints
-    score: Floats
-    voter: Ints
-    reasons: tuple[str, ...]
-    given_a: Bools
-    given_b: Bools
-    intents: tuple[str, ...]
-    intent: Ints
-
-    def taken(self, rows: Bools) -> "RemarkedVotes":
-        """Leave only some votes."""
-        of_vote = ("a", "b", "score", "voter", "given_a", "given_b", "intent")
-        return RemarkedVotes(
-            models=self.models,
-            reasons=self.reasons,
-            intents=self.intents,
-            **{name: getattr(self, name)[rows] for name in of_vote},
-        )
-
-    @property
-    def explained(self) -> Bools:
-        """Whether any reason was given, shape (n,)."""
-        return np.asarray(self.given_a.any(axis=1) | self.given_b.any(axis=1))
+GIVEN = ("reasons_a", "reasons_b")
+"""Roles of the reasons for each side: names with commas between."""
+INTENT = "voter_intent"
+"""Role of what the voter wanted."""
+MOST_REASONS = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,8 +187,42 @@ class Fitted(NamedTuple):
         return np.asarray(np.maximum(*both))
 
 
+def reasons_of(votes: VoteRows) -> tuple[str, ...]:
+    """Name the reasons that were given, sorted.
+
+    Raises
+    ------
+    DataError
+        If there are more than `MOST_REASONS`.
+    """
+    texts = [text for role in GIVEN for text in votes.names.get(role, ())]
+    names = sorted(set[str]().union(*map(_split, texts)))
+    if len(names) > MOST_REASONS:
+        msg = (
+            f"There are {len(names)} different reasons, such as {names[0][:40]!r}, and up to "
+            f"{MOST_REASONS} are compared: are they texts?"
+        )
+        raise DataError(msg)
+    return tuple(names)
+
+
+def _split(text: str) -> set[str]:
+    return {*filter(None, map(str.strip, text.split(",")))}
+
+
+def _explained(votes: VoteRows, reasons: tuple[str, ...]) -> tuple[VoteRows, Bools]:
+    """Give the votes with any reason, and the reasons for each side, shape (2, n, n_reasons)."""
+    given = np.zeros((2, votes.n, len(reasons)), dtype=bool)
+    for side, role in enumerate(GIVEN):
+        if role in votes.groups:
+            each = [[reason in _split(text) for reason in reasons] for text in votes.names[role]]
+            given[side] = np.array(each, dtype=bool)[votes.groups[role]]
+    some = np.flatnonzero(given.any(axis=(0, 2)))
+    return votes.taken(some), given[:, some]
+
+
 def report_remarks(
-    votes: RemarkedVotes,
+    votes: VoteRows,
     *,
     first: str = "quizzing",
     second: str = "asking",
@@ -244,7 +236,14 @@ def report_remarks(
         Intents to compare models by.
     level : float
         Of each interval.
+
+    Raises
+    ------
+    DataError
+        As `reasons_of`.
     """
+    votes, intents = votes.apart(), votes.names.get(INTENT, ())
+    explained, _ = _explained(votes, reasons_of(votes))
     notes: list[str] = []
     winning = by_intent = None
     try:
@@ -255,12 +254,15 @@ def report_remarks(
         by_intent = intent_by_model(votes, first, second, level)
     except (DataError, ConvergenceError) as error:
         notes.append(f"Intent by model: {error}")
-    counts = np.bincount(votes.intent[votes.intent >= 0], minlength=len(votes.intents))
     return RemarkReport(
-        votes=len(votes.a),
+        votes=votes.n,
         voters=len(np.unique(votes.voter)),
-        explained=int(votes.explained.sum()),
-        intents=dict(zip(votes.intents, counts.tolist(), strict=True)),
+        explained=explained.n,
+        intents={
+            name: int((votes.groups[INTENT] == code).sum())
+            for code, name in enumerate(intents)
+            if name
+        },
         shares=reason_shares(votes, level),
         winning=winning,
         intent=by_intent,
@@ -269,21 +271,22 @@ def report_remarks(
     )
 
 
-def reason_shares(votes: RemarkedVotes, level: float = 0.95) -> tuple[ReasonShare, ...]:
+def reason_shares(votes: VoteRows, level: float = 0.95) -> tuple[ReasonShare, ...]:
     """Give how often each model is given each reason, shrunken towards the other models.
 
     Of the votes with any reason. The shares of a reason over models follow a beta law, which the
     counts make more or less likely: see `beta_laws`. Counts weigh less by how much more alike
     votes of one voter are than votes of several. Reasons that were never given are left out.
     """
-    some = votes.taken(votes.explained)
+    reasons = reasons_of(votes)
+    some, sides = _explained(votes, reasons)
+    given = np.concatenate(sides)
     model = np.concatenate([some.a, some.b])
     voter = np.concatenate([some.voter, some.voter])
-    given = np.concatenate([some.given_a, some.given_b])
     answers = np.bincount(model, minlength=len(votes.models))
     return tuple(
         share
-        for place, reason in enumerate(votes.reasons)
+        for place, reason in enumerate(reasons)
         if given[:, place].any()
         for share in _shares(votes.models, reason, model, voter, given[:, place], answers, level)
     )
@@ -396,7 +399,7 @@ def _quantile(laws: BetaLaws, k: Floats, n: Floats, level: float) -> Floats:
     return (low + high) / 2
 
 
-def reasons_that_win(votes: RemarkedVotes, level: float = 0.95) -> tuple[ReasonEffect, ...]:
+def reasons_that_win(votes: VoteRows, level: float = 0.95) -> tuple[ReasonEffect, ...]:
     """Say which reasons go with winning, between models held equal.
 
     ``logit P(A is chosen) = theta_a - theta_b + sum_r beta_r (given_ar - given_br)`` over the
@@ -408,8 +411,9 @@ def reasons_that_win(votes: RemarkedVotes, level: float = 0.95) -> tuple[ReasonE
     DataError
         If there are fewer than two voters of such votes.
     """
-    some = votes.taken(votes.explained)
-    gap = some.given_a.astype(float) - some.given_b.astype(float)
+    reasons = reasons_of(votes)
+    some, sides = _explained(votes, reasons)
+    gap = np.subtract(*sides.astype(float))
     there = np.flatnonzero(gap.any(axis=0))
     if not there.size:
         raise DataError("No reason was given to one answer and not to the other.")
@@ -421,7 +425,7 @@ def reasons_that_win(votes: RemarkedVotes, level: float = 0.95) -> tuple[ReasonE
     p = _two_sided(fit, beta / error)
     return tuple(
         ReasonEffect(
-            reason=votes.reasons[place],
+            reason=reasons[place],
             given=int((gap[:, place] != 0).sum()),
             log_odds=float(beta[row]),
             lower=float(beta[row] - reach[row]),
@@ -433,7 +437,7 @@ def reasons_that_win(votes: RemarkedVotes, level: float = 0.95) -> tuple[ReasonE
 
 
 def intent_by_model(
-    votes: RemarkedVotes, first: str, second: str, level: float = 0.95
+    votes: VoteRows, first: str, second: str, level: float = 0.95
 ) -> IntentByModel:
     """Test whether models fare differently where voters had one intent, or another.
 
@@ -448,11 +452,12 @@ def intent_by_model(
         If fewer than two models are connected under both intents, or there are no more effective
         voters than models.
     """
+    intents = votes.names.get(INTENT, ())
     for name in (first, second):
-        if name not in votes.intents:
-            known = ", ".join(map(repr, votes.intents)) or "none"
+        if not name or name not in intents:
+            known = ", ".join(map(repr, filter(None, intents))) or "none"
             raise DataError(f"No vote has the intent {name!r}; there are {known}.")
-    one, other = (votes.intent == votes.intents.index(name) for name in (first, second))
+    one, other = (votes.groups[INTENT] == intents.index(name) for name in (first, second))
     rows = _connected(votes, one, other)
     some, q = votes.taken(rows), np.where(one[rows], 0.5, -0.5)
     there = np.unique(np.concatenate([some.a, some.b]))
@@ -496,7 +501,7 @@ def _without_noise(value: Floats, variance: Floats) -> float:
     return float(np.sqrt(max(0.0, float(np.mean(value**2 - variance)))))
 
 
-def _connected(votes: RemarkedVotes, one: Bools, other: Bools) -> Bools:
+def _connected(votes: VoteRows, one: Bools, other: Bools) -> Bools:
     """Choose the votes on models that are connected with each other under both intents."""
     rows = one | other
     while True:
@@ -568,10 +573,10 @@ def _shares_by_intent(theta: Floats, delta: Floats) -> tuple[Floats, Floats]:
     return shares, slope
 
 
-def _sides(votes: RemarkedVotes) -> Floats:
+def _sides(votes: VoteRows) -> Floats:
     """Give 1 for the model on side A and -1 for that on side B, shape (n, n_models)."""
-    sides = np.zeros((len(votes.a), len(votes.models)))
-    rows = np.arange(len(votes.a))
+    sides = np.zeros((votes.n, len(votes.models)))
+    rows = np.arange(votes.n)
     sides[rows, votes.a] += 1
     sides[rows, votes.b] -= 1
     return sides

@@ -7,13 +7,11 @@ from typing import Any, Literal, NamedTuple, Self, get_args
 import numpy as np
 import scipy  # its submodules load on first use
 
-from rating.comparisons import Comparisons
-from rating.diagnosis.taste import check_votes
 from rating.elo import POINTS_PER_NAT
 from rating.errors import DataError, NotIdentifiedError
 from rating.fitting import fit
 from rating.likelihood.design import ORDER_EFFECT
-from rating.outcome import OUTCOMES, Outcome
+from rating.rows import VoteRows
 from rating.typing import Bools, Floats, Ints
 
 Direction = Literal["for", "against"]
@@ -45,8 +43,6 @@ GROUPS_GAIN = 6.0
 
 PRIOR_PRECISION = 0.1
 """Of the coefficients of membership: keeps them finite where a trait splits the accounts."""
-
-_A, _B, _TIE = (OUTCOMES.index(one) for one in (Outcome.A, Outcome.B, Outcome.TIE))
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,11 +128,7 @@ class RingCheck:
 
 
 def find_rings(
-    left: Ints,
-    right: Ints,
-    score: Floats,
-    voter: Ints,
-    models: Sequence[str],
+    votes: VoteRows,
     *,
     trait: Bools | None = None,
     alpha: float = 0.05,
@@ -170,14 +162,8 @@ def find_rings(
 
     Parameters
     ----------
-    left, right : ndarray of shape (n_votes,), int
-        Models on the two sides as shown.
-    score : ndarray of shape (n_votes,)
-        Score of the left side: 1, 0, or 1/2 for a tie, which is no evidence.
-    voter : ndarray of shape (n_votes,), int
-        Codes of the voters, from 0.
-    models : sequence of str
-        Names, by code.
+    votes : VoteRows
+        A row each; ties are no evidence.
     trait : ndarray of shape (n_voters,), bool, optional
         Accounts whose behaviour is suspicious.
     alpha : float
@@ -186,8 +172,7 @@ def find_rings(
     Raises
     ------
     DataError
-        As `rating.diagnosis.taste.check_votes`, for an ``alpha`` out of range, or traits of
-        another number of voters.
+        For an ``alpha`` out of range, or traits of another number of voters.
 
     References
     ----------
@@ -197,29 +182,30 @@ def find_rings(
     .. [2] R. Min et al., "Improving Your Model Ranking on Chatbot Arena by
        Vote Rigging", ICML 2025, sets the task.
     """
-    check_votes(left, right, score, voter, np.zeros(len(models)))
     if not 0 < alpha < 1:
         raise DataError(f"alpha must lie between 0 and 1, not {alpha}.")
-    n_voters = int(voter.max()) + 1 if len(voter) else 0
+    n_voters = int(votes.voter.max()) + 1 if votes.n else 0
     if trait is None:
         trait = np.zeros(n_voters, dtype=bool)
     if len(trait) < n_voters:
         raise DataError(f"{len(trait)} traits for {n_voters} voters; give one each.")
-    votes = _Votes(left, right, score, voter, tuple(models), trait)
-    limit = float(np.log(2 * len(models) / alpha))
+    limit = float(np.log(2 * len(votes.models) / alpha))
     suspects: list[_Suspect] = []
-    weight = np.ones(len(voter))
+    weight = np.ones(votes.n)
     for _ in range(ROUNDS):
         views = _views(votes, weight)
-        suspects = [one for view in views for one in _suspects(view, votes, limit)]
-        weight = _weights(votes, suspects)
+        suspects = [one for view in views for one in _suspects(view, votes, trait, limit)]
+        weight = np.ones(votes.n)
+        for one in suspects:
+            weight *= np.where(votes.on(one.model), 1 - one.member[votes.voter], 1.0)
     named = {one.model for one in suspects}
-    groups = [_groups(view, models) for view in _views(votes, weight) if view.model not in named]
+    views = _views(votes, weight)
+    groups = [_groups(view, votes.models) for view in views if view.model not in named]
     return RingCheck(
         rings=_rings(votes, suspects, weight),
         groups=tuple(one for one in groups if one is not None),
         weight=weight,
-        member={(models[one.model], one.direction): one.member for one in suspects},
+        member={(votes.models[one.model], one.direction): one.member for one in suspects},
         limit=limit,
     )
 
@@ -233,53 +219,25 @@ class Strengths(NamedTuple):
     """Advantage of the left side."""
 
 
-def fit_strengths(
-    left: Ints,
-    right: Ints,
-    score: Floats,
-    models: Sequence[str],
-    weight: Floats | None = None,
-) -> Strengths:
+def fit_strengths(votes: VoteRows, weight: Floats | None = None) -> Strengths:
     """Fit what voters are held against: Bradley-Terry with a ridge of `RIDGE` and an order effect.
 
     Parameters
     ----------
-    left, right, score : ndarray of shape (n_votes,)
-        As in `find_rings`.
     weight : ndarray of shape (n_votes,), optional
         Votes of weight 0 are left out.
     """
-    theta = np.zeros(len(models))
-    rows = slice(None) if weight is None else weight > 0
-    outcome = np.select([score == 1, score == 0], [_A, _B], _TIE)[rows]
-    weight = None if weight is None else weight[rows]
-    data = Comparisons.from_codes(models, left[rows], right[rows], outcome, weight=weight)
+    if weight is not None:
+        votes, weight = votes.taken(weight > 0), weight[weight > 0]
+    data = votes.comparisons(weight=weight)
     if not data.n_votes:
-        return Strengths(theta, 0.0)
+        return Strengths(np.zeros(len(votes.models)), 0.0)
     try:
         fitted = fit(data, ridge=RIDGE, order_effect=True)
     except NotIdentifiedError:  # the sides are the models, or foretell every vote
         fitted = fit(data, ridge=RIDGE)
-    at = {model: code for code, model in enumerate(models)}
-    theta[[at[model] for model in fitted.models]] = fitted.theta
     order = [one.value for one in fitted.parameters if one.name == ORDER_EFFECT]
-    return Strengths(theta, sum(order))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Votes:
-    left: Ints
-    right: Ints
-    score: Floats
-    voter: Ints
-    models: tuple[str, ...]
-    trait: Bools
-
-    def strengths(self, weight: Floats) -> "Strengths":
-        return fit_strengths(self.left, self.right, self.score, self.models, weight)
-
-    def on(self, model: int) -> Bools:
-        return np.asarray((self.left == model) | (self.right == model))
+    return Strengths(votes.placed(fitted.models, fitted.theta), sum(order))
 
 
 class _Seen(NamedTuple):
@@ -315,19 +273,19 @@ class _Seen(NamedTuple):
         return np.asarray(loyal * np.log(loyalty) + (self.votes - loyal) * np.log1p(-loyalty))
 
 
-def _views(votes: _Votes, weight: Floats) -> Iterator[_Seen]:
-    strengths = votes.strengths(weight)
+def _views(votes: VoteRows, weight: Floats) -> Iterator[_Seen]:
+    strengths = fit_strengths(votes, weight)
     for model in range(len(votes.models)):
         yield _seen(votes, model, *strengths)
 
 
-def _seen(votes: _Votes, model: int, theta: Floats, order_effect: float) -> _Seen:
-    rows = votes.on(model) & (votes.score != 0.5)
-    left, score = votes.left[rows] == model, votes.score[rows]
-    other = np.where(left, votes.right[rows], votes.left[rows])
+def _seen(votes: VoteRows, model: int, theta: Floats, order_effect: float) -> _Seen:
+    votes = votes.taken(votes.on(model) & (votes.score != 0.5))
+    left = votes.a == model
+    other = np.where(left, votes.b, votes.a)
     lead = theta[model] - theta[other] + np.where(left, order_effect, -order_effect)
-    won = np.where(left, score, 1 - score) == 1
-    voters, own = np.unique(votes.voter[rows], return_inverse=True)
+    won = np.where(left, votes.score, 1 - votes.score) == 1
+    voters, own = np.unique(votes.voter, return_inverse=True)
     sign = np.where(won, 1.0, -1.0)
     likelihood = np.empty((len(voters), len(NODES)))
     for node, taste in enumerate(NODES):
@@ -366,18 +324,18 @@ class _Suspect:
     """By the code of the voter."""
 
 
-def _suspects(view: _Seen, votes: _Votes, limit: float) -> list[_Suspect]:
+def _suspects(view: _Seen, votes: VoteRows, trait: Bools, limit: float) -> list[_Suspect]:
     if len(view.voters) < LEAST_ACCOUNTS:
         return []
     total = view.total(LAWS)
     suspects = []
     for direction in get_args(Direction):
-        log_e = _log_mixture(view, direction, votes.trait[view.voters]) - float(total.max())
+        log_e = _log_mixture(view, direction, trait[view.voters]) - float(total.max())
         if log_e > limit:
-            member = _membership(view, direction, int(total.argmax()), votes)
+            member = _membership(view, direction, int(total.argmax()), votes, trait)
             if (member > 0.5).sum() >= LEAST_ACCOUNTS:
                 share = float(member.mean())
-                everybody = np.zeros(len(votes.trait))
+                everybody = np.zeros(len(trait))
                 everybody[view.voters] = member
                 suspects.append(_Suspect(view.model, direction, log_e, share, everybody))
     return suspects
@@ -407,12 +365,14 @@ def _log_mean(log_values: Floats, axis: int | None = None) -> Floats:
     return np.asarray(scipy.special.logsumexp(log_values, axis=axis) - np.log(n))
 
 
-def _membership(view: _Seen, direction: Direction, law: int, votes: _Votes) -> Floats:
+def _membership(
+    view: _Seen, direction: Direction, law: int, votes: VoteRows, trait: Bools
+) -> Floats:
     """Fit who is a member by EM from a first law of `LAWS`, shape (n_voters of the view,)."""
-    cast = np.bincount(votes.voter[votes.score != 0.5], minlength=len(votes.trait))
+    cast = np.bincount(votes.voter[votes.score != 0.5], minlength=len(trait))
     busy = np.log(cast[view.voters])
     busy = (busy - busy.mean()) / max(float(busy.std()), 1e-9)
-    traits = np.column_stack([np.ones(len(busy)), busy, busy**2, votes.trait[view.voters]])
+    traits = np.column_stack([np.ones(len(busy)), busy, busy**2, trait[view.voters]])
     loyal = view.wins if direction == "for" else view.votes - view.wins
     coefficients = np.array([-2.0, 0.0, 0.0, 0.0])
     loyalty = LOYALTIES[0]
@@ -441,18 +401,11 @@ def _logistic(traits: Floats, target: Floats, start: Floats) -> Floats:
     return np.asarray(coefficients)
 
 
-def _weights(votes: _Votes, suspects: Sequence[_Suspect]) -> Floats:
-    weight = np.ones(len(votes.voter))
-    for one in suspects:
-        weight *= np.where(votes.on(one.model), 1 - one.member[votes.voter], 1.0)
-    return weight
-
-
-def _rings(votes: _Votes, suspects: Sequence[_Suspect], weight: Floats) -> tuple[Ring, ...]:
+def _rings(votes: VoteRows, suspects: Sequence[_Suspect], weight: Floats) -> tuple[Ring, ...]:
     if not suspects:
         return ()
-    full, _ = votes.strengths(np.ones(len(weight)))
-    clean, _ = votes.strengths(weight)
+    full, _ = fit_strengths(votes, np.ones(votes.n))
+    clean, _ = fit_strengths(votes, weight)
     rings = [
         Ring(
             model=votes.models[one.model],

@@ -7,14 +7,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from rating import __version__
-from rating.comparisons import Comparisons
 from rating.diagnosis.capture import Held, certify
 from rating.elo import POINTS_PER_NAT
 from rating.errors import DataError
 from rating.fitting import fit
 from rating.likelihood.objective import solve
-from rating.outcome import OUTCOMES, Outcome
-from rating.tables.ordered import OrderedVotes
+from rating.rows import VoteRows
 from rating.tables.voter_report import MOST, check_votes
 from rating.typing import Bools, Floats, Ints
 
@@ -116,7 +114,7 @@ class _Run(NamedTuple):
 
 
 def simulate(
-    votes: OrderedVotes,
+    votes: VoteRows,
     attack: Attack,
     *,
     runs: int = 5,
@@ -149,11 +147,11 @@ def simulate(
     if min(attack.accounts, attack.votes, runs) < 1:
         msg = f"An attack needs accounts, votes and runs, 1 or more each: got {attack}, {runs=}."
         raise DataError(msg)
-    votes = _of_models_met(votes)
     if attack.model is not None and attack.model not in votes.models:
         msg = f"There is no model {attack.model!r} to push; there are {', '.join(votes.models)}."
         raise DataError(msg)
-    before, wins = _rated(votes), _wins(votes)
+    fitted = fit(votes.comparisons())
+    before, wins = votes.placed(fitted.models, fitted.theta), _wins(votes)
     order = np.argsort(-before)
     target = order[len(order) // 2] if attack.model is None else votes.models.index(attack.model)
     results = []
@@ -178,19 +176,19 @@ def simulate(
 
 
 def _run(
-    votes: OrderedVotes, attack: Attack, target: int, before: Floats, rng: np.random.Generator
+    votes: VoteRows, attack: Attack, target: int, before: Floats, rng: np.random.Generator
 ) -> _Run:
     attacked = _with(votes, attack, target, before, rng)
-    is_new = attacked.voter >= len(votes.voters)
+    is_new = attacked.voter >= len(votes.names["voter"])
     out = _left_out(attacked)
     shares = [float(out[rows].mean()) for rows in (is_new, ~is_new)]
-    off, on = (solve(_wins(some), before).theta for some in (attacked, attacked.of(~out)))
+    off, on = (solve(_wins(some), before).theta for some in (attacked, attacked.taken(~out)))
     return _Run(off, on, *shares)
 
 
 def _with(
-    votes: OrderedVotes, attack: Attack, target: int, theta: Floats, rng: np.random.Generator
-) -> OrderedVotes:
+    votes: VoteRows, attack: Attack, target: int, theta: Floats, rng: np.random.Generator
+) -> VoteRows:
     """Add the attackers' votes."""
     n, k = attack.accounts * attack.votes, len(votes.models)
     voter = np.repeat(np.arange(attack.accounts), attack.votes)
@@ -210,15 +208,16 @@ def _with(
         won = rng.random(n) < 0.5
     elif attack.strategy in PUSHING:
         won = _pushed(won, left, right, target, _rivals(attack, theta, target))
-    return replace(
-        votes,
-        voters=(*votes.voters, *(f"attacker {i + 1}" for i in range(attack.accounts))),
-        left=np.concatenate([votes.left, left]),
-        right=np.concatenate([votes.right, right]),
-        score=np.concatenate([votes.score, won.astype(np.float64)]),
-        voter=np.concatenate([votes.voter, len(votes.voters) + voter]),
-        trait=None,
+    names = votes.names["voter"]
+    attacked = VoteRows.scored(
+        votes.models,
+        np.concatenate([votes.a, left]),
+        np.concatenate([votes.b, right]),
+        np.concatenate([votes.score, won]),
+        np.concatenate([votes.voter, len(names) + voter]),
     )
+    attackers = (f"attacker {i + 1}" for i in range(attack.accounts))
+    return replace(attacked, names={"voter": (*names, *attackers)})
 
 
 def _rivals(attack: Attack, theta: Floats, target: int) -> Ints:
@@ -233,46 +232,24 @@ def _pushed(won: Bools, left: Ints, right: Ints, target: int, rivals: Ints) -> B
     return np.asarray(np.select(cases, [True, False, False, True], won))
 
 
-def _left_out(votes: OrderedVotes) -> Bools:
+def _left_out(votes: VoteRows) -> Bools:
     """Say which votes the defences leave out."""
-    out = np.zeros(len(votes.voter), dtype=bool)
-    codes = {name: code for code, name in enumerate(votes.voters)}
+    out = np.zeros(votes.n, dtype=bool)
+    codes = {name: code for code, name in enumerate(votes.names["voter"])}
     for charges in check_votes(votes).charges.values():
-        named = np.zeros(len(out), dtype=bool)
+        named = np.zeros(votes.n, dtype=bool)
         for voter, model in charges:
             rows = votes.voter == codes[voter]
-            if model is not None:
-                at = votes.models.index(model)
-                rows &= (votes.left == at) | (votes.right == at)
-            named |= rows
+            named |= rows if model is None else rows & votes.on(votes.models.index(model))
         if named.mean() <= MOST:
             out |= named
     return out
 
 
-def _of_models_met(votes: OrderedVotes) -> OrderedVotes:
-    """Leave out names of models without a vote that counts."""
-    met, codes = np.unique(np.concatenate([votes.left, votes.right]), return_inverse=True)
-    left, right = np.split(codes, 2)
-    names = tuple(votes.models[model] for model in met)
-    return replace(votes, models=names, left=left, right=right)
-
-
-def _rated(votes: OrderedVotes) -> Floats:
-    outcome = np.select(
-        [votes.score == 1, votes.score == 0],
-        [OUTCOMES.index(Outcome.A), OUTCOMES.index(Outcome.B)],
-        OUTCOMES.index(Outcome.TIE),
-    )
-    fitted = fit(Comparisons.from_codes(votes.models, votes.left, votes.right, outcome))
-    at = [fitted.models.index(model) for model in votes.models]
-    return np.asarray(fitted.theta[at])
-
-
-def _wins(votes: OrderedVotes) -> Floats:
+def _wins(votes: VoteRows) -> Floats:
     wins = np.zeros((len(votes.models), len(votes.models)))
-    np.add.at(wins, (votes.left, votes.right), votes.score)
-    np.add.at(wins, (votes.right, votes.left), 1 - votes.score)
+    np.add.at(wins, (votes.a, votes.b), votes.score)
+    np.add.at(wins, (votes.b, votes.a), 1 - votes.score)
     return wins
 
 

@@ -1,5 +1,7 @@
 """Columns of a relation as whole numbers: the names that occur, and which row has which."""
 
+import itertools
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -8,7 +10,7 @@ import duckdb
 import numpy as np
 
 from rating.comparisons import Parts
-from rating.counting import count_packed, fits, packed, unpacked
+from rating.counting import count_packed, fits, narrowest, packed, unpacked
 from rating.errors import DataError
 from rating.tables.columns import COUNTS, N
 from rating.tables.escaping import all_quoted, literal, quoted
@@ -93,6 +95,25 @@ def coded_list(values: Iterable[str | None]) -> Coded:
     place: dict[str, int] = {}
     codes = [-1 if v is None else place.setdefault(v, len(place)) for v in values]
     return Coded(tuple(place), np.array(codes, dtype=np.int64))
+
+
+def ranked(column: Coded, live: Bools) -> tuple[tuple[str, ...], Integers]:
+    """Give the names that the live rows hold, sorted, and for each live row its position.
+
+    >>> ranked(Coded(("y", "x", "z"), np.array([0, 1, 2])), np.array([True, True, False]))
+    (('x', 'y'), array([1, 0], dtype=int8))
+    """
+    codes = column.codes if live.all() else column.codes[live]
+    there = np.zeros(len(column.names), dtype=bool)
+    there[codes] = True
+    order = sorted(np.flatnonzero(there).tolist(), key=column.names.__getitem__)
+    names = [column.names[code] for code in order]
+    if order == [*range(len(column.names))] and all(map(operator.lt, names, names[1:])):
+        return tuple(names), codes
+    new = np.fromiter(map(operator.ne, names, [None, *names[:-1]]), dtype=bool, count=len(names))
+    places = np.zeros(len(column.names), dtype=narrowest(len(names)))
+    places[order] = np.cumsum(new) - 1
+    return tuple(itertools.compress(names, new)), places[codes]
 
 
 def compact(table: Table) -> Table:

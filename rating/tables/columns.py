@@ -201,6 +201,9 @@ class Reading:
         are not there are passed over.
     beside : tuple of str
         Columns of text that are read as they are, where they are there.
+    ordered : bool
+        Each vote a row, in the order in which they were cast: by time where every vote has one,
+        else that of the source. Voters must be known; a ``columns.trait`` is read.
     since, until : datetime or None
         The votes cast from ``since`` on and before ``until``.
     half_life_days : float or None
@@ -216,6 +219,7 @@ class Reading:
     style: tuple[str, ...] = ()
     figures: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
+    ordered: bool = False
     since: datetime | None = None
     until: datetime | None = None
     half_life_days: float | None = None

@@ -2,9 +2,7 @@
 
 import hashlib
 import importlib.util
-import itertools
 import json
-import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -19,7 +17,7 @@ from rating.errors import ConvergenceError, DataError, NotIdentifiedError
 from rating.outcome import OUTCOMES
 from rating.pooling.boards import PooledBoards, rate_pooled
 from rating.tables import vote_filter, weights
-from rating.tables.coding import Coded, Table
+from rating.tables.coding import Coded, Table, coded_list, ranked
 from rating.tables.columns import SAMPLING, UNLABELLED, Reading
 from rating.tables.duckdb_engine import rows_in_parquet
 from rating.tables.files import Files, expanded, kind_of
@@ -43,6 +41,11 @@ PARTED_FROM = 20_000_000
 OUTSIDE = "outside the window"
 REPLACED = "a model was replaced after the draw"
 
+MODEL = "model"
+"""Factor of the columns that any vote has, ``model_a`` and ``model_b``."""
+JOINED = " · "
+"""Between the parts of a system's name."""
+
 
 def read_votes(source: object, reading: Reading | None = None) -> Votes:
     """Read votes from a file or a table.
@@ -64,10 +67,10 @@ def read_votes(source: object, reading: Reading | None = None) -> Votes:
         have and others not; and if no vote is left.
     """
     reading = reading or Reading()
-    return require_votes(count_votes(source, reading), source)
+    return _require_votes(count_votes(source, reading), source)
 
 
-def require_votes(votes: Votes, source: object) -> Votes:
+def _require_votes(votes: Votes, source: object) -> Votes:
     """Give votes back; raises `DataError` where none counts."""
     if not votes.data.n_votes:
         log = f" in {source.name!r}" if isinstance(source, LoggedColumns) else ""
@@ -79,7 +82,7 @@ def require_votes(votes: Votes, source: object) -> Votes:
 def count_votes(source: object, reading: Reading) -> Votes:
     """Read votes as `read_votes` does, of which none may count."""
     with opened_table(source, reading, by=False) as table:
-        return votes_in(table, reading)
+        return _votes_in(table, reading)
 
 
 def read_groups(source: object, reading: Reading) -> dict[str, Votes]:
@@ -104,7 +107,7 @@ def _grouped(table: Table, reading: Reading) -> Iterator[tuple[str, Votes]]:
         blank = [-1, *(c for c, other in enumerate(column.names) if not other.strip())]
         rows = np.isin(column.codes, blank if name == UNLABELLED else same)
         if rows.any():
-            yield name, votes_in(_rows(table, rows), reading)
+            yield name, _votes_in(_rows(table, rows), reading)
 
 
 def _rows(table: Table, rows: Bools) -> Table:
@@ -121,7 +124,7 @@ class _Settled(NamedTuple):
     moments: Floats | None
 
 
-def votes_in(table: Table, reading: Reading) -> Votes:
+def _votes_in(table: Table, reading: Reading) -> Votes:
     """Count the votes of a table; raises `DataError` as `read_votes`, but none may count."""
     return _counted(_settled(table, reading), reading)
 
@@ -161,7 +164,7 @@ def read_figures(source: object, reading: Reading) -> tuple[Votes, Figures]:
     reading = replace(reading, figures=MEASURES)
     with opened_table(source, reading, by=False) as table:
         settled = _settled(table, reading)
-        votes = require_votes(_counted(settled, reading), source)
+        votes = _require_votes(_counted(settled, reading), source)
         return votes, _figures(settled, reading)
 
 
@@ -190,6 +193,78 @@ def _checked_figures(name: str, a: Floats, b: Floats) -> Floats:
         msg = f"{name}_a and {name}_b hold {bad[0]:g}: make it a number from 0, or empty."
         raise DataError(msg)
     return both
+
+
+def read_factors(
+    source: object, factors: Sequence[str], reading: Reading | None = None
+) -> tuple[Votes, dict[str, dict[str, str]]]:
+    """Read votes on systems, and the level of each factor that a system has.
+
+    Parameters
+    ----------
+    source : path, sequence of paths, Files or table
+        As `rating.tables.counts.read_votes` takes it.
+    factors : sequence of str
+        Two or more: ``X`` is in the columns ``X_a`` and ``X_b``. A system is what has the same
+        level of each.
+
+    Returns
+    -------
+    Votes
+        On systems, each named by its levels.
+    dict of str to dict of str to str
+        For each factor the level of each system, as `rating.rate_factors` takes it.
+
+    Raises
+    ------
+    DataError
+        As `rating.tables.counts.read_votes`; if a factor is named twice, has no columns, or is
+        missing in a vote that counts; or if two systems would have one name.
+    """
+    reading = reading or Reading.of(RateOptions())
+    if twice := next((name for name in factors if factors.count(name) > 1), None):
+        raise DataError(f"The factor {twice!r} is named twice: name each once.")
+    beside = tuple(f"{name}_{side}" for name in factors if name != MODEL for side in "ab")
+    with opened_table(source, replace(reading, beside=beside), by=False) as table:
+        if lacking := next((name for name in beside if name not in table.texts), None):
+            msg = f"There is no column {lacking!r}: a factor X is in the columns X_a and X_b."
+            raise DataError(msg)
+        live = VoteFilter.of(table).live
+        parts = [_parts(table, factors, side, live) for side in "ab"]
+        systems = {part: JOINED.join(part) for side in parts for part in side if all(part)}
+        named: dict[str, tuple[str, ...]] = {}
+        for part, system in systems.items():
+            if named.setdefault(system, part) != part:
+                msg = (
+                    f"{part} and {named[system]} would both be called {system!r}: rename a level."
+                )
+                raise DataError(msg)
+        names = [[systems.get(part) for part in side] for side in parts]
+        texts = {
+            f"model_{side}": coded_list(column) for side, column in zip("ab", names, strict=True)
+        }
+        votes = _votes_in(replace(table, texts={**table.texts, **texts}), reading)
+        levels = {
+            name: {system: part[i] for part, system in systems.items()}
+            for i, name in enumerate(factors)
+        }
+        return _require_votes(votes, source), levels
+
+
+def _parts(table: Table, factors: Sequence[str], side: str, live: Bools) -> list[tuple[str, ...]]:
+    """Give the levels of one side of each row; empty where one is missing and does not count."""
+    columns = []
+    for name in factors:
+        column = table.texts[f"{name}_{side}"]
+        names = [*(name.strip() for name in column.names), ""]
+        levels = [names[code] for code in column.codes]
+        missing = live & np.array([not level for level in levels], dtype=bool)
+        if missing.any():
+            n = int(missing.sum() if table.n is None else table.n[missing].sum())
+            msg = f"The {name}_{side} is missing in {n} votes: name it, or leave these votes out."
+            raise DataError(msg)
+        columns.append(levels)
+    return list(zip(*columns, strict=True))
 
 
 def _in_words(votes: Votes) -> str:
@@ -297,25 +372,6 @@ def _styles(table: Table, reading: Reading, live: Bools) -> tuple[Floats | None,
     return weights.standardised(np.column_stack(columns), reading.style)
 
 
-def ranked(column: Coded, live: Bools) -> tuple[tuple[str, ...], Integers]:
-    """Give the names that the live rows hold, sorted, and for each live row its position.
-
-    >>> ranked(Coded(("y", "x", "z"), np.array([0, 1, 2])), np.array([True, True, False]))
-    (('x', 'y'), array([1, 0], dtype=int8))
-    """
-    codes = column.codes if live.all() else column.codes[live]
-    there = np.zeros(len(column.names), dtype=bool)
-    there[codes] = True
-    order = sorted(np.flatnonzero(there).tolist(), key=column.names.__getitem__)
-    names = [column.names[code] for code in order]
-    if order == [*range(len(column.names))] and all(map(operator.lt, names, names[1:])):
-        return tuple(names), codes
-    new = np.fromiter(map(operator.ne, names, [None, *names[:-1]]), dtype=bool, count=len(names))
-    places = np.zeros(len(column.names), dtype=narrowest(len(names)))
-    places[order] = np.cumsum(new) - 1
-    return tuple(itertools.compress(names, new)), places[codes]
-
-
 def data_hash(names: Sequence[Sequence[str]], cells: Cells) -> str:
     """SHA-256 of the names and of the cells, as little-endian numbers of eight bytes."""
     digest = hashlib.sha256(json.dumps([CANONICAL, *names]).encode())
@@ -407,9 +463,9 @@ def _rate_parts(source: "by_voter.Source", options: RateOptions, progress: Progr
     with by_voter.work_folder(source, options, progress) as folder:
         counts = folder.counted(source)
         table = counts.as_table(source)
-        voters = require_votes(votes_in(table, reading), source).voters
+        voters = _require_votes(_votes_in(table, reading), source).voters
         texts = {role: column for role, column in table.texts.items() if role != "voter"}
-        votes = votes_in(replace(table, texts=texts), reading)
+        votes = _votes_in(replace(table, texts=texts), reading)
         if voters:
             models = votes.data.models
             parts = by_voter.StoredParts.of(folder, source, counts, models, reading.both_bad)

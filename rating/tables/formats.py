@@ -1,6 +1,7 @@
 """Boards in words, as JSON and as rows that other programs read: CSV, Markdown, LaTeX, Parquet."""
 
 import json
+import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date
 from importlib import import_module
@@ -9,13 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rating.errors import DataError
-from rating.tables.escaping import csv_text, in_json, in_latex, in_markdown
+from rating.tables.escaping import LINES, csv_text, in_json, in_latex, in_markdown, visible
 from rating.tables.files import replacing
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
     from rating.report import Report
+    from rating.uncertainty.gate import Gate
 
 Row = Mapping[str, Any]
 
@@ -200,6 +202,67 @@ def as_latex(rows: Sequence[Row]) -> str:
     )
 
 
+def gate_texts(gate: "Gate") -> dict[str, str]:
+    """Write what a release gate says as JSON, as a comment on a pull request, and as JUnit's XML.
+
+    Returns
+    -------
+    dict of str to str
+        By the ending of the file: ``json``, ``md`` and ``xml``.
+    """
+    return {
+        "json": as_json(gate.to_dict()),
+        "md": _gate_as_markdown(gate),
+        "xml": _gate_as_junit(gate),
+    }
+
+
+def _gate_as_markdown(gate: "Gate") -> str:
+    ask = gate.options
+    rows = [
+        ("Required", f"{ask.require.replace('-', ' ')}, with a margin of {ask.margin:g} points"),
+        ("Lead", gate.lead or "not known"),
+        ("Rests on", gate.rests_on),
+        ("Votes still needed", "not known" if gate.needed is None else f"{gate.needed:,}"),
+    ]
+    answer = {True: "Passes", False: "Fails", None: "Cannot tell"}[gate.passes]
+    lines = [
+        f"### {answer}: {in_markdown(gate.headline)}",
+        "",
+        f"| Gate | {in_markdown(f'{ask.candidate} against {ask.incumbent}')} |",
+        "|---|---|",
+        *(f"| {name} | {in_markdown(value)} |" for name, value in rows),
+        "",
+        "" if gate.passes is not None else in_markdown(f"{gate.why} {gate.verdict}".strip()),
+        *(f"\n> {in_markdown(text)}" for text in gate.warnings),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _gate_as_junit(gate: "Gate") -> str:
+    """Write a test suite of one test: it passes, fails, or is skipped where it cannot be told."""
+    ask = gate.options
+    suite = ET.Element(
+        "testsuite",
+        name="arena gate",
+        tests="1",
+        failures=f"{gate.passes is False:d}",
+        errors="0",
+        skipped=f"{gate.passes is None:d}",
+        time="0",
+    )
+    name = f"{ask.candidate} against {ask.incumbent}, {ask.require}, margin {ask.margin:g} points"
+    test = ET.SubElement(suite, "testcase", classname="arena.gate", name=visible(name), time="0")
+    if gate.passes is not True:
+        kind = "skipped" if gate.passes is None else "failure"
+        one = ET.SubElement(test, kind, message=visible(gate.headline), type=gate.answer)
+        one.text = visible("\n".join(gate.sentences[1:]), LINES)
+    out = ET.SubElement(test, "system-out")
+    out.text = visible("\n".join((*gate.sentences, gate.rests_on, *gate.warnings)), LINES)
+    ET.indent(suite)
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suite, encoding="unicode")}\n'
+
+
 CHUNK = 10_000
 """Rows that are text in memory at a time, on their way to columns."""
 
@@ -212,23 +275,18 @@ def write_parquet(rows: Sequence[Row], path: Path) -> None:
     DataError
         If the file cannot be written.
     """
-    import duckdb  # this and numpy take half a second to import, and text does without
-
+    # These and numpy take half a second to import, and text does without.
     from rating.tables.duckdb_engine import connected
+    from rating.tables.writing import telling
 
-    try:
-        with connected() as connection:
-            left = iter(rows)
-            typed = _registered(connection, [*islice(left, CHUNK)])
-            connection.execute(f"CREATE TEMP TABLE written AS {typed}")
-            while chunk := [*islice(left, CHUNK)]:
-                connection.execute(f"INSERT INTO written {_registered(connection, chunk)}")
-            with replacing(path) as made:
-                connection.table("written").write_parquet(str(made))
-    except (duckdb.Error, OSError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error).splitlines()[0]
-        msg = f"Cannot write {str(path)!r}: {reason}."
-        raise DataError(msg) from error
+    with telling(path), connected() as connection:
+        left = iter(rows)
+        typed = _registered(connection, [*islice(left, CHUNK)])
+        connection.execute(f"CREATE TEMP TABLE written AS {typed}")
+        while chunk := [*islice(left, CHUNK)]:
+            connection.execute(f"INSERT INTO written {_registered(connection, chunk)}")
+        with replacing(path) as made:
+            connection.table("written").write_parquet(str(made))
 
 
 def frame(board: "Report", library: str | None = None) -> Any:

@@ -1,15 +1,31 @@
 """Votes of a file, a table or a log, one by one: for what goes by single votes."""
 
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
 import numpy as np
 
+from rating.diagnosis.remarks import GIVEN, INTENT, RemarkReport, reasons_of, report_remarks
 from rating.errors import DataError
 from rating.rows import VoteRows
-from rating.tables.coding import Coded, Table
-from rating.tables.columns import UNLABELLED, Reading
-from rating.tables.counts import ranked
-from rating.tables.sources import opened_table
+from rating.tables import weights
+from rating.tables.coding import (
+    MOMENTS,
+    NUMERIC,
+    ROW,
+    Coded,
+    Table,
+    fetch,
+    kinds,
+    numbered,
+    ranked,
+)
+from rating.tables.columns import UNLABELLED, Columns, Reading
+from rating.tables.files import Files
+from rating.tables.sources import LoggedColumns, only_of_text, opened, opened_table
 from rating.tables.vote_filter import VoteFilter
-from rating.typing import Integers, Ints
+from rating.typing import Floats, Integers, Ints
 
 
 def read_rows(source: object, reading: Reading) -> VoteRows:
@@ -25,18 +41,53 @@ def read_rows(source: object, reading: Reading) -> VoteRows:
     Raises
     ------
     DataError
-        As `rating.tables.counts.read_votes`.
+        As `rating.tables.counts.read_votes`; and of votes in order, if they do not say who cast
+        them.
     """
     by = reading.columns.by is not None
-    with opened_table(source, reading, by=by) as table:
+    how = _in_order(source, reading) if reading.ordered else opened_table(source, reading, by=by)
+    with how as table:
         rows = _rows(table, reading)
     if not rows.n:
-        raise DataError(f"No votes to count: {_in_words(rows)}.")
+        is_named = isinstance(source, LoggedColumns) or Files.of(source) is not None
+        where = f" in {str(source)!r}" if is_named else ""
+        why = ", ".join(f"{n} {why}" for why, n in rows.dropped.items()) or "there are none"
+        raise DataError(f"No votes to count{where}: {why}.")
+    if reading.ordered and "voter" not in rows.groups:
+        msg = f"The votes of {str(source)!r} do not say who cast them: no voter can be examined."
+        raise DataError(msg)
     return rows
 
 
-def _in_words(rows: VoteRows) -> str:
-    return ", ".join(f"{n} {why}" for why, n in rows.dropped.items()) or "there are none"
+def report_source(
+    source: object,
+    columns: Columns,
+    *,
+    first: str = "quizzing",
+    second: str = "asking",
+    level: float = 0.95,
+) -> RemarkReport:
+    """Read remarks and say what they say: see `rating.diagnosis.remarks.report_remarks`.
+
+    Raises
+    ------
+    DataError
+        As `read_rows`; and if there is no column of remarks, nothing in them, or no voter.
+    """
+    columns_of_text = (*GIVEN, INTENT)
+    rows = read_rows(source, Reading(columns, both_bad="tie", beside=columns_of_text))
+    if rows.groups.keys().isdisjoint(columns_of_text):
+        msg = (
+            f"{str(source)!r} holds no remarks: the columns {', '.join(GIVEN)} or {INTENT} are "
+            "needed, as arena export votes writes them."
+        )
+        raise DataError(msg)
+    if "voter" not in rows.groups:
+        msg = f"{str(source)!r} does not say who voted: name the column with --column voter=NAME."
+        raise DataError(msg)
+    if not reasons_of(rows) and not any(rows.names.get(INTENT, ())):
+        raise DataError(f"Nothing was remarked beside the {rows.n_votes} votes of {source!s}.")
+    return report_remarks(rows, first=first, second=second, level=level)
 
 
 def _rows(table: Table, reading: Reading) -> VoteRows:
@@ -47,25 +98,37 @@ def _rows(table: Table, reading: Reading) -> VoteRows:
     votes.set_aside_self_battles(a, b)
     people, _ = votes.groups(all_prompts=reading.all_prompts)
     live = votes.live
-    columns = {role: ranked(column, live) for role, column in people.items() if column}
+    columns = {role: column for role, column in people.items() if column}
     if "by" in table.texts:
-        columns["by"] = ranked(_with_rest(table.texts["by"]), live)
-    for name in reading.beside:
-        if name in table.texts:
-            columns[name] = ranked(_with_rest(table.texts[name]), live)
-    return VoteRows(
+        columns["by"] = _with_rest(table.texts["by"], UNLABELLED)
+    for name in {*reading.beside} & {*table.texts}:
+        columns[name] = _with_rest(table.texts[name], "")
+    groups = {
+        # In order of time, voters stay in that in which they came: figures are summed over them.
+        role: (column.names, column.codes[live]) if reading.ordered else ranked(column, live)
+        for role, column in columns.items()
+    }
+    numbers = {"trait": _traits(table), "time": _moments(table)} if reading.ordered else {}
+    known = {role: values[live] for role, values in numbers.items() if values is not None}
+    rows = VoteRows(
         *_present(models, a[live], b[live]),
         outcome[live],
         votes.n[live].astype(np.int64),
-        {role: codes.astype(np.int64) for role, (_, codes) in columns.items()},
-        {role: names for role, (names, _) in columns.items()},
+        {role: codes.astype(np.int64) for role, (_, codes) in groups.items()},
+        {role: names for role, (names, _) in groups.items()},
+        known,
         dict(sorted(votes.dropped.items())),
+        votes.self_battles,
     )
+    if not reading.ordered:
+        return rows
+    order = [table.numbers["row"][live], *([known["time"]] if "time" in known else [])]
+    return rows.taken(np.lexsort(order))
 
 
-def _with_rest(column: Coded) -> Coded:
-    names = [name.strip() or UNLABELLED for name in column.names]
-    return Coded((*names, UNLABELLED), np.where(column.codes < 0, len(names), column.codes))
+def _with_rest(column: Coded, rest: str) -> Coded:
+    names = [name.strip() or rest for name in column.names]
+    return Coded((*names, rest), np.where(column.codes < 0, len(names), column.codes))
 
 
 def _present(
@@ -75,3 +138,61 @@ def _present(
     place = np.zeros(len(names), dtype=np.int64)
     place[there] = np.arange(len(there))
     return tuple(names[model] for model in there.tolist()), place[a], place[b]
+
+
+@contextmanager
+def _in_order(source: object, reading: Reading) -> Iterator[Table]:
+    """Read every vote as a row, with its number, and its time and trait where they are known.
+
+    A log has its order and no traits; no time is read of it.
+    """
+    if isinstance(source, LoggedColumns):
+        source.require_own(reading.columns)
+        table = source.table(("model_a", "model_b", "winner", "voter", "left_out"))
+        yield replace(table, numbers={"row": np.arange(len(source.voter), dtype=np.float64)})
+        return
+
+    def roles(there: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
+        texts, _ = reading.roles(there, by=False)
+        needed = {role: reading.columns.need(role, there) for role in ("winner", "voter")}
+        found = {role: reading.columns.find(role, there) for role in ("time", "trait")}
+        return texts | needed, {role: name for role, name in found.items() if name is not None}
+
+    def wanted(there: Sequence[str]) -> list[str]:
+        return sorted({name for named in roles(there) for name in named.values()})
+
+    with opened(source, wanted) as rows:
+        texts, numbers = roles(rows.columns)
+        types = kinds(rows)
+        for role, beside in (("time", MOMENTS), ("trait", {"boolean"})):
+            if role in numbers and types[numbers[role]] not in beside | NUMERIC:
+                texts[role] = numbers.pop(role)
+        yield fetch(numbered(rows), only_of_text(rows, texts), {**numbers, "row": ROW})
+
+
+def _moments(table: Table) -> Floats | None:
+    """When each vote was cast, in seconds since 1970 UTC; None unless all votes say so."""
+    moments = table.numbers.get("time")
+    if column := table.texts.get("time"):
+        parsed = [weights.parse_moment(text) if text.strip() else np.nan for text in column.names]
+        moments = np.array([*parsed, np.nan])[column.codes]
+    return moments if moments is not None and np.isfinite(moments).all() else None
+
+
+def _traits(table: Table) -> Floats | None:
+    """Whether each vote has the trait, 0 or 1; a missing value is none.
+
+    Raises
+    ------
+    DataError
+        If a text is neither true nor false.
+    """
+    values = table.numbers.get("trait")
+    if column := table.texts.get("trait"):
+        known = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0, "": 0.0}
+        if odd := [text for text in column.names if text.strip().lower() not in known]:
+            msg = f"A column of a trait holds {odd[0]!r}: it takes true, false, 1 or 0."
+            raise DataError(msg)
+        each = [known[text.strip().lower()] for text in column.names]
+        values = np.array([*each, 0.0])[column.codes]
+    return None if values is None else (np.nan_to_num(values) != 0).astype(np.float64)

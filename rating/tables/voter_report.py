@@ -1,7 +1,7 @@
 """Which voters do not vote as somebody with a taste of their own would: evidence, not deletion."""
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import inf, log
 from pathlib import Path
@@ -22,15 +22,17 @@ from rating.diagnosis.rings import (
 from rating.diagnosis.taste import fit_taste_sd
 from rating.diagnosis.voters import Alternative, VoterCheck, check_voters
 from rating.errors import DataError
+from rating.rows import VoteRows
 from rating.tables import vote_filter
 from rating.tables.coding import ROW, numbered
-from rating.tables.columns import Columns
+from rating.tables.columns import Columns, Reading
 from rating.tables.escaping import quoted
 from rating.tables.files import Files
 from rating.tables.formats import write_parquet
-from rating.tables.ordered import OrderedVotes, read_ordered
-from rating.tables.rewriting import require_target, write_rows
+from rating.tables.rows import read_rows
 from rating.tables.sources import LoggedColumns, opened
+from rating.tables.writing import require_target, write_relation
+from rating.typing import Ints
 
 ALPHA = 0.05
 LEAST = 20
@@ -283,14 +285,41 @@ def check_source(
     if not 0 < alpha < 1:
         msg = f"--alpha {alpha:g} is no chance of a false alarm; give one between 0 and 1."
         raise DataError(msg)
-    return check_votes(read_ordered(source, columns or Columns()), alpha=alpha, least=least)
+    reading = Reading(columns or Columns(), both_bad="tie", ordered=True)
+    return check_votes(read_rows(source, reading), alpha=alpha, least=least)
 
 
-def check_votes(votes: OrderedVotes, *, alpha: float = ALPHA, least: int = LEAST) -> VotersReport:
-    """Examine the voters of votes that were read: see `check_source`."""
-    columns = (votes.left, votes.right, votes.score, votes.voter)
-    rings = find_rings(*columns, votes.models, trait=votes.trait, alpha=alpha)
-    return _report(votes, _examined(votes, alpha, least), rings, alpha, least)
+def check_votes(votes: VoteRows, *, alpha: float = ALPHA, least: int = LEAST) -> VotersReport:
+    """Examine the voters of votes that were read in order: see `check_source`."""
+    names, tied = votes.names["voter"], votes.score == 0.5
+    cast, ties = (np.bincount(x, minlength=len(names)) for x in (votes.voter, votes.voter[tied]))
+    trait = None
+    if "trait" in votes.numbers:  # who has it in more than half of the votes
+        trait = 2 * np.bincount(votes.voter, votes.numbers["trait"], len(names)) > cast
+    rings = find_rings(votes, trait=trait, alpha=alpha)
+    examined = _examined(votes, cast, ties, alpha, least)
+    joint = len(examined.checks) / alpha
+    voters = [
+        CheckedVoter.of(examined.checks[code], name, joint)
+        if code in examined.checks
+        else CheckedVoter.unexamined(name, int(cast[code]), int(ties[code]), least)
+        for code, name in enumerate(names)
+        if cast[code]
+    ]
+    return VotersReport(
+        alpha=alpha,
+        least=least,
+        taste_sd=examined.taste_sd,
+        order_effect=examined.order_effect,
+        by_time="time" in votes.numbers,
+        votes=votes.n,
+        self_battles=votes.self_battles,
+        dropped=dict(votes.dropped),
+        voters=tuple(sorted(voters, key=_by_evidence)),
+        rings=rings.rings,
+        groups=rings.groups,
+        members=tuple(_members(names, rings)),
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -302,78 +331,39 @@ class _Examined:
     checks: dict[int, VoterCheck]
 
 
-def _examined(votes: OrderedVotes, alpha: float, least: int) -> _Examined:
-    decisive = np.bincount(votes.voter[votes.score != 0.5], minlength=len(votes.voters))
-    enough = np.flatnonzero(decisive >= least)
+def _examined(votes: VoteRows, cast: Ints, ties: Ints, alpha: float, least: int) -> _Examined:
+    enough = np.flatnonzero(cast - ties >= least)
     if not enough.size:
         return _Examined(None, None, {})
-    their = votes.of(np.isin(votes.voter, enough))
-    share = np.bincount(votes.voter, minlength=len(votes.voters)) / len(votes.voter)
-    all_votes = _strengths(votes)
-    taste_sd = fit_taste_sd(their.left, their.right, their.score, their.voter, *all_votes)
-    checks: dict[int, VoterCheck] = {}
-    light = their.of(share[their.voter] < HEAVY)
-    checks |= _check(light, all_votes, taste_sd, alpha)
+    their = votes.taken(np.isin(votes.voter, enough))
+    share = cast / votes.n
+    all_votes = fit_strengths(votes)
+    taste_sd = fit_taste_sd(their.a, their.b, their.score, their.voter, *all_votes)
+
+    def checked(some: VoteRows, strengths: Strengths) -> dict[int, VoterCheck]:
+        checks = check_voters(
+            *(some.a, some.b, some.score, some.voter),
+            strengths.theta,
+            taste_sd,
+            votes.models,
+            order_effect=strengths.order_effect,
+            alpha=alpha,
+        )
+        return {check.voter: check for check in checks}
+
+    checks = checked(their.taken(share[their.voter] < HEAVY), all_votes)
     for code in enough[share[enough] >= HEAVY]:
-        without = _strengths(votes.of(votes.voter != code))
-        checks |= _check(their.of(their.voter == code), without, taste_sd, alpha)
+        without = fit_strengths(votes.taken(votes.voter != code))
+        checks |= checked(their.taken(their.voter == code), without)
     return _Examined(taste_sd, all_votes.order_effect, checks)
 
 
-def _strengths(votes: OrderedVotes) -> Strengths:
-    return fit_strengths(votes.left, votes.right, votes.score, votes.models)
-
-
-def _check(
-    votes: OrderedVotes, strengths: Strengths, taste_sd: float, alpha: float
-) -> dict[int, VoterCheck]:
-    columns = (votes.left, votes.right, votes.score, votes.voter)
-    checks = check_voters(
-        *columns,
-        strengths.theta,
-        taste_sd,
-        votes.models,
-        order_effect=strengths.order_effect,
-        alpha=alpha,
-    )
-    return {check.voter: check for check in checks}
-
-
-def _report(
-    votes: OrderedVotes, examined: _Examined, rings: RingCheck, alpha: float, least: int
-) -> VotersReport:
-    cast = np.bincount(votes.voter, minlength=len(votes.voters))
-    ties = np.bincount(votes.voter[votes.score == 0.5], minlength=len(votes.voters))
-    joint = len(examined.checks) / alpha
-    voters = [
-        CheckedVoter.of(examined.checks[code], name, joint)
-        if code in examined.checks
-        else CheckedVoter.unexamined(name, int(cast[code]), int(ties[code]), least)
-        for code, name in enumerate(votes.voters)
-        if cast[code]
-    ]
-    return VotersReport(
-        alpha=alpha,
-        least=least,
-        taste_sd=examined.taste_sd,
-        order_effect=examined.order_effect,
-        by_time=votes.by_time,
-        votes=len(votes.voter),
-        self_battles=votes.self_battles,
-        dropped=votes.dropped,
-        voters=tuple(sorted(voters, key=_by_evidence)),
-        rings=rings.rings,
-        groups=rings.groups,
-        members=tuple(_members(votes, rings)),
-    )
-
-
-def _members(votes: OrderedVotes, rings: RingCheck) -> Iterator[RingMember]:
+def _members(voters: Sequence[str], rings: RingCheck) -> Iterator[RingMember]:
     for ring in rings.rings:
         probability = rings.member[ring.model, ring.direction]
-        for code in np.flatnonzero(probability > 0.5):
+        for code in np.flatnonzero(probability > 0.5).tolist():
             yield RingMember(
-                voter=votes.voters[code],
+                voter=voters[code],
                 model=ring.model,
                 weight=1 - float(probability[code]),
                 reason=f"In a ring {ring.direction} {ring.model} with a probability of "
@@ -434,7 +424,7 @@ def write_weighted(
         write_parquet([*_weights(report)], weights)
         names = columns or Columns()
         roles = {role: names.need(role, there) for role in ("voter", "model_a", "model_b")}
-        write_rows(_joined(numbered(rows), roles, weights), path)
+        write_relation(_joined(numbered(rows), roles, weights), path)
 
 
 def _weights(report: VotersReport) -> Iterator[Mapping[str, object]]:

@@ -1,8 +1,10 @@
-"""Rows as they come, any number of them, as a file or shards that other programs read."""
+"""Rows as files that other programs read: as they come, any number, or with columns beside."""
 
+import os
 import re
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from itertools import islice
 from pathlib import Path
@@ -10,11 +12,12 @@ from typing import Any
 
 import duckdb
 import numpy as np
+from numpy.typing import NDArray
 
 from rating.errors import DataError
 from rating.tables.duckdb_engine import connected
-from rating.tables.escaping import in_csv_sql, literal, quoted
-from rating.tables.files import replacing
+from rating.tables.escaping import in_csv, in_csv_sql, literal, quoted
+from rating.tables.files import Files, expanded, replacing
 
 FORMATS = {
     ".parquet": "FORMAT parquet, ROW_GROUP_SIZE 20480",
@@ -37,6 +40,17 @@ FEATURES = {
 NUMPY = {"DOUBLE": "float64", "BIGINT": "int64"}
 
 Row = Mapping[str, Any]
+
+
+@contextmanager
+def telling(path: Path) -> Iterator[None]:
+    """Raise `DataError` where a file cannot be written."""
+    try:
+        yield
+    except (duckdb.Error, OSError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error).splitlines()[0]
+        msg = f"Cannot write {str(path)!r}: {reason}."
+        raise DataError(msg) from error
 
 
 def require_writable(path: Path) -> None:
@@ -76,24 +90,15 @@ def write_rows(
     is_folder = path.is_dir()
     if not is_folder:
         require_writable(path)
-    try:
-        if is_folder:
-            _write_shards(rows, kinds, path, shard_bytes)
+    parent = path.absolute().parent
+    with telling(path), tempfile.TemporaryDirectory(dir=parent, prefix=".export-") as folder:
+        parts = _put_aside(rows, kinds, Path(folder))
+        if not is_folder:
+            _unite(parts, kinds, path)
             return
-        with tempfile.TemporaryDirectory(dir=path.absolute().parent, prefix=".export-") as folder:
-            _unite(_put_aside(rows, kinds, Path(folder)), kinds, path)
-    except (duckdb.Error, OSError) as error:
-        reason = error.strerror if isinstance(error, OSError) else str(error).splitlines()[0]
-        msg = f"Cannot write {str(path)!r}: {reason}."
-        raise DataError(msg) from error
-
-
-def _write_shards(rows: Iterable[Row], kinds: Mapping[str, str], folder: Path, most: int) -> None:
-    with tempfile.TemporaryDirectory(dir=folder.absolute().parent, prefix=".export-") as aside:
-        shards = _in_shards(_put_aside(rows, kinds, Path(aside)), most)
-        for number, parts in enumerate(shards):
-            name = f"train-{number:05}-of-{len(shards):05}.parquet"
-            _unite(parts, kinds, folder / name)
+        shards = _in_shards(parts, shard_bytes)
+        for number, some in enumerate(shards):
+            _unite(some, kinds, path / f"train-{number:05}-of-{len(shards):05}.parquet")
 
 
 def _in_shards(parts: Sequence[str], most: int) -> list[list[str]]:
@@ -216,3 +221,57 @@ def _moment(value: object) -> np.datetime64:
     if not isinstance(value, datetime):
         return np.datetime64("NaT", "us")
     return np.datetime64(value.astimezone(UTC).replace(tzinfo=None), "us")
+
+
+def require_target(path: Path, source: object) -> None:
+    """Raise `DataError` unless a file can be written to that is not one of those that are read."""
+    if path.suffix not in (".parquet", ".csv"):
+        msg = f"Cannot write {str(path)!r}: name a file that ends in .parquet or .csv."
+        raise DataError(msg)
+    files = Files.of(source)
+    if files and os.path.realpath(path) in map(os.path.realpath, expanded(files.paths)):
+        msg = f"{str(source)!r} cannot be read and written at once: name another file."
+        raise DataError(msg)
+
+
+def write_beside(
+    rows: duckdb.DuckDBPyRelation, columns: Mapping[str, NDArray[np.object_]], path: Path
+) -> None:
+    """Write rows in their order, with columns of text beside them, shape (n_rows,) each.
+
+    Raises
+    ------
+    DataError
+        If there is such a column already, or the file cannot be written.
+    """
+    if taken := {*rows.columns} & {*columns}:
+        msg = f"There is a column {min(taken)!r} already: rename it."
+        raise DataError(msg)
+    with tempfile.TemporaryDirectory() as folder, connected() as connection:
+        file = str(Path(folder) / "beside.parquet")
+        connection.register("beside", dict(columns))
+        connection.table("beside").write_parquet(file)
+        query = f"SELECT * FROM rows POSITIONAL JOIN read_parquet({literal(file)})"  # noqa: S608
+        joined = rows.query("rows", query)
+        assert joined is not None  # a SELECT has rows
+        write_relation(joined, path)
+
+
+def write_relation(rows: duckdb.DuckDBPyRelation, path: Path) -> None:
+    """Write rows as CSV, in which no text is a formula, or as Parquet.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be written.
+    """
+    with telling(path), replacing(path) as made:
+        if path.suffix != ".csv":
+            rows.write_parquet(str(made))
+            return
+        columns = (
+            f"{in_csv_sql(quoted(name)) if kind == 'VARCHAR' else quoted(name)} "
+            f"AS {quoted(str(in_csv(name)))}"
+            for name, kind in zip(rows.columns, rows.types, strict=True)
+        )
+        rows.project(", ".join(columns)).write_csv(str(made), header=True)

@@ -1,7 +1,7 @@
 """A race of two models that stops itself, however often one looks."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +10,7 @@ import scipy  # its submodules load on first use
 from rating.elo import POINTS_PER_NAT
 from rating.errors import DataError
 from rating.likelihood.objective import hessian, solve, win_probability
+from rating.rows import VoteRows
 from rating.typing import Floats, Ints
 from rating.uncertainty.contrasts import WELL_FOUNDED
 from rating.uncertainty.sequence import MIN_VOTERS, boundary, tightest_at
@@ -23,34 +24,20 @@ FEWEST_SCORED = 5.0
 """Votes that each of the two has to win, and to lose, before the size of a lead is estimated."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class RaceVotes:
-    """Votes in the order in which they were cast.
+class Control(NamedTuple):
+    """What a judge explains of the votes of a race.
 
     Attributes
     ----------
-    a, b, voter : ndarray of shape (n,), int64
-    score : ndarray of shape (n,)
-        Of side A, a tie half a win.
-    control : ndarray of shape (n,)
-        By how much a judge prefers side A in this battle more than it does on the average of this
-        pair; 0 where it was not asked. Empty without a judge.
+    each : ndarray of shape (n,)
+        By how much the judge prefers side A in the battle of each vote more than it does on the
+        average of this pair; 0 where it was not asked.
     mean_variance : ndarray of shape (n_models, n_models)
-        Variance of that average, of each pair; 0 for a pair without verdicts. Empty without.
+        Variance of that average, of each pair; 0 for a pair without verdicts.
     """
 
-    models: tuple[str, ...]
-    a: Ints
-    b: Ints
-    score: Floats
-    voter: Ints
-    control: Floats
+    each: Floats
     mean_variance: Floats
-
-    @property
-    def has_judge(self) -> bool:
-        """Whether a judge helps."""
-        return len(self.control) > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,8 +133,9 @@ class Race:
 
 
 def run_race(
-    votes: RaceVotes,
+    votes: VoteRows,
     between: tuple[str, str],
+    control: Control | None = None,
     *,
     stop: bool = True,
     budget: int | None = None,
@@ -176,6 +164,10 @@ def run_race(
 
     Parameters
     ----------
+    votes : VoteRows
+        In the order in which they were cast, a row each.
+    control : Control, optional
+        Of a judge that helps.
     stop : bool
         Stop as soon as the two are separated.
     budget : int, optional
@@ -197,15 +189,19 @@ def run_race(
     """
     _check(votes, between, budget, planned, level)
     ends = votes.models.index(between[0]), votes.models.index(between[1])
-    rows, finished = _by_voter(votes, budget)
+    turn, voter, finished = _by_voter(votes.voter[:budget])
+    rows = replace(votes.taken(turn), groups={"voter": voter})
+    if control is not None:
+        control = control._replace(each=control.each[turn])
     rho = tightest_at(planned, level=level)
     looks: list[Look] = []
     separated, lam, theta = None, 0.0, np.zeros(len(votes.models))
     for t in _looks(len(finished)):
         n = int(finished[t - 1])
-        if not comparable(_wins(rows, n), ends):
+        seen = rows.taken(slice(n))
+        if not comparable(_wins(seen, seen.score), ends):
             continue
-        state = _state(rows, n, theta, ends)
+        state = _state(seen, control, theta, ends)
         theta, lam = state.theta, state.lam
         if state.effective < WELL_FOUNDED:
             continue
@@ -222,15 +218,15 @@ def run_race(
         between,
         tuple(looks),
         separated,
-        len(rows.score),
+        rows.n,
         len(finished),
         level,
-        lam if votes.has_judge else None,
+        None if control is None else lam,
     )
 
 
 def _check(
-    votes: RaceVotes, between: tuple[str, str], budget: int | None, planned: int, level: float
+    votes: VoteRows, between: tuple[str, str], budget: int | None, planned: int, level: float
 ) -> None:
     if between[0] == between[1]:
         raise DataError(f"A race is between two models, not {between[0]!r} and itself.")
@@ -246,10 +242,18 @@ def _check(
         raise DataError(f"--level {level:g} is no level: give one between 0 and 1.")
 
 
-def _by_voter(votes: RaceVotes, budget: int | None) -> tuple[RaceVotes, Ints]:
-    """Put whole voters one behind the other, by their last vote; and count votes up to each."""
-    some = slice(0, budget)
-    voter = votes.voter[some]
+def _by_voter(voter: Ints) -> tuple[Ints, Ints, Ints]:
+    """Put whole voters one behind the other, by their last vote.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Rows in this order.
+    ndarray of shape (n,)
+        Places of their voters in it.
+    ndarray of shape (n_voters,)
+        Number of votes up to each voter's last.
+    """
     known, place, count = np.unique(voter, return_inverse=True, return_counts=True)
     last = np.zeros(len(known), dtype=np.int64)
     np.maximum.at(last, place, np.arange(len(voter)))
@@ -257,22 +261,12 @@ def _by_voter(votes: RaceVotes, budget: int | None) -> tuple[RaceVotes, Ints]:
     order = np.argsort(last)
     rank[order] = np.arange(len(known))
     turn = np.argsort(rank[place], kind="stable")
-    rows = RaceVotes(
-        votes.models,
-        votes.a[some][turn],
-        votes.b[some][turn],
-        votes.score[some][turn],
-        rank[place][turn],
-        votes.control[some][turn] if votes.has_judge else votes.control,
-        votes.mean_variance,
-    )
-    return rows, np.cumsum(count[order])
+    return turn, rank[place][turn], np.cumsum(count[order])
 
 
-def _wins(rows: RaceVotes, n: int) -> Floats:
-    a, b, score = rows.a[:n], rows.b[:n], rows.score[:n]
+def _wins(rows: VoteRows, score: Floats) -> Floats:
     k = len(rows.models)
-    return _table(a, b, score, k) + _table(b, a, 1 - score, k)
+    return _table(rows.a, rows.b, score, k) + _table(rows.b, rows.a, 1 - score, k)
 
 
 def comparable(wins: Floats, ends: tuple[int, int]) -> bool:
@@ -314,18 +308,22 @@ class _State(NamedTuple):
     lam: float
 
 
-def _state(rows: RaceVotes, n: int, start: Floats, ends: tuple[int, int]) -> _State:
-    """Fit the first n votes, and say how far each voter moved the lead."""
-    a, b, score, voter = rows.a[:n], rows.b[:n], rows.score[:n], rows.voter[:n]
-    fitted = _fitted(a, b, score, start, ends)
+def _state(
+    rows: VoteRows, control: Control | None, start: Floats, ends: tuple[int, int]
+) -> _State:
+    """Fit votes, and say how far each voter moved the lead."""
+    score, voter = rows.score, rows.voter
+    fitted = _fitted(rows, score, start, ends)
     lam, mean_variance = 0.0, 0.0
-    if rows.has_judge:
-        control = rows.control[:n]
-        mean_variance = _of_means(rows, n, fitted.toward)
-        weight = fitted.reach**2 * control
-        spread = float(weight @ control) + mean_variance
+    if control is not None:
+        each, k = control.each[: rows.n], len(rows.models)
+        met = _table(rows.a, rows.b, np.ones(rows.n), k)
+        net = np.triu((fitted.toward[:, None] - fitted.toward) * (met + met.T))
+        mean_variance = float((net**2 * control.mean_variance).sum())
+        weight = fitted.reach**2 * each
+        spread = float(weight @ each) + mean_variance
         lam = float(np.clip(weight @ fitted.residual / spread, 0, 1)) if spread > 0 else 0.0
-        fitted = _fitted(a, b, score - lam * control, fitted.theta, ends)
+        fitted = _fitted(rows, score - lam * each, fitted.theta, ends)
     information = np.bincount(voter, fitted.reach**2 * fitted.expected * (1 - fitted.expected))
     share = information / information.sum()
     moved = np.bincount(voter, fitted.reach * fitted.residual) / (1 - share)
@@ -344,22 +342,14 @@ class _Fitted(NamedTuple):
     residual: Floats
 
 
-def _fitted(a: Ints, b: Ints, score: Floats, start: Floats, ends: tuple[int, int]) -> _Fitted:
-    k = len(start)
-    wins = _table(a, b, score, k) + _table(b, a, 1 - score, k)
+def _fitted(rows: VoteRows, score: Floats, start: Floats, ends: tuple[int, int]) -> _Fitted:
+    wins = _wins(rows, score)
     theta = solve(wins, start, ridge=RIDGE).theta
     inverse = np.linalg.inv(hessian(theta, wins, ridge=RIDGE))
     toward = inverse[ends[0]] - inverse[ends[1]]
-    expected = win_probability(theta)[a, b]
-    return _Fitted(theta, toward, toward[a] - toward[b], expected, score - expected)
-
-
-def _of_means(rows: RaceVotes, n: int, toward: Floats) -> float:
-    """Return the variance of the lead from the averages that controls are counted from."""
-    k = len(rows.models)
-    votes = _table(rows.a[:n], rows.b[:n], np.ones(n), k)
-    net = np.triu((toward[:, None] - toward) * (votes + votes.T))
-    return float((net**2 * rows.mean_variance).sum())
+    expected = win_probability(theta)[rows.a, rows.b]
+    reach = toward[rows.a] - toward[rows.b]
+    return _Fitted(theta, toward, reach, expected, score - expected)
 
 
 def _table(row: Ints, column: Ints, value: Floats, k: int) -> Floats:

@@ -25,12 +25,12 @@ def votes(folder: Path) -> None:
     for at in range(len(drawn.a)):
         a, b = drawn.models[drawn.a[at]], drawn.models[drawn.b[at]]
         winner = "model_a" if drawn.score[at] else "model_b"
-        given = (
-            '"' + ",".join(np.array(drawn.reasons)[side[at]]) + '"'
-            for side in (drawn.given_a, drawn.given_b)
+        given_a, given_b, intent = (
+            drawn.names[role][drawn.groups[role][at]]
+            for role in ("reasons_a", "reasons_b", "voter_intent")
         )
-        intent = drawn.intents[drawn.intent[at]]
-        lines.append(f"{a},{b},{winner},v{drawn.voter[at]},{','.join(given)},{intent},{at % 2}")
+        voter = drawn.voter[at]
+        lines.append(f'{a},{b},{winner},v{voter},"{given_a}","{given_b}",{intent},{at % 2}')
     (folder / "votes.csv").write_text("\n".join(lines) + "\n")
     duckdb.sql(f"COPY (FROM '{folder / 'votes.csv'}') TO '{folder / 'votes.parquet'}'")
 
@@ -101,21 +101,16 @@ def test_a_database_says_the_same_as_its_export(command: Command, tmp_path: Path
 
 def test_the_export_of_a_study_says_the_same_as_votes(command: Command, tmp_path: Path) -> None:
     drawn = explained(np.random.default_rng(6), 0.8, n=400)
-    names = np.array(drawn.reasons)
     votes, rated = [], []
     for at in range(len(drawn.a)):
         a, b = drawn.models[drawn.a[at]], drawn.models[drawn.b[at]]
         winner = "model_a" if drawn.score[at] else "model_b"
-        given = {
-            side: names[each[at]].tolist()
-            for side, each in (("a", drawn.given_a), ("b", drawn.given_b))
-            if each[at].any()
-        }
+        codes = {side: drawn.groups[f"reasons_{side}"][at] for side in "ab"}
+        texts = {side: drawn.names[f"reasons_{side}"][code] for side, code in codes.items()}
+        given = {side: text.split(", ") for side, text in texts.items() if text}
         sides = {"model_a": a, "model_b": b}
         vote = sides | {"winner": winner, "voter": f"r{drawn.voter[at]}"}
-        votes.append(
-            vote | {f"reasons_{side}": ",".join(given.get(side, [])) for side in ("a", "b")}
-        )
+        votes.append(vote | {f"reasons_{side}": text for side, text in texts.items()})
         row = {
             "study": "s",
             "item": f"i{at}",

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from rating.diagnosis.rings import RingCheck, find_rings
 from rating.elo import POINTS_PER_NAT
 from rating.likelihood.objective import solve
+from rating.rows import VoteRows
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -74,8 +75,12 @@ class Votes:
     voter: Codes
     member: Bools
 
+    @property
+    def rows(self) -> VoteRows:
+        return VoteRows.scored(NAMES, self.left, self.right, self.score, self.voter)
+
     def check(self, trait: Bools | None = None) -> RingCheck:
-        return find_rings(self.left, self.right, self.score, self.voter, NAMES, trait=trait)
+        return find_rings(self.rows, trait=trait)
 
     def strengths(self, weight: Floats | None = None) -> Floats:
         weight = np.ones(len(self.score)) if weight is None else weight

@@ -7,9 +7,10 @@ import scipy
 
 from rating.elo import POINTS_PER_NAT
 from rating.likelihood.objective import hessian, solve
+from rating.rows import VoteRows
 from rating.sampling import gain_pairs, pair_contrast, uniform_pairs
 from rating.typing import Floats, Ints
-from rating.uncertainty.race import RaceVotes
+from rating.uncertainty.race import Control
 
 BLOCK = 25
 """Voters between two refreshes of the probabilities of pairs."""
@@ -52,7 +53,11 @@ class Field:
     prompts: int = 0
     of_prompt: float = 0.4
 
-    def draw(self, n_votes: int, seed: int) -> RaceVotes:
+    def draw(self, n_votes: int, seed: int) -> VoteRows:
+        return self.judged(n_votes, seed)[0]
+
+    def judged(self, n_votes: int, seed: int) -> tuple[VoteRows, Control | None]:
+        """Draw votes, and what a judge explains of them where there are verdicts."""
         rng = np.random.default_rng(seed)
         theta, k = self._strengths(), self.n_models
         wins, columns, n, voters = np.zeros((k, k)), [], 0, 0
@@ -77,9 +82,9 @@ class Field:
             columns.append((a, b, score, voter, prefers))
             n, voters = n + len(voter), voters + BLOCK
         a, b, score, voter, prefers = (np.concatenate(x) for x in zip(*columns, strict=True))
-        control, variance = self._control(theta, a, b, prefers, rng)
         names = tuple(f"m{i}" for i in range(k))
-        return RaceVotes(names, a, b, score, voter, control, variance)
+        control = self._control(theta, a, b, prefers, rng) if self.verdicts else None
+        return VoteRows.scored(names, a, b, score, voter), control
 
     def _who(self, voter: Ints, before: int, rng: np.random.Generator) -> Ints:
         """Number the voters of a block, some of whom came before."""
@@ -118,10 +123,8 @@ class Field:
 
     def _control(
         self, theta: Floats, a: Ints, b: Ints, prefers: Floats, rng: np.random.Generator
-    ) -> tuple[Floats, Floats]:
+    ) -> Control:
         k = self.n_models
-        if not self.verdicts:
-            return np.empty(0), np.empty((0, 0))
         noise = np.hypot(self.liking, 1)
         mean, variance = np.zeros((k, k)), np.zeros((k, k))
         for i in range(k):
@@ -129,4 +132,4 @@ class Field:
                 seen = expit(theta[i] - theta[j] + rng.normal(0, noise, self.verdicts))
                 mean[i, j], mean[j, i] = seen.mean(), 1 - seen.mean()
                 variance[i, j] = variance[j, i] = seen.var() / self.verdicts
-        return prefers - mean[a, b], variance
+        return Control(prefers - mean[a, b], variance)

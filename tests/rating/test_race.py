@@ -1,25 +1,23 @@
 """A race stops itself when two models are separated, and seldom when they are equal."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from rating.errors import DataError
+from rating.rows import VoteRows
 from rating.sampling import gain_pairs, pair_contrast
-from rating.uncertainty.race import RaceVotes, run_race
+from rating.uncertainty.race import run_race
 from rating.uncertainty.sequence import boundary, tightest_at
 from tests.rating.raced import Field
 
 AHEAD = ("m0", "m1")
-NONE = np.empty(0)
 RUNS = 300
 FALSE_STOPS = 0.05 + 3 * np.sqrt(0.05 * 0.95 / RUNS)
 
 
-def head_to_head(score: np.ndarray, voter: np.ndarray) -> RaceVotes:
+def head_to_head(score: np.ndarray, voter: np.ndarray) -> VoteRows:
     zero = np.zeros(len(score), dtype=np.int64)
-    return RaceVotes(("m0", "m1"), zero, zero + 1, score, voter, NONE, NONE)
+    return VoteRows.scored(("m0", "m1"), zero, zero + 1, score, voter)
 
 
 def test_a_lead_of_a_hundred_points_is_seen_and_said() -> None:
@@ -96,7 +94,7 @@ def test_models_that_no_votes_link_are_never_separated() -> None:
     n = 800
     a = np.where(np.arange(n) % 2, 0, 1)
     score = (rng.random(n) < np.where(a == 0, 0.9, 0.1)).astype(np.float64)
-    votes = RaceVotes(("m0", "m1", "x", "y"), a, a + 2, score, np.arange(n) // 4, NONE, NONE)
+    votes = VoteRows.scored(("m0", "m1", "x", "y"), a, a + 2, score, np.arange(n) // 4)
     assert run_race(votes, AHEAD, stop=False).looks == ()
 
 
@@ -107,25 +105,25 @@ def test_a_lead_without_a_single_loss_has_no_size() -> None:
 
 @pytest.mark.slow
 def test_a_judge_narrows_the_interval_and_one_that_throws_coins_does_not() -> None:
-    votes = Field(verdicts=20000).draw(4000, 5)
-    rng = np.random.default_rng(6)
-    coin = replace(votes, control=rng.permutation(votes.control))
-    alone = replace(votes, control=NONE, mean_variance=np.empty((0, 0)))
+    votes, judge = Field(verdicts=20000).judged(4000, 5)
+    assert judge is not None
+    coin = judge._replace(each=np.random.default_rng(6).permutation(judge.each))
     widths = []
-    for one in (votes, coin, alone):
-        look = run_race(one, AHEAD, stop=False).looks[-1]
+    for control in (judge, coin, None):
+        look = run_race(votes, AHEAD, control, stop=False).looks[-1]
         widths.append(look.upper - look.lower)
     assert widths[0] < 0.93 * widths[2]
     assert widths[1] == pytest.approx(widths[2], rel=0.02)
-    weight = run_race(votes, AHEAD, stop=False).judge_weight
+    weight = run_race(votes, AHEAD, judge, stop=False).judge_weight
     assert weight is not None
     assert 0.3 < weight <= 1
 
 
 def test_averages_of_few_verdicts_count_as_uncertain() -> None:
-    votes = Field(verdicts=20000).draw(4000, 5)
-    unsure = replace(votes, mean_variance=votes.mean_variance * 2000)
-    weights = [run_race(one, AHEAD, stop=False).judge_weight for one in (votes, unsure)]
+    votes, judge = Field(verdicts=20000).judged(4000, 5)
+    assert judge is not None
+    unsure = judge._replace(mean_variance=judge.mean_variance * 2000)
+    weights = [run_race(votes, AHEAD, one, stop=False).judge_weight for one in (judge, unsure)]
     assert weights[0] is not None
     assert weights[1] is not None
     assert weights[1] < 0.2 * weights[0]
@@ -162,7 +160,8 @@ def test_equal_models_are_separated_in_at_most_one_race_in_twenty(
     taste: float, verdicts: int
 ) -> None:
     field = Field(taste=taste, verdicts=verdicts)
-    races = [run_race(field.draw(3000, 100 + seed), AHEAD) for seed in range(RUNS)]
+    drawn = (field.judged(3000, 100 + seed) for seed in range(RUNS))
+    races = [run_race(votes, AHEAD, control) for votes, control in drawn]
     assert np.mean([race.separated is not None for race in races]) <= FALSE_STOPS
 
 

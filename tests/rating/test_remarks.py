@@ -2,17 +2,16 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 from scipy.special import betaln, expit
 
 from rating.diagnosis.remarks import (
+    MOST_REASONS,
     POINTS,
     PRIOR_SD,
     IntentByModel,
-    RemarkedVotes,
     beta_laws,
     clustered_logit,
     intent_by_model,
@@ -21,13 +20,15 @@ from rating.diagnosis.remarks import (
     report_remarks,
 )
 from rating.errors import DataError
+from rating.rows import VoteRows
 from rating.tables.columns import Columns
-from rating.tables.remarks import MOST_REASONS, read_remarked, report_source
-from rating.typing import Floats
+from rating.tables.rows import report_source
+from rating.typing import Floats, Ints
 
 MODELS = ("basalt", "mica", "quartz", "slate")
 ROUNDS = 400
-REASONS = ("incorrect", "useful")
+REASONS = ("", "incorrect", "useful", "incorrect, useful")
+"""Texts of the column: bit 0 of a code is the first reason, and bit 1 the second."""
 
 
 def planted(
@@ -37,7 +38,7 @@ def planted(
     points: float = 0.0,
     voters: int = 300,
     taste: float = 0.2,
-) -> RemarkedVotes:
+) -> VoteRows:
     """Draw votes of four models that gain or lose so many points where voters quiz.
 
     Some voters quiz more than others, some vote more than others, and each has a taste.
@@ -52,11 +53,15 @@ def planted(
     strength = strength + np.where(quizzes, 0.5, -0.5)[:, None] * gains(points)
     rows = np.arange(n)
     won = rng.random(n) < expit(strength[rows, a] - strength[rows, b])
-    nothing = np.zeros((n, 0), dtype=bool)
-    return RemarkedVotes(
-        *(MODELS, a, b, won.astype(float), voter),
-        *((), nothing, nothing, ("asking", "quizzing"), quizzes.astype(np.int64)),
-    )
+    votes = VoteRows.scored(MODELS, a, b, won.astype(float), voter)
+    groups = {**votes.groups, "voter_intent": quizzes.astype(np.int64)}
+    return replace(votes, groups=groups, names={"voter_intent": ("asking", "quizzing")})
+
+
+def changed(votes: VoteRows, **groups: Ints) -> VoteRows:
+    """Give votes other codes, of reasons too."""
+    names = {"reasons_a": REASONS, "reasons_b": REASONS, **votes.names}
+    return replace(votes, groups={**votes.groups, **groups}, names=names)
 
 
 def gains(points: float) -> Floats:
@@ -87,22 +92,23 @@ def by_name(result: IntentByModel) -> Floats:
     return np.array([rows[model] for model in MODELS])
 
 
-def explained(rng: np.random.Generator, effect: float, n: int = 4000) -> RemarkedVotes:
+def explained(rng: np.random.Generator, effect: float, n: int = 4000) -> VoteRows:
     """Draw votes with two reasons: the useful wins by so many nats, models apart."""
     votes = planted(rng, n=n, taste=0.0)
-    given_a, given_b = (rng.random((n, 2)) < (0.2, 0.4) for _ in range(2))
-    gap = given_a[:, 1].astype(float) - given_b[:, 1]
+    given_a, given_b = ((rng.random((n, 2)) < (0.2, 0.4)) @ (1, 2) for _ in range(2))
+    gap = given_a // 2 - given_b // 2
     strength = np.linspace(-0.4, 0.4, len(MODELS))
     won = rng.random(n) < expit(strength[votes.a] - strength[votes.b] + effect * gap)
-    return replace(
-        votes, score=won.astype(float), reasons=REASONS, given_a=given_a, given_b=given_b
-    )
+    voted = replace(votes, outcome=np.where(won, 0, 1))
+    return changed(voted, reasons_a=given_a, reasons_b=given_b)
 
 
-def mirrored(votes: RemarkedVotes) -> RemarkedVotes:
+def mirrored(votes: VoteRows) -> VoteRows:
     """Swap the sides of all votes."""
-    sides = {"a": votes.b, "b": votes.a, "given_a": votes.given_b, "given_b": votes.given_a}
-    return replace(votes, score=1 - votes.score, **sides)  # type: ignore[arg-type]
+    votes = replace(votes, a=votes.b, b=votes.a, outcome=np.array([1, 0, 2, 3])[votes.outcome])
+    if "reasons_a" not in votes.groups:
+        return votes
+    return changed(votes, reasons_a=votes.groups["reasons_b"], reasons_b=votes.groups["reasons_a"])
 
 
 def test_the_covariance_is_that_of_refits_without_each_voter() -> None:
@@ -204,13 +210,8 @@ def test_a_reason_that_goes_with_winning_is_told_from_one_that_does_not() -> Non
 
 def test_a_reason_that_only_winners_get_stays_finite() -> None:
     votes = explained(np.random.default_rng(5), 0.0, n=300)
-    won = votes.score == 1
-    given = np.stack([won, ~won])
-    votes = replace(
-        votes,
-        given_a=np.column_stack([np.zeros(300, bool), given[0]]),
-        given_b=np.column_stack([np.zeros(300, bool), given[1]]),
-    )
+    won = votes.outcome == 0
+    votes = changed(votes, reasons_a=2 * won, reasons_b=2 * ~won)
     (only,) = reasons_that_win(votes)
     assert 2 < only.log_odds < 10
     assert np.isfinite([only.lower, only.upper]).all()
@@ -222,8 +223,8 @@ def test_shares_of_reasons_lean_to_the_other_models_where_there_are_few_answers(
     rare = (votes.a == 3) | (votes.b == 3)
     stays = ~rare | (np.cumsum(rare) <= 4)
     votes = votes.taken(stays)
-    votes.given_a[votes.a == 3] = True
-    votes.given_b[votes.b == 3] = True
+    votes.groups["reasons_a"][votes.a == 3] = 3
+    votes.groups["reasons_b"][votes.b == 3] = 3
     rows = {(one.model, one.reason): one for one in reason_shares(votes)}
     slate, mica = rows["slate", "useful"], rows["mica", "useful"]
     assert (slate.given, slate.answers) == (4, 4)
@@ -236,12 +237,9 @@ def test_shares_of_reasons_lean_to_the_other_models_where_there_are_few_answers(
 
 def test_shares_by_few_voters_who_repeat_themselves_are_less_sure() -> None:
     votes = explained(np.random.default_rng(8), 0.0, n=400)
-    again: dict[str, Any] = {
-        name: np.repeat(getattr(votes, name), 10, axis=0)
-        for name in ("a", "b", "score", "given_a", "given_b", "intent")
-    }
-    alike = replace(votes, voter=np.repeat(np.arange(400), 10), **again)
-    others = replace(votes, voter=np.arange(4000), **again)
+    again = votes.taken(np.repeat(np.arange(400), 10))
+    alike = changed(again, voter=np.repeat(np.arange(400), 10))
+    others = changed(again, voter=np.arange(4000))
     width = {
         name: np.mean([one.upper - one.lower for one in reason_shares(some)])
         for name, some in (("alike", alike), ("others", others))
@@ -281,13 +279,9 @@ def test_intervals_of_shares_hold_as_often_as_they_say_of_few_models() -> None:
         votes = planted(rng, n=600)
         other = (model + rng.integers(1, 4, size=600)) % 4
         given_a, given_b = (rng.random(600) < truth[side] for side in (model, other))
-        either = np.ones(600, dtype=bool)
-        votes = replace(votes, a=model, b=other, voter=voter, reasons=("any", "useful"))
-        votes = replace(
-            votes,
-            given_a=np.column_stack([either, given_a]),
-            given_b=np.column_stack([either, given_b]),
-        )
+        votes = replace(votes, a=model, b=other)
+        codes = {"reasons_a": 1 + 2 * given_a, "reasons_b": 1 + 2 * given_b}
+        votes = changed(votes, voter=voter, **codes)
         for one in reason_shares(votes):
             if one.reason == "useful":
                 inside += one.lower <= truth[MODELS.index(one.model)] <= one.upper
@@ -296,17 +290,18 @@ def test_intervals_of_shares_hold_as_often_as_they_say_of_few_models() -> None:
 
 def test_what_the_votes_do_not_tell_is_none_and_says_why() -> None:
     votes = planted(np.random.default_rng(1), n=200)
-    apart = replace(votes, intent=np.where(votes.a == 0, 1, 0))
-    report = report_remarks(replace(apart, intent=np.where(votes.a == 0, -1, 0)))
+    names = {"voter_intent": ("asking", "", "quizzing")}
+    unknown = changed(votes, voter_intent=np.where(votes.a == 0, 1, 0))
+    report = report_remarks(replace(unknown, names=names))
     assert (report.winning, report.intent, report.shares) == (None, None, ())
     assert report.intents == {"asking": int((votes.a != 0).sum()), "quizzing": 0}
     assert len(report.notes) == 2
     assert "connect two models" in report.notes[1]
-    one = replace(votes, voter=np.zeros(200, dtype=int))
+    one = changed(votes, voter=np.zeros(200, dtype=int))
     with pytest.raises(DataError, match="Two voters are needed, and there are 1"):
         intent_by_model(one, "quizzing", "asking")
     with pytest.raises(DataError, match="effective voters cannot tell 4 models apart"):
-        intent_by_model(replace(votes, voter=np.arange(200) % 4), "quizzing", "asking")
+        intent_by_model(changed(votes, voter=np.arange(200) % 4), "quizzing", "asking")
     with pytest.raises(DataError, match="No vote has the intent 'testing'; there are 'asking'"):
         intent_by_model(votes, "testing", "asking")
 
@@ -314,7 +309,7 @@ def test_what_the_votes_do_not_tell_is_none_and_says_why() -> None:
 def test_models_that_one_intent_does_not_connect_are_left_out() -> None:
     votes = planted(np.random.default_rng(1), n=2000)
     has_last = (votes.a == 3) | (votes.b == 3)
-    votes = replace(votes, intent=np.where(has_last, 0, votes.intent))
+    votes = changed(votes, voter_intent=np.where(has_last, 0, votes.groups["voter_intent"]))
     result = intent_by_model(votes, "quizzing", "asking")
     assert {row.model for row in result.models} == {*MODELS[:3]}
     assert result.df == 2
@@ -330,15 +325,13 @@ y,x,both_bad,bob,incorrect,"incorrect,superficial",playing
 def test_remarks_are_read_from_the_columns_that_an_arena_exports(tmp_path: Path) -> None:
     path = tmp_path / "votes.csv"
     path.write_text(CSV)
-    votes = read_remarked(path, Columns())
-    assert votes.reasons == ("complete", "incorrect", "superficial", "useful")
-    assert votes.given_a.astype(int).tolist() == [[1, 0, 0, 1], [0] * 4, [0, 1, 0, 0]]
-    assert votes.given_b.astype(int).tolist() == [[0] * 4, [0] * 4, [0, 1, 1, 0]]
-    assert votes.intents == ("playing", "quizzing")
-    assert votes.intent.tolist() == [1, -1, 0]
-    assert votes.score.tolist() == [1.0, 0.5, 0.5]
     report = report_source(path, Columns())
     assert (report.votes, report.voters, report.explained) == (3, 2, 2)
+    assert {(one.model, one.reason): (one.given, one.answers) for one in report.shares} == {
+        **{("x", name): (1, 2) for name in ("complete", "incorrect", "superficial", "useful")},
+        **{("y", name): (0, 2) for name in ("complete", "superficial", "useful")},
+        ("y", "incorrect"): (1, 2),
+    }
     assert report.to_dict()["intents"] == {"playing": 1, "quizzing": 1}
 
 
@@ -359,4 +352,4 @@ def test_a_file_without_remarks_is_refused_in_words(tmp_path: Path, text: str, w
     path = tmp_path / "votes.csv"
     path.write_text(text)
     with pytest.raises(DataError, match=words):
-        read_remarked(path, Columns())
+        report_source(path, Columns())

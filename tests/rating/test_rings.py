@@ -9,6 +9,7 @@ from scipy.special import expit
 from rating.diagnosis import rings
 from rating.diagnosis.rings import find_rings
 from rating.errors import DataError
+from rating.rows import VoteRows
 from tests.rating.attacked import NAMES, TARGET, Arena, Moved
 
 FAN = Arena(accounts=50, each=40)
@@ -69,7 +70,8 @@ def test_models_voters_and_sides_may_be_renamed(rng: np.random.Generator) -> Non
     votes = FAN.draw(rng)
     ring = votes.check().rings[0]
     shuffled = rng.permutation(len(votes.member))[votes.voter]
-    turned = find_rings(votes.right, votes.left, 1 - votes.score, shuffled, NAMES).rings[0]
+    columns = (votes.right, votes.left, 1 - votes.score, shuffled)
+    turned = find_rings(VoteRows.scored(NAMES, *columns)).rings[0]
     assert turned.log_evidence == pytest.approx(ring.log_evidence)
     assert turned.accounts == ring.accounts
     assert turned.gained.points == pytest.approx(ring.gained.points)
@@ -83,10 +85,8 @@ def test_ties_are_no_evidence(rng: np.random.Generator) -> None:
 
 def test_an_honest_voter_is_integrated_over_tastes() -> None:
     """Two votes on one model, by hand: a sum over a fine grid of tastes."""
-    left, right = np.array([0, 0]), np.array([1, 2])
-    votes = rings._Votes(
-        left, right, np.array([1.0, 0.0]), np.zeros(2, int), ("x", "y", "z"), np.zeros(1, bool)
-    )
+    sides, score = (np.array([0, 0]), np.array([1, 2])), np.array([1.0, 0.0])
+    votes = VoteRows.scored(("x", "y", "z"), *sides, score, np.zeros(2, int))
     seen = rings._seen(votes, 0, np.array([0.5, 0.0, -0.5]), 0.2)
     taste = np.linspace(-9, 9, 20001)
     density = np.exp(-(((taste - 0.3) / 0.7) ** 2) / 2)
@@ -98,10 +98,8 @@ def test_an_honest_voter_is_integrated_over_tastes() -> None:
 
 def test_evidence_is_the_mean_of_the_mixtures_over_the_best_honest_law() -> None:
     """One voter, by brute force over shares, loyalties and laws."""
-    left, right = np.zeros(3, int), np.array([1, 2, 1])
-    votes = rings._Votes(
-        left, right, np.ones(3), np.zeros(3, int), ("x", "y", "z"), np.zeros(1, bool)
-    )
+    zero = np.zeros(3, int)
+    votes = VoteRows.scored(("x", "y", "z"), zero, np.array([1, 2, 1]), np.ones(3), zero)
     seen = rings._seen(votes, 0, np.zeros(3), 0.0)
     each = [
         (1 - share) * np.exp(seen.honest(np.array([m]), np.array([s]))[0, 0]) + share * loyal**3
@@ -109,14 +107,13 @@ def test_evidence_is_the_mean_of_the_mixtures_over_the_best_honest_law() -> None
         for loyal in rings.LOYALTIES
         for m, s in zip(*rings.BESIDE_FANS, strict=True)
     ]
-    evidence = rings._log_mixture(seen, "for", votes.trait)
+    evidence = rings._log_mixture(seen, "for", np.zeros(1, bool))
     assert evidence == pytest.approx(np.log(np.mean(each)))
 
 
 def test_what_cannot_be_asked_is_quoted(rng: np.random.Generator) -> None:
-    votes = Arena(n_honest=10).draw(rng)
-    columns = (votes.left, votes.right, votes.score, votes.voter, NAMES)
+    votes = Arena(n_honest=10).draw(rng).rows
     with pytest.raises(DataError, match="between 0 and 1, not 2"):
-        find_rings(*columns, alpha=2)
+        find_rings(votes, alpha=2)
     with pytest.raises(DataError, match="3 traits for 10 voters"):
-        find_rings(*columns, trait=np.zeros(3, bool))
+        find_rings(votes, trait=np.zeros(3, bool))

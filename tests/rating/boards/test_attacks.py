@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 from rating.errors import DataError
+from rating.rows import VoteRows
 from rating.tables.attacks import Attack, Strategy, simulate
-from rating.tables.columns import Columns
-from rating.tables.ordered import OrderedVotes, read_ordered
+from rating.tables.columns import Reading
+from rating.tables.rows import read_rows
 from tests.command import invoke, refused
 from tests.rating.attacked import NAMES, Arena
 
@@ -33,8 +34,8 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def cast(source: Path) -> OrderedVotes:
-    return read_ordered(str(source), Columns())
+def cast(source: Path) -> VoteRows:
+    return read_rows(str(source), Reading(both_bad="tie", ordered=True))
 
 
 def documented() -> list[tuple[str, str, str, str, str]]:
@@ -49,7 +50,7 @@ def documented() -> list[tuple[str, str, str, str, str]]:
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize(("strategy", "ring", "off", "on", "left_out"), documented())
 def test_the_page_says_what_attacks_on_this_arena_gain(
-    cast: OrderedVotes, strategy: Strategy, ring: str, off: str, on: str, left_out: str
+    cast: VoteRows, strategy: Strategy, ring: str, off: str, on: str, left_out: str
 ) -> None:
     accounts, each = map(int, ring.split(" x "))
     result = simulate(cast, Attack(strategy, accounts, each, "m4"), runs=3)
@@ -71,7 +72,7 @@ def test_the_page_has_every_strategy_twice() -> None:
     [("fan", 40, 0.4), ("target", 12, 0.4), ("omnipresent", 40, 1)],
 )
 def test_a_ring_that_pushes_a_model_moves_it_and_is_stopped(
-    cast: OrderedVotes, strategy: Strategy, each: int, remains: float
+    cast: VoteRows, strategy: Strategy, each: int, remains: float
 ) -> None:
     result = simulate(cast, Attack(strategy, 50, each, "m4"), runs=1)
     assert result.model == "m4"
@@ -82,7 +83,7 @@ def test_a_ring_that_pushes_a_model_moves_it_and_is_stopped(
 
 
 @pytest.mark.slow
-def test_so_large_an_attack_that_its_rule_is_held_passes(cast: OrderedVotes) -> None:
+def test_so_large_an_attack_that_its_rule_is_held_passes(cast: VoteRows) -> None:
     """Two of five votes: whether these or the others are honest, a program cannot say."""
     result = simulate(cast, Attack("target", 50, 40, "m4"), runs=1)
     assert result.left_out == 0
@@ -94,7 +95,7 @@ def test_so_large_an_attack_that_its_rule_is_held_passes(cast: OrderedVotes) -> 
     ("strategy", "stopped"), [("inverted", False), ("always-left", True), ("random", False)]
 )
 def test_careless_accounts_move_somebody_and_one_sided_ones_are_left_out(
-    cast: OrderedVotes, strategy: Strategy, stopped: bool
+    cast: VoteRows, strategy: Strategy, stopped: bool
 ) -> None:
     result = simulate(cast, Attack(strategy, 4, 100), runs=1)
     assert abs(result.off.points) > 3
@@ -103,13 +104,13 @@ def test_careless_accounts_move_somebody_and_one_sided_ones_are_left_out(
         assert abs(result.on.points) < abs(result.off.points)
 
 
-def test_a_rule_that_is_held_stops_nobody(cast: OrderedVotes) -> None:
+def test_a_rule_that_is_held_stops_nobody(cast: VoteRows) -> None:
     result = simulate(cast, Attack("always-left", 12, 100), runs=1)
     assert result.left_out == 0
     assert result.on == result.off
 
 
-def test_the_first_ranks_hold_against_some_accounts(cast: OrderedVotes) -> None:
+def test_the_first_ranks_hold_against_some_accounts(cast: VoteRows) -> None:
     result = simulate(cast, Attack("fan", 1, 5), runs=1)
     assert [held.ranks for held in result.holds] == [1, 2, 3, 4, 5]
     votes = [held.votes for held in result.holds]
@@ -118,13 +119,13 @@ def test_the_first_ranks_hold_against_some_accounts(cast: OrderedVotes) -> None:
 
 
 @pytest.mark.slow
-def test_the_same_seed_gives_the_same_attack(cast: OrderedVotes) -> None:
+def test_the_same_seed_gives_the_same_attack(cast: VoteRows) -> None:
     attack = Attack("fan", 5, 10)
     assert simulate(cast, attack, runs=1) == simulate(cast, attack, runs=1)
     assert simulate(cast, attack, runs=1, seed=1).off != simulate(cast, attack, runs=1).off
 
 
-def test_attacks_of_nobody_and_for_nobody_are_refused(cast: OrderedVotes) -> None:
+def test_attacks_of_nobody_and_for_nobody_are_refused(cast: VoteRows) -> None:
     with pytest.raises(DataError, match="accounts=0"):
         simulate(cast, Attack("fan", 0, 10))
     with pytest.raises(DataError, match="no model 'nobody' to push"):

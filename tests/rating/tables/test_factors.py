@@ -9,7 +9,7 @@ import pytest
 
 import rating
 from rating.errors import DataError
-from rating.tables.factors import read_factors
+from rating.tables.counts import read_factors
 from tests.systems import World
 
 BOTH = ["model", "scaffold"]
