@@ -15,7 +15,7 @@ from rating.counting import (
     checked_rows,
     count,
     dense,
-    narrowest,
+    occurring,
 )
 from rating.errors import DataError
 from rating.outcome import OUTCOMES
@@ -223,19 +223,14 @@ class Comparisons:
         others = (a != b) & (cells.votes > 0)
         stay = slice(None) if others.all() else others
         n_self = int(cells.votes[a == b].sum())
-        a, b = a[stay], b[stay]
-        present = np.zeros(len(names), dtype=bool)
-        present[a] = present[b] = True
-        if not present.all():
-            place = (np.cumsum(present) - 1).astype(narrowest(len(names)))
-            a, b = place[a], place[b]
+        models, a, b = occurring(names, a[stay], b[stay])
         known = {name: dense(codes[stay]) for name, codes in zip(groups, clusters, strict=True)}
         voter, n_voters = known.get("voter", (None, 0))
         prompt, n_prompts = known.get("prompt", (None, 0))
         weight = cells.votes.astype(np.float64) if cells.weight is None else cells.weight
         weight = weight[stay]
         return cls(
-            models=tuple(name for name, there in zip(names, present, strict=True) if there),
+            models=models,
             pairs=np.column_stack([a, b]),
             outcome=outcome[stay],
             votes=cells.votes[stay],

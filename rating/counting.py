@@ -5,6 +5,7 @@ import unicodedata
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -184,6 +185,23 @@ def unpacked(key: NDArray[Any], sizes: Sequence[int]) -> list[Integers]:
         key, code = np.divmod(key, size + 1)
         codes.insert(0, (code - 1).astype(narrowest(size)))
     return codes
+
+
+def occurring(
+    names: Sequence[str], a: Integers, b: Integers
+) -> tuple[tuple[str, ...], Integers, Integers]:
+    """Leave out the names that neither of two columns of codes has, and number the rest anew.
+
+    >>> occurring(("x", "y", "z"), np.array([2]), np.array([0]))
+    (('x', 'z'), array([1], dtype=int8), array([0], dtype=int8))
+    """
+    there = np.zeros(len(names), dtype=bool)
+    there[a] = there[b] = True
+    if there.all():
+        return tuple(names), a, b
+    known = tuple(compress(names, there))
+    place = (np.cumsum(there) - 1).astype(narrowest(len(known)))
+    return known, place[a], place[b]
 
 
 def narrowest(size: int) -> np.dtype[Any]:

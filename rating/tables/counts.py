@@ -12,7 +12,7 @@ import numpy as np
 import rating
 from rating import RateOptions, Report
 from rating.comparisons import Comparisons, Votes
-from rating.counting import Cells, count, narrowest
+from rating.counting import Cells, count, occurring
 from rating.errors import ConvergenceError, DataError, NotIdentifiedError
 from rating.outcome import OUTCOMES
 from rating.pooling.boards import PooledBoards, rate_pooled
@@ -144,10 +144,44 @@ def _settled(table: Table, reading: Reading) -> _Settled:
 
 
 def _counted(settled: _Settled, reading: Reading) -> Votes:
-    rows, battles, moments = settled
+    rows, (names, a, b, outcome), moments = settled
     groups, unprompted = rows.groups(all_prompts=reading.all_prompts)
-    votes = _votes(rows, reading, battles, groups, moments)
-    return replace(votes, warnings=tuple(_warnings(votes, unprompted)))
+    live = rows.live
+    if not live.all():
+        a, b, outcome = a[live], b[live], outcome[live]
+    models, a, b = occurring(names, a, b)
+    elsewhere = None if groups["voter"] is None else rows.table.parts
+    if elsewhere is not None:
+        groups = {**groups, "voter": None}
+    people = {role: ranked(c, live) for role, c in groups.items() if c is not None}
+    name_of = {role: names for role, (names, _) in people.items()}
+    voters, prompts = (name_of.get(role, ()) for role in ("voter", "prompt"))
+    features, scale = _styles(rows.table, reading, live)
+    n, weight = rows.n[live], _weights(rows.table, reading, moments, live)
+    keys = (*(codes for _, codes in people.values()), a, b, outcome)
+    sizes = [*map(len, name_of.values()), len(models), len(models), len(OUTCOMES)]
+    total, square = (None, None) if weight is None else (n * weight, n * weight**2)
+    cells = count(Cells(keys, n, total, square, features), sizes)
+    warnings = []
+    if n_orders := rows.dropped.get(vote_filter.IN_BOTH, 0):
+        warnings.append(vote_filter.warning(n_orders))
+    if unprompted:
+        warnings.append(
+            f"{unprompted:,} votes name no prompt, so prompts are not used: leave these "
+            "votes out to let the intervals allow for prompts."
+        )
+    return Votes(
+        Comparisons.of_cells(models, cells, list(people), reading.style),
+        voters=voters,
+        prompts=prompts,
+        read=int(rows.n.sum()),
+        self_battles=rows.self_battles,
+        dropped=dict(sorted(rows.dropped.items())),
+        style_sd={} if scale is None else dict(zip(reading.style, scale.tolist(), strict=True)),
+        data_hash=data_hash([models, voters, prompts, reading.style], cells),
+        warnings=tuple(warnings),
+        parts=None if elsewhere is None else elsewhere(models, live, a, b, outcome),
+    )
 
 
 def read_figures(source: object, reading: Reading) -> tuple[Votes, Figures]:
@@ -270,66 +304,6 @@ def _parts(table: Table, factors: Sequence[str], side: str, live: Bools) -> list
 def _in_words(votes: Votes) -> str:
     parts = [f"{votes.read} read", f"{votes.self_battles} of a model against itself"]
     return ", ".join([*parts, *(f"{n} dropped ({why})" for why, n in votes.dropped.items())])
-
-
-def _warnings(votes: Votes, unprompted: int) -> Iterator[str]:
-    if n_orders := votes.dropped.get(vote_filter.IN_BOTH, 0):
-        yield vote_filter.warning(n_orders)
-    if unprompted:
-        yield (
-            f"{unprompted:,} votes name no prompt, so prompts are not used: leave these "
-            "votes out to let the intervals allow for prompts."
-        )
-
-
-def _votes(
-    rows: VoteFilter,
-    reading: Reading,
-    battles: tuple[tuple[str, ...], Integers, Integers, Integers],
-    groups: Mapping[str, Coded | None],
-    moments: Floats | None,
-) -> Votes:
-    live = rows.live
-    names, a, b, outcome = battles
-    if not live.all():
-        a, b, outcome = a[live], b[live], outcome[live]
-    models, (a, b) = _renumbered(names, a, b)
-    elsewhere = None if groups["voter"] is None else rows.table.parts
-    if elsewhere is not None:
-        groups = {**groups, "voter": None}
-    people = {role: ranked(c, live) for role, c in groups.items() if c is not None}
-    name_of = {role: names for role, (names, _) in people.items()}
-    voters, prompts = (name_of.get(role, ()) for role in ("voter", "prompt"))
-    features, scale = _styles(rows.table, reading, live)
-    n, weight = rows.n[live], _weights(rows.table, reading, moments, live)
-    keys = (*(codes for _, codes in people.values()), a, b, outcome)
-    sizes = [*map(len, name_of.values()), len(models), len(models), len(OUTCOMES)]
-    total, square = (None, None) if weight is None else (n * weight, n * weight**2)
-    cells = count(Cells(keys, n, total, square, features), sizes)
-    return Votes(
-        Comparisons.of_cells(models, cells, list(people), reading.style),
-        voters=voters,
-        prompts=prompts,
-        read=int(rows.n.sum()),
-        self_battles=rows.self_battles,
-        dropped=dict(sorted(rows.dropped.items())),
-        style_sd={} if scale is None else dict(zip(reading.style, scale.tolist(), strict=True)),
-        data_hash=data_hash([models, voters, prompts, reading.style], cells),
-        parts=None if elsewhere is None else elsewhere(models, live, a, b, outcome),
-    )
-
-
-def _renumbered(
-    names: tuple[str, ...], a: Integers, b: Integers
-) -> tuple[tuple[str, ...], tuple[Integers, Integers]]:
-    """Leave out the models that have no battle against another."""
-    there = np.zeros(len(names), dtype=bool)
-    there[a] = there[b] = True
-    if there.all():
-        return names, (a, b)
-    models = tuple(names[model] for model in np.flatnonzero(there))
-    place = (np.cumsum(there) - 1).astype(narrowest(len(models)))
-    return models, (place[a], place[b])
 
 
 def _moments(rows: VoteFilter) -> Floats:

@@ -2,7 +2,7 @@
 
 import json
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
@@ -206,12 +206,11 @@ def _board_of(log: Mapping[str, Any]) -> tuple[int, dict[str, Any], dict[str, An
         raise ValueError(f"made by {log['eval_library']['name']}")
     (result,) = log["evaluation_results"]
     score = result["score_details"]
-    rest = dict(_values(score["details"]))
+    rest = _values(score["details"])
     place = int(rest.pop("place"))
     row = {"model": log["model_info"]["name"], "rating": score["score"], **rest}
-    return place, row, dict(_values(result["metric_config"]["additional_details"]))
+    return place, row, _values(result["metric_config"]["additional_details"])
 
 
-def _values(texts: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
-    for name, text in texts.items():
-        yield name, json.loads(text)
+def _values(texts: Mapping[str, str]) -> dict[str, Any]:
+    return {name: json.loads(text) for name, text in texts.items()}

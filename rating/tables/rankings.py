@@ -1,7 +1,6 @@
 """Rankings from tables: a row a ranking, as in ``a > b = c``."""
 
 from collections.abc import Sequence
-from functools import partial
 
 from rating.errors import DataError
 from rating.rankings import Rankings
@@ -28,17 +27,18 @@ def read_rankings(source: object, columns: Columns = Columns()) -> Rankings:  # 
     DataError
         If there is no such column, or a ranking cannot be read.
     """
-    with opened(source, partial(_wanted, columns)) as rows_there:
-        there = rows_there.columns
-        texts = {"ranking": require(COLUMN, there)}
-        texts |= {LEFT_OUT: LEFT_OUT} if LEFT_OUT in there else {}
-        if (voter := columns.find("voter", there)) is not None:
-            texts["voter"] = voter
+
+    def texts(there: Sequence[str]) -> dict[str, str]:
+        optional = {"voter": columns.find("voter", there), LEFT_OUT: LEFT_OUT}
+        known = {role: name for role, name in optional.items() if name and name in there}
+        return {"ranking": require(COLUMN, there), **known}
+
+    with opened(source, lambda there: [*texts(there).values()]) as rows_there:
         if kinds(rows_there)[COLUMN] == "list":
             rows_there = rows_there.project(
                 f"* REPLACE (CAST(to_json({COLUMN}) AS VARCHAR) AS {COLUMN})"
             )
-        table = fetch(numbered(rows_there), texts, {"row": ROW})
+        table = fetch(numbered(rows_there), texts(rows_there.columns), {"row": ROW})
     ranking, voters = table.texts["ranking"], table.texts.get("voter")
     counts = _counts(table)
     rows = [
@@ -73,12 +73,6 @@ def _counts(table: Table) -> list[bool]:
         return [True] * len(table.texts["ranking"].codes)
     known = [reason == RANKED or not reason for reason in column.names]
     return [code < 0 or known[code] for code in column.codes]
-
-
-def _wanted(columns: Columns, there: Sequence[str]) -> list[str]:
-    voter = columns.find("voter", there)
-    also = [] if voter is None else [voter]
-    return [require(COLUMN, there), *also, *([LEFT_OUT] if LEFT_OUT in there else [])]
 
 
 def _are_names(place: object) -> bool:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from rating.counting import occurring
 from rating.diagnosis.remarks import GIVEN, INTENT, RemarkReport, reasons_of, report_remarks
 from rating.errors import DataError
 from rating.rows import VoteRows
@@ -25,7 +26,7 @@ from rating.tables.columns import UNLABELLED, Columns, Reading
 from rating.tables.files import Files
 from rating.tables.sources import LoggedColumns, only_of_text, opened, opened_table
 from rating.tables.vote_filter import VoteFilter
-from rating.typing import Floats, Integers, Ints
+from rating.typing import Floats, Ints
 
 
 def read_rows(source: object, reading: Reading) -> VoteRows:
@@ -110,8 +111,11 @@ def _rows(table: Table, reading: Reading) -> VoteRows:
     }
     numbers = {"trait": _traits(table), "time": _moments(table)} if reading.ordered else {}
     known = {role: values[live] for role, values in numbers.items() if values is not None}
+    models, a, b = occurring(models, a[live], b[live])
     rows = VoteRows(
-        *_present(models, a[live], b[live]),
+        models,
+        a.astype(np.int64),
+        b.astype(np.int64),
         outcome[live],
         votes.n[live].astype(np.int64),
         {role: codes.astype(np.int64) for role, (_, codes) in groups.items()},
@@ -129,15 +133,6 @@ def _rows(table: Table, reading: Reading) -> VoteRows:
 def _with_rest(column: Coded, rest: str) -> Coded:
     names = [name.strip() or rest for name in column.names]
     return Coded((*names, rest), np.where(column.codes < 0, len(names), column.codes))
-
-
-def _present(
-    names: tuple[str, ...], a: Integers, b: Integers
-) -> tuple[tuple[str, ...], Ints, Ints]:
-    there = np.unique(np.concatenate([a, b]))
-    place = np.zeros(len(names), dtype=np.int64)
-    place[there] = np.arange(len(there))
-    return tuple(names[model] for model in there.tolist()), place[a], place[b]
 
 
 @contextmanager

@@ -155,20 +155,15 @@ def style_difference(a: Floats, b: Floats, column: str) -> Floats:
     >>> style_difference(np.array([400.0, 50.0]), np.array([100.0, 50.0]), "log2:length").tolist()
     [2.0, 0.0]
     """
-    if column.startswith(LOG2):
-        return _doublings(a, b, column.removeprefix(LOG2))
+    doubled = column.startswith(LOG2)
+    wanted = "above 0 to be doubled" if doubled else "0 or more"
     for side, values in (("a", a), ("b", b)):
-        bad = ~(np.isfinite(values) & (values >= 0))
-        _refuse(values, bad, f"value in '{column}_{side}'", "0 or more")
+        good = np.isfinite(values) & ((values > 0) if doubled else (values >= 0))
+        _refuse(values, ~good, f"value in '{column.removeprefix(LOG2)}_{side}'", wanted)
+    if doubled:
+        return np.asarray(np.log2(a / b))
     both = a + b
     return np.divide(a - b, both, out=np.zeros_like(both), where=both > 0)
-
-
-def _doublings(a: Floats, b: Floats, column: str) -> Floats:
-    for side, values in (("a", a), ("b", b)):
-        bad = ~(np.isfinite(values) & (values > 0))
-        _refuse(values, bad, f"value in '{column}_{side}'", "above 0 to be doubled")
-    return np.asarray(np.log2(a / b))
 
 
 def given_difference(values: Floats, column: str) -> Floats:
