@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from rating.fitting import fit
 from rating.likelihood.objective import solve
 from rating.rows import VoteRows
 from rating.tables.voter_report import MOST, check_votes
-from rating.typing import Bools, Floats, Ints
+from rating.typing import Bools, Floats
 
 Strategy = Literal["fan", "target", "omnipresent", "inverted", "always-left", "random"]
 PUSHING: tuple[Strategy, ...] = ("fan", "target", "omnipresent")
@@ -91,9 +91,7 @@ class AttackResult:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         return {
-            "strategy": self.attack.strategy,
-            "accounts": self.attack.accounts,
-            "votes": self.attack.votes,
+            **asdict(self.attack),
             "model": self.model,
             "runs": self.runs,
             "moved": {"off": asdict(self.off), "on": asdict(self.on)},
@@ -102,15 +100,6 @@ class AttackResult:
             "holds": [asdict(held) for held in self.holds],
             "version": __version__,
         }
-
-
-class _Run(NamedTuple):
-    """Strengths of all models after one run, in nats, and the shares left out."""
-
-    off: Floats
-    on: Floats
-    left_out: float
-    honest_left_out: float
 
 
 def simulate(
@@ -154,13 +143,17 @@ def simulate(
     before, wins = votes.placed(fitted.models, fitted.theta), _wins(votes)
     order = np.argsort(-before)
     target = order[len(order) // 2] if attack.model is None else votes.models.index(attack.model)
-    results = []
+    off, on = np.empty((2, runs, len(before)))
+    left_out, honest_left_out = np.empty((2, runs))
     for run in range(runs):
         rng = np.random.default_rng([seed, run])
-        results.append(_run(votes, attack, int(target), before, rng))
+        attacked = _with(votes, attack, int(target), before, rng)
+        is_new, out = attacked.voter >= len(votes.names["voter"]), _left_out(attacked)
+        left_out[run], honest_left_out[run] = out[is_new].mean(), out[~is_new].mean()
+        off[run] = solve(_wins(attacked), before).theta
+        on[run] = solve(_wins(attacked.taken(~out)), before).theta
         if progress:
             progress(run + 1, runs)
-    off = np.array([one.off for one in results])
     if attack.strategy not in PUSHING:
         target = np.abs(off.mean(axis=0) - before).argmax()
     return AttackResult(
@@ -168,22 +161,11 @@ def simulate(
         model=votes.models[target],
         runs=runs,
         off=_moved(off, before, int(target)),
-        on=_moved(np.array([one.on for one in results]), before, int(target)),
-        left_out=float(np.mean([one.left_out for one in results])),
-        honest_left_out=float(np.mean([one.honest_left_out for one in results])),
+        on=_moved(on, before, int(target)),
+        left_out=float(left_out.mean()),
+        honest_left_out=float(honest_left_out.mean()),
         holds=certify(wins, attack.votes),
     )
-
-
-def _run(
-    votes: VoteRows, attack: Attack, target: int, before: Floats, rng: np.random.Generator
-) -> _Run:
-    attacked = _with(votes, attack, target, before, rng)
-    is_new = attacked.voter >= len(votes.names["voter"])
-    out = _left_out(attacked)
-    shares = [float(out[rows].mean()) for rows in (is_new, ~is_new)]
-    off, on = (solve(_wins(some), before).theta for some in (attacked, attacked.taken(~out)))
-    return _Run(off, on, *shares)
 
 
 def _with(
@@ -207,7 +189,12 @@ def _with(
     elif attack.strategy == "random":
         won = rng.random(n) < 0.5
     elif attack.strategy in PUSHING:
-        won = _pushed(won, left, right, target, _rivals(attack, theta, target))
+        above = np.flatnonzero(theta > theta[target])
+        rivals = above[np.argsort(theta[above])][: 2 * (attack.strategy == "omnipresent")]
+        against = np.isin(left, rivals), np.isin(right, rivals)
+        sides = [left == target, right == target]
+        sides += [against[0] & ~against[1], against[1] & ~against[0]]
+        won = np.select(sides, [True, False, False, True], won)
     names = votes.names["voter"]
     attacked = VoteRows.scored(
         votes.models,
@@ -218,18 +205,6 @@ def _with(
     )
     attackers = (f"attacker {i + 1}" for i in range(attack.accounts))
     return replace(attacked, names={"voter": (*names, *attackers)})
-
-
-def _rivals(attack: Attack, theta: Floats, target: int) -> Ints:
-    above = np.flatnonzero(theta > theta[target])
-    nearest = above[np.argsort(theta[above])][:2]
-    return nearest if attack.strategy == "omnipresent" else nearest[:0]
-
-
-def _pushed(won: Bools, left: Ints, right: Ints, target: int, rivals: Ints) -> Bools:
-    against = np.isin(left, rivals), np.isin(right, rivals)
-    cases = [left == target, right == target, against[0] & ~against[1], against[1] & ~against[0]]
-    return np.asarray(np.select(cases, [True, False, False, True], won))
 
 
 def _left_out(votes: VoteRows) -> Bools:

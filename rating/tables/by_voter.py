@@ -173,7 +173,10 @@ class Counts:
             for name in column.dictionary.to_pylist()
         ]
         if len(known) >= 1 << (LABEL_BITS if role == "winner" else MODEL_BITS):
-            _refuse(role, known)
+            if role != "winner":
+                refuse_many([*known][: MOST_MODELS + 1])
+            some = ", ".join(map(repr, [*known][:5]))
+            raise DataError(f"The winner has over {1 << LABEL_BITS} labels, {some} among them.")
         codes: Integers = column.indices.fill_null(len(place)).to_numpy(zero_copy_only=False)
         return np.array([*place, 0], dtype=np.uint32)[codes]
 
@@ -196,13 +199,6 @@ class Counts:
         }
         texts["voter"] = Coded(("somebody",), -at[3])
         return Table(texts, {}, self.table[at], source.first)
-
-
-def _refuse(role: str, known: Iterable[str]) -> None:
-    if role != "winner":
-        refuse_many([*known][: MOST_MODELS + 1])
-    some = ", ".join(map(repr, [*known][:5]))
-    raise DataError(f"The winner has over {1 << LABEL_BITS} labels, {some} among them.")
 
 
 def hashed(column: Any, seed: int) -> tuple[NDArray[np.uint64], Bools]:

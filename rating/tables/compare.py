@@ -65,7 +65,14 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     DataError
         If the two boards are not on one scale.
     """
-    _require_one_scale(old["method"], new["method"])
+    for name in SCALE:
+        was, is_now = (board["method"].get(name) for board in (old, new))
+        if was != is_now:
+            msg = (
+                f"The boards are on different scales: {name} was {was!r}, and is {is_now!r}. "
+                f"Rate both with the same {name}."
+            )
+            raise DataError(msg)
     before = {row["model"]: row for row in old["ratings"]}
     after = {row["model"]: row for row in new["ratings"]}
     same = old["method"]["data_hash"] == new["method"]["data_hash"]
@@ -86,16 +93,6 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
         "added": sorted(after.keys() - before.keys()),
         "note": " ".join(notes),
     }
-
-
-def _require_one_scale(old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
-    for name in SCALE:
-        if old.get(name) != new.get(name):
-            msg = (
-                f"The boards are on different scales: {name} was {old.get(name)!r}, and is "
-                f"{new.get(name)!r}. Rate both with the same {name}."
-            )
-            raise DataError(msg)
 
 
 def _move(

@@ -3,7 +3,7 @@
 import hashlib
 import importlib.util
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -74,7 +74,9 @@ def _require_votes(votes: Votes, source: object) -> Votes:
     """Give votes back; raises `DataError` where none counts."""
     if not votes.data.n_votes:
         log = f" in {source.name!r}" if isinstance(source, LoggedColumns) else ""
-        msg = f"No votes to count{log}: {_in_words(votes)}."
+        parts = [f"{votes.read} read", f"{votes.self_battles} of a model against itself"]
+        parts += [f"{n} dropped ({why})" for why, n in votes.dropped.items()]
+        msg = f"No votes to count{log}: {', '.join(parts)}."
         raise DataError(msg if votes.read or not log else f"There are no votes{log} yet.")
     return votes
 
@@ -95,25 +97,20 @@ def read_groups(source: object, reading: Reading) -> dict[str, Votes]:
     DataError
         As `read_votes`.
     """
+    groups: dict[str, Votes] = {}
     with opened_table(source, reading, by=True) as table:
-        return dict(_grouped(table, reading))
-
-
-def _grouped(table: Table, reading: Reading) -> Iterator[tuple[str, Votes]]:
-    column = table.texts["by"]
-    names = {name for name in column.names if name.strip()}
-    for name in [*sorted(names), UNLABELLED]:
-        same = [code for code, other in enumerate(column.names) if other == name]
-        blank = [-1, *(c for c, other in enumerate(column.names) if not other.strip())]
-        rows = np.isin(column.codes, blank if name == UNLABELLED else same)
-        if rows.any():
-            yield name, _votes_in(_rows(table, rows), reading)
-
-
-def _rows(table: Table, rows: Bools) -> Table:
-    texts = {role: Coded(c.names, c.codes[rows]) for role, c in table.texts.items()}
-    numbers = {role: values[rows] for role, values in table.numbers.items()}
-    return Table(texts, numbers, None if table.n is None else table.n[rows], table.first)
+        column = table.texts["by"]
+        names = {name for name in column.names if name.strip()}
+        for name in [*sorted(names), UNLABELLED]:
+            same = [code for code, other in enumerate(column.names) if other == name]
+            blank = [-1, *(c for c, other in enumerate(column.names) if not other.strip())]
+            rows = np.isin(column.codes, blank if name == UNLABELLED else same)
+            if rows.any():
+                texts = {role: Coded(c.names, c.codes[rows]) for role, c in table.texts.items()}
+                numbers = {role: values[rows] for role, values in table.numbers.items()}
+                n = None if table.n is None else table.n[rows]
+                groups[name] = _votes_in(Table(texts, numbers, n, table.first), reading)
+    return groups
 
 
 class _Settled(NamedTuple):
@@ -199,34 +196,25 @@ def read_figures(source: object, reading: Reading) -> tuple[Votes, Figures]:
     with opened_table(source, reading, by=False) as table:
         settled = _settled(table, reading)
         votes = _require_votes(_counted(settled, reading), source)
-        return votes, _figures(settled, reading)
-
-
-def _figures(settled: _Settled, reading: Reading) -> Figures:
     rows, (names, a, b, _), _ = settled
     live, numbers = rows.live, rows.table.numbers
+    values: dict[str, Floats] = {}
+    for name in reading.figures:
+        if f"{name}_a" not in numbers:
+            continue
+        values[name] = np.column_stack([numbers[f"{name}_{side}"][live] for side in "ab"])
+        known = values[name][~np.isnan(values[name])]
+        bad = known[~((known >= 0) & np.isfinite(known))]
+        if bad.size:
+            msg = f"{name}_a and {name}_b hold {bad[0]:g}: make it a number from 0, or empty."
+            raise DataError(msg)
     voters = rows.people("voter") if reading.voters else None
-    return Figures(
+    return votes, Figures(
         models=names,
         pairs=np.column_stack([a[live], b[live]]).astype(np.int64),
         voter=None if voters is None else ranked(voters, live)[1].astype(np.int64),
-        values={
-            name: _checked_figures(name, *(numbers[f"{name}_{side}"][live] for side in "ab"))
-            for name in reading.figures
-            if f"{name}_a" in numbers
-        },
+        values=values,
     )
-
-
-def _checked_figures(name: str, a: Floats, b: Floats) -> Floats:
-    """Put both sides together; raises `DataError` for what no answer has."""
-    both = np.column_stack([a, b])
-    known = both[~np.isnan(both)]
-    bad = known[~((known >= 0) & np.isfinite(known))]
-    if bad.size:
-        msg = f"{name}_a and {name}_b hold {bad[0]:g}: make it a number from 0, or empty."
-        raise DataError(msg)
-    return both
 
 
 def read_factors(
@@ -299,11 +287,6 @@ def _parts(table: Table, factors: Sequence[str], side: str, live: Bools) -> list
             raise DataError(msg)
         columns.append(levels)
     return list(zip(*columns, strict=True))
-
-
-def _in_words(votes: Votes) -> str:
-    parts = [f"{votes.read} read", f"{votes.self_battles} of a model against itself"]
-    return ", ".join([*parts, *(f"{n} dropped ({why})" for why, n in votes.dropped.items())])
 
 
 def _moments(rows: VoteFilter) -> Floats:

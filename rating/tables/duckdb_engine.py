@@ -176,8 +176,8 @@ def rows_in(connection: duckdb.DuckDBPyConnection, path: Path) -> duckdb.DuckDBP
         "array" if is_list else "auto"
     )  # behind a mark the engine does not see the list
     there = connection.read_json(_exact(path), format=form).columns
-    if there == [NO_OBJECT]:
-        _require_rows(path)
+    if there == [NO_OBJECT] and not any(map(bool, json_objects(path))):
+        raise DataError(f"There is no row in {str(path)!r}: give one JSON object a row.")
     texts = dict.fromkeys(there, "VARCHAR")
     rows = connection.read_json(_exact(path), format=form, columns=texts)
     return _with_short_values(rows, str(path), there)
@@ -313,13 +313,6 @@ def as_parquet(
     return connection.read_parquet(str(target))
 
 
-def _require_rows(path: Path) -> None:
-    """Raise `DataError` if a file of JSON has no row, or one that is no object."""
-    if not any(map(bool, json_objects(path))):
-        msg = f"There is no row in {str(path)!r}: give one JSON object a row."
-        raise DataError(msg)
-
-
 def explain(error: duckdb.Error, paths: Sequence[Path]) -> None:
     """Raise `DataError` with the line that is wrong, if that is known."""
     if kind_of(paths[0]) == "JSON":
@@ -383,7 +376,11 @@ def _header(path: Path) -> tuple[str, list[str]]:
     """Give the separator, which is the first that parts the first line, and the names."""
     try:
         text = _decoded(path, _head(path))
-        rows = [(separator, _first_row(text, separator)) for separator in _separators(path)]
+        csv.field_size_limit(MOST_HEADER)  # the whole line, where another separator parts it
+        rows = [
+            (separator, next(csv.reader(io.StringIO(text, newline=""), delimiter=separator), []))
+            for separator in (("\t",) if ".tsv" in path.suffixes else SEPARATORS)
+        ]
     except csv.Error as error:
         raise DataError(f"Cannot read {str(path)!r}: {error}.") from error
     separator, row = next((one for one in rows if len(one[1]) > 1), rows[0])
@@ -419,15 +416,6 @@ def _decoded(path: Path, head: bytes) -> str:
         line = head.count(b"\n", 0, error.start) + 1
         msg = f"Line {line} of {str(path)!r} is not UTF-8: save the file as UTF-8."
         raise DataError(msg) from error
-
-
-def _separators(path: Path) -> Sequence[str]:
-    return ("\t",) if ".tsv" in path.suffixes else SEPARATORS
-
-
-def _first_row(text: str, separator: str) -> list[str]:
-    csv.field_size_limit(MOST_HEADER)  # the whole line, where another separator parts it
-    return next(csv.reader(io.StringIO(text, newline=""), delimiter=separator), [])
 
 
 def _distinct(path: Path, names: Sequence[str]) -> Iterator[str]:

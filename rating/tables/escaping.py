@@ -81,11 +81,9 @@ def in_html(text: str) -> str:
 
 def in_json(text: str) -> str:
     """Write what `visible` would replace as JSON's own escapes: the values stay what they are."""
-    return _UNSEEN.sub(lambda match: match[0] if match[0] == "\n" else _as_code(match[0]), text)
-
-
-def _as_code(character: str) -> str:
-    return f"\\u{ord(character):04x}"
+    return _UNSEEN.sub(
+        lambda match: match[0] if match[0] == "\n" else f"\\u{ord(match[0]):04x}", text
+    )
 
 
 def in_markdown(text: str) -> str:

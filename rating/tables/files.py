@@ -286,7 +286,8 @@ def _read(
                     require_unpacked(str(path), n, size, error)
                 yield part
     except (OSError, EOFError, zlib.error) as problem:
-        raise _unreadable(path, problem, error) from problem
+        msg = f"Cannot read {str(path)!r}: {_reason(problem)}. Check the file."
+        raise error(msg) from problem
 
 
 def _texts(path: Path, error: type[Exception]) -> Iterator[str]:
@@ -300,10 +301,6 @@ def _texts(path: Path, error: type[Exception]) -> Iterator[str]:
             raise _not_utf8(path, line, problem, error) from problem
         line += text.count("\n")
         yield text
-
-
-def _unreadable(path: Path, problem: Exception, error: type[Exception]) -> Exception:
-    return error(f"Cannot read {str(path)!r}: {_reason(problem)}. Check the file.")
 
 
 def _decoded(raw: bytes, path: Path, first: int, error: type[Exception]) -> str:

@@ -14,7 +14,7 @@ from rating.tables.escaping import LINES, csv_text, in_json, in_latex, in_markdo
 from rating.tables.files import replacing
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection, DuckDBPyRelation
+    from duckdb import DuckDBPyConnection
 
     from rating.report import Report
     from rating.uncertainty.gate import Gate
@@ -30,51 +30,17 @@ ENDINGS = {
     ".parquet": "parquet",
 }
 COLUMNS = {
-    "rating": "DOUBLE",
-    "strength": "DOUBLE",
-    "se": "DOUBLE",
-    "df": "DOUBLE",
-    "effective_voters": "DOUBLE",
-    "quasi_se": "DOUBLE",
-    "lower": "DOUBLE",
-    "upper": "DOUBLE",
-    "rank": "BIGINT",
-    "rank_low": "BIGINT",
-    "rank_high": "BIGINT",
-    "votes": "BIGINT",
-    "old": "DOUBLE",
-    "new": "DOUBLE",
-    "moved": "DOUBLE",
-    "rank_old": "BIGINT",
-    "rank_new": "BIGINT",
-    "ties": "BIGINT",
-    "examined": "BOOLEAN",
-    "log_e": "DOUBLE",
-    "max_log_e": "DOUBLE",
-    "flagged": "BOOLEAN",
-    "flagged_at": "BIGINT",
-    "flagged_jointly": "BOOLEAN",
-    "weight": "DOUBLE",
-    "preference": "DOUBLE",
-    "cost": "DOUBLE",
-    "latency": "DOUBLE",
-    "value": "DOUBLE",
-    "n": "BIGINT",
-    "win_rate": "DOUBLE",
-    "win_rate_low": "DOUBLE",
-    "win_rate_high": "DOUBLE",
-    "voter_rating": "DOUBLE",
-    "voter_rank": "BIGINT",
-    "price_per_1000": "DOUBLE",
-    "variants": "BIGINT",
-    "otherwise": "BIGINT",
-    "best_of": "DOUBLE",
-    "declared": "DOUBLE",
-    "median_s": "DOUBLE",
-    "level": "DOUBLE",
-    "board_votes": "BIGINT",
-    "board_voters": "BIGINT",
-    "borrowed": "DOUBLE",
+    name: kind
+    for kind, names in {
+        "DOUBLE": "rating strength se df effective_voters quasi_se lower upper old new "
+        "moved log_e max_log_e weight preference cost latency value win_rate "
+        "win_rate_low win_rate_high voter_rating price_per_1000 best_of declared "
+        "median_s level borrowed",
+        "BIGINT": "rank rank_low rank_high votes rank_old rank_new ties flagged_at n "
+        "voter_rank variants otherwise board_votes board_voters",
+        "BOOLEAN": "examined flagged flagged_jointly",
+    }.items()
+    for name in names.split()
 }
 """Types of the columns of numbers and truth values; every other column is text."""
 
@@ -305,7 +271,8 @@ def frame(board: "Report", library: str | None = None) -> Any:
     """
     from rating.tables.duckdb_engine import connected
 
-    relation = _relation(connected(), board.to_dict()["ratings"])
+    connection = connected()
+    relation = connection.sql(_registered(connection, board.to_dict()["ratings"]))
     if library is None:
         return relation
     if library not in FRAMES:
@@ -325,13 +292,8 @@ FRAMES: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _relation(connection: "DuckDBPyConnection", rows: Sequence[Row]) -> "DuckDBPyRelation":
-    """Return rows as typed columns of the engine; what is unknown is null."""
-    return connection.sql(_registered(connection, rows))
-
-
 def _registered(connection: "DuckDBPyConnection", rows: Sequence[Row]) -> str:
-    """Give rows to the engine as text, and return the query that types them."""
+    """Give rows to the engine as text, and return the query that types them; None is null."""
     import numpy as np
 
     names = list(rows[0]) if rows else []

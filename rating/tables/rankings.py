@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from rating.errors import DataError
 from rating.rankings import Rankings
-from rating.tables.coding import ROW, Table, fetch, kinds, numbered
+from rating.tables.coding import ROW, fetch, kinds, numbered
 from rating.tables.columns import LEFT_OUT, Columns, require
 from rating.tables.files import json_or_text
 from rating.tables.peers import RANKED
@@ -40,12 +42,11 @@ def read_rankings(source: object, columns: Columns = Columns()) -> Rankings:  # 
             )
         table = fetch(numbered(rows_there), texts(rows_there.columns), {"row": ROW})
     ranking, voters = table.texts["ranking"], table.texts.get("voter")
-    counts = _counts(table)
-    rows = [
-        i
-        for i, code in enumerate(ranking.codes)
-        if counts[i] and code >= 0 and ranking.names[code].strip()
-    ]
+    counts = ranking.codes >= 0
+    if (reasons := table.texts.get(LEFT_OUT)) is not None:  # rows of a study are left out as ranks
+        known = [reason == RANKED or not reason for reason in reasons.names]
+        counts &= np.array([*known, True])[reasons.codes]
+    rows = [i for i in np.flatnonzero(counts) if ranking.names[ranking.codes[i]].strip()]
     if not rows:
         raise DataError(f"No row of {str(source)!r} has a {COLUMN}.")
     read = [parsed(text) if text.strip() else [] for text in ranking.names]
@@ -64,19 +65,6 @@ def read_rankings(source: object, columns: Columns = Columns()) -> Rankings:  # 
             "the voter in each row, or leave the column out."
         )
     return Rankings.of(named, [voters.names[voters.codes[i]] for i in rows])
-
-
-def _counts(table: Table) -> list[bool]:
-    """Tell which rows are not left out but for being rankings, as those of a study are."""
-    column = table.texts.get(LEFT_OUT)
-    if column is None:
-        return [True] * len(table.texts["ranking"].codes)
-    known = [reason == RANKED or not reason for reason in column.names]
-    return [code < 0 or known[code] for code in column.codes]
-
-
-def _are_names(place: object) -> bool:
-    return isinstance(place, list) and bool(place) and all(isinstance(x, str) and x for x in place)
 
 
 def parsed(text: str) -> list[list[str]]:
@@ -100,7 +88,10 @@ def parsed(text: str) -> list[list[str]]:
     """
     if isinstance(value := json_or_text(text), list):
         places = [[place] if isinstance(place, str) else place for place in value]
-        if not all(map(_are_names, places)):
+        if not all(
+            isinstance(place, list) and place and all(isinstance(x, str) and x for x in place)
+            for place in places
+        ):
             raise DataError(
                 f"Cannot read the ranking {text!r}: give a list of names from the best on, such "
                 'as ["x", "y", "z"], with a list in place of a name where some are even: '

@@ -67,7 +67,13 @@ def connected(source: ClusterTable) -> Iterator[DataFrame]:
     DataError
         If the cluster does not answer, there is no such table, or its rows cannot be chosen.
     """
-    _require_parquet(source.name)
+    name = source.name
+    if "/" in name and name.endswith(ENDINGS) and not name.endswith(".parquet"):
+        msg = (
+            f"Spark reads a table of its catalog here, or Parquet files, and {name!r} is neither: "
+            "write it to Parquet, or rate it without Spark."
+        )
+        raise DataError(msg)  # before Spark starts, which takes a while
     there = SparkSession.getActiveSession()
     session = session_at(str(source.chosen.paths[0]))
     try:
@@ -140,16 +146,6 @@ def _require_answer(address: str) -> None:
     raise DataError(msg)
 
 
-def _require_parquet(name: str) -> None:
-    """Raise `DataError` of the path of another file before Spark starts, which takes a while."""
-    if "/" in name and name.endswith(ENDINGS) and not name.endswith(".parquet"):
-        msg = (
-            f"Spark reads a table of its catalog here, or Parquet files, and {name!r} is neither: "
-            "write it to Parquet, or rate it without Spark."
-        )
-        raise DataError(msg)
-
-
 def _table(session: SparkSession, source: ClusterTable) -> DataFrame:
     files, name = source.chosen, source.name
     with explained(f"Cannot read the table {name!r} at {str(files)!r}"):
@@ -198,13 +194,8 @@ def explained(what: str) -> Iterator[None]:
             warnings.filterwarnings("ignore", "PySpark does not yet", FutureWarning)
             yield
     except (PySparkException, Py4JError) as error:
-        msg = f"{what}: {_first_line(error)}"
-        raise DataError(msg) from error
-
-
-def _first_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    return lines[0][:LONGEST] if lines else type(error).__name__
+        lines = filter(None, map(str.strip, str(error).splitlines()))
+        raise DataError(f"{what}: {next(lines, type(error).__name__)[:LONGEST]}") from error
 
 
 def counted(frame: DataFrame, reading: Reading, *, by: bool) -> Table:

@@ -16,7 +16,7 @@ from rating.outcome import OUTCOMES, Outcome
 from rating.tables.coding import Coded, Table
 from rating.tables.files import SHOWN
 from rating.tables.peers import NO_VERDICT
-from rating.typing import Bools, Integers, Ints
+from rating.typing import Bools, Integers
 
 LABELS: Mapping[str, Outcome] = {
     **{outcome.value: outcome for outcome in OUTCOMES},
@@ -109,7 +109,11 @@ class VoteFilter:
             self._by_name(outcome)
         bad = self.live & (outcome < 0)
         if bad.any():
-            labels = self._counts(column, bad)
+            counts = np.bincount(column.codes[bad], self.n[bad], len(column.names))
+            labels = ", ".join(
+                f"{column.names[code]!r} ({int(counts[code])} votes)"
+                for code in np.flatnonzero(counts)
+            )
             a, b = (
                 texts.names[code] if (code := texts.codes[bad.argmax()]) >= 0 else ""
                 for texts in (self.table.texts["model_a"], self.table.texts["model_b"])
@@ -190,17 +194,13 @@ class VoteFilter:
         DataError
             If some rows have a voter, or with ``all_prompts`` a prompt, and others do not.
         """
-        unprompted = 0 if all_prompts else self._unprompted()
+        unprompted = 0
+        if not all_prompts and "prompt" in self.table.texts:
+            missing = self._missing("prompt")
+            unprompted = 0 if (missing == self.live).all() else int(self.n[missing].sum())
         voters = self.people("voter")
         prompts = None if unprompted else self.people("prompt")
         return {"voter": voters, "prompt": prompts}, unprompted
-
-    def _unprompted(self) -> int:
-        """Count the votes without a prompt, where others have one."""
-        if "prompt" not in self.table.texts:
-            return 0
-        missing = self._missing("prompt")
-        return 0 if (missing == self.live).all() else int(self.n[missing].sum())
 
     def people(self, role: str) -> Coded | None:
         """Read who voted, or on which prompt; None when no row says so.
@@ -269,13 +269,6 @@ class VoteFilter:
         takes_part = [_holds(column, lambda other: other == name) for column in sides]
         return int(self.n[self.live & (takes_part[0] | takes_part[1])].sum())
 
-    def _counts(self, column: Coded, rows: Bools) -> str:
-        counts = np.bincount(column.codes[rows], self.n[rows], len(column.names))
-        return ", ".join(
-            f"{column.names[code]!r} ({int(counts[code])} votes)"
-            for code in np.flatnonzero(counts)
-        )
-
 
 def refuse_many(names: Sequence[str]) -> None:
     """Raise `DataError` for more names of models than `MOST_MODELS`."""
@@ -337,7 +330,11 @@ def _one_row_a_case(rows: VoteFilter) -> None:
     if (order.codes < 0).any():
         return
     rows.drop(beside_both(rows.table.texts), IN_BOTH)
-    _drop_unread(rows)
+    if (status := rows.table.texts.get("status")) is not None:
+        blank = _blank(rows.table.texts["winner"])
+        for code, why in enumerate(status.names):
+            if why.strip():
+                rows.drop(blank & (status.codes == code), f"{NO_VERDICT}: {why}")
 
 
 def beside_both(texts: Mapping[str, Coded]) -> Bools:
@@ -351,29 +348,12 @@ def beside_both(texts: Mapping[str, Coded]) -> Bools:
     """
     order = texts["order"]
     both = np.array([name.strip() == BOTH for name in order.names], dtype=bool)[order.codes]
-    cases = _cases(texts)
-    single: Bools = ~both & np.isin(cases, cases[both])
-    return single
-
-
-def _cases(texts: Mapping[str, Coded]) -> Ints:
-    """Return a number of each row's case; all are one where nothing tells them apart."""
-    if "case" not in texts:
-        return np.zeros(len(texts["order"].codes), dtype=np.int64)
+    if "case" not in texts:  # nothing tells cases apart
+        return ~both & both.any()
     roles = [role for role in CASE if role in texts]
     codes, sizes = [texts[role].codes for role in roles], [len(texts[r].names) for r in roles]
     if fits(sizes):
-        return packed(codes, sizes)
-    _, numbers = np.unique(np.column_stack(codes), axis=0, return_inverse=True)
-    return numbers.reshape(-1).astype(np.int64)
-
-
-def _drop_unread(rows: VoteFilter) -> None:
-    """Drop the rows that say why they have no winner, by that reason."""
-    status, winner = rows.table.texts.get("status"), rows.table.texts["winner"]
-    if status is None:
-        return
-    blank = np.append([not name.strip() for name in winner.names], True)[winner.codes]
-    for code, why in enumerate(status.names):
-        if why.strip():
-            rows.drop(blank & (status.codes == code), f"{NO_VERDICT}: {why}")
+        cases = packed(codes, sizes)
+    else:
+        cases = np.unique(np.column_stack(codes), axis=0, return_inverse=True)[1].reshape(-1)
+    return ~both & np.isin(cases, cases[both])

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from math import inf, log
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 import duckdb
 import numpy as np
@@ -26,7 +26,7 @@ from rating.rows import VoteRows
 from rating.tables import vote_filter
 from rating.tables.coding import ROW, numbered
 from rating.tables.columns import Columns, Reading
-from rating.tables.escaping import quoted
+from rating.tables.escaping import literal, quoted
 from rating.tables.files import Files
 from rating.tables.formats import write_parquet
 from rating.tables.rows import read_rows
@@ -43,6 +43,9 @@ SURE = 0.8
 
 MOST = 1 / 5
 """Share of the votes that a rule may leave out: more are a reason to doubt the rule."""
+
+COUNTED = ("voter", "n", "n_ties")
+"""What of a check is counted from the votes, examined or not."""
 
 HEAVY = 0.05
 """Share of the votes from which a voter is held against strengths fitted without their own."""
@@ -83,31 +86,6 @@ class CheckedVoter:
     model: str | None = None
     weight: float = 1.0
     reason: str = ""
-
-    @classmethod
-    def unexamined(cls, voter: str, votes: int, ties: int, least: int) -> Self:
-        """Leave a voter of few decisive votes in peace."""
-        few = f"Not examined: {votes - ties} decisive votes, and {least} are needed."
-        return cls(voter, votes, ties, reason=few)
-
-    @classmethod
-    def of(cls, check: VoterCheck, name: str, joint: float) -> Self:
-        """Put what was found under the voter's name; flagged jointly from evidence ``joint``."""
-        return cls(
-            voter=name,
-            votes=check.n + check.n_ties,
-            ties=check.n_ties,
-            examined=True,
-            log_e=check.log_e,
-            max_log_e=check.max_log_e,
-            flagged=check.flagged,
-            flagged_at=check.flagged_at,
-            flagged_jointly=check.max_log_e >= log(joint),
-            leading=check.leading,
-            model=check.model,
-            weight=check.weight,
-            reason=check.reason,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,13 +277,17 @@ def check_votes(votes: VoteRows, *, alpha: float = ALPHA, least: int = LEAST) ->
     rings = find_rings(votes, trait=trait, alpha=alpha)
     examined = _examined(votes, cast, ties, alpha, least)
     joint = len(examined.checks) / alpha
-    voters = [
-        CheckedVoter.of(examined.checks[code], name, joint)
-        if code in examined.checks
-        else CheckedVoter.unexamined(name, int(cast[code]), int(ties[code]), least)
-        for code, name in enumerate(names)
-        if cast[code]
-    ]
+    voters = []
+    for code in np.flatnonzero(cast).tolist():
+        known = (names[code], int(cast[code]), int(ties[code]))
+        if (check := examined.checks.get(code)) is None:
+            n = cast[code] - ties[code]
+            few = f"Not examined: {n} decisive votes, and {least} are needed."
+            voters.append(CheckedVoter(*known, reason=few))
+            continue
+        own = {name: value for name, value in asdict(check).items() if name not in COUNTED}
+        jointly = check.max_log_e >= log(joint)
+        voters.append(CheckedVoter(*known, examined=True, flagged_jointly=jointly, **own))
     return VotersReport(
         alpha=alpha,
         least=least,
@@ -315,7 +297,12 @@ def check_votes(votes: VoteRows, *, alpha: float = ALPHA, least: int = LEAST) ->
         votes=votes.n,
         self_battles=votes.self_battles,
         dropped=dict(votes.dropped),
-        voters=tuple(sorted(voters, key=_by_evidence)),
+        voters=tuple(
+            sorted(
+                voters,
+                key=lambda one: (inf if one.max_log_e is None else -one.max_log_e, one.voter),
+            )
+        ),
         rings=rings.rings,
         groups=rings.groups,
         members=tuple(_members(names, rings)),
@@ -371,11 +358,6 @@ def _members(voters: Sequence[str], rings: RingCheck) -> Iterator[RingMember]:
             )
 
 
-def _by_evidence(voter: CheckedVoter) -> tuple[float, str]:
-    highest = voter.max_log_e
-    return (inf if highest is None else -highest, voter.voter)
-
-
 WEIGHT, REASON = "voter_weight", "voter_reason"
 
 
@@ -413,36 +395,25 @@ def write_weighted(
     require_target(path, source)
     with tempfile.TemporaryDirectory() as folder, opened(source, list) as rows:
         there = rows.columns
-        for name in (WEIGHT, REASON):
-            if name in there:
-                msg = (
-                    f"{str(source)!r} has a column {name!r} already: weigh the file it was made "
-                    "from."
-                )
-                raise DataError(msg)
+        if taken := [name for name in (WEIGHT, REASON) if name in there]:
+            msg = f"{str(source)!r} has a column {taken[0]!r} already: weigh the file it was made"
+            raise DataError(f"{msg} from.")
         weights = Path(folder) / "weights.parquet"
-        write_parquet([*_weights(report)], weights)
+        on_all = [RingMember(one.voter, "", one.weight, one.reason) for one in report.voters]
+        write_parquet([*map(asdict, (*on_all, *report.members))], weights)
         names = columns or Columns()
         roles = {role: names.need(role, there) for role in ("voter", "model_a", "model_b")}
         write_relation(_joined(numbered(rows), roles, weights), path)
 
 
-def _weights(report: VotersReport) -> Iterator[Mapping[str, object]]:
-    """Yield what the votes of a voter weigh, on every model (``model`` is empty) or on one."""
-    for voter in report.voters:
-        yield {"voter": voter.voter, "model": "", "weight": voter.weight, "reason": voter.reason}
-    yield from map(asdict, report.members)
-
-
 def _joined(
     rows: duckdb.DuckDBPyRelation, roles: Mapping[str, str], weights: Path
 ) -> duckdb.DuckDBPyRelation:
-    file = str(weights).replace("'", "''")
     voter, a, b = (quoted(roles[role]) for role in ("voter", "model_a", "model_b"))
     query = f"""
         WITH weighed AS (
             SELECT voter, model, product(weight) AS weight, string_agg(reason, ' ') AS reason
-            FROM read_parquet('{file}') GROUP BY voter, model
+            FROM read_parquet({literal(str(weights))}) GROUP BY voter, model
         )
         SELECT votes.* EXCLUDE {ROW},
                coalesce(own.weight, 1.0) * coalesce(a.weight, 1.0) * coalesce(b.weight, 1.0)

@@ -209,18 +209,16 @@ def _final(name: str, kind: str, *, is_csv: bool) -> str:
 
 def _array(kind: str, values: Sequence[object]) -> object:
     if kind == "TIMESTAMP":
-        return np.array([_moment(value) for value in values], dtype="datetime64[us]")
+        moments = (
+            value.astimezone(UTC).replace(tzinfo=None) if isinstance(value, datetime) else "NaT"
+            for value in values
+        )
+        return np.array([np.datetime64(one, "us") for one in moments], dtype="datetime64[us]")
     if kind not in NUMPY:
         return np.array(values, dtype=object)
     absent = [value is None for value in values]
     filled = np.array([0 if value is None else value for value in values], dtype=NUMPY[kind])
     return np.ma.MaskedArray(filled, mask=absent)
-
-
-def _moment(value: object) -> np.datetime64:
-    if not isinstance(value, datetime):
-        return np.datetime64("NaT", "us")
-    return np.datetime64(value.astimezone(UTC).replace(tzinfo=None), "us")
 
 
 def require_target(path: Path, source: object) -> None:
