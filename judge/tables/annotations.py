@@ -4,11 +4,12 @@ import json
 import math
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from duckdb.sqltypes import DuckDBPyType
 from numpy.typing import NDArray
 
 from judge.tables import inspect_logs
@@ -222,7 +223,7 @@ def annotation_pieces(source: object, holds: str) -> Iterator[Annotations]:
     assert files is not None
     paths = expanded(files.paths)
     in_json = _holds_objects(paths[0])
-    names = _names_in_json(paths) if in_json else _names_in_table(files, paths[0], holds)
+    names = _names_in_json(paths) if in_json else columns_in_file(paths[0])
     renamed = [ours for ours, _ in files.columns]
     by_row = {"conversation_a", "conversation_b"} <= {*names}
     known = recognised([*names, *renamed], lambda _: True)
@@ -232,7 +233,9 @@ def annotation_pieces(source: object, holds: str) -> Iterator[Annotations]:
     if len(paths) > 1:
         announce(str(files), holds, n_files=len(paths))
     n = 0
-    for columns in _json_pieces(files, paths, names) if in_json else _table_pieces(files, holds):
+    for columns in (
+        _json_pieces(files, paths, names) if in_json else _table_pieces(files, paths[0], holds)
+    ):
         piece = Annotations(str(files), columns, len(paths), first=n)
         yield piece
         n += piece.n
@@ -248,13 +251,6 @@ def _objects_in(path: Path) -> Iterable[dict[str, Any]]:
     return inspect_logs.rows_in(path) if kind_of(path) == "Inspect" else json_objects(path)
 
 
-def _names_in_table(files: Files, path: Path, holds: str) -> Sequence[str]:
-    if kind_of(path) == "text":
-        return columns_in_file(path)
-    with opened(files, list, holds=holds, as_peers=False, left_out={}) as rows:
-        return rows.columns
-
-
 def _json_pieces(
     files: Files, paths: Sequence[Path], names: Sequence[str]
 ) -> Iterator[dict[str, NDArray[np.object_]]]:
@@ -264,13 +260,25 @@ def _json_pieces(
         yield _chosen(columns, files, {})
 
 
-def _table_pieces(files: Files, holds: str) -> Iterator[dict[str, NDArray[np.object_]]]:
-    with opened(files, _wanted, holds=holds, as_peers=False, left_out={}) as relation:
-        for first in count(0, PIECE):
-            columns = relation.limit(PIECE, first).fetchnumpy()
-            if not len(next(iter(columns.values()), ())):
-                return
-            yield _as_named(columns, expanded(files.paths)[0], peers=False)
+def _table_pieces(
+    files: Files, path: Path, holds: str
+) -> Iterator[dict[str, NDArray[np.object_]]]:
+    with (
+        opened(files, _wanted, holds=holds, as_peers=False, left_out={}) as rows,
+        connected() as connection,
+    ):
+        names = _own_names(rows.columns, path)
+        casts = ", ".join(map(_as_in_numpy, rows.columns, rows.types))
+        result = connection.execute(rows.project(casts).sql_query())  # streamed, in one pass
+        while some := result.fetchmany(PIECE):
+            columns = zip(*some, strict=True)
+            yield {name: list_of(x) for name, x in zip(names, columns, strict=True)}
+
+
+def _as_in_numpy(name: str, kind: DuckDBPyType) -> str:
+    """Give a column in the type in which `_from_table` has it, by way of numpy."""
+    other = {"decimal": "DOUBLE", "hugeint": "DOUBLE", "date": "TIMESTAMP"}.get(kind.id)
+    return quoted(name) if other is None else f"CAST({quoted(name)} AS {other}) AS {quoted(name)}"
 
 
 def _from_table(
@@ -279,7 +287,8 @@ def _from_table(
     peers = left_out is None
     with opened(files, _wanted, holds=holds, as_peers=peers, left_out=left_out) as relation:
         columns = relation.fetchnumpy()
-    return _as_named(columns, paths[0], peers=peers)
+    names = list(columns) if peers else _own_names(list(columns), paths[0])
+    return {name: _objects(values) for name, values in zip(names, columns.values(), strict=True)}
 
 
 def _wanted(there: Sequence[str]) -> list[str]:
@@ -287,16 +296,11 @@ def _wanted(there: Sequence[str]) -> list[str]:
     return [name for name in there if name != "full_conversation"]
 
 
-def _as_named(
-    columns: Mapping[str, NDArray[Any]], path: Path, *, peers: bool
-) -> dict[str, NDArray[np.object_]]:
-    """Give columns of plain values under the names that the file has."""
-    names = list(columns)
+def _own_names(names: list[str], path: Path) -> list[str]:
+    """Give columns the names that the file has."""
     # duckdb renames one of two names that differ only in case: of lp_m and lp_M it makes lp_M_1.
-    if not peers and any(name.endswith("_1") for name in names):
-        own = _wanted(columns_in_file(path))
-        names[: len(own)] = own
-    return {name: _objects(values) for name, values in zip(names, columns.values(), strict=True)}
+    own = _wanted(columns_in_file(path)) if any(name.endswith("_1") for name in names) else []
+    return [*own, *names[len(own) :]]
 
 
 def _in_json(paths: Sequence[Path]) -> dict[str, NDArray[np.object_]]:

@@ -78,7 +78,7 @@ def plain(value: Any) -> Any:
     """Make lists of arrays, as Parquet gives for lists, at any depth; None of what is masked."""
     if isinstance(value, np.ndarray):
         return plain(value.tolist())
-    if isinstance(value, list):
+    if isinstance(value, list | tuple):
         return [plain(one) for one in value]
     return {name: plain(one) for name, one in value.items()} if isinstance(value, dict) else value
 

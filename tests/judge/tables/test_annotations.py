@@ -5,11 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from judge.scoring.annotated import judge_score
+from judge.tables import annotations, conversation
 from judge.tables.annotations import read_annotations
 from rating.errors import DataError
 from rating.tables.files import Files
@@ -112,3 +114,21 @@ def test_what_is_left_out_is_said_with_the_format_of_a_peer(tmp_path: Path) -> N
     assert words == [
         f"{tmp_path} (2 files) is read as WildBench scores; rows left out: 2 by where"
     ]
+
+
+def test_pieces_of_a_parquet_file_hold_the_values_of_the_whole_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "kinds.parquet"
+    kinds = "i::HUGEINT AS h, i::DECIMAL(6, 2) AS d, DATE '2026-05-01' + i::INT AS day, i = 3 AS b"
+    lists = "['x', null] AS texts, ['y', 'z']::VARCHAR[2] AS two, {'role': 'user', 'n': [i]} AS s"
+    holes = "CASE WHEN i <> 2 THEN i END AS n, CASE WHEN i <> 2 THEN 'é' END AS m"
+    duckdb.execute(f"COPY (SELECT {kinds}, {lists}, {holes} FROM range(7) t(i)) TO '{path}'")
+    monkeypatch.setattr(annotations, "PIECE", 3)
+    pieces = [*annotations.annotation_pieces(path, "cases")]
+    assert [(piece.n, piece.first) for piece in pieces] == [(3, 0), (3, 3), (1, 6)]
+    for name, values in read_annotations(path).columns.items():
+        in_pieces = [conversation.plain(x) for piece in pieces for x in piece.columns[name]]
+        assert [(type(x), x) for x in in_pieces] == [
+            (type(y), y) for y in map(conversation.plain, values)
+        ]
