@@ -40,8 +40,7 @@ from arena.store import lessons, log
 from arena.store import roster as roster_rows
 from arena.store.prompt_ids import prompt_secret
 from arena.store.store import Store
-from judge.tables.cases import read_tasks
-from judge.tables.gold import read_gold
+from judge.tables.cases import read_gold, read_tasks
 from rating.errors import RatingError
 from rating.sentences import Sentence
 
@@ -313,14 +312,14 @@ def _gold(settings: Settings, store: Store) -> GoldPairs:
     if settings.gold is None:
         return GoldPairs()
     try:
-        read = read_gold(settings.gold)
+        pairs, left_out = read_gold(settings.gold)
     except RatingError as error:
         msg = f"ARENA_GOLD: {error}"
         raise SettingsError(msg) from error
     most, longest = settings.max_prompt_chars, settings.max_answer_chars
     fit = [
         pair
-        for pair in read.pairs
+        for pair in pairs
         if len(pair.prompt) <= most and max(len(pair.response_a), len(pair.response_b)) <= longest
     ]
     if not fit:
@@ -329,7 +328,7 @@ def _gold(settings: Settings, store: Store) -> GoldPairs:
             "may be here (ARENA_MAX_PROMPT_CHARS, ARENA_MAX_ANSWER_CHARS)."
         )
         raise SettingsError(msg)
-    left_out = read.left_out | {"longer than allowed": len(read.pairs) - len(fit)}
+    left_out["longer than allowed"] = len(pairs) - len(fit)
     for reason, n in left_out.items():
         if n:
             logger.warning("ARENA_GOLD: %d pairs are left out: %s", n, reason)

@@ -12,8 +12,7 @@ from judge.grammar import Questions
 from judge.methods import WRITER, FileMethod, published, unanswered, written
 from judge.methods.checklist import TYPICAL, Checklists
 from judge.runs import Progress, run
-from judge.tables.cases import NamedCase
-from judge.tables.on_disk import Bare
+from judge.tables.cases import NamedCase, bare
 from judge.verdict import NO_CHECKLIST, Judged, Run
 
 
@@ -128,21 +127,21 @@ def judge_all(
     progress: Callable[[Progress], None],
 ) -> Coroutine[Any, Any, Run]:
     """Judge every case, with checklists where the method goes by them: see `judge.runs.run`."""
-    bare = Bare(cases)
+    unnamed = bare(cases)
     if not method.by_checklist:
-        return run(bare, method, complete, journal, options, progress=progress)
+        return run(unnamed, method, complete, journal, options, progress=progress)
     given = _given(cases)
-    return judge_with_checklists(bare, given, method, complete, journal, options, progress)
+    return judge_with_checklists(unnamed, given, method, complete, journal, options, progress)
 
 
 def forecast_all(
     cases: Sequence[NamedCase], method: FileMethod, journal: Journal, options: Options
 ) -> Coroutine[Any, Any, Estimate]:
     """Estimate what `judge_all` would ask."""
-    bare = Bare(cases)
+    unnamed = bare(cases)
     if not method.by_checklist:
-        return forecast(bare, method, journal, options)
-    return forecast_with_checklists(bare, _given(cases), method, journal, options)
+        return forecast(unnamed, method, journal, options)
+    return forecast_with_checklists(unnamed, _given(cases), method, journal, options)
 
 
 async def each_due(
@@ -156,21 +155,21 @@ async def each_due(
 
     While checklists are to be written, these alone: what is asked by them is not known before.
     """
-    bare: Sequence[Case] = Bare(cases)
+    unnamed: Sequence[Case] = bare(cases)
     if method.by_checklist:
         given, n = _given(cases), 0
-        unlisted, writer = _due(bare, given), published(WRITER)
+        unlisted, writer = _due(unnamed, given), published(WRITER)
         async for call in due_calls(unlisted, writer, journal, options, take):
             n += 1
             yield call
         if n:
             return
         checklists = {**given, **await _written(unlisted, journal, options)}
-        bare, method = (
-            [case for case in bare if case.prompt_id in checklists],
+        unnamed, method = (
+            [case for case in unnamed if case.prompt_id in checklists],
             method.with_checklists(checklists),
         )
-    async for call in due_calls(bare, method, journal, options, take):
+    async for call in due_calls(unnamed, method, journal, options, take):
         yield call
 
 

@@ -93,7 +93,9 @@ class Verdicts:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """Return the rows as Arrow's stream, by which any library of tables takes them."""
-        return frame_of(self.rows, kinds_of(self.rows)).__arrow_c_stream__(requested_schema)
+        return frame_of(self.rows, kinds_of(next(iter(self.rows), ()))).__arrow_c_stream__(
+            requested_schema
+        )
 
     def write(self, path: PathLike) -> None:
         """Write a file that ends in .parquet, .csv or .jsonl; raises `DataError` if it cannot."""

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from judge.errors import FailureClass
 from judge.tables.cases import NamedCase
-from judge.tables.results import total
+from judge.tables.verdicts import total
 from judge.verdict import PENDING, Judged, Run, Stop, by_case
 
 HANDED_OVER = frozenset(

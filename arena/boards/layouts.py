@@ -12,7 +12,7 @@ from arena.boards.transcripts import Row, Texts, export_rows, total
 from arena.domain.vote import Choice, Policy
 from arena.store.chain import AnyRow
 from arena.store.transcripts import LoggedBattle, is_erased, shown
-from judge.tables.style import MARKDOWN, elements_by_kind
+from judge.tables.cells import MARKDOWN, elements_by_kind
 from rating.errors import DataError
 
 _MESSAGES = "STRUCT(role VARCHAR, content VARCHAR)[]"

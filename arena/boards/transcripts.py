@@ -13,7 +13,7 @@ from arena.store.chain import AnyRow
 from arena.store.remarks import exported
 from arena.store.transcripts import LoggedBattle, is_erased, shown, texts_erased
 from judge.labels.personal import scrub
-from judge.tables.style import STYLES, style_of
+from judge.tables.cells import STYLES, style_of
 from rating.tables.vote_filter import NO_VOTE
 from rating.tables.writing import write_rows
 

@@ -160,7 +160,7 @@ def _control(
     method: "FileMethod | None", chosen: BenchOptions, items: "Sequence[Item]"
 ) -> "Control":
     """Read what the length control goes by, under the items' own names."""
-    from judge.tables.difficulties import of_items, read_difficulties, read_regularisation
+    from judge.tables.items import of_items, read_difficulties, read_regularisation
 
     if chosen.difficulties is None and chosen.regularisation is None:
         return None, None
@@ -300,15 +300,15 @@ def _report(bench: Bench, played: Played, out: Path) -> dict[str, Any]:
 
 def _rows(bench: Bench, played: Played) -> tuple[list[dict[str, Any]], Mapping[str, str]]:
     from judge.bench.contest import checked
-    from judge.tables.results import MARKS, PAIRS, checked_results, marked_results, paired_results
+    from judge.tables.verdicts import MARKS, PAIRS, bench_results, checked_results, kinds_of
 
     cases, run = played.contest.cases, played.run
     if bench.method is None and not played.why:
-        return [*checked_results(cases, checked(cases, bench.items))], MARKS
+        return [*checked_results(cases, checked(cases, bench.items))], kinds_of(MARKS)
     if run is None or bench.method is None or bench.judge is None:
-        return [], MARKS
-    made, kinds = (paired_results, PAIRS) if bench.method.pairwise else (marked_results, MARKS)
-    return [*made(cases, run, played.replies, bench.judge.id, bench.method)], kinds
+        return [], kinds_of(MARKS)
+    rows = bench_results(cases, run, played.replies, bench.judge.id, bench.method)
+    return [*rows], kinds_of(PAIRS if bench.method.pairwise else MARKS)
 
 
 def _show(report: Mapping[str, Any], form: str) -> None:

@@ -253,7 +253,7 @@ class _Desk:
         from judge.fallback import reasons
         from judge.methods import margined
         from judge.runs import at_work
-        from judge.tables.results import total
+        from judge.tables.verdicts import total
 
         named = [case.named for case in played.contest.cases]
         journal, options = self._journal(model)

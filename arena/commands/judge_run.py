@@ -326,8 +326,9 @@ def _results(work: Work, run: "Run") -> tuple[Sequence[dict[str, Any]], dict[str
 
 def _check(task: Task, judge: str | None, out: Path | None, form: str) -> None:
     """Check recorded responses against their instructions: nobody is asked."""
+    from judge.ifeval import check
     from judge.report.run import constraint_report
-    from judge.tables.cases import checked, read_instructed
+    from judge.tables.cases import read_instructed
     from judge.tables.verdicts import constraint_rows, write_judged
 
     if judge is not None:
@@ -338,7 +339,8 @@ def _check(task: Task, judge: str | None, out: Path | None, form: str) -> None:
         raise DataError(msg)
     with announced():
         instructed = read_instructed([task.chosen.cases(source) for source in task.cases])
-    named, result = [one.named for one in instructed], checked(instructed)
+    named = [one for one, _ in instructed]
+    result = [check(asked, one.case.response_a) for one, asked in instructed]
     write_judged(constraint_rows(named, result), out)
     _show_checks(constraint_report(named, result), out, form)
 

@@ -431,8 +431,7 @@ def _cases(
     turns: bool,
 ) -> "Sequence[NamedCase]":
     from arena.judging import battle_cases, battle_responses
-    from judge.tables.cases import each_pair, each_response_in
-    from judge.tables.on_disk import CasesOnDisk
+    from judge.tables.cases import each_pair, each_response_in, on_disk
 
     if not task.cases:  # of a probe, which brings its own
         return []
@@ -440,7 +439,7 @@ def _cases(
         return battle_cases(store) if pairs else battle_responses(store)
     tables = files or [task.chosen.cases(source) for source in task.cases]
     read = each_pair if pairs else each_response_in
-    return CasesOnDisk(read(tables, turns=turns, warn=warn))
+    return on_disk(read(tables, turns=turns, warn=warn))
 
 
 def run_options(

@@ -323,7 +323,8 @@ def _planned(
     from judge.tables.rating_items import read_rating_items
 
     has_gold = kind in (Kind.GOLD, Kind.QUALIFICATION)
-    items = read_rating_items(file, gold=has_gold, outputs=outputs, prompts=prompts)
+    with announced():
+        items = read_rating_items(file, gold=has_gold, outputs=outputs, prompts=prompts)
     return _as_planned(kind, items, file)
 
 

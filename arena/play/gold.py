@@ -23,7 +23,7 @@ from arena.play.matchmaking import Draw, sides
 from arena.play.offers import Offers
 from arena.play.pace import Tempo
 from judge.case import Message
-from judge.tables.gold import GoldPair
+from judge.tables.cases import GoldPair
 from rating.tables.escaping import storable
 
 OFFERED = 3

@@ -30,8 +30,7 @@ from judge.completion import Reply, Request
 from judge.methods import method as named
 from judge.report.run import rows_and_report
 from judge.runs import Progress, run
-from judge.tables.cases import each_pair
-from judge.tables.on_disk import CasesOnDisk
+from judge.tables.cases import each_pair, on_disk
 from judge.tables.verdicts import write_judged
 
 SERVER = Path(__file__).with_name("server.py")
@@ -205,7 +204,7 @@ def remembering(n_cases: int, folder: str) -> None:
     pairs, begun = Path(folder, "pairs.jsonl"), resident_mb()
     written(n_cases, pairs)
     options = Options(judge="judge", seed="secret", concurrency=128)
-    cases, memory = CasesOnDisk(each_pair([pairs])), [begun]
+    cases, memory = on_disk(each_pair([pairs])), [begun]
     memory.append(resident_mb())
     with closing(Store(f"sqlite:///{folder}/memory.db")) as store:
         journal = journal_of(store, "judge", None)

@@ -12,7 +12,7 @@ from judge.grammar import Answer, Reading
 from judge.protocol import Description, Method, Template
 from judge.runs import Progress, run
 from judge.tables.items import Item, Turns
-from judge.tables.results import total
+from judge.tables.verdicts import total
 from judge.verdict import Judged, Run
 
 TOKENS_OUT = 400

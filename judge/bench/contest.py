@@ -10,7 +10,7 @@ from judge.ifeval import Checked, check
 from judge.methods import FileMethod
 from judge.tables.cases import NamedCase
 from judge.tables.items import Item, Turns
-from judge.tables.results import Benched
+from judge.tables.verdicts import Benched
 from rating.errors import DataError
 from rating.tables.peers import mention
 

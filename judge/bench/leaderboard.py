@@ -15,7 +15,7 @@ from judge.scoring.annotated import judge_score
 from judge.scoring.intervals import bounded, unbounded
 from judge.scoring.pairwise import clustered_error
 from judge.tables.annotations import Annotations
-from judge.tables.results import total
+from judge.tables.verdicts import total
 from judge.verdict import READ, SETTLED, Verdict, consistency
 from rating import Outcome
 from rating.errors import DataError

@@ -18,7 +18,7 @@ from judge.labels.duplicates import Duplicates
 from judge.labels.overlap import Change, Overlap, changed, compared, corrected
 from judge.labels.released import Asked
 from judge.labels.taggers import FACETS, tag
-from judge.tables.conversation import turns_of
+from judge.tables.cells import turns_of
 from rating import Report
 from rating.diagnosis.reweighting import Reweighted, weighed
 from rating.errors import DataError, NotIdentifiedError

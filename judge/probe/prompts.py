@@ -29,7 +29,7 @@ from judge.probe.ranking import (
 )
 from judge.probe.similarity import tf_idf, words
 from judge.tables.annotations import Annotations, read_annotations
-from judge.tables.outputs import ASKED, PROMPTS
+from judge.tables.cells import ASKED, PROMPT_IDS
 from rating.diagnosis.nesting import Nested, nested_test
 from rating.diagnosis.reweighting import Weighting, reweighted
 from rating.errors import DataError, RatingError
@@ -46,7 +46,7 @@ Progress = Callable[[int, int], None]
 
 RESULTS = ("right", "correct", "win", "score", "preference", "value")
 """Columns of a table of results that hold the result, the first that is there."""
-IDS = (*PROMPTS, "idx", "session_id", "item_id")
+IDS = (*PROMPT_IDS, "idx", "session_id", "item_id")
 """Columns that may name the prompt, the first that is there."""
 PREFERENCE = 1.5
 """Above it, AlpacaEval's judge prefers the model."""

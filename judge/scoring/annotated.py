@@ -16,9 +16,9 @@ from judge.scoring.pairwise import TIE, pairwise_scores, swap_scores
 from judge.scoring.rewards import instruction_scores, reward_scores
 from judge.scoring.wildbench import LATEST, wildbench_scores
 from judge.tables.annotations import Annotations, groups, read_annotations
-from judge.tables.difficulties import read_difficulties, read_regularisation
+from judge.tables.items import read_difficulties, read_regularisation
 from judge.tables.native import for_score, method_of_peer
-from judge.tables.own import asked_judges, for_own_score, is_scored_as, own_method
+from judge.tables.verdicts import asked_judges, for_own_score, is_scored_as, own_method
 from rating import Outcome
 from rating.errors import DataError
 from rating.tables.columns import quoted_names
@@ -64,7 +64,7 @@ def judge_score(
     method : str or None
         One of `METHODS`; None goes by what the file says or by its columns.
     items, regularisation : path or Annotations, optional
-        As `judge.tables.difficulties` reads them; items of WildBench hold tags.
+        As `judge.tables.items` reads them; items of WildBench hold tags.
     only : callable
         Chooses the rows that count, and says in sentences, which become warnings, what does not.
 

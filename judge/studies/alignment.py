@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from judge.refusals import refuses
 from judge.studies.items import Items
 from judge.studies.rows import Rows, blank
-from judge.tables.style import elements
+from judge.tables.cells import elements
 from rating.counting import spelling
 from rating.errors import DataError
 from rating.sentences import counted

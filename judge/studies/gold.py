@@ -11,8 +11,7 @@ import scipy  # its submodules load on first use
 from judge.studies.estimates import Estimate, number_of, percent, percent_of, plural
 from judge.studies.gold_voters import GoldVote, VoterAccuracy, accuracies, first_answers
 from judge.tables.annotations import Annotations, read_annotations
-from judge.tables.cases import Source
-from judge.tables.gold import OUTCOMES, RIGHT
+from judge.tables.cases import OUTCOMES, RIGHT, Source
 from rating.errors import DataError
 from rating.outcome import Outcome
 from rating.tables.columns import KNOWN

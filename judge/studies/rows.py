@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.tables.style import ELEMENTS
+from judge.tables.cells import ELEMENTS
 from rating import Outcome
 from rating.errors import DataError
 from rating.outcome import OUTCOMES

@@ -15,7 +15,7 @@ from judge.studies.options import StudyOptions
 from judge.studies.plan import plan_votes
 from judge.studies.rows import Source
 from judge.studies.side_by_side import SideBySide, side_by_side
-from judge.tables.outputs import read_outputs, read_prompts
+from judge.tables.cases import read_outputs, read_prompts
 
 Progress = Callable[[int, int, str], None]
 """Called with the steps done, the steps in all, and what is done next."""

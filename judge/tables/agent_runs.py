@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from judge.agent_run import KINDS, NO_TEXT, AgentRun, Step
-from judge.case import Message
+from judge.case import ROLES, Message
 from judge.tables import inspect_logs
 from judge.tables.cases import Source
-from judge.tables.inspect_runs import runs_of
-from judge.tables.rating_items import MOST_CHARACTERS, MOST_NAME, ROLES, RatingItem, Response
+from judge.tables.inspect_logs import runs_of
+from judge.tables.rating_items import MOST_CHARACTERS, MOST_NAME, RatingItem, Response
 from rating.errors import DataError
 from rating.tables.bounds import LARGE_VALUE
 from rating.tables.counts import JOINED

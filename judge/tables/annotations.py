@@ -13,12 +13,12 @@ from duckdb.sqltypes import DuckDBPyType
 from numpy.typing import NDArray
 
 from judge.tables import inspect_logs
-from judge.tables.conversation import plain
+from judge.tables.cells import plain
 from rating.errors import DataError
 from rating.tables.columns import LEFT_OUT, quoted_names, require
 from rating.tables.duckdb_engine import columns_in_file, connected, require_alike
 from rating.tables.escaping import quoted
-from rating.tables.files import Files, expanded, json_objects, json_or_text, kind_of
+from rating.tables.files import SHOWN, Files, expanded, json_objects, json_or_text, kind_of
 from rating.tables.peers import NO_VERDICT, announce, explained, recognised
 from rating.tables.sources import chosen, label_column, opened
 from rating.tables.vote_filter import LABELS, SKIP
@@ -73,6 +73,18 @@ class Annotations:
         """Whether all these columns are there."""
         return all(name in self.columns for name in names)
 
+    def find(self, *names: str) -> str | None:
+        """Name the first of some columns that is there."""
+        return next(filter(self.has, names), None)
+
+    def one_of(self, names: Sequence[str]) -> NDArray[np.object_]:
+        """Return the first of some columns that is there; raises `DataError` where none is."""
+        return self.need(self.find(*names) or names[0])
+
+    def cell(self, name: str, row: int) -> Any:
+        """Return a value, arrays as lists; None where there is no such column."""
+        return plain(self.columns[name][row]) if name in self.columns else None
+
     def need(self, name: str) -> NDArray[np.object_]:
         """Return a column as it is; raises `DataError` if it is not there."""
         if name not in self.columns:
@@ -82,7 +94,18 @@ class Annotations:
 
     def texts(self, name: str) -> list[str]:
         """Return names; raises `DataError` where one is missing."""
-        return [self._named(name, row, value) for row, value in enumerate(self.need(name), 1)]
+        self.need(name)
+        return [self.name(name, row) for row in range(self.n)]
+
+    def name(self, name: str, row: int) -> str:
+        """Return a name, or what names something; raises `DataError` where it is missing."""
+        value = self.need(name)[row]
+        if isinstance(value, float):  # a table with gaps made floats of whole numbers
+            value = None if math.isnan(value) else int(value) if value.is_integer() else value
+        text = "" if value is None else str(value).strip()
+        if not text:
+            raise self.wrong(name, row + 1, value, "a name")
+        return text
 
     def numbers(self, name: str) -> Floats:
         """Return numbers, NaN where there is none; raises `DataError` for anything else."""
@@ -133,18 +156,12 @@ class Annotations:
         return self.first + (row if self.rows is None else int(self.rows[row - 1]))
 
     def wrong(self, name: str, row: int, value: object, wanted: str) -> DataError:
-        """Say what is wrong with a value."""
+        """Say what is wrong with a value of a row, counted from 1."""
+        shown = repr(plain(value))
+        shown = shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}…"
         return DataError(
-            f"Row {self.number(row)} of {self.source!r} has {name} {value!r}: give {wanted}."
+            f"Row {self.number(row)} of {self.source!r} has {name} {shown}: give {wanted}."
         )
-
-    def _named(self, name: str, row: int, value: object) -> str:
-        if isinstance(value, float):  # a table with gaps made floats of whole numbers
-            value = None if math.isnan(value) else int(value) if value.is_integer() else value
-        text = "" if value is None else str(value).strip()
-        if not text:
-            raise self.wrong(name, row, value, "a name")
-        return text
 
     def _number(self, name: str, row: int, value: object) -> float:
         if value is None or (isinstance(value, str) and not value.strip()):

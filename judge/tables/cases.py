@@ -1,57 +1,63 @@
-"""Cases for a judge from files: pairs, single responses, and instructions to check."""
+"""Cases for a judge from files: pairs, single responses, recorded outputs and instructions."""
 
+import os
+import pickle
+import tempfile
 import unicodedata
+import weakref
+from array import array
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.case import Case, Message
-from judge.ifeval import Checked, Task, check, read_task
+from judge.ifeval import Task, read_task
 from judge.tables.annotations import Annotations, annotation_pieces, read_annotations
-from judge.tables.conversation import NO_ANSWER, plain, turns_of
-from judge.tables.images import MOST_IMAGES, read_image
+from judge.tables.cells import (
+    ASKED,
+    GENERATORS,
+    MODEL_IDS,
+    MODELS,
+    MOST_IMAGES,
+    NO_ANSWER,
+    OUTPUTS,
+    PROMPT_IDS,
+    PROMPTS,
+    RESPONSES,
+    TEXTS,
+    data_of,
+    read_image,
+    turns_of,
+)
 from judge.tables.native import announce_judged, for_judge
 from rating.errors import DataError, RatingError
+from rating.outcome import Outcome
 from rating.tables.columns import KNOWN, quoted_names
-from rating.tables.files import Files, json_or_text
+from rating.tables.files import Files
 from rating.tables.peers import mention, recognised
 from rating.typing import Floats
 
-PROMPTS = ("prompt", "instruction")
-REFERENCE = "reference"
-IMAGES = ("image", "images")
-RESPONSES = {
-    "a": ("response_a", "output_a", "output_1"),
-    "b": ("response_b", "output_b", "output_2"),
-}
-MODELS = {"a": ("model_a", "model", "generator_1"), "b": ("model_b", "baseline", "generator_2")}
-OUTPUTS = ("output", "response")
-GENERATORS = ("generator", "model")
+T = TypeVar("T")
 Source = str | Path | Files
-CHECKLIST, SESSION = "checklist", "session_id"
+REFERENCE, CHECKLIST, SESSION = "reference", "checklist", "session_id"
+IMAGES = ("image", "images")
 IDS, KWARGS = "instruction_id_list", "kwargs"
 READ = frozenset(
     (
         *(*PROMPTS, *OUTPUTS, *GENERATORS, REFERENCE, *IMAGES, CHECKLIST, SESSION, "label"),
-        *(name for names in (*RESPONSES.values(), *MODELS.values()) for name in names),
         *(
-            "id",
-            "battle_id",
-            "prompt_id",
-            "item_id",
-            IDS,
-            KWARGS,
-            "key",
-            "order",
-            "status",
-            "method",
+            name
+            for names in (RESPONSES, MODELS, KNOWN)
+            for some in names.values()
+            for name in some
         ),
-        *(name for names in KNOWN.values() for name in names),
+        *("id", "battle_id", "prompt_id", "item_id", "key", "order", "status", "method"),
+        *(IDS, KWARGS),
     )
 )
 """Columns that cases are made of, or that are read beside them: votes, labels, instructions."""
@@ -170,7 +176,7 @@ def read_labels(source: Source) -> Floats | None:
         For any other label.
     """
     table = for_judge(read_annotations(source, "cases"), pairs=True)
-    column = next((name for name in ("label", "winner") if table.has(name)), None)
+    column = table.find("label", "winner")
     if column is None:
         return None
     return np.array([table.right_side(column, row) for row in range(table.n)])
@@ -179,33 +185,19 @@ def read_labels(source: Source) -> Floats | None:
 def each_response(pairs: Iterable[NamedCase]) -> Iterator[NamedCase]:
     """Take pairs apart: both responses of each that are there, as cases of their own."""
     for named in pairs:
-        if _is_whole(case := _alone(named.case)):
-            yield replace(named, model_b=None, case=case)
-        if named.case.response_b is None or named.model_b is None:
-            continue
-        if _is_whole(case := _alone(named.case.swapped())):
-            yield replace(named, model_a=named.model_b, model_b=None, case=case)
-
-
-def _is_whole(case: Case) -> bool:
-    return all(text.strip() for text in (*case.earlier_a, case.response_a))
-
-
-def _alone(case: Case) -> Case:
-    """Leave out side B."""
-    return replace(case, response_b=None, earlier_b=())
+        sides = [(named.model_a, named.case)]
+        if named.case.response_b is not None and named.model_b is not None:
+            sides.append((named.model_b, named.case.swapped()))
+        for model, case in sides:
+            if all(text.strip() for text in (*case.earlier_a, case.response_a)):
+                alone = replace(case, response_b=None, earlier_b=())
+                yield replace(named, model_a=model, model_b=None, case=alone)
 
 
 def pairs_of(table: Annotations) -> list[NamedCase]:
     """Give the pairs in a table; as `read_cases`."""
-    prompts = _one_of(table, PROMPTS)
-    texts = {side: _one_of(table, RESPONSES[side]) for side in "ab"}
-    names = {side: _names(table, MODELS[side], f"response_{side}") for side in "ab"}
-    rows = []
-    for row, prompt in enumerate(prompts):
-        a, b = (_answers(table, RESPONSES[side][0], row, texts[side][row]) for side in "ab")
-        rows.append(_named(_case(table, row, prompt, a, b), names["a"][row], names["b"][row]))
-    return _with_known(table, rows)
+    sides = {f"response_{side}": (RESPONSES[side], MODELS[side]) for side in RESPONSES}
+    return _cases(table, [(name, *columns, name) for name, columns in sides.items()])
 
 
 def _read(
@@ -225,63 +217,60 @@ def _read(
         yield judged
     if table is not None:
         announce_judged(table, left_out, n_judged, pairs=pairs)
-    n_blank = left_out[NO_ANSWER]
-    blank = _blank(str(path), n_blank, n, pairs=pairs)
-    if n_blank and not n_judged:
-        raise DataError(blank)
-    if n_blank:
-        warn(blank)
-
-
-def _blank(source: str, n_blank: int, n: int, *, pairs: bool) -> str:
     answers = "rows have no answer on a side" if pairs else "answers are missing"
-    return (
-        f"{source}: {n_blank:,} {answers} (null or blank), of {n:,} rows. They are excluded: ask "
-        "the models again, or choose the other rows with --where."
-    )
+    if n_blank := left_out[NO_ANSWER]:
+        text = (
+            f"{path}: {n_blank:,} {answers} (null or blank), of {n:,} rows. They are excluded: "
+            "ask the models again, or choose the other rows with --where."
+        )
+        if not n_judged:
+            raise DataError(text)
+        warn(text)
 
 
 def responses_of(table: Annotations) -> list[NamedCase]:
     """Give the responses in a table, or both of each pair; as `read_responses`."""
-    if not any(map(table.has, OUTPUTS)) and any(map(table.has, RESPONSES["a"])):
+    if not table.find(*OUTPUTS) and table.find(*RESPONSES["a"]):
         return list(each_response(pairs_of(table)))
     return _outputs(table)
 
 
 def _outputs(table: Annotations) -> list[NamedCase]:
-    prompts, outputs = (_one_of(table, names) for names in (PROMPTS, OUTPUTS))
-    models = _names(table, GENERATORS, Path(table.source).stem)
-    rows = []
-    for row, (prompt, output) in enumerate(zip(prompts, outputs, strict=True)):
-        case = _case(table, row, prompt, _answers(table, OUTPUTS[1], row, output))
-        rows.append(_named(case, models[row]))
-    return _with_known(table, rows)
+    return _cases(table, [(OUTPUTS[1], OUTPUTS, GENERATORS, Path(table.source).stem)])
 
 
-def _with_known(table: Annotations, rows: Sequence[NamedCase]) -> list[NamedCase]:
-    """Name rows as the file does, and give each its checklist, where there are such columns."""
-    unknown = [None] * len(rows)
-    battles, prompts, sessions = (
-        table.texts(name) if name in table.columns else unknown
+def _cases(
+    table: Annotations, sides: Sequence[tuple[str, Sequence[str], Sequence[str], str]]
+) -> list[NamedCase]:
+    """Give the cases in a table, named as it does, each with its checklist.
+
+    Parameters
+    ----------
+    sides : sequence of (str, sequence of str, sequence of str, str)
+        What errors call an answer, columns in which it may be, columns that may name the model,
+        and what it is called where none does.
+    """
+    prompts = table.one_of(PROMPTS)
+    texts = [(name, table.one_of(columns)) for name, columns, _, _ in sides]
+    writers = [
+        table.texts(column) if (column := table.find(*models)) else [otherwise] * table.n
+        for _, _, models, otherwise in sides
+    ]
+    battles, prompt_ids, sessions = (
+        table.texts(name) if table.has(name) else [""] * table.n
         for name in ("battle_id", "prompt_id", SESSION)
     )
-    checklists = [
-        items_of(table, row, value)
-        for row, value in enumerate(table.columns.get(CHECKLIST, unknown), start=1)
-    ]
-    return [
-        replace(
-            named,
-            battle_id=battles[row] or named.battle_id,
-            prompt_id=prompts[row] or named.prompt_id,
-            session_id=sessions[row],
-            checklist=checklists[row],
-        )
-        for row, named in enumerate(rows)
-    ]
+    rows = []
+    for row, prompt in enumerate(prompts):
+        case = _case(table, row, prompt, *[_answers(table, a, row, x[row]) for a, x in texts])
+        model_a, model_b, *_ = [*(names[row] for names in writers), None]
+        battle_id, prompt_id = battles[row] or case.id[:16], prompt_ids[row] or case.prompt_id[:16]
+        ids = (battle_id, prompt_id, str(model_a), model_b, case, sessions[row] or None)
+        rows.append(NamedCase(*ids, checklist_of(table, row)))
+    return rows
 
 
-def items_of(table: Annotations, row: int, value: object) -> tuple[str, ...]:
+def checklist_of(table: Annotations, row: int) -> tuple[str, ...]:
     """Read a checklist, as a list or as JSON of one; nothing is an empty one, still to write.
 
     Raises
@@ -289,14 +278,15 @@ def items_of(table: Annotations, row: int, value: object) -> tuple[str, ...]:
     DataError
         For anything else.
     """
-    several = json_or_text(value) if isinstance(value, str) else value
+    several = data_of(table.cell(CHECKLIST, row))
     if several is None or (isinstance(several, str) and not several.strip()):
         return ()
-    items = [several] if isinstance(several, str) else plain(several)
+    items = [several] if isinstance(several, str) else several
     if not isinstance(items, list) or not all(
         isinstance(one, str) and one.strip() for one in items
     ):
-        raise table.wrong(CHECKLIST, row, value, "a list of questions, or JSON of one")
+        value = table.columns[CHECKLIST][row]
+        raise table.wrong(CHECKLIST, row + 1, value, "a list of questions, or JSON of one")
     return tuple(item.strip() for item in items)
 
 
@@ -365,26 +355,6 @@ def _pair(a: NamedCase, b: NamedCase) -> NamedCase:
     return replace(a, battle_id=case.id[:16], model_b=b.model_a, case=case)
 
 
-def _named(case: Case, model_a: str, model_b: str | None = None) -> NamedCase:
-    """Name a case by its content."""
-    return NamedCase(case.id[:16], case.prompt_id[:16], model_a, model_b, case)
-
-
-def _one_of(table: Annotations, names: Sequence[str]) -> NDArray[np.object_]:
-    """Give the first of some columns that is there; raises `DataError` where none is."""
-    column = next((name for name in names if name in table.columns), None)
-    if column is None:
-        there = quoted_names(list(table.columns))
-        msg = f"There is no column {names[0]!r} in {table.source!r}; there are {there}."
-        raise DataError(msg)
-    return table.columns[column]
-
-
-def _names(table: Annotations, columns: Sequence[str], otherwise: str) -> list[str]:
-    column = next((name for name in columns if name in table.columns), None)
-    return table.texts(column) if column else [otherwise] * table.n
-
-
 def _answers(table: Annotations, name: str, row: int, value: object) -> tuple[str, ...]:
     """Read one answer, or those to each turn of the user; an empty text where there is none."""
     try:
@@ -396,21 +366,16 @@ def _answers(table: Annotations, name: str, row: int, value: object) -> tuple[st
     return tuple(turn.content for turn in turns)
 
 
-def _are_texts(value: object) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(x, str) for x in value)
-
-
-def _reference(table: Annotations, row: int) -> str | None:
-    """Read a right answer, or one for each turn, as one text; None where there is none."""
-    value = plain(table.columns[REFERENCE][row]) if table.has(REFERENCE) else None
+def references_of(table: Annotations, row: int) -> tuple[str, ...]:
+    """Read right answers: a text, or a list of one for each turn; empty where there is none."""
+    value = table.cell(REFERENCE, row)
     if value is None or (isinstance(value, str) and not value.strip()):
-        return None
-    if isinstance(value, str):
-        return value
-    if not _are_texts(value):
+        return ()
+    several = [value] if isinstance(value, str) else value
+    if not isinstance(several, list) or not all(isinstance(one, str) for one in several):
         wanted = "a text, a list of one for each turn, or nothing"
         raise table.wrong(REFERENCE, row + 1, value, wanted)
-    return "\n\n".join(value)
+    return tuple(several)
 
 
 def _case(
@@ -420,7 +385,6 @@ def _case(
     a: tuple[str, ...],
     b: tuple[str, ...] | None = None,
 ) -> Case:
-    reference = _reference(table, row)
     try:
         turns = tuple(turns_of(prompt))
         Case(turns, "")
@@ -433,28 +397,24 @@ def _case(
     turns = tuple(
         replace(turn, images=_checked_images(table, row, "prompt", turn.images)) for turn in turns
     )
-    images = (*turns[-1].images, *_images(table, row))
-    turns = (*turns[:-1], replace(turns[-1], images=images))
+    if name := table.find(*IMAGES):
+        value = table.cell(name, row)
+        several = data_of(value) if str(value)[:1] == "[" else value
+        images = [one for one in (several if isinstance(several, list) else [several]) if one]
+        if len(images) > MOST_IMAGES or not all(isinstance(one, str) for one in images):
+            wanted = (
+                f"a path, a data: URL, an address by https, or a list of at most {MOST_IMAGES}"
+            )
+            raise table.wrong(name, row + 1, str(value)[:60], wanted)
+        images = [*turns[-1].images, *_checked_images(table, row, name, images)]
+        turns = (*turns[:-1], replace(turns[-1], images=tuple(images)))
     earlier_b, response_b = ((), None) if b is None else (b[:-1], b[-1])
+    reference = "\n\n".join(references_of(table, row)) or None
     try:
         return Case(turns, a[-1], response_b, a[:-1], earlier_b, reference)
     except RatingError as error:
         msg = f"Row {table.number(row + 1)} of {table.source!r}: {error}"
         raise DataError(msg) from error
-
-
-def _images(table: Annotations, row: int) -> tuple[str, ...]:
-    """Read the images of a prompt; none where there is no such column, or nothing in it."""
-    name = next((name for name in IMAGES if table.has(name)), None)
-    value = plain(table.columns[name][row]) if name else None
-    several = json_or_text(value) if isinstance(value, str) and value[:1] == "[" else value
-    images = [one for one in (several if isinstance(several, list) else [several]) if one]
-    if not name or not images:
-        return ()
-    if len(images) > MOST_IMAGES or not all(isinstance(one, str) for one in images):
-        wanted = f"a path, a data: URL, an address by https, or a list of at most {MOST_IMAGES}"
-        raise table.wrong(name, row + 1, str(value)[:60], wanted)
-    return _checked_images(table, row, name, images)
 
 
 def _checked_images(
@@ -483,23 +443,15 @@ def _mention_unknown(table: Annotations, files: Files) -> None:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Instructed:
-    """A response, and what its prompt asks for."""
-
-    named: NamedCase
-    task: Task
-
-
-def read_instructed(paths: Sequence[Source]) -> list[Instructed]:
-    """Read responses and their instructions.
+def read_instructed(paths: Sequence[Source]) -> list[tuple[NamedCase, Task]]:
+    """Read responses, each with what its prompt asks for.
 
     Parameters
     ----------
     paths : sequence of path, or of Files
-        Tables of responses (`judge.tables.cases.read_responses`) with the columns
-        ``instruction_id_list`` and ``kwargs`` of IFEval's ``input_data.jsonl``; or that file, and
-        files of responses without them, which are matched by their prompts.
+        Tables of responses (`read_responses`) with the columns ``instruction_id_list`` and
+        ``kwargs`` of IFEval's ``input_data.jsonl``; or that file, and files of responses without
+        them, which are matched by their prompts.
 
     Raises
     ------
@@ -507,10 +459,17 @@ def read_instructed(paths: Sequence[Source]) -> list[Instructed]:
         If no file holds a response, an instruction cannot be read, or a response has none.
     """
     tables = [_without_null(read_annotations(path, "responses")) for path in paths]
-    by_prompt = {task.prompt: task for table in tables for task in tasks_of(table)}
-    instructed = [
-        one for table in tables if _has_answers(table) for one in _with_tasks(table, by_prompt)
-    ]
+    own = [tasks_of(table) for table in tables]
+    by_prompt = {task.prompt: task for tasks in own for task in tasks}
+    instructed = []
+    for table, tasks in zip(tables, own, strict=True):
+        for row, named in enumerate(responses_of(table) if table.find(*OUTPUTS) else ()):
+            prompt = named.case.prompt[-1].content
+            task = tasks[row] if tasks else by_prompt.get(prompt)
+            if task is None:
+                msg = f"No file holds instructions ({IDS}) for the prompt {prompt[:60]!r}."
+                raise DataError(msg)
+            instructed.append((named, task))
     if not instructed:
         names = ", ".join(repr(table.source) for table in tables)
         msg = f"There is no response in {names}: give a column 'response' or 'output'."
@@ -520,9 +479,9 @@ def read_instructed(paths: Sequence[Source]) -> list[Instructed]:
 
 def _without_null(table: Annotations) -> Annotations:
     """Exclude and count responses that are null: those that are blank were given, and fail."""
-    column = next(filter(table.has, OUTPUTS), None)
-    cells = table.columns[column] if column else ()
-    given = np.array([plain(cell) is not None for cell in cells], dtype=bool)
+    column = table.find(*OUTPUTS)
+    rows = range(table.n if column else 0)
+    given = np.array([table.cell(str(column), row) is not None for row in rows], dtype=bool)
     if given.all():
         return table
     mention(
@@ -530,29 +489,6 @@ def _without_null(table: Annotations) -> Annotations:
         "excluded: ask the models again. A response that is blank follows nothing, and counts."
     )
     return table.taken(given)
-
-
-def checked(instructed: Sequence[Instructed]) -> list[Checked]:
-    """Check every response against the instructions of its prompt."""
-    return [check(one.task, one.named.case.response_a) for one in instructed]
-
-
-def _has_answers(table: Annotations) -> bool:
-    return any(map(table.has, OUTPUTS))
-
-
-def _with_tasks(table: Annotations, by_prompt: dict[str, Task]) -> list[Instructed]:
-    """Give each response the instructions of its row, or those of its prompt."""
-    own = tasks_of(table)
-    rows = []
-    for number, named in enumerate(responses_of(table)):
-        prompt = named.case.prompt[-1].content
-        task = own[number] if own else by_prompt.get(prompt)
-        if task is None:
-            msg = f"No file holds instructions ({IDS}) for the prompt {prompt[:60]!r}."
-            raise DataError(msg)
-        rows.append(Instructed(named, task))
-    return rows
 
 
 def read_tasks(source: Source) -> list[Task]:
@@ -579,19 +515,192 @@ def tasks_of(table: Annotations) -> list[Task]:
     if not table.has(IDS):
         return []
     prompts, ids, kwargs = (table.need(name) for name in ("prompt", IDS, KWARGS))
-    rows = zip(prompts, ids, kwargs, strict=True)
-    return [_task(table, number, *row) for number, row in enumerate(rows, start=1)]
+    tasks = []
+    for row, (prompt, asked, options) in enumerate(zip(prompts, ids, kwargs, strict=True), 1):
+        try:
+            tasks.append(
+                read_task({"prompt": prompt, IDS: data_of(asked), KWARGS: data_of(options)})
+            )
+        except RatingError as error:
+            raise DataError(f"Row {row} of {table.source!r}: {error}") from error
+    return tasks
 
 
-def _task(table: Annotations, number: int, prompt: object, ids: object, kwargs: object) -> Task:
-    row = {"prompt": prompt, IDS: _as_list(ids), KWARGS: _as_list(kwargs)}
-    try:
-        return read_task(row)
-    except RatingError as error:
-        msg = f"Row {number} of {table.source!r}: {error}"
-        raise DataError(msg) from error
+def read_outputs(
+    path: Path, models: Collection[str], prompts: Collection[str]
+) -> dict[tuple[str, str], str]:
+    """Read responses, by the names of prompt and model.
+
+    One row a prompt and model, in the columns that name most of those wanted. Of a prompt and
+    model that come twice, the first counts.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, or holds no response that is wanted.
+    """
+    table = read_annotations(path)
+    prompt, model = _best(table, PROMPT_IDS, prompts), _best(table, MODEL_IDS, models)
+    column = table.find(*TEXTS)
+    texts: dict[tuple[str, str], str] = {}
+    for p, m, text in zip(prompt, model, table.need(column) if column else (), strict=False):
+        if p is not None and m is not None and isinstance(text, str):
+            texts.setdefault((p, m), text)
+    if not texts:
+        msg = (
+            f"{str(path)!r} holds no response of a model to a prompt of the votes: it needs "
+            f"columns for the prompt, the model and the response, and has "
+            f"{quoted_names(list(table.columns))}."
+        )
+        raise DataError(msg)
+    return texts
 
 
-def _as_list(value: Any) -> Any:
-    """Make a list of what a file holds as an array, or as JSON text."""
-    return json_or_text(value) if isinstance(value, str) else plain(value)
+def read_prompts(path: Path, prompts: Collection[str]) -> Mapping[str, str]:
+    """Read the texts of prompts, by their name.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, or names none of the prompts.
+    """
+    table = read_annotations(path)
+    names, column = _best(table, PROMPT_IDS, prompts), table.find(*ASKED)
+    texts: dict[str, str] = {}
+    for name, text in zip(names, table.need(column) if column else (), strict=False):
+        if name is not None and text is not None:
+            texts.setdefault(name, text if isinstance(text, str) else "\n\n".join(text))
+    if not texts:
+        there = quoted_names(list(table.columns))
+        msg = f"{str(path)!r} names none of the prompts of the votes; its columns are {there}."
+        raise DataError(msg)
+    return texts
+
+
+def _best(
+    table: Annotations, names: Sequence[str], wanted: Collection[str]
+) -> Sequence[str | None]:
+    """Read the column in which most rows hold a name that is wanted; None in the others."""
+    known = {*wanted}
+    columns = [
+        [str(value) if str(value) in known else None for value in table.need(name)]
+        for name in names
+        if table.has(name)
+    ]
+    return max(columns, key=lambda column: sum(x is not None for x in column), default=())
+
+
+RIGHT = ("gold", "label")
+"""Columns of what is right: ours, and that of JudgeBench."""
+OF_BOTH = "response_model"
+"""JudgeBench's column of the one model that wrote both answers."""
+OUTCOMES = {1.0: Outcome.A, 0.0: Outcome.TIE, -1.0: Outcome.B}
+
+
+@dataclass(frozen=True, slots=True)
+class GoldPair:
+    """Two recorded answers to a prompt, and the vote on them that is right."""
+
+    prompt: str
+    model_a: str
+    model_b: str
+    response_a: str
+    response_b: str
+    right: Outcome
+
+
+def read_gold(source: Source) -> tuple[list[GoldPair], dict[str, int]]:
+    """Read gold pairs, each once, and count the rows that are excluded, by reason.
+
+    Parameters
+    ----------
+    source : path or Files
+        A pair a row: ``prompt``, ``response_a``, ``response_b``, ``gold`` (``A>B`` or ``B>A``,
+        ``1`` or ``2``, or a winner), and ``model_a``, ``model_b`` where known; or JudgeBench's
+        rows, with ``label`` and ``response_model``.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read as that, or no pair has a right answer.
+    """
+    table = read_annotations(source, "gold pairs")
+    if (column := table.find(*RIGHT)) is None:
+        msg = (
+            f"There is no column 'gold' in {table.source!r}, which would say what answer is "
+            f"right; there are {quoted_names(list(table.columns))}."
+        )
+        raise DataError(msg)
+    left_out: Counter[str] = Counter()
+    pairs: dict[tuple[str, frozenset[str]], GoldPair] = {}
+    writers = table.texts(OF_BOTH) if table.has(OF_BOTH) else [""] * table.n
+    for row, (named, both) in enumerate(zip(pairs_of(table), writers, strict=True)):
+        right, case = OUTCOMES.get(table.right_side(column, row)), named.case
+        texts = case.response_a, case.response_b or ""
+        if right is None:
+            left_out["no right answer"] += 1
+        elif len(case.prompt) > 1 or case.earlier_a or not all(map(str.strip, texts)):
+            left_out["several turns, or an empty answer"] += 1
+        else:
+            names = both or named.model_a, both or named.model_b or "response_b"
+            pair = GoldPair(case.prompt[0].content, *names, *texts, right)
+            if pairs.setdefault((pair.prompt, frozenset(names)), pair) is not pair:
+                left_out["the same prompt and models again"] += 1
+    if not pairs:
+        msg = f"No pair of one turn in {table.source!r} has a right answer in {column!r}."
+        raise DataError(msg)
+    return [*pairs.values()], dict(left_out)
+
+
+class Made(Sequence[T]):
+    """A sequence whose members are made when they are looked at, the last of them kept.
+
+    Parameters
+    ----------
+    n : int
+    made : callable
+        Makes the member at a place.
+    """
+
+    def __init__(self, n: int, made: Callable[[int], T]) -> None:
+        self._n, self._made = n, made
+        self._last: tuple[int, T] | None = None
+
+    def __len__(self) -> int:
+        """Count the members."""
+        return self._n
+
+    def __getitem__(self, at: Any) -> Any:
+        """Make the member at a place, or those of a slice."""
+        if isinstance(at, slice):
+            return [self[i] for i in range(*at.indices(self._n))]
+        place = range(self._n)[at]
+        if self._last is None or self._last[0] != place:
+            self._last = place, self._made(place)
+        return self._last[1]
+
+
+def on_disk(cases: Iterable[NamedCase]) -> Sequence[NamedCase]:
+    """Put cases into a file that has no name and goes with them: a run of a million waits there.
+
+    They are read once, one after the other.
+    """
+    ends = array("Q", [0])
+    with ExitStack() as opened:
+        file = opened.enter_context(tempfile.TemporaryFile(prefix="arena-cases-"))
+        for named in cases:
+            ends.append(ends[-1] + file.write(pickle.dumps(named)))
+        file.flush()
+
+        def read(at: int) -> NamedCase:
+            packed = os.pread(file.fileno(), ends[at + 1] - ends[at], ends[at])
+            return cast(NamedCase, pickle.loads(packed))  # noqa: S301 - what was written above
+
+        made = Made(len(ends) - 1, read)
+        weakref.finalize(made, opened.pop_all().close)
+    return made
+
+
+def bare(named: Sequence[NamedCase]) -> Sequence[Case]:
+    """Give cases without their names, as a judge sees them."""
+    return Made(len(named), lambda at: named[at].case)

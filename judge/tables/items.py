@@ -1,18 +1,21 @@
 """Prompts for models to answer, and answers that were recorded, from files of benchmarks."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from judge.case import Case, Message
 from judge.ifeval import Task
-from judge.tables.annotations import Annotations, read_annotations
-from judge.tables.cases import CHECKLIST, items_of, tasks_of
-from judge.tables.conversation import plain, turns_of
+from judge.tables.annotations import Annotations, list_of, read_annotations
+from judge.tables.cases import checklist_of, references_of, tasks_of
+from judge.tables.cells import GENERATORS, PROMPTS, data_of, plain, turns_of
 from rating.errors import DataError
 from rating.tables.columns import quoted_names
-from rating.tables.files import Files, json_or_text
+from rating.tables.files import Files
 from rating.tables.peers import announce, mention
 
 Turns = tuple[str, ...]
@@ -62,37 +65,19 @@ class Item:
         return self.prompt[-1].content
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
-    """How a benchmark writes its items.
-
-    Attributes
-    ----------
-    required : tuple of str
-        Columns by which it is known.
-    prompt : str
-        Column of the prompt: a text, messages, or what the user says turn by turn.
-    id : str or None
-        Column of the name; None names items by their text.
-    """
-
-    name: str
-    required: tuple[str, ...]
-    prompt: str
-    id: str | None
-
-
 LAYOUTS = (
-    Layout("prompts of IFEval", ("prompt", "instruction_id_list", "kwargs"), "prompt", "key"),
-    Layout("tasks of WildBench", ("conversation_input",), "conversation_input", "session_id"),
-    Layout(
-        "questions of MT-bench or Arena-Hard", ("question_id", "turns"), "turns", "question_id"
-    ),
-    Layout("questions of Arena-Hard v2", ("uid", "prompt"), "prompt", "uid"),
-    Layout("instructions of AlpacaEval", ("instruction",), "instruction", None),
-    Layout("items", ("prompt",), "prompt", "id"),
+    ("prompts of IFEval", ("prompt", "instruction_id_list", "kwargs"), "prompt", "key"),
+    ("tasks of WildBench", ("conversation_input",), "conversation_input", "session_id"),
+    ("questions of MT-bench or Arena-Hard", ("question_id", "turns"), "turns", "question_id"),
+    ("questions of Arena-Hard v2", ("uid", "prompt"), "prompt", "uid"),
+    ("instructions of AlpacaEval", ("instruction",), "instruction", None),
+    ("items", ("prompt",), "prompt", "id"),
 )
-"""The first counts of which all columns are there."""
+"""What a benchmark's items are called, the columns by which they are known, that of the prompt
+(a text, messages, or what the user says turn by turn), and that of the name, else their text.
+
+The first counts of which all columns are there.
+"""
 _TAGS = ("primary_tag", "secondary_tags", "tags")
 
 
@@ -112,63 +97,55 @@ def read_items(source: str | Path | Files) -> list[Item]:
         If it cannot be read as that, or two items have one name.
     """
     table = read_annotations(source, "items")
-    layout = next((one for one in LAYOUTS if table.has(*one.required)), None)
+    layout = next((one for one in LAYOUTS if table.has(*one[1])), None)
     if layout is None:
         there = quoted_names(list(table.columns))
         msg = f"There is no column 'prompt' in {table.source!r}, nor another that holds prompts; "
         raise DataError(f"{msg}there are {there}.")
-    name = layout.name
+    name, _, asked, named_by = layout
     if "arena-hard-v0.1" in table.columns.get("category", ()):  # of either version's layout
         name = "questions of Arena-Hard v0.1"
     announce(table.source, name, table.left_out, table.n_files)
     tasks: Sequence[Task | None] = tasks_of(table) or [None] * table.n
-    items = [_item(table, layout, row, tasks[row]) for row in range(table.n)]
-    _require_apart(table, [item.id for item in items])
+    rows: dict[str, int] = {}
+    items = []
+    for row, task in enumerate(tasks):
+        item = _item(table, row, asked, named_by, task)
+        if (first := rows.setdefault(item.id, row)) != row:
+            msg = (
+                f"Rows {first + 1} and {row + 1} of {table.source!r} are both {item.id[:60]!r}: "
+                "give one row an item, or each a name of its own in a column 'id'."
+            )
+            raise DataError(msg)
+        items.append(item)
     return items
 
 
-def _item(table: Annotations, layout: Layout, row: int, task: Task | None) -> Item:
-    prompt, further = _asked(table, layout.prompt, row)
-    named = None if layout.id is None else _cell(table, layout.id, row)
-    baseline, category = _cell(table, "output", row), _cell(table, "category", row)
+def _item(
+    table: Annotations, row: int, asked: str, named_by: str | None, task: Task | None
+) -> Item:
+    prompt, further = _asked(table, asked, row)
+    named = None if named_by is None else table.cell(named_by, row)
+    baseline, category = table.cell("output", row), table.cell("category", row)
+    tags = [table.cell(name, row) for name in _TAGS]
+    several = [tag if isinstance(tag, list) else [tag] for tag in tags if tag is not None]
     return Item(
         id=Case(prompt, "").prompt_id[:16] if named is None else str(named),
         prompt=prompt,
         further=further,
-        checklist=items_of(table, row + 1, _cell(table, CHECKLIST, row)),
-        references=_references(table, row),
+        checklist=checklist_of(table, row),
+        references=references_of(table, row),
         baseline=baseline if isinstance(baseline, str) else None,
-        generator=str(_cell(table, "generator", row) or "reference"),
-        tags=tuple(tag for name in _TAGS for tag in _several(_cell(table, name, row))),
+        generator=str(table.cell("generator", row) or "reference"),
+        tags=tuple(str(tag) for some in several for tag in some),
         category=category if isinstance(category, str) else None,
         task=task,
     )
 
 
-def _cell(table: Annotations, name: str, row: int) -> Any:
-    """Give a value, arrays as lists; None where there is no such column."""
-    return plain(table.columns[name][row]) if name in table.columns else None
-
-
-def _several(value: Any) -> list[str]:
-    if value is None:
-        return []
-    return [str(one) for one in (value if isinstance(value, list) else [value])]
-
-
-def _references(table: Annotations, row: int) -> Turns:
-    """Read right answers: a text, or a list with one for each turn."""
-    value = _cell(table, "reference", row)
-    several = [value] if isinstance(value, str) and value else value or []
-    if not isinstance(several, list) or not all(isinstance(one, str) for one in several):
-        wanted = "a text, or a list with one for each turn"
-        raise table.wrong("reference", row + 1, value, wanted)
-    return tuple(several)
-
-
 def _asked(table: Annotations, name: str, row: int) -> tuple[tuple[Message, ...], Turns]:
     """Read a prompt: the conversation up to the first answer, and the user's turns after it."""
-    value = _cell(table, name, row)
+    value = table.cell(name, row)
     try:
         turns = turns_of(value, lists=name == "turns")
     except DataError:
@@ -183,37 +160,6 @@ def _asked(table: Annotations, name: str, row: int) -> tuple[tuple[Message, ...]
     return tuple(turns[:1]), tuple(turn.content for turn in turns[1:])
 
 
-def _require_apart(table: Annotations, names: Sequence[str]) -> None:
-    seen: dict[str, int] = {}
-    for row, name in enumerate(names, start=1):
-        if name in seen:
-            msg = (
-                f"Rows {seen[name]} and {row} of {table.source!r} are both {name[:60]!r}: give "
-                "one row an item, or each a name of its own in a column 'id'."
-            )
-            raise DataError(msg)
-        seen[name] = row
-
-
-@dataclass(frozen=True, slots=True)
-class Answered:
-    """How a benchmark writes answers: which item, by whom, and what was said turn by turn.
-
-    Attributes
-    ----------
-    key : str
-        Column of the item's name, or of its prompt.
-    model : tuple of str
-        Columns of which the first that is there names the model; without one, the file does.
-    """
-
-    name: str
-    required: tuple[str, ...]
-    key: str
-    model: tuple[str, ...]
-    texts: Callable[[Any], Turns]
-
-
 def _of_choices(value: Any) -> Turns:
     return _of_texts(value[0]["turns"])
 
@@ -226,28 +172,16 @@ def _of_texts(value: Any) -> Turns:
     return tuple(turn.content for turn in turns_of(value, "assistant"))
 
 
-ANSWERED = (
-    Answered(
-        "answers of FastChat",
-        ("question_id", "choices"),
-        "question_id",
-        ("model_id",),
-        _of_choices,
-    ),
-    Answered("answers of Arena-Hard", ("uid", "messages"), "uid", ("model",), _of_messages),
-    Answered(
-        "results of WildBench", ("session_id", "output"), "session_id", ("generator",), _of_texts
-    ),
-    Answered(
-        "outputs of AlpacaEval",
-        ("instruction", "output"),
-        "instruction",
-        ("generator",),
-        _of_texts,
-    ),
-    Answered("answers", ("id", "response"), "id", ("model", "generator"), _of_texts),
-    Answered("answers", ("prompt", "response"), "prompt", ("model", "generator"), _of_texts),
+ANSWERED: Sequence[tuple[str, str, str, tuple[str, ...], Callable[[Any], Turns]]] = (
+    ("answers of FastChat", "question_id", "choices", ("model_id",), _of_choices),
+    ("answers of Arena-Hard", "uid", "messages", ("model",), _of_messages),
+    ("results of WildBench", "session_id", "output", ("generator",), _of_texts),
+    ("outputs of AlpacaEval", "instruction", "output", ("generator",), _of_texts),
+    ("answers", "id", "response", GENERATORS[::-1], _of_texts),
+    ("answers", "prompt", "response", GENERATORS[::-1], _of_texts),
 )
+"""What a benchmark's answers are called, the column of the item's name or its prompt, that of what
+was said turn by turn, columns that may name the model (else the file does), and how to read it."""
 
 Answers = dict[str, dict[str, Turns]]
 """By model and by the name, or the prompt, of an item: what was texts, turn by turn."""
@@ -288,9 +222,9 @@ def read_answers(sources: Iterable[str | Path | Files]) -> Answers:
     return answers
 
 
-def _answers_in(table: Annotations) -> Iterable[tuple[int, str, str, Turns]]:
+def _answers_in(table: Annotations) -> Iterator[tuple[int, str, str, Turns]]:
     """Give the row, the model, the name of the item or its prompt, and the texts."""
-    layout = next((one for one in ANSWERED if table.has(*one.required)), None)
+    layout = next((one for one in ANSWERED if table.has(*one[1:3])), None)
     if layout is None:
         there = quoted_names(list(table.columns))
         msg = (
@@ -298,21 +232,22 @@ def _answers_in(table: Annotations) -> Iterable[tuple[int, str, str, Turns]]:
             "response, or the outputs of AlpacaEval, WildBench, FastChat or Arena-Hard."
         )
         raise DataError(msg)
-    announce(table.source, layout.name, table.left_out, table.n_files)
-    column = next((name for name in layout.model if name in table.columns), None)
-    models = table.texts(column) if column else [_stem(table.source)] * table.n
-    texts = [
-        _spoken(table, layout, row, value)
-        for row, value in enumerate(table.columns[layout.required[1]], start=1)
-    ]
-    for name in dict.fromkeys((layout.key, "prompt", "instruction")):
+    name, key, said, named_by, texts_of = layout
+    announce(table.source, name, table.left_out, table.n_files)
+    column = table.find(*named_by)
+    stem = Path(table.source).name.partition(".")[0]
+    models = table.texts(column) if column else [stem] * table.n
+    texts = []
+    for row, value in enumerate(table.columns[said]):
+        try:
+            texts.append(texts_of(plain(value) if texts_of is _of_texts else data_of(value)))
+        except (DataError, KeyError, IndexError, TypeError) as error:
+            wanted = "what a model answered: a text, or turn by turn as the benchmark writes it"
+            raise table.wrong(said, row + 1, value, wanted) from error
+    for name in dict.fromkeys((key, *PROMPTS)):
         if name in table.columns:
             keys = map(_key, table.columns[name])
             yield from zip(range(table.n), models, keys, texts, strict=True)
-
-
-def _stem(source: str) -> str:
-    return Path(source).name.partition(".")[0]
 
 
 def _key(value: object) -> str:
@@ -323,15 +258,6 @@ def _key(value: object) -> str:
         return str(value)
 
 
-def _spoken(table: Annotations, layout: Answered, row: int, value: object) -> Turns:
-    try:
-        as_json = isinstance(value, str) and layout.texts is not _of_texts
-        return layout.texts(plain(json_or_text(str(value)) if as_json else value))
-    except (DataError, KeyError, IndexError, TypeError) as error:
-        wanted = "what a model answered: a text, or turn by turn as the benchmark writes it"
-        raise table.wrong(layout.required[1], row, value, wanted) from error
-
-
 def answer_to(item: Item, answers: Mapping[str, Turns]) -> Turns | None:
     """Give an answer to an item, by the item's name or else its prompt; None where there is none.
 
@@ -339,3 +265,110 @@ def answer_to(item: Item, answers: Mapping[str, Turns]) -> Turns | None:
     """
     texts = answers.get(item.id) or answers.get(item.text)
     return texts if texts is not None and len(texts) > len(item.further) else None
+
+
+GAMED_WEIGHT = 0.1
+"""Of each row of the two gamed baselines: half of upstream's .2."""
+_FEWEST_DIGITS = 8
+"""Of a hash by which an instruction is named."""
+
+
+def read_difficulties(path: Path) -> Annotations:
+    """Read ``idx`` and ``difficulty``, or AlpacaEval's ``instruction_difficulty.csv``.
+
+    Theirs has ``index``, the place of the instruction from 0, and ``instruction_difficulty``.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read.
+    """
+    table = read_annotations(path)
+    if not table.has("index", "instruction_difficulty"):
+        return table
+    columns = table.columns
+    theirs = {"idx": columns["index"], "difficulty": columns["instruction_difficulty"]}
+    return replace(table, columns={**columns, **theirs})
+
+
+def read_regularisation(path: Path) -> Annotations:
+    """Read ``idx``, ``x_len``, ``pseudo_y`` and ``weight``, or AlpacaEval's ``df_gamed.csv``.
+
+    Theirs has ``index``, ``std_delta_len`` (in standard deviations; ``x_len`` is its tanh) and
+    ``preference`` from 0 to 1.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read, or a value is no number.
+    """
+    table = read_annotations(path)
+    if not table.has("index", "std_delta_len", "preference"):
+        return table
+    return replace(
+        table,
+        columns={
+            "idx": table.columns["index"],
+            "x_len": list_of(np.tanh(table.numbers("std_delta_len")).tolist()),
+            "pseudo_y": table.columns["preference"],
+            "weight": list_of([GAMED_WEIGHT] * table.n),
+        },
+    )
+
+
+def of_items(
+    difficulties: Annotations, regularisation: Annotations | None, items: Sequence[Item]
+) -> tuple[Annotations, Annotations | None]:
+    """Name instructions as the items of a bench do; those of no item keep their own names.
+
+    They are known by their text (``instruction``), its hash (``instruction_sha256``, or its
+    beginning), or the item's own name (``idx``). A number is the place among the items only where
+    the file has as many rows as there are items.
+
+    Raises
+    ------
+    DataError
+        If the file holds none of the items.
+    """
+    idx = difficulties.texts("idx" if difficulties.has("idx") else "instruction")
+    names = dict(zip(idx, _names(difficulties, idx, items), strict=True))
+    if not {item.id for item in items} & {*names.values()}:
+        msg = (
+            f"{difficulties.source!r} holds the difficulty of none of the {len(items):,} items: "
+            "name instructions by a column 'instruction' or 'instruction_sha256', or by 'idx', "
+            "the item's own id, or its place from 0 where all items have a row."
+        )
+        raise DataError(msg)
+    named = _as_named(difficulties, [names[own] for own in idx])
+    if regularisation is None:
+        return named, None
+    theirs = [names.get(own, own) for own in regularisation.texts("idx")]
+    return named, _as_named(regularisation, theirs)
+
+
+def _names(table: Annotations, idx: Sequence[str], items: Sequence[Item]) -> list[str]:
+    if table.has("instruction"):
+        by_text = {item.text: item.id for item in items}
+        return [by_text.get(str(text), own) for text, own in _with(table, "instruction", idx)]
+    if table.has("instruction_sha256"):
+        by_hash = {hashlib.sha256(item.text.encode()).hexdigest(): item.id for item in items}
+        hashes = _with(table, "instruction_sha256", idx)
+        return [_by_beginning(by_hash, str(digest), own) for digest, own in hashes]
+    places = {str(place): item.id for place, item in enumerate(items)}
+    if {*idx} & {item.id for item in items} or {*idx} != {*places}:
+        return list(idx)
+    return [places[own] for own in idx]
+
+
+def _with(table: Annotations, name: str, idx: Sequence[str]) -> list[tuple[object, str]]:
+    return list(zip(table.columns[name], idx, strict=True))
+
+
+def _by_beginning(by_hash: Mapping[str, str], digest: str, own: str) -> str:
+    if len(digest) < _FEWEST_DIGITS:
+        return own
+    return next((name for whole, name in by_hash.items() if whole.startswith(digest)), own)
+
+
+def _as_named(table: Annotations, idx: Sequence[str]) -> Annotations:
+    return replace(table, columns={**table.columns, "idx": list_of(idx)})

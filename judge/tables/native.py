@@ -1,29 +1,37 @@
 """What AlpacaEval, WildBench, Arena-Hard and others record, in the columns that are read here."""
 
+import json
 import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from hashlib import sha256
+from itertools import takewhile
 from typing import Any
 
 import numpy as np
 
+from judge.case import Message
 from judge.tables.annotations import Annotations, holds_first, list_of
-from judge.tables.conversation import NO_ANSWER, NO_TURNS, exchange, plain, turns_of
-from judge.tables.preferences import columns_of
+from judge.tables.cells import (
+    CONVERSATIONS,
+    NO_ANSWER,
+    NO_TURNS,
+    OUTPUTS,
+    RESPONSES,
+    data_of,
+    exchange,
+    plain,
+    turns_of,
+)
 from rating.errors import DataError
 from rating.tables.columns import LEFT_OUT
-from rating.tables.files import json_or_text
 from rating.tables.peers import Format, announce, recognised
 from rating.typing import Bools
 
 Columns = dict[str, Any]
-
-ANSWERS, ANSWER = ("response_a", "output_a", "output_1"), ("output", "response")
-"""Columns of the answers of a pair on side A, and of single answers."""
-
-_ANSWERS = (ANSWERS, ("response_b", "output_b", "output_2"))
+_PAIR = ("prompt", "response_a", "response_b")
 
 SIGNS = {"A<B": "B>A", "A<<B": "B>>A", "B<A": "A>B", "B<<A": "A>>B", "B=A": "A=B"}
 """Other spellings of a verdict of Arena-Hard."""
@@ -109,7 +117,7 @@ def for_judge(
     known = _known(data)
     read = None if known is None else _reader(data, known, pairs=pairs)
     if known is None or read is None:
-        if known is None or {*ANSWERS, *(() if pairs else ANSWER)} & {*data.columns}:
+        if known is None or data.find(*RESPONSES["a"], *(() if pairs else OUTPUTS)):
             return _with_answers(data, pairs=pairs)  # our own layout, or as AlpacaEval writes them
         raise _unfit(data, known, "without a prompt and two answers a row")
     columns = read(data)
@@ -117,7 +125,7 @@ def for_judge(
     for row, prompt in enumerate(columns["prompt"]):
         answers = columns["response_a" if "response_a" in columns else "response"][row]
         if prompt is None:
-            reasons[row] = reasons[row] or "without a question and an answer"
+            reasons[row] = reasons[row] or NO_QUESTION
         elif not turns and isinstance(answers, list) and len(answers) > 1:
             reasons[row] = _SEVERAL
     whole = np.array([reason is None for reason in reasons])
@@ -155,7 +163,7 @@ def _reader(
     data: Annotations, known: Format, *, pairs: bool
 ) -> Callable[[Annotations], Columns] | None:
     """Give what reads the texts of a format; None where there are none, or under our names."""
-    if data.has(*_SIDES):
+    if data.has(*CONVERSATIONS):
         return _conversations
     read = PAIRS.get(known.name) or (None if pairs else SINGLES.get(known.name))
     return read if data.has(*SHOWN.get(known.name, ())) else None
@@ -163,24 +171,22 @@ def _reader(
 
 def _with_answers(data: Annotations, *, pairs: bool) -> Annotations:
     """Exclude and count rows without an answer; of pairs taken apart, those without any."""
-    sides = [next((name for name in names if data.has(name)), None) for names in _ANSWERS]
-    if not pairs and any(map(data.has, ANSWER)):
-        sides = [next(filter(data.has, ANSWER))]
-    cells = [[not _is_blank(cell) for cell in data.columns[name]] for name in sides if name]
-    if not cells or all(map(all, cells)):
+    own = None if pairs else data.find(*OUTPUTS)
+    sides = [own] if own else [data.find(*names) for names in RESPONSES.values()]
+    there = np.array([[*map(_is_whole, data.columns[name])] for name in sides if name])
+    if there.all():
         return data
-    there = np.array(cells)
-    has_answers: Bools = np.all(there, axis=0) if pairs else np.any(there, axis=0)
-    n = int((~has_answers).sum()) if pairs else int((~there).sum())
+    fit: Bools = np.all(there, axis=0) if pairs else np.any(there, axis=0)
+    n = int((~fit).sum()) if pairs else int((~there).sum())
     left_out = Counter(data.left_out) + Counter({NO_ANSWER: n})
-    return replace(data.taken(has_answers), left_out=left_out)
+    return replace(data.taken(fit), left_out=left_out)
 
 
-def _is_blank(cell: object) -> bool:
-    """Whether an answer, or that of any turn, is null or white space."""
+def _is_whole(cell: object) -> bool:
+    """Whether an answer, or that of each turn, is neither null nor white space."""
     value = plain(cell)
     turns = value if isinstance(value, list) else [value]
-    return any(one is None or one != one or not str(one).strip() for one in turns)
+    return all(one is not None and one == one and str(one).strip() for one in turns)
 
 
 def unfit(data: Annotations, why: str) -> DataError | None:
@@ -232,20 +238,17 @@ def _wildbench(data: Annotations) -> Columns:
 
 
 def _arena_hard(data: Annotations) -> Columns:
-    games = _games(data)
-    both = {f"game_{i + 1}": [_score(row, i) for row in games] for i in (0, 1)}
-    return {**both, **data.columns}
+    games = [data_of(cell) for cell in data.need("games")]
+    rows = [[*cell] if isinstance(cell, list) else [] for cell in games]
+    return {
+        **{f"game_{i + 1}": [_score(row[i : i + 1]) for row in rows] for i in (0, 1)},
+        **data.columns,
+    }
 
 
-def _games(data: Annotations) -> list[list[Any]]:
-    cells = [json_or_text(x) if isinstance(x, str) else x for x in data.need("games")]
-    return [[] if cell is None or isinstance(cell, str | dict) else list(cell) for cell in cells]
-
-
-def _score(games: list[Any], number: int) -> str | None:
-    game = games[number] if number < len(games) else None
-    score = game.get("score") if isinstance(game, dict) else None
-    return None if not score else SIGNS.get(str(score), str(score))
+def _score(games: Sequence[Any]) -> str | None:
+    score = games[0].get("score") if games and isinstance(games[0], dict) else None
+    return SIGNS.get(str(score), str(score)) if score else None
 
 
 def _rewards(data: Annotations) -> Columns:
@@ -312,14 +315,14 @@ def _kaggle_row(prompt: object, a: object, b: object) -> dict[str, Any]:
 
 def _conversations(data: Annotations) -> Columns:
     """Read both conversations of Chatbot Arena and LMArena, whose user is the same."""
-    columns = _each_row(_conversation_row, zip(*map(data.need, _SIDES), strict=True))
+    columns = _each_row(_conversation_row, zip(*map(data.need, CONVERSATIONS), strict=True))
     names = ("battle_id", "prompt_id") if data.has("id") else ()
     return columns | dict.fromkeys(names, data.columns.get("id"))
 
 
 def _conversation_row(a: object, b: object) -> dict[str, Any]:
-    asked, *answers = exchange(turns_of(a, lists=True), turns_of(b, lists=True))
-    return dict(zip(_PAIR, (asked, *answers), strict=True))
+    talks = exchange(turns_of(a, lists=True), turns_of(b, lists=True))
+    return dict(zip(_PAIR, talks, strict=True))
 
 
 def _each_row(made: Callable[..., dict[str, Any]], cells: Iterable[tuple[object, ...]]) -> Columns:
@@ -340,7 +343,7 @@ def _llmbar(data: Annotations) -> Columns:
 
 def _preferences(data: Annotations) -> Columns:
     """Read preferences, with the prompt and the system message where a column has one."""
-    name = next((name for name in _ASKED if data.has(name)), None)
+    name = data.find("prompt", "instruction", "question", "input")
     prompt: Sequence[Any] = [*data.columns[name]] if name else [None] * data.n
     if data.has("system") and name:
         rows = zip(data.columns["system"], prompt, strict=True)
@@ -350,11 +353,86 @@ def _preferences(data: Annotations) -> Columns:
             else asked
             for system, asked in rows
         ]
-    return columns_of(prompt, data.need("chosen"), data.need("rejected"))
+    cells = zip(prompt, data.need("chosen"), data.need("rejected"), strict=True)
+    pairs = [preference(*row) for row in cells]
+    return {name: [pair[name] for pair in pairs] for name in (*PREFERENCE, LEFT_OUT)}
 
 
-_ASKED = ("prompt", "instruction", "question", "input")
-"""Columns of the prompt of preferences; the first that is there."""
+Texts = str | list[str] | list[dict[str, Any]]
+"""A text, texts turn by turn, or messages."""
+PREFERENCE = (*_PAIR, "model_a", "model_b", "label")
+NO_QUESTION = "without a question and an answer"
+
+
+def preference(prompt: object, chosen: object, rejected: object) -> dict[str, Any]:
+    r"""Give a preference as a pair with a label; of one that is none, why, under `LEFT_OUT`.
+
+    Texts, or messages: what both sides begin with is the prompt where there is none, and belongs
+    to no answer where there is one (UltraFeedback). Texts in the form of HH-RLHF (``Human:`` and
+    ``Assistant:``) are messages. Half the pairs have what was chosen on side A: a judge that
+    favours a side gains nothing.
+
+    Examples
+    --------
+    >>> preference("2 + 2?", "4", "5")["label"]
+    'model_a'
+    >>> talk = "\n\nHuman: 2 + 2?\n\nAssistant: "
+    >>> preference(None, talk + "4", talk + "5")["prompt"]
+    [{'role': 'user', 'content': '2 + 2?'}]
+    """
+    try:
+        parts = _preferred(prompt, chosen, rejected)
+    except DataError as error:
+        return dict.fromkeys(PREFERENCE) | {LEFT_OUT: str(error)}
+    asked, *answers = parts
+    drawn = sha256(json.dumps(parts, sort_keys=True).encode()).digest()
+    turn = -1 if drawn[0] % 2 else 1
+    (name_a, name_b), (a, b) = ("chosen", "rejected")[::turn], answers[::turn]
+    label = "model_a" if turn == 1 else "model_b"
+    pair = dict(zip(PREFERENCE, (asked, a, b, name_a, name_b, label), strict=True))
+    return pair | {LEFT_OUT: None}
+
+
+def _preferred(prompt: object, chosen: object, rejected: object) -> tuple[Texts, Texts, Texts]:
+    """Part a preference into what was asked and two answers, turn by turn where each has some."""
+    asked, good, bad = map(_talk, (prompt, chosen, rejected))
+    if not isinstance(asked, str) and asked and not asked[-1].content:
+        asked = asked[:-1]  # a prompt of HH-RLHF ends with "Assistant:"
+    if isinstance(good, str) and isinstance(bad, str):
+        if not asked or (not isinstance(asked, str) and asked[-1].role != "user"):
+            raise DataError(NO_QUESTION)
+        if isinstance(asked, str):
+            return asked, good, bad
+        return _plain(asked), good.strip(), bad.strip()
+    if isinstance(good, str) or isinstance(bad, str) or not (good and bad):
+        raise DataError(NO_QUESTION)
+    before = turns_of(asked) if isinstance(asked, str) else asked
+    alike = takewhile(lambda pair: pair[0] == pair[1], zip(good[:-1], bad[:-1], strict=False))
+    shared = [one for one, _ in alike]
+    if prompt is None or (before and before[-1] in shared):
+        before, good, bad = shared, good[len(shared) :], bad[len(shared) :]
+    if len(good) == len(bad) == 1:
+        if not before or before[-1].role != "user" or {good[0].role, bad[0].role} != {"assistant"}:
+            raise DataError(NO_QUESTION)
+        return _plain(before), good[0].content, bad[0].content
+    turns, a, b = exchange([*before, *good], [*before, *bad])
+    return [turn.content for turn in turns], a, b
+
+
+def _talk(cell: object) -> str | list[Message]:
+    """Read messages, or a text that is none of these; nothing is no message."""
+    if not isinstance(cell, str):
+        return [] if cell is None else turns_of(cell)
+    if cell.startswith("\n\nHuman:"):
+        pieces = re.split(r"\n\n(Human|Assistant):", cell)[1:]
+        roles = {"Human": "user", "Assistant": "assistant"}
+        rows = zip(pieces[::2], pieces[1::2], strict=True)
+        return turns_of([{"role": roles[name], "content": text.strip()} for name, text in rows])
+    return turns_of(cell) if cell.startswith("[{") else cell
+
+
+def _plain(talk: Sequence[Message]) -> list[dict[str, Any]]:
+    return [{"role": turn.role, "content": turn.content} for turn in talk]
 
 
 def _mt_bench_pairs(data: Annotations) -> Columns:
@@ -433,8 +511,6 @@ def _spoken(talk: str | None, speaker: str) -> list[str] | None:
     return [turn.strip("\n") for turn in turns] if len(turns) == 4 else None
 
 
-_PAIR = ("prompt", "response_a", "response_b")
-_SIDES = ("conversation_a", "conversation_b")
 _SEVERAL = "of several turns"
 PAIRS: Mapping[str, Callable[[Annotations], Columns]] = {
     "Kaggle 55k": _kaggle,

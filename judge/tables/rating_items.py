@@ -1,24 +1,24 @@
 """What people are given to rate: a prompt or dialogue with two answers or more, from files."""
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.agent_run import AgentRun
-from judge.case import Message
-from judge.tables.annotations import Annotations, read_annotations
-from judge.tables.cases import Source
-from judge.tables.conversation import plain
-from judge.tables.outputs import read_outputs, read_prompts
+from judge.case import ROLES, Message
+from judge.tables.annotations import Annotations, holds_first, list_of, read_annotations
+from judge.tables.cases import Source, pairs_of, read_outputs, read_prompts
+from judge.tables.cells import CONVERSATIONS, RESPONSES, data_of, turns_of
+from judge.tables.native import for_judge
 from rating.errors import DataError
 from rating.tables.columns import quoted_names
 from rating.tables.escaping import storable
-from rating.tables.files import json_or_text
+from rating.tables.peers import mention, recognised
 
 GOLD = ("model_a", "model_b", "tie")
 """What a gold item may be."""
@@ -29,9 +29,7 @@ MOST_NAME = 300
 """Characters of an id or of a model's name."""
 SHOWN = ("prompt", "messages", "conversation")
 """Columns of what comes before the answers, the first that is there."""
-PAIR = ("response_a", "response_b")
-DIALOGUES = ("conversation_a", "conversation_b")
-ROLES = get_args(Message.__annotations__["role"])
+PAIR = tuple(names[0] for names in RESPONSES.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +89,8 @@ def read_rating_items(
         ``model_a``, ``response_a``, ``model_b``, ``response_b``, or ``responses``, a list of 2 to
         12 ``{"model", "text"}``; a text may be empty, and not missing. Dialogues that differ from
         some turn on are ``conversation_a`` and ``conversation_b``. ``prompt_id`` where known.
+        Or pairs as other tools write them (`judge.tables.cases.read_cases`), each under the id
+        that a judge's run gives it; rows that cannot be rated are excluded and announced.
     gold : bool
         Whether each item must have ``gold``, the right choice: ``model_a``, ``model_b``, ``tie``.
     outputs, prompts : path, optional
@@ -105,7 +105,10 @@ def read_rating_items(
     table = read_annotations(source, "items to rate")
     if outputs is not None:
         table = _joined(table, outputs, prompts)
-    _require_texts(table)
+    if not table.has("item_id") and recognised([*table.columns], partial(holds_first, table)):
+        return _native(table, gold=gold)
+    if not any(table.has(*names) for names in (PAIR, CONVERSATIONS, ("responses",))):
+        raise _without_texts(table)
     items = [_item(table, row, gold=gold) for row in range(table.n)]
     first: dict[str, int] = {}
     for row, one in enumerate(items, 1):
@@ -115,9 +118,38 @@ def read_rating_items(
     return items
 
 
+def _native(table: Annotations, *, gold: bool) -> list[RatingItem]:
+    """Read pairs as other tools write them; nobody can mend a public file."""
+    judged = for_judge(table, pairs=True)
+    items: dict[str, RatingItem] = {}
+    left_out: Counter[str] = Counter()
+    for row, named in enumerate(pairs_of(judged)):
+        case, names = named.case, (named.model_a, named.model_b or "")
+        answers = [(*case.earlier_a, case.response_a), (*case.earlier_b, case.response_b or "")]
+        right = _gold(judged, row, 2) if gold else None
+        ids = storable(named.battle_id), storable(named.prompt_id)
+        item = RatingItem(*ids, *_sides(case.prompt, names, answers), right)
+        reasons = {
+            "with an image, and raters are shown text alone": case.images,
+            f"of more than {MOST_CHARACTERS:,} characters": _size(item) > MOST_CHARACTERS,
+            "of a model against itself": names[0] == names[1],
+            "with the id of an earlier row": item.item in items,
+        }
+        if why := next((reason for reason, holds in reasons.items() if holds), None):
+            left_out[why] += 1
+        else:
+            items[item.item] = item
+    text = ", ".join(f"{n:,} {reason}" for reason, n in sorted(left_out.items()))
+    if not items:
+        raise DataError(f"No row of {table.source!r} can be rated by people: {text}.")
+    if text:
+        mention(f"{table.source}: rows that are no items to rate: {text}")
+    return [*items.values()]
+
+
 def _joined(table: Annotations, outputs: Path, prompts: Path | None) -> Annotations:
     """Give items that name prompts and models their texts, and an id where they have none."""
-    if has := next((name for name in (*PAIR, "responses", *DIALOGUES) if table.has(name)), None):
+    if has := table.find(*PAIR, "responses", *CONVERSATIONS):
         msg = f"{table.source!r} has answers of its own, in {has!r}: drop --outputs."
         raise DataError(msg)
     names = {
@@ -132,88 +164,95 @@ def _joined(table: Annotations, outputs: Path, prompts: Path | None) -> Annotati
         if lacking := next((pair for pair in pairs if pair not in answers), None):
             msg = f"{str(outputs)!r} holds no answer of {lacking[1]!r} to {lacking[0]!r}."
             raise DataError(msg)
-        columns[f"response_{side}"] = _column([answers[pair] for pair in pairs])
+        columns[f"response_{side}"] = list_of([answers[pair] for pair in pairs])
     if prompts is not None:
         texts = read_prompts(prompts, asked)
         if missing := sorted(asked - texts.keys()):
             raise DataError(f"{str(prompts)!r} holds no text of the prompt {missing[0]!r}.")
-        columns["prompt"] = _column([texts[prompt] for prompt in names["prompt_id"]])
-    elif not any(table.has(name) for name in SHOWN):
+        columns["prompt"] = list_of([texts[prompt] for prompt in names["prompt_id"]])
+    elif not table.find(*SHOWN):
         msg = f"{table.source!r} names prompts and has no texts of them: give --prompts FILE."
         raise DataError(msg)
     if table.has("item_id"):
         return replace(table, columns=columns)
-    columns["item_id"] = _column([" · ".join(one) for one in zip(*names.values(), strict=True)])
+    columns["item_id"] = list_of([" · ".join(one) for one in zip(*names.values(), strict=True)])
     first = np.sort(np.unique(columns["item_id"], return_index=True)[1])  # of several judges
     return replace(table, columns={name: values[first] for name, values in columns.items()})
 
 
-def _column(values: Sequence[str]) -> NDArray[np.object_]:
-    return np.array([*values, None], dtype=np.object_)[:-1]
-
-
-def _require_texts(table: Annotations) -> None:
-    """Refuse a table without texts; that of items to send to people says what it lacks."""
-    if table.has("responses") or table.has(*PAIR) or table.has(*DIALOGUES):
-        return
+def _without_texts(table: Annotations) -> DataError:
+    """Say what a table lacks, also that of items to send to people."""
     if table.has("verdict_row", "overall"):
-        msg = (
+        return DataError(
             f"{table.source!r} names items to send to people, as arena study judge writes them, "
             "and holds no texts: say where the answers and the prompts are that were judged, with "
             "--outputs FILE and --prompts FILE."
         )
-        raise DataError(msg)
-    there = quoted_names(list(table.columns))
-    msg = (
+    return DataError(
         f"There are no answers in {table.source!r}: give the columns response_a and response_b, "
-        f"conversation_a and conversation_b, or responses. There are {there}."
+        "conversation_a and conversation_b, or responses. There are "
+        f"{quoted_names(list(table.columns))}."
     )
-    raise DataError(msg)
 
 
 def _item(table: Annotations, row: int, *, gold: bool) -> RatingItem:
+    name = _name(table, "item_id", row)
+    prompt_id = _name(table, "prompt_id", row) if _is_given(table, "prompt_id", row) else None
     before, responses = _texts(table, row)
-    size = sum(len(m.content) for m in (*before, *(m for one in responses for m in one.turns)))
-    if size > MOST_CHARACTERS:
+    right = _gold(table, row, len(responses)) if gold else None
+    item = RatingItem(name, prompt_id, before, responses, right)
+    if (size := _size(item)) > MOST_CHARACTERS:
         wanted = f"an item of {MOST_CHARACTERS:,} characters at the most, and not of {size:,}"
-        raise table.wrong("item_id", row + 1, table.need("item_id")[row], wanted)
-    return RatingItem(
-        _name(table, "item_id", row),
-        _name(table, "prompt_id", row) if _is_given(table, "prompt_id", row) else None,
-        before,
-        responses,
-        _gold(table, row, len(responses)) if gold else None,
-    )
+        raise table.wrong("item_id", row + 1, name, wanted)
+    return item
 
 
-def _texts(table: Annotations, row: int) -> tuple[tuple[Message, ...], tuple[Response, ...]]:
-    """Read what comes before the answers, and the answers."""
-    if table.has(*DIALOGUES):
-        sides = [_messages(table, name, row) for name in DIALOGUES]
-        for name, side in zip(DIALOGUES, sides, strict=True):
-            if side[-1].role != "assistant":
-                wanted = "a dialogue that ends with an answer of the assistant"
-                raise table.wrong(name, row + 1, _brief(table, name, row), wanted)
-        same = [
-            a for a, _ in takewhile(lambda both: both[0] == both[1], zip(*sides, strict=False))
-        ]
-        shared = tuple(same)[: min(len(side) for side in sides) - 1]
-        names = [_name(table, f"model_{side}", row) for side in "ab"]
-        _require_others(table, names, row)
-        return shared, tuple(
-            Response(name, side[len(shared) :]) for name, side in zip(names, sides, strict=True)
-        )
-    before = _before(table, row)
-    if table.has("responses") and _is_given(table, "responses", row):
-        return before, tuple(_several(table, row))
-    names = [_name(table, f"model_{side}", row) for side in "ab"]
-    _require_others(table, names, row)
-    answers = [_answers(table, name, row, len(before)) for name in PAIR]
-    if len(answers[0]) == len(answers[1]) == 1:
-        turns = [(Message("assistant", one[0]),) for one in answers]
-        return before, tuple(map(Response, names, turns))
-    dialogues = [dialogue(before[1:], one) for one in answers]
-    return before[:1], tuple(map(Response, names, dialogues))
+def _size(item: RatingItem) -> int:
+    turns = (turn for one in item.responses for turn in one.turns)
+    return sum(len(turn.content) for turn in (*item.messages, *turns))
+
+
+Texts = tuple[tuple[Message, ...], tuple[Response, ...]]
+"""What comes before the answers, and the answers."""
+
+
+def _texts(table: Annotations, row: int) -> Texts:
+    has_talks = table.has(*CONVERSATIONS)
+    if not has_talks and _is_given(table, "responses", row):
+        return _before(table, row), _several(table, row)
+    names = [_name(table, name, row) for name in ("model_a", "model_b")]
+    if names[0] == names[1]:
+        raise table.wrong("model_b", row + 1, names[1], "another model than model_a")
+    if not has_talks:
+        before = _before(table, row)
+        users = sum(turn.role == "user" for turn in before)
+        n = 1 if any(turn.role == "assistant" for turn in before) else users
+        a, b = (_answers(table, name, row, n) for name in PAIR)
+        if len(a) != len(b):
+            wanted = f"as many answers as {PAIR[0]} has, {len(a)}"
+            raise table.wrong(PAIR[1], row + 1, table.cell(PAIR[1], row), wanted)
+        return _sides(before, names, [a, b])
+    one, other = sides = [_messages(table, name, row) for name in CONVERSATIONS]
+    for name, side in zip(CONVERSATIONS, sides, strict=True):
+        if side[-1].role != "assistant":
+            wanted = "a dialogue that ends with an answer of the assistant"
+            raise table.wrong(name, row + 1, table.cell(name, row), wanted)
+    ends = zip(one[:-1], other[:-1], strict=False)
+    n = len([*takewhile(lambda both: both[0] == both[1], ends)])
+    return one[:n], tuple(map(Response, names, (one[n:], other[n:])))
+
+
+def _sides(
+    asked: Sequence[Message], names: Sequence[str], answers: Sequence[Sequence[str]]
+) -> Texts:
+    """Set answers behind what was asked, several turn by turn from the first turn of the user."""
+    n = len(asked) - len(answers[0]) + 1
+    turns = (dialogue(asked[n:], texts) for texts in answers)
+    return _storable(asked[:n]), tuple(map(Response, names, map(_storable, turns)))
+
+
+def _storable(turns: Sequence[Message]) -> tuple[Message, ...]:
+    return tuple(replace(turn, content=storable(turn.content)) for turn in turns)
 
 
 def dialogue(further: Sequence[Message], answers: Sequence[str]) -> tuple[Message, ...]:
@@ -231,104 +270,77 @@ def dialogue(further: Sequence[Message], answers: Sequence[str]) -> tuple[Messag
 def _before(table: Annotations, row: int) -> tuple[Message, ...]:
     name = next((name for name in SHOWN if _is_given(table, name, row)), None)
     if name is None:
-        there = next((name for name in SHOWN if table.has(name)), "prompt")
-        value = table.columns[there][row] if table.has(there) else None
-        raise table.wrong(there, row + 1, value, "what the answers answer")
+        there = table.find(*SHOWN) or SHOWN[0]
+        raise table.wrong(there, row + 1, table.cell(there, row), "what the answers answer")
     return _messages(table, name, row)
 
 
 def _messages(table: Annotations, name: str, row: int) -> tuple[Message, ...]:
-    value = plain(table.need(name)[row])
-    several = json_or_text(value) if isinstance(value, str) and name != "prompt" else value
-    if isinstance(several, str) and several.strip():
-        return (Message("user", storable(several)),)
+    cell = table.cell(name, row)
     try:
-        return tuple(_message(one) for one in _list(several))
-    except (KeyError, TypeError, ValueError):
+        turns = turns_of(cell, lists=name != "prompt")
+    except DataError:
+        turns = []
+    if not turns or _has_null(cell) or any(turn.images for turn in turns):
         wanted = 'a text, or a list of {"role", "content"} with the roles ' + ", ".join(ROLES)
-        raise table.wrong(name, row + 1, _brief(table, name, row), wanted) from None
+        raise table.wrong(name, row + 1, table.cell(name, row), wanted)
+    return _storable(turns)
 
 
-def _list(value: Any) -> list[Any]:
-    if not isinstance(value, list) or not value:
-        raise TypeError
-    return value
+def _has_null(cell: object) -> bool:
+    """Whether a text is missing in a cell: one that is empty is none that is missing."""
+    value = data_of(cell) if str(cell)[:1] == "[" else cell
+    several = value if isinstance(value, list) else [value]
+    return any(
+        (one.get("content", "") if isinstance(one, dict) else one) is None for one in several
+    )
 
 
-def _message(one: Any) -> Message:
-    if isinstance(one, str):
-        return Message("user", storable(one))
-    role, content = one["role"], one["content"]
-    if role not in ROLES or not isinstance(content, str):
-        raise ValueError
-    return Message(role, storable(content))
+def _several(table: Annotations, row: int) -> tuple[Response, ...]:
+    several = data_of(table.cell("responses", row))
+    answers: dict[str, Response] = {}
+    for one in several if isinstance(several, list) else ():
+        model, text = map(one.get, ("model", "text")) if isinstance(one, dict) else (None, None)
+        if isinstance(model, str) and model.strip() and isinstance(text, str):
+            name = storable(model.strip())[:MOST_NAME]
+            answers[name] = Response(name, (Message("assistant", storable(text)),))
+    if not 2 <= len(answers) <= MOST_RESPONSES or len(answers) != len(several):
+        wanted = f'a list of 2 to {MOST_RESPONSES} {{"model", "text"}}, each model once'
+        raise table.wrong("responses", row + 1, several, wanted)
+    return tuple(answers.values())
 
 
-def _several(table: Annotations, row: int) -> Iterator[Response]:
-    value = plain(table.columns["responses"][row])
-    several = json_or_text(value) if isinstance(value, str) else value
-    wanted = f'a list of 2 to {MOST_RESPONSES} {{"model", "text"}}, each model once'
-    wrong = table.wrong("responses", row + 1, _brief(table, "responses", row), wanted)
-    if not isinstance(several, list) or not 2 <= len(several) <= MOST_RESPONSES:
-        raise wrong
-    names = set()
-    for one in several:
-        if not isinstance(one, dict):
-            raise wrong
-        model, text = one.get("model"), one.get("text")
-        if not (isinstance(model, str) and model.strip() and isinstance(text, str)):
-            raise wrong
-        name = storable(model.strip())[:MOST_NAME]
-        if name in names:
-            raise wrong
-        names.add(name)
-        yield Response(name, (Message("assistant", storable(text)),))
-
-
-def _answers(table: Annotations, name: str, row: int, n_turns: int) -> tuple[str, ...]:
-    value = plain(table.columns[name][row])
-    several = json_or_text(value) if isinstance(value, str) and value[:1] == "[" else value
-    texts = several if _are_texts(several, n_turns) else [value]
-    if not all(isinstance(one, str) for one in texts):
+def _answers(table: Annotations, name: str, row: int, n: int) -> list[str]:
+    """Read one answer, or one to each of n turns of the user."""
+    cell = table.cell(name, row)
+    try:
+        turns = turns_of(cell, "assistant", lists=True)
+        if isinstance(cell, str) and len(turns) != n:
+            turns = turns_of(cell, "assistant")
+    except DataError:
+        turns = []
+    fit = all(turn.role == "assistant" and not turn.images for turn in turns)
+    if not fit or len(turns) not in (1, n) or _has_null(cell):
         wanted = "a text, or a list of one for each turn of the user"
-        raise table.wrong(name, row + 1, _brief(table, name, row), wanted)
-    return tuple(map(storable, texts))
-
-
-def _are_texts(value: object, n: int) -> bool:
-    return isinstance(value, list) and len(value) == n and all(isinstance(x, str) for x in value)
-
-
-def _require_others(table: Annotations, names: Sequence[str], row: int) -> None:
-    if names[0] == names[1]:
-        raise table.wrong("model_b", row + 1, names[1], "another model than model_a")
+        raise table.wrong(name, row + 1, table.cell(name, row), wanted)
+    return [turn.content for turn in turns]
 
 
 def _gold(table: Annotations, row: int, n: int) -> str:
     value = table.need("gold")[row]
-    if n > 2:
-        raise table.wrong("gold", row + 1, value, "gold for items of two answers alone")
-    if str(value) not in GOLD:
-        raise table.wrong("gold", row + 1, value, f"one of {', '.join(GOLD)}")
+    if n > 2 or str(value) not in GOLD:
+        wanted = "gold for items of two answers alone" if n > 2 else f"one of {', '.join(GOLD)}"
+        raise table.wrong("gold", row + 1, value, wanted)
     return str(value)
 
 
 def _is_given(table: Annotations, name: str, row: int) -> bool:
-    value = table.columns[name][row] if table.has(name) else None
+    value = table.cell(name, row)
     return value is not None and value == value and str(value).strip() != ""
 
 
 def _name(table: Annotations, name: str, row: int) -> str:
-    value = table.need(name)[row]
-    if isinstance(value, float) and value.is_integer():  # a table with gaps made floats of them
-        value = int(value)
-    text = storable("" if value is None else str(value).strip())
-    if not text or text == "nan" or len(text) > MOST_NAME:
-        raise table.wrong(name, row + 1, _brief(table, name, row), f"1 to {MOST_NAME} characters")
+    text = storable(table.name(name, row))
+    if len(text) > MOST_NAME:
+        raise table.wrong(name, row + 1, table.cell(name, row), f"1 to {MOST_NAME} characters")
     return text
-
-
-def _brief(table: Annotations, name: str, row: int) -> object:
-    """Give a value as a sentence quotes it."""
-    value = plain(table.need(name)[row])
-    return value if len(repr(value)) <= 80 else repr(value)[:80] + "…"

@@ -1,43 +1,54 @@
-"""The verdicts and marks of a judge's run, as rows beside the votes."""
+"""Verdicts and marks of a judge: rows of a run's file and of a bench's, written and read back."""
 
 import json
 from array import array
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import islice, takewhile
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
+from judge.calls import Key
 from judge.case import CaseId, Order
-from judge.grammar import Items, Preference, Rating
+from judge.completion import Reply
+from judge.grammar import ARROWS, NOT_PLAYED, Items, Preference, Rating
 from judge.ifeval import Checked
 from judge.methods import FileMethod
 from judge.methods.checklist import Checklists
+from judge.tables.annotations import Annotations
 from judge.tables.cases import NamedCase
-from judge.tables.style import STYLES, style_of
+from judge.tables.cells import RESPONSES, STYLES, style_of
+from judge.tables.native import Columns, only
 from judge.verdict import (
     PENDING,
     READ,
     SETTLED,
     Judged,
     PositionEffect,
+    Run,
     preference_for_a,
     verdict_of,
 )
 from rating.errors import DataError
 from rating.tables import formats
+from rating.tables.columns import quoted_names
 from rating.tables.vote_filter import BOTH
 from rating.tables.writing import write_rows
 
 IFEVAL = "ifeval"
 """Checks without a model; as methods, these have a name only."""
 ENDINGS = (".parquet", ".csv", ".jsonl")
+_SIDES = tuple(f"{name}_{side}" for name in STYLES for side in RESPONSES)
+_ORDERS = ("winner", "preference", "status", "words")
+"""What a row of a bench has of each order."""
+_USED = ("tokens_in", "tokens_out", "cost", "latency")
 COLUMNS = (
     *("battle_id", "prompt_id", "model_a", "model_b", "winner", "judge", "method"),
     *("order", "preference", "corrected", "status", "error", "cost", "latency", "template"),
-    *("resolved_model", "system_fingerprint", "fallback_for"),
-    *(f"{name}_{side}" for name in STYLES for side in "ab"),
+    *("resolved_model", "system_fingerprint", "fallback_for", *_SIDES),
 )
 """Of a file of verdicts: ``winner`` is null where there is no verdict, never a tie.
 
@@ -54,17 +65,36 @@ takes them.
 
 SINGLE = (
     *("battle_id", "prompt_id", "session_id", "model", "score", "detail", "judge", "method"),
-    *("status", "error", "cost", "latency", "template", "fallback_for"),
-    *STYLES,
+    *("status", "error", "cost", "latency", "template", "fallback_for", *STYLES),
 )
 """Of a file of marks: ``score`` is null where there is no mark.
 
 It is the mark, or the share of a checklist's items that are met, null where one of them has no
 verdict (status `PARTLY`). ``detail`` is JSON: ``checklist``, or ``items`` with a verdict each.
 """
+
+PAIRS = (
+    *("battle_id", "prompt_id", "category", "turn", "model_a", "model_b", "winner", "judge"),
+    *("method", "template", "order", "preference", "inconsistent", "status", "fallback_for"),
+    *(f"{name}_{order}" for name in _ORDERS for order in Order),
+    *(*_USED, *_SIDES),
+)
+"""Of a bench's results of pairs: those of a file of votes, so that it can be rated.
+
+Side A is the model, side B the baseline; ``winner_ab`` and its like are in these sides too,
+whoever was shown first. ``words`` are the judge's; a verdict is null where none was read.
+"""
+MARKS = (
+    *("battle_id", "prompt_id", "category", "session_id", "tags", "turn", "model", "score"),
+    *("detail", "judge", "method", "template", "status", "fallback_for", "words"),
+    *(*_USED, *STYLES),
+)
+"""Of a bench's results of single answers."""
+
 NUMBERS = {
-    **dict.fromkeys(("preference", "corrected", "score", "cost", "latency"), "DOUBLE"),
-    **dict.fromkeys((*STYLES, *(f"{name}_{side}" for name in STYLES for side in "ab")), "BIGINT"),
+    **dict.fromkeys(("corrected", "score", "cost", "latency"), "DOUBLE"),
+    **dict.fromkeys(("preference", *(f"preference_{order}" for order in Order)), "DOUBLE"),
+    **dict.fromkeys((*STYLES, *_SIDES, "turn", "tokens_in", "tokens_out"), "BIGINT"),
 }
 """Types of the columns that hold numbers; every other one holds text."""
 PARTLY = "partly_read"
@@ -92,11 +122,7 @@ class Rows(Sequence[dict[str, Any]]):
         """Make the rows."""
         return self._made()
 
-    @overload
-    def __getitem__(self, at: int) -> dict[str, Any]: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[dict[str, Any]]: ...
-    def __getitem__(self, at: int | slice) -> dict[str, Any] | list[dict[str, Any]]:
+    def __getitem__(self, at: Any) -> Any:
         """Make the row at a place, or those of a slice."""
         if isinstance(at, slice):
             return list(islice(self, *at.indices(len(self))))
@@ -120,16 +146,48 @@ def judged_rows(
     position : PositionEffect or None
         What the first place is worth, to correct the cases asked in one order.
     """
-    places, by = _Places(judged), _by(judge, method)
+    places = _Places(judged)
     return Rows(
         lambda: (
-            sides | row
+            row
             for named in cases
-            for asked in [places.rows(named.case.id)]
-            for sides in [_sides(named) | by | _whose_place(asked[0], judge)]
-            for row in _rows(asked, position)
+            for row in _of_case(named, places.rows(named.case.id), judge, method, position)
         )
     )
+
+
+def _of_case(
+    named: NamedCase,
+    asked: Sequence[Judged],
+    judge: str,
+    method: FileMethod,
+    position: PositionEffect | None = None,
+) -> Iterator[dict[str, Any]]:
+    """Give the rows of a case: of each order, and of both."""
+    texts = named.case.response_a, named.case.response_b or ""
+    counts = dict(zip(RESPONSES, map(style_of, texts), strict=True))
+    sides: dict[str, Any] = dict.fromkeys(COLUMNS) | {
+        "battle_id": named.battle_id,
+        "prompt_id": named.prompt_id,
+        "model_a": named.model_a,
+        "model_b": named.model_b,
+        **{f"{name}_{side}": counts[side][name] for name in STYLES for side in RESPONSES},
+        **_by(judge, method, asked[0]),
+    }
+    both = verdict_of(asked)
+    for row in asked:
+        yield sides | _row(row, None if both else position)
+    if both is not None:
+        shown = {row.order: row.reading for row in asked if isinstance(row.reading, Preference)}
+        unread = [row.status for row in asked if row.outcome is None]
+        why = PENDING if PENDING in unread else next(iter(unread), READ)  # for it may still pass
+        yield sides | {
+            "winner": None if both.outcome is None else both.outcome.value,
+            "order": BOTH,
+            "preference": preference_for_a(shown.get(Order.AB), shown.get(Order.BA)),
+            "status": READ if both.outcome is not None else why,
+            **_answered(*asked),
+        }
 
 
 def rated_rows(
@@ -140,13 +198,12 @@ def rated_rows(
     checklists: Checklists,
 ) -> Rows:
     """Give a row for each single response."""
-    places, by = _Places(judged), _by(judge, method)
+    places = _Places(judged)
     return Rows(
         lambda: (
-            _whose(named) | by | _whose_place(asked, judge) | _mark(asked, checklist)
+            _marked(named, asked, judge, method, checklists.get(named.case.prompt_id, ()))
             for named in cases
             for asked in places.rows(named.case.id)[-1:]
-            for checklist in [checklists.get(named.case.prompt_id, ())]
         )
     )
 
@@ -183,10 +240,19 @@ def constraint_rows(
     cases: Sequence[NamedCase], checked: Sequence[Checked]
 ) -> list[dict[str, Any]]:
     """Give a row for each response checked without a model: 1 if all was strictly followed."""
-    return [
-        _whose(named) | {"method": IFEVAL} | _constraints(one)
-        for named, one in zip(cases, checked, strict=True)
-    ]
+    rows = []
+    for named, one in zip(cases, checked, strict=True):
+        each = zip(one.ids, one.strict, one.loose, strict=True)
+        items = [{"id": id, "strict": strict, "loose": loose} for id, strict, loose in each]
+        unread = None in one.strict
+        result = {
+            "method": IFEVAL,
+            "score": None if unread else float(all(one.strict)),
+            "detail": json.dumps({"items": items}, ensure_ascii=False),
+            "status": PARTLY if unread else READ,
+        }
+        rows.append(_whose(named) | result)
+    return rows
 
 
 def require_writable(path: Path) -> None:
@@ -199,15 +265,15 @@ def require_writable(path: Path) -> None:
         raise DataError(msg)
 
 
-def kinds_of(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Give SQL's types of the columns of verdicts, or of marks."""
-    return {name: NUMBERS.get(name, "VARCHAR") for name in next(iter(rows), {})}
+def kinds_of(names: Iterable[str]) -> dict[str, str]:
+    """Give SQL's types of columns of verdicts, of marks, or of a bench's results."""
+    return {name: NUMBERS.get(name, "VARCHAR") for name in names}
 
 
 def write_judged(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Write verdicts in the format that the file's ending names."""
     if path.suffix == ".parquet":
-        write_rows(rows, kinds_of(rows), path)
+        write_rows(rows, kinds_of(next(iter(rows), ())), path)
     elif path.suffix == ".csv":
         formats.write_pieces(formats.csv_lines(rows), path)
     else:
@@ -215,105 +281,50 @@ def write_judged(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
         formats.write_pieces(lines, path)
 
 
-def _sides(named: NamedCase) -> dict[str, Any]:
-    blank: dict[str, Any] = dict.fromkeys(COLUMNS)
-    return blank | {
-        "battle_id": named.battle_id,
-        "prompt_id": named.prompt_id,
-        "model_a": named.model_a,
-        "model_b": named.model_b,
-        **styles_of(named),
-    }
-
-
-def styles_of(named: NamedCase) -> dict[str, int]:
-    """Count what both responses look like, by `STYLES` and side."""
-    texts = {"a": named.case.response_a, "b": named.case.response_b or ""}
-    counts = {side: style_of(text) for side, text in texts.items()}
-    return {f"{name}_{side}": counts[side][name] for name in STYLES for side in "ab"}
-
-
-def _by(judge: str, method: FileMethod) -> dict[str, Any]:
-    return {"judge": judge, "method": method.name, "template": method.template.hash}
-
-
-def _whose_place(row: Judged, judge: str) -> dict[str, str]:
-    """Name a judge who was asked in the place of another."""
-    return {"judge": row.judge, "fallback_for": judge} if row.judge else {}
+def _by(judge: str, method: FileMethod, row: Judged) -> dict[str, Any]:
+    """Name who judged, also in the place of whom, and by what."""
+    place = {"judge": row.judge, "fallback_for": judge} if row.judge else {"judge": judge}
+    return {**place, "method": method.name, "template": method.template.hash}
 
 
 def _whose(named: NamedCase) -> dict[str, Any]:
-    blank: dict[str, Any] = dict.fromkeys(SINGLE)
-    return blank | {
-        "battle_id": named.battle_id,
-        "prompt_id": named.prompt_id,
-        "session_id": named.session_id,
-        "model": named.model_a,
-        **style_of(named.case.response_a),
-    }
+    own = (named.battle_id, named.prompt_id, named.session_id, named.model_a)
+    ids = dict(zip(("battle_id", "prompt_id", "session_id", "model"), own, strict=True))
+    return {**dict.fromkeys(SINGLE), **ids, **style_of(named.case.response_a)}
 
 
-def _mark(row: Judged, checklist: Sequence[str]) -> dict[str, Any]:
+def _marked(
+    named: NamedCase, row: Judged, judge: str, method: FileMethod, checklist: Sequence[str]
+) -> dict[str, Any]:
+    """Give the row of a single response."""
     detail: dict[str, Any] = {"checklist": list(checklist)} if checklist else {}
-    score, status = None, row.status
+    result = _whose(named) | _by(judge, method, row) | _asked(row)
     if isinstance(row.reading, Rating):
-        score = float(row.reading.score)
+        result["score"] = float(row.reading.score)
     elif isinstance(row.reading, Items):
         pairs = zip(checklist, row.reading.met, strict=True)
         detail = {"items": [{"item": item, "met": met} for item, met in pairs]}
-        score = row.reading.share()
-        status = PARTLY if score is None else status
-    return {
-        "score": score,
-        "detail": json.dumps(detail, ensure_ascii=False) if detail else None,
-        "status": status,
-        "error": row.detail or None,
-        "cost": row.cost_usd,
-        "latency": row.latency_s,
-    }
+        result["score"] = row.reading.share()
+        result["status"] = PARTLY if result["score"] is None else row.status
+    return result | {"detail": json.dumps(detail, ensure_ascii=False) if detail else None}
 
 
-def _constraints(checked: Checked) -> dict[str, Any]:
-    items = [
-        {"id": id, "strict": strict, "loose": loose}
-        for id, strict, loose in zip(checked.ids, checked.strict, checked.loose, strict=True)
-    ]
-    unread = None in checked.strict
-    return {
-        "score": None if unread else float(all(checked.strict)),
-        "detail": json.dumps({"items": items}, ensure_ascii=False),
-        "status": PARTLY if unread else READ,
-    }
-
-
-def _rows(orders: Sequence[Judged], position: PositionEffect | None) -> Iterator[dict[str, Any]]:
-    both = verdict_of(orders)
-    for row in orders:
-        yield _row(row, None if both else position)
-    if both is not None:
-        outcome = both.outcome
-        yield {
-            "winner": None if outcome is None else outcome.value,
-            "order": BOTH,
-            "preference": _mean(orders),
-            "status": READ if outcome is not None else _why_not(orders),
-            **_answered(*orders),
-        }
+def _asked(row: Judged) -> dict[str, Any]:
+    """Give what became of a question."""
+    paid = {"cost": row.cost_usd, "latency": row.latency_s}
+    return {"status": row.status, "error": row.detail or None, **paid}
 
 
 def _row(row: Judged, position: PositionEffect | None) -> dict[str, Any]:
-    preference, status, corrected = row.for_a, row.status, None
-    if position and status == READ and isinstance(row.reading, Preference):
+    preference, corrected = row.for_a, None
+    if position and row.status == READ and isinstance(row.reading, Preference):
         corrected = position.corrected(row.reading, row.order)
     return {
         "winner": None if preference is None else preference.outcome.value,
         "order": row.order.value,
         "preference": None if preference is None else preference.first,
         "corrected": corrected,
-        "status": status,
-        "error": row.detail or None,
-        "cost": row.cost_usd,
-        "latency": row.latency_s,
+        **_asked(row),
         **_answered(row),
     }
 
@@ -330,13 +341,209 @@ def _answered(*orders: Judged) -> dict[str, str | None]:
     }
 
 
-def _mean(orders: Sequence[Judged]) -> float | None:
-    """Average the preferences for side A, whichever order was asked first."""
-    shown = {row.order: row.reading for row in orders if isinstance(row.reading, Preference)}
-    return preference_for_a(shown.get(Order.AB), shown.get(Order.BA))
+@dataclass(frozen=True, slots=True)
+class Benched:
+    """A case of a bench, and what the results say of it beside the verdict: ``more``."""
+
+    named: NamedCase
+    more: Mapping[str, Any] = field(default_factory=dict)
 
 
-def _why_not(orders: Sequence[Judged]) -> str:
-    """Name what is in the way of a verdict; pending before a failure, for it may still pass."""
-    unread = [row.status for row in orders if row.outcome is None]
-    return PENDING if PENDING in unread else unread[0]
+def bench_results(
+    cases: Sequence[Benched],
+    run: Run,
+    replies: Mapping[Key, Reply],
+    judge: str,
+    method: FileMethod,
+) -> Iterator[dict[str, Any]]:
+    """Give a row for each single answer, or each pair: both orders and the verdict of both."""
+    places = _Places(run.judged)
+    for case in cases:
+        asked = places.rows(case.named.case.id)
+        each = [replies[key] for row in asked for key in row.keys if key in replies]
+        more = {
+            **case.more,
+            "tokens_in": total([reply.tokens_in for reply in each]),
+            "tokens_out": total([reply.tokens_out for reply in each]),
+            "cost": total([row.cost_usd for row in asked]),
+            "latency": total([row.latency_s for row in asked]),
+        }
+        if not method.pairwise:
+            checklist = run.checklists.get(case.named.case.prompt_id, ())
+            row = _marked(case.named, asked[-1], judge, method, checklist)
+            yield {**row, **more, "words": _words(asked[0], replies)}
+            continue
+        rows = [*_of_case(case.named, asked, judge, method)]
+        both = verdict_of(asked)
+        more |= {"inconsistent": both and both.inconsistent}
+        for one, row in zip(asked, rows, strict=False):
+            more |= {f"{name}_{one.order}": row[name] for name in _ORDERS[:3]}
+        yield {**rows[-1], **more, **{f"words_{o.order}": _words(o, replies) for o in asked}}
+
+
+def checked_results(
+    cases: Sequence[Benched], checked: Sequence[Checked]
+) -> Iterator[dict[str, Any]]:
+    """Give a row for each answer that was checked without a judge."""
+    rows = constraint_rows([case.named for case in cases], checked)
+    for case, row in zip(cases, rows, strict=True):
+        yield {**row, **case.more}
+
+
+def _words(row: Judged, replies: Mapping[Key, Reply]) -> str | None:
+    """Give what the judge said, all attempts and samples of it."""
+    texts = [replies[key].text for key in row.keys if key in replies]
+    return "\n\n".join(texts) if texts else None
+
+
+def total(values: Sequence[float | None]) -> float | None:
+    """Sum what is known; None where nothing is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None
+
+
+SCORED_AS = {
+    "alpaca_eval": "alpaca_eval",
+    "alpaca_eval_sampled": "alpaca_eval",
+    "alpaca_eval_verbal": "alpaca_eval",
+    "arena_hard": "arena_hard",
+    "wildbench_score": "wildbench",
+    "wildbench_reward": "wildbench_reward",
+    **dict.fromkeys(("pairwise", "mt_bench_pairs"), "pairwise"),
+    **dict.fromkeys(("rubric", "checklist", "mt_bench"), "marks"),
+    IFEVAL: IFEVAL,
+}
+"""By the method of a run: how its file is scored; others by pairs, or by the mean of marks."""
+
+
+def own_method(data: Annotations) -> str | None:
+    """Name how a file of ours is scored; None of a file that no run and no bench wrote.
+
+    Raises
+    ------
+    DataError
+        If it holds several methods, which are scored each by its own rule.
+    """
+    if not data.has("method", "status") or not (data.has("winner") or data.has("score")):
+        return None
+    methods = sorted(set(data.texts("method")))
+    pairs = data.has("winner")
+    scored = {SCORED_AS.get(name, "pairwise" if pairs else "marks") for name in methods}
+    if len(scored) > 1:
+        msg = (
+            f"{data.source!r} holds several methods ({quoted_names(methods)}): choose one with "
+            f"--where \"method = '{methods[0]}'\"."
+        )
+        raise DataError(msg)
+    return scored.pop()
+
+
+def asked_judges(data: Annotations) -> list[str]:
+    """Give the judge of each row who was to be asked, whoever was in its place."""
+    judges = data.texts("judge")
+    if not data.has("fallback_for"):
+        return judges
+    places = data.columns["fallback_for"]
+    return [str(place or judge) for place, judge in zip(places, judges, strict=True)]
+
+
+def is_scored_as(data: Annotations, scored: str) -> bool:
+    """Whether the methods of a file of ours allow for a score; one's own allow for any."""
+    return all(SCORED_AS.get(name, scored) == scored for name in data.texts("method"))
+
+
+def for_own_score(data: Annotations, scored: str) -> Annotations:
+    """Give a file of ours as a method of `arena judge score` takes it.
+
+    Raises
+    ------
+    DataError
+        If the verdicts are not against one baseline, where the method needs it.
+    """
+    if scored not in ("alpaca_eval", "arena_hard", "wildbench_reward"):
+        return data
+    orders = _orders_of(data)
+    cases = data.taken(np.array([row for row, _, _ in orders], dtype=np.int64))
+
+    def names(*columns: str) -> list[str]:
+        cells = ([cases.cell(name, row) for name in columns] for row in range(cases.n))
+        return [str(next(filter(None, values), "")) for values in cells]
+
+    model, prompt, baseline = names("model_a"), names("prompt_id"), names("model_b")
+    if scored == "wildbench_reward":
+        levels = [(row, level) for row, one in enumerate(orders) for level in _levels(*one[1:])]
+        rewards: Columns = {
+            "model": [model[row] for row, _ in levels],
+            "baseline": [baseline[row] for row, _ in levels],
+            "prompt_id": [prompt[row] for row, _ in levels],
+            "level": [2 * level - 1 for _, level in levels],
+        }
+        return only(data, rewards)
+    if len(several := sorted({*baseline})) > 1:
+        msg = (
+            f"{data.source!r} holds several models on side B ({quoted_names(several)}), and "
+            f"{scored} is a score against one baseline: choose one with --where, or score by "
+            "--method pairwise."
+        )
+        raise DataError(msg)
+    columns: Columns = {"model": model}
+    if scored == "alpaca_eval":
+        columns |= {"idx": prompt, "preference": [1 + np.mean(_levels(*o[1:])) for o in orders]}
+        if data.has("length_a", "length_b"):
+            columns |= {
+                "len_model": cases.numbers("length_a"),
+                "len_base": cases.numbers("length_b"),
+            }
+    else:
+        games = [_games(*one[1:]) for one in orders]
+        columns |= {f"game_{n + 1}": [both[n] for both in games] for n in (0, 1)}
+    return only(data, columns | {"judge": names("fallback_for", "judge")})
+
+
+Asked = tuple[int, Mapping[str, float], int]
+"""A row of a case, the preference for side A by order, NaN without a verdict, and how many orders
+were asked: none where only the reconciled verdict is known."""
+
+
+def _orders_of(data: Annotations) -> list[Asked]:
+    """Give the cases of a file of verdicts, whether each order has a row or they share one."""
+    if data.has(*(f"preference_{order}" for order in Order)):
+        shown = {order: data.numbers(f"preference_{order}").tolist() for order in Order}
+        status = [name for order in Order if data.has(name := f"status_{order}")]
+        asked = [
+            sum(data.cell(name, row) not in (None, "") for name in status) for row in range(data.n)
+        ]
+        return [
+            (row, {order: shown[order][row] for order in Order}, asked[row] if status else 2)
+            for row in range(data.n)
+        ]
+    cases: dict[tuple[str, ...], dict[str, int]] = defaultdict(dict)
+    names = [data.texts(name) for name in ("battle_id", "model_a", "model_b", "judge")]
+    for row, (*key, order) in enumerate(zip(*names, data.texts("order"), strict=True)):
+        cases[tuple(key)][order] = row
+    preference = data.numbers("preference").tolist()
+    by_order = [
+        {o: preference[row] for o, row in one.items() if o != BOTH} for one in cases.values()
+    ]
+    rows = (next(iter(one.values())) for one in cases.values())
+    return [(row, one, len(one)) for row, one in zip(rows, by_order, strict=True)]
+
+
+def _levels(shown: Mapping[str, float], asked: int) -> list[float]:
+    """Give the preferences in the orders that were asked, NaN where one has no verdict."""
+    known = [shown[order] for order in Order if not np.isnan(shown.get(order, np.nan))]
+    return known + [float("nan")] * (max(asked, 1) - len(known))
+
+
+def _games(shown: Mapping[str, float], asked: int) -> tuple[str | None, str | None]:
+    """Give both games of a prompt as Arena-Hard does; one not asked for is no missing verdict."""
+    names = {level.first: name for name, level in ARROWS.items()}
+    firsts = 1 - shown.get(Order.BA, np.nan), shown.get(Order.AB, np.nan)
+    if strange := [one for one in firsts if not np.isnan(one) and one not in names]:
+        levels = ", ".join(map(str, names))
+        msg = f"A preference is {strange[0]}, and arena_hard has five levels: {levels}."
+        raise DataError(msg)
+    first, second = (names.get(one) for one in firsts)
+    if asked > 1 or first == second is None:
+        return first, second
+    return first or NOT_PLAYED, second or NOT_PLAYED

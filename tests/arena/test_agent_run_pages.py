@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 import pytest
 
-from judge.tables.inspect_runs import runs_of
+from judge.tables.inspect_logs import runs_of
 from tests import inspect_samples
 from tests.agent_runs import (
     ATTACK,

@@ -182,6 +182,11 @@ def test_what_a_study_of_a_judge_sends_to_people_is_rated_once_its_texts_are_nam
             "has messages [{'role': 'boss', 'content': 'x'}]: give a text, or a list",
         ),
         ([PAIR | {"responses": [{"model": "x", "text": "y"}]}], "give a list of 2 to 12"),
+        (
+            [PAIR | {"prompt": None, "conversation": ["Hi", "So?"], "response_a": ["x", "y"]}],
+            "has response_b 'It is **old**.': give as many answers as response_a has, 2.",
+        ),
+        ([PAIR | {"response_a": ["x", None]}], "has response_a ['x', None]: give a text, or a"),
         ([{"item_id": "i", "prompt": "x"}], "There are no answers in '{file}'"),
         ([SEND | {"overall": 0.5}], "names items to send to people"),
         ([PAIR | {"response_a": "x" * 100_001}], "give an item of 100,000 characters at the most"),

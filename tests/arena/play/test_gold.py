@@ -26,7 +26,7 @@ from arena.settings import read_settings
 from arena.store import blocks, log, single_battles
 from arena.store.store import Store
 from arena.store.tables import BattleRow
-from judge.tables.gold import GoldPair
+from judge.tables.cases import GoldPair
 from rating.outcome import Outcome
 from tests.command import Command
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server

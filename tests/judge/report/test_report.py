@@ -22,7 +22,7 @@ from judge.studies.alignment import Outputs
 from judge.studies.data import read_study
 from judge.studies.options import StudyOptions
 from judge.studies.study import Study, study_judges
-from judge.tables.outputs import read_outputs, read_prompts
+from judge.tables.cases import read_outputs, read_prompts
 from tests.judge.render.test_markdown import FORBIDDEN, HOSTILE
 from tests.judge.report.hostile import EXAMPLES, hostile_study
 

@@ -8,7 +8,7 @@ from scipy.special import expit
 
 from judge.studies.gold import clustered_share, study_gold
 from judge.studies.gold_voters import GoldVote, accuracies, accuracy_of
-from judge.tables.gold import GoldPair, read_gold
+from judge.tables.cases import GoldPair, read_gold
 from rating.errors import DataError
 from rating.outcome import Outcome
 
@@ -142,16 +142,16 @@ def test_a_planted_taste_for_length_shows_in_the_thirds_and_the_slope() -> None:
 @pytest.mark.published
 def test_judgebench_pairs_tell_the_taste_of_simulated_voters(published_data: Path) -> None:
     rng = np.random.default_rng(3)
-    pairs = read_gold(published_data / "gold" / "judgebench_pairs.jsonl")
-    assert (len(pairs.pairs), pairs.left_out) == (619, {"the same prompt and models again": 1})
-    votes = cast([*pairs.pairs], rng, voters=150, each=100, taste=1.0, spread=0.2)
+    pairs, left_out = read_gold(published_data / "gold" / "judgebench_pairs.jsonl")
+    assert (len(pairs), left_out) == (619, {"the same prompt and models again": 1})
+    votes = cast(pairs, rng, voters=150, each=100, taste=1.0, spread=0.2)
     study = study_gold(votes)
     assert study.items == 528
     assert study.taste is not None
     assert study.taste.value == pytest.approx(1.0, abs=0.1)
     shares = [third.wrong.value or 0 for third in study.by_gap]
     assert shares[0] < shares[1] < shares[2]
-    flat = study_gold(cast([*pairs.pairs], rng, voters=150, each=100, taste=0.0, spread=0.2))
+    flat = study_gold(cast(pairs, rng, voters=150, each=100, taste=0.0, spread=0.2))
     assert flat.wrong.value == pytest.approx(expit(-0.8), abs=0.03)
 
 

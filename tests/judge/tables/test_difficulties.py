@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from judge.case import Message
-from judge.tables.difficulties import of_items, read_difficulties, read_regularisation
-from judge.tables.items import Item
+from judge.tables.items import Item, of_items, read_difficulties, read_regularisation
 from rating.errors import DataError
 
 ITEMS = [

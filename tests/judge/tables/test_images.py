@@ -15,9 +15,8 @@ from judge.calls import Options, Questions, key_of
 from judge.case import Case, Message, Order
 from judge.methods import published
 from judge.profile import Profile, Terms
-from judge.tables.cases import read_cases
-from judge.tables.images import MOST_BYTES, read_image
-from judge.tables.on_disk import CasesOnDisk
+from judge.tables.cases import on_disk, read_cases
+from judge.tables.cells import MOST_BYTES, read_image
 from rating.errors import DataError
 
 
@@ -105,7 +104,7 @@ def test_cases_have_the_images_of_their_rows_and_keep_them_on_disk(tmp_path: Pat
     (case,) = read_cases([written(tmp_path, ["a.png", "https://example.org/b.png"])])
     assert case.case.images == (url(png()), "https://example.org/b.png")
     assert case.case.swapped().images == case.case.images
-    assert [*CasesOnDisk([case])] == [case]
+    assert [*on_disk([case])] == [case]
     empty: tuple[object, ...] = (None, "", [])
     for nothing in empty:
         (bare,) = read_cases([written(tmp_path, nothing)])

@@ -16,8 +16,7 @@ from judge.labels.run_names import names_in_runs
 from judge.scoring.annotated import judge_score
 from judge.tables.agent_runs import read_agent_runs
 from judge.tables.cases import read_cases, read_responses
-from judge.tables.inspect_logs import plain_log, rows_in
-from judge.tables.inspect_runs import runs_of
+from judge.tables.inspect_logs import plain_log, rows_in, runs_of
 from judge.tables.items import read_answers
 from rating.errors import DataError
 from rating.tables.counts import read_votes

@@ -7,7 +7,7 @@ import pytest
 
 from judge.labels.run_names import names_in_runs
 from judge.tables.agent_runs import runs_in_logs
-from judge.tables.inspect_runs import LoggedRuns, runs_of
+from judge.tables.inspect_logs import LoggedRuns, runs_of
 from judge.tables.rating_items import RatingItem
 from rating.errors import DataError
 from rating.tables.peers import noticing

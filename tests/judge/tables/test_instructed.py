@@ -8,7 +8,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from judge.tables.cases import checked, read_instructed
+from judge.ifeval import Checked, Task, check
+from judge.tables.cases import NamedCase, read_instructed
 from rating.errors import DataError
 from rating.tables.peers import noticing
 from tests.command import Command, refused
@@ -33,6 +34,10 @@ RESPONSES = [
     for task, answer in zip(TASKS, ANSWERS, strict=True)
 ]
 BOTH = [task | response for task, response in zip(TASKS, RESPONSES, strict=True)]
+
+
+def checked(instructed: list[tuple[NamedCase, Task]]) -> list[Checked]:
+    return [check(task, named.case.response_a) for named, task in instructed]
 
 
 def write(path: Path, rows: list[dict[str, Any]]) -> Path:
@@ -64,7 +69,7 @@ def test_instructions_are_read_beside_the_responses(tmp_path: Path, kind: str) -
 def test_instructions_are_matched_to_responses_by_their_prompt(tmp_path: Path) -> None:
     tasks = write(tmp_path / "input_data.jsonl", TASKS)
     instructed = read_instructed([tasks, write(tmp_path / "responses.jsonl", RESPONSES[::-1])])
-    assert [one.task.prompt for one in instructed] == [task["prompt"] for task in TASKS[::-1]]
+    assert [task.prompt for _, task in instructed] == [task["prompt"] for task in TASKS[::-1]]
     assert checked(instructed)[0].strict == (True,)
 
 

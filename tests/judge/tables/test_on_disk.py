@@ -17,8 +17,7 @@ from judge.errors import FailureClass
 from judge.grammar import Reading
 from judge.methods import method
 from judge.tables import annotations
-from judge.tables.cases import NamedCase, each_pair, read_cases
-from judge.tables.on_disk import Bare, CasesOnDisk
+from judge.tables.cases import NamedCase, bare, each_pair, on_disk, read_cases
 from judge.verdict import by_case
 from rating.errors import DataError
 from tests.judge.runs import judge
@@ -62,11 +61,11 @@ class Forgetful(MemoryJournal):
 @given(st.lists(NAMED, max_size=5))
 @settings(deadline=None)
 def test_cases_come_back_from_disk_as_they_were(some: list[NamedCase]) -> None:
-    on_disk = CasesOnDisk(iter(some))
-    assert [*on_disk] == some
-    assert [*Bare(on_disk)] == [named.case for named in some]
-    assert on_disk[-2:] == some[-2:]
-    assert [on_disk[-1 - at] for at in range(len(some))] == some[::-1]
+    stored = on_disk(iter(some))
+    assert [*stored] == some
+    assert [*bare(stored)] == [named.case for named in some]
+    assert stored[-2:] == some[-2:]
+    assert [stored[-1 - at] for at in range(len(some))] == some[::-1]
 
 
 def pairs_file(folder: Path, n: int, ending: str, *last: dict[str, object]) -> Path:
@@ -112,10 +111,10 @@ def test_a_value_in_a_later_piece_is_quoted_with_its_row(
 
 
 async def held(n: int) -> int:
-    on_disk = CasesOnDisk(NamedCase("b", "p", "basalt", "flint", one) for one in cases(n))
+    stored = on_disk(NamedCase("b", "p", "basalt", "flint", one) for one in cases(n))
     tracemalloc.start()
     run = await judged(
-        Bare(on_disk),
+        bare(stored),
         method("pairwise"),
         judge(latency_s=0.001),
         Forgetful(),

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.tables.cases import read_cases, read_labels
-from judge.tables.preferences import COLUMNS, pair_of
+from judge.tables.native import PREFERENCE, preference
 from rating.errors import DataError
 from rating.tables.columns import LEFT_OUT
 from rating.tables.peers import noticing
@@ -41,31 +41,31 @@ def test_texts_and_messages_with_and_without_a_prompt_mean_the_same(
 ) -> None:
     user, sides = message("user", prompt), [[message("assistant", text)] for text in (good, bad)]
     ways = [
-        pair_of([user], *sides),
-        pair_of(prompt, *sides),
-        pair_of(None, [user, *sides[0]], [user, *sides[1]]),
+        preference([user], *sides),
+        preference(prompt, *sides),
+        preference(None, [user, *sides[0]], [user, *sides[1]]),
     ]
     for pair in ways:
         assert chosen_of(pair) == (good, bad)
         assert pair["prompt"] == [user]
-    plain = pair_of(prompt, good, bad)
+    plain = preference(prompt, good, bad)
     assert (plain["prompt"], chosen_of(plain)) == (prompt, (good, bad))
 
 
 @given(row=st.tuples(JSON, JSON, JSON))
 def test_anything_else_is_no_pair_and_no_error(row: tuple[Any, Any, Any]) -> None:
-    pair = pair_of(*row)
+    pair = preference(*row)
     reason = pair.pop(LEFT_OUT)
-    assert [*pair] == [*COLUMNS]
+    assert [*pair] == [*PREFERENCE]
     assert (pair["prompt"] is None) == (reason is not None)
     if reason:
         assert {*pair.values()} == {None}
 
 
 def test_either_side_holds_about_half_of_what_was_chosen() -> None:
-    labels = [pair_of(f"Question {n}?", "yes", "no")["label"] for n in range(400)]
+    labels = [preference(f"Question {n}?", "yes", "no")["label"] for n in range(400)]
     assert 160 <= labels.count("model_a") <= 240  # four standard deviations
-    assert labels == [pair_of(f"Question {n}?", "yes", "no")["label"] for n in range(400)]
+    assert labels == [preference(f"Question {n}?", "yes", "no")["label"] for n in range(400)]
 
 
 @pytest.mark.parametrize("ending", ["jsonl", "csv"])
@@ -125,7 +125,7 @@ HUMAN, ASSISTANT = "\n\nHuman: ", "\n\nAssistant: "
 def test_texts_of_hh_rlhf_are_split_at_the_last_answer_that_both_begin(
     prompt: str | None, before: str, turns: list[str]
 ) -> None:
-    pair = pair_of(prompt, f"{before} It is 4.", f"{before} It is 5, a sum.")
+    pair = preference(prompt, f"{before} It is 4.", f"{before} It is 5, a sum.")
     assert [one["content"] for one in pair["prompt"]] == turns
     assert chosen_of(pair) == ("It is 4.", "It is 5, a sum.")
 
@@ -140,7 +140,7 @@ def test_texts_of_hh_rlhf_are_split_at_the_last_answer_that_both_begin(
     ],
 )
 def test_texts_without_a_question_that_both_answer_are_no_pair(chosen: str, rejected: str) -> None:
-    pair = pair_of(None, chosen, rejected)
+    pair = preference(None, chosen, rejected)
     assert pair["prompt"] is None
     assert pair[LEFT_OUT]
 
@@ -149,16 +149,16 @@ def test_a_prompt_that_both_conversations_repeat_is_shown_once() -> None:
     """UltraFeedback binarized: a text, and conversations that begin with it."""
     asked = message("user", "2 + 2?")
     good, bad = message("assistant", "4"), message("assistant", "5")
-    pair = pair_of("2 + 2?", [asked, good], [asked, bad])
+    pair = preference("2 + 2?", [asked, good], [asked, bad])
     assert (pair["prompt"], chosen_of(pair)) == ([asked], ("4", "5"))
     system = message("system", "Be short.")
-    pair = pair_of([asked], [system, asked, good], [system, asked, bad])
+    pair = preference([asked], [system, asked, good], [system, asked, bad])
     assert (pair["prompt"], chosen_of(pair)) == ([system, asked], ("4", "5"))
     later = [asked, good, message("user", "Plus 1?")]
-    pair = pair_of("2 + 2?", [*later, message("assistant", "5")], [*later, good])
+    pair = preference("2 + 2?", [*later, message("assistant", "5")], [*later, good])
     assert (pair["prompt"], chosen_of(pair)) == (later, ("5", "4"))
     in_blocks = {"role": "user", "content": [{"type": "text", "text": "2 + 2?"}]}
-    assert pair_of(None, [in_blocks, good], [in_blocks, bad])["prompt"] == [asked]
+    assert preference(None, [in_blocks, good], [in_blocks, bad])["prompt"] == [asked]
 
 
 def test_preferences_with_the_prompt_in_another_column_and_a_system_message(

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from judge.case import Message
-from judge.tables.conversation import exchange, plain, turns_of
+from judge.tables.cells import exchange, plain, turns_of
 from rating.errors import DataError
 
 TEXT = {"type": "text", "text": "Why?"}
