@@ -13,12 +13,12 @@ from duckdb.sqltypes import DuckDBPyType
 from numpy.typing import NDArray
 
 from judge.tables import inspect_logs
-from judge.tables.cells import plain
+from judge.tables.cells import CONVERSATIONS, data_of, plain
 from rating.errors import DataError
 from rating.tables.columns import LEFT_OUT, quoted_names, require
 from rating.tables.duckdb_engine import columns_in_file, connected, require_alike
 from rating.tables.escaping import quoted
-from rating.tables.files import SHOWN, Files, expanded, json_objects, json_or_text, kind_of
+from rating.tables.files import SHOWN, Files, expanded, json_objects, kind_of
 from rating.tables.peers import NO_VERDICT, announce, explained, recognised
 from rating.tables.sources import chosen, label_column, opened
 from rating.tables.vote_filter import LABELS, SKIP
@@ -30,6 +30,8 @@ PIECE = 2000
 ROW = "__row"
 """Column of a row's number; no table of annotations has one of this name."""
 
+_OBJECTS = ("JSON", "Inspect")
+"""Kinds of files that hold an object a row."""
 _FLAGS = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -109,13 +111,22 @@ class Annotations:
 
     def numbers(self, name: str) -> Floats:
         """Return numbers, NaN where there is none; raises `DataError` for anything else."""
-        values = self.need(name)
-        return np.array([self._number(name, row, v) for row, v in enumerate(values, 1)])
+        numbers = np.full(self.n, np.nan)
+        for row, value in enumerate(self.need(name)):
+            if value is not None and not (isinstance(value, str) and not value.strip()):
+                try:
+                    numbers[row] = float(value)
+                except (TypeError, ValueError):
+                    raise self.wrong(name, row + 1, value, "a number, or nothing") from None
+        return numbers
 
     def flags(self, name: str) -> Bools:
         """Return truth values; raises `DataError` for anything else."""
-        values = self.need(name)
-        return np.array([self._flag(name, r, v) for r, v in enumerate(values, 1)], dtype=bool)
+        flags = [_FLAGS.get(str(value).strip().lower()) for value in self.need(name)]
+        if None in flags:
+            row = flags.index(None)
+            raise self.wrong(name, row + 1, self.columns[name][row], "true or false")
+        return np.array(flags, dtype=bool)
 
     def label(self, row: int, winner: object) -> float:
         """Return 1, 0 or -1 for side A, a tie, side B; NaN where there is no verdict."""
@@ -143,7 +154,12 @@ class Annotations:
 
     def lists(self, name: str) -> list[list[str]]:
         """Return lists of names: lists as the file holds them, JSON, or text parted by ``;``."""
-        return [_parted(value) for value in self.need(name)]
+        return [
+            [part.strip() for part in cell.split(";") if part.strip()]
+            if isinstance(cell, str) and not isinstance(data_of(cell), list)
+            else [str(one) for one in data_of(cell) or ()]
+            for cell in self.need(name)
+        ]
 
     def taken(self, rows: Bools | Ints) -> "Annotations":
         """Return some of the rows."""
@@ -162,20 +178,6 @@ class Annotations:
         return DataError(
             f"Row {self.number(row)} of {self.source!r} has {name} {shown}: give {wanted}."
         )
-
-    def _number(self, name: str, row: int, value: object) -> float:
-        if value is None or (isinstance(value, str) and not value.strip()):
-            return float("nan")
-        try:
-            return float(value)  # type: ignore[arg-type]
-        except (TypeError, ValueError):
-            raise self.wrong(name, row, value, "a number, or nothing") from None
-
-    def _flag(self, name: str, row: int, value: object) -> bool:
-        result = _FLAGS.get(str(value).strip().lower())
-        if result is None:
-            raise self.wrong(name, row, value, "true or false")
-        return result
 
 
 def read_annotations(
@@ -200,19 +202,24 @@ def read_annotations(
     files = Files.of(source)
     assert files is not None
     paths, left_out = expanded(files.paths), dict[str, int]()
-    in_json = _holds_objects(paths[0])
-    columns = _in_json(paths) if in_json else {}
-    if in_json and not (peers and recognised(list(columns))):
+    in_json = kind_of(paths[0]) in _OBJECTS
+    columns = next(_in_json(paths, _names_in_json(paths)), {}) if in_json else {}
+    own = not (peers and (not in_json or recognised([*columns])))
+    if in_json and own:
         columns = _chosen(columns, files, left_out)
-        own = True
     else:
-        columns = _from_table(files, paths, holds, None if peers else left_out)
-        own = not peers
+        with opened(
+            files, _wanted, holds=holds, as_peers=not own, left_out=left_out if own else None
+        ) as relation:
+            read = relation.fetchnumpy()
+        names = _own_names([*read], paths[0]) if own else [*read]
+        cells = (values.tolist() for values in read.values())  # what is masked is None
+        columns = {name: list_of(values) for name, values in zip(names, cells, strict=True)}
     table = Annotations(str(files), columns, len(paths), left_out)
     if own and (left_out or len(paths) > 1) and not recognised(list(columns)):
         announce(str(files), holds, left_out, len(paths))
     if not table.n:
-        raise _empty(files, holds)
+        raise DataError(f"There is no row in {str(files)!r}: it should hold {holds}.")
     if peers:
         try:
             table.need("winner")
@@ -239,10 +246,10 @@ def annotation_pieces(source: object, holds: str) -> Iterator[Annotations]:
     files = Files.of(source)
     assert files is not None
     paths = expanded(files.paths)
-    in_json = _holds_objects(paths[0])
+    in_json = kind_of(paths[0]) in _OBJECTS
     names = _names_in_json(paths) if in_json else columns_in_file(paths[0])
     renamed = [ours for ours, _ in files.columns]
-    by_row = {"conversation_a", "conversation_b"} <= {*names}
+    by_row = {*CONVERSATIONS} <= {*names}
     known = recognised([*names, *renamed], lambda _: True)
     if files.where is not None or (known and not by_row):
         yield read_annotations(source, holds)
@@ -250,31 +257,33 @@ def annotation_pieces(source: object, holds: str) -> Iterator[Annotations]:
     if len(paths) > 1:
         announce(str(files), holds, n_files=len(paths))
     n = 0
-    for columns in (
-        _json_pieces(files, paths, names) if in_json else _table_pieces(files, paths[0], holds)
-    ):
+    pieces = (
+        (_chosen(piece, files, {}) for piece in _in_json(paths, names, PIECE))
+        if in_json
+        else _table_pieces(files, paths[0], holds)
+    )
+    for columns in pieces:
         piece = Annotations(str(files), columns, len(paths), first=n)
         yield piece
         n += piece.n
     if not n:
-        raise _empty(files, holds)
-
-
-def _holds_objects(path: Path) -> bool:
-    return kind_of(path) in ("JSON", "Inspect")
+        raise DataError(f"There is no row in {str(files)!r}: it should hold {holds}.")
 
 
 def _objects_in(path: Path) -> Iterable[dict[str, Any]]:
     return inspect_logs.rows_in(path) if kind_of(path) == "Inspect" else json_objects(path)
 
 
-def _json_pieces(
-    files: Files, paths: Sequence[Path], names: Sequence[str]
+def _in_json(
+    paths: Sequence[Path], names: Sequence[str], most: int | None = None
 ) -> Iterator[dict[str, NDArray[np.object_]]]:
+    """Read arrays of objects, or one a line, in pieces; names as they are written.
+
+    Not by duckdb, which refuses names that differ only in case: AlpacaEval's labels are m and M.
+    """
     rows = (row for path in paths for row in _objects_in(path))
-    while some := [*islice(rows, PIECE)]:
-        columns = {name: list_of([row.get(name) for row in some]) for name in names}
-        yield _chosen(columns, files, {})
+    while some := [*islice(rows, most)]:
+        yield {name: list_of([row.get(name) for row in some]) for name in names}
 
 
 def _table_pieces(
@@ -293,19 +302,9 @@ def _table_pieces(
 
 
 def _as_in_numpy(name: str, kind: DuckDBPyType) -> str:
-    """Give a column in the type in which `_from_table` has it, by way of numpy."""
+    """Give a column in the type in which a whole table has it, by way of numpy."""
     other = {"decimal": "DOUBLE", "hugeint": "DOUBLE", "date": "TIMESTAMP"}.get(kind.id)
     return quoted(name) if other is None else f"CAST({quoted(name)} AS {other}) AS {quoted(name)}"
-
-
-def _from_table(
-    files: Files, paths: Sequence[Path], holds: str, left_out: dict[str, int] | None
-) -> dict[str, NDArray[np.object_]]:
-    peers = left_out is None
-    with opened(files, _wanted, holds=holds, as_peers=peers, left_out=left_out) as relation:
-        columns = relation.fetchnumpy()
-    names = list(columns) if peers else _own_names(list(columns), paths[0])
-    return {name: _objects(values) for name, values in zip(names, columns.values(), strict=True)}
 
 
 def _wanted(there: Sequence[str]) -> list[str]:
@@ -320,16 +319,6 @@ def _own_names(names: list[str], path: Path) -> list[str]:
     return [*own, *names[len(own) :]]
 
 
-def _in_json(paths: Sequence[Path]) -> dict[str, NDArray[np.object_]]:
-    """Read arrays of objects, or one a line, names as they are written.
-
-    Not by duckdb, which refuses names that differ only in case: AlpacaEval's labels are m and M.
-    """
-    names = _names_in_json(paths)
-    rows = [row for path in paths for row in _objects_in(path)]
-    return {name: list_of([row.get(name) for row in rows]) for name in names}
-
-
 def _names_in_json(paths: Sequence[Path]) -> list[str]:
     names: list[str] = []
     for path in paths:
@@ -337,10 +326,6 @@ def _names_in_json(paths: Sequence[Path]) -> list[str]:
         names = names or there
         require_alike(paths[0], names, path, there)
     return names
-
-
-def _empty(files: Files, holds: str) -> DataError:
-    return DataError(f"There is no row in {str(files)!r}: it should hold {holds}.")
 
 
 def _chosen(
@@ -380,29 +365,12 @@ def _as_text(value: object) -> str | None:
     return value if value is None or isinstance(value, str) else json.dumps(plain(value))
 
 
-def _objects(values: NDArray[Any]) -> NDArray[np.object_]:
-    """Return plain values, None where there is none."""
-    plain = list_of(np.ma.getdata(values).tolist())
-    plain[np.ma.getmaskarray(values)] = None
-    return plain
-
-
 def list_of(values: Sequence[object]) -> NDArray[np.object_]:
     """Make an array one by one, for some values may be lists."""
     plain = np.empty(len(values), dtype=object)
     for row, value in enumerate(values):
         plain[row] = value
     return plain
-
-
-def _parted(value: object) -> list[str]:
-    if value is None:
-        return []
-    several = json_or_text(value) if isinstance(value, str) else value
-    if isinstance(value, str) and not isinstance(several, list):
-        return [part.strip() for part in value.split(";") if part.strip()]
-    value = several
-    return [str(one) for one in np.asarray(value).tolist()]
 
 
 def groups(values: Sequence[Hashable]) -> dict[Any, Ints]:

@@ -96,7 +96,14 @@ def for_similarity(data: Annotations) -> Annotations:
     if known is None or known.name not in ("SICK", "CLINC"):
         return data
     announce(data.source, known.name, data.left_out, data.n_files)
-    return only(data, _rated(data) if known.name == "SICK" else _classes(data))
+    if known.name == "SICK":
+        theirs = ("sentence_A", "sentence_B", "relatedness_score")
+        ours = ("text_a", "text_b", "relatedness")
+        return only(data, dict(zip(ours, map(data.need, theirs), strict=True)))
+    if data.has("text"):
+        return only(data, {"text": data.need("text"), "label": data.need("intent")})
+    rows = [row for name in ("train", "val", "test") for row in data.need(name)[0]]
+    return only(data, {"text": [row[0] for row in rows], "label": [row[1] for row in rows]})
 
 
 def for_judge(
@@ -204,18 +211,6 @@ def _known(data: Annotations) -> Format | None:
     return recognised(list(data.columns), lambda sql: holds_first(data, sql))
 
 
-def _rated(data: Annotations) -> Columns:
-    theirs = ("sentence_A", "sentence_B", "relatedness_score")
-    return dict(zip(("text_a", "text_b", "relatedness"), map(data.need, theirs), strict=True))
-
-
-def _classes(data: Annotations) -> Columns:
-    if data.has("text"):
-        return {"text": data.need("text"), "label": data.need("intent")}
-    rows = [row for name in ("train", "val", "test") for row in data.need(name)[0]]
-    return {"text": [row[0] for row in rows], "label": [row[1] for row in rows]}
-
-
 def _alpaca_eval(data: Annotations) -> Columns:
     if not data.has("output_1", "output_2"):
         return {"model": data.need("generator_2"), **data.columns}
@@ -297,48 +292,41 @@ METHODS: Mapping[str, tuple[str, Callable[[Annotations], Columns]]] = {
 
 
 def _kaggle(data: Annotations) -> Columns:
-    cells = zip(*(data.need(name) for name in _PAIR), strict=True)
-    columns = _each_row(_kaggle_row, cells)
+    columns = _each_row(_kaggle_row, zip(*map(data.need, _PAIR), strict=True))
     return columns | ({"battle_id": data.need("id")} if data.has("id") else {})
 
 
-def _kaggle_row(prompt: object, a: object, b: object) -> dict[str, Any]:
-    asked = turns_of(prompt, lists=True)
+def _kaggle_row(prompt: object, a: object, b: object) -> tuple[object, ...]:
+    asked = [turn.content for turn in turns_of(prompt, lists=True)]
     sides = [[turn.content for turn in turns_of(cell, lists=True)] for cell in (a, b)]
-    if not all(turn.content.strip() for turn in asked):
+    if not all(map(str.strip, asked)):
         raise DataError("without a question")
     if any(len(side) > len(asked) for side in sides):
         raise DataError(NO_TURNS)
-    sides = [side + [""] * (len(asked) - len(side)) for side in sides]
-    return dict(zip(_PAIR, ([turn.content for turn in asked], *sides), strict=True))
+    return asked, *(side + [""] * (len(asked) - len(side)) for side in sides)
 
 
 def _conversations(data: Annotations) -> Columns:
     """Read both conversations of Chatbot Arena and LMArena, whose user is the same."""
-    columns = _each_row(_conversation_row, zip(*map(data.need, CONVERSATIONS), strict=True))
+    columns = _each_row(
+        lambda *talks: exchange(*(turns_of(talk, lists=True) for talk in talks)),
+        zip(*map(data.need, CONVERSATIONS), strict=True),
+    )
     names = ("battle_id", "prompt_id") if data.has("id") else ()
     return columns | dict.fromkeys(names, data.columns.get("id"))
 
 
-def _conversation_row(a: object, b: object) -> dict[str, Any]:
-    talks = exchange(turns_of(a, lists=True), turns_of(b, lists=True))
-    return dict(zip(_PAIR, talks, strict=True))
-
-
-def _each_row(made: Callable[..., dict[str, Any]], cells: Iterable[tuple[object, ...]]) -> Columns:
+def _each_row(
+    made: Callable[..., tuple[Any, ...]], cells: Iterable[tuple[object, ...]]
+) -> Columns:
     """Give the columns of pairs, and why a row is excluded."""
-    rows: list[dict[str, Any]] = []
+    rows: list[tuple[Any, ...]] = []
     for row in cells:
         try:
-            rows.append(made(*row))
+            rows.append((*made(*row), None))
         except DataError as error:
-            rows.append({LEFT_OUT: str(error)})
-    return {name: [row.get(name) for row in rows] for name in (*_PAIR, LEFT_OUT)}
-
-
-def _llmbar(data: Annotations) -> Columns:
-    theirs = ("input", "output_1", "output_2")
-    return {ours: data.need(name) for ours, name in zip(_PAIR, theirs, strict=True)}
+            rows.append((None, None, None, str(error)))
+    return {name: [row[n] for row in rows] for n, name in enumerate((*_PAIR, LEFT_OUT))}
 
 
 def _preferences(data: Annotations) -> Columns:
@@ -437,33 +425,25 @@ def _plain(talk: Sequence[Message]) -> list[dict[str, Any]]:
 
 def _mt_bench_pairs(data: Annotations) -> Columns:
     """Take the questions and answers out of what MT-bench's judge was shown in the first game."""
-    shown = [_mt_bench(text) for text in data.need("g1_user_prompt")]
-    models = data.need("model_1"), data.need("model_2")
-    return _mt_bench_named(data, *models) | {
-        "prompt": [one and one["u"] for one in shown],
-        "response_a": [one and one["a"] for one in shown],
-        "response_b": [one and one["b"] for one in shown],
-        "reference": [one and one["r"] for one in shown],
-        "model_a": models[0],
-        "model_b": models[1],
-    }
+    writers = {"model_a": data.need("model_1"), "model_b": data.need("model_2")}
+    return _mt_bench_texts(data, "g1_user_prompt", ("response_a", "response_b"), writers)
 
 
 def _mt_bench_singles(data: Annotations) -> Columns:
-    shown = [_mt_bench(text) for text in data.need("user_prompt")]
-    return _mt_bench_named(data, data.need("model")) | {
-        "prompt": [one and one["u"] for one in shown],
-        "response": [one and one["a"] for one in shown],
-        "reference": [one and one["r"] for one in shown],
-    }
+    return _mt_bench_texts(data, "user_prompt", ("response",), {"model": data.need("model")})
 
 
-def _mt_bench_named(data: Annotations, *models: Iterable[object]) -> Columns:
+def _mt_bench_texts(
+    data: Annotations, shown_in: str, answers: Sequence[str], writers: Columns
+) -> Columns:
     """Name each row by question, turn and models, as `rating.tables.peers` names the items."""
-    questions, turns = data.texts("question_id"), data.texts("turn")
-    names = ["|".join(sorted(map(str, pair))) for pair in zip(*models, strict=True)]
-    rows = zip(questions, turns, names, strict=True)
-    return {"prompt_id": questions, "battle_id": [f"{q}-t{t}-{name}" for q, t, name in rows]}
+    shown = [_mt_bench(text) for text in data.need(shown_in)]
+    texts = {"prompt": "u", **dict(zip(answers, "ab", strict=False)), "reference": "r"}
+    columns: Columns = {name: [one and one[key] for one in shown] for name, key in texts.items()}
+    names = ["|".join(sorted(map(str, one))) for one in zip(*writers.values(), strict=True)]
+    ids = [*zip(data.texts("question_id"), data.texts("turn"), names, strict=True)]
+    columns |= {"battle_id": [f"{q}-t{t}-{name}" for q, t, name in ids]}
+    return columns | writers | {"prompt_id": [question for question, _, _ in ids]}
 
 
 def _mt_bench(text: object) -> dict[str, list[str] | None] | None:
@@ -478,23 +458,16 @@ def _mt_bench(text: object) -> dict[str, list[str] | None] | None:
         )
     }
     if talks["a"] is not None:
-        later = {name: talk and talk[1::2] for name, talk in talks.items()}
-        return {"u": talks["a"][::2], **later}
-    answers = {
-        name: _inside(shown, f"[The Start of {of}]\n", f"\n[The End of {of}]")
-        for name, of in (
-            ("single", "Assistant's Answer"),
-            ("a", "Assistant A's Answer"),
-            ("b", "Assistant B's Answer"),
-            ("r", "Reference Answer"),
-        )
-    }
+        return {"u": talks["a"][::2], **{name: x and x[1::2] for name, x in talks.items()}}
+    single, a, b, right = (
+        _inside(shown, f"[The Start of {of}]\n", f"\n[The End of {of}]")
+        for of in (*(f"Assistant{one}'s Answer" for one in ("", " A", " B")), "Reference Answer")
+    )
     question = _inside(shown, "Question]\n", "\n\n[The Start of ")
-    alone = answers.pop("single")
-    answers["a"] = answers["a"] if alone is None else alone
+    answers = {"u": question, "a": a if single is None else single, "b": b, "r": right}
     if question is None or answers["a"] is None:
         return None
-    return {"u": [question], **{name: None if x is None else [x] for name, x in answers.items()}}
+    return {name: None if x is None else [x] for name, x in answers.items()}
 
 
 def _inside(text: str, start: str, end: str) -> str | None:
@@ -511,12 +484,13 @@ def _spoken(talk: str | None, speaker: str) -> list[str] | None:
     return [turn.strip("\n") for turn in turns] if len(turns) == 4 else None
 
 
+_LLMBAR = ("input", "output_1", "output_2")
 _SEVERAL = "of several turns"
 PAIRS: Mapping[str, Callable[[Annotations], Columns]] = {
     "Kaggle 55k": _kaggle,
     "Kaggle 55k (test)": _kaggle,
     "Chatbot Arena": _conversations,
-    "LLMBar": _llmbar,
+    "LLMBar": lambda data: dict(zip(_PAIR, map(data.need, _LLMBAR), strict=True)),
     "TRL preferences": _preferences,
     "MT-bench judgements of FastChat": _mt_bench_pairs,
 }
