@@ -300,15 +300,17 @@ def _report(bench: Bench, played: Played, out: Path) -> dict[str, Any]:
 
 def _rows(bench: Bench, played: Played) -> tuple[list[dict[str, Any]], Mapping[str, str]]:
     from judge.bench.contest import checked
-    from judge.tables.verdicts import MARKS, PAIRS, bench_results, checked_results, kinds_of
+    from judge.tables.verdicts import MARKS, PAIRS, bench_results, constraint_rows, kinds_of
 
     cases, run = played.contest.cases, played.run
     if bench.method is None and not played.why:
-        return [*checked_results(cases, checked(cases, bench.items))], kinds_of(MARKS)
+        rows = constraint_rows([case.named for case in cases], checked(cases, bench.items))
+        with_more = zip(rows, cases, strict=True)
+        return [{**row, **case.more} for row, case in with_more], kinds_of(MARKS)
     if run is None or bench.method is None or bench.judge is None:
         return [], kinds_of(MARKS)
-    rows = bench_results(cases, run, played.replies, bench.judge.id, bench.method)
-    return [*rows], kinds_of(PAIRS if bench.method.pairwise else MARKS)
+    judged = bench_results(cases, run, played.replies, bench.judge.id, bench.method)
+    return [*judged], kinds_of(PAIRS if bench.method.pairwise else MARKS)
 
 
 def _show(report: Mapping[str, Any], form: str) -> None:

@@ -157,7 +157,7 @@ def each_response_in(
     """Give the cases that `read_responses` does, as they are read; options as of `each_pair`."""
     for path in paths:
         for table in _read(path, pairs=False, turns=turns, warn=warn):
-            yield from responses_of(table)
+            yield from _responses_of(table)
 
 
 def read_labels(source: Source) -> Floats | None:
@@ -228,7 +228,7 @@ def _read(
         warn(text)
 
 
-def responses_of(table: Annotations) -> list[NamedCase]:
+def _responses_of(table: Annotations) -> list[NamedCase]:
     """Give the responses in a table, or both of each pair; as `read_responses`."""
     if not table.find(*OUTPUTS) and table.find(*RESPONSES["a"]):
         return list(each_response(pairs_of(table)))
@@ -336,7 +336,11 @@ def _against(
         raise DataError(text)
     if words:
         warn(text)
-    return (_pair(one, b[prompt]) for prompt, one in a.items() if prompt in b)
+    for prompt, one in a.items():
+        if other := b.get(prompt):
+            theirs = other.case.response_a, other.case.earlier_a
+            case = replace(one.case, response_b=theirs[0], earlier_b=theirs[1])
+            yield replace(one, battle_id=case.id[:16], model_b=other.model_a, case=case)
 
 
 def _shown(prompts: Iterable[Prompt]) -> str:
@@ -348,11 +352,6 @@ def _loosely(prompt: Prompt) -> str:
     text = unicodedata.normalize("NFKC", "\0".join(turn.content for turn in prompt))
     seen = (one for one in text if unicodedata.category(one) != "Cf")
     return " ".join("".join(seen).split())
-
-
-def _pair(a: NamedCase, b: NamedCase) -> NamedCase:
-    case = replace(a.case, response_b=b.case.response_a, earlier_b=b.case.earlier_a)
-    return replace(a, battle_id=case.id[:16], model_b=b.model_a, case=case)
 
 
 def _answers(table: Annotations, name: str, row: int, value: object) -> tuple[str, ...]:
@@ -378,13 +377,7 @@ def references_of(table: Annotations, row: int) -> tuple[str, ...]:
     return tuple(several)
 
 
-def _case(
-    table: Annotations,
-    row: int,
-    prompt: object,
-    a: tuple[str, ...],
-    b: tuple[str, ...] | None = None,
-) -> Case:
+def _case(table: Annotations, row: int, prompt: object, *answers: tuple[str, ...]) -> Case:
     try:
         turns = tuple(turns_of(prompt))
         Case(turns, "")
@@ -408,10 +401,11 @@ def _case(
             raise table.wrong(name, row + 1, str(value)[:60], wanted)
         images = [*turns[-1].images, *_checked_images(table, row, name, images)]
         turns = (*turns[:-1], replace(turns[-1], images=tuple(images)))
-    earlier_b, response_b = ((), None) if b is None else (b[:-1], b[-1])
+    *earlier_a, response_a = answers[0]
+    earlier_b, response_b = (answers[1][:-1], answers[1][-1]) if answers[1:] else ((), None)
     reference = "\n\n".join(references_of(table, row)) or None
     try:
-        return Case(turns, a[-1], response_b, a[:-1], earlier_b, reference)
+        return Case(turns, response_a, response_b, tuple(earlier_a), earlier_b, reference)
     except RatingError as error:
         msg = f"Row {table.number(row + 1)} of {table.source!r}: {error}"
         raise DataError(msg) from error
@@ -463,7 +457,7 @@ def read_instructed(paths: Sequence[Source]) -> list[tuple[NamedCase, Task]]:
     by_prompt = {task.prompt: task for tasks in own for task in tasks}
     instructed = []
     for table, tasks in zip(tables, own, strict=True):
-        for row, named in enumerate(responses_of(table) if table.find(*OUTPUTS) else ()):
+        for row, named in enumerate(_responses_of(table) if table.find(*OUTPUTS) else ()):
             prompt = named.case.prompt[-1].content
             task = tasks[row] if tasks else by_prompt.get(prompt)
             if task is None:
@@ -652,7 +646,7 @@ def read_gold(source: Source) -> tuple[list[GoldPair], dict[str, int]]:
     return [*pairs.values()], dict(left_out)
 
 
-class Made(Sequence[T]):
+class _Made(Sequence[T]):
     """A sequence whose members are made when they are looked at, the last of them kept.
 
     Parameters
@@ -696,11 +690,11 @@ def on_disk(cases: Iterable[NamedCase]) -> Sequence[NamedCase]:
             packed = os.pread(file.fileno(), ends[at + 1] - ends[at], ends[at])
             return cast(NamedCase, pickle.loads(packed))  # noqa: S301 - what was written above
 
-        made = Made(len(ends) - 1, read)
+        made = _Made(len(ends) - 1, read)
         weakref.finalize(made, opened.pop_all().close)
     return made
 
 
 def bare(named: Sequence[NamedCase]) -> Sequence[Case]:
     """Give cases without their names, as a judge sees them."""
-    return Made(len(named), lambda at: named[at].case)
+    return _Made(len(named), lambda at: named[at].case)

@@ -232,18 +232,18 @@ def _answers_in(table: Annotations) -> Iterator[tuple[int, str, str, Turns]]:
             "response, or the outputs of AlpacaEval, WildBench, FastChat or Arena-Hard."
         )
         raise DataError(msg)
-    name, key, said, named_by, texts_of = layout
+    name, key, answer, named_by, texts_of = layout
     announce(table.source, name, table.left_out, table.n_files)
     column = table.find(*named_by)
     stem = Path(table.source).name.partition(".")[0]
     models = table.texts(column) if column else [stem] * table.n
     texts = []
-    for row, value in enumerate(table.columns[said]):
+    for row, value in enumerate(table.columns[answer]):
         try:
             texts.append(texts_of(plain(value) if texts_of is _of_texts else data_of(value)))
         except (DataError, KeyError, IndexError, TypeError) as error:
             wanted = "what a model answered: a text, or turn by turn as the benchmark writes it"
-            raise table.wrong(said, row + 1, value, wanted) from error
+            raise table.wrong(answer, row + 1, value, wanted) from error
     for name in dict.fromkeys((key, *PROMPTS)):
         if name in table.columns:
             keys = map(_key, table.columns[name])
@@ -347,27 +347,23 @@ def of_items(
 
 
 def _names(table: Annotations, idx: Sequence[str], items: Sequence[Item]) -> list[str]:
-    if table.has("instruction"):
+    column = table.find("instruction", "instruction_sha256")
+    keys = zip(map(str, table.columns[column]) if column else idx, idx, strict=True)
+    if column == "instruction":
         by_text = {item.text: item.id for item in items}
-        return [by_text.get(str(text), own) for text, own in _with(table, "instruction", idx)]
-    if table.has("instruction_sha256"):
+        return [by_text.get(text, own) for text, own in keys]
+    if column:
         by_hash = {hashlib.sha256(item.text.encode()).hexdigest(): item.id for item in items}
-        hashes = _with(table, "instruction_sha256", idx)
-        return [_by_beginning(by_hash, str(digest), own) for digest, own in hashes]
+        return [
+            next((by_hash[one] for one in by_hash if one.startswith(digest)), own)
+            if len(digest) >= _FEWEST_DIGITS
+            else own
+            for digest, own in keys
+        ]
     places = {str(place): item.id for place, item in enumerate(items)}
     if {*idx} & {item.id for item in items} or {*idx} != {*places}:
         return list(idx)
     return [places[own] for own in idx]
-
-
-def _with(table: Annotations, name: str, idx: Sequence[str]) -> list[tuple[object, str]]:
-    return list(zip(table.columns[name], idx, strict=True))
-
-
-def _by_beginning(by_hash: Mapping[str, str], digest: str, own: str) -> str:
-    if len(digest) < _FEWEST_DIGITS:
-        return own
-    return next((name for whole, name in by_hash.items() if whole.startswith(digest)), own)
 
 
 def _as_named(table: Annotations, idx: Sequence[str]) -> Annotations:

@@ -73,11 +73,7 @@ class RatingItem:
 
 
 def read_rating_items(
-    source: Source,
-    *,
-    gold: bool = False,
-    outputs: Path | None = None,
-    prompts: Path | None = None,
+    source: Source, *, gold: bool = False, outputs: Path | None = None, prompts: Path | None = None
 ) -> list[RatingItem]:
     """Read items from a file: JSON, JSON lines, CSV or Parquet, one a row.
 

@@ -381,15 +381,6 @@ def bench_results(
         yield {**rows[-1], **more, **{f"words_{o.order}": _words(o, replies) for o in asked}}
 
 
-def checked_results(
-    cases: Sequence[Benched], checked: Sequence[Checked]
-) -> Iterator[dict[str, Any]]:
-    """Give a row for each answer that was checked without a judge."""
-    rows = constraint_rows([case.named for case in cases], checked)
-    for case, row in zip(cases, rows, strict=True):
-        yield {**row, **case.more}
-
-
 def _words(row: Judged, replies: Mapping[Key, Reply]) -> str | None:
     """Give what the judge said, all attempts and samples of it."""
     texts = [replies[key].text for key in row.keys if key in replies]

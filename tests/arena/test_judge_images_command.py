@@ -12,7 +12,7 @@ from arena.store.store import Store
 from arena.store.tables import JudgementRow
 from tests.command import Command, refused
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
-from tests.judge.tables.test_images import png, url
+from tests.judge.tables.test_cells import png, url
 from tests.sqlite import new_sqlite
 
 MODEL = """

@@ -16,6 +16,7 @@ from judge.tables.annotations import read_annotations
 from rating.errors import DataError
 from rating.tables.files import Files
 from rating.tables.peers import noticing
+from tests.rating.tables.peer_rows import written
 
 
 def parquet(folder: Path, **columns: int) -> Path:
@@ -25,10 +26,7 @@ def parquet(folder: Path, **columns: int) -> Path:
 
 
 def plain(folder: Path, **columns: int) -> Path:
-    path = folder / "scores.csv"
-    rows = [",".join(columns), ",".join(map(str, columns.values()))]
-    path.write_text("\n".join(rows) + "\n", encoding="utf-8")
-    return path
+    return written(folder, "scores.csv", [columns])
 
 
 @pytest.mark.parametrize("write", [parquet, plain])
@@ -107,7 +105,7 @@ def test_json_files_with_other_columns_are_refused_by_name(tmp_path: Path) -> No
 def test_what_is_left_out_is_said_with_the_format_of_a_peer(tmp_path: Path) -> None:
     row = {"session_id": "s", "model_test": "x", "score": "8"}
     for name in ("1.jsonl", "2.jsonl"):
-        (tmp_path / name).write_text("\n".join(json.dumps({**row, "model_test": m}) for m in "xy"))
+        written(tmp_path, name, [{**row, "model_test": model} for model in "xy"])
     words: list[str] = []
     with noticing(words.append):
         judge_score(Files((tmp_path,), where="model_test = 'x'"), "wildbench")

@@ -1,46 +1,65 @@
-"""Cases from files and battles, and what is refused."""
+"""Cases, instructions to check and battles: what is read or refused, and what waits on disk."""
 
+import csv
+import gc
 import json
+import tracemalloc
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from arena.domain.battle import BattleState, Side
 from arena.judging import battle_cases
 from arena.store.records import AnswerKey
 from arena.store.store import Store
+from judge.calls import Key
 from judge.case import Case, Message
-from judge.tables.cases import NamedCase, read_cases, read_labels, read_responses
+from judge.completion import Reply, Request
+from judge.errors import FailureClass
+from judge.grammar import Reading
+from judge.ifeval import Checked, Task, check
+from judge.methods import method
+from judge.tables import annotations
+from judge.tables.cases import (
+    NamedCase,
+    bare,
+    each_pair,
+    on_disk,
+    read_cases,
+    read_instructed,
+    read_labels,
+    read_responses,
+)
+from judge.verdict import by_case
 from rating.errors import DataError
 from rating.tables.files import Files
 from rating.tables.peers import noticing
 from tests.arena.store.battles import A1, B1, MODELS, NOW, complete, new_battle, ready
+from tests.command import Command, refused
+from tests.judge.runs import judge
+from tests.judge.scripted import MemoryJournal, case, judged
+from tests.judge.scripted import cases as some_cases
+from tests.rating.tables.peer_rows import written
 from tests.sqlite import new_sqlite
 
 PAIR = {"prompt": "Why?", "response_a": "So.", "response_b": "Thus."}
 CASE = Case((Message("user", "Why?"),), "So.", "Thus.")
 
 
-def write(path: Path, rows: list[dict[str, Any]]) -> Path:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    return path
-
-
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
 def test_a_file_of_pairs_gives_cases_with_names_beside_them(tmp_path: Path, kind: str) -> None:
     names = {"model_a": "basalt", "model_b": "flint", "battle_id": "b1", "prompt_id": "p1"}
-    path = write(tmp_path / "pairs.jsonl", [PAIR | names])
-    if kind != "jsonl":
-        duckdb.execute(f"COPY (FROM '{path}') TO '{tmp_path}/pairs.{kind}'")
-    cases = read_cases([tmp_path / f"pairs.{kind}"])
+    cases = read_cases([written(tmp_path, f"pairs.{kind}", [PAIR | names])])
     assert cases == [NamedCase("b1", "p1", "basalt", "flint", CASE)]
 
 
 def test_what_is_not_named_is_named_by_its_content_and_side(tmp_path: Path) -> None:
     rows = [{"instruction": "Why?", "output_1": "So.", "output_2": "Thus."}]
-    (cases,) = read_cases([write(tmp_path / "pairs.jsonl", rows)])
+    (cases,) = read_cases([written(tmp_path, "pairs.jsonl", rows)])
     assert cases.case == CASE
     assert CASE.id.startswith(cases.battle_id)
     assert CASE.prompt_id.startswith(cases.prompt_id)
@@ -50,16 +69,14 @@ def test_what_is_not_named_is_named_by_its_content_and_side(tmp_path: Path) -> N
 def test_a_prompt_may_be_a_conversation(tmp_path: Path) -> None:
     turns = [("user", "Hi."), ("assistant", "Hello."), ("user", "Why?")]
     prompt = [{"role": role, "content": content} for role, content in turns]
-    (cases,) = read_cases([write(tmp_path / "pairs.jsonl", [PAIR | {"prompt": prompt}])])
+    (cases,) = read_cases([written(tmp_path, "pairs.jsonl", [PAIR | {"prompt": prompt}])])
     assert [(turn.role, turn.content) for turn in cases.case.prompt] == turns
 
 
 def test_two_files_of_outputs_are_matched_by_their_instructions(tmp_path: Path) -> None:
     def outputs(name: str, *asked: str) -> Path:
-        path = tmp_path / f"{name}.json"
         rows = [{"instruction": q, "output": f"{name}: {q}", "generator": name} for q in asked]
-        path.write_text(json.dumps(rows), encoding="utf-8")
-        return path
+        return written(tmp_path, f"{name}.json", rows)
 
     cases = read_cases([outputs("basalt", "1?", "2?", "3?"), outputs("flint", "3?", "1?")])
     assert [(c.model_a, c.model_b) for c in cases] == [("basalt", "flint")] * 2
@@ -74,7 +91,7 @@ def test_two_files_of_outputs_are_matched_by_their_instructions(tmp_path: Path) 
 def outputs(path: Path, *rows: tuple[str, str | None]) -> Path:
     """Write answers to prompts as AlpacaEval does; the file names the model."""
     named = [{"instruction": q, "output": text, "generator": path.stem} for q, text in rows]
-    return write(path, named)
+    return written(path.parent, path.name, named)
 
 
 def said_of(paths: list[Path]) -> tuple[list[NamedCase], list[str]]:
@@ -135,10 +152,7 @@ def test_rows_without_an_answer_are_excluded_and_counted(tmp_path: Path, kind: s
         PAIR | {"response_b": " "},
         PAIR,
     ]
-    path = write(tmp_path / "pairs.jsonl", rows)
-    if kind != "jsonl":
-        duckdb.execute(f"COPY (FROM '{path}') TO '{tmp_path}/pairs.{kind}'")
-        path = tmp_path / f"pairs.{kind}"
+    path = written(tmp_path, f"pairs.{kind}", rows)
     cases, words = said_of([path])
     assert [named.case for named in cases] == [CASE, CASE]
     assert words == [
@@ -156,7 +170,7 @@ def test_labels_stay_beside_their_cases_where_rows_are_excluded(tmp_path: Path) 
         PAIR | {"response_a": None, "label": "tie"},
         PAIR | {"label": "model_b"},
     ]
-    path = write(tmp_path / "pairs.jsonl", rows)
+    path = written(tmp_path, "pairs.jsonl", rows)
     labels = read_labels(path)
     assert labels is not None
     assert labels.tolist() == [-1.0]
@@ -165,12 +179,12 @@ def test_labels_stay_beside_their_cases_where_rows_are_excluded(tmp_path: Path) 
 def test_a_wrong_row_behind_an_excluded_one_keeps_its_number(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [PAIR | {"response_a": None}, PAIR, PAIR | {"response_a": 4}]
     with pytest.raises(DataError, match=r"Row 3 of .* has response_a 4"):
-        read_cases([write(tmp_path / "pairs.jsonl", rows)])
+        read_cases([written(tmp_path, "pairs.jsonl", rows)])
 
 
 def test_a_file_without_any_answer_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match="1 rows have no answer on a side"):
-        read_cases([write(tmp_path / "pairs.jsonl", [PAIR | {"response_a": None}])])
+        read_cases([written(tmp_path, "pairs.jsonl", [PAIR | {"response_a": None}])])
     a = outputs(tmp_path / "a.jsonl", ("1?", None))
     with pytest.raises(DataError, match="1 answers are missing"):
         read_cases([a, outputs(tmp_path / "b.jsonl", ("1?", "One."))])
@@ -179,7 +193,7 @@ def test_a_file_without_any_answer_is_refused(tmp_path: Path) -> None:
 def test_the_first_of_several_files_of_outputs_meets_each_of_the_others(tmp_path: Path) -> None:
     def outputs(name: str, *asked: str) -> Path:
         rows = [{"instruction": q, "output": f"{name}: {q}", "generator": name} for q in asked]
-        return write(tmp_path / f"{name}.jsonl", rows)
+        return written(tmp_path, f"{name}.jsonl", rows)
 
     files = [outputs("basalt", "1?", "2?"), outputs("flint", "2?"), outputs("slate", "1?", "2?")]
     cases = [(c.model_b, c.case.response_a, c.case.response_b) for c in read_cases(files)]
@@ -194,20 +208,20 @@ def test_a_baseline_may_be_named_beside_the_model(tmp_path: Path) -> None:
     rows: list[dict[str, Any]] = [
         PAIR | {"model": "basalt", "baseline": name} for name in ("flint", "slate")
     ]
-    cases = read_cases([write(tmp_path / "pairs.jsonl", rows)])
+    cases = read_cases([written(tmp_path, "pairs.jsonl", rows)])
     assert [(c.model_a, c.model_b) for c in cases] == [("basalt", "flint"), ("basalt", "slate")]
 
 
 def test_single_responses_come_from_either_kind_of_file(tmp_path: Path) -> None:
     own = {"prompt": "Why?", "response": "So.", "model": "basalt", "session_id": "s1"}
     theirs = {"instruction": "Why?", "output": "Thus.", "generator": "flint"}
-    files = [write(tmp_path / "own.jsonl", [own]), write(tmp_path / "theirs.jsonl", [theirs])]
+    files = [written(tmp_path, "own.jsonl", [own]), written(tmp_path, "theirs.jsonl", [theirs])]
     one, other = read_responses(files)
     assert (one.model_a, one.model_b, one.session_id, one.case.response_a) == (
         *("basalt", None, "s1", "So."),
     )
     assert (other.model_a, other.case.response_b, other.session_id) == ("flint", None, None)
-    pairs = write(tmp_path / "pairs.jsonl", [PAIR | {"battle_id": "b1", "model_a": "basalt"}])
+    pairs = written(tmp_path, "pairs.jsonl", [PAIR | {"battle_id": "b1", "model_a": "basalt"}])
     cases = [(c.battle_id, c.model_a, c.case.response_a) for c in read_responses([pairs])]
     assert cases == [("b1", "basalt", "So."), ("b1", "response_b", "Thus.")]
 
@@ -215,20 +229,17 @@ def test_single_responses_come_from_either_kind_of_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", ["jsonl", "csv", "parquet"])
 def test_a_checklist_is_read_from_every_kind_of_file(tmp_path: Path, kind: str) -> None:
     items = ["Is it short?", "Does it say: yes; no?"]
-    path = write(tmp_path / "pairs.jsonl", [PAIR | {"checklist": items}, PAIR])
+    rows: list[dict[str, Any]] = [PAIR | {"checklist": items}, PAIR]
     if kind == "csv":
-        as_json = [PAIR | {"checklist": json.dumps(items)}, PAIR | {"checklist": " "}]
-        write(path, as_json)
-    if kind != "jsonl":
-        duckdb.execute(f"COPY (FROM '{path}') TO '{tmp_path}/pairs.{kind}'")
-    cases = read_cases([tmp_path / f"pairs.{kind}"])
+        rows = [PAIR | {"checklist": json.dumps(items)}, PAIR | {"checklist": " "}]
+    cases = read_cases([written(tmp_path, f"pairs.{kind}", rows)])
     assert [named.checklist for named in cases] == [tuple(items), ()]
 
 
 @pytest.mark.parametrize("bad", [5, [1], [""], {"a": "Is it?"}])
 def test_what_is_no_checklist_is_quoted(tmp_path: Path, bad: object) -> None:
     with pytest.raises(DataError, match=r"Row 1 .* has checklist .*: give a list of questions"):
-        read_cases([write(tmp_path / "pairs.jsonl", [PAIR | {"checklist": bad}])])
+        read_cases([written(tmp_path, "pairs.jsonl", [PAIR | {"checklist": bad}])])
 
 
 @pytest.mark.parametrize(
@@ -244,7 +255,7 @@ def test_what_is_no_checklist_is_quoted(tmp_path: Path, bad: object) -> None:
 )
 def test_what_is_no_case_is_quoted(tmp_path: Path, row: dict[str, Any], message: str) -> None:
     with pytest.raises(DataError, match=message):
-        read_cases([write(tmp_path / "pairs.jsonl", [row])])
+        read_cases([written(tmp_path, "pairs.jsonl", [row])])
 
 
 TURNS = {
@@ -261,10 +272,8 @@ TALK = Case(
 
 @pytest.mark.parametrize("kind", ["jsonl", "parquet"])
 def test_each_side_may_have_turns_of_its_own(tmp_path: Path, kind: str) -> None:
-    path = write(tmp_path / "pairs.jsonl", [TURNS])
-    if kind != "jsonl":
-        duckdb.execute(f"COPY (FROM '{path}') TO '{tmp_path}/pairs.{kind}'")
-    (named,) = read_cases([tmp_path / f"pairs.{kind}"])
+    path = written(tmp_path, f"pairs.{kind}", [TURNS])
+    (named,) = read_cases([path])
     assert named.case == TALK
     assert [one.case.earlier_a for one in read_responses([path])] == [("Four.",), ("4.",)]
     assert named.case.swapped().swapped() == TALK
@@ -286,12 +295,12 @@ def test_turns_that_do_not_fit_are_quoted(
     tmp_path: Path, change: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(DataError, match=message):
-        read_cases([write(tmp_path / "pairs.jsonl", [TURNS | change])])
+        read_cases([written(tmp_path, "pairs.jsonl", [TURNS | change])])
 
 
 def test_a_column_that_nobody_reads_is_mentioned(tmp_path: Path) -> None:
     words: list[str] = []
-    path = write(tmp_path / "pairs.jsonl", [PAIR | {"id": 7, "sesion_id": "s1", "winner": "tie"}])
+    path = written(tmp_path, "pairs.jsonl", [PAIR | {"id": 7, "sesion_id": "s1", "winner": "tie"}])
     with noticing(words.append):
         read_cases([path])
     assert words == [
@@ -305,7 +314,7 @@ def test_a_column_that_nobody_reads_is_mentioned(tmp_path: Path) -> None:
 
 
 def test_several_files_of_pairs_are_refused(tmp_path: Path) -> None:
-    path = write(tmp_path / "pairs.jsonl", [PAIR])
+    path = written(tmp_path, "pairs.jsonl", [PAIR])
     with pytest.raises(DataError, match="no column 'output'"):
         read_cases([path] * 3)
 
@@ -330,3 +339,217 @@ def test_battles_of_one_turn_with_two_whole_answers_are_cases(tmp_path: Path) ->
     with pytest.raises(DataError, match="let people play first"):
         battle_cases(store)
     store.close()
+
+
+TASKS: list[dict[str, Any]] = [
+    {
+        "key": 1,
+        "prompt": "Name two fruits. No commas, at least 3 words.",
+        "instruction_id_list": ["punctuation:no_comma", "length_constraints:number_words"],
+        "kwargs": [{}, {"num_words": 3, "relation": "at least"}],
+    },
+    {
+        "key": 2,
+        "prompt": "Use moon.",
+        "instruction_id_list": ["keywords:existence"],
+        "kwargs": [{"keywords": ["moon"]}],
+    },
+]
+ANSWERS = ["Sure, gladly:\napple and pear", "The moon."]
+RESPONSES = [
+    {"prompt": task["prompt"], "response": answer, "model": "basalt"}
+    for task, answer in zip(TASKS, ANSWERS, strict=True)
+]
+BOTH = [task | response for task, response in zip(TASKS, RESPONSES, strict=True)]
+
+
+def checked(instructed: list[tuple[NamedCase, Task]]) -> list[Checked]:
+    return [check(task, named.case.response_a) for named, task in instructed]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "parquet", "csv"])
+def test_instructions_are_read_beside_the_responses(tmp_path: Path, kind: str) -> None:
+    rows = BOTH
+    if kind == "csv":
+        as_json = {"instruction_id_list", "kwargs"}
+        rows = [row | {name: json.dumps(row[name]) for name in as_json} for row in BOTH]
+    outcome = checked(read_instructed([written(tmp_path, f"both.{kind}", rows)]))
+    assert [(one.strict, one.loose) for one in outcome] == [
+        ((False, True), (True, True)),
+        ((True,), (True,)),
+    ]
+
+
+def test_instructions_are_matched_to_responses_by_their_prompt(tmp_path: Path) -> None:
+    tasks = written(tmp_path, "input_data.jsonl", TASKS)
+    instructed = read_instructed([tasks, written(tmp_path, "responses.jsonl", RESPONSES[::-1])])
+    assert [task.prompt for _, task in instructed] == [task["prompt"] for task in TASKS[::-1]]
+    assert checked(instructed)[0].strict == (True,)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (RESPONSES, "No file holds instructions .* for the prompt 'Name two fruits"),
+        (TASKS, "There is no response in "),
+        ([BOTH[0] | {"kwargs": [{}]}], "Row 1 of .*one mapping for each of the 2 ids"),
+        ([BOTH[0] | {"instruction_id_list": "no_comma"}], "Row 1 of .*'no_comma'"),
+    ],
+)
+def test_what_cannot_be_checked_is_quoted(
+    tmp_path: Path, rows: list[dict[str, Any]], message: str
+) -> None:
+    with pytest.raises(DataError, match=message):
+        read_instructed([written(tmp_path, "rows.jsonl", rows)])
+
+
+def test_the_command_checks_without_a_judge_and_without_a_database(
+    command: Command, tmp_path: Path
+) -> None:
+    written(tmp_path, "both.jsonl", BOTH)
+    words = ("judge", "run", "--method", "ifeval", "--cases", "both.jsonl")
+    done = command(*words, "--out", "found.csv")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "basalt: prompt strict 50%" in done.stdout
+    assert not (tmp_path / "arena.db").exists()
+    with (tmp_path / "found.csv").open(encoding="utf-8") as lines:
+        first, second = csv.DictReader(lines)
+    assert (first["model"], first["score"], first["status"]) == ("basalt", "0.0", "read")
+    assert json.loads(first["detail"])["items"] == [
+        {"id": "punctuation:no_comma", "strict": False, "loose": True},
+        {"id": "length_constraints:number_words", "strict": True, "loose": True},
+    ]
+    assert second["score"] == "1.0"
+    shares = json.loads(command(*words, "--out", "found.csv", "--format", "json").stdout)
+    (row,) = shares["models"]
+    rates = [row[name]["rate"] for name in ("prompt_strict", "prompt_loose", "instruction_strict")]
+    assert rates == [0.5, 1.0, pytest.approx(2 / 3)]
+    refused(command(*words, "--judge", "x", "--out", "found.csv"), "leave --judge x out")
+    refused(command(*words, "--dry-run"), "name the file to write with --out")
+
+
+def test_a_response_that_is_null_is_no_failure_but_excluded_and_counted(tmp_path: Path) -> None:
+    row = TASKS[0] | {"response": "a"}
+    path, words = written(tmp_path, "both.jsonl", [row | {"response": None}, row]), list[str]()
+    with noticing(words.append):
+        assert len(read_instructed([path])) == 1
+    assert words[0].startswith(f"{path}: 1 responses are null, of 2.")
+
+
+def test_a_response_that_is_blank_follows_nothing_and_counts(tmp_path: Path) -> None:
+    rows = [TASKS[0] | {"response": text} for text in ("", " ", "a")]
+    assert len(instructed := read_instructed([written(tmp_path, "both.jsonl", rows)])) == 3
+    assert [one.all_strict for one in checked(instructed)][:2] == [False, False]
+
+
+TEXT = st.text()
+DRAWN = st.builds(
+    Case,
+    st.lists(st.builds(Message, st.sampled_from(["system", "assistant"]), TEXT), max_size=2).map(
+        lambda turns: (*turns, Message("user", "?"))
+    ),
+    TEXT,
+    st.none() | TEXT,
+    reference=st.none() | TEXT,
+)
+NAMED = st.builds(
+    NamedCase,
+    TEXT,
+    TEXT,
+    TEXT,
+    st.none() | TEXT,
+    DRAWN,
+    st.none() | TEXT,
+    st.lists(TEXT).map(tuple),
+)
+
+
+class Forgetful(MemoryJournal):
+    """A journal that keeps nothing, so that what a run holds is the run's own."""
+
+    async def keep(self, key: Key, request: Request, reply: Reply) -> None:
+        await self.release([key])
+
+    async def note(self, parser: str, readings: Mapping[Key, Reading | FailureClass]) -> None:
+        pass
+
+    async def claim(self, keys: Collection[Key]) -> frozenset[Key]:
+        return frozenset(keys)
+
+
+@given(st.lists(NAMED, max_size=5))
+@settings(deadline=None)
+def test_cases_come_back_from_disk_as_they_were(some: list[NamedCase]) -> None:
+    stored = on_disk(iter(some))
+    assert [*stored] == some
+    assert [*bare(stored)] == [named.case for named in some]
+    assert stored[-2:] == some[-2:]
+    assert [stored[-1 - at] for at in range(len(some))] == some[::-1]
+
+
+def pairs_file(folder: Path, n: int, ending: str, *last: dict[str, object]) -> Path:
+    rows = [{"prompt": f"{i}?", "response_a": f"{i}.", "response_b": "No."} for i in range(n)]
+    return written(folder, f"pairs.{ending}", [*rows, *last])
+
+
+@pytest.mark.parametrize("ending", ["csv", "jsonl"])
+def test_a_file_gives_the_same_cases_in_pieces_and_names_the_row_that_is_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ending: str
+) -> None:
+    path = pairs_file(tmp_path, 7, ending)
+    whole = read_cases([path])
+    monkeypatch.setattr(annotations, "PIECE", 3)
+    in_pieces = [*each_pair([path])]
+    assert in_pieces == whole
+    assert [one.case.response_a for one in in_pieces] == [f"{i}." for i in range(7)]
+
+
+def test_a_value_in_a_later_piece_is_quoted_with_its_row(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(annotations, "PIECE", 3)
+    bad: dict[str, object] = {"prompt": "x?", "response_a": 5, "response_b": "No."}
+    path = pairs_file(tmp_path, 7, "jsonl", bad)
+    with pytest.raises(DataError, match=r"Row 8 of .* has response_a 5: give a text"):
+        [*each_pair([path])]
+    path.write_text('{"prompt": "a?", "response_a": "b"}\n{"prompt"', encoding="utf-8")
+    with pytest.raises(DataError, match="Line 2"):
+        [*each_pair([path])]
+    path.write_bytes(b'{"prompt": "a?"}\n{"prompt": "\xff"}\n')
+    with pytest.raises(DataError, match=r"Line 2 .* is not UTF-8 \(byte 0xff\)"):
+        [*each_pair([path])]
+
+
+async def held(n: int) -> int:
+    stored = on_disk(NamedCase("b", "p", "basalt", "flint", one) for one in some_cases(n))
+    tracemalloc.start()
+    run = await judged(
+        bare(stored),
+        method("pairwise"),
+        judge(latency_s=0.001),
+        Forgetful(),
+        progress=lambda _: None,
+    )
+    gc.collect()  # cycles go by themselves, 50,000 objects at a time
+    size, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(run.judged) == 2 * n
+    assert {row.status for row in run.judged} == {"read"}
+    assert all(len(row.keys) == 1 for row in run.judged)
+    return size
+
+
+@pytest.mark.slow
+async def test_what_a_run_holds_grows_by_a_hundred_bytes_a_call() -> None:
+    await held(50)  # what is loaded at the first
+    few, many = await held(200), await held(1200)
+    assert (many - few) / 2000 < 150
+
+
+async def test_a_case_that_comes_twice_is_asked_once_and_stands_in_both_rows() -> None:
+    asked = [case(1), case(2), case(1)]
+    run = await judged(asked, method("pairwise"), judge(), MemoryJournal())
+    assert [len(rows) for rows in by_case(run.judged)] == [2, 2]
+    assert run.judged[-1] == run.judged[3]
+    with pytest.raises(IndexError):
+        run.judged[4]

@@ -1,16 +1,25 @@
-"""Prompts and answers of benchmarks, as their makers write them; and what is neither."""
+"""Prompts, answers and difficulties of benchmarks, as their makers write them, or not."""
 
-import json
+import hashlib
+import math
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import pytest
 
 from judge.case import Message
-from judge.tables.items import answer_to, read_answers, read_items
+from judge.tables.items import (
+    Item,
+    answer_to,
+    of_items,
+    read_answers,
+    read_difficulties,
+    read_items,
+    read_regularisation,
+)
 from rating.errors import DataError
 from rating.tables.peers import noticing
+from tests.rating.tables.peer_rows import written
 
 Row = dict[str, Any]
 TALK = [
@@ -32,17 +41,6 @@ CONSTRAINED = {
     "instruction_id_list": ["punctuation:no_comma"],
     "kwargs": [{}],
 }
-
-
-def write(path: Path, rows: list[Row]) -> Path:
-    if path.suffix == ".json":
-        path.write_text(json.dumps(rows), encoding="utf-8")
-        return path
-    lines = path.with_suffix(".jsonl")
-    lines.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    if path.suffix != ".jsonl":
-        duckdb.execute(f"COPY (FROM '{lines}') TO '{path}'")
-    return path
 
 
 @pytest.mark.parametrize(
@@ -77,27 +75,27 @@ def test_items_are_read_as_their_makers_write_them(
     words: list[str] = []
     for ending in ("jsonl", "json"):
         with noticing(words.append):
-            (item,) = read_items(write(tmp_path / f"items.{ending}", [row]))
+            (item,) = read_items(written(tmp_path, f"items.{ending}", [row]))
         assert (item.text, item.further) == (prompt, further)
         assert item.id == name if name else len(item.id) == 16
     assert {line.split(" is read as ")[1] for line in words} == {f"{layout}; rows left out: none"}
 
 
 def test_what_comes_with_an_item_is_read_too(tmp_path: Path) -> None:
-    (task,) = read_items(write(tmp_path / "tasks.parquet", [TASK]))
+    (task,) = read_items(written(tmp_path, "tasks.parquet", [TASK]))
     assert task.prompt == (
         Message("user", "Hi"),
         Message("assistant", "Hello."),
         Message("user", "Why?"),
     )
     assert (task.checklist, task.tags) == (("Is it short?",), ("Math", "Planning"))
-    (checked,) = read_items(write(tmp_path / "ifeval.jsonl", [CONSTRAINED]))
+    (checked,) = read_items(written(tmp_path, "ifeval.jsonl", [CONSTRAINED]))
     assert checked.task is not None
     own = {"prompt": "2 + 2?", "reference": "4", "output": "Four.", "generator": "base"}
-    (item,) = read_items(write(tmp_path / "own.csv", [own]))
+    (item,) = read_items(written(tmp_path, "own.csv", [own]))
     assert (item.references, item.baseline, item.generator) == (("4",), "Four.", "base")
     turns = {"question_id": 1, "turns": ["a?", "b?"], "reference": ["A", "B"]}
-    (both,) = read_items(write(tmp_path / "mt.jsonl", [turns]))
+    (both,) = read_items(written(tmp_path, "mt.jsonl", [turns]))
     assert both.references == ("A", "B")
 
 
@@ -119,7 +117,7 @@ def test_what_comes_with_an_item_is_read_too(tmp_path: Path) -> None:
 )
 def test_what_is_no_item_is_quoted(rows: list[Row], message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=message):
-        read_items(write(tmp_path / "items.jsonl", rows))
+        read_items(written(tmp_path, "items.jsonl", rows))
 
 
 MESSAGES = [
@@ -157,7 +155,7 @@ def test_answers_are_read_as_their_makers_write_them(
     row: Row, model: str, key: str, turns: tuple[str, ...], tmp_path: Path
 ) -> None:
     for ending in ("jsonl",) if "messages" in row else ("jsonl", "parquet"):
-        answers = read_answers([write(tmp_path / f"answers.{ending}", [row])])
+        answers = read_answers([written(tmp_path, f"answers.{ending}", [row])])
         assert answers[model][key] == turns
 
 
@@ -172,14 +170,14 @@ def test_answers_are_read_as_their_makers_write_them(
 )
 def test_what_is_no_answer_is_quoted(row: Row, message: str, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=message):
-        read_answers([write(tmp_path / "answers.jsonl", [row])])
+        read_answers([written(tmp_path, "answers.jsonl", [row])])
 
 
 def test_an_answer_belongs_to_an_item_by_name_or_prompt_and_needs_all_turns(
     tmp_path: Path,
 ) -> None:
     rows = [{"question_id": 1, "turns": ["a?", "b?"]}, {"question_id": 2, "turns": ["c?"]}]
-    both, one = read_items(write(tmp_path / "items.jsonl", rows))
+    both, one = read_items(written(tmp_path, "items.jsonl", rows))
     assert answer_to(both, {"1": ("A",)}) is None
     assert answer_to(both, {"1": ("A", "B")}) == ("A", "B")
     assert answer_to(one, {"c?": ("C",)}) == ("C",)
@@ -194,7 +192,7 @@ def test_published_outputs_and_the_first_answer_of_two_are_read(
     items = read_items(published_data / "native" / "alpaca_eval_outputs.json")
     assert all(answer_to(item, answers["alpaca-7b"]) for item in items)
     twice = [{"id": 1, "response": text, "model": "m"} for text in ("first", "second")]
-    assert read_answers([write(tmp_path / "twice.jsonl", twice)])["m"]["1"] == ("first",)
+    assert read_answers([written(tmp_path, "twice.jsonl", twice)])["m"]["1"] == ("first",)
 
 
 @pytest.mark.parametrize("blank", [None, "", " \n", [None], ["x", ""]])
@@ -207,7 +205,7 @@ def test_answers_that_are_null_or_blank_are_missing_and_counted(
         {"instruction": "2?", "output": "two", "generator": "basalt"},
         {"instruction": "2?", "output": "2.", "generator": "basalt"},
     ]
-    path, words = write(tmp_path / "outputs.json", rows), list[str]()
+    path, words = written(tmp_path, "outputs.json", rows), list[str]()
     with noticing(words.append):
         assert read_answers([path]) == {"basalt": {"2?": ("2.",)}}
     assert words[1:] == [
@@ -220,7 +218,77 @@ def test_answers_that_are_null_or_blank_are_missing_and_counted(
 
 def test_prompts_and_answers_in_content_blocks_are_their_texts(tmp_path: Path) -> None:
     block = [{"type": "text", "text": "Why?"}]
-    (item,) = read_items(write(tmp_path / "items.json", [{"id": 1, "prompt": block}]))
+    (item,) = read_items(written(tmp_path, "items.json", [{"id": 1, "prompt": block}]))
     assert item.text == "Why?"
     rows: list[Row] = [{"id": 1, "response": [{"type": "text", "text": "So."}], "model": "basalt"}]
-    assert read_answers([write(tmp_path / "a.json", rows)]) == {"basalt": {"1": ("So.",)}}
+    assert read_answers([written(tmp_path, "a.json", rows)]) == {"basalt": {"1": ("So.",)}}
+
+
+ITEMS = [
+    Item(id=f"i{n}", prompt=(Message("user", text),))
+    for n, text in enumerate(["What is lava?", "Who was first?", "Say it in verse."])
+]
+
+
+def in_lines(path: Path, *lines: str) -> Path:
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return path
+
+
+def sha(n: int) -> str:
+    return hashlib.sha256(ITEMS[n].text.encode()).hexdigest()[:16]
+
+
+def test_alpaca_evals_own_files_are_read_as_they_are(tmp_path: Path) -> None:
+    difficulties = in_lines(tmp_path / "d.csv", "index,instruction_difficulty", "0,-1.5", "1,0.25")
+    table = read_difficulties(difficulties)
+    assert table.texts("idx") == ["0", "1"]
+    assert table.numbers("difficulty").tolist() == [-1.5, 0.25]
+    gamed = in_lines(
+        tmp_path / "g.csv",
+        "preference,index,std_delta_len,instruction_difficulty,not_gamed_baseline,model",
+        "0.75,1,-0.5,0.25,False,verbose",
+    )
+    block = read_regularisation(gamed)
+    row = {name: block.numbers(name)[0] for name in ("pseudo_y", "x_len", "weight")}
+    assert row == {"pseudo_y": 0.75, "x_len": pytest.approx(math.tanh(-0.5)), "weight": 0.1}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["idx,difficulty,instruction", *(f"{n},{n},{one.text}" for n, one in enumerate(ITEMS))],
+        ["difficulty,instruction", *(f"{n},{one.text}" for n, one in enumerate(ITEMS))],
+        ["idx,difficulty,instruction_sha256", *(f"9{n},{n},{sha(n)}" for n in range(3))],
+        ["idx,difficulty", *(f"{one.id},{n}" for n, one in enumerate(ITEMS))],
+        ["index,instruction_difficulty", *(f"{n},{n}" for n in range(3))],
+    ],
+)  # fmt: skip
+def test_instructions_are_known_by_text_hash_name_or_place(
+    tmp_path: Path, lines: list[str]
+) -> None:
+    table, block = of_items(read_difficulties(in_lines(tmp_path / "d.csv", *lines)), None, ITEMS)
+    assert dict(zip(table.texts("idx"), table.numbers("difficulty"), strict=True)) == {
+        "i0": 0.0,
+        "i1": 1.0,
+        "i2": 2.0,
+    }
+    assert block is None
+
+
+def test_gamed_rows_go_by_the_names_that_difficulties_get(tmp_path: Path) -> None:
+    lines = [f"{n},{n},{one.text}" for n, one in enumerate(ITEMS)]
+    more = in_lines(tmp_path / "d.csv", "idx,difficulty,instruction", *lines, "3,3,Another one.")
+    gamed = in_lines(tmp_path / "g.csv", "idx,x_len,pseudo_y,weight", "2,0,1,1", "3,0,1,1")
+    table, block = of_items(read_difficulties(more), read_regularisation(gamed), ITEMS)
+    assert block is not None
+    assert block.texts("idx") == ["i2", "3"], "an instruction that no item has holds its own"
+    assert table.texts("idx")[-1] == "3"
+
+
+def test_a_place_is_none_where_not_every_item_has_a_row(tmp_path: Path) -> None:
+    """Of 805 difficulties, those of a handful of instructions would go to the wrong ones."""
+    lines = ["index,instruction_difficulty", *(f"{n},{n}" for n in range(805))]
+    file = read_difficulties(in_lines(tmp_path / "d.csv", *lines))
+    with pytest.raises(DataError, match="difficulty of none of the 3 items"):
+        of_items(file, None, ITEMS)

@@ -4,15 +4,16 @@ import json
 from collections import Counter
 from pathlib import Path
 
-import duckdb
 import pytest
 
 from judge.tables import annotations
 from judge.tables.cases import each_pair, read_cases, read_labels, read_responses
+from judge.tables.rating_items import read_rating_items
 from rating.outcome import Outcome
 from rating.tables.peers import noticing
 from tests.command import Command
 from tests.judge.tables.lmarena import KINDS, PIXEL, lmarena_rows
+from tests.rating.tables.peer_rows import written
 from tests.sqlite import new_sqlite
 
 ROWS = lmarena_rows(300)
@@ -23,15 +24,7 @@ EACH = len(ROWS) // len(KINDS)
 @pytest.fixture
 def path(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     ending = getattr(request, "param", "parquet")
-    file = tmp_path / "lmarena.json"
-    file.write_text(json.dumps(ROWS), encoding="utf-8")
-    if ending == "jsonl":
-        file = tmp_path / "lmarena.jsonl"
-        file.write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
-    if ending == "parquet":
-        duckdb.execute(f"COPY (FROM '{file}') TO '{tmp_path}/lmarena.parquet'")
-        file = tmp_path / "lmarena.parquet"
-    return file
+    return written(tmp_path, f"lmarena.{ending}", ROWS)
 
 
 @pytest.mark.parametrize("path", ["parquet", "json", "jsonl"], indirect=True)
@@ -111,3 +104,23 @@ def test_a_file_in_pieces_gives_the_same_cases_and_is_announced_once(
         assert read_cases([path]) == whole
     assert again == words
     assert len(words) == 2
+
+
+def test_conversations_are_rated_by_people_under_the_ids_of_a_judge_s_run(
+    path: Path, command: Command
+) -> None:
+    words: list[str] = []
+    with noticing(words.append):
+        items = read_rating_items(path)
+    assert words[1].endswith(f"{EACH} with an image, and raters are shown text alone")
+    cases = [named for named in read_cases([path]) if not named.case.images]
+    ids = [(named.battle_id, named.prompt_id) for named in cases]
+    assert [(item.item, item.prompt_id) for item in items] == ids
+    shown = [turn.content for turn in items[1].responses[0].turns]
+    assert shown[:2] == ["Answer 1.0a,\n\nin two parts.", "Question 1.1?"]
+    new_sqlite(command.folder)
+    done = command("study", "create", "s", "--items", path.name, "--raters-per-item", "1")
+    assert done.returncode == 0, done.stderr
+    assert f"{EACH} without an answer" in done.stderr
+    status = json.loads(command("study", "status", "s", "--format", "json").stdout)
+    assert status["items"] == 2 * EACH

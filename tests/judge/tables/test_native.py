@@ -1,25 +1,35 @@
-"""Files of other benchmarks are scored, probed and judged in their own columns."""
+"""Files of other benchmarks are scored, probed, judged and rated in their own columns."""
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from judge.case import Case, Message
+from judge.methods import published
 from judge.probe.cards import read_material
 from judge.probe.verdicts import probe_judges
 from judge.scoring.annotated import judge_score
 from judge.studies.rows import read_rows
 from judge.tables.annotations import read_annotations
 from judge.tables.cases import each_pair, read_cases, read_labels, read_responses
-from judge.tables.native import for_score, model_shown_first
+from judge.tables.cells import CONVERSATIONS
+from judge.tables.native import PREFERENCE, for_score, model_shown_first, preference
+from judge.tables.rating_items import read_rating_items
 from rating.errors import DataError
+from rating.tables.columns import LEFT_OUT
 from rating.tables.peers import noticing
 from tests.rating.tables.peer_rows import (
     FILES,
     REFUSED,
+    SINGLE,
     Row,
     of_arena,
     of_bench,
+    of_fastchat,
     of_hard,
     of_kaggle,
     written,
@@ -224,3 +234,260 @@ def test_texts_in_brackets_of_pairs_of_our_own_stay_as_they_are(tmp_path: Path) 
     row = {"id": 1, "prompt": '["a"] or [b]?', "response_a": '["a"]', "response_b": "[b]"}
     (named,) = read_cases([written(tmp_path, "own.jsonl", [row])])
     assert (named.case.prompt[0].content, named.case.response_a) == ('["a"] or [b]?', '["a"]')
+
+
+ROLES = ("user", "assistant")
+
+
+def of_talk(asked: list[str], *sides: list[str | None]) -> Row:
+    talks = [
+        [
+            message(r, x)
+            for turn in zip(asked, side, strict=True)
+            for r, x in zip(ROLES, turn, strict=True)
+        ]
+        for side in sides
+    ]
+    return {**of_arena("x", "y", "tie", "ada"), **dict(zip(CONVERSATIONS, talks, strict=True))}
+
+
+@pytest.mark.parametrize("name", ["kaggle.csv", "arena.json"])
+def test_conversations_are_items_to_rate_turn_by_turn_and_null_answers_are_counted(
+    tmp_path: Path, name: str
+) -> None:
+    rows: list[Row] = [{**SEVERAL[n], "id": f"battle {n}"} for n in (0, 1, 6)]
+    if name == "arena.json":
+        rows = [of_talk(*(json.loads(row[text]) for text in NAMES)) for row in rows]
+    words: list[str] = []
+    with noticing(words.append):
+        several, one = items = read_rating_items(written(tmp_path, name, rows))
+    assert words[0].endswith("rows left out: 1 without an answer")
+    asked = [[turn.content for turn in item.messages] for item in items]
+    assert asked == [["2 + 2?"], ["[1] + [2]?"]]
+    assert [response.model for response in one.responses] == ["x", "y"]
+    assert [response.turns[0].content for response in one.responses] == ["[3]", "[[A]]"]
+    assert [(turn.role, turn.content) for turn in several.responses[1].turns] == [
+        *(("assistant", "Four."), ("user", "Plus 1?"), ("assistant", "Five."))
+    ]
+
+
+def test_rows_that_people_cannot_rate_are_counted_by_reason(tmp_path: Path) -> None:
+    rows: list[Row] = [
+        {"prompt": "?", "chosen": "a" * n, "rejected": "b"} for n in (1, 1, 100_001)
+    ]
+    path, words = written(tmp_path, "trl.json", rows), list[str]()
+    with noticing(words.append):
+        assert len(read_rating_items(path)) == 1
+    assert words[-1].endswith("1 of more than 100,000 characters, 1 with the id of an earlier row")
+    with pytest.raises(DataError, match=r"No row of .* can be rated by people: 1 of more than"):
+        read_rating_items(written(tmp_path, "trl.json", rows[2:]))
+
+
+TEXTS = st.text(min_size=1)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["role", "content", "x"]), inner, max_size=3)
+    ),
+    max_leaves=8,
+)
+
+
+def message(role: str, content: str | None) -> dict[str, str | None]:
+    return {"role": role, "content": content}
+
+
+def chosen_of(pair: dict[str, Any]) -> tuple[Any, Any]:
+    """Give what was chosen and what was rejected, by the label."""
+    a, b = pair["response_a"], pair["response_b"]
+    return (a, b) if pair["label"] == "model_a" else (b, a)
+
+
+@given(prompt=TEXTS, good=TEXTS, bad=TEXTS)
+def test_texts_and_messages_with_and_without_a_prompt_mean_the_same(
+    prompt: str, good: str, bad: str
+) -> None:
+    user, sides = message("user", prompt), [[message("assistant", text)] for text in (good, bad)]
+    ways = [
+        preference([user], *sides),
+        preference(prompt, *sides),
+        preference(None, [user, *sides[0]], [user, *sides[1]]),
+    ]
+    for pair in ways:
+        assert chosen_of(pair) == (good, bad)
+        assert pair["prompt"] == [user]
+    plain = preference(prompt, good, bad)
+    assert (plain["prompt"], chosen_of(plain)) == (prompt, (good, bad))
+
+
+@given(row=st.tuples(JSON, JSON, JSON))
+def test_anything_else_is_no_pair_and_no_error(row: tuple[Any, Any, Any]) -> None:
+    pair = preference(*row)
+    reason = pair.pop(LEFT_OUT)
+    assert [*pair] == [*PREFERENCE]
+    assert (pair["prompt"] is None) == (reason is not None)
+    if reason:
+        assert {*pair.values()} == {None}
+
+
+def test_either_side_holds_about_half_of_what_was_chosen() -> None:
+    labels = [preference(f"Question {n}?", "yes", "no")["label"] for n in range(400)]
+    assert 160 <= labels.count("model_a") <= 240  # four standard deviations
+    assert labels == [preference(f"Question {n}?", "yes", "no")["label"] for n in range(400)]
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "csv"])
+def test_rows_that_tell_no_question_apart_are_left_out_and_counted(
+    tmp_path: Path, ending: str
+) -> None:
+    talk = [message("user", "a"), message("assistant", "b"), message("user", "c")]
+    rows: list[dict[str, Any]] = [
+        {"prompt": [message("user", "2 + 2?")], "chosen": [message("assistant", "4")]},
+        {"prompt": talk, "chosen": [message("assistant", "4")]},
+        {"prompt": talk[:2], "chosen": [message("assistant", "4")]},
+        {"prompt": [], "chosen": [message("user", "4")]},
+    ]
+    rows = [row | {"rejected": [message("assistant", "5")]} for row in rows]
+    if ending == "csv":
+        rows = [{name: json.dumps(cell) for name, cell in row.items()} for row in rows]
+    path, words = written(tmp_path, f"p.{ending}", rows), list[str]()
+    with noticing(words.append):
+        cases = read_cases([path])
+    left_out = "2 without a question and an answer"
+    assert words[0] == f"{path} is read as TRL preferences; rows left out: {left_out}"
+    assert [len(case.case.prompt) for case in cases] == [1, 3]
+    labels = read_labels(path)
+    assert labels is not None
+    for case, label in zip(cases, labels, strict=True):
+        chosen = case.case.response_a if label > 0 else case.case.response_b
+        assert chosen == "4"
+
+
+def test_a_file_without_any_question_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "p.jsonl"
+    path.write_text('{"chosen": "Human: hi", "rejected": "Human: ho"}\n')
+    with pytest.raises(DataError, match=r"TRL preferences.* 1 without a question and an answer"):
+        read_cases([path])
+
+
+HUMAN, ASSISTANT = "\n\nHuman: ", "\n\nAssistant: "
+
+
+@pytest.mark.parametrize(
+    ("prompt", "before", "turns"),
+    [
+        (None, f"{HUMAN}2 + 2?{ASSISTANT}", ["2 + 2?"]),
+        (
+            None,
+            f"{HUMAN}Hi.{ASSISTANT}Hello.{HUMAN}2 + 2?{ASSISTANT}",
+            ["Hi.", "Hello.", "2 + 2?"],
+        ),
+        (f"{HUMAN}2 + 2?{ASSISTANT}", "", ["2 + 2?"]),
+    ],
+)
+def test_texts_of_hh_rlhf_are_split_at_the_last_answer_that_both_begin(
+    prompt: str | None, before: str, turns: list[str]
+) -> None:
+    pair = preference(prompt, f"{before} It is 4.", f"{before} It is 5, a sum.")
+    assert [one["content"] for one in pair["prompt"]] == turns
+    assert chosen_of(pair) == ("It is 4.", "It is 5, a sum.")
+
+
+@pytest.mark.parametrize(
+    ("chosen", "rejected"),
+    [
+        (f"{HUMAN}Hi.{ASSISTANT}Yes.", f"{HUMAN}Ho.{ASSISTANT}No."),
+        (f"{HUMAN}Hi.", f"{HUMAN}Hi."),
+        (f"{HUMAN}a{ASSISTANT}b{HUMAN}c{ASSISTANT}d", f"{HUMAN}a{ASSISTANT}e"),
+        ("Human: Hi. Assistant: Yes.", "Human: Hi. Assistant: No."),
+    ],
+)
+def test_texts_without_a_question_that_both_answer_are_no_pair(chosen: str, rejected: str) -> None:
+    pair = preference(None, chosen, rejected)
+    assert pair["prompt"] is None
+    assert pair[LEFT_OUT]
+
+
+def test_a_prompt_that_both_conversations_repeat_is_shown_once() -> None:
+    """UltraFeedback binarized: a text, and conversations that begin with it."""
+    asked = message("user", "2 + 2?")
+    good, bad = message("assistant", "4"), message("assistant", "5")
+    pair = preference("2 + 2?", [asked, good], [asked, bad])
+    assert (pair["prompt"], chosen_of(pair)) == ([asked], ("4", "5"))
+    system = message("system", "Be short.")
+    pair = preference([asked], [system, asked, good], [system, asked, bad])
+    assert (pair["prompt"], chosen_of(pair)) == ([system, asked], ("4", "5"))
+    later = [asked, good, message("user", "Plus 1?")]
+    pair = preference("2 + 2?", [*later, message("assistant", "5")], [*later, good])
+    assert (pair["prompt"], chosen_of(pair)) == (later, ("5", "4"))
+    in_blocks = {"role": "user", "content": [{"type": "text", "text": "2 + 2?"}]}
+    assert preference(None, [in_blocks, good], [in_blocks, bad])["prompt"] == [asked]
+
+
+def test_preferences_with_the_prompt_in_another_column_and_a_system_message(
+    tmp_path: Path,
+) -> None:
+    row = {"system": "Be short.", "question": "2 + 2?", "chosen": "4", "rejected": "It is 5."}
+    path = written(tmp_path, "orca.jsonl", [row, row | {"system": ""}])
+    shown = [[(turn.role, turn.content) for turn in one.case.prompt] for one in read_cases([path])]
+    assert shown == [[("system", "Be short."), ("user", "2 + 2?")], [("user", "2 + 2?")]]
+
+
+TALK = (
+    "<|The Start of Assistant {0}'s Conversation with User|>\n\n### User:\n2 + 2?\n\n"
+    "### Assistant {0}:\n{1}\n\n### User:\nPlus 1?\n\n### Assistant {0}:\n{2}\n\n"
+    "<|The End of Assistant {0}'s Conversation with User|>"
+)
+RIGHT = (
+    "<|The Start of Reference Answer|>\n\n### User:\n2 + 2?\n\n### Reference answer:\n4\n\n"
+    "### User:\nPlus 1?\n\n### Reference answer:\n5\n\n<|The End of Reference Answer|>\n\n\n"
+)
+TWO = (Message("user", "2 + 2?"), Message("user", "Plus 1?"))
+
+
+def test_a_second_turn_is_a_case_with_the_turns_of_each_side(tmp_path: Path) -> None:
+    text = RIGHT + TALK.format("A", "Four.", "Five.") + "\n\n\n" + TALK.format("B", "4.", "6.")
+    row = {**of_fastchat("model_1", "tie", 81), "turn": 2, "g1_user_prompt": text}
+    (named,) = read_cases([written(tmp_path, "pairs.jsonl", [row])])
+    assert named.case == Case(TWO, "Five.", "6.", ("Four.",), ("4.",), "4\n\n5")
+    question = row["question_id"]
+    assert (named.battle_id, named.prompt_id) == (f"{question}-t2-x|y", str(question))
+    assert (named.model_a, named.model_b) == ("x", "y")
+    first, second = read_responses([written(tmp_path, "pairs.jsonl", [row])])
+    assert first.case == Case(TWO, "Five.", None, ("Four.",), (), "4\n\n5")
+    assert second.case == Case(TWO, "6.", None, ("4.",), (), "4\n\n5")
+    assert (first.model_a, second.model_a) == ("x", "y")
+
+
+def test_single_answers_of_either_turn_are_cases(tmp_path: Path) -> None:
+    second = SINGLE | {"turn": 2, "user_prompt": TALK.format("A", "Four.", "Five.")}
+    one, other = read_responses([written(tmp_path, "single.jsonl", [SINGLE, second])])
+    assert one.case == Case((Message("user", "2 + 2?"),), "4.")
+    assert other.case == Case(TWO, "Five.", None, ("Four.",))
+    assert (one.battle_id, other.battle_id) == ("81-t1-x", "81-t2-x")
+
+
+def test_a_text_that_is_not_as_mt_bench_s_judge_reads_it_is_left_out_and_counted(
+    tmp_path: Path,
+) -> None:
+    torn = SINGLE | {"user_prompt": TALK.format("A", "### User:\nx\n\n### User:\n", "y")[:-30]}
+    words: list[str] = []
+    with noticing(words.append):
+        assert len(read_responses([written(tmp_path, "single.jsonl", [SINGLE, torn])])) == 1
+    assert words[0].endswith("rows left out: 1 without a question and an answer")
+    with pytest.raises(DataError, match="1 without a question and an answer"):
+        read_responses([written(tmp_path, "torn.jsonl", [torn])])
+
+
+@pytest.mark.published
+def test_mt_bench_s_own_files_can_be_asked_about(published_data: Path) -> None:
+    folder = published_data / "native"
+    pairs = read_cases([folder / "mtbench_fastchat_gpt-4_pair.jsonl"])
+    singles = read_responses([folder / "mtbench_fastchat_gpt-4_single.jsonl"])
+    assert (len(pairs), len(singles)) == (75, 80)
+    assert sum(one.case.reference is not None for one in pairs) == 25
+    assert sum(one.case.reference is not None for one in singles) == 30
+    for named in (*pairs, *singles):
+        method = published("mt_bench" if named.model_b is None else "mt_bench_pairs")
+        assert "${" not in method.ask(named.case, "0" * 16).messages[-1].content.split("begin")[0]
