@@ -153,20 +153,24 @@ def _pairs(runs: Sequence[_Recorded], *, gold: bool) -> Iterator[RatingItem]:
     for a, b in combinations(ordered, 2):
         name = first.item if len(ordered) == 2 else f"{first.item}: {a.system} / {b.system}"
         right = ("model_a" if a.better else "model_b") if gold else None
-        yield RatingItem(name, first.prompt_id, first.task, (_response(a), _response(b)), right)
-
-
-def _response(one: _Recorded) -> Response:
-    return Response(one.system, (Message("assistant", one.outcome),), one.run)
+        answers = ((one.system, (Message("assistant", one.outcome),), one.run) for one in (a, b))
+        responses = tuple(Response(*answer) for answer in answers)
+        yield RatingItem(name, first.prompt_id, first.task, responses, right)
 
 
 def _recorded(where: str, entry: Any) -> _Recorded:
     if not isinstance(entry, dict):
         raise DataError(f"{where} is {repr(entry)[:SHOWN]}: give one JSON object a run.")
-    own = "steps" in entry
-    if not own and "messages" not in entry:
+    if "steps" in entry:
+        if not isinstance(entry["steps"], list):
+            _refuse(where, "steps", entry["steps"], "a list")
+        outcome = _text(where, "outcome", entry.get("outcome"))
+        task = _task(where, entry.get("prompt"))
+        steps = [_step(where, n, one) for n, one in enumerate(entry["steps"], 1)]
+    elif "messages" in entry:
+        task, steps, outcome = _of_messages(where, entry)
+    else:
         _refuse(where, "steps", None, "the steps of the run, or messages")
-    task, steps, outcome = _own(where, entry) if own else _of_messages(where, entry)
     size = sum(len(one.content) for one in task) + len(outcome)
     if size > MOST_CHARACTERS:
         _refuse(where, "outcome", f"{size:,} characters with the task", f"{MOST_CHARACTERS:,}")
@@ -185,19 +189,6 @@ def _recorded(where: str, entry: Any) -> _Recorded:
     item = _name(where, entry, "item")
     prompt_id = item if entry.get("prompt_id") is None else _name(where, entry, "prompt_id")
     return _Recorded(where, item, prompt_id, task, outcome, run, better)
-
-
-Parts = tuple[tuple[Message, ...], list[Step], str]
-"""The task, the steps and the outcome."""
-
-
-def _own(where: str, entry: Mapping[str, Any]) -> Parts:
-    steps = entry["steps"]
-    if not isinstance(steps, list):
-        _refuse(where, "steps", steps, "a list")
-    outcome = _text(where, "outcome", entry.get("outcome"))
-    task = _task(where, entry.get("prompt"))
-    return task, [_step(where, n, one) for n, one in enumerate(steps, 1)], outcome
 
 
 def _task(where: str, prompt: Any) -> tuple[Message, ...]:
@@ -230,7 +221,10 @@ def _step(where: str, number: int, one: Any) -> Step:
     )
 
 
-def _of_messages(where: str, entry: Mapping[str, Any]) -> Parts:
+def _of_messages(
+    where: str, entry: Mapping[str, Any]
+) -> tuple[tuple[Message, ...], list[Step], str]:
+    """Give the task, the steps and the outcome."""
     messages = entry["messages"]
     if not isinstance(messages, list) or not all(isinstance(one, dict) for one in messages):
         _refuse(where, "messages", messages, 'a list of {"role", "content"}')

@@ -265,6 +265,11 @@ def _run(sample: Plain, uncarried: Counter[str]) -> dict[str, Any]:
     steps = [*_steps(sample["messages"], prompt, uncarried)]
     if steps and steps[-1]["kind"] == "message" and steps[-1]["text"].strip() == outcome.strip():
         steps.pop()
+    # What ended a run, but for its own answer: no amount, which may be of money or time.
+    if error := output.get("error"):
+        steps.append({"kind": "error", "text": error})
+    if limit := sample.get("limit"):
+        steps.append({"kind": "error", "text": f"Stopped by a limit: {limit['type']}."})
     marks = dict(marks_of({name: one["value"] for name, one in (sample["scores"] or {}).items()}))
     usage = sample["model_usage"].values()  # US dollars, where every model's price is known
     costs = [float(cost) for one in usage if (cost := one.get("total_cost")) is not None]
@@ -274,19 +279,11 @@ def _run(sample: Plain, uncarried: Counter[str]) -> dict[str, Any]:
     return {
         "prompt": prompt,
         "outcome": outcome,
-        "steps": [*steps, *_ends(sample)],
+        "steps": steps,
         "cost": sum(costs) if costs and len(costs) == len(usage) else None,
         "seconds": sample.get("total_time"),
         "marks": {name: value for name, value in marks.items() if value is not None},
     }
-
-
-def _ends(sample: Plain) -> Iterator[dict[str, Any]]:
-    """Give what ended a run, but for its own answer: no amount, which may be of money or time."""
-    if error := sample["output"].get("error"):
-        yield {"kind": "error", "text": error}
-    if limit := sample.get("limit"):
-        yield {"kind": "error", "text": f"Stopped by a limit: {limit['type']}."}
 
 
 def _steps(

@@ -160,21 +160,20 @@ def _asked(table: Annotations, name: str, row: int) -> tuple[tuple[Message, ...]
     return tuple(turns[:1]), tuple(turn.content for turn in turns[1:])
 
 
-def _of_choices(value: Any) -> Turns:
-    return _of_texts(value[0]["turns"])
-
-
-def _of_messages(value: Any) -> Turns:
-    return tuple(turn.content for turn in turns_of(value) if turn.role == "assistant")
-
-
 def _of_texts(value: Any) -> Turns:
-    return tuple(turn.content for turn in turns_of(value, "assistant"))
+    """Give the assistant's turns, which a text without a role is."""
+    return tuple(one.content for one in turns_of(value, "assistant") if one.role == "assistant")
 
 
 ANSWERED: Sequence[tuple[str, str, str, tuple[str, ...], Callable[[Any], Turns]]] = (
-    ("answers of FastChat", "question_id", "choices", ("model_id",), _of_choices),
-    ("answers of Arena-Hard", "uid", "messages", ("model",), _of_messages),
+    (
+        "answers of FastChat",
+        "question_id",
+        "choices",
+        ("model_id",),
+        lambda value: _of_texts(value[0]["turns"]),
+    ),
+    ("answers of Arena-Hard", "uid", "messages", ("model",), _of_texts),
     ("results of WildBench", "session_id", "output", ("generator",), _of_texts),
     ("outputs of AlpacaEval", "instruction", "output", ("generator",), _of_texts),
     ("answers", "id", "response", GENERATORS[::-1], _of_texts),

@@ -113,8 +113,7 @@ def test_conversations_are_rated_by_people_under_the_ids_of_a_judge_s_run(
     with noticing(words.append):
         items = read_rating_items(path)
     assert words[1].endswith(f"{EACH} with an image, and raters are shown text alone")
-    cases = [named for named in read_cases([path]) if not named.case.images]
-    ids = [(named.battle_id, named.prompt_id) for named in cases]
+    ids = [(x.battle_id, x.prompt_id) for x in read_cases([path]) if not x.case.images]
     assert [(item.item, item.prompt_id) for item in items] == ids
     shown = [turn.content for turn in items[1].responses[0].turns]
     assert shown[:2] == ["Answer 1.0a,\n\nin two parts.", "Question 1.1?"]

@@ -156,8 +156,7 @@ def test_texts_of_sick_and_clinc_are_material_of_a_probe(tmp_path: Path) -> None
 
 
 def test_a_judge_is_asked_about_the_pairs_of_other_tools(tmp_path: Path) -> None:
-    path = written(tmp_path, "kaggle.csv", [of_kaggle("x", "y", 1, 0, 0)])
-    words: list[str] = []
+    path, words = written(tmp_path, "kaggle.csv", [of_kaggle("x", "y", 1, 0, 0)]), list[str]()
     with noticing(words.append):
         (named,) = read_cases([path])
     assert [turn.content for turn in named.case.prompt] == ["hi"]
