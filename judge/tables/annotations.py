@@ -333,7 +333,7 @@ def _chosen(
 ) -> dict[str, NDArray[np.object_]]:
     """Leave out rows, read labels as others and name columns, as `opened` does of a table."""
     if files.where is not None:
-        texts = {name: list_of([*map(_as_text, x)]) for name, x in columns.items()}
+        texts = {name: list_of([*map(as_text, x)]) for name, x in columns.items()}
         n = len(next(iter(columns.values()), ()))
         with connected() as connection:
             connection.register("annotations", {**texts, ROW: np.arange(n)})
@@ -347,20 +347,37 @@ def _chosen(
         columns[name] = list_of(
             [labels.get("" if value is None else str(value), value) for value in columns[name]]
         )
-    return columns | {ours: columns[require(theirs, there)] for ours, theirs in files.columns}
+    return columns | {ours: _column_at(columns, theirs) for ours, theirs in files.columns}
+
+
+def _column_at(columns: Mapping[str, NDArray[np.object_]], path: str) -> NDArray[np.object_]:
+    """Give a column, or the members at a dotted path in a nested one; None where there is none."""
+    first, *parts = path.split(".")
+    if path in columns or not parts or first not in columns:
+        return columns[require(path, list(columns))]
+    members = []
+    for cell in columns[first]:
+        value = data_of(cell)
+        for part in parts:
+            if isinstance(value, list):
+                value = value[int(part)] if part.isdigit() and int(part) < len(value) else None
+            else:
+                value = value.get(part) if isinstance(value, dict) else None
+        members.append(value)
+    return list_of(members)
 
 
 def holds_first(data: Annotations, sql: str) -> bool:
     """Whether SQL holds in the first row, lists and objects as JSON (`rating.tables.peers`)."""
     read = [name for name in data.columns if f'"{name}"' in sql]
-    cells = {name: list_of([_as_text(x) for x in data.columns[name][:1]]) for name in read}
+    cells = {name: list_of([as_text(x) for x in data.columns[name][:1]]) for name in read}
     texts = ", ".join(f"CAST({quoted(name)} AS VARCHAR) AS {quoted(name)}" for name in read)
     with connected() as connection:
         connection.register("first_row", cells)
         return bool(connection.table("first_row").project(texts).filter(sql).fetchall())
 
 
-def _as_text(value: object) -> str | None:
+def as_text(value: object) -> str | None:
     """Give a value as JSON, as a table of JSON holds it."""
     return value if value is None or isinstance(value, str) else json.dumps(plain(value))
 

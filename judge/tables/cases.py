@@ -17,7 +17,7 @@ import numpy as np
 
 from judge.case import Case, Message
 from judge.ifeval import Task, read_task
-from judge.tables.annotations import Annotations, annotation_pieces, read_annotations
+from judge.tables.annotations import Annotations, annotation_pieces, as_text, read_annotations
 from judge.tables.cells import (
     ASKED,
     GENERATORS,
@@ -39,6 +39,7 @@ from rating.errors import DataError, RatingError
 from rating.outcome import Outcome
 from rating.tables.columns import KNOWN, quoted_names
 from rating.tables.files import Files
+from rating.tables.guess import ROWS, layout_error, samples_of
 from rating.tables.peers import mention, recognised
 from rating.typing import Floats
 
@@ -250,6 +251,14 @@ def _cases(
         What errors call an answer, columns in which it may be, columns that may name the model,
         and what it is called where none does.
     """
+    known: dict[str, Sequence[str]] = {"prompt": PROMPTS}
+    for name, columns, models, _ in sides:
+        known |= {name: columns, name.replace("response", "model"): models}
+    required = ["prompt", *(name for name, *_ in sides)]
+    are_pairs = len(sides) < 2 and table.find(*RESPONSES["a"])  # where outputs are needed
+    if not are_pairs and not all(table.find(*known[role]) for role in required):
+        head = {name: [*map(as_text, values[:ROWS])] for name, values in table.columns.items()}
+        raise layout_error(table.source, samples_of(head), {}, known=known, required=required)
     prompts = table.one_of(PROMPTS)
     texts = [(name, table.one_of(columns)) for name, columns, _, _ in sides]
     writers = [
@@ -424,13 +433,13 @@ def _checked_images(
 
 def _mention_unknown(table: Annotations, files: Files) -> None:
     """Say which columns of a file in our own layout nobody reads: one may be misspelt."""
-    renamed = {theirs for _, theirs in files.columns}
+    renamed = {one for _, theirs in files.columns for one in (theirs, theirs.partition(".")[0])}
     unknown = [
         name
         for name in table.columns
         if name not in READ | renamed and name not in (files.where or "")
     ]
-    if unknown and recognised(list(table.columns)) is None:
+    if unknown and table.find(*PROMPTS) and recognised(list(table.columns)) is None:
         mention(
             f"{table.source} has {quoted_names(unknown)}, which no judge is shown: rename what is "
             "misspelt (--column)."

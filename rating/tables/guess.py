@@ -42,6 +42,14 @@ VOTERS = (
 )
 PROMPTS = ("prompt", "question", "instruction", "query", "task", "item", "example", "sample")
 TIMES = ("time", "timestamp", "date", "datetime", "created", "submitted", "when")
+WORDS = {
+    "voter": VOTERS,
+    "prompt": PROMPTS,
+    "time": TIMES,
+    "response": ("response", "answer", "output", "completion", "generation", "reply", "text"),
+    "model": ("model", "system", "llm", "generator"),
+}
+"""By role: words in the name of its column, the likeliest first."""
 FILLERS = {
     *("model", "response", "answer", "assistant", "output", "system", "option", "side", "vote"),
     *("is", "was", "the", "better", "much", "slightly", "wins", "win", "won", "best", "preferred"),
@@ -91,8 +99,9 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, str]]:
         case dict():
             for name, member in value.items():
                 yield from _leaves(f"{path}.{name}", member)
-        case [first, *_]:
-            yield from _leaves(f"{path}.{0}", first)
+        case [_, *_]:
+            for place, member in enumerate(value[:2]):
+                yield from _leaves(f"{path}.{place}", member)
         case _:
             yield path, "" if value is None or value == [] else str(value)
 
@@ -123,7 +132,7 @@ def guessed(samples: Samples, named: Mapping[str, str], known: Known) -> Guess:
         read = _outcomes(samples[name], [tokens[side] for side in sides]) or {}
         labels = {text: own.value for text, own in read.items() if text not in LABELS}
         labels = {} if _are_names(samples, name, sides) else labels
-    for role, words in (("voter", VOTERS), ("prompt", PROMPTS), ("time", TIMES)):
+    for role, words in WORDS.items():
         if role not in known:
             continue
         free = [name for name in samples if name not in (*roles.values(), *JUDGES)]

@@ -35,7 +35,7 @@ from judge.tables.cases import (
     read_responses,
 )
 from judge.verdict import by_case
-from rating.errors import DataError
+from rating.errors import DataError, LayoutError
 from rating.tables.files import Files
 from rating.tables.peers import noticing
 from tests.arena.store.battles import A1, B1, MODELS, NOW, complete, new_battle, ready
@@ -64,6 +64,39 @@ def test_what_is_not_named_is_named_by_its_content_and_side(tmp_path: Path) -> N
     assert CASE.id.startswith(cases.battle_id)
     assert CASE.prompt_id.startswith(cases.prompt_id)
     assert (cases.model_a, cases.model_b) == ("response_a", "response_b")
+
+
+UNKNOWN: dict[str, dict[str, Any]] = {
+    "sides": {
+        **{"question": "Why?", "answer_1": "So.", "answer_2": "Thus."},
+        **{"system_1": "basalt", "system_2": "flint"},
+    },
+    "nested": {
+        "input": {"instruction": "Why?"},
+        "outputs": [{"model": "basalt", "text": "So."}, {"model": "flint", "text": "Thus."}],
+    },
+    "camel": {"userPrompt": "Why?", "leftText": "So.", "rightText": "Thus."},
+}
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "json", "csv", "parquet"])
+@pytest.mark.parametrize("layout", UNKNOWN)
+def test_one_message_gives_the_options_that_read_cases_in_an_unknown_layout(
+    layout: str, kind: str, tmp_path: Path
+) -> None:
+    row = UNKNOWN[layout]
+    if kind == "csv":
+        row = {k: v if isinstance(v, str) else json.dumps(v) for k, v in row.items()}
+    path = written(tmp_path, f"cases.{kind}", [row])
+    with pytest.raises(LayoutError, match=r"The layout of .* is not known") as raised:
+        read_cases([path])
+    columns = tuple(word.partition("=")[::2] for word in raised.value.options[1::2])
+    words: list[str] = []
+    with noticing(words.append):
+        (named,) = read_cases([Files((path,), columns)])
+    assert named.case == CASE
+    assert (named.model_a, named.model_b) in [("basalt", "flint"), ("response_a", "response_b")]
+    assert words == []
 
 
 def test_a_prompt_may_be_a_conversation(tmp_path: Path) -> None:
@@ -245,7 +278,7 @@ def test_what_is_no_checklist_is_quoted(tmp_path: Path, bad: object) -> None:
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"prompt": "Why?", "response_a": "So."}, "There is no column 'response_b'"),
+        ({"prompt": "Why?", "response_a": "So."}, "No column is taken for response_b"),
         (PAIR | {"response_a": 4}, "Row 1 .* has response_a 4: give a text"),
         (PAIR | {"prompt": []}, "Row 1 .* ends with the user"),
         (PAIR | {"prompt": [{"role": "user"}]}, "Row 1 .* ends with the user"),
