@@ -16,6 +16,7 @@ from rating.errors import NotIdentifiedError
 from rating.fitting import Fit, fit
 from rating.likelihood.objective import solve
 from rating.outcome import Ties
+from rating.rows import VoteRows
 from rating.typing import Bools, Floats, Ints
 
 _A, _B, _TIE = (tuple(Outcome).index(one) for one in (Outcome.A, Outcome.B, Outcome.TIE))
@@ -203,7 +204,8 @@ class World:
 def _taste(votes: Votes, theta: Floats) -> float:
     if votes.voter is None or not (votes.score != 0.5).any():
         return 0.0
-    return fit_taste_sd(votes.a, votes.b, votes.score, votes.voter, theta)
+    rows = VoteRows.scored(votes.models, votes.a, votes.b, votes.score, votes.voter)
+    return fit_taste_sd(rows, theta)
 
 
 def _probability(gap: Floats) -> Floats:

@@ -7,6 +7,7 @@ import numpy as np
 import scipy  # its submodules load on first use
 
 from rating.errors import ConvergenceError, DataError
+from rating.rows import VoteRows
 from rating.typing import Bools, Floats, Ints
 
 MAX_TASTE = 5.0
@@ -94,24 +95,13 @@ def log_marginals(
     return marginals
 
 
-def fit_taste_sd(
-    left: Ints,
-    right: Ints,
-    score: Floats,
-    voter: Ints,
-    theta: Floats,
-    order_effect: float = 0.0,
-) -> float:
+def fit_taste_sd(votes: VoteRows, theta: Floats, order_effect: float = 0.0) -> float:
     """Fit how far the tastes of voters spread, by the sum of `log_marginals` over voters.
 
     Parameters
     ----------
-    left, right : ndarray of shape (n_votes,), int
-        Models on the two sides.
-    score : ndarray of shape (n_votes,)
-        Score of the left side: 1, 0, or 1/2 for a tie, which is left out.
-    voter : ndarray of shape (n_votes,), int
-        Codes of the voters, from 0.
+    votes : VoteRows
+        A row each; ties are left out.
     theta : ndarray of shape (n_models,)
         Strengths in nats.
     order_effect : float, default 0
@@ -127,17 +117,17 @@ def fit_taste_sd(
     Raises
     ------
     DataError
-        As `check_votes`, or if no vote is decisive.
+        If no vote is decisive.
     """
-    check_votes(left, right, score, voter, theta)
-    decisive = score != 0.5
-    if not decisive.any():
-        raise DataError(f"None of {len(score)} votes is decisive: tastes cannot be seen.")
-    rows = rows_by_voter(np.where(decisive, voter, -1))
-    if not decisive.all():
-        rows = rows[1:]  # the ties
-    batches = list(_batches([Ballots(left[own], right[own], score[own] == 1) for own in rows]))
-
+    decisive = votes.taken(votes.score != 0.5)
+    if not decisive.n:
+        raise DataError(f"None of {votes.n} votes is decisive: tastes cannot be seen.")
+    won = decisive.score == 1
+    ballots = [
+        Ballots(decisive.a[own], decisive.b[own], won[own])
+        for own in rows_by_voter(decisive.voter)
+    ]
+    batches = list(_batches(ballots))
     tastes = [np.zeros(batch.met.shape) for batch in batches]
 
     def lack(taste_sd: float) -> float:
@@ -153,35 +143,6 @@ def fit_taste_sd(
         lack, bounds=(0.0, MAX_TASTE), method="bounded", options={"xatol": FIT_TOLERANCE}
     )
     return 0.0 if lack(0.0) <= best.fun else float(best.x)
-
-
-def check_votes(
-    left: Ints,
-    right: Ints,
-    score: Floats,
-    voter: Ints,
-    theta: Floats,
-) -> None:
-    """Refuse columns that are no votes on these models.
-
-    Raises
-    ------
-    DataError
-        For unequal columns, a code out of range, a model against itself, or a
-        score other than 1, 0 and 1/2.
-    """
-    lengths = [len(column) for column in (left, right, score, voter)]
-    if len(set(lengths)) > 1:
-        raise DataError(f"Unequal columns: left, right, score, voter have lengths {lengths}.")
-    for codes, size in ((left, len(theta)), (right, len(theta)), (voter, np.inf)):
-        outside = codes[(codes < 0) | (codes >= size)]
-        if outside.size:
-            raise DataError(f"Code {outside[0]} is out of range; {len(theta)} models are rated.")
-    if (left == right).any():
-        raise DataError(f"Model {left[left == right][0]} meets itself; leave such votes out.")
-    bad = score[~np.isin(score, [0, 0.5, 1])]
-    if bad.size:
-        raise DataError(f"Score {bad[0]} is no vote; use 1, 1/2 or 0 for the left side.")
 
 
 def rows_by_voter(voter: Ints) -> list[Ints]:

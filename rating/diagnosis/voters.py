@@ -7,8 +7,9 @@ from typing import Any, Literal, Self
 import numpy as np
 import scipy  # its submodules load on first use
 
-from rating.diagnosis.taste import Ballots, check_votes, log_marginals, rows_by_voter
+from rating.diagnosis.taste import Ballots, log_marginals, rows_by_voter
 from rating.errors import DataError
+from rating.rows import VoteRows
 from rating.typing import Floats, Ints
 
 Alternative = Literal["coin", "always-left", "always-right", "inverted", "fan", "anti-fan"]
@@ -71,13 +72,9 @@ class VoterCheck:
 
 
 def check_voters(
-    left: Ints,
-    right: Ints,
-    score: Floats,
-    voter: Ints,
+    votes: VoteRows,
     theta: Floats,
     taste_sd: float,
-    models: Sequence[str],
     *,
     order_effect: float = 0.0,
     alpha: float = 0.05,
@@ -114,20 +111,14 @@ def check_voters(
 
     Parameters
     ----------
-    left, right : ndarray of shape (n_votes,), int
-        Models on the two sides as shown; rows of one voter in time order.
-    score : ndarray of shape (n_votes,)
-        Score of the left side: 1, 0, or 1/2 for a tie.
-    voter : ndarray of shape (n_votes,), int
-        Codes of the voters, from 0.
+    votes : VoteRows
+        A row each; those of one voter in the order of time.
     theta : ndarray of shape (n_models,)
         Strengths in nats from the population, best without the voter where
         one cast a large share.
     taste_sd : float
         In nats: `rating.diagnosis.taste.fit_taste_sd`. Zero punishes unusual honest
         people.
-    models : sequence of str, length n_models
-        Names, for the reasons.
     order_effect : float, default 0
         Advantage of the left side in the eyes of all voters, in nats. Zero
         punishes honest people where all lean to one side.
@@ -142,9 +133,8 @@ def check_voters(
     Raises
     ------
     DataError
-        As `rating.diagnosis.taste.check_votes`, and for names that do not match
-        ``theta``, ``taste_sd`` negative, ``order_effect`` not finite, or
-        ``alpha`` out of range.
+        For models that do not match ``theta``, ``taste_sd`` negative,
+        ``order_effect`` not finite, or ``alpha`` out of range.
 
     References
     ----------
@@ -165,34 +155,31 @@ def check_voters(
     >>> rng = np.random.default_rng(1)
     >>> left = rng.integers(0, 3, 60)
     >>> right = (left + rng.integers(1, 3, 60)) % 3
-    >>> nobody = np.zeros(60, dtype=int)
-    >>> found = check_voters(
-    ...     left, right, np.ones(60), nobody, np.array([0.5, 0.0, -0.5]), 0.5, ["x", "y", "z"]
-    ... )
+    >>> votes = VoteRows.scored(("x", "y", "z"), left, right, np.ones(60), np.zeros(60, dtype=int))
+    >>> found = check_voters(votes, np.array([0.5, 0.0, -0.5]), 0.5)
     >>> found[0].leading, found[0].flagged_at, found[0].weight
     ('always-left', 10, 0.0)
     """
-    check_votes(left, right, score, voter, theta)
-    if len(models) != len(theta):
-        raise DataError(f"{len(models)} names for {len(theta)} strengths; give one each.")
+    if len(votes.models) != len(theta):
+        raise DataError(f"{len(votes.models)} names for {len(theta)} strengths; give one each.")
     if not 0 <= taste_sd < np.inf:
         raise DataError(f"taste_sd must be finite and not negative, not {taste_sd}.")
     if not np.isfinite(order_effect):
         raise DataError(f"order_effect must be finite, not {order_effect}.")
     if not 0 < alpha < 1:
         raise DataError(f"alpha must lie between 0 and 1, not {alpha}.")
-    if not len(voter):
+    if not votes.n:
         return ()
-    people = rows_by_voter(voter)
+    people, score = rows_by_voter(votes.voter), votes.score
     checks: list[VoterCheck] = []
     for first in range(0, len(people), VOTERS_AT_ONCE):
         some = people[first : first + VOTERS_AT_ONCE]
-        votes = [_Votes.of(left[rows], right[rows], score[rows]) for rows in some]
+        theirs = [_Votes.of(votes.a[rows], votes.b[rows], score[rows]) for rows in some]
         for rows, own, evidence in zip(
-            some, votes, _evidence(votes, theta, taste_sd, order_effect), strict=True
+            some, theirs, _evidence(theirs, theta, taste_sd, order_effect), strict=True
         ):
-            n_ties = len(rows) - len(own.score)
-            checks.append(_finding(int(voter[rows[0]]), n_ties, evidence, models, alpha))
+            voter, n_ties = int(votes.voter[rows[0]]), len(rows) - len(own.score)
+            checks.append(_finding(voter, n_ties, evidence, votes.models, alpha))
     return tuple(checks)
 
 

@@ -325,14 +325,13 @@ def _examined(votes: VoteRows, cast: Ints, ties: Ints, alpha: float, least: int)
     their = votes.taken(np.isin(votes.voter, enough))
     share = cast / votes.n
     all_votes = fit_strengths(votes)
-    taste_sd = fit_taste_sd(their.a, their.b, their.score, their.voter, *all_votes)
+    taste_sd = fit_taste_sd(their, *all_votes)
 
     def checked(some: VoteRows, strengths: Strengths) -> dict[int, VoterCheck]:
         checks = check_voters(
-            *(some.a, some.b, some.score, some.voter),
+            some,
             strengths.theta,
             taste_sd,
-            votes.models,
             order_effect=strengths.order_effect,
             alpha=alpha,
         )

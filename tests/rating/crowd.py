@@ -1,10 +1,13 @@
 """Voters with tastes, honest and not, and a Bradley-Terry fit of their own to test with."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
+
+from rating.rows import VoteRows
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -43,6 +46,9 @@ class Ballot:
     right: Codes
     score: Floats
     voter: Codes
+
+    def rows(self, models: Sequence[str]) -> VoteRows:
+        return VoteRows.scored(tuple(models), self.left, self.right, self.score, self.voter)
 
     def wins(self, n_models: int) -> Floats:
         table = np.zeros((n_models, n_models))

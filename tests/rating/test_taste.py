@@ -6,6 +6,8 @@ from rating.diagnosis.taste import Ballots, Marginals, fit_taste_sd, log_margina
 from rating.errors import DataError
 from tests.rating.crowd import Ballot, Crowd, strengths
 
+NAMES = [f"m{i}" for i in range(12)]
+
 
 def by_quadrature(wins: np.ndarray, theta: np.ndarray, taste_sd: float) -> float:
     """The integral over every model's taste, on a grid of Gauss and Hermite."""
@@ -117,7 +119,7 @@ def test_the_spread_of_tastes_is_recovered(taste: float) -> None:
     crowd = Crowd(taste=taste)
     votes = crowd.draw(np.random.default_rng(3), 300, 60)
     theta = strengths(votes.wins(12))
-    fitted_sd = fit_taste_sd(votes.left, votes.right, votes.score, votes.voter, theta)
+    fitted_sd = fit_taste_sd(votes.rows(NAMES), theta)
     assert fitted_sd == pytest.approx(taste, rel=0.2)
 
 
@@ -125,37 +127,23 @@ def test_voters_of_one_taste_have_next_to_none() -> None:
     crowd = Crowd(taste=0.0)
     votes = crowd.draw(np.random.default_rng(4), 300, 60)
     theta = strengths(votes.wins(12))
-    assert fit_taste_sd(votes.left, votes.right, votes.score, votes.voter, theta) < 0.15
+    assert fit_taste_sd(votes.rows(NAMES), theta) < 0.15
 
 
 def test_ties_do_not_change_the_spread() -> None:
     votes = Crowd().draw(np.random.default_rng(5), 40, 30)
     theta = Crowd().theta
-    plain = fit_taste_sd(votes.left, votes.right, votes.score, votes.voter, theta)
+    plain = fit_taste_sd(votes.rows(NAMES), theta)
     tied = Ballot(
         np.append(votes.left, votes.left[:50]),
         np.append(votes.right, votes.right[:50]),
         np.append(votes.score, np.full(50, 0.5)),
         np.append(votes.voter, votes.voter[:50]),
     )
-    assert fit_taste_sd(tied.left, tied.right, tied.score, tied.voter, theta) == plain
+    assert fit_taste_sd(tied.rows(NAMES), theta) == plain
 
 
-@pytest.mark.parametrize(
-    ("left", "right", "score", "voter", "message"),
-    [
-        ([0, 0], [1], [1.0], [0], r"lengths \[2, 1, 1, 1\]"),
-        ([0], [2], [1.0], [0], "Code 2 is out of range; 2 models"),
-        ([0], [1], [1.0], [-1], "Code -1 is out of range"),
-        ([1], [1], [1.0], [0], "Model 1 meets itself"),
-        ([0], [1], [0.7], [0], "Score 0.7 is no vote"),
-        ([0], [1], [0.5], [0], "None of 1 votes is decisive"),
-    ],
-)
-def test_what_are_no_votes_is_refused(
-    left: list[int], right: list[int], score: list[float], voter: list[int], message: str
-) -> None:
-    with pytest.raises(DataError, match=message):
-        fit_taste_sd(
-            np.array(left), np.array(right), np.array(score), np.array(voter), np.zeros(2)
-        )
+def test_votes_of_which_none_is_decisive_show_no_tastes() -> None:
+    tie = Ballot(np.array([0]), np.array([1]), np.array([0.5]), np.array([0]))
+    with pytest.raises(DataError, match="None of 1 votes is decisive"):
+        fit_taste_sd(tie.rows("xy"), np.zeros(2))

@@ -14,16 +14,7 @@ NAMES = [f"m{i}" for i in range(6)]
 def checked(
     votes: Ballot, *, taste_sd: float = 0.6, alpha: float = 0.05
 ) -> tuple[VoterCheck, ...]:
-    return check_voters(
-        votes.left,
-        votes.right,
-        votes.score,
-        votes.voter,
-        CROWD.theta,
-        taste_sd,
-        NAMES,
-        alpha=alpha,
-    )
+    return check_voters(votes.rows(NAMES), CROWD.theta, taste_sd, alpha=alpha)
 
 
 def of(kind: Kind, seed: int = 1, n_voters: int = 1, n_votes: int = 200) -> Ballot:
@@ -160,15 +151,9 @@ def test_a_voter_is_judged_in_parts_as_at_once(monkeypatch: pytest.MonkeyPatch) 
 def test_names_follow_the_models() -> None:
     votes = of("shill", n_votes=300)
     order = np.array([3, 5, 0, 1, 4, 2])
-    moved = check_voters(
-        np.argsort(order)[votes.left],
-        np.argsort(order)[votes.right],
-        votes.score,
-        votes.voter,
-        CROWD.theta[order],
-        0.6,
-        [NAMES[i] for i in order],
-    )[0]
+    sides = (np.argsort(order)[votes.left], np.argsort(order)[votes.right])
+    renamed = Ballot(*sides, votes.score, votes.voter).rows([NAMES[i] for i in order])
+    moved = check_voters(renamed, CROWD.theta[order], 0.6)[0]
     plain = checked(votes)[0]
     assert (moved.model, moved.flagged_at) == (plain.model, plain.flagged_at)
     assert moved.log_e == pytest.approx(plain.log_e)
@@ -203,9 +188,8 @@ def test_on_average_the_evidence_against_an_honest_voter_is_one(taste_sd: float)
     ways, order = np.arange(2**n), np.arange(n)
     score = ((ways[:, None] >> order) & 1).astype(float)
     left = np.tile(order % 2, 2**n)
-    checks = check_voters(
-        left, 1 - left, score.ravel(), np.repeat(ways, n), theta, taste_sd, ["x", "y"]
-    )
+    votes = Ballot(left, 1 - left, score.ravel(), np.repeat(ways, n))
+    checks = check_voters(votes.rows("xy"), theta, taste_sd)
     first_won = np.where(order % 2 == 0, score, 1 - score).sum(axis=1).astype(int)
     probability = [probability_of_wins(won, n, 0.6, taste_sd) for won in range(n + 1)]
     assert [check.n for check in checks] == [n] * 2**n
@@ -229,13 +213,4 @@ def test_settings_out_of_range_are_refused(
 ) -> None:
     votes = of("honest", n_votes=10)
     with pytest.raises(DataError, match=message):
-        check_voters(
-            votes.left,
-            votes.right,
-            votes.score,
-            votes.voter,
-            CROWD.theta,
-            taste_sd,
-            names,
-            alpha=alpha,
-        )
+        check_voters(votes.rows(names), CROWD.theta, taste_sd, alpha=alpha)

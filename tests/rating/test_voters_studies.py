@@ -32,7 +32,8 @@ class Board:
         outcome = np.where(score == 1, 0, 1)
         fitted = fit(Comparisons.from_codes(NAMES, left, right, outcome), order_effect=True)
         self.theta, self.order_effect = fitted.theta, fitted.parameters[0].value
-        self.taste_sd = fit_taste_sd(left, right, score, voter, self.theta, self.order_effect)
+        rows = Ballot(left, right, score, voter).rows(NAMES)
+        self.taste_sd = fit_taste_sd(rows, self.theta, self.order_effect)
 
     def _population(self, careless: Sequence[Kind]) -> Iterator[Ballot]:
         yield self.crowd.draw(self.rng, 300, 60)
@@ -43,14 +44,7 @@ class Board:
     def check(self, kind: Kind, n_votes: int, n_voters: int = N_VOTERS) -> tuple[VoterCheck, ...]:
         votes = self.crowd.draw(self.rng, n_voters, n_votes, kind)
         return check_voters(
-            votes.left,
-            votes.right,
-            votes.score,
-            votes.voter,
-            self.theta,
-            self.taste_sd,
-            NAMES,
-            order_effect=self.order_effect,
+            votes.rows(NAMES), self.theta, self.taste_sd, order_effect=self.order_effect
         )
 
     def flagged(self, kind: Kind, n_votes: int) -> float:
