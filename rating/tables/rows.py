@@ -22,9 +22,15 @@ from rating.tables.coding import (
     numbered,
     ranked,
 )
-from rating.tables.columns import UNLABELLED, Columns, Reading
+from rating.tables.columns import JUDGES, KINDS, UNLABELLED, Columns, Reading
 from rating.tables.files import Files
-from rating.tables.sources import LoggedColumns, only_of_text, opened, opened_table
+from rating.tables.sources import (
+    LoggedColumns,
+    only_of_text,
+    opened,
+    opened_table,
+    require_one_kind,
+)
 from rating.tables.vote_filter import VoteFilter
 from rating.typing import Floats, Ints
 
@@ -154,10 +160,12 @@ def _in_order(source: object, reading: Reading) -> Iterator[Table]:
         return texts | needed, {role: name for role, name in found.items() if name is not None}
 
     def wanted(there: Sequence[str]) -> list[str]:
-        return sorted({name for named in roles(there) for name in named.values()})
+        own = {name for named in roles(there) for name in named.values()}
+        return [name for name in there if name in {*own, *JUDGES, *KINDS}]
 
-    with opened(source, wanted) as rows:
+    with opened(source, wanted, named=reading.columns) as rows:
         texts, numbers = roles(rows.columns)
+        require_one_kind(rows, str(source), reading.columns.asked, texts["voter"])
         types = kinds(rows)
         for role, beside in (("time", MOMENTS), ("trait", {"boolean"})):
             if role in numbers and types[numbers[role]] not in beside | NUMERIC:

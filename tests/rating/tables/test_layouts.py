@@ -14,6 +14,7 @@ from rating.tables.columns import KNOWN, Columns, Reading
 from rating.tables.counts import rate_source, read_votes
 from rating.tables.files import Files
 from rating.tables.peers import noticing
+from rating.tables.voter_report import check_source
 from tests.rating.tables.peer_rows import written
 from tests.rating.tables.sources import PLAIN, cells
 
@@ -176,6 +177,12 @@ def test_votes_of_people_and_verdicts_in_one_file_are_refused_with_both_ways_out
     assert sorted(n) == [1, 2]
     boards = rate_source(path, RateOptions(by=column, interval="none", ridge=1.0)).to_dict()
     assert sum(group["votes"]["used"] for group in boards["groups"].values()) == 3
+
+
+def test_votes_in_order_are_refused_as_counted_ones_are(tmp_path: Path) -> None:
+    path = written(tmp_path, "votes.csv", _rows("judge", ["gpt-4", None], voter="ada"))
+    with pytest.raises(DataError, match="mixes votes of people"):
+        check_source(path)
 
 
 def test_frames_are_refused_as_files_are() -> None:
