@@ -60,7 +60,7 @@ def probe(
         Prompts and answers, as for judge run; some of our own if not given. A column label or
         winner says which answer is the better.
     votes
-        For people: a file of votes, matched by item_id, or else by battle_id. The column winner
+        For people: a file of votes, matched by battle_id, or else by item_id. The column winner
         of the cases if not given.
     sample
         Pairs to ask about, at most. If not given, 100 for people, harmless, meaning and missing,

@@ -54,9 +54,9 @@ def judge(
 ) -> None:
     """Say whether a judge may stand in for people: yes, no, with care, or that it cannot be told.
 
-    Items are matched by item_id, else by prompt and pair of models. A verdict that was not read
-    is counted and is no tie; what the votes cannot tell is null with a warning. Exit code 2:
-    options or files that cannot be used.
+    Items are matched by item_id, else by prompt and pair of models, battle_id or the prompt's
+    text. A verdict that was not read is counted and is no tie; what the votes cannot tell is null
+    with a warning. Exit code 2: options or files that cannot be used.
 
     Parameters
     ----------

@@ -9,16 +9,13 @@ from typing import Any
 from judge.case import Case
 from judge.ifeval.accuracy import share
 from judge.probe.injections import Scores
+from judge.studies.alignment import on_cases
 from judge.tables.annotations import Annotations, read_annotations
 from judge.tables.cases import NamedCase, Source
 from judge.tables.native import for_judge
 from rating.errors import DataError
 from rating.tables.files import Files
 from rating.tables.vote_filter import SKIP
-
-ITEM, BATTLE = "item_id", "battle_id"
-"""Columns that say which case a vote is on: the item, where both files have it."""
-MODELS = ("model_a", "model_b")
 
 Vote = tuple[NamedCase, float]
 """A case, and 1 for its side A, -1 for side B, 0 for neither."""
@@ -39,8 +36,9 @@ def votes_on(named: Sequence[NamedCase], sources: Sequence[Source], file: Source
     sources : sequence of path, or of Files
         What the cases were read from.
     file : path, Files or None
-        A vote a row: ``winner``, ``item_id`` (if the cases have it, too) or ``battle_id``, and
-        ``model_a`` and ``model_b`` where sides may be exchanged. None for votes in the column
+        A vote a row: ``winner``, ``battle_id`` or ``item_id`` (if the cases have it, too), and
+        ``model_a`` and ``model_b`` where sides may be exchanged (see
+        `judge.studies.alignment.on_cases`). None for votes in the column
         ``winner`` of the one file of cases. A row that is skipped, has no winner, or has a reason
         in ``left_out`` is none.
 
@@ -116,39 +114,23 @@ def _matched(
     named: Sequence[NamedCase], sources: Sequence[Source], file: Source
 ) -> Iterator[Vote]:
     table = read_annotations(file, "votes", peers=True)
-    by_item = _items(sources) if table.has(ITEM) else None
-    items = table.texts(BATTLE if by_item is None else ITEM)
-    names = [one.battle_id for one in named] if by_item is None else by_item
-    known = dict(zip(names, named, strict=True))
-    sides = [table.texts(name) for name in MODELS] if table.has(*MODELS) else None
-    for row, label in _labels(table):
-        case = known.get(items[row])
-        if case is not None:
-            models = None if sides is None else (sides[0][row], sides[1][row])
-            yield case, label * _facing(table, row, case, models)
+    labels = dict(_labels(table))
+    for case, row, sign in on_cases(named, _items(sources), ", ".join(map(str, sources)), table):
+        if row in labels:
+            yield named[case], sign * labels[row]
 
 
-def _items(sources: Sequence[Source]) -> list[str] | None:
+def _items(sources: Sequence[Source]) -> Sequence[object] | None:
     """Read the items of one file of cases; None where it names none."""
     if len(sources) != 1 or not _is_file(sources[0]):
         return None
     table = for_judge(read_annotations(sources[0], "cases"), pairs=True)
-    return table.texts(ITEM) if table.has(ITEM) else None
+    return list(table.columns["item_id"]) if table.has("item_id") else None
 
 
 def _is_file(source: Source) -> bool:
     files = Files.of(source)
     return files is not None and Path(files.paths[0]).is_file()
-
-
-def _facing(table: Annotations, row: int, named: NamedCase, models: tuple[str, str] | None) -> int:
-    """Return 1 for a vote whose sides are those of the case, -1 where they are exchanged."""
-    own = (named.model_a, named.model_b)
-    if models in (None, own):
-        return 1
-    if models == own[::-1]:
-        return -1
-    raise table.wrong(MODELS[0], row + 1, models, f"the models of the case, {own}")
 
 
 def _labels(table: Annotations) -> Iterator[tuple[int, float]]:

@@ -1,6 +1,6 @@
 """Which rows are on the same item, which way round, and what texts belong to it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,19 +9,45 @@ from numpy.typing import NDArray
 
 from judge.refusals import refuses
 from judge.studies.items import Items
-from judge.studies.rows import Rows, blank
+from judge.studies.rows import Rows, asked, blank, rows_from
+from judge.tables.annotations import Annotations
+from judge.tables.cases import NamedCase
 from judge.tables.cells import elements
 from rating.counting import spelling
 from rating.errors import DataError
 from rating.sentences import counted
 from rating.tables.coding import Coded
+from rating.tables.files import SHOWN
 from rating.typing import Bools, Floats, Ints
 
-PROMPT_AND_PAIR = "prompt and pair"
-KEYS = {"item_id": "item", PROMPT_AND_PAIR: "prompt", "battle_id": "battle"}
-"""What identifies an item, and the role that must have a name in every row."""
+NAMES = {
+    "item": "item_id",
+    "prompt": "prompt_id",
+    "battle": "battle_id",
+    "question": "question_id",
+    "text": "prompt text",
+}
+"""What may identify an item, by role; a prompt does so with its two models."""
 
-NO_ITEM = "Neither an item_id, a prompt_id nor a battle_id is in both"
+WHOLE = (("item", "item"), ("battle", "battle"))
+"""Keys that identify an item without its models."""
+
+USUAL = (("item", "item"), ("prompt", "prompt"), ("battle", "battle"))
+"""Roles of votes and of verdicts by which rows are matched."""
+
+USUAL_OF_CASES = (("battle", "battle"), ("item", "item"), ("prompt", "prompt"))
+
+KEYS = (
+    *(("question", "question"), ("question", "prompt"), ("prompt", "question"), ("text", "text")),
+    *(("item", "battle"), ("battle", "item"), ("item", "prompt"), ("prompt", "item")),
+    *(("item", "question"), ("question", "item")),
+)
+"""The same, where no item is in both by the usual ones."""
+
+SAME = (
+    "Give both files the same item_id, or the same prompt_id (or the prompt's text) and the same "
+    "names of models."
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,15 +56,18 @@ class Aligned:
 
     Attributes
     ----------
+    rows : tuple of Rows
+        Votes and verdicts that say which item they are on.
     item, flipped : tuple of ndarray
         One of each source: index of the item, and whether side A of the row is side B of the
         item.
     prompts : tuple of str
         Names by their number in ``items.prompt``.
     keyed_by : str
-        ``item_id``, ``prompt and pair`` or ``battle_id``.
+        What says so, such as ``item_id`` or ``prompt and pair``.
     """
 
+    rows: tuple[Rows, ...]
     items: Items
     item: tuple[Ints, ...]
     flipped: tuple[Bools, ...]
@@ -46,65 +75,213 @@ class Aligned:
     keyed_by: str
     warnings: tuple[str, ...] = ()
 
-    def only(self, *rows: Bools) -> "Aligned":
+    def only(self, *masks: Bools) -> "Aligned":
         """Keep some rows of each source, and the items and prompts that these are on."""
-        item = [own[mask] for own, mask in zip(self.item, rows, strict=True)]
+        item = [own[mask] for own, mask in zip(self.item, masks, strict=True)]
         used, numbers = np.unique(np.concatenate(item), return_inverse=True)
         prompts, prompt = np.unique(self.items.prompt[used], return_inverse=True)
         there, pairs = np.unique(self.items.pairs[used], return_inverse=True)
         models = tuple(self.items.models[code] for code in there)
         return Aligned(
+            tuple(own.only(mask) for own, mask in zip(self.rows, masks, strict=True)),
             Items(models, pairs.reshape(-1, 2).astype(np.int64), prompt.astype(np.int64)),
             (numbers[: len(item[0])], numbers[len(item[0]) :]),
-            tuple(own[mask] for own, mask in zip(self.flipped, rows, strict=True)),
+            tuple(own[mask] for own, mask in zip(self.flipped, masks, strict=True)),
             tuple(self.prompts[code] for code in prompts),
             self.keyed_by,
         )
 
 
-def align(votes: Rows, verdicts: Rows) -> Aligned:
-    """Find the items of votes and verdicts: by item_id, else by prompt and unordered pair.
+def align(votes: Rows, verdicts: Rows, usual: Sequence[tuple[str, str]] = USUAL) -> Aligned:
+    """Find the items of votes and verdicts by the first key by which an item has both.
 
-    Side A of an item is the model whose name sorts first. Where some vote has no prompt, as on a
-    prompt that was typed, battles are matched by their id.
+    The keys are the usual ones, first those that every row has, and then `KEYS`. Rows without the
+    key are excluded, and a warning counts them. Side A of an item is the model whose name sorts
+    first.
 
     Raises
     ------
     DataError
-        If nothing says which rows belong together, an item holds two pairs of models, or no
-        item has both a vote and a verdict.
+        If no item has both a vote and a verdict, or an item has two pairs of models.
     """
-    both = (votes, verdicts)
+    roles, columns, warnings = _joined((votes, verdicts), usual)
+    named = [~blank(column) for column in columns]
+    both = tuple(rows.only(mask) for rows, mask in zip((votes, verdicts), named, strict=True))
     models, left, right = _models(both)
     low, high = np.minimum(left, right), np.maximum(left, right)
-    keyed_by = _keyed_by(both)
-    prompt = _prompts(both)
-    if keyed_by == PROMPT_AND_PAIR:
-        key = (prompt[0] * len(models) + low) * len(models) + high
-    else:
-        _, codes = merged([rows.names[KEYS[keyed_by]] for rows in both])
-        key = np.concatenate(codes)
+    texts, codes = merged(columns)
+    key = np.concatenate([own[mask] for own, mask in zip(codes, named, strict=True)])
+    prompt, prompts = _prompts(both)
+    if roles == ("text", "text"):
+        prompt, prompts = key, _as_voted(texts, key, both[0])
+    elif not {"item", "battle"} & {*roles}:
+        prompt, prompts = key, texts
+    if roles not in WHOLE:
+        key = (key * len(models) + low) * len(models) + high
     _, first, item = np.unique(key, return_index=True, return_inverse=True)
     item = item.astype(np.int64)
-    _require_one_pair(both, item, low, high, first)
-    numbers, names, warnings = _numbered(prompt, item, len(first))
-    items = Items(models, np.column_stack((low[first], high[first])), numbers)
+    if roles in WHOLE:
+        _require_one_pair(both, roles[0], item, low, high, first)
+    numbers, names, alone = _numbered((prompt, prompts), item, len(first))
     flipped = left > right
-    ours = slice(0, votes.n), slice(votes.n, None)
-    if not np.isin(item[ours[0]], item[ours[1]]).any():
-        msg = (
-            f"No item of {votes.source!r} has a verdict in {verdicts.source!r} (matched by "
-            f"{keyed_by}): check that both name prompts and models alike."
-        )
-        raise DataError(msg)
+    ours = slice(0, both[0].n), slice(both[0].n, None)
     return Aligned(
-        items,
+        both,
+        Items(models, np.column_stack((low[first], high[first])), numbers),
         tuple(item[part] for part in ours),
         tuple(flipped[part] for part in ours),
         names,
-        keyed_by,
-        warnings,
+        _by(roles),
+        (*warnings, *alone),
     )
+
+
+def _joined(
+    both: tuple[Rows, Rows], usual: Sequence[tuple[str, str]]
+) -> tuple[tuple[str, str], list[Coded], list[str]]:
+    """Choose the roles by which some vote has a verdict; also give their columns, and warnings."""
+    models, left, right = _models(both)
+    pair = np.minimum(left, right) * len(models) + np.maximum(left, right)
+    n, tried = both[0].n, dict[str, str]()
+    for roles in (*sorted(usual, key=lambda roles: _has_gaps(both, roles[0])), *KEYS):
+        columns = _columns(both, roles)
+        if not columns:
+            continue
+        code = np.concatenate(merged(columns)[1])
+        key = code if roles in WHOLE else np.where(code < 0, -1, code * len(models) ** 2 + pair)
+        votes = key[:n]
+        by = _by(roles)
+        if np.isin(votes[votes >= 0], key[n:]).any():
+            missed = f"No item is in both by {', '.join(tried)}. " if tried else ""
+            told = f"{missed}Votes and verdicts are matched by {by}."
+            gaps = [
+                f"{int(blank(column).sum()):,} {what} left out: without {NAMES[role]}."
+                for column, role, what in zip(columns, roles, ("votes", "verdicts"), strict=True)
+                if blank(column).any()
+            ]
+            return roles, columns, [*([told] if tried or roles in KEYS else []), *gaps]
+        if roles[0] == roles[1] or not tried:  # the values of the others are quoted with these
+            tried[by] = " and ".join(
+                f"{_shown(rows, column, roles)} in {rows.source!r}"
+                for rows, column in zip(both, columns, strict=True)
+            )
+    if tried:
+        values = "; ".join(f"by {by}, {shown}" for by, shown in tried.items())
+        sources = " and ".join(repr(rows.source) for rows in both)
+        raise DataError(f"No item is in both {sources}: {values}. {SAME}")
+    theirs = " and ".join(f"{rows.source!r} has {_ids(rows)}" for rows in both)
+    msg = f"Neither an item_id, a prompt_id nor a battle_id is in both: {theirs}. {SAME}"
+    raise DataError(msg)
+
+
+def _has_gaps(both: Sequence[Rows], role: str) -> bool:
+    return any(role in rows.names and bool(blank(rows.names[role]).any()) for rows in both)
+
+
+def _columns(both: Sequence[Rows], roles: Sequence[str]) -> list[Coded]:
+    """Give what identifies the rows of both in two roles; nothing where one side has no name.
+
+    Without texts of its own, a file names prompts as `judge.case.Case` does, if by their texts.
+    """
+    columns = [rows.names.get(role) for rows, role in zip(both, roles, strict=True)]
+    if "text" in roles:
+        texts = [asked(rows) for rows in both]
+        prompts = [rows.names.get("prompt") for rows in both]
+        columns = [text or own for text, own in zip(texts, prompts, strict=True)]
+        columns = columns if any(texts) else []
+    known = [column for column in columns if column is not None and not blank(column).all()]
+    return known if len(known) == len(both) else []
+
+
+def _by(roles: tuple[str, str]) -> str:
+    """Say by what rows are matched."""
+    ours, theirs = (NAMES[role] for role in roles)
+    if roles in WHOLE:
+        return ours
+    if ours == theirs:
+        return f"{ours.removesuffix('_id')} and pair"
+    return f"{ours} of votes, {theirs} of verdicts and pair"
+
+
+def _shown(rows: Rows, column: Coded, roles: tuple[str, str]) -> str:
+    """Quote what the first row that has a name is on."""
+    row = int(np.argmin(blank(column)))
+    value = repr(column.names[column.codes[row]][:SHOWN])
+    if roles in WHOLE:
+        return value
+    sides = (rows.names[side] for side in ("model_a", "model_b"))
+    a, b = (side.names[side.codes[row]][:SHOWN] for side in sides)
+    return f"{value} with {a!r} and {b!r}"
+
+
+def _ids(rows: Rows) -> str:
+    there = [
+        f"{NAMES[role]} {_shown(rows, rows.names[role], WHOLE[0])}"
+        for role in NAMES
+        if role in rows.names and not blank(rows.names[role]).all()
+    ]
+    return ", ".join(there) or "none of them"
+
+
+def _as_voted(names: tuple[str, ...], code: Ints, votes: Rows) -> tuple[str, ...]:
+    """Name prompts as votes do, where they do."""
+    own, column = [*names], votes.names.get("prompt")
+    for at, name in zip(code, () if column is None else column.codes, strict=False):
+        if column is not None and name >= 0:
+            own[at] = column.names[name]
+    return tuple(own)
+
+
+def on_cases(
+    named: Sequence[NamedCase], items: Sequence[object] | None, source: str, given: Annotations
+) -> Iterator[tuple[int, int, int]]:
+    """Find the case that each row of a table is on: by its battle or item, else as `align` does.
+
+    Parameters
+    ----------
+    items : sequence, or None
+        The item of each case, where its file names them.
+
+    Yields
+    ------
+    case, row, sign : int
+        Places in both, and -1 where the row has the sides of its case exchanged, else 1.
+
+    Raises
+    ------
+    DataError
+        If no row is on a case, or it is not clear which it is on.
+    """
+    ours: dict[str, Sequence[object]] = {"battle": [one.battle_id for one in named]}
+    ours |= {"item": items} if items else {}
+    theirs = {role: [*given.columns[name]] for role, name in NAMES.items() if given.has(name)}
+    pairs = [(one.model_a, one.model_b) for one in named]
+    models = ("model_a", "model_b")
+    if not given.has(*models) or {*pairs} == {("response_a", "response_b")}:
+        pairs = [models] * len(named)  # without their names, a prompt identifies nothing
+        theirs.pop("prompt", None)
+        theirs |= {side: [side] * given.n for side in models}
+    else:
+        ours["prompt"] = [one.prompt_id for one in named]
+        theirs |= {side: [*given.columns[side]] for side in models}
+    ours |= {side: [pair[at] for pair in pairs] for at, side in enumerate(models)}
+    aligned = align(rows_from(ours, source), rows_from(theirs, given.source), USUAL_OF_CASES)
+    places = [rows.numbers["row"].astype(np.int64).tolist() for rows in aligned.rows]
+    item, flipped = ([own.tolist() for own in both] for both in (aligned.item, aligned.flipped))
+    of_item: dict[int, tuple[int, bool]] = {}
+    for one, place, turned in zip(item[0], places[0], flipped[0], strict=True):
+        first, _ = of_item.setdefault(one, (place, turned))
+        if named[first].battle_id != named[place].battle_id:
+            msg = (
+                f"Several cases of {source!r} are on one item by {aligned.keyed_by}, such as "
+                f"{named[first].battle_id!r} and {named[place].battle_id!r}: name the battle_id "
+                f"in {given.source!r}."
+            )
+            raise DataError(msg)
+    for one, place, turned in zip(item[1], places[1], flipped[1], strict=True):
+        if one in of_item:
+            case, also = of_item[one]
+            yield case, place, 1 if turned == also else -1
 
 
 def merged(columns: Sequence[Coded]) -> tuple[tuple[str, ...], list[Ints]]:
@@ -142,16 +319,6 @@ def _refuse_twins(names: Sequence[str]) -> None:
             raise DataError(msg)
 
 
-def _keyed_by(both: Sequence[Rows]) -> str:
-    """Choose the first of `KEYS` that has a name in every row of both sources."""
-    for name, role in KEYS.items():
-        if all(role in rows.names and not blank(rows.names[role]).any() for rows in both):
-            return name
-    names = " and ".join(repr(rows.source) for rows in both)
-    msg = f"{NO_ITEM} {names}, in every row: name what each row is on, the same in both."
-    raise DataError(msg)
-
-
 def _prompts(both: Sequence[Rows]) -> tuple[Ints, tuple[str, ...]]:
     """Give the prompt of every row, -1 where it has none."""
     names, codes = merged(
@@ -182,14 +349,14 @@ def _numbered(
 
 
 def _require_one_pair(
-    both: Sequence[Rows], item: Ints, low: Ints, high: Ints, first: NDArray[Any]
+    both: Sequence[Rows], role: str, item: Ints, low: Ints, high: Ints, first: NDArray[Any]
 ) -> None:
     wrong = np.flatnonzero((low != low[first][item]) | (high != high[first][item]))
     if not wrong.size:
         return
     row = int(wrong[0])
     rows, at = (both[0], row) if row < both[0].n else (both[1], row - both[0].n)
-    column = rows.names.get("item") or rows.names["battle"]
+    column = rows.names[role]
     name = column.names[column.codes[at]]
     msg = (
         f"Item {name!r} in {rows.source!r} is on other models than elsewhere: an item is one "

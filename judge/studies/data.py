@@ -1,5 +1,6 @@
 """Votes and verdicts of the same items, ready to compare: people, and each judge."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 
 from judge.studies.alignment import Aligned, align, gaps, merged
 from judge.studies.items import Items, Labels
-from judge.studies.rows import COST, Rows, Source, holds, read_rows
+from judge.studies.rows import COST, ITEM, Rows, Source, holds, read_rows
 from rating.errors import DataError
 from rating.tables.coding import Coded
 from rating.tables.columns import UNLABELLED
@@ -107,8 +108,8 @@ def read_study(
     cast = read_votes(votes, voters, by)
     given = read_rows(verdicts, unread=True, by=by)
     aligned = align(cast, given)
-    data = study_data(cast, given, aligned)
-    return data if by is None else replace(data, groups=parted(cast, given, aligned, by))
+    data = study_data(aligned)
+    return data if by is None else replace(data, groups=parted(aligned, by))
 
 
 def read_votes(votes: Source, pattern: str | None, by: str | None = None) -> Rows:
@@ -128,11 +129,12 @@ def read_votes(votes: Source, pattern: str | None, by: str | None = None) -> Row
     return rows.only(chosen)
 
 
-def study_data(cast: Rows, given: Rows, aligned: Aligned) -> StudyData:
+def study_data(aligned: Aligned) -> StudyData:
     """Turn aligned votes and verdicts round to the sides of their items."""
+    cast, given = aligned.rows[0], judges_apart(aligned.rows[1])
     item, flipped = aligned.item, aligned.flipped
-    items = replace(aligned.items, gaps=_gaps(cast, given, aligned))
-    people = labels_of_people(cast, aligned)
+    items = replace(aligned.items, gaps=_gaps(aligned))
+    people = labels_of_people(aligned)
     voters = cast.names.get("voter")
     warnings = [*aligned.warnings, *_dropped(cast, "votes"), *_dropped(given, "verdicts")]
     first, unsure = _shown_first(given, aligned.items, item[1], flipped[1])
@@ -149,6 +151,42 @@ def study_data(cast: Rows, given: Rows, aligned: Aligned) -> StudyData:
         source_rows=(_rows_of(cast, item[0], items.n), _rows_of(given, item[1], items.n)),
         warnings=tuple(warnings),
     )
+
+
+def judges_apart(rows: Rows) -> Rows:
+    """Make a judge of each judge and method, where a judge was asked by several.
+
+    So with templates, where a case was judged by several.
+    """
+    judge = rows.names.get("judge", Coded(("judge",), np.zeros(rows.n, dtype=np.int64)))
+    for role in ("method", "template"):
+        column = rows.names.get(role)
+        if column is None or (judge.codes < 0).any():
+            continue
+        if role == "template":
+            cases = [rows.names[name].codes for name in (*ITEM, "order") if name in rows.names]
+            asked = np.column_stack([judge.codes, *cases, column.codes])
+            n, n_asked = (len(np.unique(one, axis=0)) for one in (asked[:, :-1], asked))
+            if n == n_asked:
+                continue
+        judge = _apart(judge, column, 8 if role == "template" else None)
+    return replace(rows, names={**rows.names, "judge": judge})
+
+
+def _apart(judge: Coded, column: Coded, shown: int | None) -> Coded:
+    """Name judges with what is in a column, where it is not the same in all of their rows."""
+    times = len(column.names) + 1
+    used, place = np.unique(judge.codes * times + column.codes + 1, return_inverse=True)
+    pairs = [divmod(int(pair), times) for pair in used]
+    ways = Counter(code for code, _ in pairs)
+    names = [
+        f"{judge.names[code]}, {column.names[number - 1][:shown]}"
+        if ways[code] > 1 and number
+        else judge.names[code]
+        for code, number in pairs
+    ]
+    combined, (codes,) = merged([Coded(tuple(names), place.ravel())])
+    return Coded(combined, codes)
 
 
 def judge_of(data: StudyData, name: str | None) -> JudgeVerdicts:
@@ -168,12 +206,12 @@ def _rows_of(rows: Rows, item: Ints, n_items: int) -> Ints:
     return first_row
 
 
-def _gaps(cast: Rows, given: Rows, aligned: Aligned) -> dict[str, Floats]:
+def _gaps(aligned: Aligned) -> dict[str, Floats]:
     by_name = {}
     for name in FEATURES:
         ours, theirs = (
             gaps(rows, aligned.item[i], aligned.flipped[i], name, aligned.items.n)
-            for i, rows in enumerate((cast, given))
+            for i, rows in enumerate(aligned.rows)
         )
         both = np.where(np.isnan(ours), theirs, ours)
         if not np.isnan(both).all():
@@ -184,10 +222,12 @@ def _gaps(cast: Rows, given: Rows, aligned: Aligned) -> dict[str, Floats]:
 def _dropped(rows: Rows, what: str) -> Iterator[str]:
     for reason, n in rows.dropped.items():
         yield f"{n:,} {what} left out: {reason}."
+    yield from rows.told
 
 
-def labels_of_people(cast: Rows, aligned: Aligned) -> Labels:
+def labels_of_people(aligned: Aligned) -> Labels:
     """Turn votes round to the sides of their items, which voters saw left first."""
+    cast = aligned.rows[0]
     return labels_of(cast, aligned.item[0], aligned.flipped[0], _raters(cast), _left_first(cast))
 
 
@@ -341,7 +381,7 @@ def _judge_of(rows: Rows) -> tuple[tuple[str, ...], Ints]:
     return names, codes
 
 
-def parted(cast: Rows, given: Rows, aligned: Aligned, by: str) -> dict[str, StudyData]:
+def parted(aligned: Aligned, by: str) -> dict[str, StudyData]:
     """Part votes and verdicts by the sorted values of a column; `UNLABELLED` is without one.
 
     Where only one source has the column, the other is parted by the items. Where neither has a
@@ -352,23 +392,21 @@ def parted(cast: Rows, given: Rows, aligned: Aligned, by: str) -> dict[str, Stud
     DataError
         If neither source has the column.
     """
-    names, values = by_values(cast, given, aligned, by)
+    names, values = by_values(aligned, by)
     groups = {}
     for code, name in [*enumerate(names), (-1, UNLABELLED)]:
         votes, verdicts = in_group(values, aligned.item, code)
         if votes.any() and np.isin(aligned.item[1][verdicts], aligned.item[0][votes]).any():
-            part = aligned.only(votes, verdicts)
-            groups[name] = study_data(cast.only(votes), given.only(verdicts), part)
+            groups[name] = study_data(aligned.only(votes, verdicts))
     return groups
 
 
-def by_values(
-    cast: Rows, given: Rows, aligned: Aligned, by: str
-) -> tuple[tuple[str, ...], list[Ints | None]]:
+def by_values(aligned: Aligned, by: str) -> tuple[tuple[str, ...], list[Ints | None]]:
     """Give the values of a column, and which of them each row has; None of a source without it."""
-    columns = [rows.names.get("by") for rows in (cast, given)]
+    columns = [rows.names.get("by") for rows in aligned.rows]
     if columns == [None, None]:
         if by != PAIR:
+            cast, given = aligned.rows
             msg = (
                 f"There is no column {by!r}, neither in {cast.source!r} nor in {given.source!r}; "
                 f"{PAIR!r} parts by the two models."

@@ -112,7 +112,7 @@ def _by_both(votes: Source, verdicts: Verdicts, options: GateOptions) -> Gate:
     known = _behind(cast, options)
     if missing := next((name for name in two if name not in _models(cast)), None):
         return untold(options, known, f"Nobody voted on {missing} yet.")
-    data = study_data(cast, given, align(cast, given))
+    data = study_data(align(cast, given))
     judge = judge_of(data, verdicts.judge)
     known = replace(known, warnings=(*known.warnings, *data.warnings))
     people = data.people

@@ -111,8 +111,9 @@ def grant(
     cast = read_votes(votes, voters, by)
     given, signal = with_signal(read_rows(verdicts, unread=True, by=by, marks=True))
     require_people(cast, given)
-    cast, given, aligned, categories = _in_categories(cast, given, align(cast, given), by)
-    data = study_data(cast, given, aligned)
+    aligned, categories = _in_categories(align(cast, given), by)
+    (cast, given), data = aligned.rows, study_data(aligned)
+    method, template = (_only_one(given, role) for role in ("method", "template"))
     if len(data.judges) != 1:
         names = ", ".join(repr(judge.name) for judge in data.judges)
         msg = f"A licence is of one judge, and the verdicts are of {names}: choose by --where."
@@ -136,8 +137,8 @@ def grant(
         margin=float(terms.margin),
         votes_a_year=terms.votes_a_year,
         votes_sha256=hash_of(cast),
-        method=_only_one(given, "method"),
-        templates=tuple(filter(None, [_only_one(given, "template")])),
+        method=method,
+        templates=(template,) if template else (),
         resolved_models=_answered(given, "resolved"),
         fingerprints=_answered(given, "fingerprint"),
         signal=signal,
@@ -206,21 +207,19 @@ def _only_one(given: Rows, role: str) -> str:
     return names[0] if names else ""
 
 
-def _in_categories(
-    cast: Rows, given: Rows, aligned: Aligned, by: str | None
-) -> tuple[Rows, Rows, Aligned, tuple[str, ...]]:
+def _in_categories(aligned: Aligned, by: str | None) -> tuple[Aligned, tuple[str, ...]]:
     """Keep the categories with enough labelled prompts; all rows where there are no categories."""
-    if by is None or (by == PAIR and "by" not in {*cast.names, *given.names}):
-        return cast, given, aligned, ()
-    names, values = by_values(cast, given, aligned, by)
-    groups = parted(cast, given, aligned, by)
+    if by is None or (by == PAIR and not any("by" in rows.names for rows in aligned.rows)):
+        return aligned, ()
+    names, values = by_values(aligned, by)
+    groups = parted(aligned, by)
     enough = [name for name in names if name in groups and _labelled_prompts(groups[name])]
     if not enough:
         msg = f"No {by} has {MIN_PROMPTS} prompts with a vote and a verdict: drop --by {by}."
         raise DataError(msg)
     masks = [in_group(values, aligned.item, names.index(name)) for name in enough]
     ours, theirs = (np.any(part, axis=0) for part in zip(*masks, strict=True))
-    return cast.only(ours), given.only(theirs), aligned.only(ours, theirs), tuple(enough)
+    return aligned.only(ours, theirs), tuple(enough)
 
 
 def _labelled_prompts(part: StudyData) -> bool:

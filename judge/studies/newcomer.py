@@ -237,7 +237,7 @@ def rate_newcomer(
     """
     cast = read_rows(votes, unread=False)
     given, kind = with_signal(read_rows(verdicts, unread=True, marks=True))
-    data = study_data(cast, given, align(cast, given))
+    data = study_data(align(cast, given))
     return newcomer(data, judge_of(data, options.judge), model, options, kind, progress)
 
 

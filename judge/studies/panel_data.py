@@ -10,7 +10,7 @@ import numpy as np
 
 from judge.studies.agreement import counts, majority
 from judge.studies.alignment import align, merged
-from judge.studies.data import StudyData, read_votes, study_data
+from judge.studies.data import StudyData, judges_apart, read_votes, study_data
 from judge.studies.items import Labels
 from judge.studies.rows import Rows, Source, read_rows
 from rating.errors import DataError
@@ -96,7 +96,7 @@ def read_panel(
         _with_judge(read_rows(files, unread=True, by=FAMILY), name)
         for files, name in zip(verdicts, names, strict=True)
     ]
-    given = _by_method(stacked(parts))
+    given = judges_apart(stacked(parts))
     if votes is not None:
         cast = read_votes(votes, voters)
     elif voters is not None:
@@ -104,7 +104,7 @@ def read_panel(
         raise DataError(msg)
     else:
         cast = stacked([_read_labels(files) for files in verdicts])
-    data = study_data(cast, given, align(cast, given))
+    data = study_data(align(cast, given))
     if votes is None:
         _refuse_two_labels(data)
     truth = majority(data.items, data.people)
@@ -146,7 +146,8 @@ def stacked(parts: Sequence[Rows]) -> Rows:
     source = ", ".join(dict.fromkeys(part.source for part in parts))
     label = np.concatenate([part.label for part in parts])
     read = np.concatenate([part.read for part in parts])
-    return Rows(source, names, numbers, label, read, dict(dropped))
+    told = tuple(one for part in parts for one in part.told)
+    return Rows(source, names, numbers, label, read, dict(dropped), told)
 
 
 def _joined(columns: Sequence[Coded | None], sizes: Sequence[int]) -> Coded:
@@ -156,28 +157,6 @@ def _joined(columns: Sequence[Coded | None], sizes: Sequence[int]) -> Coded:
     ]
     names, codes = merged(filled)
     return Coded(names, np.concatenate(codes))
-
-
-def _by_method(rows: Rows) -> Rows:
-    """Make a judge of each judge and method, where one was asked by several."""
-    method = rows.names.get("method")
-    if method is None:
-        return rows
-    judge = rows.names["judge"]
-    times = len(method.names) + 1
-    used, place = np.unique(judge.codes * times + method.codes + 1, return_inverse=True)
-    pairs = [divmod(int(pair), times) for pair in used]
-    methods = Counter(code for code, _ in pairs)
-    names = [
-        "" if code < 0 else _named(judge.names[code], method, number - 1, methods[code])
-        for code, number in pairs
-    ]
-    combined, (codes,) = merged([Coded(tuple(names), place.ravel())])
-    return replace(rows, names={**rows.names, "judge": Coded(combined, codes)})
-
-
-def _named(judge: str, method: Coded, number: int, methods: int) -> str:
-    return judge if methods == 1 or number < 0 else f"{judge}, {method.names[number]}"
 
 
 def _read_labels(files: Files) -> Rows:

@@ -4,8 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from judge.studies.agreement import counts
 from judge.studies.alignment import align
 from judge.studies.data import labels_of_people
@@ -13,10 +11,9 @@ from judge.studies.estimates import FEW_PROMPTS, Estimate
 from judge.studies.items import TIE
 from judge.studies.options import StudyOptions
 from judge.studies.reliability import Ratings, ac1, alpha
-from judge.studies.rows import Rows
+from judge.studies.rows import Rows, rows_from
 from rating.outcome import Outcome
 from rating.sentences import Sentence, counted
-from rating.tables.coding import coded_list
 from rating.typing import Floats, Ints
 
 NO_PAIR = Sentence(
@@ -73,7 +70,7 @@ def agreement_of(rows: Rows, options: StudyOptions = USUAL) -> PeoplesAgreement:
         If an item is on other models in one row than in another.
     """
     aligned = align(rows, rows)
-    items, people = aligned.items, labels_of_people(rows, aligned)
+    items, people = aligned.items, labels_of_people(aligned)
     table = counts(items, people)
     many = table.sum(axis=1) >= 2
     if not many.any():
@@ -95,7 +92,7 @@ def agreement_of(rows: Rows, options: StudyOptions = USUAL) -> PeoplesAgreement:
     return PeoplesAgreement(
         by_alpha,
         ac1(ratings, options.draws()),
-        _by_item(rows, aligned.item[0], table),
+        _by_item(aligned.rows[0], aligned.item[0], table),
         tuple(warnings),
     )
 
@@ -124,17 +121,10 @@ def rows_of(ratings: Sequence[Mapping[str, Any]], source: str = "the study") -> 
 
     Those of `read_rows` from the file are the same.
     """
-    names = {
-        "model_a": "model_a",
-        "model_b": "model_b",
-        "item": "item",
-        "voter": "rater",
-        "prompt": "prompt_id",
-    }
-    columns = {role: coded_list([row[name] for row in ratings]) for role, name in names.items()}
+    names = {"item": "item", "voter": "rater", "prompt": "prompt_id"}
+    names |= {side: side for side in ("model_a", "model_b")}
     signs = {Outcome.A: 1, Outcome.B: -1}
-    label = np.array([signs.get(Outcome(row["choice"]), 0) for row in ratings], dtype=np.int8)
-    n = len(ratings)
-    return Rows(
-        source, columns, {"row": np.arange(n, dtype=np.float64)}, label, np.ones(n, bool), {}
+    label = [signs.get(Outcome(row["choice"]), 0) for row in ratings]
+    return rows_from(
+        {role: [row[name] for row in ratings] for role, name in names.items()}, source, label
     )

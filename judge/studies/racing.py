@@ -38,7 +38,7 @@ def race_with_judge(
     """
     cast = read_rows(votes, unread=False)
     given, _ = with_signal(read_rows(verdicts, unread=True, marks=True))
-    data = study_data(cast, given, align(cast, given))
+    data = study_data(align(cast, given))
     evidence = Evidence.of(data, judge_of(data, judge))
     voted, judged, k = evidence.voted, evidence.judged, len(evidence.models)
     ends = [evidence.models.index(name) for name in between if name in evidence.models]

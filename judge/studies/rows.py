@@ -8,7 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.tables.cells import ELEMENTS
+from judge.tables.annotations import annotation_pieces
+from judge.tables.cases import IMAGES, pairs_of
+from judge.tables.cells import ELEMENTS, PROMPTS
+from judge.tables.native import for_judge
 from rating import Outcome
 from rating.errors import DataError
 from rating.outcome import OUTCOMES
@@ -22,6 +25,7 @@ from rating.typing import Bools, Floats
 
 NAMED: Mapping[str, tuple[str, ...]] = {
     "item": ("item_id",),
+    "question": ("question_id",),
     "battle": ("battle_id",),
     "voter_kind": ("voter_kind",),
     "voter": ("person", "voter", "voter_id", "user", "user_id"),
@@ -45,17 +49,20 @@ DONE_WITH = ("winner", "left_out", "status")
 """Roles that decide whether a row counts and its label, and are not needed afterwards."""
 
 REPEATED = "a second verdict of one judge on one case (the first counts)"
-ONCE = (
-    *("battle", "item", "prompt", "model_a", "model_b", "voter", "judge", "method", "template"),
-    *("order", "by"),
-)
-"""Roles by which a verdict is told from another."""
+VOTED_AGAIN = "the same vote by one voter on one battle (the first counts)"
+ITEM = ("battle", "item", "prompt", "question", "model_a", "model_b")
+ONCE = (*ITEM, "voter", "judge", "method", "template", "order", "by")
+"""Roles by which a verdict is told from another; a vote also by its winner."""
 
 LENGTHS = {"length_a": "len_a", "length_b": "len_b"}
 REFUSALS = {"refusal_a": "refused_a", "refusal_b": "refused_b"}
 TEXTS = {"a": ("response_a", "output_a"), "b": ("response_b", "output_b")}
 SIGNS = np.array([{Outcome.A: 1, Outcome.B: -1}.get(outcome, 0) for outcome in OUTCOMES] + [0])
 """Label of each outcome, and 0 for what was not read: both kinds of tie are one."""
+
+
+Source = str | Path | Files | LoggedColumns
+"""Files, or the votes of an arena's log."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,9 +72,9 @@ class Rows:
     Attributes
     ----------
     names : mapping of str to Coded
-        By role: ``model_a`` and ``model_b``; ``item``, ``battle``, ``prompt``, ``voter``,
-        ``voter_kind``, ``judge``, ``method``, ``template``, ``resolved``, ``fingerprint``,
-        ``order``, ``case`` and ``by`` where the source has them.
+        By role: ``model_a`` and ``model_b``; ``item``, ``battle``, ``prompt``, ``question``,
+        ``voter``, ``voter_kind``, ``judge``, ``method``, ``template``, ``resolved``,
+        ``fingerprint``, ``order``, ``case`` and ``by`` where the source has them.
     numbers : mapping of str to ndarray of shape (n,)
         By role, NaN where missing: ``row`` of the source, ``preference`` for side A,
         ``length_a`` and ``length_b`` in characters, ``format_a`` and ``format_b`` in elements of
@@ -79,6 +86,10 @@ class Rows:
         Whether there is a label.
     dropped : dict of str to int
         Rows left out, by reason.
+    told : tuple of str
+        Warnings on rows that count.
+    texts : Source or None
+        Where the texts of prompts are, for `asked`; None for rows of several sources.
     """
 
     source: str
@@ -87,6 +98,8 @@ class Rows:
     label: NDArray[np.int8]
     read: Bools
     dropped: dict[str, int]
+    told: tuple[str, ...] = ()
+    texts: Source | None = None
 
     @property
     def n(self) -> int:
@@ -102,11 +115,9 @@ class Rows:
             self.label[rows],
             self.read[rows],
             self.dropped,
+            self.told,
+            self.texts,
         )
-
-
-Source = str | Path | Files | LoggedColumns
-"""Files, or the votes of an arena's log."""
 
 
 def read_rows(source: Source, *, unread: bool, by: str | None = None, marks: bool = False) -> Rows:
@@ -144,7 +155,44 @@ def read_rows(source: Source, *, unread: bool, by: str | None = None, marks: boo
         numbers |= {COST: PAID} if COST in there else {}
         numbers |= {"row": ROW, **{role: role for role in _formats(there)}}
         table = fetch(numbered(rows).project(_measured(there)), texts, numbers)
-        return _counted(table, str(source), unread=unread)
+        return replace(_counted(table, str(source), unread=unread), texts=source)
+
+
+def rows_from(
+    names: Mapping[str, Sequence[object]], source: str, label: Sequence[int] | None = None
+) -> Rows:
+    """Make rows of the names that they have in some roles, and of their labels."""
+    n = len(next(iter(names.values())))
+    texts = {role: coded_list([*map(_name, column)]) for role, column in names.items()}
+    labels = np.array([0] * n if label is None else label, dtype=np.int8)
+    row = np.arange(n, dtype=np.float64)
+    return Rows(source, texts, {"row": row}, labels, np.ones(n, dtype=bool), {})
+
+
+def _name(value: object) -> str | None:
+    if isinstance(value, float):  # a table with gaps made floats of whole numbers
+        value = None if np.isnan(value) else int(value) if value.is_integer() else value
+    return None if value is None else str(value).strip() or None
+
+
+def asked(rows: Rows) -> Coded | None:
+    """Name the prompt of each row by its text, as a judge's run names it; None without texts.
+
+    A row that no judge can be asked about has no name.
+    """
+    if rows.texts is None or isinstance(rows.texts, LoggedColumns):
+        return None
+    names: dict[int, str] = {}
+    try:
+        for piece in annotation_pieces(rows.texts, "votes"):
+            table = for_judge(piece, pairs=True, piece=True)
+            shown = {name: x for name, x in table.columns.items() if name in (*PROMPTS, *IMAGES)}
+            answers = dict.fromkeys(("response_a", "response_b"), np.full(table.n, "-", object))
+            pairs = pairs_of(replace(table, columns={**shown, **answers}))
+            names |= {table.number(n): one.case.prompt_id[:16] for n, one in enumerate(pairs, 1)}
+    except DataError:  # rows that are votes, and no pairs that a judge can be asked about
+        return None
+    return coded_list([names.get(int(row)) for row in rows.numbers["row"]])
 
 
 def _wanted(there: Sequence[str], by: str | None) -> list[str]:
@@ -160,7 +208,8 @@ def _roles(there: Sequence[str], by: str | None) -> tuple[dict[str, str], dict[s
         if column := columns.find(role, there):
             texts[role] = column
     for role, names in NAMED.items():
-        if name := next((name for name in names if name in there), None):
+        name = next((name for name in names if name in there), None)
+        if name and name != texts.get("prompt"):
             texts[role] = name
     if by is not None and by in there:
         texts["by"] = require(by, there)
@@ -222,8 +271,7 @@ def _counted(table: Table, source: str, *, unread: bool) -> Rows:
     _, a, b = rows.models()
     same = rows.live & (a == b)
     rows.drop(same, "a model against itself")
-    if unread:
-        rows.drop(rows.live & _repeats(table, rows.live), REPEATED)
+    told = _once(rows, unread=unread)
     if not rows.live.any():
         dropped = ", ".join(f"{n} {why}" for why, n in rows.dropped.items())
         msg = f"No row of {source!r} counts" + (f"; left out: {dropped}." if dropped else ".")
@@ -232,27 +280,31 @@ def _counted(table: Table, source: str, *, unread: bool) -> Rows:
     names = {r: c for r, c in table.texts.items() if r not in DONE_WITH}
     label = SIGNS[outcome].astype(np.int8)
     left_out = dict(sorted(rows.dropped.items()))
-    every = Rows(source, names, table.numbers, label, ~silent, left_out)
+    every = Rows(source, names, table.numbers, label, ~silent, left_out, told)
     return every.only(order[rows.live[order]])
 
 
-def _repeats(table: Table, live: Bools) -> Bools:
-    """Return the verdicts of one judge, method and order on one case and its sides but the first.
+def _once(rows: VoteFilter, *, unread: bool) -> tuple[str, ...]:
+    """Drop rows that repeat an earlier one on a battle or a judged case; warn of others.
 
-    Cases are told apart by battle or item; a file that names neither has none.
+    Votes without a voter do not repeat each other.
     """
-    columns = [table.texts[role].codes for role in ONCE if role in table.texts]
-    cases = [table.texts[role].codes for role in ("battle", "item") if role in table.texts]
-    if not cases:
-        return np.zeros(len(live), dtype=bool)
-    live = live & np.any(np.stack(cases) >= 0, axis=0)
-    order = np.argsort(table.numbers["row"], kind="stable")
-    order = order[live[order]]
-    keys = np.stack(columns, axis=1)[order]
-    _, first = np.unique(keys, axis=0, return_index=True)
-    repeats = live.copy()
-    repeats[order[first]] = False
-    return repeats
+    texts, n_rows = rows.table.texts, len(rows.live)
+    roles = [role for role in (ONCE if unread else (*ONCE, "winner")) if role in texts]
+    codes = {role: np.where(blank(texts[role]), -1, texts[role].codes) for role in roles}
+    nothing = np.full(n_rows, -1)
+    at = np.flatnonzero(rows.live & (unread | (codes.get("voter", nothing) >= 0)))
+    order = at[np.lexsort([rows.table.numbers["row"][at], *(code[at] for code in codes.values())])]
+    alike = [code[order[1:]] == code[order[:-1]] for code in codes.values()]
+    again = np.zeros(n_rows, dtype=bool)
+    again[order[1:][np.all(alike, axis=0)]] = True
+    ids = [codes.get(role, nothing) >= 0 for role in ("battle", "item", "prompt", "question")]
+    sure = ids[0] | (unread & ids[1])
+    rows.drop(again & sure, REPEATED if unread else VOTED_AGAIN)
+    n = int((again & ~sure & np.any(ids, axis=0)).sum())
+    what = "verdicts of one judge" if unread else "votes of one voter, with the same winner,"
+    told = f"{n:,} {what} repeat an earlier one on the same item. They are counted."
+    return (told,) if n else ()
 
 
 def holds(column: Coded, test: Callable[[str], bool], *, missing: bool = False) -> Bools:

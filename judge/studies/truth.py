@@ -11,6 +11,7 @@ import numpy as np
 from judge.errors import FailureClass
 from judge.scoring.annotated import choices
 from judge.scoring.pairwise import TIE, SwapScores, swap_scores
+from judge.studies.alignment import on_cases
 from judge.studies.estimates import (
     Estimate,
     MeanOfPrompts,
@@ -26,7 +27,7 @@ from judge.studies.gates import MIN_PROMPTS
 from judge.studies.options import StudyOptions
 from judge.studies.side_by_side import MOST_SPOKEN, certainly
 from judge.tables.annotations import Annotations, groups, read_annotations
-from judge.tables.cases import pairs_of, read_labels
+from judge.tables.cases import NamedCase, pairs_of, read_labels
 from judge.tables.native import for_judge
 from judge.verdict import PENDING
 from rating.errors import DataError
@@ -48,6 +49,9 @@ BOTH_ORDERS, SUBSET = ("w_ab", "w_ba"), "subset"
 """Columns of LLMBar's layout, which has a case a row."""
 SIDES = {1.0: "1", -1.0: "2", 0.0: TIE}
 _GAP = MeanOfPrompts(-1.0, 1.0, (1,))
+
+
+ORDERS = {"ab": "ba", "ba": "ab"}
 
 
 class Asked(NamedTuple):
@@ -73,6 +77,10 @@ class Truth(NamedTuple):
     label: str
     prompt: str
     part: str
+
+
+Labelled = tuple[str, Sequence[tuple[NamedCase, Truth, object]]]
+"""A source of labels, and each of its cases with what is right of it, and its item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,8 +234,9 @@ def study_truth(
         Verdicts of `judge.tables.verdicts`; or LLMBar's layout, which has its labels beside them.
     labels : Files or None
         Pairs with a column ``label`` (JudgeBench's, or any that `judge run` takes), matched by
-        ``battle_id``, which is a hash of the pair where the file names none. Without, the
-        verdicts have a column ``label``.
+        ``battle_id``, which is a hash of the pair where the file names none, by ``item_id``, or by
+        prompt and pair of models (`judge.studies.alignment.on_cases`). Without, the verdicts have
+        a column ``label``.
 
     Raises
     ------
@@ -283,23 +292,24 @@ def _read(
     return rows, counted, by
 
 
-def _labelled(labels: Files, by: str | None, counted: Counter[str]) -> dict[str, Truth]:
-    """Read the labels of cases, by their ids."""
+def _labelled(labels: Files, by: str | None, counted: Counter[str]) -> Labelled:
+    """Read the cases that have a label, what is right of each, and their items where named."""
     sides = read_labels(labels)
     if sides is None:
         raise DataError(f"There is no column 'label' in {str(labels)!r}: it says what is right.")
     table = for_judge(read_annotations(labels, "cases"), pairs=True)
     parts, pairs = _parts(table, by), pairs_of(table)
-    known: dict[str, Truth] = {}
-    for named, side, part in zip(pairs, sides.tolist(), parts, strict=True):
+    items = table.columns.get("item_id", [None] * table.n)
+    known: dict[str, tuple[NamedCase, Truth, object]] = {}
+    for named, side, part, item in zip(pairs, sides.tolist(), parts, items, strict=True):
         label = SIDES.get(side)
         if label in (None, TIE):
             counted["unlabelled"] += 1
             continue
         truth = Truth(str(label), named.prompt_id, part)
-        if known.setdefault(named.battle_id, truth).label != label:
+        if known.setdefault(named.battle_id, (named, truth, item))[1].label != label:
             raise DataError(f"{str(labels)!r} has two labels that differ for one pair: give one.")
-    return known
+    return str(labels), [*known.values()]
 
 
 def _parts(table: Annotations, by: str | None) -> list[str]:
@@ -340,46 +350,65 @@ def _named(table: Annotations, names: Sequence[str], method: str) -> list[str]:
 
 
 def _judged(
-    table: Annotations, known: Mapping[str, Truth] | None, by: str | None, counted: Counter[str]
+    table: Annotations, known: Labelled | None, by: str | None, counted: Counter[str]
 ) -> Iterator[Asked]:
     """Put the orders of each case together; a row of both stands beside them, and is passed."""
-    truths = _beside(table, by) if known is None else None
-    ids, judges = table.texts("battle_id"), _named(table, ("judge",), "method")
+    judges = _named(table, ("judge",), "method")
     orders = table.texts("order") if table.has("order") else ["ab"] * table.n
+    on = dict(_beside(table, by) if known is None else _matched(table, *known))
     answers: dict[tuple[str, str], dict[str, str | None]] = {}
     of: dict[tuple[str, str], Truth] = {}
-    for row, (name, judge, order) in enumerate(zip(ids, judges, orders, strict=True)):
+    for row, (judge, order) in enumerate(zip(judges, orders, strict=True)):
         if order == BOTH:
             continue
-        truth = truths[row] if truths is not None else (known or {}).get(name)
+        name, truth, sign = on.get(row, ("", None, 1))
         if truth is None:
-            counted["unknown" if truths is None else "unlabelled"] += 1
+            counted["unknown" if known else "unlabelled"] += 1
         elif table.has("status") and table.need("status")[row] in NO_REPLY:
             counted["without reply"] += 1
         else:
             if of.setdefault((judge, name), truth).label != truth.label:
                 msg = f"The case {name!r} has two labels that differ: give it one."
                 raise DataError(msg)
-            answers.setdefault((judge, name), {})[order] = _side(table, row)
+            side = table.label(row, table.need("winner")[row])
+            order = order if sign > 0 else ORDERS.get(order, order)
+            answers.setdefault((judge, name), {})[order] = SIDES.get(sign * side)
     for (judge, name), by_order in answers.items():
         both = (by_order.get(order, NOT_ASKED) for order in ("ab", "ba"))
         label, prompt, part = of[judge, name]
         yield Asked(judge, name, prompt, part, label, *both)
 
 
-def _beside(table: Annotations, by: str | None) -> list[Truth | None]:
+def _matched(
+    table: Annotations, source: str, known: Sequence[tuple[NamedCase, Truth, object]]
+) -> Iterator[tuple[int, tuple[str, Truth, int]]]:
+    """Give the case, what is right of it, and which way round it is, of the rows that are on one.
+
+    Raises
+    ------
+    DataError
+        If none is.
+    """
+    named, truths, items = zip(*known, strict=True) if known else ((), (), ())
+    try:
+        for case, row, sign in on_cases(named, items, source, table):
+            yield row, (named[case].battle_id, truths[case], sign)
+    except DataError as error:
+        raise DataError(f"No verdict is on a case with a label. {error}") from error
+
+
+def _beside(
+    table: Annotations, by: str | None
+) -> Iterator[tuple[int, tuple[str, Truth | None, int]]]:
     """Read the labels that stand beside verdicts."""
-    prompts = table.texts("prompt_id" if table.has("prompt_id") else "battle_id")
-    labels = [SIDES.get(table.right_side("label", row)) for row in range(table.n)]
-    return [
-        None if label in (None, TIE) else Truth(str(label), prompt, part)
-        for label, prompt, part in zip(labels, prompts, _parts(table, by), strict=True)
-    ]
-
-
-def _side(table: Annotations, row: int) -> str | None:
-    """Read a verdict in the sides of its case; None where it was not read."""
-    return SIDES.get(table.label(row, table.need("winner")[row]))
+    column = "battle_id" if table.has("battle_id") or not table.has("item_id") else "item_id"
+    names = table.texts(column)
+    prompts = table.texts("prompt_id") if table.has("prompt_id") else names
+    parts = _parts(table, by)
+    for row, (name, prompt, part) in enumerate(zip(names, prompts, parts, strict=True)):
+        label = SIDES.get(table.right_side("label", row))
+        truth = None if label in (None, TIE) else Truth(str(label), prompt, part)
+        yield row, (name, truth, 1)
 
 
 def _accuracy(judge: str, part: str, rows: Sequence[Asked], level: float) -> Accuracy:

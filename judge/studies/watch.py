@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from judge.studies.alignment import align
+from judge.studies.alignment import Aligned, align
 from judge.studies.data import StudyData, study_data
 from judge.studies.estimates import minus, plural
 from judge.studies.licence import BOUND, Licence, Reference, counted
@@ -132,7 +132,7 @@ def watch(licence: Licence, votes: Source, verdicts: Source, today: date) -> Wat
         return _silent(licence, why, reasons)
     if not given.n:
         return _silent(licence, "No verdict counts under the licence.", reasons)
-    data = study_data(cast, given, align(cast, given))
+    data = study_data(align(cast, given))
     rows = labelled(data, data.judges[0], licence.signal)
     return _watched(licence, licence.reference, rows, data, reasons)
 
@@ -157,15 +157,15 @@ def _under(
     given = licensed_signal(licence, read_rows(verdicts, unread=True, by=by, marks=True))
     require_people(cast, given)
     if by is not None and "by" not in given.names and "by" in cast.names:
-        data = align(cast, given)
-        given = _with_categories(given, cast, data.item)
+        given = _with_categories(align(cast, given))
     given = given.only(given.read)
     counts, reasons = counted(licence, columns_of(given), given.n)
     return cast, given.only(counts), reasons
 
 
-def _with_categories(given: Rows, cast: Rows, item: tuple[Ints, ...]) -> Rows:
+def _with_categories(aligned: Aligned) -> Rows:
     """Give verdicts the category that votes on the same item have."""
+    (cast, given), item = aligned.rows, aligned.item
     column = cast.names["by"]
     of_item = np.full(max(map(np.max, item)) + 1, -1)
     of_item[item[0]] = column.codes
@@ -342,7 +342,15 @@ def choose(
     given = licensed_signal(licence, read_rows(cases, unread=True, by=licence.column, marks=True))
     counts, sentences = counted(licence, columns_of(given), given.n)
     cast = read_rows(votes, unread=False)
-    open_rows = np.flatnonzero(counts & given.read & one_a_case(given) & ~_voted(cast, given))
+    is_open = counts & given.read & one_a_case(given)
+    try:
+        aligned = align(cast, given)
+        on_voted = np.isin(aligned.item[1], aligned.item[0])
+        voted = aligned.rows[1].only(on_voted).numbers["row"]
+        is_open &= ~np.isin(given.numbers["row"], voted)
+    except DataError as error:
+        sentences = (*sentences, f"All cases are taken as without a vote. {error}")
+    open_rows = np.flatnonzero(is_open)
     if not len(open_rows):
         msg = (
             f"No case of {given.source!r} is open: each has a vote, no verdict, or does not count."
@@ -365,23 +373,6 @@ def one_a_case(given: Rows) -> Bools:
     from rating.tables.vote_filter import beside_both
 
     return np.asarray(~beside_both(given.names)) if "order" in given.names else given.read
-
-
-def _voted(cast: Rows, given: Rows) -> Bools:
-    """Tell which cases have a vote: the same item, or prompt and models, or battle."""
-    keys = {*_keys(cast)}
-    return np.array([key in keys for key in _keys(given)], dtype=bool)
-
-
-def _keys(rows: Rows) -> Iterator[tuple[str | None, ...]]:
-    if "item" in rows.names:
-        return ((name,) for name in named(rows, "item"))
-    sides = (named(rows, f"model_{side}") for side in "ab")
-    role = "prompt" if "prompt" in rows.names else "battle"
-    return (
-        (name, *sorted(str(model) for model in pair))
-        for name, pair in zip(named(rows, role), zip(*sides, strict=True), strict=True)
-    )
 
 
 def _sizes(given: Rows, licence: Licence) -> Floats:

@@ -265,9 +265,11 @@ def _cases(
         table.texts(column) if (column := table.find(*models)) else [otherwise] * table.n
         for _, _, models, otherwise in sides
     ]
+    of_pair = len(sides) == 2 and not table.has("battle_id")
+    battle = "item_id" if of_pair and table.has("item_id") else "battle_id"
     battles, prompt_ids, sessions = (
         table.texts(name) if table.has(name) else [""] * table.n
-        for name in ("battle_id", "prompt_id", SESSION)
+        for name in (battle, "prompt_id", SESSION)
     )
     rows = []
     for row, prompt in enumerate(prompts):

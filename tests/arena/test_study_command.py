@@ -1,5 +1,6 @@
 """`arena study judge`, as it is typed: the shape of what it says, key by key, and the figures."""
 
+import csv
 import json
 import re
 from collections.abc import Sequence
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 from tests.command import Command, examples, refused
+from tests.sqlite import new_sqlite
 
 SEED = 11
 KEYS = [
@@ -459,3 +461,30 @@ def test_llmfao_is_reached(command: Command, published_data: Path) -> None:
         "gpt-3.5": (0.3361, 0.091, 0.631, 971, 0.716),
     }
     assert round(judges["gpt-4"]["alpha"]["value"], 4) == 0.2903
+
+
+@pytest.mark.parametrize(
+    ("ids", "people", "by"),
+    [
+        ([], 0, "prompt text and pair"),
+        (["question_id", "voter"], 0, "prompt text and pair"),
+        (["item_id", "voter"], 3, "item_id of votes, battle_id of verdicts and pair"),
+    ],
+)
+def test_a_judge_s_run_on_the_votes_joins_them(
+    command: Command, ids: list[str], people: int, by: str
+) -> None:
+    new_sqlite(command.folder)
+    head = ("prompt", "response_a", "response_b", "model_a", "model_b", "winner", *ids)
+    rows: list[Row] = [
+        (f"{n // 3} + {n}?", n, f"{n},\nthat is {n}", "x", "y", SIDES[n % 3], *[n] * len(ids))
+        for n in range(24)
+    ]
+    for name, first in (("cases.csv", 0), ("votes.csv", people)):
+        with (command.folder / name).open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows(row[first:] for row in (head, *rows))
+    run = ("judge", "run", "--method", "pairwise", "--judge", "pocket-judge")
+    assert command(*run, "--cases", "cases.csv", "--out", "verdicts.csv").returncode == 0
+    report = study(command, "--rounds", "50")
+    assert report["agreement"]["with_ties"]["n"] == 24
+    assert any(f"matched by {by}." in told for told in report["warnings"])

@@ -72,6 +72,19 @@ def test_votes_may_name_items_and_no_models(tmp_path: Path) -> None:
     assert votes_of(tmp_path, votes) == {"Me.": (0, 2), "Alas.": (1, 0)}
 
 
+def test_votes_may_name_prompts_and_models(tmp_path: Path) -> None:
+    cases = [f"{row},{name}" for row, name in zip(CASES, ("prompt_id", *"pqp"), strict=True)]
+    votes = ["question_id,model_a,model_b,winner", "p,y,x,model_a", "p,z,y,tie", "r,x,y,tie"]
+    counts = read(tmp_path, cases, votes)
+    assert {one.response_a: both for one, both in counts.items()} == {
+        "Because.": (0, 1),
+        "Alas.": (0, 0),
+    }
+    cases[3] = cases[3].replace("z,y", "x,y")
+    with pytest.raises(DataError, match=r"Several cases .* are on one item by .*'b1' and 'b3'"):
+        read(tmp_path, cases, votes)
+
+
 def test_what_is_left_out_or_skipped_is_no_vote(tmp_path: Path) -> None:
     votes = (
         "battle_id,winner,left_out",
@@ -85,10 +98,10 @@ def test_what_is_left_out_or_skipped_is_no_vote(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("votes", "message"),
     [
-        (("battle_id,winner", "b9,model_a"), "No vote in .* counts and is on one of the 3 cases"),
+        (("battle_id,winner", "b9,model_a"), "by battle_id, 'b1' in .*pairs.csv' and 'b9' in"),
         (("battle_id,winner", "b1,x"), "Row 1 .* has winner 'x'"),
-        (("battle_id,model_a,model_b,winner", "b1,x,z,tie"), "the models of the case"),
-        (("prompt_id,winner", "b1,tie"), "no column 'battle_id'"),
+        (("battle_id,model_a,model_b,winner", "b1,x,z,tie"), "Item 'b1' in .* is on other models"),
+        (("prompt_id,winner", "b1,tie"), "Neither an item_id, .*votes.csv' has none of them"),
         (("battle_id,vote", "b1,tie"), "no column 'winner'"),
         (None, "no column 'winner'"),
     ],

@@ -9,7 +9,9 @@ import pytest
 from arena.boards.source import votes_of
 from arena.domain.vote import Choice
 from arena.store.store import Store
+from judge.case import Case, Message
 from judge.studies.data import StudyData, read_study, repetition
+from judge.studies.rows import REPEATED, VOTED_AGAIN
 from rating.errors import DataError
 from tests.arena.store.battles import MODELS, NOW, ballot, ready
 from tests.rating.tables.sources import as_many
@@ -100,6 +102,56 @@ def test_battles_are_matched_by_their_id_where_prompts_were_typed(study: Files) 
     assert data.people.item.tolist() == data.judges[0].verdicts.item.tolist()[::-1]
 
 
+TEXTS = ("Why is basalt black?", "Is flint hard?")
+HASHES = [Case((Message("user", text),), "").prompt_id[:16] for text in TEXTS]
+BY = "Votes and verdicts are matched by "
+
+
+def rows_of(head: str, *names: str) -> str:
+    rows = [f"{name},{pair}" for name, pair in zip(names, ("x,y,model_a", "y,x,tie"), strict=True)]
+    return "\n".join([f"{head},model_a,model_b,winner", *rows])
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize(
+    ("ours", "theirs", "by"),
+    [
+        (("question_id", "q1", "q2"), ("prompt_id", "q1", "q3"), ""),
+        (("item_id,prompt_id", "a,q1", "b,q2"), ("item_id,prompt_id", "1,q1", "2,q3"), "prompt"),
+        (("prompt_id,question_id", "1,q1", "2,q2"), ("prompt_id", "q1", "q3"), "question_id of"),
+        (("item_id", "q1", "q2"), ("prompt_id", "q1", "q3"), "item_id of"),
+        (("item_id", "q1", "q2"), ("battle_id", "q1", "q3"), "item_id of"),
+        (("item_id,prompt_id", "q1,", "q2,"), ("item_id,prompt_id", "q1,p", "q3,p"), ""),
+        (("prompt", *TEXTS), ("prompt_id", HASHES[0], "h"), "prompt text and pair"),
+        (("question_id,prompt", f"1,{TEXTS[0]}", "2,?"), ("prompt", *TEXTS), "prompt text"),
+    ],
+)
+def test_an_item_is_the_same_whatever_its_id_is_called(
+    study: Files, ours: tuple[str, ...], theirs: tuple[str, ...], by: str, *, swapped: bool
+) -> None:
+    tables = (rows_of(*ours), rows_of(*theirs))
+    data = study(*(tables[::-1] if swapped else tables))
+    shared = {*data.people.item.tolist()} & {*data.judges[0].verdicts.item.tolist()}
+    assert (data.items.n, len(shared), data.items.n_prompts) == (3, 1, 3 - ("q1,p" in theirs))
+    told = [warning for warning in data.warnings if BY in warning]
+    if swapped and " of" in by:
+        by = f"{theirs[0]} of votes"
+    assert [by in one for one in told] == [True] * bool(by)
+
+
+def test_a_prompt_that_is_matched_by_its_text_keeps_the_name_that_votes_give_it(
+    study: Files,
+) -> None:
+    data = study(rows_of("prompt", *TEXTS), rows_of("prompt_id", HASHES[0], "h"))
+    assert sorted(data.prompts) == sorted([*TEXTS, "h"])
+
+
+def test_rows_without_the_id_are_excluded_and_counted(study: Files) -> None:
+    data = study(rows_of("item_id", "i", ""), rows_of("item_id", "i", "j"))
+    assert (data.people.n, data.judges[0].verdicts.n, data.items.n) == (1, 2, 2)
+    assert "1 votes left out: without item_id." in data.warnings
+
+
 def test_an_unread_verdict_is_counted_and_is_no_tie(study: Files) -> None:
     judge = study().judges[0]
     assert (judge.name, judge.n_unread) == ("owl", 1)
@@ -172,6 +224,52 @@ def test_each_judge_has_its_own_verdicts(study: Files) -> None:
     verdicts = VERDICTS + "p1,basalt,flint,model_b,crow\n"
     judges = study(verdicts=verdicts).judges
     assert [(judge.name, judge.verdicts.n) for judge in judges] == [("crow", 1), ("owl", 3)]
+
+
+TWICE = VERDICTS.splitlines()[1]
+
+
+@pytest.mark.parametrize(
+    ("columns", "rows", "judges"),
+    [
+        ("method", ("pairwise", "rubric"), {"owl, pairwise": 1, "owl, rubric": 1}),
+        ("template", (9 * "a", 9 * "b"), {"owl, aaaaaaaa": 1, "owl, bbbbbbbb": 1}),
+        ("method,template", ("m,a", "m,b"), {"owl, a": 1, "owl, b": 1}),
+        ("battle_id,voter", ("1,", "1,"), {"owl": 1}),
+        ("run", ("1", "2"), {"owl": 2}),
+    ],
+)
+def test_what_one_judge_was_asked_in_two_ways_is_not_averaged(
+    study: Files, columns: str, rows: tuple[str, str], judges: dict[str, int]
+) -> None:
+    verdicts = [f"{VERDICTS.splitlines()[0]},{columns}", *(f"{TWICE},{row}" for row in rows)]
+    data = study(verdicts="\n".join(verdicts))
+    assert {judge.name: judge.verdicts.n for judge in data.judges} == judges
+    told = {
+        "battle_id,voter": f"1 verdicts left out: {REPEATED}.",
+        "run": "1 verdicts of one judge repeat an earlier one on the same item. They are counted.",
+    }
+    assert [one for one in data.warnings if "verdicts" in one and "order" not in one] == [
+        *filter(None, [told.get(columns)])
+    ]
+
+
+@pytest.mark.parametrize(
+    ("column", "ids", "n", "told"),
+    [
+        ("battle_id", "bbc", 2, f"1 votes left out: {VOTED_AGAIN}."),
+        ("item_id", "bbc", 3, "1 votes of one voter, with the same winner, repeat an earlier one"),
+        ("battle_id", "bcd", 3, ""),
+    ],
+)
+def test_a_vote_that_is_twice_in_the_file_is_counted(
+    study: Files, column: str, ids: str, n: int, told: str
+) -> None:
+    verdicts = f"{column},model_a,model_b,winner\nb,y,x,tie\n"
+    votes = "".join(f"{one},x,y,tie,{voter}\n" for voter in ("ada", "") for one in ids)
+    data = study(f"{column},model_a,model_b,winner,voter\n{votes}", verdicts)
+    assert data.people.n == n + 3  # those of nobody in particular may be of several people
+    assert [one[: len(told)] for one in data.warnings if "vote" in one] == [told] * bool(told)
 
 
 def test_voters_are_chosen_by_a_pattern(study: Files) -> None:
@@ -276,8 +374,18 @@ def test_many_rows_are_read_as_few_are(study: Files) -> None:
 @pytest.mark.parametrize(
     ("votes", "verdicts", "message"),
     [
-        ("model_a,model_b,winner\nx,y,tie\n", VERDICTS, "Neither an item_id, a prompt_id nor"),
-        (VOTES, "prompt_id,model_a,model_b,winner\nq,x,y,tie\n", "No item of .* has a verdict"),
+        (
+            "model_a,model_b,winner\nx,y,tie\n",
+            VERDICTS,
+            "Neither an item_id, a prompt_id nor .*votes.csv' has none of them and "
+            ".*verdicts.csv' has prompt_id 'p1'. Give both files the same item_id",
+        ),
+        (
+            rows_of("item_id,prompt_id", "q1,a", "q2,b"),
+            rows_of("item_id,prompt_id", f"1,{'long' * 99}", "2,d"),
+            "by item_id, 'q1' in .*votes.csv' and '1' in .*verdicts.csv'; by prompt and pair, 'a' "
+            f"with 'x' and 'y' in .*votes.csv' and '{'long' * 20}' with 'x' and 'y' in ",
+        ),
         (VOTES.replace("tie", "draw"), VERDICTS, "Unknown labels in the winner: 'draw'"),
         (VOTES.replace("tie", ""), VERDICTS, "The winner is missing or blank in 1 votes"),
         (VOTES, VERDICTS.replace("basalt", "Basalt"), "characters that look alike"),

@@ -180,6 +180,27 @@ def test_the_words_are_of_labels_and_not_of_people(tmp_path: Path) -> None:
     assert page.answers[1].tone == "good"
 
 
+@pytest.mark.parametrize("name", ["item_id", "battle_id", "prompt_id", "question_id"])
+def test_verdicts_are_matched_to_labels_by_any_id_and_in_the_sides_of_their_case(
+    tmp_path: Path, name: str
+) -> None:
+    pairs, n = truth_set(tmp_path), range(60)
+    lines = pairs.read_text("utf-8").splitlines()
+    rows = [json.loads(line) | {"model_a": "x", "model_b": "y"} for line in lines]
+    named = [row | {name.replace("question", "prompt"): f"i{i}"} for i, row in enumerate(rows)]
+    pairs.write_text("\n".join(map(json.dumps, named)), encoding="utf-8")
+    verdicts = tmp_path / "verdicts.csv"
+    lines = [f"{name},model_a,model_b,judge,order,winner"]
+    for i in n:
+        sides = "y,x" if i % 2 else "x,y"
+        right = SIDES[rows[i]["label"]] if i % 2 == 0 else OTHER[rows[i]["label"]]
+        lines += [f"i{i},{sides},owl,ab,{right}", f"i{i},{sides},owl,ba,tie"]
+    verdicts.write_text("\n".join(lines), encoding="utf-8")
+    study = study_truth([Files((str(verdicts),))], Files((str(pairs),)), QUICK)
+    scores = study.whole[0].to_dict()
+    assert (scores["right"]["value"], scores["right_as_is"], scores["n"]) == (0.5, 0.5, 60)
+
+
 def test_labels_may_stand_beside_the_verdicts(tmp_path: Path) -> None:
     rows = ["battle_id,prompt_id,judge,order,winner,label"]
     rows += [f"b{i},p{i},owl,{order},model_a,1" for i in range(30) for order in ("ab", "ba")]

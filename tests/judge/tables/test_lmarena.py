@@ -87,6 +87,11 @@ def test_a_judge_is_run_on_the_file_and_its_prompts_are_labelled(
     report = json.loads(done.stdout)
     assert report["by_status"] == {"read": 2 * 2 * EACH}  # of two kinds, each in both orders
     assert f"{EACH} rows have no answer on a side" in report["warnings"][0]
+    study = command("study", "judge", path.name, "v.jsonl", "--format", "json", "--rounds", "50")
+    figures = json.loads(study.stdout)
+    assert (study.stderr.count("rows left out: none"), study.returncode) == (1, 0)
+    assert figures["agreement"]["with_ties"]["n"] == 2 * EACH
+    assert not [told for told in figures["warnings"] if "matched by" in told]
     labelled = command("label", path.name, "--format", "json")
     assert (labelled.returncode, labelled.stderr) == (0, "")
     assert json.loads(labelled.stdout)["prompts"] == len(ROWS)
