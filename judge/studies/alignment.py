@@ -1,7 +1,7 @@
 """Which rows are on the same item, which way round, and what texts belong to it."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,15 +9,17 @@ from numpy.typing import NDArray
 
 from judge.refusals import refuses
 from judge.studies.items import Items
-from judge.studies.rows import Rows, asked, blank, rows_from
-from judge.tables.annotations import Annotations
-from judge.tables.cases import NamedCase
-from judge.tables.cells import elements
+from judge.studies.rows import Rows, blank, rows_from
+from judge.tables.annotations import Annotations, annotation_pieces
+from judge.tables.cases import IMAGES, NamedCase, pairs_of
+from judge.tables.cells import PROMPTS, elements
+from judge.tables.native import for_judge
 from rating.counting import spelling
 from rating.errors import DataError
 from rating.sentences import counted
-from rating.tables.coding import Coded
+from rating.tables.coding import Coded, coded_list
 from rating.tables.files import SHOWN
+from rating.tables.sources import LoggedColumns
 from rating.typing import Bools, Floats, Ints
 
 NAMES = {
@@ -56,7 +58,7 @@ class Aligned:
 
     Attributes
     ----------
-    rows : tuple of Rows
+    sources : tuple of Rows
         Votes and verdicts that say which item they are on.
     item, flipped : tuple of ndarray
         One of each source: index of the item, and whether side A of the row is side B of the
@@ -67,7 +69,7 @@ class Aligned:
         What says so, such as ``item_id`` or ``prompt and pair``.
     """
 
-    rows: tuple[Rows, ...]
+    sources: tuple[Rows, ...]
     items: Items
     item: tuple[Ints, ...]
     flipped: tuple[Bools, ...]
@@ -83,7 +85,7 @@ class Aligned:
         there, pairs = np.unique(self.items.pairs[used], return_inverse=True)
         models = tuple(self.items.models[code] for code in there)
         return Aligned(
-            tuple(own.only(mask) for own, mask in zip(self.rows, masks, strict=True)),
+            tuple(own.only(mask) for own, mask in zip(self.sources, masks, strict=True)),
             Items(models, pairs.reshape(-1, 2).astype(np.int64), prompt.astype(np.int64)),
             (numbers[: len(item[0])], numbers[len(item[0]) :]),
             tuple(own[mask] for own, mask in zip(self.flipped, masks, strict=True)),
@@ -136,6 +138,23 @@ def align(votes: Rows, verdicts: Rows, usual: Sequence[tuple[str, str]] = USUAL)
     )
 
 
+class _Apart(DataError):
+    """No item is in both sources."""
+
+
+def on_voted(votes: Rows, verdicts: Rows) -> Bools:
+    """Tell which verdicts are on an item that has a vote; raises `DataError` as `align` does.
+
+    None may be.
+    """
+    try:
+        aligned = align(votes, verdicts)
+    except _Apart:
+        return np.zeros(verdicts.n, dtype=bool)
+    rows = aligned.sources[1].only(np.isin(aligned.item[1], aligned.item[0]))
+    return np.isin(verdicts.numbers["row"], rows.numbers["row"])
+
+
 def _joined(
     both: tuple[Rows, Rows], usual: Sequence[tuple[str, str]]
 ) -> tuple[tuple[str, str], list[Coded], list[str]]:
@@ -153,13 +172,13 @@ def _joined(
         by = _by(roles)
         if np.isin(votes[votes >= 0], key[n:]).any():
             missed = f"No item is in both by {', '.join(tried)}. " if tried else ""
-            told = f"{missed}Votes and verdicts are matched by {by}."
+            note = f"{missed}Votes and verdicts are matched by {by}."
             gaps = [
                 f"{int(blank(column).sum()):,} {what} left out: without {NAMES[role]}."
                 for column, role, what in zip(columns, roles, ("votes", "verdicts"), strict=True)
                 if blank(column).any()
             ]
-            return roles, columns, [*([told] if tried or roles in KEYS else []), *gaps]
+            return roles, columns, [*([note] if tried or roles in KEYS else []), *gaps]
         if roles[0] == roles[1] or not tried:  # the values of the others are quoted with these
             tried[by] = " and ".join(
                 f"{_shown(rows, column, roles)} in {rows.source!r}"
@@ -168,7 +187,7 @@ def _joined(
     if tried:
         values = "; ".join(f"by {by}, {shown}" for by, shown in tried.items())
         sources = " and ".join(repr(rows.source) for rows in both)
-        raise DataError(f"No item is in both {sources}: {values}. {SAME}")
+        raise _Apart(f"No item is in both {sources}: {values}. {SAME}")
     theirs = " and ".join(f"{rows.source!r} has {_ids(rows)}" for rows in both)
     msg = f"Neither an item_id, a prompt_id nor a battle_id is in both: {theirs}. {SAME}"
     raise DataError(msg)
@@ -185,12 +204,32 @@ def _columns(both: Sequence[Rows], roles: Sequence[str]) -> list[Coded]:
     """
     columns = [rows.names.get(role) for rows, role in zip(both, roles, strict=True)]
     if "text" in roles:
-        texts = [asked(rows) for rows in both]
+        texts = [_asked(rows) for rows in both]
         prompts = [rows.names.get("prompt") for rows in both]
         columns = [text or own for text, own in zip(texts, prompts, strict=True)]
         columns = columns if any(texts) else []
     known = [column for column in columns if column is not None and not blank(column).all()]
     return known if len(known) == len(both) else []
+
+
+def _asked(rows: Rows) -> Coded | None:
+    """Name the prompt of each row by its text, as a judge's run names it; None without texts.
+
+    A row that no judge can be asked about has no name.
+    """
+    if rows.texts is None or isinstance(rows.texts, LoggedColumns):
+        return None
+    names: dict[int, str] = {}
+    try:
+        for piece in annotation_pieces(rows.texts, "votes"):
+            table = for_judge(piece, pairs=True, piece=True)
+            shown = {name: x for name, x in table.columns.items() if name in (*PROMPTS, *IMAGES)}
+            answers = dict.fromkeys(("response_a", "response_b"), np.full(table.n, "-", object))
+            pairs = pairs_of(replace(table, columns={**shown, **answers}))
+            names |= {table.number(n): one.case.prompt_id[:16] for n, one in enumerate(pairs, 1)}
+    except DataError:  # rows that are votes, and no pairs that a judge can be asked about
+        return None
+    return coded_list([names.get(int(row)) for row in rows.numbers["row"]])
 
 
 def _by(roles: tuple[str, str]) -> str:
@@ -266,7 +305,7 @@ def on_cases(
         theirs |= {side: [*given.columns[side]] for side in models}
     ours |= {side: [pair[at] for pair in pairs] for at, side in enumerate(models)}
     aligned = align(rows_from(ours, source), rows_from(theirs, given.source), USUAL_OF_CASES)
-    places = [rows.numbers["row"].astype(np.int64).tolist() for rows in aligned.rows]
+    places = [rows.numbers["row"].astype(np.int64).tolist() for rows in aligned.sources]
     item, flipped = ([own.tolist() for own in both] for both in (aligned.item, aligned.flipped))
     of_item: dict[int, tuple[int, bool]] = {}
     for one, place, turned in zip(item[0], places[0], flipped[0], strict=True):

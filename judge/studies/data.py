@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from judge.studies.alignment import Aligned, align, gaps, merged
 from judge.studies.items import Items, Labels
-from judge.studies.rows import COST, ITEM, Rows, Source, holds, read_rows
+from judge.studies.rows import COST, ITEM, Rows, Source, blank, holds, read_rows
 from rating.errors import DataError
 from rating.tables.coding import Coded
 from rating.tables.columns import UNLABELLED
@@ -66,8 +66,10 @@ class StudyData:
 
     Attributes
     ----------
-    prompts, voters : tuple of str
-        Names by their number in ``items.prompt`` and ``people.rater``; no voters where unknown.
+    prompts : tuple of str
+        Names by their number in ``items.prompt``.
+    voters_known : bool
+        Whether the votes name voters.
     source_rows : tuple of ndarray of shape (n_items,), int64
         Row of an item in the source of votes and in that of verdicts: one of them, -1 for none.
     groups : mapping of str to StudyData
@@ -79,7 +81,7 @@ class StudyData:
     people: Labels
     judges: tuple[JudgeVerdicts, ...]
     prompts: tuple[str, ...]
-    voters: tuple[str, ...]
+    voters_known: bool
     keyed_by: str
     source_rows: tuple[Ints, Ints]
     warnings: tuple[str, ...]
@@ -131,7 +133,7 @@ def read_votes(votes: Source, pattern: str | None, by: str | None = None) -> Row
 
 def study_data(aligned: Aligned) -> StudyData:
     """Turn aligned votes and verdicts round to the sides of their items."""
-    cast, given = aligned.rows[0], judges_apart(aligned.rows[1])
+    cast, given = aligned.sources[0], judges_apart(aligned.sources[1])
     item, flipped = aligned.item, aligned.flipped
     items = replace(aligned.items, gaps=_gaps(aligned))
     people = labels_of_people(aligned)
@@ -146,7 +148,7 @@ def study_data(aligned: Aligned) -> StudyData:
         people=people,
         judges=judges,
         prompts=aligned.prompts,
-        voters=() if voters is None else merged([voters])[0],
+        voters_known=voters is not None and not blank(voters).all(),
         keyed_by=aligned.keyed_by,
         source_rows=(_rows_of(cast, item[0], items.n), _rows_of(given, item[1], items.n)),
         warnings=tuple(warnings),
@@ -211,7 +213,7 @@ def _gaps(aligned: Aligned) -> dict[str, Floats]:
     for name in FEATURES:
         ours, theirs = (
             gaps(rows, aligned.item[i], aligned.flipped[i], name, aligned.items.n)
-            for i, rows in enumerate(aligned.rows)
+            for i, rows in enumerate(aligned.sources)
         )
         both = np.where(np.isnan(ours), theirs, ours)
         if not np.isnan(both).all():
@@ -222,12 +224,12 @@ def _gaps(aligned: Aligned) -> dict[str, Floats]:
 def _dropped(rows: Rows, what: str) -> Iterator[str]:
     for reason, n in rows.dropped.items():
         yield f"{n:,} {what} left out: {reason}."
-    yield from rows.told
+    yield from rows.notes
 
 
 def labels_of_people(aligned: Aligned) -> Labels:
     """Turn votes round to the sides of their items, which voters saw left first."""
-    cast = aligned.rows[0]
+    cast = aligned.sources[0]
     return labels_of(cast, aligned.item[0], aligned.flipped[0], _raters(cast), _left_first(cast))
 
 
@@ -403,10 +405,10 @@ def parted(aligned: Aligned, by: str) -> dict[str, StudyData]:
 
 def by_values(aligned: Aligned, by: str) -> tuple[tuple[str, ...], list[Ints | None]]:
     """Give the values of a column, and which of them each row has; None of a source without it."""
-    columns = [rows.names.get("by") for rows in aligned.rows]
+    columns = [rows.names.get("by") for rows in aligned.sources]
     if columns == [None, None]:
         if by != PAIR:
-            cast, given = aligned.rows
+            cast, given = aligned.sources
             msg = (
                 f"There is no column {by!r}, neither in {cast.source!r} nor in {given.source!r}; "
                 f"{PAIR!r} parts by the two models."

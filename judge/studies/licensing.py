@@ -2,12 +2,10 @@
 
 import hashlib
 import json
-from dataclasses import dataclass, fields, replace
+from dataclasses import replace
 from datetime import date, timedelta
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.studies.alignment import Aligned, align
 from judge.studies.data import (
@@ -26,7 +24,13 @@ from judge.studies.gates import MIN_PROMPTS
 from judge.studies.licence import Graded, Licence, Reference, grade_of
 from judge.studies.options import Terms
 from judge.studies.rows import Rows, Source, read_rows
-from judge.studies.soft_verdicts import Kind, clustered_variance, with_signal
+from judge.studies.soft_verdicts import (
+    Compared,
+    Kind,
+    clustered_variance,
+    mean_by_item,
+    with_signal,
+)
 from judge.verdict import SETTLED
 from rating.errors import DataError
 from rating.tables.coding import Coded
@@ -48,40 +52,6 @@ FEWEST_OF_A_KIND = 30
 SIMULATED = "simulated"
 """``voter_kind`` of votes that nobody cast, in what an arena exports."""
 _RANGE = MeanOfPrompts(-1.0, 1.0, (0,))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Labelled:
-    """Votes of people on items with a verdict, one a row.
-
-    Attributes
-    ----------
-    pairs : ndarray of shape (n, 2), int64
-        Models on side A and on side B.
-    prompt, rater : ndarray of shape (n,), int64
-    people, judge : ndarray of shape (n,)
-        Score of side A: 1, 1/2 or 0; the judge's is the mean over its verdicts of the item.
-    size : ndarray of shape (n,)
-        How far the judge is from undecided, on the scale of its signal.
-    item : ndarray of shape (n,), int64
-    """
-
-    pairs: Ints
-    prompt: Ints
-    rater: Ints
-    people: Floats
-    judge: Floats
-    size: Floats
-    item: Ints
-
-    def only(self, rows: NDArray[Any]) -> "Labelled":
-        """Return some rows, by mask or by index."""
-        return Labelled(*(getattr(self, field.name)[rows] for field in fields(self)))
-
-    @property
-    def agreement(self) -> Floats:
-        """How far each vote agrees with the judge: 1, 0, or between where one sees a tie."""
-        return np.asarray(1 - np.abs(self.people - self.judge))
 
 
 def grant(
@@ -112,7 +82,7 @@ def grant(
     given, signal = with_signal(read_rows(verdicts, unread=True, by=by, marks=True))
     require_people(cast, given)
     aligned, categories = _in_categories(align(cast, given), by)
-    (cast, given), data = aligned.rows, study_data(aligned)
+    (cast, given), data = aligned.sources, study_data(aligned)
     method, template = (_only_one(given, role) for role in ("method", "template"))
     if len(data.judges) != 1:
         names = ", ".join(repr(judge.name) for judge in data.judges)
@@ -120,10 +90,10 @@ def grant(
         raise DataError(msg)
     judge = data.judges[0]
     rows = labelled(data, judge, signal)
-    if not len(rows.item):
+    if not len(rows.score):
         msg = f"The judge {judge.name!r} read no item that people voted on: nothing to grade."
         raise DataError(msg)
-    known = bool(data.voters)
+    known = data.voters_known
     models = graded(data, judge, rows, terms.margin, known=known)
     passes = np.array([model.grade == "PASS" for model in models])
     watched: Bools = np.all(passes[rows.pairs], axis=1)
@@ -142,9 +112,9 @@ def grant(
         resolved_models=_answered(given, "resolved"),
         fingerprints=_answered(given, "fingerprint"),
         signal=signal,
-        votes=len(rows.item),
+        votes=len(rows.score),
         people=len(np.unique(rows.rater)) if known else None,
-        items=len(np.unique(rows.item)),
+        items=len(np.intersect1d(data.people.item, judge.verdicts.item)),
         prompts=len(np.unique(rows.prompt)),
         column=by if categories else None,
         categories=categories,
@@ -209,7 +179,7 @@ def _only_one(given: Rows, role: str) -> str:
 
 def _in_categories(aligned: Aligned, by: str | None) -> tuple[Aligned, tuple[str, ...]]:
     """Keep the categories with enough labelled prompts; all rows where there are no categories."""
-    if by is None or (by == PAIR and not any("by" in rows.names for rows in aligned.rows)):
+    if by is None or (by == PAIR and not any("by" in rows.names for rows in aligned.sources)):
         return aligned, ()
     names, values = by_values(aligned, by)
     groups = parted(aligned, by)
@@ -247,41 +217,22 @@ def named(rows: Rows, role: str) -> list[str | None]:
     return list(names[column.codes])
 
 
-def labelled(data: StudyData, judge: JudgeVerdicts, signal: Kind) -> Labelled:
-    """Give the votes on items with a verdict, in the order of their source."""
-    items, people = data.items, data.people
-    n = np.bincount(judge.verdicts.item, minlength=items.n)
-    score = _mean(judge, (judge.verdicts.label + 1) / 2, n)
-    rows = people.only(n[people.item] > 0)
-    size = np.nan_to_num(np.abs(_signals(judge, signal, n))[rows.item])
-    return Labelled(
-        items.pairs[rows.item],
-        items.prompt[rows.item],
-        rows.rater,
-        (rows.label + 1) / 2,
-        score[rows.item],
-        size,
-        rows.item,
-    )
+def labelled(data: StudyData, judge: JudgeVerdicts, signal: Kind) -> Compared:
+    """Give the votes on items with a verdict, in the order of their source.
 
-
-def _signals(judge: JudgeVerdicts, signal: Kind, n: Ints) -> Floats:
-    """Give the judge's mean signal for side A of each item, from -1 to 1; NaN without a verdict.
-
-    Marks are on the scale of their file: between files only the side that they prefer compares.
+    The signal is from -1 to 1. Marks are on the scale of their file: between files only the side
+    that they prefer compares.
     """
+    verdicts, n = judge.verdicts, data.items.n
     by_label = signal in ("marks", "verdicts")
-    label = judge.verdicts.label.astype(np.float64)
-    return _mean(judge, label if by_label else 2 * judge.verdicts.probability - 1, n)
-
-
-def _mean(judge: JudgeVerdicts, value: Floats, n: Ints) -> Floats:
-    total = np.bincount(judge.verdicts.item, value, len(n))
-    return np.where(n > 0, total / np.maximum(n, 1), np.nan)
+    value = verdicts.label.astype(np.float64) if by_label else 2 * verdicts.probability - 1
+    score = mean_by_item(verdicts, (verdicts.label + 1) / 2, n)
+    votes = data.people.only(~np.isnan(score[data.people.item]))
+    return Compared.of(data.items, votes, mean_by_item(verdicts, value, n), score)
 
 
 def graded(
-    data: StudyData, judge: JudgeVerdicts, rows: Labelled, margin: float, *, known: bool
+    data: StudyData, judge: JudgeVerdicts, rows: Compared, margin: float, *, known: bool
 ) -> tuple[Graded, ...]:
     """Grade every model, at `ERROR` over all of them together.
 
@@ -290,7 +241,7 @@ def graded(
     known : bool
         Whether votes say who cast them; if not, intervals allow for prompts alone.
     """
-    outside = _outside(data, judge, rows)
+    outside = _outside(data, judge)
     why = [_too_little(rows, model, outside[model], known) for model in range(len(outside))]
     alpha = ERROR / max(sum(not reason for reason in why), 1)
     return tuple(
@@ -299,10 +250,10 @@ def graded(
     )
 
 
-def _outside(data: StudyData, judge: JudgeVerdicts, rows: Labelled) -> Floats:
+def _outside(data: StudyData, judge: JudgeVerdicts) -> Floats:
     """Give the share of each model's scores that no labelled score reaches, from either side."""
     size = np.abs(2 * judge.verdicts.probability - 1)
-    on_labelled = np.isin(judge.verdicts.item, rows.item)
+    on_labelled = np.isin(judge.verdicts.item, data.people.item)
     beyond = (
         size > np.max(size[on_labelled], initial=0.0, where=~np.isnan(size[on_labelled])) + 1e-9
     )
@@ -313,10 +264,10 @@ def _outside(data: StudyData, judge: JudgeVerdicts, rows: Labelled) -> Floats:
     return np.asarray(out / np.maximum(n, 1))
 
 
-def _too_little(rows: Labelled, model: int, outside: float, known: bool) -> str:
+def _too_little(rows: Compared, model: int, outside: float, known: bool) -> str:
     """Say why a model cannot be graded; nothing if it can."""
     own = rows.only((rows.pairs == model).any(axis=1))
-    n, prompts = len(own.item), len(np.unique(own.prompt))
+    n, prompts = len(own.score), len(np.unique(own.prompt))
     if n < FEWEST_VOTES or prompts < MIN_PROMPTS:
         return (
             f"for it has {plural(n, 'label')} on {plural(prompts, 'prompt')} and it takes "
@@ -334,7 +285,7 @@ def _too_little(rows: Labelled, model: int, outside: float, known: bool) -> str:
 def _graded(
     name: str,
     model: int,
-    rows: Labelled,
+    rows: Compared,
     alpha: float,
     margin: float,
     outside: float,
@@ -348,20 +299,20 @@ def _graded(
         error=None,
         lower=None,
         upper=None,
-        votes=len(own.item),
+        votes=len(own.score),
         prompts=len(np.unique(own.prompt)),
         outside=outside,
         why=why,
     )
     if why:
         return shell
-    off = np.where(own.pairs[:, 0] == model, 1, -1) * (own.judge - own.people)
+    off = np.where(own.pairs[:, 0] == model, 1, -1) * (own.judge - own.score)
     lower, upper = (100 * end for end in _ends(off, own, alpha, known=known))
     judged = replace(shell, error=100 * float(off.mean()), lower=lower, upper=upper)
     return replace(judged, grade=grade_of(judged, margin))
 
 
-def _ends(off: Floats, own: Labelled, alpha: float, *, known: bool) -> tuple[float, float]:
+def _ends(off: Floats, own: Compared, alpha: float, *, known: bool) -> tuple[float, float]:
     """Return both ends of an interval of a mean, each wrong with probability ``alpha``."""
     mean, n, level = float(off.mean()), len(off), 1 - 2 * alpha
     rater = own.rater if known else None
@@ -382,9 +333,9 @@ def _effective(cluster: Ints) -> float:
     return float(size.sum() ** 2 / (size**2).sum())
 
 
-def reference(rows: Labelled, *, known: bool) -> Reference | None:
+def reference(rows: Compared, *, known: bool) -> Reference | None:
     """Say how often the judge agrees with people, by how sure it is; None of too few votes."""
-    if len(rows.item) < FEWEST_WATCHED:
+    if len(rows.score) < FEWEST_WATCHED:
         return None
     edges = _edges(rows.size)
     kind = np.searchsorted(edges, rows.size, side="right")

@@ -286,7 +286,7 @@ def newcomer(
     .. [2] R. C. Paule and J. Mandel, "Consensus values and weighting factors", Journal of Research
        of the National Bureau of Standards 87(5), 1982.
     """
-    evidence = Evidence.of(data, judge)
+    evidence = Evidence.of(data.items, data.people, judge.verdicts)
     new = _position(evidence, model)
     anchors = _anchors(evidence, new, options.anchors)
     _require_verdicts(evidence, new, anchors)

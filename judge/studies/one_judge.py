@@ -260,14 +260,14 @@ def study_judge(
         n_unread=judge.n_unread,
         n_items=shared.items.n,
         n_votes=shared.people.n,
-        n_voters=len(np.unique(shared.people.rater)) if data.voters else None,
+        n_voters=len(np.unique(shared.people.rater)) if data.voters_known else None,
         n_prompts=shared.items.n_prompts,
         warnings=tuple(dict.fromkeys(warnings)),
     )
 
 
 def _tested(data: StudyData, shared: Shared, options: StudyOptions) -> Alternative | None:
-    if not data.voters:
+    if not data.voters_known:
         return None
     judged = shared.judge.verdicts
     return alternative(shared.items, shared.people, judged, raters=options.raters)
@@ -329,7 +329,7 @@ def _powered(
     )
     if powered is not None:
         warnings += powered.warnings
-        if not data.voters:
+        if not data.voters_known:
             warnings.append(NO_VOTERS)
     return powered
 
@@ -337,7 +337,7 @@ def _powered(
 def _few_people(data: StudyData) -> list[str]:
     busy = np.bincount(data.people.rater).astype(np.float64)
     few = busy.sum() ** 2 < FEWEST_PEOPLE * (busy**2).sum()
-    return [FEW_PEOPLE] if data.voters and few else []
+    return [FEW_PEOPLE] if data.voters_known and few else []
 
 
 def identified(what: str, find: Callable[[], Value], warnings: list[str]) -> Value | None:

@@ -146,8 +146,8 @@ def stacked(parts: Sequence[Rows]) -> Rows:
     source = ", ".join(dict.fromkeys(part.source for part in parts))
     label = np.concatenate([part.label for part in parts])
     read = np.concatenate([part.read for part in parts])
-    told = tuple(one for part in parts for one in part.told)
-    return Rows(source, names, numbers, label, read, dict(dropped), told)
+    notes = tuple(one for part in parts for one in part.notes)
+    return Rows(source, names, numbers, label, read, dict(dropped), notes)
 
 
 def _joined(columns: Sequence[Coded | None], sizes: Sequence[int]) -> Coded:

@@ -92,7 +92,7 @@ def agreement_of(rows: Rows, options: StudyOptions = USUAL) -> PeoplesAgreement:
     return PeoplesAgreement(
         by_alpha,
         ac1(ratings, options.draws()),
-        _by_item(aligned.rows[0], aligned.item[0], table),
+        _by_item(aligned.sources[0], aligned.item[0], table),
         tuple(warnings),
     )
 

@@ -39,7 +39,7 @@ def race_with_judge(
     cast = read_rows(votes, unread=False)
     given, _ = with_signal(read_rows(verdicts, unread=True, marks=True))
     data = study_data(align(cast, given))
-    evidence = Evidence.of(data, judge_of(data, judge))
+    evidence = Evidence.of(data.items, data.people, judge_of(data, judge).verdicts)
     voted, judged, k = evidence.voted, evidence.judged, len(evidence.models)
     ends = [evidence.models.index(name) for name in between if name in evidence.models]
     others = voted.only(np.flatnonzero(~np.isin(voted.pairs, ends).all(axis=1)))

@@ -8,10 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.tables.annotations import annotation_pieces
-from judge.tables.cases import IMAGES, pairs_of
-from judge.tables.cells import ELEMENTS, PROMPTS
-from judge.tables.native import for_judge
+from judge.tables.cells import ELEMENTS
 from rating import Outcome
 from rating.errors import DataError
 from rating.outcome import OUTCOMES
@@ -86,10 +83,10 @@ class Rows:
         Whether there is a label.
     dropped : dict of str to int
         Rows left out, by reason.
-    told : tuple of str
+    notes : tuple of str
         Warnings on rows that count.
     texts : Source or None
-        Where the texts of prompts are, for `asked`; None for rows of several sources.
+        Where the texts of prompts are; None for rows of several sources.
     """
 
     source: str
@@ -98,7 +95,7 @@ class Rows:
     label: NDArray[np.int8]
     read: Bools
     dropped: dict[str, int]
-    told: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
     texts: Source | None = None
 
     @property
@@ -115,7 +112,7 @@ class Rows:
             self.label[rows],
             self.read[rows],
             self.dropped,
-            self.told,
+            self.notes,
             self.texts,
         )
 
@@ -173,26 +170,6 @@ def _name(value: object) -> str | None:
     if isinstance(value, float):  # a table with gaps made floats of whole numbers
         value = None if np.isnan(value) else int(value) if value.is_integer() else value
     return None if value is None else str(value).strip() or None
-
-
-def asked(rows: Rows) -> Coded | None:
-    """Name the prompt of each row by its text, as a judge's run names it; None without texts.
-
-    A row that no judge can be asked about has no name.
-    """
-    if rows.texts is None or isinstance(rows.texts, LoggedColumns):
-        return None
-    names: dict[int, str] = {}
-    try:
-        for piece in annotation_pieces(rows.texts, "votes"):
-            table = for_judge(piece, pairs=True, piece=True)
-            shown = {name: x for name, x in table.columns.items() if name in (*PROMPTS, *IMAGES)}
-            answers = dict.fromkeys(("response_a", "response_b"), np.full(table.n, "-", object))
-            pairs = pairs_of(replace(table, columns={**shown, **answers}))
-            names |= {table.number(n): one.case.prompt_id[:16] for n, one in enumerate(pairs, 1)}
-    except DataError:  # rows that are votes, and no pairs that a judge can be asked about
-        return None
-    return coded_list([names.get(int(row)) for row in rows.numbers["row"]])
 
 
 def _wanted(there: Sequence[str], by: str | None) -> list[str]:
@@ -271,7 +248,7 @@ def _counted(table: Table, source: str, *, unread: bool) -> Rows:
     _, a, b = rows.models()
     same = rows.live & (a == b)
     rows.drop(same, "a model against itself")
-    told = _once(rows, unread=unread)
+    note = _once(rows, unread=unread)
     if not rows.live.any():
         dropped = ", ".join(f"{n} {why}" for why, n in rows.dropped.items())
         msg = f"No row of {source!r} counts" + (f"; left out: {dropped}." if dropped else ".")
@@ -280,7 +257,7 @@ def _counted(table: Table, source: str, *, unread: bool) -> Rows:
     names = {r: c for r, c in table.texts.items() if r not in DONE_WITH}
     label = SIGNS[outcome].astype(np.int8)
     left_out = dict(sorted(rows.dropped.items()))
-    every = Rows(source, names, table.numbers, label, ~silent, left_out, told)
+    every = Rows(source, names, table.numbers, label, ~silent, left_out, note)
     return every.only(order[rows.live[order]])
 
 
@@ -303,8 +280,8 @@ def _once(rows: VoteFilter, *, unread: bool) -> tuple[str, ...]:
     rows.drop(again & sure, REPEATED if unread else VOTED_AGAIN)
     n = int((again & ~sure & np.any(ids, axis=0)).sum())
     what = "verdicts of one judge" if unread else "votes of one voter, with the same winner,"
-    told = f"{n:,} {what} repeat an earlier one on the same item. They are counted."
-    return (told,) if n else ()
+    note = f"{n:,} {what} repeat an earlier one on the same item. They are counted."
+    return (note,) if n else ()
 
 
 def holds(column: Coded, test: Callable[[str], bool], *, missing: bool = False) -> Bools:

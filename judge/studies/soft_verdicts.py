@@ -8,7 +8,7 @@ import scipy  # its submodules load on first use
 from numpy.typing import NDArray
 
 from judge.scoring.logistic import expit
-from judge.studies.data import JudgeVerdicts, StudyData
+from judge.studies.items import Items, Labels
 from judge.studies.rows import Rows
 from rating.errors import DataError, NotIdentifiedError
 from rating.likelihood.newton import Evaluation, minimise
@@ -26,7 +26,7 @@ CalibrationMethod = Literal["temperature", "isotonic"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Compared:
-    """Comparisons of two models, one a row.
+    """Comparisons of two models by people, a judge or both, one a row.
 
     Attributes
     ----------
@@ -38,6 +38,8 @@ class Compared:
     signal : ndarray of shape (n,)
         How far the judge prefers side A, on any scale on which 0 is undecided; NaN where it was
         not asked.
+    judge : ndarray of shape (n,)
+        The mean of 1, 1/2 or 0 over the judge's verdicts of the item; NaN where it was not asked.
     """
 
     pairs: Ints
@@ -45,6 +47,24 @@ class Compared:
     rater: Ints
     score: Floats
     signal: Floats
+    judge: Floats
+
+    @classmethod
+    def of(cls, items: Items, votes: Labels, signal: Floats, judge: Floats) -> "Compared":
+        """Set votes beside what a judge says of each item."""
+        at = votes.item
+        score = (votes.label + 1) / 2
+        return cls(items.pairs[at], items.prompt[at], votes.rater, score, signal[at], judge[at])
+
+    @property
+    def size(self) -> Floats:
+        """How far the judge is from undecided; 0 where it was not asked."""
+        return np.nan_to_num(np.abs(self.signal))
+
+    @property
+    def agreement(self) -> Floats:
+        """How far each vote agrees with the judge: 1, 0, or between where one sees a tie."""
+        return np.asarray(1 - np.abs(self.score - self.judge))
 
     def only(self, rows: NDArray[Any]) -> "Compared":
         """Return some rows, by mask or by index."""
@@ -72,22 +92,24 @@ class Evidence:
     judged: Compared
 
     @classmethod
-    def of(cls, data: StudyData, judge: JudgeVerdicts) -> "Evidence":
+    def of(cls, items: Items, people: Labels, verdicts: Labels) -> "Evidence":
         """Collect votes and verdicts; a judge's orders and repetitions of an item are averaged."""
-        items, people, verdicts = data.items, data.people, judge.verdicts
-        read = ~np.isnan(verdicts.probability)
-        odds = odds_of(verdicts.probability[read])
-        count = np.bincount(verdicts.item[read], minlength=items.n)
-        total = np.bincount(verdicts.item[read], odds, minlength=items.n)
-        signal = np.full(items.n, np.nan)
-        signal[count > 0] = total[count > 0] / count[count > 0]
-        at, every = people.item, np.arange(items.n)
-        voted = Compared(
-            items.pairs[at], items.prompt[at], people.rater, (people.label + 1) / 2, signal[at]
+        read = verdicts.only(~np.isnan(verdicts.probability))
+        signal = mean_by_item(read, odds_of(read.probability), items.n)
+        judge = mean_by_item(read, (read.label + 1) / 2, items.n)
+        asked = np.flatnonzero(~np.isnan(judge))
+        nobody = np.full(len(asked), np.nan)
+        judged = Compared(
+            items.pairs[asked], items.prompt[asked], asked, nobody, signal[asked], judge[asked]
         )
-        nobody = np.full(items.n, np.nan)
-        whole = Compared(items.pairs, items.prompt, every, nobody, signal)
-        return cls(items.models, voted, whole.only(count > 0))
+        return cls(items.models, Compared.of(items, people, signal, judge), judged)
+
+
+def mean_by_item(labels: Labels, value: Floats, n_items: int) -> Floats:
+    """Average a value over the labels of each item; NaN where there is none."""
+    n = np.bincount(labels.item, minlength=n_items)
+    total = np.bincount(labels.item, value, n_items)
+    return np.where(n > 0, total / np.maximum(n, 1), np.nan)
 
 
 def with_signal(rows: Rows) -> tuple[Rows, Kind]:

@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from judge.studies.alignment import Aligned, align
+from judge.studies.alignment import Aligned, align, on_voted
 from judge.studies.data import StudyData, study_data
 from judge.studies.estimates import minus, plural
 from judge.studies.licence import BOUND, Licence, Reference, counted
-from judge.studies.licensing import Labelled, hash_of, labelled, named, require_people
+from judge.studies.licensing import hash_of, labelled, named, require_people
 from judge.studies.rows import Rows, Source, read_rows
-from judge.studies.soft_verdicts import with_signal
+from judge.studies.soft_verdicts import Compared, with_signal
 from rating.errors import DataError
 from rating.typing import Bools, Floats, Ints
 
@@ -165,7 +165,7 @@ def _under(
 
 def _with_categories(aligned: Aligned) -> Rows:
     """Give verdicts the category that votes on the same item have."""
-    (cast, given), item = aligned.rows, aligned.item
+    (cast, given), item = aligned.sources, aligned.item
     column = cast.names["by"]
     of_item = np.full(max(map(np.max, item)) + 1, -1)
     of_item[item[0]] = column.codes
@@ -194,15 +194,15 @@ def columns_of(rows: Rows) -> dict[str, list[str | None]]:
 def _watched(
     licence: Licence,
     reference: Reference,
-    rows: Labelled,
+    rows: Compared,
     data: StudyData,
     reasons: tuple[str, ...],
 ) -> Watched:
     year = licence.votes_a_year
-    looks = follow(reference, rows.only(np.arange(min(len(rows.item), year))))
+    looks = follow(reference, rows.only(np.arange(min(len(rows.score), year))))
     revoked = next((look for look in looks if look.fall > look.bound), None)
     last = revoked or (looks[-1] if looks else None)
-    status, why = _status(licence, last, len(rows.item), revoked=revoked is not None)
+    status, why = _status(licence, last, len(rows.score), revoked=revoked is not None)
     unknown = "The votes do not say who cast them: each is taken as a person of its own."
     return Watched(
         judge=licence.judge,
@@ -211,7 +211,7 @@ def _watched(
         last=last,
         votes_a_year=year,
         not_counted=reasons,
-        warnings=() if data.voters else (unknown,),
+        warnings=() if data.voters_known else (unknown,),
     )
 
 
@@ -232,7 +232,7 @@ def _status(licence: Licence, last: Look | None, n: int, *, revoked: bool) -> tu
     return "valid", f"Not revoked after {plural(last.votes, 'vote')}: {moved}."
 
 
-def follow(reference: Reference, rows: Labelled) -> list[Look]:
+def follow(reference: Reference, rows: Compared) -> list[Look]:
     """Compare agreement with that of a licence, vote by vote, by a bound that allows for looking.
 
     With a_i the agreement of vote i, of a verdict of kind k whose agreement was p_k and its
@@ -285,7 +285,7 @@ def _precision(reference: Reference) -> Floats:
     return np.asarray(1 / np.maximum(reference.variance, STEADIEST))
 
 
-def _variance(reference: Reference, rows: Labelled, root: Floats) -> Floats:
+def _variance(reference: Reference, rows: Compared, root: Floats) -> Floats:
     """Return the variance of the weighted sum after each vote, in which clusters hang together."""
     variance = np.cumsum(root**2)
     for cluster, correlation in (
@@ -342,15 +342,7 @@ def choose(
     given = licensed_signal(licence, read_rows(cases, unread=True, by=licence.column, marks=True))
     counts, sentences = counted(licence, columns_of(given), given.n)
     cast = read_rows(votes, unread=False)
-    is_open = counts & given.read & one_a_case(given)
-    try:
-        aligned = align(cast, given)
-        on_voted = np.isin(aligned.item[1], aligned.item[0])
-        voted = aligned.rows[1].only(on_voted).numbers["row"]
-        is_open &= ~np.isin(given.numbers["row"], voted)
-    except DataError as error:
-        sentences = (*sentences, f"All cases are taken as without a vote. {error}")
-    open_rows = np.flatnonzero(is_open)
+    open_rows = np.flatnonzero(counts & given.read & one_a_case(given) & ~on_voted(cast, given))
     if not len(open_rows):
         msg = (
             f"No case of {given.source!r} is open: each has a vote, no verdict, or does not count."

@@ -487,4 +487,4 @@ def test_a_judge_s_run_on_the_votes_joins_them(
     assert command(*run, "--cases", "cases.csv", "--out", "verdicts.csv").returncode == 0
     report = study(command, "--rounds", "50")
     assert report["agreement"]["with_ties"]["n"] == 24
-    assert any(f"matched by {by}." in told for told in report["warnings"])
+    assert any(f"matched by {by}." in note for note in report["warnings"])

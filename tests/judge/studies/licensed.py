@@ -8,7 +8,8 @@ import numpy as np
 
 from judge.studies.data import JudgeVerdicts, StudyData
 from judge.studies.items import Items, Labels
-from judge.studies.licensing import Labelled, labelled, reference
+from judge.studies.licensing import labelled, reference
+from judge.studies.soft_verdicts import Compared
 from judge.studies.watch import follow
 from rating.typing import Floats, Ints
 
@@ -50,10 +51,9 @@ class Drawn:
         )
         judge = JudgeVerdicts("owl", verdicts, verdicts, 0)
         names = tuple(f"p{i}" for i in range(n))
-        voters = tuple(f"v{i}" for i in range(int(self.voter.max()) + 1))
-        return StudyData(items, people, (judge,), names, voters, "prompt", (every, every), ())
+        return StudyData(items, people, (judge,), names, True, "prompt", (every, every), ())
 
-    def labelled(self) -> Labelled:
+    def labelled(self) -> Compared:
         data = self.data()
         return labelled(data, data.judges[0], "probabilities")
 

@@ -93,7 +93,7 @@ class Planted:
             people=people,
             judges=(JudgeVerdicts("judge", judged, judged, 0),),
             prompts=tuple(map(str, range(self.n_prompts))),
-            voters=tuple(map(str, range(self.n_voters))),
+            voters_known=True,
             keyed_by="item_id",
             source_rows=(each, each),
             warnings=(),

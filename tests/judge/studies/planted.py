@@ -96,7 +96,7 @@ class Planted:
             people=_labels(k, who, side, np.ones_like(side)),
             judges=(JudgeVerdicts(self.name, verdicts, verdicts, 0),),
             prompts=tuple(map(str, number)),
-            voters=tuple(f"v{who}" for who in range(self.n_people)),
+            voters_known=True,
             keyed_by="item_id",
             source_rows=(number, number),
             warnings=(),

@@ -133,10 +133,10 @@ def test_an_item_is_the_same_whatever_its_id_is_called(
     data = study(*(tables[::-1] if swapped else tables))
     shared = {*data.people.item.tolist()} & {*data.judges[0].verdicts.item.tolist()}
     assert (data.items.n, len(shared), data.items.n_prompts) == (3, 1, 3 - ("q1,p" in theirs))
-    told = [warning for warning in data.warnings if BY in warning]
+    note = [warning for warning in data.warnings if BY in warning]
     if swapped and " of" in by:
         by = f"{theirs[0]} of votes"
-    assert [by in one for one in told] == [True] * bool(by)
+    assert [by in one for one in note] == [True] * bool(by)
 
 
 def test_a_prompt_that_is_matched_by_its_text_keeps_the_name_that_votes_give_it(
@@ -245,17 +245,17 @@ def test_what_one_judge_was_asked_in_two_ways_is_not_averaged(
     verdicts = [f"{VERDICTS.splitlines()[0]},{columns}", *(f"{TWICE},{row}" for row in rows)]
     data = study(verdicts="\n".join(verdicts))
     assert {judge.name: judge.verdicts.n for judge in data.judges} == judges
-    told = {
+    note = {
         "battle_id,voter": f"1 verdicts left out: {REPEATED}.",
         "run": "1 verdicts of one judge repeat an earlier one on the same item. They are counted.",
     }
     assert [one for one in data.warnings if "verdicts" in one and "order" not in one] == [
-        *filter(None, [told.get(columns)])
+        *filter(None, [note.get(columns)])
     ]
 
 
 @pytest.mark.parametrize(
-    ("column", "ids", "n", "told"),
+    ("column", "ids", "n", "note"),
     [
         ("battle_id", "bbc", 2, f"1 votes left out: {VOTED_AGAIN}."),
         ("item_id", "bbc", 3, "1 votes of one voter, with the same winner, repeat an earlier one"),
@@ -263,13 +263,13 @@ def test_what_one_judge_was_asked_in_two_ways_is_not_averaged(
     ],
 )
 def test_a_vote_that_is_twice_in_the_file_is_counted(
-    study: Files, column: str, ids: str, n: int, told: str
+    study: Files, column: str, ids: str, n: int, note: str
 ) -> None:
     verdicts = f"{column},model_a,model_b,winner\nb,y,x,tie\n"
     votes = "".join(f"{one},x,y,tie,{voter}\n" for voter in ("ada", "") for one in ids)
     data = study(f"{column},model_a,model_b,winner,voter\n{votes}", verdicts)
     assert data.people.n == n + 3  # those of nobody in particular may be of several people
-    assert [one[: len(told)] for one in data.warnings if "vote" in one] == [told] * bool(told)
+    assert [one[: len(note)] for one in data.warnings if "vote" in one] == [note] * bool(note)
 
 
 def test_voters_are_chosen_by_a_pattern(study: Files) -> None:
@@ -321,7 +321,7 @@ def test_the_votes_of_a_database_are_read(study: Files, database_url: str) -> No
     head = "prompt_id,model_a,model_b,winner\n"
     verdicts.write_text(head + "p1,quartz,basalt,model_a\n", encoding="utf-8")
     data = read_study(votes_of(database_url), str(verdicts))
-    assert (data.people.label.tolist(), data.voters) == ([1, 0, -1], ("ada",))
+    assert (data.people.label.tolist(), data.voters_known) == ([1, 0, -1], True)
     assert data.judges[0].verdicts.label.tolist() == [-1]
 
 
@@ -365,7 +365,7 @@ def test_many_rows_are_read_as_few_are(study: Files) -> None:
     with as_many():
         many, many_of_a_run = study(), study(votes=RUN)
     assert labels(many) == labels(few)
-    assert many.voters == few.voters
+    assert many.people.rater.tolist() == few.people.rater.tolist()
     assert many.judges[0].verdicts.label.tolist() == few.judges[0].verdicts.label.tolist()
     assert labels(many_of_a_run) == labels(few_of_a_run)
     assert many_of_a_run.warnings == few_of_a_run.warnings

@@ -72,7 +72,7 @@ def test_one_more_model_to_grade_widens_every_interval() -> None:
         rows = labelled(data, data.judges[0], "probabilities")
         models = graded(data, data.judges[0], rows, 10.0, known=False)
         own = (rows.pairs == 0).any(axis=1)
-        sd, n = (rows.judge - rows.people)[own].std(), models[0].votes
+        sd, n = (rows.judge - rows.score)[own].std(), models[0].votes
         assert models[0].upper is not None
         assert models[0].error is not None
         ends.append((models[0].upper - models[0].error) / (100 * sd / np.sqrt(n)))

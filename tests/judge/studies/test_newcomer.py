@@ -48,7 +48,7 @@ def sample(published_data: Path) -> Sample:
     ]
     people = np.array([1 - float(row["human_pref"]) for row in table])
     each = np.arange(len(table))
-    rows = Compared(np.array(sides), each, each, people, np.subtract(marks[0], marks[1]))
+    rows = Compared(np.array(sides), each, each, people, np.subtract(marks[0], marks[1]), people)
     return Sample(models, rows, np.array([1 - float(row["judge_pref"]) for row in table]))
 
 
@@ -240,8 +240,8 @@ def test_turning_every_item_round_changes_nothing() -> None:
     rng = np.random.default_rng(1)
     pairs = np.array([rng.choice(5, 2, replace=False) for _ in range(200)])
     each, score = np.arange(200), rng.random(200)
-    rows = Compared(pairs, each, each, score, score)
-    turned = Compared(pairs[:, ::-1], each, each, 1 - score, -score)
+    rows = Compared(pairs, each, each, score, score, score)
+    turned = Compared(pairs[:, ::-1], each, each, 1 - score, -score, 1 - score)
     rest = np.arange(4)
     one = placed(rows, score, 4, board_of(rows, score, rest, 5))
     other = placed(turned, 1 - score, 4, board_of(turned, 1 - score, rest, 5))
@@ -255,7 +255,7 @@ def test_an_isotonic_map_treats_both_sides_alike_and_never_falls() -> None:
     signal = rng.normal(0, 2, 3000)
     won = (rng.random(3000) < expit(np.sign(signal) * np.sqrt(np.abs(signal)))).astype(float)
     each = np.arange(3000)
-    rows = Compared(np.zeros((3000, 2), dtype=int), each, each, won, signal)
+    rows = Compared(np.zeros((3000, 2), dtype=int), each, each, won, signal, won)
     learnt = calibrated(rows, "isotonic")
     grid = np.linspace(-4, 4, 81)
     mapped = learnt.probability(grid)

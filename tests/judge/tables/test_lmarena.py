@@ -91,7 +91,7 @@ def test_a_judge_is_run_on_the_file_and_its_prompts_are_labelled(
     figures = json.loads(study.stdout)
     assert (study.stderr.count("rows left out: none"), study.returncode) == (1, 0)
     assert figures["agreement"]["with_ties"]["n"] == 2 * EACH
-    assert not [told for told in figures["warnings"] if "matched by" in told]
+    assert not [note for note in figures["warnings"] if "matched by" in note]
     labelled = command("label", path.name, "--format", "json")
     assert (labelled.returncode, labelled.stderr) == (0, "")
     assert json.loads(labelled.stdout)["prompts"] == len(ROWS)
