@@ -404,49 +404,6 @@ def _require_one_pair(
     raise DataError(msg)
 
 
-def gaps(rows: Rows, item: Ints, flipped: Bools, role: str, n_items: int) -> Floats:
-    """Give the doublings by which side A of an item exceeds side B, NaN where it is not known.
-
-    Nothing counts as one: a response of no character, or of no element of markdown, has one
-    less doubling than any other.
-    """
-    if role == REFUSAL:
-        return _refusals(rows, item, flipped, n_items)
-    doublings = np.full(n_items, np.nan)
-    sides = [rows.numbers.get(f"{role}_{side}") for side in "ab"]
-    if sides[0] is None or sides[1] is None:
-        return doublings
-    more = 1.0 if role == "format" else 0.0
-    a, b = (np.log2(np.maximum(side + more, 1.0)) for side in sides if side is not None)
-    gap = np.where(flipped, b - a, a - b)
-    known = np.isfinite(gap)
-    doublings[item[known][::-1]] = gap[known][::-1]
-    return doublings
-
-
-def _refusals(rows: Rows, item: Ints, flipped: Bools, n_items: int) -> Floats:
-    """Give 1 where only side A of an item declines, -1 where only side B does, else 0.
-
-    Raises
-    ------
-    DataError
-        If a figure is neither 0 nor 1.
-    """
-    gap = np.full(n_items, np.nan)
-    if "refusal_a" not in rows.numbers:
-        return gap
-    a, b = (rows.numbers[f"refusal_{side}"] for side in "ab")
-    both = np.concatenate([a, b])
-    bad = both[~np.isnan(both) & (both != 0) & (both != 1)]
-    if bad.size:
-        msg = f"refused_a and refused_b of {rows.source!r} hold {bad[0]:g}: make it 0, 1 or empty."
-        raise DataError(msg)
-    each = np.where(flipped, b - a, a - b)
-    known = ~np.isnan(each)
-    gap[item[known][::-1]] = each[known][::-1]
-    return gap
-
-
 REFUSAL = "refusal"
 
 

@@ -8,23 +8,24 @@ from fnmatch import fnmatchcase
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.studies.alignment import Aligned, align, gaps, merged
+from judge.case import Order
+from judge.studies.alignment import REFUSAL, Aligned, align, merged
 from judge.studies.items import Items, Labels
-from judge.studies.rows import COST, ITEM, Rows, Source, blank, holds, read_rows
+from judge.studies.rows import COST, ITEM, Rows, Source, blank, read_rows
 from rating.errors import DataError
 from rating.tables.coding import Coded
 from rating.tables.columns import UNLABELLED
 from rating.tables.vote_filter import BOTH, beside_both
 from rating.typing import Bools, Floats, Ints
 
-ORDERS = {"ab": 1, "ba": -1, BOTH: 0}
+ORDERS = {Order.AB: 1, Order.BA: -1, BOTH: 0}
 """Which side of a row's the judge saw first; of both orders, neither."""
 
 NO_ORDER = (
     "The verdicts have no column order, and every pair of models stands one way round: "
     "which response the judge saw first is not known."
 )
-FEATURES = ("length", "format", "refusal")
+FEATURES = ("length", "format", REFUSAL)
 PAIR = "pair"
 """Groups items by their two models, where no column has this name."""
 
@@ -119,13 +120,13 @@ def read_votes(votes: Source, pattern: str | None, by: str | None = None) -> Row
     rows = read_rows(votes, unread=False, by=by)
     if pattern is None:
         return rows
-    column = rows.names.get("voter")
-    if column is None:
+    if "voter" not in rows.names:
         msg = f"{rows.source!r} does not say who voted: --voters {pattern!r} chooses nobody."
         raise DataError(msg)
-    chosen = holds(column, lambda name: fnmatchcase(name, pattern))
+    names = rows.used("voter")
+    chosen = np.isin(rows.named("voter"), [one for one in names if fnmatchcase(one, pattern)])
     if not chosen.any():
-        some = ", ".join(map(repr, sorted(column.names)[:3]))
+        some = ", ".join(map(repr, names[:3]))
         msg = f"No voter of {rows.source!r} fits {pattern!r}; there are {some} and others."
         raise DataError(msg)
     return rows.only(chosen)
@@ -209,15 +210,31 @@ def _rows_of(rows: Rows, item: Ints, n_items: int) -> Ints:
 
 
 def _gaps(aligned: Aligned) -> dict[str, Floats]:
+    """Give the doublings by which side A of an item exceeds side B, NaN where it is not known.
+
+    Nothing counts as one: a response of no character, or of no element of markdown, has one
+    less doubling than any other. Of refusals it is 1 where only side A declines, -1 where only
+    side B does, else 0; raises `DataError` for figures that are neither 0 nor 1. What votes say
+    comes before what verdicts say, and the first row of an item before others.
+    """
     by_name = {}
+    sources = [*zip(aligned.sources, aligned.item, aligned.flipped, strict=True)]
     for name in FEATURES:
-        ours, theirs = (
-            gaps(rows, aligned.item[i], aligned.flipped[i], name, aligned.items.n)
-            for i, rows in enumerate(aligned.sources)
-        )
-        both = np.where(np.isnan(ours), theirs, ours)
-        if not np.isnan(both).all():
-            by_name[name] = both
+        gap = np.full(aligned.items.n, np.nan)
+        for rows, item, flipped in sources[::-1]:
+            if f"{name}_a" not in rows.numbers or f"{name}_b" not in rows.numbers:
+                continue
+            sides = np.stack([rows.numbers[f"{name}_{side}"] for side in "ab"])
+            if name != REFUSAL:
+                sides = np.log2(np.maximum(sides + (name == "format"), 1.0))
+            elif (bad := sides[~np.isnan(sides) & (sides != 0) & (sides != 1)]).size:
+                msg = f"refused_a and refused_b of {rows.source!r} hold {bad[0]:g}: make it 0, 1 "
+                raise DataError(msg + "or empty.")
+            each = np.where(flipped, sides[1] - sides[0], sides[0] - sides[1])
+            known = np.isfinite(each)
+            gap[item[known][::-1]] = each[known][::-1]
+        if not np.isnan(gap).all():
+            by_name[name] = gap
     return by_name
 
 
@@ -230,7 +247,10 @@ def _dropped(rows: Rows, what: str) -> Iterator[str]:
 def labels_of_people(aligned: Aligned) -> Labels:
     """Turn votes round to the sides of their items, which voters saw left first."""
     cast = aligned.sources[0]
-    return labels_of(cast, aligned.item[0], aligned.flipped[0], _raters(cast), _left_first(cast))
+    _, (voter,) = merged([cast.names.get("voter", Coded((), np.full(cast.n, -1)))])
+    rater = np.where(voter < 0, voter.max(initial=-1) + 1 + np.arange(cast.n), voter)  # each alone
+    left = np.ones(cast.n, dtype=np.int8)
+    return labels_of(cast, aligned.item[0], aligned.flipped[0], rater.astype(np.int64), left)
 
 
 def labels_of(
@@ -250,13 +270,6 @@ def labels_of(
     return Labels(item, rater, rows.label * sign, first * sign, probability).only(rows.read)
 
 
-def _raters(rows: Rows) -> Ints:
-    """Give the voter of each row; a row without one is a voter of its own."""
-    column = rows.names.get("voter", Coded((), np.full(rows.n, -1)))
-    names, (codes,) = merged([column])
-    return np.where(codes < 0, len(names) + np.arange(rows.n), codes).astype(np.int64)
-
-
 def repetition(key: Ints) -> Ints:
     """Give each row its number among those of its key, from 0 in their order.
 
@@ -272,10 +285,6 @@ def repetition(key: Ints) -> Ints:
     return number
 
 
-def _left_first(rows: Rows) -> NDArray[np.int8]:
-    return np.ones(rows.n, dtype=np.int8)
-
-
 def _shown_first(
     rows: Rows, items: Items, item: Ints, flipped: Bools
 ) -> tuple[NDArray[np.int8], str | None]:
@@ -284,103 +293,65 @@ def _shown_first(
     Without a column ``order``, side A is taken as first if some pair of models stands both ways;
     else sides are a convention, such as the alphabet's, and say nothing of it.
     """
-    column = rows.names.get("order")
-    if column is not None:
-        return _orders(rows, column), None
-    pair = items.pairs[item] @ np.array([len(items.models), 1])
-    both_ways = np.isin(pair[flipped], pair[~flipped]).any()
-    if both_ways:
-        return _left_first(rows), None
-    return np.zeros(rows.n, dtype=np.int8), NO_ORDER
-
-
-def _orders(rows: Rows, column: Coded) -> NDArray[np.int8]:
+    if "order" not in rows.names:
+        pair = items.pairs[item] @ np.array([len(items.models), 1])
+        both_ways = np.isin(pair[flipped], pair[~flipped]).any()
+        first = np.full(rows.n, int(both_ways), dtype=np.int8)
+        return first, None if both_ways else NO_ORDER
+    column = rows.names["order"]
     unknown = [name for name in column.names if name not in ORDERS]
     if unknown or (column.codes < 0).any():
         shown = repr(unknown[0]) if unknown else "missing in some rows"
         msg = f"The order of {rows.source!r} is {shown}: give ab, ba or both."
         raise DataError(msg)
-    return np.array([ORDERS[name] for name in column.names], dtype=np.int8)[column.codes]
+    return np.array([ORDERS[name] for name in column.names], dtype=np.int8)[column.codes], None
 
 
 def _judges(
     rows: Rows, item: Ints, flipped: Bools, first: NDArray[np.int8]
 ) -> Iterator[JudgeVerdicts]:
-    names, judge = _judge_of(rows)
-    over_both = _is(rows, "order", BOTH)
-    for number, name in enumerate(names):
-        own = judge == number
-        if not own.any():
-            continue
-        whole = _one_a_case(rows, own)
-        apart = own & ~over_both if (own & ~over_both).any() else own
-        verdicts = _labels_of_judge(rows, item, flipped, first, whole)
-        in_orders = verdicts
-        if not np.array_equal(whole, apart):
-            in_orders = _labels_of_judge(rows, item, flipped, first, apart)
-        n_unread = int((whole & ~rows.read).sum())
-        cost = _cost(rows, item, own)
-        yield JudgeVerdicts(name, verdicts, in_orders, n_unread, _methods(rows, own), cost)
-
-
-def _cost(rows: Rows, item: Ints, own: Bools) -> float | None:
-    """Sum what the rows of a judge cost, over its items; free ones count, unknown ones do not."""
-    cost = rows.numbers.get(COST, np.full(rows.n, np.nan))
-    known = own & np.isfinite(cost)
-    return float(cost[known].sum() / len(np.unique(item[known]))) if known.any() else None
-
-
-def _one_a_case(rows: Rows, own: Bools) -> Bools:
-    """Leave out the single orders of a judge's cases that have a row of both."""
-    if "order" not in rows.names:
-        return own
-    left = own.copy()
-    left[own] = ~beside_both(rows.only(own).names)
-    return left
-
-
-def _methods(rows: Rows, own: Bools) -> dict[str, tuple[str, ...]]:
-    method, template = rows.names.get("method"), rows.names.get("template")
-    if method is None:
-        return {}
-    templates = {}
-    for name in _names_of(method, own):
-        its = own & _is(rows, "method", name)
-        templates[name] = () if template is None else _names_of(template, its)
-    return templates
-
-
-def _names_of(column: Coded, rows: Bools) -> tuple[str, ...]:
-    there = {column.names[code] for code in np.unique(column.codes[rows]) if code >= 0}
-    return tuple(sorted(name for name in there if name.strip()))
-
-
-def _labels_of_judge(
-    rows: Rows, item: Ints, flipped: Bools, first: NDArray[np.int8], part: Bools
-) -> Labels:
-    rater = repetition(2 * item[part] + (first[part] < 0))
-    return labels_of(rows.only(part), item[part], flipped[part], rater, first[part])
-
-
-def _is(rows: Rows, role: str, value: str) -> Bools:
-    column = rows.names.get(role)
-    if column is None:
-        return np.zeros(rows.n, dtype=bool)
-    return holds(column, lambda name: name == value)
-
-
-def _judge_of(rows: Rows) -> tuple[tuple[str, ...], Ints]:
-    nobody = Coded((), np.full(rows.n, -1))
-    names, (codes,) = merged([rows.names.get("judge", nobody)])
-    if not names:
-        return ("judge",), np.zeros(rows.n, dtype=np.int64)
-    if (codes < 0).any():
+    names = rows.used("judge")
+    judge = rows.named("judge") if names else np.full(rows.n, "judge", object)
+    nameless = blank(rows.names["judge"])
+    if names and nameless.any():
         msg = (
-            f"{int((codes < 0).sum()):,} verdicts of {rows.source!r} name no judge, and others "
+            f"{int(nameless.sum()):,} verdicts of {rows.source!r} name no judge, and others "
             "do: name it in all of them."
         )
         raise DataError(msg)
-    return names, codes
+    single = rows.named("order") != BOTH
+
+    def labels(part: Bools) -> Labels:
+        rater = repetition(2 * item[part] + (first[part] < 0))
+        return labels_of(rows.only(part), item[part], flipped[part], rater, first[part])
+
+    for name in names or ("judge",):
+        own = np.asarray(judge == name, dtype=bool)
+        its = rows.only(own)
+        whole = own.copy()
+        whole[own] = one_a_case(its)
+        apart = own & single if (own & single).any() else own
+        verdicts = labels(whole)
+        cost = its.numbers.get(COST, np.full(its.n, np.nan))
+        known = np.isfinite(cost)
+        yield JudgeVerdicts(
+            name,
+            verdicts,
+            verdicts if np.array_equal(whole, apart) else labels(apart),
+            n_unread=int((whole & ~rows.read).sum()),
+            methods={
+                method: its.only(its.named("method") == method).used("template")
+                for method in its.used("method")
+            },
+            cost=float(cost[known].sum() / len(np.unique(item[own][known])))
+            if known.any()
+            else None,
+        )
+
+
+def one_a_case(rows: Rows) -> Bools:
+    """Leave out the single orders of a judge's cases that have a row of both."""
+    return ~beside_both(rows.names) if "order" in rows.names else np.ones(rows.n, dtype=bool)
 
 
 def parted(aligned: Aligned, by: str) -> dict[str, StudyData]:
@@ -395,6 +366,8 @@ def parted(aligned: Aligned, by: str) -> dict[str, StudyData]:
         If neither source has the column.
     """
     names, values = by_values(aligned, by)
+    cast, given = aligned.sources
+    aligned = replace(aligned, sources=(cast, judges_apart(given)))
     groups = {}
     for code, name in [*enumerate(names), (-1, UNLABELLED)]:
         votes, verdicts = in_group(values, aligned.item, code)

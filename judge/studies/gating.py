@@ -8,14 +8,14 @@ import numpy as np
 import scipy  # its submodules load on first use
 
 from judge.studies.alignment import align
-from judge.studies.data import judge_of, study_data
+from judge.studies.data import judge_of, one_a_case, study_data
 from judge.studies.estimates import plural
 from judge.studies.licence import Graded, Licence, counted
-from judge.studies.licensing import named, require_people
+from judge.studies.licensing import require_people
 from judge.studies.powered_ratings import powered_lead
 from judge.studies.rows import Rows, Source, read_rows
 from judge.studies.soft_verdicts import clustered_variance
-from judge.studies.watch import columns_of, licensed_signal, one_a_case
+from judge.studies.watch import columns_of, licensed_signal
 from rating import read_votes
 from rating.elo import POINTS_PER_NAT
 from rating.errors import DataError, NotIdentifiedError
@@ -108,9 +108,10 @@ def _by_both(votes: Source, verdicts: Verdicts, options: GateOptions) -> Gate:
     given = read_rows(verdicts.source, unread=True)
     require_people(cast, given)
     two = (options.candidate, options.incumbent)
-    require_both(sorted({*_models(cast), *_models(given)}), options)
+    voted, judged = ({*rows.used("model_a"), *rows.used("model_b")} for rows in (cast, given))
+    require_both(sorted(voted | judged), options)
     known = _behind(cast, options)
-    if missing := next((name for name in two if name not in _models(cast)), None):
+    if missing := next((name for name in two if name not in voted), None):
         return untold(options, known, f"Nobody voted on {missing} yet.")
     data = study_data(align(cast, given))
     judge = judge_of(data, verdicts.judge)
@@ -122,26 +123,19 @@ def _by_both(votes: Source, verdicts: Verdicts, options: GateOptions) -> Gate:
         powered = powered_lead(data.items, people, judge.verdicts, two)
     except NotIdentifiedError as error:
         return untold(options, known, str(error))
+    more = f"; the verdicts of {judge.name} add nothing to them"
+    if powered.verdicts:
+        verdicts_of = f"{plural(powered.verdicts, 'verdict')} of {judge.name}"
+        more = f", and {verdicts_of}, of weight {powered.judge_weight:.2f}"
     known = replace(
         known,
         by="people and judge" if powered.verdicts else "people",
-        rests_on=_with_judge(known.rests_on, judge.name, powered.verdicts, powered.judge_weight),
+        rests_on=known.rests_on + more,
         judge=powered.verdicts,
         judge_weight=powered.judge_weight,
         warnings=(*known.warnings, *powered.warnings),
     )
     return decided(powered.lead, options, known)
-
-
-def _models(rows: Rows) -> set[str]:
-    columns = (rows.names[f"model_{side}"] for side in "ab")
-    return {column.names[code] for column in columns for code in np.unique(column.codes)}
-
-
-def _with_judge(by_people: str, judge: str, verdicts: int, weight: float) -> str:
-    if not verdicts:
-        return f"{by_people}; the verdicts of {judge} add nothing to them"
-    return f"{by_people}, and {plural(verdicts, 'verdict')} of {judge}, of weight {weight:.2f}"
 
 
 def _behind(cast: Rows, options: GateOptions) -> Behind:
@@ -164,8 +158,7 @@ def _behind(cast: Rows, options: GateOptions) -> Behind:
 
 def _has(rows: Rows, model: str) -> Bools:
     """Tell in which rows a model stands on either side."""
-    on = [np.array(named(rows, f"model_{side}"), dtype=np.object_) == model for side in "ab"]
-    return np.asarray(on[0] | on[1], dtype=bool)
+    return np.asarray((rows.named("model_a") == model) | (rows.named("model_b") == model), bool)
 
 
 def _alone(by_people: Gate, verdicts: Verdicts, licence: Licence, today: date) -> Gate:
@@ -178,19 +171,14 @@ def _alone(by_people: Gate, verdicts: Verdicts, licence: Licence, today: date) -
     rows = rows.only(rows.read & one_a_case(rows))
     counts, reasons = counted(licence, columns_of(rows), rows.n)
     rows = rows.only(counts & _has(rows, options.candidate) & _has(rows, options.incumbent))
-    two = _graded(licence, options)
+    passed = {model.name: model for model in licence.models if model.grade == "PASS"}
+    names = (options.candidate, options.incumbent)
+    two = [passed[name] for name in names] if {*names} <= {*passed} else []
     by_people = by_people.with_warnings(*reasons)
     judged = _Judged.of(rows, options.candidate)
     if why := judged.too_little or ("" if two else "The licence does not pass both models."):
         return replace(by_people, why=f"{by_people.why} {licence.judge} alone: {why}")
     return _answered(by_people, licence, judged, two)
-
-
-def _graded(licence: Licence, options: GateOptions) -> tuple[Graded, ...]:
-    """Give what the licence says of the two; nothing unless it passes both."""
-    by_name = {model.name: model for model in licence.models if model.grade == "PASS"}
-    two = (options.candidate, options.incumbent)
-    return tuple(by_name[name] for name in two) if {*two} <= {*by_name} else ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -202,7 +190,7 @@ class _Judged:
 
     @classmethod
     def of(cls, rows: Rows, candidate: str) -> "_Judged":
-        first = np.array(named(rows, "model_a"), dtype=np.object_) == candidate
+        first = rows.named("model_a") == candidate
         score = (np.where(first, rows.label, -rows.label) + 1) / 2
         role = next((role for role in ("prompt", "item", "battle") if role in rows.names), None)
         codes = np.full(rows.n, -1) if role is None else rows.names[role].codes.astype(np.int64)

@@ -101,3 +101,9 @@ class Labels:
     def only(self, rows: NDArray[Any]) -> "Labels":
         """Return some rows, by mask or by index."""
         return Labels(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    def mean(self, value: Floats, n_items: int) -> Floats:
+        """Average a value over the labels of each item; NaN where there is none."""
+        n = np.bincount(self.item, minlength=n_items)
+        total = np.bincount(self.item, value, n_items)
+        return np.where(n > 0, total / np.maximum(n, 1), np.nan)

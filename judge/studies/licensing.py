@@ -28,12 +28,10 @@ from judge.studies.soft_verdicts import (
     Compared,
     Kind,
     clustered_variance,
-    mean_by_item,
     with_signal,
 )
 from judge.verdict import SETTLED
 from rating.errors import DataError
-from rating.tables.coding import Coded
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.student import quantile
 
@@ -126,21 +124,23 @@ def grant(
 def require_people(cast: Rows, given: Rows) -> None:
     """Raise `DataError` for labels that a model gave: its own column, or a voter of its name."""
     for role in ("judge", "method", "template"):
-        if names := _names(cast, role):
+        if names := cast.used(role):
             msg = (
                 f"The labels of {cast.source!r} are of a model ({role} {names[0]!r}): this "
                 "rests on labels of people, never of models."
             )
             raise DataError(msg)
-    if SIMULATED in _names(cast, "voter_kind"):
+    if SIMULATED in cast.used("voter_kind"):
         msg = (
             f"Labels of {cast.source!r} are of voters of the kind {SIMULATED!r}: this rests "
             "on labels of people, never of models."
         )
         raise DataError(msg)
-    models = {name for rows in (cast, given) for side in "ab" for name in _models(rows, side)}
-    of_models = models | {*_names(given, "judge")}
-    if voter := next((name for name in _names(cast, "voter") if name in of_models), None):
+    models = {
+        name for rows in (cast, given) for side in "ab" for name in rows.used(f"model_{side}")
+    }
+    of_models = models | {*given.used("judge")}
+    if voter := next((name for name in cast.used("voter") if name in of_models), None):
         msg = (
             f"The voter {voter!r} of {cast.source!r} has the name of a model: this rests on "
             "labels of people, never of models. Leave its labels out with --where."
@@ -148,25 +148,14 @@ def require_people(cast: Rows, given: Rows) -> None:
         raise DataError(msg)
 
 
-def _models(rows: Rows, side: str) -> tuple[str, ...]:
-    return rows.names[f"model_{side}"].names
-
-
-def _names(rows: Rows, role: str) -> tuple[str, ...]:
-    """Give the names of a role that rows have, sorted."""
-    column = rows.names.get(role, Coded((), np.full(rows.n, -1)))
-    there = {column.names[code] for code in np.unique(column.codes) if code >= 0}
-    return tuple(sorted(name for name in there if name.strip()))
-
-
 def _answered(given: Rows, role: str) -> tuple[str, ...]:
     """Give the names that the endpoint gave for what it answered with."""
-    names = {name for one in _names(given.only(given.read), role) for name in one.split(", ")}
+    names = {name for one in given.only(given.read).used(role) for name in one.split(", ")}
     return tuple(sorted(names - {SETTLED}))
 
 
 def _only_one(given: Rows, role: str) -> str:
-    names = _names(given, role)
+    names = given.used(role)
     if len(names) > 1:
         msg = (
             f"A licence is for one {role}, and the verdicts are by {names[0]!r}, {names[1]!r}"
@@ -183,7 +172,11 @@ def _in_categories(aligned: Aligned, by: str | None) -> tuple[Aligned, tuple[str
         return aligned, ()
     names, values = by_values(aligned, by)
     groups = parted(aligned, by)
-    enough = [name for name in names if name in groups and _labelled_prompts(groups[name])]
+    prompts = {
+        name: max(shared_by(part, judge).items.n_prompts for judge in part.judges)
+        for name, part in groups.items()
+    }
+    enough = [name for name in names if prompts.get(name, 0) >= MIN_PROMPTS]
     if not enough:
         msg = f"No {by} has {MIN_PROMPTS} prompts with a vote and a verdict: drop --by {by}."
         raise DataError(msg)
@@ -192,29 +185,16 @@ def _in_categories(aligned: Aligned, by: str | None) -> tuple[Aligned, tuple[str
     return aligned.only(ours, theirs), tuple(enough)
 
 
-def _labelled_prompts(part: StudyData) -> bool:
-    return max(shared_by(part, judge).items.n_prompts for judge in part.judges) >= MIN_PROMPTS
-
-
 def hash_of(cast: Rows) -> str:
     """Give the SHA-256 of votes: who said what on which two models' answers to which prompt."""
     roles = [
         r for r in ("item", "battle", "prompt", "model_a", "model_b", "voter") if r in cast.names
     ]
-    columns = [named(cast, role) for role in roles]
+    columns = [cast.named(role).tolist() for role in roles]
     digest = hashlib.sha256(json.dumps(roles).encode())
     for *names, label in zip(*columns, cast.label.tolist(), strict=True):
         digest.update(json.dumps([*names, label]).encode())
     return digest.hexdigest()
-
-
-def named(rows: Rows, role: str) -> list[str | None]:
-    """Give the name that each row has in a role; None where it has none."""
-    column = rows.names.get(role)
-    if column is None:
-        return [None] * rows.n
-    names = np.array([*column.names, None], dtype=np.object_)
-    return list(names[column.codes])
 
 
 def labelled(data: StudyData, judge: JudgeVerdicts, signal: Kind) -> Compared:
@@ -226,9 +206,9 @@ def labelled(data: StudyData, judge: JudgeVerdicts, signal: Kind) -> Compared:
     verdicts, n = judge.verdicts, data.items.n
     by_label = signal in ("marks", "verdicts")
     value = verdicts.label.astype(np.float64) if by_label else 2 * verdicts.probability - 1
-    score = mean_by_item(verdicts, (verdicts.label + 1) / 2, n)
+    score = verdicts.mean((verdicts.label + 1) / 2, n)
     votes = data.people.only(~np.isnan(score[data.people.item]))
-    return Compared.of(data.items, votes, mean_by_item(verdicts, value, n), score)
+    return Compared.of(data.items, votes, verdicts.mean(value, n), score)
 
 
 def graded(
@@ -241,12 +221,30 @@ def graded(
     known : bool
         Whether votes say who cast them; if not, intervals allow for prompts alone.
     """
-    outside = _outside(data, judge)
-    why = [_too_little(rows, model, outside[model], known) for model in range(len(outside))]
-    alpha = ERROR / max(sum(not reason for reason in why), 1)
+    by_model = []
+    for model, (name, outside) in enumerate(
+        zip(data.items.models, _outside(data, judge).tolist(), strict=True)
+    ):
+        own = rows.only(rows.has(model))
+        n, prompts = len(own.score), len(np.unique(own.prompt))
+        shell = Graded(
+            name=name,
+            grade="NOT GRADED",
+            error=None,
+            lower=None,
+            upper=None,
+            votes=n,
+            prompts=prompts,
+            outside=outside,
+            why=_too_little(own, n, prompts, outside, known),
+        )
+        by_model.append((np.where(own.pairs[:, 0] == model, 1, -1), own, shell))
+    alpha = ERROR / max(sum(not shell.why for _, _, shell in by_model), 1)
     return tuple(
-        _graded(name, model, rows, alpha, margin, float(outside[model]), why[model], known)
-        for model, name in enumerate(data.items.models)
+        shell
+        if shell.why
+        else _graded(shell, side * (own.judge - own.score), own, alpha, margin, known)
+        for side, own, shell in by_model
     )
 
 
@@ -264,10 +262,8 @@ def _outside(data: StudyData, judge: JudgeVerdicts) -> Floats:
     return np.asarray(out / np.maximum(n, 1))
 
 
-def _too_little(rows: Compared, model: int, outside: float, known: bool) -> str:
+def _too_little(own: Compared, n: int, prompts: int, outside: float, known: bool) -> str:
     """Say why a model cannot be graded; nothing if it can."""
-    own = rows.only((rows.pairs == model).any(axis=1))
-    n, prompts = len(own.score), len(np.unique(own.prompt))
     if n < FEWEST_VOTES or prompts < MIN_PROMPTS:
         return (
             f"for it has {plural(n, 'label')} on {plural(prompts, 'prompt')} and it takes "
@@ -283,30 +279,8 @@ def _too_little(rows: Compared, model: int, outside: float, known: bool) -> str:
 
 
 def _graded(
-    name: str,
-    model: int,
-    rows: Compared,
-    alpha: float,
-    margin: float,
-    outside: float,
-    why: str,
-    known: bool,
+    shell: Graded, off: Floats, own: Compared, alpha: float, margin: float, known: bool
 ) -> Graded:
-    own = rows.only((rows.pairs == model).any(axis=1))
-    shell = Graded(
-        name=name,
-        grade="NOT GRADED",
-        error=None,
-        lower=None,
-        upper=None,
-        votes=len(own.score),
-        prompts=len(np.unique(own.prompt)),
-        outside=outside,
-        why=why,
-    )
-    if why:
-        return shell
-    off = np.where(own.pairs[:, 0] == model, 1, -1) * (own.judge - own.score)
     lower, upper = (100 * end for end in _ends(off, own, alpha, known=known))
     judged = replace(shell, error=100 * float(off.mean()), lower=lower, upper=upper)
     return replace(judged, grade=grade_of(judged, margin))

@@ -91,11 +91,13 @@ def read_panel(
         If a source cannot be read, there are neither votes nor labels, labels or families
         contradict each other, or verdicts and votes have no item in common.
     """
-    names = _file_names(verdicts)
-    parts = [
-        _with_judge(read_rows(files, unread=True, by=FAMILY), name)
-        for files, name in zip(verdicts, names, strict=True)
-    ]
+    stems = [Path(files.paths[0]).stem for files in verdicts]
+    parts = []
+    for stem, files in zip(stems, verdicts, strict=True):
+        rows = read_rows(files, unread=True, by=FAMILY)
+        name = stem if stems.count(stem) == 1 else str(files.paths[0])
+        whole = Coded((name,), np.zeros(rows.n, dtype=np.int64))
+        parts.append(replace(rows, names={"judge": whole, **rows.names}))
     given = judges_apart(stacked(parts))
     if votes is not None:
         cast = read_votes(votes, voters)
@@ -109,22 +111,6 @@ def read_panel(
         _refuse_two_labels(data)
     truth = majority(data.items, data.people)
     return PanelData(data, truth, votes is not None, _families(given))
-
-
-def _file_names(verdicts: Sequence[Files]) -> list[str]:
-    """Name each table by its file, or by the whole path where two files have one name."""
-    stems = [Path(files.paths[0]).stem for files in verdicts]
-    return [
-        stem if stems.count(stem) == 1 else str(files.paths[0])
-        for stem, files in zip(stems, verdicts, strict=True)
-    ]
-
-
-def _with_judge(rows: Rows, name: str) -> Rows:
-    if "judge" in rows.names:
-        return rows
-    whole = Coded((name,), np.zeros(rows.n, dtype=np.int64))
-    return replace(rows, names={**rows.names, "judge": whole})
 
 
 def stacked(parts: Sequence[Rows]) -> Rows:

@@ -98,22 +98,18 @@ def agreement_of(rows: Rows, options: StudyOptions = USUAL) -> PeoplesAgreement:
 
 
 def _by_item(rows: Rows, item: Ints, table: Floats) -> tuple[ItemAgreement, ...]:
-    column = rows.names["item"]
-    names = {
-        int(place): column.names[code] for place, code in zip(item, column.codes, strict=True)
-    }
+    names = dict(zip(item.tolist(), rows.named("item"), strict=True))
     every = [
-        ItemAgreement(names[place], int(a), int(tie), int(b), _agreed(given))
+        ItemAgreement(
+            names[place],
+            *(int(a), int(tie), int(b)),
+            float((given * (given - 1)).sum() / (given.sum() * (given.sum() - 1))),
+        )
         for place, given in enumerate(table)
         for b, tie, a in (given,)
         if place in names and given.sum() >= 2
     ]
     return tuple(sorted(every, key=lambda one: (one.agreed, one.item)))
-
-
-def _agreed(given: Floats) -> float:
-    n = given.sum()
-    return float((given * (given - 1)).sum() / (n * (n - 1)))
 
 
 def rows_of(ratings: Sequence[Mapping[str, Any]], source: str = "the study") -> Rows:

@@ -337,13 +337,6 @@ def row_scores(labels: Labels) -> Floats:
     return np.where(np.isnan(labels.probability), (labels.label + 1) / 2, labels.probability)
 
 
-def scores(labels: Labels, n_items: int) -> Floats:
-    """Return the mean score of side A of each item; NaN where it has no label."""
-    count = np.bincount(labels.item, minlength=n_items)
-    total = np.bincount(labels.item, row_scores(labels), n_items)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
-
-
 def problem_of(
     items: Items, people: Labels, judge: Labels, probability: Floats | None
 ) -> tuple[Problem, tuple[str, ...]]:
@@ -355,7 +348,7 @@ def problem_of(
     pairs = number[items.pairs]
     fit = (pairs >= 0).all(axis=1) & (pairs[:, 0] != pairs[:, 1])
     used = np.flatnonzero(fit)[np.argsort(items.prompt[fit], kind="stable")]
-    of_people, of_judge = scores(people, items.n)[used], scores(judge, items.n)[used]
+    of_people, of_judge = (one.mean(row_scores(one), items.n)[used] for one in (people, judge))
     problem = Problem(
         models=models,
         item=used,

@@ -1,14 +1,16 @@
 """The ratings of a study by people, as `arena study export` writes them, one row each."""
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from judge.case import Order
+from judge.studies.data import ORDERS
 from judge.studies.items import Items, Labels
+from judge.studies.rows import rows_from
 from judge.tables.annotations import Annotations, read_annotations
 from rating.errors import DataError
 from rating.tables.files import Files
@@ -16,7 +18,6 @@ from rating.tables.vote_filter import LABELS, SKIP
 from rating.typing import Bools, Floats, Ints
 
 KINDS = ("item", "gold", "qualification", "pilot")
-SIDES = {"ab": 1, "ba": -1}
 CONFIDENCE = {1: "a guess", 2: "fairly sure", 3: "sure"}
 
 
@@ -86,116 +87,72 @@ def read_rated(source: Files) -> Rated:
     table = read_annotations(source, "ratings of a study")
     for name in ("item", "rater", "sides", "choice"):
         table.need(name)
-    study = _one_study(table)
-    choice = _choices(table)
-    ranked = np.array([text == "" for text in choice])
-    skips = np.array([text == SKIP for text in choice])
-    read = np.flatnonzero(~ranked & ~skips)
+    studies = sorted(set(table.texts("study"))) if table.has("study") else [""]
+    if len(studies) > 1:
+        raise DataError(
+            f"{table.source!r} holds {len(studies)} studies ({', '.join(studies[:3])} …): choose "
+            f"one, as with --where \"study = '{studies[0]}'\"."
+        )
+    ranking = f"one of {', '.join((*LABELS, SKIP))}, or nothing for a ranking"
+    choice = _words(table, "choice", (*LABELS, SKIP, ""), ranking)
+    read = np.flatnonzero(~np.isin(choice, ["", SKIP]))
     if not len(read):
         raise DataError(f"No row of {str(source)!r} has a choice between two answers.")
-    raters, rater = _coded(table.texts("rater"))
-    kind = np.array(_kinds(table))
-    own = [*zip(table.texts("item"), kind.tolist(), strict=True)]
-    known, item = _coded([f"{name}\n{of}" for name, of in own])
-    repeat = _repeats(table)
+    raters, rater = np.unique(table.texts("rater"), return_inverse=True)
+    kind = np.full(table.n, "item")
+    if table.has("kind"):
+        table.texts("kind")
+        kind = _words(table, "kind", KINDS, f"one of {', '.join(KINDS)}")
+    repeat = table.flags("repeat") if table.has("repeat") else np.zeros(table.n, dtype=bool)
+    item, items = _items(table, kind)
     _require_once(table, item[read], rater[read], repeat[read], read)
+    sides = _words(table, "sides", (*Order, ""), "ab or ba, or nothing where it is unknown")
     signs = {name: round(2 * outcome.score_a - 1) for name, outcome in LABELS.items()}
     labels = Labels(
         item=item[read],
         rater=rater[read],
-        label=np.array([signs[choice[row]] for row in read], dtype=np.int8),
-        first=np.array([_side(table, row) for row in read.tolist()], dtype=np.int8),
+        label=np.array([signs[name] for name in choice[read].tolist()], dtype=np.int8),
+        first=np.array([ORDERS.get(name, 0) for name in sides[read].tolist()], dtype=np.int8),
         probability=np.full(len(read), np.nan),
     )
     reasons = Counter(dict(table.left_out))
-    reasons.update({"skipped": int(skips.sum()), "a ranking, no choice": int(ranked.sum())})
-    gold = table.has("gold")
+    reasons.update({"skipped": int((choice == SKIP).sum())})
+    reasons.update({"a ranking, no choice": int((choice == "").sum())})
+    gold = [table.right_side("gold", r) if table.has("gold") else np.nan for r in read.tolist()]
+    sure = _numbers(table, "confidence", [*CONFIDENCE], "1, 2 or 3, or nothing")
+    seconds = _numbers(table, "seconds", None, "seconds from 0 up, or nothing")
     return Rated(
         source=str(source),
-        study=study,
-        items=_items(table, item, len(known)),
-        raters=raters,
+        study=studies[0],
+        items=items,
+        raters=tuple(raters.tolist()),
         labels=labels,
         kind=kind[read],
         repeat=repeat[read],
-        gold=np.array(
-            [table.right_side("gold", row) if gold else np.nan for row in read.tolist()]
-        ),
-        confidence=_confidence(table)[read],
-        seconds=_seconds(table)[read],
-        skipped=np.bincount(rater[skips], minlength=len(raters)),
+        gold=np.array(gold),
+        confidence=sure[read],
+        seconds=seconds[read],
+        skipped=np.bincount(rater[choice == SKIP], minlength=len(raters)),
         left_out={reason: n for reason, n in reasons.items() if n},
     )
 
 
-def _one_study(table: Annotations) -> str:
-    names = sorted(set(table.texts("study"))) if table.has("study") else [""]
-    if len(names) > 1:
-        raise DataError(
-            f"{table.source!r} holds {len(names)} studies ({', '.join(names[:3])} …): choose one, "
-            f"as with --where \"study = '{names[0]}'\"."
-        )
-    return names[0]
+def _words(table: Annotations, name: str, known: Sequence[str], wanted: str) -> NDArray[np.str_]:
+    """Give a column of words, empty where there is none; raises `DataError` for unknown ones."""
+    words = ["" if value is None else str(value).strip() for value in table.need(name)]
+    for row, word in enumerate(words):
+        if word not in known:
+            raise table.wrong(name, row + 1, table.need(name)[row], wanted)
+    return np.array(words)
 
 
-def _choices(table: Annotations) -> list[str]:
-    """Return the choices, empty for rankings; raises `DataError` for unknown words."""
-    known = (*LABELS, SKIP)
-    texts = ["" if value is None else str(value).strip() for value in table.need("choice")]
-    for row, text in enumerate(texts, 1):
-        if text and text not in known:
-            wanted = f"one of {', '.join(known)}, or nothing for a ranking"
-            raise table.wrong("choice", row, text, wanted)
-    return texts
-
-
-def _kinds(table: Annotations) -> list[str]:
-    kinds = table.texts("kind") if table.has("kind") else ["item"] * table.n
-    for row, kind in enumerate(kinds, 1):
-        if kind not in KINDS:
-            raise table.wrong("kind", row, kind, f"one of {', '.join(KINDS)}")
-    return kinds
-
-
-def _repeats(table: Annotations) -> Bools:
-    return table.flags("repeat") if table.has("repeat") else np.zeros(table.n, dtype=bool)
-
-
-def _side(table: Annotations, row: int) -> int:
-    value = table.need("sides")[row]
-    text = "" if value is None else str(value).strip()
-    if text and text not in SIDES:
-        raise table.wrong("sides", row + 1, value, "ab or ba, or nothing where it is unknown")
-    return SIDES.get(text, 0)
-
-
-def _confidence(table: Annotations) -> Floats:
-    return _numbers(
-        table, "confidence", lambda x: np.isin(x, list(CONFIDENCE)), "1, 2 or 3, or nothing"
-    )
-
-
-def _seconds(table: Annotations) -> Floats:
-    return _numbers(
-        table, "seconds", lambda x: (x >= 0) & (x < np.inf), "seconds from 0 up, or nothing"
-    )
-
-
-def _numbers(
-    table: Annotations, name: str, fits: Callable[[Floats], Bools], wanted: str
-) -> Floats:
-    """Return a column, NaN where there is nothing; raises `DataError` for what does not fit."""
-    if not table.has(name):
-        return np.full(table.n, np.nan)
-    values = table.numbers(name)
-    for row in np.flatnonzero(~fits(values) & ~np.isnan(values)).tolist():
+def _numbers(table: Annotations, name: str, known: Sequence[int] | None, wanted: str) -> Floats:
+    """Give known numbers, or any from 0 up; NaN for nothing; raises `DataError` for others."""
+    values = table.numbers(name) if table.has(name) else np.full(table.n, np.nan)
+    fits = (values >= 0) & (values < np.inf) if known is None else np.isin(values, known)
+    for row in np.flatnonzero(~fits & ~np.isnan(values)).tolist():
         raise table.wrong(name, row + 1, table.need(name)[row], wanted)
     return values
-
-
-def _coded(names: Sequence[str]) -> tuple[tuple[str, ...], Ints]:
-    known, place = np.unique(np.array(names), return_inverse=True)
-    return tuple(known.tolist()), place.astype(np.int64)
 
 
 def _require_once(table: Annotations, item: Ints, rater: Ints, repeat: Bools, rows: Ints) -> None:
@@ -213,28 +170,23 @@ def _require_once(table: Annotations, item: Ints, rater: Ints, repeat: Bools, ro
     )
 
 
-def _items(table: Annotations, item: Ints, n_items: int) -> Items:
+def _items(table: Annotations, kind: NDArray[np.str_]) -> tuple[Ints, Items]:
     """Give items numbered prompts and models; without its name a prompt is the item's own."""
-    prompt = _filled(table, "prompt_id", item)
-    sides = [_filled(table, name, None) for name in ("model_a", "model_b")]
-    models, codes = _coded([*sides[0], *sides[1]])
-    named = np.column_stack([codes.reshape(2, -1).T, _coded(prompt)[1]])
-    each = np.zeros((n_items, 3), dtype=np.int64)
-    each[item[::-1]] = named[::-1]
-    for row in np.flatnonzero((named != each[item]).any(axis=1)).tolist():
+    names = table.texts("item")
+    own = [f"{name}\n{of}" for name, of in zip(names, kind.tolist(), strict=True)]
+    _, first, item = np.unique(own, return_index=True, return_inverse=True)
+    nothing = [""] * table.n
+    of = {x: [*table.columns.get(x, nothing)] for x in ("prompt_id", "model_a", "model_b")}
+    prompt_id, *sides = (rows_from(of, table.source).named(name) for name in of)
+    prompt = [given or f"\n{at}" for given, at in zip(prompt_id, item.tolist(), strict=True)]
+    prompts = np.unique(prompt, return_inverse=True)[1]
+    models, codes = np.unique([name or "" for side in sides for name in side], return_inverse=True)
+    pairs = codes.reshape(2, -1).T.astype(np.int64)
+    named = np.column_stack([pairs, prompts])
+    for row in np.flatnonzero((named != named[first][item]).any(axis=1)).tolist():
         raise DataError(
-            f"Row {row + 1} of {table.source!r} has item {table.texts('item')[row]!r} with "
-            "another prompt or other models than a row before: an item is one prompt and two "
-            "answers."
+            f"Row {row + 1} of {table.source!r} has item {names[row]!r} with another prompt or "
+            "other models than a row before: an item is one prompt and two answers."
         )
-    return Items(models, each[:, :2], np.unique(each[:, 2], return_inverse=True)[1])
-
-
-def _filled(table: Annotations, name: str, instead: Ints | None) -> list[str]:
-    """Return names, and where there is none, a number of its own or nothing."""
-    values: Sequence[Any] = table.need(name).tolist() if table.has(name) else [None] * table.n
-    spare = [""] * table.n if instead is None else [f"\n{i}" for i in instead.tolist()]
-    return [
-        other if value is None or not str(value).strip() else str(value)
-        for value, other in zip(values, spare, strict=True)
-    ]
+    numbers = np.unique(prompts[first], return_inverse=True)[1]
+    return item.astype(np.int64), Items(tuple(models.tolist()), pairs[first], numbers)

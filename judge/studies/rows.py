@@ -1,6 +1,6 @@
 """Rows of votes or of verdicts for a study, as arrays in the sides of their file."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -103,6 +103,15 @@ class Rows:
         """How many rows."""
         return len(self.label)
 
+    def named(self, role: str) -> NDArray[np.object_]:
+        """Give the name that each row has in a role; None where it has none."""
+        column = self.names.get(role, Coded((), np.full(self.n, -1)))
+        return np.array([*column.names, None], dtype=np.object_)[column.codes]
+
+    def used(self, role: str) -> tuple[str, ...]:
+        """Give the names of a role that rows have, sorted."""
+        return tuple(sorted({name for name in self.named(role) if name and name.strip()}))
+
     def only(self, rows: NDArray[Any]) -> "Rows":
         """Return some rows, by mask or by index."""
         return Rows(
@@ -138,19 +147,25 @@ def read_rows(source: Source, *, unread: bool, by: str | None = None, marks: boo
         If the source cannot be read, a label is unknown or missing, or no row counts.
     """
     if isinstance(source, LoggedColumns):
-        return _counted(_logged(source), source.name, unread=unread)
-    holds = "verdicts" if unread else "votes"
+        table = source.table([*LOGGED])
+        prompt = coded_list([prompt or None for prompt in source.prompt])
+        row = np.arange(len(source.voter), dtype=np.float64)
+        table = replace(table, texts={**table.texts, "prompt": prompt}, numbers={"row": row})
+        return _counted(table, source.name, unread=unread)
     also = (*(MARKS if marks else ()), *((COST,) if unread else ()))
 
     def wanted(there: Sequence[str]) -> list[str]:
-        return [*_wanted(there, by), *(name for name in also if name in there)]
+        texts, numbers = _roles(there, by)
+        answers = _text_columns(there).values()
+        return sorted({*texts.values(), *numbers.values(), *answers, *also} & {*there})
 
-    with opened(source, wanted, holds=holds) as rows:
+    with opened(source, wanted, holds="verdicts" if unread else "votes") as rows:
         there = rows.columns
         texts, numbers = _roles(there, by)
         numbers |= {name: name for name in MARKS if marks and name in there}
         numbers |= {COST: PAID} if COST in there else {}
-        numbers |= {"row": ROW, **{role: role for role in _formats(there)}}
+        formats = {f"format_{side}": f"format_{side}" for side in _text_columns(there)}
+        numbers |= {"row": ROW, **formats}
         table = fetch(numbered(rows).project(_measured(there)), texts, numbers)
         return replace(_counted(table, str(source), unread=unread), texts=source)
 
@@ -170,12 +185,6 @@ def _name(value: object) -> str | None:
     if isinstance(value, float):  # a table with gaps made floats of whole numbers
         value = None if np.isnan(value) else int(value) if value.is_integer() else value
     return None if value is None else str(value).strip() or None
-
-
-def _wanted(there: Sequence[str], by: str | None) -> list[str]:
-    texts, numbers = _roles(there, by)
-    wanted = {*texts.values(), *numbers.values(), *_text_columns(there).values()}
-    return sorted(wanted & {*there})
 
 
 def _roles(there: Sequence[str], by: str | None) -> tuple[dict[str, str], dict[str, str]]:
@@ -210,10 +219,6 @@ def _text_columns(there: Sequence[str]) -> dict[str, str]:
     return columns if all(columns.values()) else {}
 
 
-def _formats(there: Sequence[str]) -> list[str]:
-    return [f"format_{side}" for side in _text_columns(there)]
-
-
 def _measured(there: Sequence[str]) -> str:
     """Measure texts where they are: their length, and the elements of markdown in them."""
     parts = ["*"]
@@ -226,15 +231,6 @@ def _measured(there: Sequence[str]) -> str:
         if not {*LENGTHS.values()} <= {*there}:
             parts.append(f"length({quoted}) AS length_{side}")
     return ", ".join(parts)
-
-
-def _logged(log: LoggedColumns) -> Table:
-    table = log.table([*LOGGED])
-    texts = dict(table.texts)
-    texts["prompt"] = coded_list([prompt or None for prompt in log.prompt])
-    return replace(
-        table, texts=texts, numbers={"row": np.arange(len(log.voter), dtype=np.float64)}
-    )
 
 
 def _counted(table: Table, source: str, *, unread: bool) -> Rows:
@@ -284,14 +280,9 @@ def _once(rows: VoteFilter, *, unread: bool) -> tuple[str, ...]:
     return (note,) if n else ()
 
 
-def holds(column: Coded, test: Callable[[str], bool], *, missing: bool = False) -> Bools:
-    """Return in which rows a name passes a test; a missing name is ``missing``."""
-    return np.array([*map(test, column.names), missing], dtype=bool)[column.codes]
-
-
 def blank(column: Coded) -> Bools:
     """Return which rows have no name, or one of spaces."""
-    return holds(column, lambda name: not name.strip(), missing=True)
+    return np.array([*(not name.strip() for name in column.names), True])[column.codes]
 
 
 NAMES = {

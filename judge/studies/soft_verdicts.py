@@ -95,21 +95,14 @@ class Evidence:
     def of(cls, items: Items, people: Labels, verdicts: Labels) -> "Evidence":
         """Collect votes and verdicts; a judge's orders and repetitions of an item are averaged."""
         read = verdicts.only(~np.isnan(verdicts.probability))
-        signal = mean_by_item(read, odds_of(read.probability), items.n)
-        judge = mean_by_item(read, (read.label + 1) / 2, items.n)
+        signal = read.mean(odds_of(read.probability), items.n)
+        judge = read.mean((read.label + 1) / 2, items.n)
         asked = np.flatnonzero(~np.isnan(judge))
         nobody = np.full(len(asked), np.nan)
         judged = Compared(
             items.pairs[asked], items.prompt[asked], asked, nobody, signal[asked], judge[asked]
         )
         return cls(items.models, Compared.of(items, people, signal, judge), judged)
-
-
-def mean_by_item(labels: Labels, value: Floats, n_items: int) -> Floats:
-    """Average a value over the labels of each item; NaN where there is none."""
-    n = np.bincount(labels.item, minlength=n_items)
-    total = np.bincount(labels.item, value, n_items)
-    return np.where(n > 0, total / np.maximum(n, 1), np.nan)
 
 
 def with_signal(rows: Rows) -> tuple[Rows, Kind]:

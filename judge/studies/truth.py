@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from judge.case import Order
 from judge.errors import FailureClass
 from judge.scoring.annotated import choices
 from judge.scoring.pairwise import TIE, SwapScores, swap_scores
@@ -49,9 +50,6 @@ BOTH_ORDERS, SUBSET = ("w_ab", "w_ba"), "subset"
 """Columns of LLMBar's layout, which has a case a row."""
 SIDES = {1.0: "1", -1.0: "2", 0.0: TIE}
 _GAP = MeanOfPrompts(-1.0, 1.0, (1,))
-
-
-ORDERS = {"ab": "ba", "ba": "ab"}
 
 
 class Asked(NamedTuple):
@@ -108,35 +106,34 @@ class Accuracy:
     @property
     def right(self) -> Estimate:
         """Share of verdicts, over both orders, that name the right side."""
-        one = self.scores
-        if one is None:
-            return Estimate(None, None, None, 0)
-        return Estimate(one.correct_mean / 100, one.lower / 100, one.upper / 100, 2 * one.n)
+        return self._share("correct_mean", "lower", "upper", verdicts=2)
 
     @property
     def right_in_both(self) -> Estimate:
         """Share of cases on which both orders name the right side."""
-        one = self.scores
-        if one is None:
+        return self._share("correct_both", "both_lower", "both_upper", verdicts=1)
+
+    def _share(self, *names: str, verdicts: int) -> Estimate:
+        if self.scores is None:
             return Estimate(None, None, None, 0)
-        ends = one.both_lower / 100, one.both_upper / 100
-        return Estimate(one.correct_both / 100, *ends, one.n)
+        value, lower, upper = (getattr(self.scores, name) / 100 for name in names)
+        return Estimate(value, lower, upper, verdicts * self.scores.n)
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: shares from 0 to 1, null where nothing was asked."""
         one = self.scores
         counts = ("n", "n_unread", "n_tied", "n_first", "n_second")
-        orders = {
-            "right_as_is": None if one is None else one.correct_as_is / 100,
-            "right_swapped": None if one is None else one.correct_swapped / 100,
-            "wrong_in_both": None if one is None else one.wrong_both / 100,
+        shares = {
+            "right_as_is": "correct_as_is",
+            "right_swapped": "correct_swapped",
+            "wrong_in_both": "wrong_both",
         }
         return {
             "judge": self.judge,
             "part": self.part,
             "right": self.right.to_dict(),
             "right_in_both": self.right_in_both.to_dict(),
-            **orders,
+            **{name: one and getattr(one, of) / 100 for name, of in shares.items()},
             **{name: 0 if one is None else getattr(one, name) for name in counts},
             "n_single": self.n_single,
             "n_prompts": self.n_prompts,
@@ -354,7 +351,7 @@ def _judged(
 ) -> Iterator[Asked]:
     """Put the orders of each case together; a row of both stands beside them, and is passed."""
     judges = _named(table, ("judge",), "method")
-    orders = table.texts("order") if table.has("order") else ["ab"] * table.n
+    orders = table.texts("order") if table.has("order") else [Order.AB] * table.n
     on = dict(_beside(table, by) if known is None else _matched(table, *known))
     answers: dict[tuple[str, str], dict[str, str | None]] = {}
     of: dict[tuple[str, str], Truth] = {}
@@ -371,10 +368,10 @@ def _judged(
                 msg = f"The case {name!r} has two labels that differ: give it one."
                 raise DataError(msg)
             side = table.label(row, table.need("winner")[row])
-            order = order if sign > 0 else ORDERS.get(order, order)
-            answers.setdefault((judge, name), {})[order] = SIDES.get(sign * side)
+            own = order if sign > 0 or order not in [*Order] else Order(order).other
+            answers.setdefault((judge, name), {})[own] = SIDES.get(sign * side)
     for (judge, name), by_order in answers.items():
-        both = (by_order.get(order, NOT_ASKED) for order in ("ab", "ba"))
+        both = (by_order.get(order, NOT_ASKED) for order in Order)
         label, prompt, part = of[judge, name]
         yield Asked(judge, name, prompt, part, label, *both)
 
@@ -419,13 +416,9 @@ def _accuracy(judge: str, part: str, rows: Sequence[Asked], level: float) -> Acc
 
 
 def _scores(both: Sequence[Asked], level: float) -> SwapScores:
-    return swap_scores(
-        [row.label for row in both],
-        [row.as_is for row in both],
-        [row.swapped for row in both],
-        [row.prompt for row in both],
-        level=level,
-    )
+    rows = [(row.label, row.as_is, row.swapped, row.prompt) for row in both]
+    labels, as_is, swapped, prompts = zip(*rows, strict=True)
+    return swap_scores(labels, as_is, swapped, prompts, level=level)
 
 
 def _shown(one: Accuracy, rows: Iterable[Asked], n_judges: int, options: StudyOptions) -> int:

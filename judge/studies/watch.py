@@ -9,14 +9,14 @@ from typing import Any, Literal
 import numpy as np
 
 from judge.studies.alignment import Aligned, align, on_voted
-from judge.studies.data import StudyData, study_data
+from judge.studies.data import one_a_case, study_data
 from judge.studies.estimates import minus, plural
 from judge.studies.licence import BOUND, Licence, Reference, counted
-from judge.studies.licensing import hash_of, labelled, named, require_people
+from judge.studies.licensing import hash_of, labelled, require_people
 from judge.studies.rows import Rows, Source, read_rows
 from judge.studies.soft_verdicts import Compared, with_signal
 from rating.errors import DataError
-from rating.typing import Bools, Floats, Ints
+from rating.typing import Floats, Ints
 
 Status = Literal["valid", "revoked", "cannot_say"]
 ALARMS = 0.05
@@ -79,7 +79,7 @@ class Next:
         return asdict(self)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Watched:
     """What a watch says of a licence.
 
@@ -106,8 +106,7 @@ class Watched:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        plain = asdict(self)
-        return plain | {"false_alarms_a_year": ALARMS}
+        return asdict(self) | {"false_alarms_a_year": ALARMS}
 
 
 def watch(licence: Licence, votes: Source, verdicts: Source, today: date) -> Watched:
@@ -121,38 +120,7 @@ def watch(licence: Licence, votes: Source, verdicts: Source, today: date) -> Wat
     DataError
         If a source cannot be read, the votes are not of people, or nothing is in both.
     """
-    cast, given, reasons = _under(licence, votes, verdicts)
-    if over := licence.expired(today):
-        return _silent(licence, over, reasons)
-    if hash_of(cast) == licence.votes_sha256:
-        why = "These are the votes that the licence rests on: a watch takes new ones."
-        return _silent(licence, why, reasons)
-    if licence.reference is None:
-        why = "The licence holds too few labels on pairs of passed models to compare with."
-        return _silent(licence, why, reasons)
-    if not given.n:
-        return _silent(licence, "No verdict counts under the licence.", reasons)
-    data = study_data(align(cast, given))
-    rows = labelled(data, data.judges[0], licence.signal)
-    return _watched(licence, licence.reference, rows, data, reasons)
-
-
-def _silent(licence: Licence, why: str, reasons: tuple[str, ...]) -> Watched:
-    return Watched(
-        judge=licence.judge,
-        status="cannot_say",
-        why=why,
-        last=None,
-        votes_a_year=licence.votes_a_year,
-        not_counted=reasons,
-    )
-
-
-def _under(
-    licence: Licence, votes: Source, verdicts: Source
-) -> tuple[Rows, Rows, tuple[str, ...]]:
-    """Read votes, and the verdicts that count under a licence."""
-    by = licence.column
+    by, year = licence.column, licence.votes_a_year
     cast = read_rows(votes, unread=False, by=by)
     given = licensed_signal(licence, read_rows(verdicts, unread=True, by=by, marks=True))
     require_people(cast, given)
@@ -160,7 +128,27 @@ def _under(
         given = _with_categories(align(cast, given))
     given = given.only(given.read)
     counts, reasons = counted(licence, columns_of(given), given.n)
-    return cast, given.only(counts), reasons
+    given = given.only(counts)
+    silent = Watched(licence.judge, "cannot_say", "", None, year, reasons)
+    if over := licence.expired(today):
+        return replace(silent, why=over)
+    if hash_of(cast) == licence.votes_sha256:
+        why = "These are the votes that the licence rests on: a watch takes new ones."
+        return replace(silent, why=why)
+    if licence.reference is None:
+        why = "The licence holds too few labels on pairs of passed models to compare with."
+        return replace(silent, why=why)
+    if not given.n:
+        return replace(silent, why="No verdict counts under the licence.")
+    data = study_data(align(cast, given))
+    rows = labelled(data, data.judges[0], licence.signal)
+    looks = follow(licence.reference, rows.only(np.arange(min(len(rows.score), year))))
+    revoked = next((look for look in looks if look.fall > look.bound), None)
+    last = revoked or (looks[-1] if looks else None)
+    status, why = _status(licence, last, len(rows.score), revoked=revoked is not None)
+    unknown = "The votes do not say who cast them: each is taken as a person of its own."
+    warnings = () if data.voters_known else (unknown,)
+    return replace(silent, status=status, why=why, last=last, warnings=warnings)
 
 
 def _with_categories(aligned: Aligned) -> Rows:
@@ -187,32 +175,8 @@ def licensed_signal(licence: Licence, rows: Rows) -> Rows:
 
 def columns_of(rows: Rows) -> dict[str, list[str | None]]:
     """Give what a licence binds of verdicts, by role."""
-    columns = {role: named(rows, role) for role in BOUND if role in rows.names}
+    columns = {role: rows.named(role).tolist() for role in BOUND if role in rows.names}
     return columns if "judge" in columns else columns | {"judge": ["judge"] * rows.n}
-
-
-def _watched(
-    licence: Licence,
-    reference: Reference,
-    rows: Compared,
-    data: StudyData,
-    reasons: tuple[str, ...],
-) -> Watched:
-    year = licence.votes_a_year
-    looks = follow(reference, rows.only(np.arange(min(len(rows.score), year))))
-    revoked = next((look for look in looks if look.fall > look.bound), None)
-    last = revoked or (looks[-1] if looks else None)
-    status, why = _status(licence, last, len(rows.score), revoked=revoked is not None)
-    unknown = "The votes do not say who cast them: each is taken as a person of its own."
-    return Watched(
-        judge=licence.judge,
-        status=status,
-        why=why,
-        last=last,
-        votes_a_year=year,
-        not_counted=reasons,
-        warnings=() if data.voters_known else (unknown,),
-    )
 
 
 def _status(licence: Licence, last: Look | None, n: int, *, revoked: bool) -> tuple[Status, str]:
@@ -348,37 +312,22 @@ def choose(
             f"No case of {given.source!r} is open: each has a vote, no verdict, or does not count."
         )
         raise DataError(msg)
-    size = _sizes(given, licence)[open_rows]
+    by_label = licence.signal in ("marks", "verdicts")
+    signal = given.label if by_label else 2 * given.numbers["preference"] - 1
+    size = np.nan_to_num(np.abs(signal.astype(np.float64)))[open_rows]
     kind = np.searchsorted(np.array(reference.edges), size, side="right")
     cost = given.numbers.get("vote_cost", np.full(given.n, np.nan))[open_rows]
-    _require_costs(cost, given.source)
+    bad = cost[~np.isnan(cost) & ~(cost > 0)]
+    if len(bad) or (np.isnan(cost).any() and not np.isnan(cost).all()):
+        value = f"{bad[0]:g}" if len(bad) else "missing in some rows"
+        msg = f"A vote_cost of {given.source!r} is {value}: give dollars above 0 in every row, or "
+        raise DataError(msg + "none.")
     worth = _worth(reference, kind, cost)
     wanted = _shares(reference, worth, np.bincount(kind, minlength=len(worth)), n)
     drawn = [
         rng.choice(open_rows[kind == k], int(wanted[k]), replace=False) for k in range(len(worth))
     ]
     return tuple(_nexts(given, drawn, worth)), sentences
-
-
-def one_a_case(given: Rows) -> Bools:
-    """Keep one row of each case: where orders stand apart, that over both."""
-    from rating.tables.vote_filter import beside_both
-
-    return np.asarray(~beside_both(given.names)) if "order" in given.names else given.read
-
-
-def _sizes(given: Rows, licence: Licence) -> Floats:
-    if licence.signal in ("marks", "verdicts"):
-        return np.abs(given.label.astype(np.float64))
-    return np.nan_to_num(np.abs(2 * given.numbers["preference"] - 1))
-
-
-def _require_costs(cost: Floats, source: str) -> None:
-    bad = cost[~np.isnan(cost) & ~(cost > 0)]
-    if len(bad) or (np.isnan(cost).any() and not np.isnan(cost).all()):
-        value = f"{bad[0]:g}" if len(bad) else "missing in some rows"
-        msg = f"A vote_cost of {source!r} is {value}: give dollars above 0 in every row, or none."
-        raise DataError(msg)
 
 
 def _worth(reference: Reference, kind: Ints, cost: Floats) -> Floats:
@@ -405,7 +354,7 @@ def _shares(reference: Reference, worth: Floats, there: Ints, n: int) -> Ints:
 
 
 def _nexts(given: Rows, drawn: list[Ints], worth: Floats) -> Iterator[Next]:
-    columns = {role: named(given, role) for role in ("prompt", "battle", "model_a", "model_b")}
+    columns = {role: given.named(role) for role in ("prompt", "battle", "model_a", "model_b")}
     cost = given.numbers.get("vote_cost", np.full(given.n, np.nan))
     for k, rows in reversed([*enumerate(drawn)]):
         for row in np.sort(rows).tolist():

@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 
 from judge.studies.items import Items, Labels
-from judge.studies.power_tuning import problem_of, scores
+from judge.studies.power_tuning import problem_of, row_scores
 from judge.studies.powered_ratings import PoweredRatings, Ratings, powered_ratings
 from judge.studies.voters_and_prompts import bread_at, moments_at
 from rating import Comparisons, fit_bradley_terry
@@ -299,7 +299,7 @@ def test_votes_on_an_item_and_a_judges_repetitions_are_averaged() -> None:
         first=np.zeros(5, dtype=np.int8),
         probability=np.array([np.nan, np.nan, np.nan, np.nan, 0.9]),
     )
-    np.testing.assert_allclose(scores(rows, 4), [2 / 3, np.nan, 0.7, np.nan])
+    np.testing.assert_allclose(rows.mean(row_scores(rows), 4), [2 / 3, np.nan, 0.7, np.nan])
 
 
 def test_what_a_judge_gives_as_a_probability_says_more_than_its_verdict() -> None:
