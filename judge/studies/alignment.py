@@ -113,18 +113,22 @@ def align(votes: Rows, verdicts: Rows, usual: Sequence[tuple[str, str]] = USUAL)
     low, high = np.minimum(left, right), np.maximum(left, right)
     texts, codes = merged(columns)
     key = np.concatenate([own[mask] for own, mask in zip(codes, named, strict=True)])
-    prompt, prompts = _prompts(both)
+    prompt, prompts = key, texts
     if roles == ("text", "text"):
-        prompt, prompts = key, _as_voted(texts, key, both[0])
-    elif not {"item", "battle"} & {*roles}:
-        prompt, prompts = key, texts
+        prompts = _as_voted(texts, key, both[0])
+    elif {"item", "battle"} & {*roles}:
+        nothing = [Coded((), np.full(rows.n, -1)) for rows in both]
+        prompts, codes = merged(
+            [rows.names.get("prompt", none) for rows, none in zip(both, nothing, strict=True)]
+        )
+        prompt = np.concatenate(codes)
     if roles not in WHOLE:
         key = (key * len(models) + low) * len(models) + high
     _, first, item = np.unique(key, return_index=True, return_inverse=True)
     item = item.astype(np.int64)
     if roles in WHOLE:
         _require_one_pair(both, roles[0], item, low, high, first)
-    numbers, names, alone = _numbered((prompt, prompts), item, len(first))
+    numbers, names, alone = _numbered(prompt, prompts, item, len(first))
     flipped = left > right
     ours = slice(0, both[0].n), slice(both[0].n, None)
     return Aligned(
@@ -336,14 +340,13 @@ def merged(columns: Sequence[Coded]) -> tuple[tuple[str, ...], list[Ints]]:
 
 
 def _models(both: Sequence[Rows]) -> tuple[tuple[str, ...], Ints, Ints]:
-    columns = [rows.names[side] for side in ("model_a", "model_b") for rows in both]
-    names, codes = merged(columns)
-    used = np.zeros(len(names), dtype=bool)
-    used[np.concatenate(codes)] = True
-    place = np.cumsum(used) - 1
-    models = tuple(name for name, is_used in zip(names, used, strict=True) if is_used)
+    """Give the models that are there, sorted, and those of each row of both sources."""
+    names, codes = merged([rows.names[side] for side in ("model_a", "model_b") for rows in both])
+    used, place = np.unique(np.concatenate(codes), return_inverse=True)
+    models = tuple(names[code] for code in used)
     _refuse_twins(models)
-    return models, place[np.concatenate(codes[:2])], place[np.concatenate(codes[2:])]
+    left, right = place.astype(np.int64).reshape(2, -1)
+    return models, left, right
 
 
 def _refuse_twins(names: Sequence[str]) -> None:
@@ -358,19 +361,10 @@ def _refuse_twins(names: Sequence[str]) -> None:
             raise DataError(msg)
 
 
-def _prompts(both: Sequence[Rows]) -> tuple[Ints, tuple[str, ...]]:
-    """Give the prompt of every row, -1 where it has none."""
-    names, codes = merged(
-        [rows.names.get("prompt", Coded((), np.full(rows.n, -1))) for rows in both]
-    )
-    return np.concatenate(codes), names
-
-
 def _numbered(
-    prompt: tuple[Ints, tuple[str, ...]], item: Ints, n_items: int
+    codes: Ints, names: tuple[str, ...], item: Ints, n_items: int
 ) -> tuple[Ints, tuple[str, ...], tuple[str, ...]]:
     """Give each item's prompt a number from 0; an item without a prompt is one by itself."""
-    codes, names = prompt
     of_item = np.full(n_items, -1, dtype=np.int64)
     known = codes >= 0
     of_item[item[known][::-1]] = codes[known][::-1]  # the first row that names one

@@ -178,23 +178,16 @@ def _refuse_two_labels(data: StudyData) -> None:
 
 
 def _families(rows: Rows) -> dict[str, str]:
-    judge, family = rows.names["judge"], rows.names.get("by")
-    families = {name: family_of(name) for name in judge.names}
-    if family is None:
-        return families
-    times = len(family.names) + 1
-    seen: dict[str, str] = {}
-    for pair in np.unique(judge.codes * times + family.codes + 1).tolist():
-        code, number = divmod(pair, times)
-        if code < 0 or number == 0:
-            continue
-        name, value = judge.names[code], family.names[number - 1].strip()
-        if value and seen.setdefault(name, value) != value:
-            msg = (
-                f"The judge {name!r} is of the families {seen[name]!r} and {value!r}: give it one."
+    families = {}
+    for name in rows.used("judge"):
+        theirs = rows.only(rows.named("judge") == name).used("by")
+        if len({one.strip() for one in theirs}) > 1:
+            raise DataError(
+                f"The judge {name!r} is of the families {theirs[0]!r} and {theirs[1]!r}: give it "
+                "one."
             )
-            raise DataError(msg)
-    return families | seen
+        families[name] = theirs[0].strip() if theirs else family_of(name)
+    return families
 
 
 def family_of(judge: str) -> str:

@@ -14,6 +14,7 @@ from judge.studies.soft_verdicts import (
 )
 from rating.errors import DataError
 from rating.rows import VoteRows
+from rating.tables.peers import mention
 from rating.typing import Bools, Floats
 from rating.uncertainty.race import Control
 
@@ -38,7 +39,10 @@ def race_with_judge(
     """
     cast = read_rows(votes, unread=False)
     given, _ = with_signal(read_rows(verdicts, unread=True, marks=True))
-    data = study_data(align(cast, given))
+    aligned = align(cast, given)
+    for note in aligned.warnings:
+        mention(note)
+    data = study_data(aligned)
     evidence = Evidence.of(data.items, data.people, judge_of(data, judge).verdicts)
     voted, judged, k = evidence.voted, evidence.judged, len(evidence.models)
     ends = [evidence.models.index(name) for name in between if name in evidence.models]

@@ -13,6 +13,7 @@ from judge.errors import FailureClass
 from judge.scoring.annotated import choices
 from judge.scoring.pairwise import TIE, SwapScores, swap_scores
 from judge.studies.alignment import on_cases
+from judge.studies.data import judges_apart
 from judge.studies.estimates import (
     Estimate,
     MeanOfPrompts,
@@ -26,6 +27,7 @@ from judge.studies.estimates import (
 )
 from judge.studies.gates import MIN_PROMPTS
 from judge.studies.options import StudyOptions
+from judge.studies.rows import rows_from
 from judge.studies.side_by_side import MOST_SPOKEN, certainly
 from judge.tables.annotations import Annotations, groups, read_annotations
 from judge.tables.cases import NamedCase, pairs_of, read_labels
@@ -332,18 +334,9 @@ def _named(table: Annotations, names: Sequence[str], method: str) -> list[str]:
     """Name judges; where one was asked in several ways, by these too."""
     column = next((name for name in names if table.has(name)), None)
     judges = ["judge"] * table.n if column is None else table.texts(column)
-    if not table.has(method):
-        return judges
-    ways = table.texts(method)
-    several = {
-        name
-        for name, n in Counter(j for j, _ in {*zip(judges, ways, strict=True)}).items()
-        if n > 1
-    }
-    return [
-        f"{judge}, {way}" if judge in several else judge
-        for judge, way in zip(judges, ways, strict=True)
-    ]
+    ways = {"method": table.texts(method)} if table.has(method) else {}
+    rows = judges_apart(rows_from({"judge": judges, **ways}, table.source))
+    return [str(name) for name in rows.named("judge")]
 
 
 def _judged(

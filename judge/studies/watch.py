@@ -140,14 +140,15 @@ def watch(licence: Licence, votes: Source, verdicts: Source, today: date) -> Wat
         return replace(silent, why=why)
     if not given.n:
         return replace(silent, why="No verdict counts under the licence.")
-    data = study_data(align(cast, given))
+    aligned = align(cast, given)
+    data = study_data(aligned)
     rows = labelled(data, data.judges[0], licence.signal)
     looks = follow(licence.reference, rows.only(np.arange(min(len(rows.score), year))))
     revoked = next((look for look in looks if look.fall > look.bound), None)
     last = revoked or (looks[-1] if looks else None)
     status, why = _status(licence, last, len(rows.score), revoked=revoked is not None)
     unknown = "The votes do not say who cast them: each is taken as a person of its own."
-    warnings = () if data.voters_known else (unknown,)
+    warnings = (*aligned.warnings, *(() if data.voters_known else (unknown,)))
     return replace(silent, status=status, why=why, last=last, warnings=warnings)
 
 

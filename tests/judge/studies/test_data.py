@@ -243,8 +243,9 @@ def test_what_one_judge_was_asked_in_two_ways_is_not_averaged(
     study: Files, columns: str, rows: tuple[str, str], judges: dict[str, int]
 ) -> None:
     verdicts = [f"{VERDICTS.splitlines()[0]},{columns}", *(f"{TWICE},{row}" for row in rows)]
-    data = study(verdicts="\n".join(verdicts))
-    assert {judge.name: judge.verdicts.n for judge in data.judges} == judges
+    data = study(verdicts="\n".join(verdicts), by="pair")
+    for part in (data, data.groups["basalt / flint"]):
+        assert {judge.name: judge.verdicts.n for judge in part.judges} == judges
     note = {
         "battle_id,voter": f"1 verdicts left out: {REPEATED}.",
         "run": "1 verdicts of one judge repeat an earlier one on the same item. They are counted.",

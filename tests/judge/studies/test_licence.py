@@ -7,11 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from judge.studies.gating import Verdicts, ask
 from judge.studies.licence import Graded, Licence, Reference, as_toml, counted, read_licence
 from judge.studies.licensing import FEWEST_VOTES, graded, grant, labelled, reference
 from judge.studies.options import Terms
 from judge.studies.watch import SPENT, TIGHTEST, choose, follow, watch
 from rating.errors import DataError
+from rating.uncertainty.gate import GateOptions
 from tests.judge.studies.licensed import World, write
 
 TODAY = date(2026, 11, 24)
@@ -337,3 +339,27 @@ def test_a_model_s_sentence_has_its_interval_and_the_margin() -> None:
     )
     assert "within the margin of 6 points" in model.sentence(6)
     assert "−3.0 to +5.0" in model.sentence(6)
+
+
+def test_every_command_matches_votes_whose_id_has_another_name(
+    folder: Path, licence: Licence, tmp_path: Path
+) -> None:
+    for name in ("votes", "new-votes"):
+        text = (folder / f"{name}.csv").read_text("utf-8").replace("prompt_id", "item_id", 1)
+        (tmp_path / f"{name}.csv").write_text(text, encoding="utf-8")
+    note = "are matched by item_id of votes, prompt_id of verdicts and pair."
+    other = grant(tmp_path / "votes.csv", folder / "verdicts.csv", TERMS, TODAY)
+    assert (other.models, other.reference) == (licence.models, licence.reference)
+    new, verdicts = tmp_path / "new-votes.csv", folder / "new-verdicts.csv"
+    result = watch(licence, new, verdicts, TODAY)
+    assert result.last == watch(licence, folder / "new-votes.csv", verdicts, TODAY).last
+    assert note in result.warnings[0]
+    with pytest.raises(DataError, match="each has a vote"):
+        choose(licence, new, verdicts, 1, world())
+    options = GateOptions(candidate="flint", incumbent="quartz", margin=50)
+    gates = [
+        ask(votes / "votes.csv", options, Verdicts(source=folder / "verdicts.csv"), today=TODAY)
+        for votes in (folder, tmp_path)
+    ]
+    assert gates[0].difference == gates[1].difference
+    assert any(note in warning for warning in gates[1].warnings)
