@@ -10,9 +10,8 @@ from shutil import rmtree
 from typing import Any
 
 from arena.boards import integrity
-from arena.boards.integrity import Decided
+from arena.boards.integrity import MOST_BUSY, MOST_SHOWN, Decided, VoterCheck
 from arena.boards.page_export import make_file
-from arena.boards.voter_check import MOST_BUSY, MOST_SHOWN, VoterCheck
 from arena.domain.battle import Sampler
 from arena.domain.model import Model, Release, Standing
 from arena.domain.room_view import Leaver, RosterView, Trial, VotersView

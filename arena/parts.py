@@ -12,8 +12,7 @@ from arena.boards.evaluation import Evaluation
 from arena.boards.labelled import LabelBoards
 from arena.boards.leaderboard import Leaderboard
 from arena.boards.newcomers import read_newcomers
-from arena.boards.race import RaceWatch
-from arena.boards.value import Valuation
+from arena.boards.watches import RaceWatch, Valuation
 from arena.domain.battle import Notice, Sampler
 from arena.domain.model import Entry, Roster, Standing
 from arena.domain.vote import DEFAULT, POLICIES, SIMULATED

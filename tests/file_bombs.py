@@ -15,7 +15,7 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from arena.boards.dataset import COLUMNS
+from arena.boards.export import COLUMNS
 
 MB = 2**20
 CELLS = {

@@ -18,11 +18,11 @@ from sqlmodel import col, select
 
 from arena.domain.battle import BattleState
 from arena.domain.vote import DEFAULT
-from arena.store import log
+from arena.store import blocks
 from arena.store.store import Store
 from arena.store.tables import BattleRow
 from arena.store.verify import verify
-from rating.tables.sources import LoggedColumns
+from rating.tables.log import LoggedVotes
 from tests.faulty_server import Behaviour, faulty_server
 from tests.process import Process
 from tests.serving import Visitor, client_of, write_roster
@@ -213,14 +213,14 @@ def check(store: Store, rounds: Rounds, *, whole: bool) -> None:
         rounds.tally.hung += len(hung)
         if not whole:
             return
-        votes = log.columns(session, DEFAULT)
+        votes = blocks.columns(session, DEFAULT)
         assert verify(session).problem is None
     choices = {battle: choice for p in rounds.players for battle, choice in p.acknowledged.items()}
     rounds.tally.lost, rounds.tally.doubled = lost_and_doubled(votes, choices)
 
 
-def lost_and_doubled(votes: LoggedColumns, acknowledged: Mapping[str, str]) -> tuple[int, int]:
+def lost_and_doubled(votes: LoggedVotes, acknowledged: Mapping[str, str]) -> tuple[int, int]:
     """Count acknowledged choices, by battle, that the log has not, and battles with two votes."""
-    logged = dict(zip(votes.battle, votes.outcome, strict=True))
+    logged = dict(zip(votes.values("battle"), votes.values("winner"), strict=True))
     lost = sum(logged.get(battle) != choice for battle, choice in acknowledged.items())
-    return lost, sum(n > 1 for n in Counter(votes.battle).values())
+    return lost, sum(n > 1 for n in Counter(votes.values("battle")).values())

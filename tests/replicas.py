@@ -13,11 +13,11 @@ from sqlalchemy import text
 
 import arena.parts
 from arena.domain.vote import DEFAULT
-from arena.store import log
+from arena.store import blocks
 from arena.store.engine import opened
 from arena.store.store import Store
 from arena.store.verify import verify
-from rating.tables.sources import LoggedColumns
+from rating.tables.log import LoggedVotes
 from tests.deploy.tools import proxied
 from tests.kills import SETTINGS
 from tests.process import Process
@@ -163,12 +163,12 @@ def _take(answer: httpx.Response, reading: Reading) -> None:
             block = ""
 
 
-def logged(database: str) -> LoggedColumns:
+def logged(database: str) -> LoggedVotes:
     """Read every vote in the log, which has to hold."""
     store = Store(database)
     try:
         with store.reading() as session:
             assert verify(session).problem is None
-            return log.columns(session, DEFAULT)
+            return blocks.columns(session, DEFAULT)
     finally:
         store.close()

@@ -11,11 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arena.boards.dataset import COLUMNS
-from arena.boards.layouts import CHATBOT_ARENA, TRL
-from arena.boards.ratings import MODELS
+from arena.boards.export import ANSWERS, BATTLES, CHATBOT_ARENA, COLUMNS, MODELS, TRL
 from arena.boards.study import COLUMNS as STUDY_COLUMNS
-from arena.boards.transcripts import ANSWERS, BATTLES
 from arena.settings import Settings, read_roster
 from benchmarks import coverage
 from judge.agent_run import KINDS

@@ -14,8 +14,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from arena.boards.dataset import export_votes
 from arena.boards.evaluation import card_of
+from arena.boards.export import export_votes
 from arena.boards.fitted import OPTIONS
 from arena.boards.leaderboard import make_board, on_held, version_of
 from arena.domain.board_view import Board

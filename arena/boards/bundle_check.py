@@ -27,7 +27,7 @@ from arena.boards.bundle import (
     plain_options,
 )
 from arena.boards.evaluation import code_hash, make_card
-from arena.boards.export_file import Row
+from arena.boards.export import Row
 from arena.boards.leaderboard import make_board, on_held, version_of
 from arena.boards.record_file import POLICY, read_votes
 from arena.domain.board_view import Board, ModelRecord, rows_of
@@ -38,11 +38,12 @@ from rating.errors import DataError, RatingError
 from rating.tables.coding import coded_list
 from rating.tables.files import parsed
 from rating.tables.formats import as_csv, as_json
-from rating.tables.sources import CodedLog, microseconds
+from rating.tables.log import SIDES, LoggedVotes, microseconds
 
 T = TypeVar("T")
 M = TypeVar("M", bound=BaseModel)
-TEXTS = ("model_a", "model_b", "winner", "left_out")
+COLUMN_OF = {role: role for role in (*SIDES, "winner", "left_out")}
+COLUMN_OF |= {"voter": "person", "prompt": "prompt_id"}
 
 TOLERANCE = 1e-9
 """By how much a number may differ, as a share of it or of one: machines round differently."""
@@ -356,7 +357,7 @@ def _rated(claims: _Claims, votes: Sequence[Row]) -> Board:
     columns = coded_log(votes)
     named = [one.model_dump() for one in (*claims.board.waiting, *claims.board.ratings)]
     known = {one["model"]: _record(one) for one in named}
-    voted_on = {*columns.model_a.names, *columns.model_b.names} - {*known}
+    voted_on = {name for side in SIDES for name in columns.texts[side].names} - {*known}
     return make_board(
         columns,
         [*known.values(), *(_record({"model": one}) for one in sorted(voted_on))],
@@ -392,14 +393,11 @@ def _card_of(card: EvaluationCard, votes: Sequence[Row], board: Board, end: Chec
     return card_text(right)
 
 
-def coded_log(votes: Sequence[Row]) -> CodedLog:
+def coded_log(votes: Sequence[Row]) -> LoggedVotes:
     """Give the votes of an export as a board is made of them."""
     moments = [row["ts"].replace(tzinfo=UTC) if row["ts"] else NEVER for row in votes]
-    texts = {name: coded_list([row[name] for row in votes]) for name in TEXTS}
-    return CodedLog(
-        **texts,
-        voter=coded_list([row["person"] for row in votes]),
-        prompt=coded_list([row["prompt_id"] for row in votes]),
+    return LoggedVotes(
+        texts={r: coded_list([row[name] for row in votes]) for r, name in COLUMN_OF.items()},
         created=np.array([microseconds(moment) for moment in moments], dtype=np.int64),
     )
 

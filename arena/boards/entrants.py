@@ -21,7 +21,7 @@ from rating import (
 )
 from rating.elo import POINTS_PER_NAT
 from rating.sentences import Sentence
-from rating.tables.sources import CodedLog, microseconds
+from rating.tables.log import SIDES, LoggedVotes, microseconds
 from rating.typing import Bools, Floats, Ints
 
 MOST_AGAINST_RETIRED = 0.5
@@ -87,11 +87,11 @@ def _joined(models: Iterable[str], names: Mapping[str, str]) -> str:
 
 
 def stages_of(
-    columns: CodedLog, entrants: Mapping[str, Entrant], models: Iterable[str], enough: int
+    columns: LoggedVotes, entrants: Mapping[str, Entrant], models: Iterable[str], enough: int
 ) -> dict[str, Stage]:
     """Say how far each model has come; votes from before a pre-release was named are none."""
     votes: dict[str, int] = defaultdict(int)
-    for side in (columns.model_a, columns.model_b):
+    for side in map(columns.texts.__getitem__, SIDES):
         counts = np.bincount(side.codes[columns.counted] + 1, minlength=len(side.names) + 1)
         for name, n in zip(side.names, counts[1:].tolist(), strict=True):
             votes[name] += n
@@ -101,7 +101,7 @@ def stages_of(
     return {model: entrants.get(model, Entrant()).stage(votes[model], enough) for model in models}
 
 
-def votes_otherwise(columns: CodedLog, entrants: Mapping[str, Entrant]) -> dict[str, int]:
+def votes_otherwise(columns: LoggedVotes, entrants: Mapping[str, Entrant]) -> dict[str, int]:
     """Count the votes on what answered otherwise under the same id, where there are any."""
     counts = {
         model: sum(votes_between(columns, model, *span) for span in one.otherwise)
@@ -111,15 +111,13 @@ def votes_otherwise(columns: CodedLog, entrants: Mapping[str, Entrant]) -> dict[
 
 
 def votes_between(
-    columns: CodedLog, model: str, since: datetime, until: datetime | None = None
+    columns: LoggedVotes, model: str, since: datetime, until: datetime | None = None
 ) -> int:
     """Count the votes on a model from one moment to before another, or to the last."""
     during = columns.counted & (columns.created >= microseconds(since))
     if until is not None:
         during &= columns.created < microseconds(until)
-    sides = (columns.model_a, columns.model_b)
-    on = [np.array([*(n == model for n in side.names), False])[side.codes] for side in sides]
-    return int((during & (on[0] | on[1])).sum())
+    return int((during & columns.on({model})).sum())
 
 
 def on_otherwise(

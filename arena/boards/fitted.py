@@ -22,7 +22,7 @@ from rating.errors import NotIdentifiedError
 from rating.report import ModelRating
 from rating.tables.columns import Reading
 from rating.tables.counts import count_votes
-from rating.tables.sources import CodedLog, LoggedColumns, microseconds
+from rating.tables.log import LoggedVotes, microseconds
 from rating.uncertainty.ranks import RankRanges, joint_rank_ranges
 from rating.uncertainty.spread import Spread, spread
 
@@ -109,7 +109,7 @@ READING = Reading.of(OPTIONS)
 """How a board reads the log."""
 
 
-def fit_log(log: CodedLog | LoggedColumns, votes: Votes | None = None) -> Fitted:
+def fit_log(log: LoggedVotes, votes: Votes | None = None) -> Fitted:
     """Fit the votes that count, without the newcomers that would leave the others without one.
 
     Parameters
@@ -183,12 +183,12 @@ class History:
         """Take over what somebody else has computed."""
         self._known |= {(moment.when, moment.votes): moment for moment in past}
 
-    def read(self, log: CodedLog, now: datetime) -> Iterator[tuple[Moment, ...]]:
+    def read(self, log: LoggedVotes, now: datetime) -> Iterator[tuple[Moment, ...]]:
         """Give the board at some past dates: those that are known at once, then one more a time.
 
         Parameters
         ----------
-        log : CodedLog
+        log : LoggedVotes
             In the order of the log: votes are only ever added to it, or left out.
         """
         created = log.created[log.counted]
@@ -207,7 +207,7 @@ def moment_of(created: int) -> datetime:
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=int(created))
 
 
-def _made(log: CodedLog, when: datetime, votes: int) -> Moment:
+def _made(log: LoggedVotes, when: datetime, votes: int) -> Moment:
     try:
         ratings = _ratings(fit_log(log.before(when)))
     except NotIdentifiedError:

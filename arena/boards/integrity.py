@@ -1,26 +1,35 @@
 """What the check of voters says, applied to the log: flags, and votes left out by a policy."""
 
+import logging
+import threading
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
+from itertools import compress
 from typing import NamedTuple
 
+from arena.domain.room_view import Examination, Suspect
 from arena.domain.vote import DEFAULT, READMITTED, ring_reason
-from arena.errors import RoomError
-from arena.store import exclusions, log, people, roster
+from arena.errors import ArenaError, RoomError
+from arena.store import blocks, exclusions, people, roster
 from arena.store.exclusions import APPLIED, HELD, Grounds
 from arena.store.store import Store
 from judge.labels.self_naming import VERSION, self_naming
 from rating import __version__
 from rating.diagnosis.voters import Alternative
+from rating.errors import RatingError
 from rating.sentences import Sentence
 from rating.tables.escaping import storable
-from rating.tables.sources import LoggedColumns
-from rating.tables.voter_report import MOST, VotersReport
+from rating.tables.log import SIDES, LoggedVotes
+from rating.tables.voter_report import MOST, VotersReport, check_source
+
+logger = logging.getLogger(__name__)
 
 VOTERS, RINGS, SELF_NAMING = "voters", "rings", "self-naming"
 BY_HAND, APPLY = "by hand", "apply rule"
+MOST_SHOWN, MOST_BUSY = 200, 10
+"""Suspects, and those who voted most, that a page lists; `arena voters` lists all."""
 LONGEST_ID = 100
 """Characters that are quoted of an id that nothing has."""
 NAMED_ITSELF = Sentence("a model named itself")
@@ -193,7 +202,7 @@ def name_answers(store: Store, now: datetime, *, leave_out: bool) -> Named:
         battles, applied = {one.battle for one in leaks}, None
         if leave_out:
             rules = exclusions.rules(session, DEFAULT.name)
-            counting = {vote.battle for vote in _counting(log.columns(session, DEFAULT))}
+            counting = {vote.battle for vote in _counting(blocks.columns(session, DEFAULT))}
             fresh = sorted((battles & counting) - rules.keys())
             standing = Counter(rule for rule in rules.values() if rule != READMITTED)
             share = (len(fresh) + standing[SELF_NAMING]) / max(1, len(counting) + standing.total())
@@ -253,7 +262,7 @@ def apply(
         If the log cannot be read or written.
     """
     with store.writing() as session:
-        counting = _counting(log.columns(session, DEFAULT))
+        counting = _counting(blocks.columns(session, DEFAULT))
         rules = exclusions.rules(session, DEFAULT.name)
         standing = Counter(rule for rule in rules.values() if rule != READMITTED)
         votes = len(counting) + standing.total()
@@ -275,11 +284,9 @@ def apply(
     return tuple(applied)
 
 
-def _counting(votes: LoggedColumns) -> list[Ballot]:
-    rows = zip(
-        votes.battle, votes.voter, votes.model_a, votes.model_b, votes.left_out, strict=True
-    )
-    return [Ballot(battle, voter, (a, b)) for battle, voter, a, b, why in rows if why is None]
+def _counting(votes: LoggedVotes) -> list[Ballot]:
+    rows = zip(*map(votes.values, ("battle", "voter", *SIDES)), strict=True)
+    return [Ballot(battle, voter, (a, b)) for battle, voter, a, b in compress(rows, votes.counted)]
 
 
 def _meant(
@@ -294,3 +301,80 @@ def _meant(
         if charge and vote.battle not in rules:
             meant[charge].append(vote.battle)
     return meant
+
+
+class VoterCheck:
+    """Examines the voters in a thread of its own, one examination at a time.
+
+    Parameters
+    ----------
+    now : callable
+        Time now, in UTC.
+    """
+
+    def __init__(self, store: Store, now: Callable[[], datetime]) -> None:
+        self._store = store
+        self._now = now
+        self._turn = threading.Lock()
+        self._newest: tuple[VotersReport, Examination] | None = None
+        self.problem: str | None = None
+        """Why the last attempt gave nothing, as a sentence; None if it did."""
+
+    @property
+    def examining(self) -> bool:
+        """Whether an examination is under way."""
+        return self._turn.locked()
+
+    @property
+    def newest(self) -> Examination | None:
+        """The last examination; None before the first."""
+        return self._newest[1] if self._newest else None
+
+    def begin(self) -> None:
+        """Begin an examination, unless one is under way."""
+        if self._turn.acquire(blocking=False):
+            threading.Thread(target=self._examine, name="voters", daemon=True).start()
+
+    def apply(self, by: str) -> tuple[Applied, ...]:
+        """Leave out what the rules name by the newest examination: see `apply`.
+
+        Raises
+        ------
+        RoomError
+            If there is none.
+        StoreError
+            If the log cannot be read or written.
+        """
+        if self._newest is None:
+            raise RoomError(Sentence("Examine the voters first: there is nothing to go by yet."))
+        return apply(self._store, self._newest[0], self._now(), by)
+
+    def _examine(self) -> None:
+        try:
+            report = check_source(self._store.read(blocks.columns, DEFAULT))
+            self._newest, self.problem = (report, _examination(report, self._now())), None
+        except (ArenaError, RatingError) as error:
+            self.problem = error.args[0]
+        except Exception:
+            logger.exception("The check of voters ended in a fault of ours")
+            self.problem = Sentence("It ended in a fault of ours: the arena's log says which.")
+        finally:
+            self._turn.release()
+
+
+def _examination(report: VotersReport, at: datetime) -> Examination:
+    charged = [
+        Suspect(one.voter, one.model, one.score, one.reason, rule)
+        for rule, people in accused(report).items()
+        for one in people
+    ]
+    known = {one.voter for one in charged}
+    others = [
+        Suspect(one.voter, one.model, one.max_log_e, LIKE[one.leading], None)
+        for one in report.flagged
+        if one.voter not in known and one.leading and one.max_log_e is not None
+    ]
+    suspects = sorted(charged + others, key=lambda one: (one.rule is None, -one.evidence))
+    return Examination(
+        at, report.votes, len(report.voters), tuple(suspects[:MOST_SHOWN]), report.notes
+    )

@@ -5,11 +5,12 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import CancelledError, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property
+from itertools import compress
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from arena.boards.source import of_newest
 from arena.domain.board_view import ModelRecord
 from arena.domain.label_view import Effect, LabelBoard, LabelCount, LabelRow, Labels
 from arena.domain.vote import Policy
-from arena.store import chain, labels, log, people
+from arena.store import blocks, chain, labels, log, people
 from arena.store.store import Store
 from judge.labels.accuracy import accuracy_of
 from rating import RateOptions, __version__
@@ -40,7 +41,7 @@ from rating.pooling.unseen import Unseen, on_unseen_prompts
 from rating.sentences import Sentence
 from rating.tables.columns import UNLABELLED, Reading
 from rating.tables.counts import read_groups
-from rating.tables.sources import LoggedColumns
+from rating.tables.log import SIDES, LoggedVotes
 from rating.uncertainty.student import quantile
 
 logger = logging.getLogger(__name__)
@@ -301,7 +302,7 @@ def _effect_of(value: float | None, lower: float | None, upper: float | None) ->
     return Effect(value, lower, upper)
 
 
-def fit_facet(columns: LoggedColumns, name: str) -> FittedFacet:
+def fit_facet(columns: LoggedVotes, name: str) -> FittedFacet:
     """Fit the boards of one facet; where that cannot be, the reason is given in words."""
     columns = replace(columns, labels={name: _with_rare(columns, name)})
     facet = FittedFacet(name, {})
@@ -331,18 +332,17 @@ def _fitted(facet: FittedFacet) -> FittedFacet:
     return replace(facet, fit=fit, unseen=unseen)
 
 
-def _groups(columns: LoggedColumns, options: RateOptions) -> dict[str, Votes]:
+def _groups(columns: LoggedVotes, options: RateOptions) -> dict[str, Votes]:
     groups = read_groups(columns, Reading.of(options))
     return {value: votes for value, votes in groups.items() if value != UNLABELLED}
 
 
-def _with_rare(columns: LoggedColumns, name: str) -> list[str | None]:
+def _with_rare(columns: LoggedVotes, name: str) -> Sequence[str | None]:
     """Give the labels, those with the fewest votes as one if there are too many to pool."""
     values = columns.labels[name]
-    counted = Counter(
-        value for value, why in zip(values, columns.left_out, strict=True) if value and not why
-    )
-    most = max(2, MOST_STRENGTHS // max(1, len({*columns.model_a, *columns.model_b})))
+    counted = Counter(filter(None, compress(values, columns.counted)))
+    models = {model for side in SIDES for model in columns.texts[side].names}
+    most = max(2, MOST_STRENGTHS // max(1, len(models)))
     if len(counted) <= most:
         return values
     stays = {value for value, _ in counted.most_common(most - 1)}
@@ -474,10 +474,10 @@ class LabelBoards:
             head, newest = chain.head(session), labels.newest(session, tagger)
             version = _version(head, newest, people.adopted(session))
             after = log.newest(session)
-            columns = log.columns(session, self._policy, after=after)
+            columns = blocks.columns(session, self._policy, after=after)
             by_battle = labels.of_votes(session, tagger, single, after=after)
             records = log.models(session, self._policy.kinds)
-        of_vote = [by_battle.get(battle, {}) for battle in columns.battle]
+        of_vote = [by_battle.get(battle, {}) for battle in columns.values("battle")]
         values = {name: [joint(each, name) for each in of_vote] for name in names}
         columns = replace(columns, labels=values)
         return Snapshot(
@@ -486,10 +486,10 @@ class LabelBoards:
             updated=self._now(),
             facets={name: self._facet(columns, name) for name in names},
             records={record.id: record for record in records},
-            only=of_newest(after, len(columns.battle)),
+            only=of_newest(after, len(columns)),
         )
 
-    def _facet(self, columns: LoggedColumns, name: str) -> FittedFacet:
+    def _facet(self, columns: LoggedVotes, name: str) -> FittedFacet:
         if self._closing:
             raise CancelledError
         return fit_facet(columns, name)

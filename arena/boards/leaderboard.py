@@ -3,10 +3,12 @@
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
 from dataclasses import asdict, replace
 from datetime import datetime, timedelta
 from hashlib import sha256
+from pathlib import Path
 from types import MappingProxyType
 
 from arena.boards.entrants import (
@@ -19,6 +21,7 @@ from arena.boards.entrants import (
     votes_otherwise,
 )
 from arena.boards.evidence import fit_check, holds, pair_cells
+from arena.boards.export import Written
 from arena.boards.fitted import OPTIONS, READING, Fitted, History, fit_log, moment_of
 from arena.boards.integrity import RINGS, SELF_NAMING, VOTERS
 from arena.boards.newcomers import Judged, with_newcomers
@@ -42,8 +45,10 @@ from rating import Comparisons, Report, __version__, field_rates
 from rating.errors import NotIdentifiedError, RatingError
 from rating.likelihood.identification import connectivity
 from rating.sentences import Sentence
+from rating.tables import formats
 from rating.tables.counts import count_votes
-from rating.tables.sources import CodedLog
+from rating.tables.log import LoggedVotes
+from rating.tables.writing import write_rows
 from rating.uncertainty.spread import on_quasi_errors
 
 METHOD_BY_VOTER = Sentence(
@@ -385,7 +390,7 @@ def _on_failure(updated: datetime) -> str:
 
 
 def make_board(
-    columns: CodedLog,
+    columns: LoggedVotes,
     records: Sequence[ModelRecord],
     policy: Policy,
     version: str,
@@ -498,7 +503,7 @@ def _method(kinds: Set[str]) -> str:
     return METHOD_BY_BOTH if "prompt" in kinds else METHOD_BY_VOTER
 
 
-def _since(columns: CodedLog) -> datetime | None:
+def _since(columns: LoggedVotes) -> datetime | None:
     counted = columns.created[columns.counted]
     return moment_of(counted[0]) if counted.size else None
 
@@ -601,3 +606,51 @@ def _warnings(report: Report, newcomers: Sequence[str]) -> tuple[str, ...]:
         names=names,
     )
     return (*warnings, aside)
+
+
+def export_ratings(
+    store: Store,
+    policy: Policy,
+    path: Path,
+    now: datetime,
+    *,
+    enough: int = LISTED_AFTER,
+    vote_within: timedelta,
+) -> Written:
+    """Write the board of all votes that a policy counts, one row a model.
+
+    Prices and times are exact here, and of battles that take no vote any more.
+
+    Parameters
+    ----------
+    vote_within : timedelta
+        How long a battle takes a vote after its models were last asked.
+
+    Raises
+    ------
+    NotIdentifiedError
+        If the votes identify no ratings; says what is missing.
+    DataError
+        If the file cannot be written.
+    """
+    with store.reading() as session:
+        state, columns = kept_boards.votes(session, policy)
+        records = log.model_records(session, now - vote_within, policy.kinds)
+    version, held = version_of(state, enough), on_held(state.held)
+    board = make_board(
+        columns, records, policy, version, now, held=held, entrants=state.entrants, enough=enough
+    )
+    rows = board.to_rows()
+    if not rows:
+        raise NotIdentifiedError(board.reason or "No model is rated.")
+    cast = columns.created[columns.counted]
+    write_rows(rows, {name: formats.COLUMNS.get(name, "VARCHAR") for name in rows[0]}, path)
+    votes: Counter[str | None] = Counter(board.left_out)
+    votes[None] = board.votes
+    return Written(
+        rows=len(rows),
+        votes=votes,
+        first=moment_of(cast.min()),
+        last=moment_of(cast.max()),
+        method=f"{board.method}; hash of the votes {board.data_hash}",
+    )

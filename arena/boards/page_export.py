@@ -8,9 +8,8 @@ from shutil import rmtree
 from tempfile import mkdtemp
 from threading import Lock
 
-from arena.boards.dataset import export_votes
-from arena.boards.ratings import export_ratings
-from arena.boards.transcripts import export_answers, export_battles
+from arena.boards.export import export_battles, export_votes
+from arena.boards.leaderboard import export_ratings
 from arena.domain.room_view import EXPORT_ENDINGS, EXPORTS
 from arena.domain.vote import DEFAULT, Days
 from arena.errors import ArenaError, RoomError
@@ -82,5 +81,4 @@ def _write(store: Store, what: str, file: Path, days: Days, vote_within: timedel
             export_votes(links, DEFAULT, file, total=total, days=days)
         else:
             some = transcripts.battles(session, DEFAULT, voted=True, days=days)
-            export = export_battles if what == "battles" else export_answers
-            export(some, DEFAULT, file)
+            export_battles(some, DEFAULT, file, "answers" if what == "answers" else "arena")

@@ -5,23 +5,25 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from arena.boards.dataset import COLUMNS, as_json, is_shown, why_excluded
-from arena.boards.export_file import (
-    ODD,
-    Relation,
+import duckdb
+
+from arena.boards.export import (
+    COLUMNS,
+    LABELS,
+    REASONS,
+    REMARKS,
+    STATEMENT,
     Row,
-    fits,
-    is_storable,
-    is_whole,
-    reading,
-    streamed,
-    typed,
+    as_json,
+    is_shown,
+    why_excluded,
 )
 from arena.domain.remarks import CONFIDENCE, Intent, Reason
 from arena.domain.vote import (
@@ -39,7 +41,11 @@ from arena.domain.vote import (
 from arena.store import chain
 from arena.store.chain import OF_EXCLUSION, OF_TOMBSTONE, TAKEN_OUT
 from arena.store.verify import Link, Scope, Verified, follow, on_hashes_only
-from rating.tables.files import SHOWN
+from rating.errors import DataError
+from rating.tables.duckdb_engine import columns_in_file, connected
+from rating.tables.escaping import UNSTORABLE, literal, quoted
+from rating.tables.files import SHOWN, kind_of, require_file
+from rating.tables.sources import opened
 from rating.tables.vote_filter import NO_VOTE
 
 BOUND = "bound"
@@ -49,17 +55,24 @@ POLICY = {policy.name: policy for policy in POLICIES}
 BATTLES_AT_ONCE = 250_000
 """Battles that are looked at together for one that is there twice."""
 HASH = re.compile("[0-9a-f]{64}")
-LABELS = (
-    *("category", "language", "intent", "turns", "chars", "hard", "instructions"),
-    *("refused_a", "refused_b"),
-)
-"""Columns of labels; what a prompt is about is none, for it is learnt anew of all prompts."""
-REMARKED = ("reasons_a", "reasons_b", "before_reveal", "remarked")
+REMARKED = (*REASONS, "before_reveal", "remarked")
 """Columns of remarks that are there together, or none; the others may be empty."""
-_STATEMENT = ("policy", "since", "until", "all_votes")
-"""Columns that state the scope of a file; they are equal in every row."""
-_OF_CHAIN = {"link_kind", "link", "links", "content", "hash", "left_out", *_STATEMENT}
+_OF_CHAIN = {"link_kind", "link", "links", "content", "hash", "left_out", *STATEMENT}
 _MAY_LACK = {"prompt_id", "prompt_set"}
+
+
+LATER = (*REASONS, *REMARKS, *STATEMENT[1:], "excluded_vote", "transcript")
+"""Columns that exports of earlier versions do not have: nothing is in them."""
+ODD = "__odd"
+"""The first value of a row that is not spelled as an export does: a rating may read others."""
+AT_ONCE = 2048
+"""Rows that are held in memory."""
+MOST_CHARACTERS = 1000
+"""Of a name or an id."""
+MOST = 2**31 - 1
+"""The largest whole number that a database holds."""
+_PLAIN = ("VARCHAR", "BIGINT", "DOUBLE", "TIMESTAMP")
+Relation = duckdb.DuckDBPyRelation
 
 
 @dataclass(slots=True)
@@ -154,9 +167,9 @@ class RecordFile:
         return None
 
     def _rows(self) -> Iterator[Row]:
-        rows, names = typed(self._relation, COLUMNS), (*COLUMNS, ODD)
+        rows, names = _typed(self._relation), (*COLUMNS, ODD)
         rows = rows if self._is_in_order() else rows.order("link")
-        for row in streamed(rows):
+        for row in _streamed(rows):
             values = dict(zip(names, row, strict=True))
             if (text := values["excluded_vote"]) is not None:
                 values[BOUND] = _excluded(text)
@@ -168,14 +181,14 @@ class RecordFile:
 
     def _not_of_this_file(self, row: Row) -> str | None:
         """Say why a row does not belong with those before it, if it does not."""
-        link, states = row["link"], tuple(row[name] for name in _STATEMENT)
+        link, states = row["link"], tuple(row[name] for name in STATEMENT)
         if not self._statement:
             self._statement = states
             self._policy, self._days = POLICY[row["policy"]], Days(row["since"], row["until"])
         if states != self._statement:
             name, ours, theirs = next(
                 part
-                for part in zip(_STATEMENT, states, self._statement, strict=True)
+                for part in zip(STATEMENT, states, self._statement, strict=True)
                 if part[1] != part[2]
             )
             return (
@@ -232,7 +245,31 @@ def _reading(path: Path) -> Iterator[RecordFile]:
     DataError
         If the file cannot be read, or has other columns than an export of votes.
     """
-    with reading(path, COLUMNS, "verify", "arena export votes") as rows:
+
+    def require(there: Sequence[str]) -> Sequence[str]:
+        lacking = (name for name in COLUMNS if name not in there and name not in LATER)
+        odd = [*lacking, *({*there} - {*COLUMNS})]
+        if not odd:
+            return there
+        has = "has no column" if odd[0] in COLUMNS else "has a column"
+        msg = (
+            f"Cannot verify {str(path)!r}: it {has} {odd[0][:SHOWN]!r}. Give a file as "
+            "`arena export votes` of this version wrote it."
+        )
+        raise DataError(msg)
+
+    require_file(path)
+    if kind_of(path) == "text":
+        require(columns_in_file(path))  # before the engine reads any number of columns
+    with ExitStack() as stack:
+        try:
+            rows = stack.enter_context(opened(path, require, holds="rows", as_peers=False))
+            absent = [name for name in LATER if name not in rows.columns]
+            nothing = (f"CAST(NULL AS {COLUMNS[name]}) AS {name}" for name in absent)
+            rows = rows.project(", ".join(["*", *nothing]))
+        except (RuntimeError, UnicodeError) as error:  # names of columns that are no text
+            msg = f"Cannot verify {str(path)!r}: it is damaged ({error}). Take a whole copy."
+            raise DataError(msg) from error
         marks = rows.filter("link_kind = 'mark'").project("TRY_CAST(link AS BIGINT)").limit(1)
         yield RecordFile(
             path=path,
@@ -303,8 +340,8 @@ def _misfit(row: Row) -> str | None:
     """Name the first column whose value no export has in such a row, if any."""
     is_first_version = row["all_votes"] is None
     checks: Sequence[tuple[str, bool]] = (
-        ("link", is_whole(row["link"], 1)),
-        ("links", is_whole(row["links"], 1)),
+        ("link", _is_whole(row["link"], 1)),
+        ("links", _is_whole(row["links"], 1)),
         ("content", _is_hash(row["content"])),
         ("hash", _is_hash(row["hash"])),
         ("judge", row["judge"] is None),
@@ -359,7 +396,7 @@ def _is_of_broken_answer(row: Row) -> bool:
 
 def _misfit_of_bound(vote: Row) -> str | None:
     for name in chain.BOUND:
-        if not (name in _MAY_LACK and vote[name] is None) and not fits(COLUMNS[name], vote[name]):
+        if not (name in _MAY_LACK and vote[name] is None) and not _fits(COLUMNS[name], vote[name]):
             return name
     if vote["winner"] not in [*Choice]:
         return "winner"
@@ -369,11 +406,11 @@ def _misfit_of_bound(vote: Row) -> str | None:
 def _misfit_of_vote(row: Row) -> str | None:
     if (odd := _misfit_of_bound(row)) is not None:
         return odd
-    if not fits(COLUMNS["person"], row["person"]):
+    if not _fits(COLUMNS["person"], row["person"]):
         return "person"
     labels = [name for name in LABELS if row[name] is not None]
     if (
-        odd := next((name for name in labels if not fits(COLUMNS[name], row[name])), None)
+        odd := next((name for name in labels if not _fits(COLUMNS[name], row[name])), None)
     ) is not None:
         return odd
     if bool(labels) != (row["tagger"] is not None):
@@ -416,7 +453,7 @@ def _is_hash(value: Any) -> bool:
 
 
 def _is_reason(value: Any) -> bool:
-    return bool(value) and value.strip() == value and is_storable(value)
+    return bool(value) and value.strip() == value and _is_storable(value)
 
 
 def _is_bound(text: str, names: Sequence[str]) -> bool:
@@ -430,8 +467,8 @@ def _is_bound(text: str, names: Sequence[str]) -> bool:
         return (
             is_exact
             and links == sorted({*links})
-            and all(is_whole(link, 1) for link in links)
-            and all(isinstance(text, str) and is_storable(text) for text in texts)
+            and all(_is_whole(link, 1) for link in links)
+            and all(isinstance(text, str) and _is_storable(text) for text in texts)
         )
     except (ValueError, TypeError, KeyError, RecursionError):
         return False
@@ -465,7 +502,7 @@ def _reasons(rows: Relation) -> dict[int, tuple[str, ...]]:
     reasons: dict[int, tuple[str, ...]] = {}
     excluding = rows.filter("exclusion IS NOT NULL").project("exclusion, policy, link")
     excluding = excluding.order("TRY_CAST(link AS BIGINT)")
-    for text, policy, _ in streamed(excluding):
+    for text, policy, _ in _streamed(excluding):
         if not _is_bound(text, OF_EXCLUSION):
             continue  # which is said when its row is read
         bound = _json(text)
@@ -516,3 +553,62 @@ def _bound(row: Row) -> str | None:
     if vote is None:
         return None
     return chain.vote_content({**vote, "ts": vote["ts"].replace(tzinfo=UTC)})
+
+
+def _typed(rows: Relation) -> Relation:
+    """Give the values of columns by their kinds, and beside them `ODD`."""
+    values = [f"{_value(rows, name, kind)} AS {quoted(name)}" for name, kind in COLUMNS.items()]
+    cases = (
+        f"WHEN NOT ({_is_exact(name, kind)}) THEN "
+        f"concat({literal(name)}, ' ', left(CAST({quoted(name)} AS VARCHAR), {SHOWN}))"
+        for name, kind in COLUMNS.items()
+        if kind in _PLAIN
+    )
+    return rows.project(", ".join([*values, f"CASE {' '.join(cases)} END AS {ODD}"]))
+
+
+def _streamed(rows: Relation) -> Iterator[tuple[Any, ...]]:
+    """Give rows some at a time; the relation's own methods would read all of them into memory."""
+    with connected() as connection:
+        connection.execute("SET threads = 1")  # more read ahead, and hold what they read
+        result = connection.execute(rows.sql_query())
+        while some := result.fetchmany(AT_ONCE):
+            yield from some
+
+
+def _fits(kind: str, value: Any) -> bool:
+    """Say whether a value can be one that an export has in a column of a kind."""
+    match kind:
+        case "BIGINT":
+            return _is_whole(value, 0)
+        case "DOUBLE":
+            return isinstance(value, float) and isfinite(value)
+        case "TIMESTAMP":
+            return isinstance(value, datetime)
+    is_short = isinstance(value, str) and len(value) <= MOST_CHARACTERS
+    return is_short and _is_storable(value)
+
+
+def _is_whole(value: Any, least: int) -> bool:
+    """Say whether a value is a whole number that a database holds."""
+    return isinstance(value, int) and not isinstance(value, bool) and least <= value <= MOST
+
+
+def _is_storable(text: str) -> bool:
+    """Say whether every database can hold a text."""
+    return UNSTORABLE.search(text) is None
+
+
+def _value(rows: Relation, name: str, kind: str) -> str:
+    if kind in _PLAIN:
+        return f"TRY_CAST({quoted(name)} AS {kind})"
+    is_text = dict(zip(rows.columns, map(str, rows.types), strict=True))[name] == "VARCHAR"
+    return quoted(name) if is_text else f"CAST(to_json({quoted(name)}) AS VARCHAR)"
+
+
+def _is_exact(name: str, kind: str) -> str:
+    """Give the expression of SQL for whether a value is of its column's kind, and nothing more."""
+    back = f"CAST(TRY_CAST({quoted(name)} AS {kind}) AS VARCHAR)"
+    if kind == "DOUBLE":  # which has many spellings, and one value
+        return f"(TRY_CAST({quoted(name)} AS DOUBLE) IS NULL) = ({quoted(name)} IS NULL)"
+    return f"{back} IS NOT DISTINCT FROM CAST({quoted(name)} AS VARCHAR)"

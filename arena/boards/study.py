@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from arena.boards.export import typed
 from arena.domain.study import APART, RATED_BY_K, Kind, Rater, StudyPlan
 from arena.domain.vote import Choice
 from arena.store import studies
@@ -14,39 +15,15 @@ from judge.studies.people import NO_PAIR, NOTHING, PeoplesAgreement, agreement_o
 from judge.studies.rater_plan import Enough, enough
 from judge.studies.sides import SideCounts, SideWarning, warn_of_sides
 from rating.sentences import counted
+from rating.tables.log import SIDES
 from rating.tables.writing import write_rows
 
-COLUMNS = {
-    "study": "VARCHAR",
-    "item": "VARCHAR",
-    "kind": "VARCHAR",
-    "rater": "VARCHAR",
-    "prompt_id": "VARCHAR",
-    "model_a": "VARCHAR",
-    "model_b": "VARCHAR",
-    "sides": "VARCHAR",
-    "choice": "VARCHAR",
-    "ranking": "VARCHAR",
-    "reasons": "VARCHAR",
-    "comment": "VARCHAR",
-    "confidence": "BIGINT",
-    "rubric": "VARCHAR",
-    "intent": "VARCHAR",
-    "seconds": "DOUBLE",
-    "repeat": "BIGINT",
-    "gold": "VARCHAR",
-    "base_model_a": "VARCHAR",
-    "base_model_b": "VARCHAR",
-    "scaffold_a": "VARCHAR",
-    "scaffold_b": "VARCHAR",
-    "cost_a": "DOUBLE",
-    "cost_b": "DOUBLE",
-    "seconds_a": "DOUBLE",
-    "seconds_b": "DOUBLE",
-    "marks_a": "VARCHAR",
-    "marks_b": "VARCHAR",
-    "created": "TIMESTAMP",
-}
+COLUMNS = typed(
+    *("study", "item", "kind", "rater", "prompt_id", *SIDES, "sides", "choice", "ranking"),
+    *("reasons", "comment", "confidence", "rubric", "intent", "seconds", "repeat", "gold"),
+    *("base_model_a", "base_model_b", "scaffold_a", "scaffold_b", "cost_a", "cost_b"),
+    *("seconds_a", "seconds_b", "marks_a", "marks_b", "created"),
+)
 """Columns of an export, with SQL's types; those of lists and objects hold JSON."""
 
 LEFT_OF = {Choice.A: "ab", Choice.B: "ba"}

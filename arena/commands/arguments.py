@@ -19,7 +19,8 @@ from rating.tables.columns import KNOWN
 from rating.tables.files import SAMPLE_VOTES, Files
 
 if TYPE_CHECKING:
-    from rating.tables.sources import ClusterTable, LoggedColumns
+    from rating.tables.log import LoggedVotes
+    from rating.tables.sources import ClusterTable
 
 INTEGER = re.compile(r"[+-]?\d+")
 SPARK = "spark://"
@@ -249,7 +250,7 @@ class Chosen(SomeRows):
         sources: Sequence[str],
         columns: Sequence[tuple[str, str]],
         tagger: str | None = None,
-    ) -> "Files | LoggedColumns":
+    ) -> "Files | LoggedVotes":
         """Read files as one table, of which whoever reads it names the columns; or a database.
 
         Parameters

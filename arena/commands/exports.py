@@ -19,7 +19,7 @@ from rating.errors import DataError
 from rating.tables.formats import make_folder
 
 if TYPE_CHECKING:
-    from arena.boards.dataset_card import Written
+    from arena.boards.export import Written
     from arena.domain.vote import Policy
     from arena.store.store import Store
     from judge.labels.released import Asked
@@ -85,23 +85,7 @@ def battles(
     if everything and layout != "arena":
         msg = f"--layout {layout!r} has no column for what is left out: drop --all."
         raise DataError(msg)
-    from arena.boards.layouts import export_in_layout
-    from arena.boards.transcripts import export_battles
-    from arena.store import transcripts
-
-    with _exporting(export, days) as (store, policy, advance), store.reading() as session:
-        total = transcripts.count_battles(session, voted=not everything)
-        some = transcripts.battles(session, policy, voted=not everything, days=days)
-        some = _followed(some, total, advance)
-        if layout == "arena":
-            written = export_battles(some, policy, export.file, everything=everything, whole=whole)
-        else:
-            written = export_in_layout(some, policy, export.file, layout, whole=whole)
-    say(f"{export.to}: {written.rows:,} battles, policy {policy.name}.{_scrubbed(written)}")
-    if written.lacks:
-        unfit = ", ".join(f"{n:,} ({why})" for why, n in written.unfit.most_common())
-        say(f"{written.lacks} Battles that count and are not in it: {unfit or 'none'}.")
-    _card(export, "battles", written, policy)
+    _battles(export, "battles", layout, days, everything=everything, whole=whole)
 
 
 def answers(
@@ -129,16 +113,27 @@ def answers(
     arena export answers --to answers.parquet
     arena export answers --to all.csv --all --database sqlite:///arena-demo.db
     """
-    from arena.boards.transcripts import export_answers
+    _battles(export, "answers", "answers", days, everything=everything, whole=whole)
+
+
+def _battles(
+    export: Export, what: str, layout: str, days: Days, *, everything: bool, whole: bool
+) -> None:
+    from arena.boards.export import export_battles
     from arena.store import transcripts
 
     with _exporting(export, days) as (store, policy, advance), store.reading() as session:
         total = transcripts.count_battles(session, voted=not everything)
         some = transcripts.battles(session, policy, voted=not everything, days=days)
         some = _followed(some, total, advance)
-        written = export_answers(some, policy, export.file, everything=everything, whole=whole)
-    say(f"{export.to}: {written.rows:,} answers, policy {policy.name}.{_scrubbed(written)}")
-    _card(export, "answers", written, policy)
+        written = export_battles(
+            some, policy, export.file, layout, everything=everything, whole=whole
+        )
+    say(f"{export.to}: {written.rows:,} {what}, policy {policy.name}.{_scrubbed(written)}")
+    if written.lacks:
+        unfit = ", ".join(f"{n:,} ({why})" for why, n in written.unfit.most_common())
+        say(f"{written.lacks} Battles that count and are not in it: {unfit or 'none'}.")
+    _card(export, what, written, policy)
 
 
 def votes(
@@ -168,7 +163,7 @@ def votes(
     arena export votes --to november.parquet --since 2026-11-01 --until 2026-12-01
     arena export votes --to all.csv --all --database sqlite:///arena-demo.db
     """
-    from arena.boards.dataset import export_votes  # the store takes two seconds to import
+    from arena.boards.export import export_votes  # the store takes two seconds to import
     from arena.settings import read_settings
     from arena.store import labels, log
     from arena.store.topics import asked, battles
@@ -213,7 +208,7 @@ def models(*, export: Annotated[Export, Flat]) -> None:
     arena export models --to models.csv
     arena export models --to models.parquet --database sqlite:///arena-demo.db
     """
-    from arena.boards.ratings import export_models
+    from arena.boards.export import export_models
 
     with _exporting(export) as (store, policy, _):
         written = export_models(store, export.file)
@@ -231,7 +226,7 @@ def ratings(*, export: Annotated[Export, Flat]) -> None:
     arena export ratings --to ratings.csv
     arena export ratings --to ratings.parquet --policy simulated-v1 --database sqlite:///try.db
     """
-    from arena.boards.ratings import export_ratings
+    from arena.boards.leaderboard import export_ratings
     from arena.settings import read_settings
 
     settings = read_settings(database=export.database)
@@ -299,7 +294,7 @@ def _topics(prompts: "Sequence[Asked]", battle_of: Mapping[int, str]) -> dict[st
 
 
 def _card(export: Export, what: str, written: "Written", policy: "Policy") -> None:
-    from arena.boards.dataset_card import card_of, write_card
+    from arena.boards.export import card_of, write_card
 
     write_card(export.file, what, written, policy, export.licence)
     say(f"{card_of(export.file)}: what is in it, what is not, and why.")

@@ -23,7 +23,7 @@ from rating.uncertainty.gate import GateOptions
 if TYPE_CHECKING:
     from judge.studies.gating import Verdicts
     from rating.tables.files import Files
-    from rating.tables.sources import LoggedColumns
+    from rating.tables.log import LoggedVotes
     from rating.uncertainty.gate import Gate
 
 EXITS: Mapping[bool | None, int] = {True: 0, False: 1, None: 3}
@@ -96,7 +96,7 @@ def gate(
 
 def _sources(
     votes: str, verdicts: str | None, policy: str | None, chosen: Renamed
-) -> "tuple[Files | LoggedColumns, Files | None]":
+) -> "tuple[Files | LoggedVotes, Files | None]":
     from arena.boards.source import votes_of  # help would wait for duckdb
     from rating.tables.sources import shared
 

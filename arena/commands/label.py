@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from judge.labels.overlap import Change, Gain, Overlap
     from judge.studies.estimates import Estimate
     from rating.diagnosis.reweighting import Move
-    from rating.tables.sources import LoggedColumns
+    from rating.tables.log import LoggedVotes
     from rating.typing import Floats
 
 Roles = Sequence[tuple[str, str]]
@@ -220,7 +220,7 @@ def _down_sampled(source: str, columns: Roles) -> "DownSampled":
     from judge.labels.files import down_sampled, prompts_of
 
     with working("Rating"):
-        votes: Files | LoggedColumns
+        votes: Files | LoggedVotes
         if "://" in source:
             votes, prompts = _logged(source)
         else:
@@ -334,11 +334,11 @@ def _around_cutoffs(
         msg = f"{roster}: no model has a cutoff. Write cutoff = 2026-03-01 into its table."
         raise SettingsError(msg)
     with working("Comparing") as advance:
-        votes: Files | LoggedColumns
+        votes: Files | LoggedVotes
         if "://" in source:
             votes, prompts = _logged(source)
             texts = ["\n\n".join(part) for part in prompts]
-            seconds = _seconds(votes.created)
+            seconds = votes.created / 1e6
         else:
             votes, named = Files((source,)), dict(columns)
             texts, known = timed_prompts(votes, named.get("prompt"), named.get("time"))
@@ -380,7 +380,7 @@ def _gain(one: "Gain") -> tuple[str, ...]:
     return one.model, f"{one.overlapping:.0f}", f"{one.others:.0f}", ends, f"{one.p:.3f}"
 
 
-def _logged(url: str) -> "tuple[LoggedColumns, list[list[str]]]":
+def _logged(url: str) -> "tuple[LoggedVotes, list[list[str]]]":
     from arena.boards.source import votes_of
     from arena.store import labels
     from arena.store.engine import reading_existing
@@ -388,7 +388,7 @@ def _logged(url: str) -> "tuple[LoggedColumns, list[list[str]]]":
     votes = votes_of(url)
     with reading_existing(url) as session:
         asked = labels.prompts_of_votes(session)
-    return votes, [asked.get(battle, []) for battle in votes.battle]
+    return votes, [asked.get(battle, []) for battle in votes.values("battle")]
 
 
 def _timed_prompts(source: str, columns: Roles) -> "tuple[list[str], Floats | None]":

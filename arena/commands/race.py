@@ -11,7 +11,7 @@ from rating.errors import DataError
 if TYPE_CHECKING:
     from rating.rows import VoteRows
     from rating.tables.files import Files
-    from rating.tables.sources import LoggedColumns
+    from rating.tables.log import LoggedVotes
     from rating.uncertainty.race import Control, Race
 
 SHOWN = 8
@@ -102,7 +102,7 @@ def race(
 
 
 def _votes(
-    source: "Files | LoggedColumns",
+    source: "Files | LoggedVotes",
     columns: Columns,
     between: tuple[str, str],
     verdicts: str | None,

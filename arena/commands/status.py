@@ -30,10 +30,10 @@ def status(*, database: Database = None, form: TableOrJson = "table") -> None:
     arena status
     arena status --database sqlite:///team.db --format json
     """
-    from arena.boards.race import standing_of
+    from arena.boards.watches import standing_of
     from arena.domain.vote import DEFAULT
     from arena.settings import read_settings
-    from arena.store import gold, last_day, log  # the store takes two seconds to import
+    from arena.store import blocks, gold, last_day, log  # the store takes two seconds to import
     from arena.store.engine import reading_existing
     from judge.studies.gold import study_gold
 
@@ -43,7 +43,7 @@ def status(*, database: Database = None, form: TableOrJson = "table") -> None:
         between = settings.between()
         race = None
         if between:
-            votes = log.columns(session, DEFAULT, after=log.newest(session))
+            votes = blocks.columns(session, DEFAULT, after=log.newest(session))
             race = standing_of(votes, between)
         on_gold = study_gold(gold.votes(session))
         excluded = log.excluded(session, DEFAULT)

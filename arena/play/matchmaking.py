@@ -347,6 +347,6 @@ class PairWins:
         for row in outcomes:
             if self._policy.why_not(row.outcome, row.voter_kind, broken=row.broken) is None:
                 score = Outcome(row.outcome.value).score_a
-                total[row.model_a, row.model_b] += sign * row.votes * score
-                total[row.model_b, row.model_a] += sign * row.votes * (1 - score)
+                total[row.models] += sign * row.votes * score
+                total[row.models[::-1]] += sign * row.votes * (1 - score)
         return total

@@ -7,12 +7,15 @@ blocks and of the rows after the last of them is what all rows would give.
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain as flattened
+from itertools import repeat
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import Connection, Select, bindparam, delete, select
+from sqlalchemy import Connection, bindparam, delete, select
 from sqlalchemy.dialects import postgresql
 from sqlmodel import Session, col, func
 
@@ -23,10 +26,18 @@ from arena.store import chain
 from arena.store.chain import AnyRow
 from arena.store.counted import is_standing
 from arena.store.store import Store
-from arena.store.tables import BattleRow, ChainRow, ExclusionRow, VoteBlockRow, VoteRow, VoterRow
+from arena.store.tables import (
+    BOTH_MODELS,
+    BattleRow,
+    ChainRow,
+    ExclusionRow,
+    VoteBlockRow,
+    VoteRow,
+    VoterRow,
+)
 from rating.counting import narrowest
 from rating.tables.coding import Coded
-from rating.tables.sources import CodedLog, microseconds
+from rating.tables.log import SIDES, LoggedVotes, microseconds
 from rating.typing import Integers
 
 BLOCK = 1 << 15
@@ -35,8 +46,7 @@ BLOCK = 1 << 15
 VOTE = np.dtype(
     [
         ("link", "<i8"),
-        ("model_a", "<i4"),
-        ("model_b", "<i4"),
+        *((side, "<i4") for side in SIDES),
         ("winner", "i1"),
         ("voter", "<i4"),
         ("prompt", "<i4"),
@@ -57,24 +67,11 @@ BROKEN = 32
 _CHOICE = {choice.value: code for code, choice in enumerate(CHOICES)}
 _KIND = {kind.value: code for code, kind in enumerate(KINDS)}
 
-_ROWS: Select[*tuple[Any, ...]] = (
-    select(
-        col(VoteRow.link),
-        col(VoteRow.hash),
-        col(BattleRow.model_a),
-        col(BattleRow.model_b),
-        col(VoteRow.outcome).label("winner"),
-        col(VoteRow.voter_id).label("voter"),
-        col(VoterRow.kind).label("voter_kind"),
-        col(BattleRow.prompt_id),
-        col(BattleRow.prompt_set),
-        col(VoteRow.created).label("ts"),
-        col(VoteRow.broken),
-    )
-    .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
-    .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
-    .where(col(VoteRow.link) > bindparam("after"))
-    .order_by(col(VoteRow.link))
+_ROWS = chain.votes_after(*BOTH_MODELS, col(BattleRow.prompt_id), col(BattleRow.prompt_set))
+_BESIDE = _ROWS.add_columns(
+    col(BattleRow.public_id),
+    col(BattleRow.pair_probability).label("weight"),
+    col(BattleRow.repicks),
 )
 _BLOCKS = select(
     col(VoteBlockRow.last),
@@ -99,7 +96,6 @@ class Names:
         self.prompts: dict[str, int] = {}
         self.kinds: list[str] = []
         self._counts = dict.fromkeys(ROLES, 0)
-        self._new: dict[str, list[str]] = {}
 
     def take(self, block: dict[str, Any]) -> None:
         """Go on by the names that a block adds."""
@@ -109,36 +105,52 @@ class Names:
             self._counts[role] += len(block[role])
         self.kinds += block["kinds"]
 
-    def pack(self, rows: Sequence[AnyRow]) -> tuple[NDArray[np.void], dict[str, list[str]]]:
-        """Write votes as numbers; also give the names that occur for the first time."""
-        self._new = {name: [] for name in (*ROLES, "kinds")}
-        packed = np.array([self._vote(row) for row in rows], dtype=VOTE)
-        self.kinds += self._new["kinds"]
-        return packed, self._new
+    def pack(
+        self, of: Mapping[str, Sequence[Any]]
+    ) -> tuple[NDArray[np.void], dict[str, list[str]]]:
+        """Write votes as numbers; also give the names that occur for the first time.
 
-    def _vote(self, row: AnyRow) -> tuple[int, ...]:
-        if row.winner not in _CHOICE or row.voter_kind not in _KIND:
-            msg = f"a vote of {row.voter_kind!r} for {row.winner!r}"
-            raise ValueError(msg)
-        if row.voter not in self.voters:
-            self._new["kinds"].append(row.voter_kind)
-        return (
-            row.link,
-            self._place("models", self.models, row.model_a),
-            self._place("models", self.models, row.model_b),
-            _CHOICE[row.winner] | GOLD * is_gold(row.prompt_set) | BROKEN * row.broken,
-            self._place("voters", self.voters, row.voter),
-            -1 if row.prompt_id is None else self._place("prompts", self.prompts, row.prompt_id),
-            microseconds(row.ts),
-        )
+        Parameters
+        ----------
+        of : mapping
+            Columns of the votes: see `_by_name`.
+        """
+        kind_of = dict(zip(of["voter"], of["voter_kind"], strict=True))
+        if odd := ({*of["winner"]} - {*_CHOICE}) | ({*kind_of.values()} - {*_KIND}):
+            raise ValueError(f"no choice and no kind of voter: {odd}")
+        sides = flattened.from_iterable(zip(*(of[side] for side in SIDES), strict=True))
+        new = {
+            "models": self._add("models", sides),
+            "voters": self._add("voters", of["voter"]),
+            "prompts": self._add("prompts", of["prompt_id"]),
+        }
+        new["kinds"] = [kind_of[voter] for voter in new["voters"]]
+        self.kinds += new["kinds"]
+        packed = np.empty(len(of["link"]), dtype=VOTE)
+        packed["link"] = of["link"]
+        for side in SIDES:
+            packed[side] = [*map(self.models.__getitem__, of[side])]
+        packed["winner"] = [*map(_CHOICE.__getitem__, of["winner"])]
+        packed["winner"] |= np.where([*map(is_gold, of["prompt_set"])], np.int8(GOLD), np.int8(0))
+        packed["winner"] |= np.where(of["broken"], np.int8(BROKEN), np.int8(0))
+        packed["voter"] = [*map(self.voters.__getitem__, of["voter"])]
+        packed["prompt"] = [*map(self.prompts.get, of["prompt_id"], repeat(-1))]
+        packed["created"] = [*map(microseconds, of["ts"])]
+        return packed, new
 
-    def _place(self, role: str, known: dict[str, int], name: str) -> int:
-        place = known.get(name)
-        if place is None:
-            place = known[name] = self._counts[role]
-            self._counts[role] += 1
-            self._new[role].append(name)
-        return place
+    def _add(self, role: str, names: Iterable[str | None]) -> list[str]:
+        """Give numbers to the names that are new, in the order in which they occur."""
+        known, n = getattr(self, role), self._counts[role]
+        new = [name for name in dict.fromkeys(names) if name is not None and name not in known]
+        known |= {name: place for place, name in enumerate(new, n)}
+        self._counts[role] += len(new)
+        return new
+
+
+def _by_name(rows: Sequence[AnyRow]) -> Mapping[str, Sequence[Any]]:
+    """Give the columns of rows; those of no rows are empty."""
+    names = rows[0]._fields if rows else ()
+    return defaultdict(tuple, zip(names, zip(*rows, strict=True), strict=True))
 
 
 class NamesOnDisk(Names):
@@ -156,16 +168,24 @@ class NamesOnDisk(Names):
         """Forget all names."""
         self._file.close()
 
-    def pack(self, rows: Sequence[AnyRow]) -> tuple[NDArray[np.void], dict[str, list[str]]]:
-        """Write votes as numbers; also give the names that occur for the first time."""
+    def pack(
+        self, of: Mapping[str, Sequence[Any]]
+    ) -> tuple[NDArray[np.void], dict[str, list[str]]]:
+        """Write votes as numbers; also give the names that occur for the first time.
+
+        Parameters
+        ----------
+        of : mapping
+            Columns of the votes: see `_by_name`.
+        """
         self.kinds = []
         for role, names in (
-            ("models", {name for row in rows for name in (row.model_a, row.model_b)}),
-            ("voters", {row.voter for row in rows}),
-            ("prompts", {row.prompt_id for row in rows} - {None}),
+            ("models", {name for side in SIDES for name in of[side]}),
+            ("voters", {*of["voter"]}),
+            ("prompts", {*of["prompt_id"]} - {None}),
         ):
             setattr(self, role, self._known(role, sorted(names)))
-        packed, new = super().pack(rows)
+        packed, new = super().pack(of)
         for role in ROLES:
             known = getattr(self, role)
             rows_of_role = ((role, name, known[name]) for name in new[role])
@@ -182,7 +202,7 @@ class NamesOnDisk(Names):
         return known
 
 
-def coded(session: Session, policy: Policy) -> CodedLog:
+def coded(session: Session, policy: Policy) -> LoggedVotes:
     """Read every vote, skips among them, and why a policy leaves it out.
 
     Raises
@@ -199,16 +219,50 @@ def coded(session: Session, policy: Policy) -> CodedLog:
     if last and connection.scalar(_HASH, {"last": last}) != end:
         msg = f"The counts of votes up to link {last} are not of this chain: see arena verify."
         raise BrokenRecordError(msg)
-    parts.append(names.pack(connection.execute(_ROWS, {"after": last}).all())[0])
-    votes = np.concatenate(parts)
-    reasons, why = _left_out(connection, policy, votes, names)
-    return CodedLog(
-        model_a=_column(names.models, votes["model_a"]),
-        model_b=_column(names.models, votes["model_b"]),
-        winner=Coded(tuple(choice.value for choice in CHOICES), votes["winner"] % BROKEN),
-        voter=_in_order(*_as_people(connection, names.voters, votes["voter"])),
-        prompt=_in_order(names.prompts, votes["prompt"]),
-        left_out=Coded(reasons, why),
+    parts.append(names.pack(_by_name(connection.execute(_ROWS, {"after": last}).all()))[0])
+    return _logged(connection, policy, names, np.concatenate(parts))
+
+
+def columns(
+    session: Session, policy: Policy, name: str = "the log", *, after: int = 0
+) -> LoggedVotes:
+    """Read every vote from its row, with its battle and the probability of its pair.
+
+    Parameters
+    ----------
+    after : int
+        Link after which votes are read.
+    """
+    connection, names, parts = session.connection(), Names(), [np.empty(0, dtype=VOTE)]
+    battles: list[str] = []
+    numbers: dict[str, list[float | None]] = {"weight": [], "repicks": []}
+    rows = connection.execute(_BESIDE.execution_options(yield_per=BLOCK), {"after": after})
+    for some in rows.partitions():
+        of = _by_name(some)
+        parts.append(names.pack(of)[0])
+        battles += of["public_id"]
+        for role, held in numbers.items():
+            held += of[role]
+    votes = _logged(connection, policy, names, np.concatenate(parts), after)
+    return replace(
+        votes,
+        name=name,
+        texts={**votes.texts, "battle": Coded(tuple(battles), np.arange(len(battles)))},
+        numbers={role: np.array(held, dtype=np.float64) for role, held in numbers.items()},
+    )
+
+
+def _logged(
+    connection: Connection, policy: Policy, names: Names, votes: NDArray[np.void], after: int = 0
+) -> LoggedVotes:
+    return LoggedVotes(
+        texts={
+            **{side: _column(names.models, votes[side]) for side in SIDES},
+            "winner": Coded(tuple(choice.value for choice in CHOICES), votes["winner"] % BROKEN),
+            "voter": _in_order(*_as_people(connection, names.voters, votes["voter"])),
+            "prompt": _in_order(names.prompts, votes["prompt"]),
+            "left_out": _left_out(connection, policy, votes, names, after),
+        },
         created=votes["created"].copy(),
     )
 
@@ -220,7 +274,7 @@ def lacking(store: Store, most: int = BLOCK) -> Iterator[dict[str, Any]]:
     """
     names, after = store.read(_known)
     while len(rows := store.read(_rows, after, most)) == most:
-        packed, new = names.pack(rows)
+        packed, new = names.pack(_by_name(rows))
         block = {"last": rows[-1].link, "hash": rows[-1].hash, "names": new}
         yield {"after": after, **block, "votes": packed.tobytes()}
         after = rows[-1].link
@@ -292,7 +346,7 @@ class Check:
             return
         self._rows.append(vote)
         if vote.link >= self._block.last:
-            packed, new = self._names.pack(self._rows)
+            packed, new = self._names.pack(_by_name(self._rows))
             stored = (self._block.last, self._block.hash, self._block.names, self._block.votes)
             if stored != (vote.link, vote.hash, new, packed.tobytes()):
                 self.problem = _wrong(self._rows[0].link, self._block.last)
@@ -345,13 +399,13 @@ def _as_people(
 
 
 def _left_out(
-    connection: Connection, policy: Policy, votes: NDArray[np.void], names: Names
-) -> tuple[tuple[str, ...], Integers]:
-    """Give reasons, and for each vote the place of its own; -1 where it counts."""
+    connection: Connection, policy: Policy, votes: NDArray[np.void], names: Names, after: int
+) -> Coded:
+    """Give the reason why each vote is left out; none where it counts."""
     query = (
         select(col(VoteRow.link), col(ExclusionRow.reason))
         .join(VoteRow, col(VoteRow.id) == col(ExclusionRow.vote_id))
-        .where(is_standing(policy.name))
+        .where(is_standing(policy.name), col(VoteRow.link) > after)
     )
     logged = dict(connection.execute(query).all())
     places: dict[str | None, int] = defaultdict(lambda: len(places) - 1, {None: -1})
@@ -374,4 +428,4 @@ def _left_out(
     at = np.searchsorted(votes["link"], [*logged])
     codes = np.array([places[reason] for reason in logged.values()], dtype=np.int32)
     why[at] = np.where(why[at] < 0, codes, why[at])
-    return tuple(name for name in places if name is not None), why
+    return Coded(tuple(name for name in places if name is not None), why)

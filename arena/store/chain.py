@@ -22,6 +22,7 @@ from sqlmodel import Session, col
 from arena.domain.ending import is_on_broken_answer
 from arena.store.records import LinkKind
 from arena.store.tables import (
+    BOTH_MODELS,
     AnswerRow,
     BattleRow,
     ChainRow,
@@ -34,29 +35,11 @@ from arena.store.tables import (
 )
 
 BOUND = (
-    "battle_id",
-    "prompt_set",
-    "prompt_id",
-    "mode",
-    "model_a",
-    "model_b",
-    "fingerprint_a",
-    "fingerprint_b",
-    "sampler",
-    "sampler_version",
-    "pair_probability",
-    "repicks",
-    "pacing",
-    "turn",
-    "attempt_a",
-    "attempt_b",
-    "order_shown",
-    "winner",
-    "voter",
-    "voter_kind",
-    "ts",
-    "seconds_to_vote",
-    "transcript_hash",
+    *("battle_id", "prompt_set", "prompt_id", "mode", "model_a", "model_b"),
+    *("fingerprint_a", "fingerprint_b"),
+    *("sampler", "sampler_version", "pair_probability", "repicks", "pacing", "turn"),
+    *("attempt_a", "attempt_b", "order_shown", "winner", "voter", "voter_kind", "ts"),
+    *("seconds_to_vote", "transcript_hash"),
 )
 """What a vote binds, by the names of an export's columns."""
 
@@ -171,48 +154,45 @@ BATCH = 500
 
 OF_BATTLE: tuple[Any, ...] = (
     col(BattleRow.public_id).label("battle_id"),
-    col(BattleRow.prompt_set),
-    col(BattleRow.prompt_id),
-    col(BattleRow.mode),
-    col(BattleRow.model_a),
-    col(BattleRow.model_b),
-    col(BattleRow.sampler),
-    col(BattleRow.sampler_version),
-    col(BattleRow.pair_probability),
-    col(BattleRow.repicks),
-    col(BattleRow.pacing),
+    *BOTH_MODELS,
+    *(
+        col(getattr(BattleRow, name))
+        for name in (
+            *("prompt_set", "prompt_id", "mode", "sampler", "sampler_version"),
+            *("pair_probability", "repicks", "pacing"),
+        )
+    ),
 )
 """Columns of a battle that its vote binds, by their names in `arena.store.chain.BOUND`."""
 
-_VOTES = (
-    select(
-        col(VoteRow.id),
-        col(BattleRow.id).label("battle"),
-        *OF_BATTLE,
-        col(VoteRow.fingerprint_a),
-        col(VoteRow.fingerprint_b),
-        col(VoteRow.turn),
-        col(VoteRow.attempt_a),
-        col(VoteRow.attempt_b),
-        col(VoteRow.order_shown),
-        col(VoteRow.outcome).label("winner"),
-        col(VoteRow.voter_id).label("voter"),
-        col(VoterRow.kind).label("voter_kind"),
-        col(VoteRow.created).label("ts"),
-        col(VoteRow.seconds_to_vote),
-        col(VoteRow.key),
-        col(VoteRow.link),
-        col(VoteRow.content),
-        col(VoteRow.previous_hash),
-        col(VoteRow.hash),
-        col(VoteRow.broken),
+
+def votes_after(*columns: Any) -> Select[*tuple[Any, ...]]:
+    """Select columns of votes after a link, in the order of the chain; with what all read."""
+    return (
+        select(
+            *columns,
+            *(col(getattr(VoteRow, name)) for name in ("link", "hash", "broken")),
+            col(VoteRow.outcome).label("winner"),
+            col(VoteRow.voter_id).label("voter"),
+            col(VoterRow.kind).label("voter_kind"),
+            col(VoteRow.created).label("ts"),
+        )
+        .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
+        .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
+        .where(col(VoteRow.link) > bindparam("after"))
+        .order_by(col(VoteRow.link))
     )
-    .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
-    .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
-    .where(col(VoteRow.link) > bindparam("after"))
-    .order_by(col(VoteRow.link))
-    .limit(BATCH)
+
+
+_OF_VOTE = (
+    *("id", "fingerprint_a", "fingerprint_b", "turn", "attempt_a", "attempt_b", "order_shown"),
+    *("seconds_to_vote", "key", "content", "previous_hash"),
 )
+_VOTES = votes_after(
+    col(BattleRow.id).label("battle"),
+    *OF_BATTLE,
+    *(col(getattr(VoteRow, name)) for name in _OF_VOTE),
+).limit(BATCH)
 _EXPORTED = _VOTES.add_columns(
     col(VoteRow.transcript_hash).label("known"),
     func.coalesce(col(VoterRow.person), col(VoterRow.id)).label("person"),

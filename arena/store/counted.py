@@ -68,12 +68,6 @@ def is_counted(policy: Policy) -> ColumnElement[bool]:
     )
 
 
-def reasons(session: Session, policy: str) -> dict[int, str]:
-    """Give why votes are left out, by their keys."""
-    query = select(col(ExclusionRow.vote_id), col(ExclusionRow.reason)).where(is_standing(policy))
-    return dict(session.connection().execute(query).all())
-
-
 def reasons_on(session: Session, policy: str, votes: Collection[int]) -> dict[int, str]:
     """Give why those of some votes are left out that are, by their keys."""
     query = (

@@ -13,6 +13,7 @@ from arena.domain.vote import Policy
 from arena.store import labels
 from arena.store.counted import is_counted, is_over
 from arena.store.tables import (
+    BOTH_MODELS,
     AnswerRow,
     BattleRow,
     ChainRow,
@@ -139,12 +140,9 @@ def _labels(policy: Policy) -> Select[*tuple[Any, ...]]:
 
 
 def _versions(session: Session, policy: Policy) -> dict[str, int]:
-    sides = (
-        *(col(BattleRow.model_a), col(VoteRow.fingerprint_a)),
-        *(col(BattleRow.model_b), col(VoteRow.fingerprint_b)),
-    )
+    sides = (*BOTH_MODELS, col(VoteRow.fingerprint_a), col(VoteRow.fingerprint_b))
     known = defaultdict(set)
-    for a, of_a, b, of_b in session.connection().execute(_counted(policy, *sides).distinct()):
+    for a, b, of_a, of_b in session.connection().execute(_counted(policy, *sides).distinct()):
         known[a].add(of_a)
         known[b].add(of_b)
     return {model: len(versions) for model, versions in sorted(known.items())}

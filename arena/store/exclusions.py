@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Float, func, or_, select, type_coerce
 from sqlmodel import Session, col
@@ -12,7 +12,15 @@ from arena.domain.room_view import BusyVoter, FlaggedBattle, LeftOut
 from arena.domain.vote import DEFAULT, READMITTED
 from arena.store import voting
 from arena.store.counted import is_gold, is_newest, is_standing
-from arena.store.tables import AnswerRow, BattleRow, ExclusionRow, FlagRow, VoteRow, VoterRow
+from arena.store.tables import (
+    BOTH_MODELS,
+    AnswerRow,
+    BattleRow,
+    ExclusionRow,
+    FlagRow,
+    VoteRow,
+    VoterRow,
+)
 
 HELD = "held"
 APPLIED = "applied"
@@ -197,11 +205,10 @@ def left_out(session: Session, policy: str, most: int) -> tuple[LeftOut, ...]:
 def flagged(session: Session, policy: str, most: int) -> tuple[FlaggedBattle, ...]:
     """Give the battles that rules have marked, the last marked first."""
     out = select(col(ExclusionRow.vote_id)).where(is_standing(policy))
-    query = (
+    query: Any = (
         select(
             col(BattleRow.public_id),
-            col(BattleRow.model_a),
-            col(BattleRow.model_b),
+            *(one.label(side) for one, side in zip(BOTH_MODELS, "ab", strict=True)),
             *map(col, (FlagRow.rule, FlagRow.reason, FlagRow.created)),
             col(VoteRow.id).in_(out).label("is_out"),
         )
@@ -214,7 +221,7 @@ def flagged(session: Session, policy: str, most: int) -> tuple[FlaggedBattle, ..
     return tuple(
         FlaggedBattle(
             battle=row.public_id,
-            models=(row.model_a, row.model_b),
+            models=(row.a, row.b),
             rule=row.rule,
             reason=row.reason,
             created=row.created,

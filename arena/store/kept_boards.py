@@ -33,7 +33,7 @@ from arena.store import blocks, chain, exclusions, people, roster
 from arena.store.tables import StoredBoardRow
 from rating.report import ModelRating
 from rating.sentences import Sentence
-from rating.tables.sources import CodedLog
+from rating.tables.log import LoggedVotes
 
 _PARTS = (
     Board,
@@ -137,7 +137,7 @@ def _seal(key: bytes, *parts: str) -> str:
     return hmac.new(key, json.dumps(["board", *parts]).encode(), "sha256").hexdigest()
 
 
-def votes(session: Session, policy: Policy) -> tuple[State, CodedLog]:
+def votes(session: Session, policy: Policy) -> tuple[State, LoggedVotes]:
     """Read what a board is made of: the state that it has, and every vote."""
     return state(session), blocks.coded(session, policy)
 

@@ -14,6 +14,7 @@ from arena.domain.board_view import SelfNaming
 from arena.domain.vote import DEFAULT, NAMING, Policy, Tagger
 from arena.store.counted import is_counted
 from arena.store.tables import (
+    BOTH_MODELS,
     NAMES_ITSELF,
     AnswerRow,
     BattleRow,
@@ -165,14 +166,14 @@ def self_naming(session: Session, policy: Policy) -> SelfNaming:
     """Count the votes that a policy counts on an answer that names a model as its author."""
     side = col(PromptLabelRow.value)
     query = (
-        select(col(BattleRow.model_a), col(BattleRow.model_b), side, func.count())
+        select(*BOTH_MODELS, side, func.count())
         .join(TurnRow, col(TurnRow.id) == col(PromptLabelRow.turn_id))
         .join(VoteRow, voted_on())
         .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
         .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
         .where(NAMES_ITSELF, col(PromptLabelRow.tagger_version) == NAMING.version)
         .where(is_counted(policy))
-        .group_by(col(BattleRow.model_a), col(BattleRow.model_b), side)
+        .group_by(*BOTH_MODELS, side)
     )
     votes, by_model = 0, Counter[str]()
     for a, b, value, n in session.connection().execute(query):

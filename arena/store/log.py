@@ -24,6 +24,7 @@ from arena.store import chain, counted, labels, remarks
 from arena.store.counted import is_over
 from arena.store.records import LinkKind, LoggedLink, Took
 from arena.store.tables import (
+    BOTH_MODELS,
     AnswerRow,
     BattleRow,
     ExclusionRow,
@@ -40,7 +41,6 @@ from arena.store.tables import (
     fingerprint,
 )
 from judge.labels.refusals import REFUSAL, refusing
-from rating.tables.sources import LoggedColumns
 
 NEWEST = 1_000_000
 """Votes of which boards by label and of cost are made: they hold an object for each value."""
@@ -127,70 +127,6 @@ def newest(session: Session, most: int = NEWEST) -> int:
     """Give the link after which the newest so many votes lie; 0 where there are no more."""
     link = col(VoteRow.link)
     return session.scalars(select(link).order_by(link.desc()).offset(most).limit(1)).first() or 0
-
-
-def columns(
-    session: Session, policy: Policy, name: str = "the log", *, after: int = 0
-) -> LoggedColumns:
-    """Every vote in the order of the log, skips among them, and why the policy leaves it out.
-
-    Parameters
-    ----------
-    after : int
-        Link after which votes are read.
-    """
-    reasons = counted.reasons(session, policy.name)
-    query = (
-        select(
-            VoteRow.id,
-            VoterRow.kind,
-            BattleRow.public_id,
-            BattleRow.model_a,
-            BattleRow.model_b,
-            VoteRow.outcome,
-            func.coalesce(VoterRow.person, VoteRow.voter_id),
-            BattleRow.prompt_id,
-            VoteRow.created,
-            BattleRow.pair_probability,
-            BattleRow.repicks,
-            BattleRow.prompt_set,
-            VoteRow.broken,
-        )  # type: ignore[call-overload]
-        .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
-        .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
-        .where(col(VoteRow.link) > after)
-        .order_by(col(VoteRow.link))
-    )
-    columns = list(zip(*session.connection().execute(query), strict=True)) or [()] * 13
-    keys, kinds, *others = map(list, columns)
-    battles, a, b, outcomes, voters, prompts, moments, probabilities, repicks, sets, broken = (
-        others
-    )
-    why = {
-        (choice, kind, gold, odd): policy.why_not(choice, kind, gold=gold, broken=odd)
-        for choice in Choice
-        for kind in VoterKind
-        for gold in (False, True)
-        for odd in (False, True)
-    }
-    each = zip(outcomes, kinds, map(is_gold, sets), broken, strict=True)
-    left_out = [why[vote] for vote in each]
-    excluded = ((place, reasons[key]) for place, key in enumerate(keys) if key in reasons)
-    for place, logged in excluded:
-        left_out[place] = left_out[place] or logged
-    return LoggedColumns(
-        name=name,
-        battle=battles,
-        model_a=a,
-        model_b=b,
-        outcome=outcomes,
-        voter=voters,
-        prompt=prompts,
-        created=moments,
-        pair_probability=probabilities,
-        repicks=repicks,
-        left_out=left_out,
-    )
 
 
 def excluded(session: Session, policy: Policy) -> Counter[str]:
@@ -318,7 +254,7 @@ def _battle_counts(
     blind = (col(BattleRow.mode) == Mode.ANONYMOUS, *which)
     times = func.count(distinct(col(AnswerRow.battle_id)))
     per_model = _answers(times).where(*blind).group_by(col(AnswerRow.model_id))
-    gone = col(AnswerRow.model_id).not_in((col(BattleRow.model_a), col(BattleRow.model_b)))
+    gone = col(AnswerRow.model_id).not_in(BOTH_MODELS)
     lost = (col(AnswerRow.status) == AnswerStatus.FAILED) & (
         gone | (col(BattleRow.state) == BattleState.FAILED)
     )
@@ -328,12 +264,11 @@ def _battle_counts(
         asked.update(dict(session.exec(per_model.where(some)).all()))
         failed.update(dict(session.exec(per_model.where(some, lost)).all()))
     left = (BattleState.READY, BattleState.SKIPPED, BattleState.STOPPED)
-    sides = (col(BattleRow.model_a), col(BattleRow.model_b))
     pairs = (
-        select(*sides, func.count())
+        select(*BOTH_MODELS, func.count())
         .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
         .where(*blind, col(BattleRow.state).in_(left))
-        .group_by(*sides)
+        .group_by(*BOTH_MODELS)
     )
     abandoned: Counter[str] = Counter()
     for a, b, n in session.exec(pairs):
@@ -462,8 +397,7 @@ def times(session: Session, models: Collection[str], most: int) -> dict[str, lis
 class PairOutcome:
     """Votes that are alike in all that is counted here."""
 
-    model_a: str
-    model_b: str
+    models: tuple[str, str]
     outcome: Choice
     voter_kind: VoterKind
     broken: bool
@@ -501,7 +435,7 @@ def _excluded(policy: str) -> SelectOfScalar[int]:
 
 
 def _counted(session: Session, *which: object) -> list[PairOutcome]:
-    keys = (BattleRow.model_a, BattleRow.model_b, VoteRow.outcome, VoterRow.kind, VoteRow.broken)
+    keys = (*BOTH_MODELS, VoteRow.outcome, VoterRow.kind, VoteRow.broken)
     query = (
         select(*keys, func.count())  # type: ignore[call-overload]
         .select_from(VoteRow)
@@ -511,7 +445,7 @@ def _counted(session: Session, *which: object) -> list[PairOutcome]:
         .group_by(*keys)
     )
     return [
-        PairOutcome(a, b, Choice(outcome), VoterKind(kind), broken, votes)
+        PairOutcome((a, b), Choice(outcome), VoterKind(kind), broken, votes)
         for a, b, outcome, kind, broken, votes in session.exec(query)
     ]
 

@@ -22,7 +22,7 @@ from sqlalchemy import (
     false,
     text,
 )
-from sqlmodel import Field, SQLModel
+from sqlmodel import Field, SQLModel, col
 
 from arena.domain.model import Model
 from rating.tables.escaping import storable
@@ -256,6 +256,10 @@ class BattleRow(Table, table=True):
     app_version: str
     hidden: datetime | None = _moment(default=None)
     erased: datetime | None = _moment(default=None)
+
+
+BOTH_MODELS = (col(BattleRow.model_a), col(BattleRow.model_b))
+"""Columns of the models of a battle, side A's first."""
 
 
 class TurnRow(Table, table=True):

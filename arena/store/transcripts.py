@@ -10,7 +10,7 @@ from sqlmodel import Session, col
 
 from arena.domain.vote import EVER, Days, Policy
 from arena.store import counted, labels, remarks
-from arena.store.chain import BATCH, AnyRow
+from arena.store.chain import BATCH, OF_BATTLE, AnyRow
 from arena.store.tables import AnswerRow, BattleRow, TurnRow, VoteRow, VoterRow
 
 LABELS = ("category", "language", "intent", "hard")
@@ -19,15 +19,8 @@ LABELS = ("category", "language", "intent", "hard")
 _BATTLES: Select[*tuple[Any, ...]] = (
     select(
         col(BattleRow.id),
-        col(BattleRow.public_id).label("battle_id"),
-        *(
-            col(getattr(BattleRow, name))
-            for name in (
-                *("mode", "state", "model_a", "model_b", "prompt_set", "prompt_id"),
-                *("sampler", "sampler_version", "pair_probability", "repicks", "pacing"),
-                "created",
-            )
-        ),
+        *OF_BATTLE,
+        *(col(getattr(BattleRow, name)) for name in ("state", "created")),
         func.coalesce(VoterRow.person, VoterRow.id).label("voter"),
         col(VoterRow.kind).label("voter_kind"),
         col(VoteRow.id).label("vote"),

@@ -29,9 +29,10 @@ from rating.tables.columns import Columns, Reading, quoted_names, require
 from rating.tables.counts import Groups, rate_source
 from rating.tables.escaping import quoted
 from rating.tables.files import Files, json_or_text, read_text
+from rating.tables.log import LoggedVotes
 from rating.tables.mixes import read_mix
 from rating.tables.rows import read_rows
-from rating.tables.sources import LoggedColumns, opened
+from rating.tables.sources import opened
 from rating.tables.weights import parse_moments
 from rating.tables.writing import require_target, write_beside
 from rating.typing import Bools, Floats
@@ -315,7 +316,7 @@ def _with_column(
 
 
 def before_and_after(
-    source: Files | LoggedColumns,
+    source: Files | LoggedVotes,
     first_written: Floats,
     cutoffs: Mapping[str, date],
     level: float,
@@ -355,7 +356,7 @@ def before_and_after(
     return corrected(changes), not_rated
 
 
-def rated_apart(source: Files | LoggedColumns, overlaps: Bools, level: float) -> Overlap:
+def rated_apart(source: Files | LoggedVotes, overlaps: Bools, level: float) -> Overlap:
     """Rate votes on prompts that overlap with a benchmark, and the others, and compare.
 
     Parameters
@@ -371,9 +372,9 @@ def rated_apart(source: Files | LoggedColumns, overlaps: Bools, level: float) ->
 
 
 @contextmanager
-def _marked(source: Files | LoggedColumns, marks: NDArray[Any]) -> Iterator[Path | LoggedColumns]:
+def _marked(source: Files | LoggedVotes, marks: NDArray[Any]) -> Iterator[Path | LoggedVotes]:
     """Give votes with a column `OVERLAP` beside them."""
-    if isinstance(source, LoggedColumns):
+    if isinstance(source, LoggedVotes):
         yield replace(source, labels={OVERLAP: marks.tolist()})
         return
     with (
@@ -386,7 +387,7 @@ def _marked(source: Files | LoggedColumns, marks: NDArray[Any]) -> Iterator[Path
 
 
 def down_sampled(
-    source: Files | LoggedColumns, groups: Duplicates, level: float = 0.95
+    source: Files | LoggedVotes, groups: Duplicates, level: float = 0.95
 ) -> DownSampled:
     """Rate votes with prompts that are asked most counted less, beside the board as it is.
 
@@ -417,7 +418,7 @@ def down_sampled(
 
 
 def _boards_apart(
-    source: Files | LoggedColumns, marked: Bools, level: float, sides: tuple[str, str]
+    source: Files | LoggedVotes, marked: Bools, level: float, sides: tuple[str, str]
 ) -> tuple[Report, Report]:
     """Rate the votes that are marked, and the others."""
     with _marked(source, np.where(marked, "yes", "no").astype(object)) as votes:

@@ -317,7 +317,7 @@ def probe_board(
 
     Parameters
     ----------
-    source : path, table or LoggedColumns
+    source : path, table or LoggedVotes
         As `rating.tables.counts.read_votes` takes it.
     columns : sequence of (str, str)
         Roles and names of columns.

@@ -19,7 +19,7 @@ from rating.errors import DataError
 from rating.sentences import counted
 from rating.tables.coding import Coded, coded_list
 from rating.tables.files import SHOWN
-from rating.tables.sources import LoggedColumns
+from rating.tables.log import LoggedVotes
 from rating.typing import Bools, Floats, Ints
 
 NAMES = {
@@ -221,7 +221,7 @@ def _asked(rows: Rows) -> Coded | None:
 
     A row that no judge can be asked about has no name.
     """
-    if rows.texts is None or isinstance(rows.texts, LoggedColumns):
+    if rows.texts is None or isinstance(rows.texts, LoggedVotes):
         return None
     names: dict[int, str] = {}
     try:

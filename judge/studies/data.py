@@ -96,7 +96,7 @@ def read_study(
 
     Parameters
     ----------
-    votes, verdicts : path or LoggedColumns
+    votes, verdicts : path or LoggedVotes
         Files, or for votes an arena's log.
     voters : str, optional
         Pattern of the voters whose votes count, such as ``expert_*``.

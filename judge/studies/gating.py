@@ -20,7 +20,8 @@ from rating import read_votes
 from rating.elo import POINTS_PER_NAT
 from rating.errors import DataError, NotIdentifiedError
 from rating.tables.columns import Reading
-from rating.tables.sources import LoggedColumns, opened
+from rating.tables.log import LoggedVotes
+from rating.tables.sources import opened
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.clusters import FEW_PROMPTS
 from rating.uncertainty.gate import (
@@ -90,7 +91,7 @@ def ask(
 
 def _require_no_run(votes: Source) -> None:
     """Raise `DataError` for what a judge's run wrote, in the place of votes."""
-    if isinstance(votes, LoggedColumns):
+    if isinstance(votes, LoggedVotes):
         return
     with opened(votes, lambda there: [*there]) as rows:
         there = rows.columns

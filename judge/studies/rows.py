@@ -13,10 +13,10 @@ from rating import Outcome
 from rating.errors import DataError
 from rating.outcome import OUTCOMES
 from rating.tables.coding import ROW, Coded, Table, coded_list, fetch, numbered
-from rating.tables.columns import Columns, order_columns, require
+from rating.tables.columns import KINDS, Columns, order_columns, require
 from rating.tables.files import Files
-from rating.tables.sources import TEXTS as LOGGED
-from rating.tables.sources import LoggedColumns, opened
+from rating.tables.log import LoggedVotes
+from rating.tables.sources import opened, require_one_kind
 from rating.tables.vote_filter import VoteFilter
 from rating.typing import Bools, Floats
 
@@ -58,7 +58,7 @@ SIGNS = np.array([{Outcome.A: 1, Outcome.B: -1}.get(outcome, 0) for outcome in O
 """Label of each outcome, and 0 for what was not read: both kinds of tie are one."""
 
 
-Source = str | Path | Files | LoggedColumns
+Source = str | Path | Files | LoggedVotes
 """Files, or the votes of an arena's log."""
 
 
@@ -146,21 +146,23 @@ def read_rows(source: Source, *, unread: bool, by: str | None = None, marks: boo
     DataError
         If the source cannot be read, a label is unknown or missing, or no row counts.
     """
-    if isinstance(source, LoggedColumns):
-        table = source.table([*LOGGED])
-        prompt = coded_list([prompt or None for prompt in source.prompt])
-        row = np.arange(len(source.voter), dtype=np.float64)
-        table = replace(table, texts={**table.texts, "prompt": prompt}, numbers={"row": row})
+    if isinstance(source, LoggedVotes):
+        table = source.in_order([*source.texts])
+        prompt = coded_list([prompt or None for prompt in source.values("prompt")])
+        table = replace(table, texts={**table.texts, "prompt": prompt})
         return _counted(table, source.name, unread=unread)
     also = (*(MARKS if marks else ()), *((COST,) if unread else ()))
 
     def wanted(there: Sequence[str]) -> list[str]:
         texts, numbers = _roles(there, by)
         answers = _text_columns(there).values()
-        return sorted({*texts.values(), *numbers.values(), *answers, *also} & {*there})
+        own = {*texts.values(), *numbers.values(), *answers, *also}
+        return [name for name in there if name in own or (not unread and name in KINDS)]
 
     with opened(source, wanted, holds="verdicts" if unread else "votes") as rows:
         there = rows.columns
+        if not unread:
+            require_one_kind(rows, str(source), [by])
         texts, numbers = _roles(there, by)
         numbers |= {name: name for name in MARKS if marks and name in there}
         numbers |= {COST: PAID} if COST in there else {}
@@ -314,7 +316,7 @@ def read_texts(source: Source, rows: Sequence[int]) -> dict[int, RowTexts]:
     DataError
         If the file cannot be read.
     """
-    if isinstance(source, LoggedColumns) or not rows:
+    if isinstance(source, LoggedVotes) or not rows:
         return {}
     with opened(source, lambda there: [*there]) as rows_there:
         there = rows_there.columns

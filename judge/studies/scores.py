@@ -24,7 +24,7 @@ from rating.tables.compare import read_board
 from rating.tables.counts import rate_source
 from rating.tables.every_eval_ever import is_folder_of_logs
 from rating.tables.files import json_or_text, read_text
-from rating.tables.sources import LoggedColumns
+from rating.tables.log import LoggedVotes
 from rating.typing import Floats
 from rating.uncertainty.student import quantile
 
@@ -56,12 +56,12 @@ class RatedBoard:
     warnings: tuple[str, ...]
 
 
-def read_rated(source: str | Path | LoggedColumns, level: float) -> RatedBoard:
+def read_rated(source: str | Path | LoggedVotes, level: float) -> RatedBoard:
     """Read a board that ``arena rate --format json`` wrote, or rate votes.
 
     Parameters
     ----------
-    source : path or LoggedColumns
+    source : path or LoggedVotes
         Such a file, a file of votes, or an arena's log.
     level : float
         Of the intervals, where votes are rated.
@@ -74,7 +74,7 @@ def read_rated(source: str | Path | LoggedColumns, level: float) -> RatedBoard:
         If the votes identify no rating.
     """
     name = str(source)
-    if isinstance(source, LoggedColumns):
+    if isinstance(source, LoggedVotes):
         name = source.name
     elif _is_board(Path(source)):
         return rated_board(read_board(Path(source)), name)
@@ -446,7 +446,7 @@ def _table_as_board(reference: Scores, column: str) -> RatedBoard:
 
 
 def score_board(
-    scores: Path, board: str | LoggedColumns, options: StudyOptions, *, top: int = TOP
+    scores: Path, board: str | LoggedVotes, options: StudyOptions, *, top: int = TOP
 ) -> Scored:
     """Correlate every column of a table of scores with ratings.
 

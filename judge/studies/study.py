@@ -80,7 +80,7 @@ def study_judges(
 
     Parameters
     ----------
-    votes, verdicts : path, Files or LoggedColumns
+    votes, verdicts : path, Files or LoggedVotes
         Files; for votes also an arena's log.
 
     Raises

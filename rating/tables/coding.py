@@ -4,7 +4,6 @@ import itertools
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 
 import duckdb
 import numpy as np
@@ -12,7 +11,6 @@ import numpy as np
 from rating.comparisons import Parts
 from rating.counting import count_packed, fits, narrowest, packed, unpacked
 from rating.errors import DataError
-from rating.tables.columns import COUNTS, N
 from rating.tables.escaping import all_quoted, literal, quoted
 from rating.typing import Bools, Floats, Integers
 
@@ -140,18 +138,6 @@ def numbered(rows: Relation) -> Relation:
     return rows.project(f"*, row_number() OVER () AS {ROW}")
 
 
-def one_row_an_outcome(rows: Relation, keep: Sequence[str]) -> Relation:
-    """Turn a row with counts of each outcome into a row an outcome, counted in ``n``."""
-    there = [(name, outcome) for name, outcome in COUNTS.items() if name in rows.columns]
-    parts = [
-        rows.project(
-            f"{all_quoted(keep)}, {literal(outcome)} AS winner, CAST({name} AS DOUBLE) AS {N}"
-        )
-        for name, outcome in there
-    ]
-    return reduce(Relation.union, parts)
-
-
 def as_name(rows: Relation, name: str) -> str:
     """Give the expression of SQL for a column of names as text.
 
@@ -193,8 +179,8 @@ def fetch(rows: Relation, texts: Mapping[str, str], numbers: Mapping[str, str]) 
     fetched = base.limit(FEW + 1).fetchnumpy()
     are_many = any(len(values) > FEW for values in fetched.values())
     if are_many and not numbers and {*texts} <= GROUPED:
-        fetched = base.aggregate(f"{all_quoted(texts)}, count(*) AS {N}").fetchnumpy()
-        n, are_many = fetched[N], False
+        fetched = base.aggregate(f"{all_quoted(texts)}, count(*) AS n").fetchnumpy()
+        n, are_many = fetched["n"], False
     if are_many:
         columns, arrays, n = _coded_there(base, texts, numbers)
     else:

@@ -21,8 +21,9 @@ from rating.tables.coding import Coded, Table, coded_list, ranked
 from rating.tables.columns import SAMPLING, UNLABELLED, Reading
 from rating.tables.duckdb_engine import rows_in_parquet
 from rating.tables.files import Files, expanded, kind_of
+from rating.tables.log import LoggedVotes
 from rating.tables.parquet import long_columns
-from rating.tables.sources import ClusterTable, LoggedColumns, opened_table, spark_engine
+from rating.tables.sources import ClusterTable, opened_table, spark_engine
 from rating.tables.vote_filter import VoteFilter
 from rating.typing import Bools, Floats, Integers
 from rating.value.figures import MEASURES, Figures
@@ -55,7 +56,7 @@ def read_votes(source: object, reading: Reading | None = None) -> Votes:
 
     Parameters
     ----------
-    source : path, sequence of paths, Files, table or LoggedColumns
+    source : path, sequence of paths, Files, table or LoggedVotes
         See `rating.tables.sources.opened`; or an arena's log, of which the votes that its policy
         leaves out do not count.
 
@@ -73,7 +74,7 @@ def read_votes(source: object, reading: Reading | None = None) -> Votes:
 def _require_votes(votes: Votes, source: object) -> Votes:
     """Give votes back; raises `DataError` where none counts."""
     if not votes.data.n_votes:
-        log = f" in {source.name!r}" if isinstance(source, LoggedColumns) else ""
+        log = f" in {source.name!r}" if isinstance(source, LoggedVotes) else ""
         parts = [f"{votes.read} read", f"{votes.self_battles} of a model against itself"]
         parts += [f"{n} dropped ({why})" for why, n in votes.dropped.items()]
         msg = f"No votes to count{log}: {', '.join(parts)}."
@@ -377,7 +378,7 @@ def rate_source(
 
     Parameters
     ----------
-    source : path, table, LoggedColumns or ClusterTable
+    source : path, table, LoggedVotes or ClusterTable
         As `rating.tables.counts.read_votes` takes it; or a table of a cluster.
 
     Raises

@@ -118,8 +118,8 @@ def guessed(samples: Samples, named: Mapping[str, str], known: Known) -> Guess:
     """
     roles = {role: name for role, name in named.items() if name in samples}
     for role, names in known.items():
-        for name in filter(samples.__contains__, names):
-            roles.setdefault(role, name)
+        for one in filter(samples.__contains__, names):
+            roles.setdefault(role, one)
     tokens = {name: _tokens(name) for name in samples}
     if pair := _models(samples, tokens, roles):
         roles |= dict(zip(SIDED, pair, strict=True))

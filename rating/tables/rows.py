@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 
 import numpy as np
 
@@ -24,8 +23,8 @@ from rating.tables.coding import (
 )
 from rating.tables.columns import JUDGES, KINDS, UNLABELLED, Columns, Reading
 from rating.tables.files import Files
+from rating.tables.log import LoggedVotes
 from rating.tables.sources import (
-    LoggedColumns,
     only_of_text,
     opened,
     opened_table,
@@ -40,7 +39,7 @@ def read_rows(source: object, reading: Reading) -> VoteRows:
 
     Parameters
     ----------
-    source : path, sequence of paths, Files, table or LoggedColumns
+    source : path, sequence of paths, Files, table or LoggedVotes
         As `rating.tables.counts.read_votes` takes it.
     reading : Reading
         Of which weights, a window and styles are not used. ``columns.by`` is the role ``by``.
@@ -56,7 +55,7 @@ def read_rows(source: object, reading: Reading) -> VoteRows:
     with how as table:
         rows = _rows(table, reading)
     if not rows.n:
-        is_named = isinstance(source, LoggedColumns) or Files.of(source) is not None
+        is_named = isinstance(source, LoggedVotes) or Files.of(source) is not None
         where = f" in {str(source)!r}" if is_named else ""
         why = ", ".join(f"{n} {why}" for why, n in rows.dropped.items()) or "there are none"
         raise DataError(f"No votes to count{where}: {why}.")
@@ -147,10 +146,9 @@ def _in_order(source: object, reading: Reading) -> Iterator[Table]:
 
     A log has its order and no traits; no time is read of it.
     """
-    if isinstance(source, LoggedColumns):
+    if isinstance(source, LoggedVotes):
         source.require_own(reading.columns)
-        table = source.table(("model_a", "model_b", "winner", "voter", "left_out"))
-        yield replace(table, numbers={"row": np.arange(len(source.voter), dtype=np.float64)})
+        yield source.in_order(("model_a", "model_b", "winner", "voter", "left_out"))
         return
 
     def roles(there: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
@@ -165,7 +163,7 @@ def _in_order(source: object, reading: Reading) -> Iterator[Table]:
 
     with opened(source, wanted, named=reading.columns) as rows:
         texts, numbers = roles(rows.columns)
-        require_one_kind(rows, str(source), reading.columns.asked, texts["voter"])
+        require_one_kind(rows, str(source), reading.columns.asked)
         types = kinds(rows)
         for role, beside in (("time", MOMENTS), ("trait", {"boolean"})):
             if role in numbers and types[numbers[role]] not in beside | NUMERIC:

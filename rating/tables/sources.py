@@ -10,11 +10,10 @@ pandas itself takes pyarrow.
 import importlib.util
 import shlex
 import tempfile
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
-from datetime import UTC, datetime, timedelta
-from itertools import compress
+from dataclasses import dataclass, replace
+from functools import reduce
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -28,14 +27,11 @@ from rating.tables.bounds import size_of
 from rating.tables.coding import (
     MOMENTS,
     NUMERIC,
-    Coded,
     Relation,
     Table,
-    coded_list,
     compact,
     fetch,
     kinds,
-    one_row_an_outcome,
 )
 from rating.tables.columns import (
     COUNTS,
@@ -47,7 +43,6 @@ from rating.tables.columns import (
     PEOPLE,
     REQUIRED,
     ROLES,
-    SAMPLING,
     Columns,
     N,
     Reading,
@@ -69,7 +64,7 @@ from rating.tables.duckdb_engine import (
 from rating.tables.escaping import all_quoted, literal, quoted
 from rating.tables.files import ENDINGS, Files, expanded, json_objects, kind_of
 from rating.tables.guess import MOST_COLUMNS, ROWS, layout_error, samples_of
-from rating.typing import Bools, Ints
+from rating.tables.log import LoggedVotes
 
 LONGEST = 300
 """Characters of an engine's own words that a sentence quotes."""
@@ -478,7 +473,7 @@ def opened_table(source: object, reading: Reading, *, by: bool) -> Iterator[Tabl
 
     The source stays open, so that an error can say in which row of it something is missing.
     """
-    if isinstance(source, LoggedColumns | CodedLog):
+    if isinstance(source, LoggedVotes):
         yield source.read(reading)
         return
     if type(source).__module__.startswith("pyspark.sql."):
@@ -492,12 +487,21 @@ def opened_table(source: object, reading: Reading, *, by: bool) -> Iterator[Tabl
         return [name for name in there if name in own]
 
     with opened(source, wanted, once=True, named=reading.columns) as rows:
+        name = str(Files.of(source) or "the table")
+        judges = require_one_kind(rows, name, reading.columns.asked)
         voter = reading.columns.find("voter", rows.columns)
-        require_one_kind(rows, str(Files.of(source) or "the table"), reading.columns.asked, voter)
+        is_named = f"CAST({quoted(voter or '')} AS VARCHAR) <> ''"
+        if len(judges) > 1 and not (voter and rows.filter(is_named).limit(1).fetchall()):
+            column = next(column for column in JUDGES if column in rows.columns)
+            some = ", ".join(map(repr, judges[:3])) + (", …" if len(judges) > 3 else "")
+            peers.mention(
+                f"{name}: verdicts of several judges ({some}) are rated together. Rate each by "
+                f"itself with --by {column}. If they are people, add --column voter={column}."
+            )
         texts, numbers = reading.roles(rows.columns, by=by)
         if "n" in numbers:
             others = {*texts.values(), *numbers.values()} - {"winner", N}
-            rows = one_row_an_outcome(rows, sorted(others))
+            rows = _one_row_an_outcome(rows, sorted(others))
         types = kinds(rows)
         if "time" in numbers and types[numbers["time"]] not in MOMENTS | NUMERIC:
             texts["time"] = numbers.pop("time")
@@ -507,17 +511,13 @@ def opened_table(source: object, reading: Reading, *, by: bool) -> Iterator[Tabl
         yield _timed(compact(table))
 
 
-def require_one_kind(
-    rows: Relation, source: str, asked: Collection[str] = (), voter: str | None = None
-) -> None:
-    """Refuse votes of people and verdicts of language models in one table; name several judges.
+def require_one_kind(rows: Relation, source: str, asked: Collection[str | None]) -> list[str]:
+    """Refuse votes of people and verdicts of language models in one table; name the judges.
 
     Parameters
     ----------
     asked : collection of str
         Columns that were named, as those of voters or of groups: they mix nothing.
-    voter : str or None
-        Column of the voters: several judges are only mentioned where there is none.
 
     Raises
     ------
@@ -525,6 +525,7 @@ def require_one_kind(
         If some rows name a judge and others do not, or a column holds both kinds.
     """
     live = rows.filter(f"coalesce({LEFT_OUT}, '') = ''") if LEFT_OUT in rows.columns else rows
+    named: list[str] = []
     for name in (name for name in (*JUDGES, *KINDS) if name in {*rows.columns} - {*asked}):
         text = f"trim(coalesce(CAST({quoted(name)} AS VARCHAR), ''))"
         tests = f"{text} = ''", f"{text} <> ''"
@@ -550,12 +551,21 @@ def require_one_kind(
                 f"({n_judged:,} rows: {some}), by its column {name!r}. Rate them apart: --where "
                 f"{' or --where '.join(safe)}."
             )
-        has_voters = voter and live.filter(f"CAST({quoted(voter)} AS VARCHAR) <> ''").limit(1)
-        if len(judges) > 1 and not (has_voters and has_voters.fetchall()):
-            peers.mention(
-                f"{source}: verdicts of several judges ({some}) are rated together. Rate each by "
-                f"itself with --by {name}. If they are people, add --column voter={name}."
-            )
+        if name in JUDGES:
+            named = judges
+    return named
+
+
+def _one_row_an_outcome(rows: Relation, keep: Sequence[str]) -> Relation:
+    """Turn a row with counts of each outcome into a row an outcome, counted in ``n``."""
+    there = [(name, outcome) for name, outcome in COUNTS.items() if name in rows.columns]
+    parts = [
+        rows.project(
+            f"{all_quoted(keep)}, {literal(outcome)} AS winner, CAST({name} AS DOUBLE) AS {N}"
+        )
+        for name, outcome in there
+    ]
+    return reduce(Relation.union, parts)
 
 
 def spark_engine() -> ModuleType:
@@ -592,197 +602,3 @@ def _timed(table: Table) -> Table:
     moments = np.append(weights.parse_moments(column.names), np.nan)[column.codes]
     texts = {role: texts for role, texts in table.texts.items() if role != "time"}
     return replace(table, texts=texts, numbers={**table.numbers, "time": moments})
-
-
-TEXTS = {
-    "model_a": "model_a",
-    "model_b": "model_b",
-    "winner": "outcome",
-    "voter": "voter",
-    "prompt": "prompt",
-    "battle": "battle",
-    "left_out": "left_out",
-}
-NUMBERS = {"weight": "pair_probability", "repicks": "repicks"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoggedColumns:
-    """The votes of an arena's log in columns, skips among them, in its order.
-
-    Attributes
-    ----------
-    name : str
-        What errors call the log.
-    left_out : list of str or None
-        Why the policy leaves the vote out; None where it counts.
-    labels : mapping of str to list of str or None
-        What was asked for, by the names by which votes can be parted.
-    figures : mapping of str to list of float or None
-        What was measured on the answers, such as ``cost_a``.
-    """
-
-    name: str
-    battle: list[str]
-    model_a: list[str]
-    model_b: list[str]
-    outcome: list[str]
-    voter: list[str]
-    prompt: list[str | None]
-    created: list[datetime]
-    pair_probability: list[float]
-    repicks: list[int]
-    left_out: list[str | None]
-    labels: Mapping[str, list[str | None]] = field(default_factory=dict)
-    figures: Mapping[str, list[float | None]] = field(default_factory=dict)
-
-    def __str__(self) -> str:
-        """Return the name, as a file's path is its name."""
-        return self.name
-
-    def without(self, models: Set[str]) -> "LoggedColumns":
-        """Leave out the battles of some models."""
-        stays = [not {a, b} & models for a, b in zip(self.model_a, self.model_b, strict=True)]
-        columns = {one.name: getattr(self, one.name) for one in fields(self)}
-        name, *more = (columns.pop(one) for one in ("name", "labels", "figures"))
-        left = {role: list(compress(values, stays)) for role, values in columns.items()}
-        labels, figures = (
-            {key: list(compress(values, stays)) for key, values in one.items()} for one in more
-        )
-        return LoggedColumns(name=name, labels=labels, figures=figures, **left)
-
-    def require_own(self, columns: Columns) -> None:
-        """Raise `DataError` if columns of the log are named, which has its own."""
-        named = {one.name: getattr(columns, one.name) for one in fields(columns)}
-        by = named.pop("by")
-        if by is not None and by not in self.labels:
-            known = ", ".join(self.labels) or "none"
-            msg = (
-                f"The log holds no column {by!r} to part the votes by, but {known}: export the "
-                "votes, add the column, and rate the file."
-            )
-            raise DataError(msg)
-        if by is not None and not any(self.labels[by]):
-            msg = f"No vote of {self.name!r} has a {by}: label them first, arena label {self.name}"
-            raise DataError(msg)
-        for role, name in named.items():
-            if name is not None:
-                msg = (
-                    f"The log has its own columns, and {role}={name} names another: drop --column."
-                )
-                raise DataError(msg)
-
-    def table(
-        self, texts: Sequence[str], numbers: Sequence[str] = (), by: str | None = None
-    ) -> Table:
-        """Return columns by role, every vote a row: those of `TEXTS` and `NUMBERS`, and time.
-
-        Parameters
-        ----------
-        by : str or None
-            Label in the role of the column that parts the votes.
-        """
-        coded = {role: coded_list(getattr(self, TEXTS[role])) for role in texts}
-        if by is not None:
-            coded["by"] = coded_list(self.labels[by])
-        arrays = {
-            role: np.array(self._numbers(role), dtype=np.float64)
-            for role in numbers
-            if role != "time"
-        }
-        if "time" in numbers:
-            arrays["time"] = np.array([moment.timestamp() for moment in self.created], dtype=float)
-        return Table(coded, arrays, None, lambda _: None)
-
-    def _numbers(self, role: str) -> list[float | None]:
-        return getattr(self, NUMBERS[role]) if role in NUMBERS else self.figures[role]
-
-    def read(self, reading: Reading) -> Table:
-        """Return the columns that a reading takes.
-
-        Raises
-        ------
-        DataError
-            If it names columns, or takes a style or weights that the log does not hold.
-        """
-        self.require_own(reading.columns)
-        if reading.style or reading.weight not in (None, SAMPLING):
-            msg = (
-                "The log holds no styles, and no weights but 'sampling': export the votes, add "
-                "the columns, and read the file."
-            )
-            raise DataError(msg)
-        people = {"voter": reading.voters, "prompt": reading.prompts}
-        texts = ["model_a", "model_b", "winner", *(role for role in people if people[role])]
-        numbers = ["weight", "repicks"] if reading.weight is not None else []
-        numbers += ["time"] if reading.needs_time else []
-        figures = [f"{name}_{side}" for name in reading.figures for side in "ab"]
-        numbers += [name for name in figures if name in self.figures]
-        table = self.table([*texts, "left_out"], numbers, reading.columns.by)
-        there = [name for name in reading.beside if name in self.labels]
-        beside = {name: coded_list(self.labels[name]) for name in there}
-        return compact(replace(table, texts={**table.texts, **beside}))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CodedLog:
-    """The votes of an arena's log as numbers, skips among them, in its order.
-
-    What a board of many votes is made of, where `LoggedColumns` would hold an object for each
-    value.
-
-    Attributes
-    ----------
-    left_out : Coded
-        Why the policy leaves the vote out; -1 where it counts.
-    created : ndarray of int64
-        Microseconds since 1970, UTC.
-    """
-
-    model_a: Coded
-    model_b: Coded
-    winner: Coded
-    voter: Coded
-    prompt: Coded
-    left_out: Coded
-    created: Ints
-
-    @property
-    def counted(self) -> Bools:
-        """Whether each vote counts."""
-        return self.left_out.codes < 0
-
-    def before(self, moment: datetime) -> "CodedLog":
-        """Leave out what was cast at a moment, or later."""
-        return self._rows(self.created < microseconds(moment))
-
-    def without(self, models: Set[str]) -> "CodedLog":
-        """Leave out the battles of some models."""
-        sides = (self.model_a, self.model_b)
-        gone = [np.array([*(name in models for name in s.names), False])[s.codes] for s in sides]
-        return self._rows(~(gone[0] | gone[1]))
-
-    def read(self, reading: Reading) -> Table:
-        """Return the columns that a reading without weights, styles and a window takes."""
-        people = {"voter": reading.voters, "prompt": reading.prompts}
-        roles = ["model_a", "model_b", "winner", *(role for role in people if people[role])]
-        texts = {role: getattr(self, role) for role in (*roles, "left_out")}
-        return compact(Table(texts, {}, None, lambda _: None))
-
-    def _rows(self, rows: Bools) -> "CodedLog":
-        columns = {one.name: getattr(self, one.name) for one in fields(self)}
-        created = columns.pop("created")[rows]
-        texts = {role: Coded(column.names, column.codes[rows]) for role, column in columns.items()}
-        return CodedLog(created=created, **texts)
-
-
-def microseconds(moment: datetime) -> int:
-    """Count the microseconds since 1970, without rounding.
-
-    >>> microseconds(datetime(1970, 1, 1, 0, 0, 1, 5, UTC))
-    1000005
-    """
-    return (moment - _EPOCH) // timedelta(microseconds=1)
-
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

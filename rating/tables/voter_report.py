@@ -29,8 +29,9 @@ from rating.tables.columns import Columns, Reading
 from rating.tables.escaping import literal, quoted
 from rating.tables.files import Files
 from rating.tables.formats import write_parquet
+from rating.tables.log import LoggedVotes
 from rating.tables.rows import read_rows
-from rating.tables.sources import LoggedColumns, opened
+from rating.tables.sources import opened
 from rating.tables.writing import require_target, write_relation
 from rating.typing import Ints
 
@@ -226,7 +227,7 @@ def _on_groups(group: TasteGroups) -> str:
 
 
 def check_source(
-    source: str | Path | Files | LoggedColumns,
+    source: str | Path | Files | LoggedVotes,
     columns: Columns | None = None,
     *,
     alpha: float = ALPHA,
@@ -243,7 +244,7 @@ def check_source(
 
     Parameters
     ----------
-    source : path, Files or LoggedColumns
+    source : path, Files or LoggedVotes
         Files with one row a vote and a column of voters, or an arena's log.
     columns : Columns, optional
         Names of the file's columns where they are not the known ones.
@@ -361,7 +362,7 @@ WEIGHT, REASON = "voter_weight", "voter_reason"
 
 
 def write_weighted(
-    source: str | Path | Files | LoggedColumns,
+    source: str | Path | Files | LoggedVotes,
     report: VotersReport,
     path: Path,
     columns: Columns | None = None,
@@ -385,7 +386,7 @@ def write_weighted(
         If the source is a log, has such columns already or is the file to write, or this
         cannot be written.
     """
-    if isinstance(source, LoggedColumns):
+    if isinstance(source, LoggedVotes):
         msg = (
             f"The log {source.name!r} stays as it is: export its votes (arena export votes --to "
             "votes.parquet), and weigh the file."

@@ -22,12 +22,12 @@ from arena.boards.leaderboard import Leaderboard
 from arena.domain.people import Role
 from arena.domain.vote import DEFAULT, Voter
 from arena.play import upkeep
-from arena.store import blocks, erasing, log
+from arena.store import blocks, erasing
 from arena.store.prompt_ids import prompt_id
 from arena.store.store import Store
 from arena.store.tables import Table
 from arena.store.verify import verify
-from rating.tables.sources import LoggedColumns
+from rating.tables.log import LoggedVotes
 from tests.arena.store.battles import MODELS, NOW, ballot, ready
 from tests.command import Command
 from tests.faulty_server import Behaviour, faulty_server
@@ -133,10 +133,10 @@ def whole(served: Served) -> tuple[int, int]:
     return verified.links, verified.erased
 
 
-def counted(served: Served) -> LoggedColumns:
+def counted(served: Served) -> LoggedVotes:
     """Give the votes as a board reads them."""
     with closing(Store(served.database)) as store:
-        return store.read(log.columns, DEFAULT)
+        return store.read(blocks.columns, DEFAULT)
 
 
 def erase(command: Command, served: Served, voter: str, *words: str) -> str:
@@ -322,9 +322,9 @@ def test_a_vote_goes_with_a_tombstone_and_is_counted_nowhere(
             with store.writing() as session:
                 assert not blocks.keep(session, made[2]), "it was made of a vote that is gone"
             assert store.read(blocks.links) == (1, 5)
-            assert store.read(log.columns, DEFAULT).battle == [theirs]
+            assert store.read(blocks.columns, DEFAULT).values("battle") == [theirs]
             with store.reading() as session:
-                assert blocks.coded(session, DEFAULT).winner.codes.size == 1
+                assert len(blocks.coded(session, DEFAULT)) == 1
             leaderboard = Leaderboard(store, DEFAULT, lambda: datetime.now(UTC))
             deadline = time.monotonic() + 20
             while not leaderboard.refresh().votes and time.monotonic() < deadline:
@@ -597,7 +597,7 @@ def test_who_runs_the_arena_takes_votes_out_as_well_with_a_tombstone(
         assert "There was nothing left to erase" in again
     upkeep_clears(served)
     assert rows_with(served, SECRET) == files_with(served, SECRET) == []
-    assert counted(served).battle == [theirs]
+    assert counted(served).values("battle") == [theirs]
     assert tombstoned(served) == (4, 2)
 
 

@@ -10,7 +10,7 @@ import duckdb
 import pytest
 from ruamel.yaml import YAML
 
-from arena.boards.export_file import LATER
+from arena.boards.record_file import LATER
 from arena.cli import COMMANDS
 from arena.domain.battle import BattleState
 from arena.domain.vote import DEFAULT, Choice, Voter

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from arena.domain.vote import APPLICATIONS
-from arena.store import log
+from arena.store import blocks
 from arena.store.store import Store
 from arena.store.verify import verify
 from tests.faulty_server import Behaviour, faulty_server
@@ -59,7 +59,7 @@ def assert_none_lost_or_doubled(database_url: str, tmp_path: Path, rounds: int) 
             acknowledged |= every
     with closing(Store(database_url)) as store:
         assert store.read(verify).problem is None
-        battles = list(store.read(log.columns, APPLICATIONS).battle)
+        battles = list(store.read(blocks.columns, APPLICATIONS).values("battle"))
     assert cut_off, "no kill came in the middle"
     assert len(battles) == len(set(battles)) == rounds * SENDERS * EACH
     assert set(acknowledged.values()) == set(battles)

@@ -26,7 +26,7 @@ from arena.guard.identity import Identity
 from arena.guard.people import People
 from arena.pages.sign_in import inside
 from arena.settings import read_settings
-from arena.store import log, people
+from arena.store import blocks, people
 from arena.store.store import Store
 from arena.store.verify import verify
 from tests.arena.api.test_health import locked
@@ -60,7 +60,7 @@ def come_in(visitor: Visitor, path: str) -> httpx.Response:
 def voters(served: Served) -> list[str]:
     """Whose each vote is on the board."""
     with closing(Store(served.database)) as store:
-        return list(store.read(log.columns, DEFAULT).voter)
+        return list(store.read(blocks.columns, DEFAULT).values("voter"))
 
 
 def test_who_is_invited_is_one_voter_on_all_devices(command: Command, served: Served) -> None:

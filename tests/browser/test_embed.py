@@ -14,7 +14,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import APIResponse, Browser, Page, Request, Response, Route, expect
 
 from arena.domain.vote import APPLICATIONS
-from arena.store import log
+from arena.store import blocks
 from arena.store.store import Store
 from arena.store.verify import verify
 from tests.serving import Served, quick_arena
@@ -81,9 +81,9 @@ class Site:
         """Read the votes in the log, by battle; one twice would be two rows."""
         with closing(Store(self.served.database)) as store:
             assert store.read(verify).problem is None
-            columns = store.read(log.columns, APPLICATIONS)
-        assert len(set(columns.battle)) == len(columns.battle)
-        return dict(zip(columns.battle, columns.outcome, strict=True))
+            columns = store.read(blocks.columns, APPLICATIONS)
+        assert len(set(columns.values("battle"))) == len(columns.values("battle"))
+        return dict(zip(columns.values("battle"), columns.values("winner"), strict=True))
 
 
 @pytest.fixture(scope="module")

@@ -51,4 +51,4 @@ def test_a_page_outlives_the_replica_that_was_answering(
             ada.wait_for("ready")
             ada.vote("tie")
             ada.wait_for("voted")
-            assert list(logged(url).battle) == [ada.battle_id] != [first]
+            assert list(logged(url).values("battle")) == [ada.battle_id] != [first]

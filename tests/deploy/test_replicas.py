@@ -73,7 +73,7 @@ def test_visitors_battle_on_two_replicas_however_they_are_chosen(
         with Process([*WORK, "--database", url], tmp_path) as worker:
             judged = json.loads(worker.stdout.read())
     assert judged["by_status"] == {"read": 2 * len(battles)}, "a judge works beside them"
-    assert sorted(logged(url).battle) == sorted(battles)
+    assert sorted(logged(url).values("battle")) == sorted(battles)
 
 
 def test_a_reader_goes_on_at_another_replica_and_may_stop_there(
@@ -136,4 +136,4 @@ def test_a_replica_that_is_killed_interrupts_its_battles_alone_and_votes_count_o
         served.processes[0].kill()
         results = [end.result() for end in ends]
     assert Counter(interrupted for _, interrupted in results) == {True: 3, False: 3}
-    assert sorted(logged(url).battle) == sorted(battle_id for battle_id, _ in results)
+    assert sorted(logged(url).values("battle")) == sorted(battle_id for battle_id, _ in results)

@@ -16,7 +16,7 @@ from arena.domain.source import MOST_VERSIONS, Source, is_name, origin_of
 from arena.domain.vote import APPLICATIONS, DEFAULT, Policy
 from arena.errors import EXPIRED
 from arena.guard.people import token_hash
-from arena.store import erasing, log, people, retention, roster, sources
+from arena.store import blocks, erasing, log, people, retention, roster, sources
 from arena.store.store import Store
 from arena.store.verify import verify
 from tests.arena.store.battles import at_once
@@ -69,10 +69,14 @@ def logged(
     """Read the votes of an application, from a record that verifies."""
     with closing(Store(served.database)) as store:
         assert store.read(verify).problem is None
-        votes = store.read(log.columns, policy)
-    sides = zip(votes.model_a, votes.model_b, strict=True)
-    rows = zip(votes.battle, votes.voter, sides, votes.outcome, votes.left_out, strict=True)
-    return [Logged(*row) for row in rows if row[2][0].startswith(f"{application.name}~")]
+        votes = store.read(blocks.columns, policy)
+    roles = ("battle", "voter", "model_a", "model_b", "winner", "left_out")
+    rows = zip(*map(votes.values, roles), strict=True)
+    return [
+        Logged(battle, voter, (a, b), *more)
+        for battle, voter, a, b, *more in rows
+        if a.startswith(f"{application.name}~")
+    ]
 
 
 def embedded(

@@ -12,7 +12,7 @@ from arena.domain.vote import Choice, VoterKind
 from arena.store import chain
 from arena.store.records import LoggedLink
 from rating.tables.coding import coded_list
-from rating.tables.sources import CodedLog, LoggedColumns, microseconds
+from rating.tables.log import LoggedVotes, microseconds
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 
@@ -112,32 +112,20 @@ def endless_links(n: int) -> Iterator[LoggedLink]:
         yield replace(one, link=link, hash=f"{link:064x}", bound=bound)
 
 
-def logged(votes: Sequence[Vote]) -> CodedLog:
-    return CodedLog(
-        model_a=coded_list([v.a for v in votes]),
-        model_b=coded_list([v.b for v in votes]),
-        winner=coded_list([v.outcome.value for v in votes]),
-        voter=coded_list([v.voter for v in votes]),
-        prompt=coded_list([v.prompt for v in votes]),
-        left_out=coded_list([v.left_out for v in votes]),
-        created=np.array([microseconds(v.created) for v in votes], dtype=np.int64),
-    )
-
-
-def in_columns(votes: Sequence[Vote]) -> LoggedColumns:
+def logged(votes: Sequence[Vote]) -> LoggedVotes:
     """Give votes as the log's columns, with battles of their own."""
-    return LoggedColumns(
-        name="the log",
-        battle=[str(i) for i in range(len(votes))],
-        model_a=[v.a for v in votes],
-        model_b=[v.b for v in votes],
-        outcome=[v.outcome.value for v in votes],
-        voter=[v.voter for v in votes],
-        prompt=[v.prompt for v in votes],
-        created=[v.created for v in votes],
-        pair_probability=[1.0 for _ in votes],
-        repicks=[0 for _ in votes],
-        left_out=[v.left_out for v in votes],
+    texts: dict[str, Sequence[str | None]] = {
+        "model_a": [v.a for v in votes],
+        "model_b": [v.b for v in votes],
+        "winner": [v.outcome.value for v in votes],
+        "voter": [v.voter for v in votes],
+        "prompt": [v.prompt for v in votes],
+        "battle": [str(i) for i in range(len(votes))],
+        "left_out": [v.left_out for v in votes],
+    }
+    return LoggedVotes(
+        texts={role: coded_list(values) for role, values in texts.items()},
+        created=np.array([microseconds(v.created) for v in votes], dtype=np.int64),
     )
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from arena.boards.bundle import FILES, MANIFEST, VOTES
 from arena.boards.bundle_check import MOST_PROBLEMS, check_bundle
-from arena.boards.dataset import COLUMNS
+from arena.boards.export import COLUMNS
 from arena.domain.evaluation import Statements
 from arena.domain.model import Model, Release
 from arena.domain.vote import SIMULATED

@@ -13,7 +13,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from arena.boards.dataset import COLUMNS, export_votes
+from arena.boards.export import COLUMNS, export_votes
 from arena.boards.record_file import verify_export
 from arena.domain.vote import DEFAULT, Choice
 from arena.store import chain, log
@@ -298,7 +298,7 @@ def test_a_file_without_hashes_is_said_to_have_none(tmp_path: Path) -> None:
 MEMORY = """
 import resource
 from pathlib import Path
-from arena.boards.dataset import export_votes
+from arena.boards.export import export_votes
 from arena.domain.vote import DEFAULT
 from tests.arena.boards.log import endless_links
 

@@ -10,8 +10,8 @@ from sqlmodel import Session
 
 from arena import parts
 from arena.boards import evaluation as board_evaluation
-from arena.boards.dataset import export_votes
 from arena.boards.evaluation import Evaluation, calls_of
+from arena.boards.export import export_votes
 from arena.boards.leaderboard import Leaderboard
 from arena.boards.record_file import read_votes
 from arena.domain.evaluation import VoteFacts

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from arena.boards.fitted import DAY, LEAST_DAYS, MOST_MOMENTS, Fitted, History, fit_log, moments
 from arena.domain.vote import Choice
 from rating import to_points
-from rating.tables.sources import CodedLog
+from rating.tables.log import LoggedVotes
 from tests.arena.boards.log import NOW, Vote, logged, many
 
 FIRST = datetime(2026, 5, 3, 9, tzinfo=UTC)
@@ -73,9 +73,9 @@ def test_a_date_without_ratings_has_none() -> None:
 
 
 def test_the_past_is_computed_once_and_date_by_date(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[CodedLog] = []
+    asked: list[LoggedVotes] = []
 
-    def counted(log: CodedLog) -> Fitted:
+    def counted(log: LoggedVotes) -> Fitted:
         asked.append(log)
         return fit_log(log)
 

@@ -15,8 +15,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from arena.boards.dataset import COLUMNS, OUTSIDE, export_votes
-from arena.boards.record_file import LABELS, REMARKED, verify_export
+from arena.boards.export import COLUMNS, LABELS, OUTSIDE, export_votes
+from arena.boards.record_file import REMARKED, verify_export
 from arena.domain.battle import BattleState
 from arena.domain.gold import set_of
 from arena.domain.remarks import Reason, Remarks

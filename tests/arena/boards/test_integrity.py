@@ -14,7 +14,7 @@ from arena.boards.leaderboard import Leaderboard
 from arena.domain.people import Entrance
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, Choice, Policy, Voter
 from arena.errors import RoomError
-from arena.store import exclusions, log, people
+from arena.store import blocks, exclusions, people
 from arena.store.exclusions import Grounds
 from arena.store.store import Store
 from arena.store.tables import AnswerRow, BattleRow, FlagRow
@@ -69,8 +69,9 @@ def report(
 
 def left_out(store: Store, policy: Policy = DEFAULT) -> dict[str, str | None]:
     with store.reading() as session:
-        votes = log.columns(session, policy)
-    return {b: why for b, why in zip(votes.battle, votes.left_out, strict=True) if why}
+        votes = blocks.columns(session, policy)
+    rows = zip(votes.values("battle"), votes.values("left_out"), strict=True)
+    return {b: why for b, why in rows if why}
 
 
 def is_whole(store: Store) -> bool:

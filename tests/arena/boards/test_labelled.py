@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, wait
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -35,9 +36,9 @@ from rating import RateOptions
 from rating.errors import DataError
 from rating.pooling.mix import Mix
 from rating.tables.counts import rate_source
-from rating.tables.sources import LoggedColumns
+from rating.tables.log import LoggedVotes
 from tests.arena.boards.kinds import CODE_FIRST, MODELS, vote_on_kinds
-from tests.arena.boards.log import Vote, in_columns, many
+from tests.arena.boards.log import Vote, logged, many
 from tests.sqlite import new_sqlite
 
 
@@ -73,12 +74,8 @@ def snapshot(voted: Store) -> Snapshot:
 
 def columns(
     votes: list[Vote], values: Sequence[str | None], facet: str = "category"
-) -> LoggedColumns:
-    read = in_columns(votes)
-    return LoggedColumns(
-        **{name: getattr(read, name) for name in read.__dataclass_fields__ if name != "labels"},
-        labels={facet: [*values]},
-    )
+) -> LoggedVotes:
+    return replace(logged(votes), labels={facet: [*values]})
 
 
 @pytest.mark.slow

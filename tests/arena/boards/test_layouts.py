@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.boards.layouts import LAYOUTS, export_in_layout
+from arena.boards.export import LAYOUTS, export_battles
 from arena.domain.battle import BattleState, Side
 from arena.domain.gold import GOLD
 from arena.domain.vote import DEFAULT, Choice, Voter
@@ -107,7 +107,7 @@ def test_a_conversation_in_chatbot_arena_s_columns_comes_back_as_it_was(
 ) -> None:
     path = tmp_path_factory.mktemp("out") / f"theirs.{ending}"
     battle = with_texts(logged, turns, choice)
-    export_in_layout([battle], DEFAULT, path, "chatbot-arena", whole=True)
+    export_battles([battle], DEFAULT, path, "chatbot-arena", whole=True)
     table = read_annotations(path)
     for place, side in SIDES:
         cell = table.need(f"conversation_{side}")[0]
@@ -138,7 +138,7 @@ def test_a_preference_of_trl_comes_back_as_what_was_chosen(
     choice: Choice,
 ) -> None:
     path = tmp_path_factory.mktemp("out") / f"preferences.{ending}"
-    export_in_layout([with_texts(logged, turns, choice)], DEFAULT, path, "trl", whole=True)
+    export_battles([with_texts(logged, turns, choice)], DEFAULT, path, "trl", whole=True)
     ((prompt, chosen, rejected),) = duckdb.execute(f"FROM '{path}'").fetchall()
     places = (1, 2) if choice is Choice.A else (2, 1)
     for rest, place in zip((chosen, rejected), places, strict=True):
@@ -182,7 +182,7 @@ def store(database_url: str) -> Iterator[Store]:
 def preferences(store: Store, path: Path) -> tuple[Any, list[dict[str, Any]]]:
     with store.reading() as session:
         battles = transcripts.battles(session, DEFAULT, voted=True)
-        written = export_in_layout(battles, DEFAULT, path, "trl")
+        written = export_battles(battles, DEFAULT, path, "trl")
     lines = path.read_text(encoding="utf-8").splitlines()
     return written, [json.loads(line) for line in lines]
 
@@ -220,12 +220,12 @@ def test_what_was_erased_is_nobodys_preference(store: Store, tmp_path: Path) -> 
 
 def test_messages_are_not_written_into_a_csv(store: Store, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"p\.csv.*'trl'.*\.parquet or \.jsonl"):
-        export_in_layout([], DEFAULT, tmp_path / "p.csv", "trl")
+        export_battles([], DEFAULT, tmp_path / "p.csv", "trl")
     assert {*LAYOUTS} == {"chatbot-arena", "trl"}
 
 
 def test_a_gold_battle_is_nobodys_preference(logged: LoggedBattle, tmp_path: Path) -> None:
     gold = with_texts(logged, [("?", "right", "wrong")], Choice.A)
     gold.row.prompt_set = GOLD
-    written = export_in_layout([gold], DEFAULT, tmp_path / "p.jsonl", "trl")
+    written = export_battles([gold], DEFAULT, tmp_path / "p.jsonl", "trl")
     assert (written.rows, written.votes[None]) == (0, 0)

@@ -12,8 +12,14 @@ import pytest
 from sqlalchemy import text
 from sqlmodel import Session, col, select, update
 
-from arena.boards.leaderboard import FAILED_FIRST, NOT_YET, REST, Leaderboard, make_board
-from arena.boards.ratings import export_ratings
+from arena.boards.leaderboard import (
+    FAILED_FIRST,
+    NOT_YET,
+    REST,
+    Leaderboard,
+    export_ratings,
+    make_board,
+)
 from arena.domain.battle import VOTE_WITHIN
 from arena.domain.board_view import Board, ModelRecord
 from arena.domain.vote import DEFAULT, Choice, VoterKind

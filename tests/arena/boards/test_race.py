@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arena.boards.race import RaceWatch, standing_of
+from arena.boards.watches import RaceWatch, standing_of
 from arena.domain.people import Role
 from arena.domain.room_view import RaceStanding, Status
 from arena.domain.vote import Choice, Voter
@@ -18,7 +18,7 @@ from arena.domain.words import Language
 from arena.pages.admin.panels import overview_page
 from arena.pages.visit import Visit
 from arena.store.store import Store
-from tests.arena.boards.log import NOW, Vote, in_columns
+from tests.arena.boards.log import NOW, Vote, logged
 from tests.arena.store.battles import MODELS, ballot, ready
 from tests.arena.store.battles import NOW as THEN
 from tests.command import Command
@@ -40,12 +40,12 @@ def cast(ahead: float, voters: int = 60, each: int = 6) -> list[Vote]:
 
 
 def test_a_race_is_over_once_the_two_are_separated() -> None:
-    over = standing_of(in_columns(cast(0.85)), BETWEEN)
+    over = standing_of(logged(cast(0.85)), BETWEEN)
     assert over.separated
     assert over.lower is not None
     assert over.lower > 0
     assert over.voters < 60, "it stands as it stood when they were"
-    even = standing_of(in_columns(cast(0.5)), BETWEEN)
+    even = standing_of(logged(cast(0.5)), BETWEEN)
     assert not even.separated
     assert even.lower is not None
     assert even.upper is not None
@@ -58,7 +58,7 @@ def test_a_race_is_over_once_the_two_are_separated() -> None:
     [([], 0), ([Vote("m2", "m3", Choice.A)], 0), (cast(0.6, voters=9), 54)],
 )
 def test_nothing_is_claimed_of_too_few_votes(votes: list[Vote], counted: int) -> None:
-    standing = standing_of(in_columns(votes), BETWEEN)
+    standing = standing_of(logged(votes), BETWEEN)
     assert (standing.lead, standing.separated, standing.votes) == (None, False, counted)
 
 

@@ -10,8 +10,7 @@ import duckdb
 import pytest
 from sqlalchemy import text
 
-from arena.boards.layouts import CHATBOT_ARENA, export_in_layout
-from arena.boards.transcripts import ANSWERS, BATTLES, export_answers, export_battles
+from arena.boards.export import ANSWERS, BATTLES, CHATBOT_ARENA, export_battles
 from arena.domain.answer import FailureClass
 from arena.domain.battle import AnswerStatus, BattleState, Side
 from arena.domain.vote import DEFAULT, Choice, Voter
@@ -22,7 +21,8 @@ from arena.store.store import Store
 from rating import RateOptions, rate_source, read_votes
 from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, exclude, new_battle
 
-as_chatbot_arena = partial(export_in_layout, name="chatbot-arena")
+as_chatbot_arena = partial(export_battles, layout="chatbot-arena")
+export_answers = partial(export_battles, layout="answers")
 LONG = "# Sky\n\n- **Blue**\n1. grey\n\n```\nx = 1\n```\n"
 PERSONAL = "Ask ada@example.com, or +49 30 1234567; bob@example.com knows it."
 
@@ -65,9 +65,7 @@ def exported(
 ) -> tuple[Any, list[dict[str, Any]]]:
     with store.reading() as session:
         battles = transcripts.battles(session, DEFAULT, voted=not everything)
-        if everything:
-            more["everything"] = True
-        written = export(battles, DEFAULT, path, **more)
+        written = export(battles, DEFAULT, path, everything=everything, **more)
     read = duckdb.execute("FROM read_parquet(?)", [str(path)])
     names = [column[0] for column in read.description or ()]
     return written, [dict(zip(names, row, strict=True)) for row in read.fetchall()]

@@ -14,7 +14,7 @@ import pytest
 
 from arena.domain.people import Role
 from arena.domain.vote import DEFAULT, Choice, Voter
-from arena.store import exclusions, log, people, roster
+from arena.store import blocks, exclusions, people, roster
 from arena.store.exclusions import Grounds
 from arena.store.store import Store
 from tests.arena.store.battles import MODELS, NOW, ballot, ready
@@ -185,7 +185,7 @@ def test_votes_are_left_out_and_taken_in_again_with_a_reason_and_who_did_is_logg
         visitor.vote(visitor.play(), "model_a")
         visitor.vote(visitor.play(), "model_b")
         with closing(Store(served.database)) as store:
-            voter = store.read(log.columns, DEFAULT).voter[0]
+            voter = store.read(blocks.columns, DEFAULT).values("voter")[0]
         form = {"target": voter, "reason": "<u>paid</u>"}
         answer = admin.post("/admin/exclude", data=form)
         assert (answer.status_code, answer.headers["location"]) == (303, "/admin/voters?out=2")

@@ -15,7 +15,7 @@ from arena.domain.words import Language
 from arena.pages.rendering import battle_page, my_battles_page
 from arena.pages.visit import Visit
 from arena.play.snapshots import stored_snapshot
-from arena.store import log, single_battles
+from arena.store import blocks, single_battles
 from arena.store.store import Store
 from tests.arena.pages.page import text
 from tests.arena.store.battles import A1, ADA, B1, MODELS, NOW, ballot, complete, new_battle
@@ -80,7 +80,7 @@ def test_the_reveal_says_at_which_limit_an_answer_was_cut(store: Store) -> None:
         past = single_battles.past_battles(session, ADA.id, NOW)
         assert {one.battle_id: (one.cut_a, one.cut_b) for one in past} == cuts
         for policy in (DEFAULT, WITH_BROKEN):
-            assert set(log.columns(session, policy).left_out) == {None}
+            assert set(blocks.columns(session, policy).values("left_out")) == {None}
 
 
 def test_a_skip_reveals_no_limit(store: Store) -> None:

@@ -162,13 +162,9 @@ def test_votes_on_gold_battles_are_left_out_of_every_board_and_file(
         everything = visitor.get("/models").text + visitor.get("/leaderboard").text
         assert "granite" not in everything
     with closing(Store(served.database)) as store, store.reading() as session:
-        columns = log.columns(session, DEFAULT)
-        assert [why for why in columns.left_out if why] == ["gold battle"]
-        coded = blocks.coded(session, DEFAULT)
-        assert [coded.left_out.names[code] for code in coded.left_out.codes if code >= 0] == [
-            "gold battle"
-        ]
-        assert {*coded.winner.codes.tolist()} == {0}
+        for votes in (blocks.columns(session, DEFAULT), blocks.coded(session, DEFAULT)):
+            assert [why for why in votes.values("left_out") if why] == ["gold battle"]
+            assert {*votes.values("winner")} == {"model_a"}
         shown = single_battles.counted(session, DEFAULT)
         assert shown is not None
         assert len(shown.votes) == 1

@@ -10,13 +10,13 @@ from random import Random
 import pytest
 from sqlmodel import col, select
 
-from arena.boards.dataset import export_votes
+from arena.boards.export import export_votes
 from arena.boards.source import votes_of
 from arena.domain.battle import BattleState, Sampler, Wins
 from arena.domain.model import Model
 from arena.domain.vote import DEFAULT, Choice, Policy, Voter, VoterKind
 from arena.play.matchmaking import VERSION, Matchmaker, PairWins
-from arena.store import log
+from arena.store import blocks
 from arena.store.engine import reading_existing
 from arena.store.records import NewAnswer
 from arena.store.store import Store
@@ -191,7 +191,7 @@ def test_the_log_says_which_battles_had_a_model_replaced(votes: Log) -> None:
     with votes.store.writing() as session:
         session.exec(select(BattleRow)).all()[0].repicks = 2
     with votes.store.reading() as session:
-        assert sorted(log.columns(session, DEFAULT).repicks) == [0, 2]
+        assert sorted(blocks.columns(session, DEFAULT).numbers["repicks"]) == [0, 2]
 
 
 def test_the_voters_of_a_database_are_examined_by_the_default_policy(votes: Log) -> None:

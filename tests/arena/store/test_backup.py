@@ -10,7 +10,7 @@ from sqlmodel import Session
 
 from arena.domain.vote import DEFAULT, Choice
 from arena.errors import SchemaError, StoreError
-from arena.store import log
+from arena.store import blocks
 from arena.store.backup import Copied, back_up, restore
 from arena.store.store import Store
 from arena.store.tables import Table
@@ -76,7 +76,7 @@ def test_a_backup_restores_every_row_into_either_kind(
     assert rows(other) == rows(played)
     with other.reading() as session:
         assert verify(session).problem is None
-        assert log.columns(session, DEFAULT).outcome == [Choice.BOTH_BAD, Choice.SKIP]
+        assert blocks.columns(session, DEFAULT).values("winner") == [Choice.BOTH_BAD, Choice.SKIP]
     other.close()
 
 
@@ -93,7 +93,7 @@ def test_an_arena_goes_on_where_the_backup_ended(
     other.cast(ballot(ready(other, "b4")))
     with other.reading() as session:
         assert verify(session).problem is None
-        assert len(log.columns(session, DEFAULT).battle) == 3
+        assert len(blocks.columns(session, DEFAULT).values("battle")) == 3
     other.close()
 
 

@@ -17,17 +17,18 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 from sqlmodel import col, select
 
+from arena.boards.export import why_excluded
 from arena.domain.battle import BattleState
 from arena.domain.model import Model
-from arena.domain.vote import DEFAULT, SIMULATED, Choice, Policy, Voter, VoterKind
+from arena.domain.vote import DEFAULT, EVER, SIMULATED, Choice, Policy, Voter, VoterKind
 from arena.errors import BrokenRecordError
 from arena.play.upkeep import RecordVerifier
 from arena.store import blocks, log, voting
+from arena.store.records import LoggedLink
 from arena.store.store import Store
 from arena.store.tables import VoteBlockRow
 from arena.store.verify import verify
-from rating.tables.coding import Coded
-from rating.tables.sources import microseconds
+from rating.tables.log import microseconds
 from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, new_battle
 from tests.sqlite import new_sqlite
 
@@ -99,22 +100,30 @@ def keep_all(store: Store, most: int) -> int:
     return len(made)
 
 
-def names(column: Coded) -> list[str | None]:
-    return [None if code < 0 else column.names[code] for code in column.codes.tolist()]
+IN_AN_EXPORT = {
+    **{role: role for role in ("model_a", "model_b", "winner")},
+    "voter": "person",
+    "prompt": "prompt_id",
+}
+
+
+def why_not(link: LoggedLink, policy: Policy) -> str | None:
+    broken = link.transcript is not None
+    return why_excluded(link.bound, policy, EVER, link.exclusions, broken=broken)
 
 
 def assert_counts_are_those_of_a_recount(store: Store) -> None:
     with store.reading() as session:
         for policy in POLICIES:
-            counts, votes = blocks.coded(session, policy), log.columns(session, policy)
-            assert names(counts.model_a) == votes.model_a
-            assert names(counts.model_b) == votes.model_b
-            assert names(counts.winner) == votes.outcome
-            assert names(counts.voter) == votes.voter
-            assert names(counts.prompt) == votes.prompt
-            assert names(counts.left_out) == votes.left_out
-            assert counts.created.tolist() == [microseconds(when) for when in votes.created]
-            assert list(counts.voter.names) == sorted(counts.voter.names)
+            links = [one for one in log.links(session, policy) if one.kind == "vote"]
+            votes = [one for one in links if one.withheld is None]
+            for counts in (blocks.coded(session, policy), blocks.columns(session, policy)):
+                for role, name in IN_AN_EXPORT.items():
+                    assert counts.values(role) == [one.bound[name] for one in votes]
+                assert counts.values("left_out") == [why_not(one, policy) for one in votes]
+                assert counts.created.tolist() == [microseconds(v.bound["ts"]) for v in votes]
+                held = counts.texts["voter"].names
+                assert list(held) == sorted(held)
 
 
 @contextmanager

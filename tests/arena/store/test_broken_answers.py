@@ -18,11 +18,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.boards.dataset import export_votes
+from arena.boards.export import export_battles, export_votes
 from arena.boards.integrity import exclude
 from arena.boards.leaderboard import Leaderboard
 from arena.boards.record_file import verify_export
-from arena.boards.transcripts import export_battles
 from arena.domain.battle import BattleState, Side
 from arena.domain.ending import ANSWERS, BLOCKED, BROKEN, CALLS, TRUNCATED, WHOLE, end_of
 from arena.domain.vote import (
@@ -117,12 +116,11 @@ def test_default_v3_excludes_votes_on_broken_answers_of_an_old_database(
 
 
 def by_blocks(store: Store, policy: Policy) -> Sequence[str | None]:
-    coded = store.read(blocks.coded, policy)
-    return [None if code < 0 else coded.left_out.names[code] for code in coded.left_out.codes]
+    return store.read(blocks.coded, policy).values("left_out")
 
 
 def by_columns(store: Store, policy: Policy) -> Sequence[str | None]:
-    return store.read(log.columns, policy).left_out
+    return store.read(blocks.columns, policy).values("left_out")
 
 
 @pytest.mark.parametrize("read", [by_blocks, by_columns])
@@ -159,8 +157,8 @@ def test_whoever_reads_votes_leaves_out_the_same(
     upgraded: Store, policy: Policy, tmp_path: Path
 ) -> None:
     with upgraded.reading() as session:
-        columns = log.columns(session, policy)
-        pairs = zip(columns.battle, columns.left_out, strict=True)
+        columns = blocks.columns(session, policy)
+        pairs = zip(columns.values("battle"), columns.values("left_out"), strict=True)
         counted = {battle for battle, why in pairs if why is None}
         shown = single_battles.counted(session, policy)
         assert shown is not None
@@ -183,7 +181,7 @@ def test_a_vote_excluded_by_hand_is_excluded_from_both_policies(upgraded: Store)
     with upgraded.reading() as session:
         for policy in (DEFAULT, WITH_BROKEN):
             assert log.excluded(session, policy)["paid for"] == 1
-            reasons = log.columns(session, policy).left_out
+            reasons = blocks.columns(session, policy).values("left_out")
             assert [reasons.count(why) for why in ("a known bot", "paid for")] == [1, 1]
 
 
@@ -215,8 +213,9 @@ def vote_on(store: Store, reason: str | None, side: Side = Side.A) -> str:
 
 def why_excluded(store: Store, battle: str, policy: Policy = DEFAULT) -> str | None:
     with store.reading() as session:
-        columns = log.columns(session, policy)
-    return dict(zip(columns.battle, columns.left_out, strict=True))[battle]
+        columns = blocks.columns(session, policy)
+    reason: str | None = columns.values("left_out")[columns.values("battle").index(battle)]
+    return reason
 
 
 DOCUMENTED = [
@@ -365,8 +364,8 @@ def test_no_vote_can_be_excluded_as_one_on_a_broken_answer_in_a_file(
     hidden |= {n: int(counted[n]) for n in ("repicks", "turn", "attempt_a", "attempt_b")}
     hidden |= {n: float(counted[n]) for n in ("pair_probability", "seconds_to_vote")}
     hidden |= {"ts": "2026-11-20T12:00:09+00:00", "prompt_set": None}
-    chain_columns = ("link_kind", "link", "links", "content", "hash", "policy", "all_votes")
-    fake = dict.fromkeys(counted, "") | {n: counted[n] for n in chain_columns}
+    chalogged = ("link_kind", "link", "links", "content", "hash", "policy", "all_votes")
+    fake = dict.fromkeys(counted, "") | {n: counted[n] for n in chalogged}
     fake |= {"left_out": "broken answer", "excluded_vote": json.dumps(hidden)}
     place = rows.index(counted)
     rows[place] = fake

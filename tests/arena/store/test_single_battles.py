@@ -2,7 +2,7 @@
 
 from arena.domain.battle import BattleState
 from arena.domain.vote import DEFAULT, SIMULATED, Choice, Policy, Voter, VoterKind
-from arena.store import log, single_battles
+from arena.store import blocks, single_battles
 from arena.store.store import Store
 from tests.arena.store.battles import A1, B1, NOW, ballot, complete, exclude, new_battle, ready
 
@@ -27,12 +27,12 @@ def test_what_a_policy_counts_is_shown_and_nothing_else(store: Store) -> None:
     exclude(store, "b0", DEFAULT, "odd")
     for policy in (DEFAULT, SIMULATED):
         with store.reading() as session:
-            votes = log.columns(session, policy)
-            reasons = zip(votes.battle, votes.left_out, strict=True)
+            votes = blocks.columns(session, policy)
+            reasons = zip(votes.values("battle"), votes.values("left_out"), strict=True)
             counted = [battle_id for battle_id, why_not in reasons if why_not is None]
             single = [
                 battle_id
-                for battle_id in votes.battle
+                for battle_id in votes.values("battle")
                 if single_battles.battle(session, policy, battle_id) is not None
             ]
             assert single_battles.battle(session, policy, "not voted on") is None

@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 from sqlalchemy import JSON, Boolean, Column, DateTime, Float, Integer, LargeBinary, String
 
-from arena.boards.dataset import export_votes
+from arena.boards.export import export_battles, export_votes
 from arena.boards.leaderboard import Leaderboard
-from arena.boards.transcripts import export_answers, export_battles
 from arena.domain.vote import DEFAULT, POLICIES, Choice, Voter
 from arena.store import blocks, chain, erasing, exclusions, log, people, transcripts
 from arena.store.engine import reading_existing
@@ -548,10 +547,10 @@ def read(file: Path, folder: Path) -> dict[str, Any]:
             to = folder / f"{policy.name}.jsonl"
             export_votes(links, policy, to, total=log.count_links(session), everything=True)
             shown[policy.name] = to.read_text()
-        for export in (export_battles, export_answers):
+        for layout in ("arena", "answers"):
             some = transcripts.battles(session, DEFAULT, voted=False)
-            export(some, DEFAULT, folder / "some.jsonl", everything=True)
-            shown[export.__name__] = (folder / "some.jsonl").read_text()
+            export_battles(some, DEFAULT, folder / "some.jsonl", layout, everything=True)
+            shown[layout] = (folder / "some.jsonl").read_text()
     with quick_arena(folder, database=url) as served, served.visitor() as ada:
         while ada.board(votes=8)["record"] is None:
             time.sleep(0.05)  # the vote log is verified in the background

@@ -16,7 +16,7 @@ from sqlmodel import Session
 from arena.boards.leaderboard import Leaderboard
 from arena.domain.battle import BattleState
 from arena.domain.vote import DEFAULT, Choice, Voter
-from arena.store import log
+from arena.store import blocks
 from arena.store.backup import restore
 from arena.store.chain import text_hash
 from arena.store.store import Store
@@ -380,7 +380,7 @@ def test_an_arena_with_a_mark_is_whole_from_the_mark_on(marked: Store) -> None:
     marked.cast(ballot(waiting, voter=f"{1:032x}"))
     with marked.reading() as session:
         verified = verify(session)
-        newest = log.columns(session, DEFAULT).battle[-1]
+        newest = blocks.columns(session, DEFAULT).values("battle")[-1]
     assert (verified.problem, verified.links, newest) == (None, 43, waiting)
 
 

@@ -5,13 +5,14 @@ import pytest
 
 from judge.labels.duplicates import Duplicates
 from judge.labels.files import down_sampled
-from tests.judge.labels.test_overlap import votes
+from tests.judge.labels.test_overlap import MODELS, WINNERS, votes
 
 
 def test_a_frequent_prompt_counts_as_one_at_the_percentile() -> None:
     log, _ = votes(3000, np.random.default_rng(1), 0.0)
     # Votes 0 to 599 are on one prompt, where the first model wins; the others on one each or two.
-    log.outcome[:600] = ["model_a" if a == "basalt" else "model_b" for a in log.model_a[:600]]
+    on_a = log.texts["model_a"].codes[:600] == MODELS.index("basalt")
+    log.texts["winner"].codes[:600] = WINNERS.index("model_a") * on_a
     group = np.concatenate([np.zeros(600, int), 1 + np.arange(2400) // 2])
     sampled = down_sampled(log, Duplicates(group, 1201))
     assert (sampled.most, sampled.prompts, sampled.votes) == (2, 1, 600)
@@ -38,7 +39,7 @@ def test_without_frequent_prompts_nothing_moves() -> None:
 
 def test_votes_left_out_count_for_nobody() -> None:
     log, _ = votes(500, np.random.default_rng(3), 0.0)
-    log.left_out[:100] = ["a ring"] * 100
+    log.texts["left_out"].codes[:100] = 0
     group = np.concatenate([np.zeros(200, int), 1 + np.arange(300)])
     sampled = down_sampled(log, Duplicates(group, 301))
     assert sampled.board.moves

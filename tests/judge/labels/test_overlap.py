@@ -6,11 +6,13 @@ import pytest
 from judge.labels.files import rated_apart
 from judge.labels.overlap import Benchmark, overlapping
 from rating.errors import NotIdentifiedError
-from rating.tables.sources import LoggedColumns
+from rating.tables.coding import Coded, coded_list
+from rating.tables.log import LoggedVotes
 from rating.typing import Bools
 
 ITEM = "A mill grinds 40 sacks a day and sells half of them on Monday; how many are left?"
 MODELS = ("basalt", "marble", "quartz", "slate")
+WINNERS = ("model_b", "model_a")
 
 
 def test_thirteen_words_in_a_row_overlap_and_twelve_do_not() -> None:
@@ -28,27 +30,22 @@ def test_thirteen_words_in_a_row_overlap_and_twelve_do_not() -> None:
     ]
 
 
-def votes(n: int, rng: np.random.Generator, gain: float) -> tuple[LoggedColumns, Bools]:
+def votes(n: int, rng: np.random.Generator, gain: float) -> tuple[LoggedVotes, Bools]:
     """Votes of 100 people, a third on prompts of the benchmark, where the first model gains."""
     strengths = np.array([0.0, 0.3, -0.3, 0.1])
     overlaps = rng.random(n) < 1 / 3
     pairs = np.array([rng.choice(4, 2, replace=False) for _ in range(n)])
     theta = strengths[pairs] + gain * (pairs == 0) * overlaps[:, None]
     a_wins = rng.random(n) < 1 / (1 + np.exp(theta[:, 1] - theta[:, 0]))
-    log = LoggedColumns(
-        name="the log",
-        battle=[f"b{i}" for i in range(n)],
-        model_a=[MODELS[i] for i in pairs[:, 0]],
-        model_b=[MODELS[i] for i in pairs[:, 1]],
-        outcome=["model_a" if won else "model_b" for won in a_wins],
-        voter=[f"v{i % 100}" for i in range(n)],
-        prompt=[f"p{i}" for i in range(n)],
-        created=[],
-        pair_probability=[],
-        repicks=[],
-        left_out=[None] * n,
-    )
-    return log, overlaps
+    texts = {
+        "model_a": Coded(MODELS, pairs[:, 0]),
+        "model_b": Coded(MODELS, pairs[:, 1]),
+        "winner": Coded(WINNERS, a_wins.astype(int)),
+        "voter": coded_list(f"v{i % 100}" for i in range(n)),
+        "prompt": coded_list(f"p{i}" for i in range(n)),
+        "left_out": Coded(("a ring",), np.full(n, -1)),
+    }
+    return LoggedVotes(texts=texts, created=np.zeros(n, dtype=np.int64)), overlaps
 
 
 def test_a_model_that_gains_on_the_benchmark_is_seen() -> None:

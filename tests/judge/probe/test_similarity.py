@@ -165,7 +165,7 @@ def test_numbered_repetitions_are_distinct_and_keep_their_order(terms: list[str]
     assert [term for (term,), _ in runs] == terms
 
 
-def test_terms_are_counted_in_columns_in_the_order_they_are_met() -> None:
+def test_terms_are_counted_logged_in_the_order_they_are_met() -> None:
     left, right, terms = count_terms(["b a b", ""], ["a", "b a b"], words)
     assert terms == ["b", "a"]
     assert left.toarray().tolist() == [[2, 1], [0, 0]]

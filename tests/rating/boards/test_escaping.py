@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from arena.boards.dataset import export_votes
+from arena.boards.export import export_votes
 from arena.boards.record_file import verify_export
 from arena.domain.vote import DEFAULT, Choice
 from judge.report.files import Page, Section, Table, as_html

@@ -17,7 +17,7 @@ from rating.errors import DataError
 from rating.tables.columns import Columns
 from rating.tables.counts import rate_source
 from rating.tables.voter_report import CheckedVoter, VotersReport, check_source, write_weighted
-from tests.arena.boards.log import in_columns
+from tests.arena.boards.log import logged
 from tests.rating.attacked import NAMES, Arena
 
 MODELS = ("basalt", "chert", "flint", "gneiss", "marl", "quartz", "schist", "slate")
@@ -292,12 +292,12 @@ def test_a_file_is_not_weighed_twice_and_a_log_never(tmp_path: Path, report: Vot
     with pytest.raises(DataError, match="has a column 'voter_weight' already"):
         write_weighted(write(rows, tmp_path / "votes.csv"), report, tmp_path / "again.csv")
     with pytest.raises(DataError, match="export its votes"):
-        write_weighted(in_columns([]), report, tmp_path / "weighted.csv")
+        write_weighted(logged([]), report, tmp_path / "weighted.csv")
 
 
 def test_a_log_has_its_own_columns() -> None:
     with pytest.raises(DataError, match="drop --column"):
-        check_source(in_columns([]), Columns(voter="who"))
+        check_source(logged([]), Columns(voter="who"))
 
 
 @pytest.mark.parametrize(("option", "value"), [("least", 0), ("alpha", 0.0), ("alpha", 1.0)])

@@ -15,12 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.boards.dataset import export_votes
+from arena.boards.export import export_votes
 from arena.domain.vote import DEFAULT, Choice, VoterKind
 from rating.errors import DataError
+from rating.tables.coding import coded_list
 from rating.tables.columns import Reading
 from rating.tables.counts import count_votes, read_votes
-from rating.tables.sources import LoggedColumns
+from rating.tables.log import LoggedVotes, microseconds
 from tests.arena.boards.log import linked, vote
 from tests.rating.tables.sources import (
     PLAIN,
@@ -225,18 +226,17 @@ def test_the_log_gives_the_votes_that_its_export_gives(tmp_path: Path, everythin
         ),
         replace(vote("m1", "m0", Choice.B), repicks=1),
     ]
-    columns_of = LoggedColumns(
-        name="the log",
-        battle=[str(i) for i in range(len(logged))],
-        model_a=[v.model_a for v in logged],
-        model_b=[v.model_b for v in logged],
-        outcome=[v.outcome.value for v in logged],
-        voter=[v.voter for v in logged],
-        prompt=[v.prompt_id for v in logged],
-        created=[v.created for v in logged],
-        pair_probability=[v.pair_probability for v in logged],
-        repicks=[v.repicks for v in logged],
-        left_out=[DEFAULT.why_not(v.outcome, v.voter_kind, v.exclusions) for v in logged],
+    named = {role: role for role in ("model_a", "model_b", "voter")}
+    named |= {"winner": "outcome", "prompt": "prompt_id"}
+    why = [DEFAULT.why_not(v.outcome, v.voter_kind, v.exclusions) for v in logged]
+    texts = {role: coded_list([getattr(v, n) for v in logged]) for role, n in named.items()}
+    columns_of = LoggedVotes(
+        texts=texts | {"left_out": coded_list(why)},
+        created=np.array([microseconds(v.created) for v in logged]),
+        numbers={
+            "weight": np.array([v.pair_probability for v in logged]),
+            "repicks": np.array([v.repicks for v in logged], dtype=np.float64),
+        },
     )
     path = tmp_path / "votes.parquet"
     export_votes(linked(logged), DEFAULT, path, everything=everything, total=len(logged))
