@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
+from arena.boards.background import RaceWatch, Valuation
 from arena.boards.evaluation import Evaluation
 from arena.boards.labelled import LabelBoards
 from arena.boards.leaderboard import Leaderboard
 from arena.boards.newcomers import read_newcomers
-from arena.boards.watches import RaceWatch, Valuation
 from arena.domain.battle import Notice, Sampler
 from arena.domain.model import Entry, Roster, Standing
 from arena.domain.vote import DEFAULT, POLICIES, SIMULATED

@@ -13,7 +13,7 @@ from typing import Any
 import arena
 import judge
 import rating
-from arena.boards.watches import keep_looking
+from arena.boards.background import keep_looking
 from arena.domain.battle import VOTE_WITHIN
 from arena.domain.board_view import Board
 from arena.domain.evaluation import (

@@ -664,16 +664,16 @@ def _front_matter(path: Path, what: str, written: Written, licence: str) -> str:
         "license": licence,
         "tags": ["human-feedback", "preference", "llm-evaluation", "arena"],
         "size_categories": [size],
-        **(_shards(path) if path.is_dir() else _one_file(path)),
+        **(
+            _shards(path)
+            if path.is_dir()
+            else {"configs": [{"config_name": "default", "data_files": path.name}]}
+        ),
     }
     lines = (
         f"{name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in values.items()
     )
     return f"---\n{''.join(lines)}---\n"
-
-
-def _one_file(path: Path) -> dict[str, object]:
-    return {"configs": [{"config_name": "default", "data_files": path.name}]}
 
 
 def _shards(folder: Path) -> dict[str, object]:
@@ -741,10 +741,5 @@ def _texts(what: str, written: Written) -> str:
 
 
 def _table(head: tuple[str, str], rows: Iterable[tuple[str, str]]) -> str:
-    return "".join(_lines(head, rows))
-
-
-def _lines(head: tuple[str, str], rows: Iterable[tuple[str, str]]) -> Iterator[str]:
-    yield f"| {' | '.join(head)} |\n| --- | --- |\n"
-    for name, value in rows:
-        yield f"| {in_markdown(name)} | {in_markdown(value)} |\n"
+    lines = (f"| {in_markdown(name)} | {in_markdown(value)} |\n" for name, value in rows)
+    return "".join([f"| {' | '.join(head)} |\n| --- | --- |\n", *lines])

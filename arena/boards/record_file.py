@@ -302,11 +302,12 @@ def read_votes(path: Path, noted: str = "") -> tuple[Verified, list[Row]]:
     """Verify an export, and give its votes in the order of the chain: see `verify_export`.
 
     Up to the first row that no export has. A vote that the file excludes has the columns of the
-    chain alone, and its ``left_out`` and ``excluded_vote``.
+    chain alone, and its ``left_out`` and ``excluded_vote``; one that was deleted is not given.
     """
-    votes: list[Row] = []
-    verified = _verified(path, noted, votes.append)
-    return verified, [row for row in votes if row["link_kind"] == "vote"]
+    rows: list[Row] = []
+    verified = _verified(path, noted, rows.append)
+    votes = [row for row in rows if row["link_kind"] == "vote"]
+    return verified, [row for row in votes if row["left_out"] != TAKEN_OUT]
 
 
 def _verified(path: Path, noted: str, take: Callable[[Row], object]) -> Verified:

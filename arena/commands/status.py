@@ -30,7 +30,7 @@ def status(*, database: Database = None, form: TableOrJson = "table") -> None:
     arena status
     arena status --database sqlite:///team.db --format json
     """
-    from arena.boards.watches import standing_of
+    from arena.boards.background import standing_of
     from arena.domain.vote import DEFAULT
     from arena.settings import read_settings
     from arena.store import blocks, gold, last_day, log  # the store takes two seconds to import

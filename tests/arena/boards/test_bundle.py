@@ -21,7 +21,7 @@ from arena.domain.model import Model, Release
 from arena.domain.vote import SIMULATED
 from arena.errors import BrokenRecordError
 from arena.pages.evaluation import bundle_page
-from arena.store import people, roster
+from arena.store import erasing, people, roster
 from arena.store.store import Store
 from rating import __version__
 from rating.errors import DataError
@@ -68,6 +68,15 @@ def test_a_bundle_is_whole_on_either_kind_of_database(database_url: str, tmp_pat
     assert (checked.models, checked.votes) == (2, 20) == (written.models, written.votes)
     assert (checked.hash, checked.head, checked.links) == (written.hash, written.head, 23)
     assert [file.name for file in tmp_path.iterdir() if file.name.startswith(".")] == []
+
+
+def test_a_board_is_published_after_votes_were_deleted(tmp_path: Path) -> None:
+    url = new_sqlite(tmp_path)
+    fill(url)
+    with closing(Store(url)) as store, store.writing() as session:
+        assert erasing.take_out(session, [1, 2], NOW) == 2
+    assert publish_into(url, tmp_path / "board").votes == 18
+    assert problems(tmp_path / "board") == []
 
 
 @pytest.mark.usefixtures("a_common_umask")

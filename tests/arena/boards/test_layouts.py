@@ -221,7 +221,7 @@ def test_what_was_erased_is_nobodys_preference(store: Store, tmp_path: Path) -> 
 def test_messages_are_not_written_into_a_csv(store: Store, tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"p\.csv.*'trl'.*\.parquet or \.jsonl"):
         export_battles([], DEFAULT, tmp_path / "p.csv", "trl")
-    assert {*LAYOUTS} == {"chatbot-arena", "trl"}
+    assert {*LAYOUTS} == {"arena", "answers", "chatbot-arena", "trl"}
 
 
 def test_a_gold_battle_is_nobodys_preference(logged: LoggedBattle, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arena.boards.watches import RaceWatch, standing_of
+from arena.boards.background import RaceWatch, standing_of
 from arena.domain.people import Role
 from arena.domain.room_view import RaceStanding, Status
 from arena.domain.vote import Choice, Voter

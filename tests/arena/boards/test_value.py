@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 from sqlalchemy import text
 
-from arena.boards.watches import Valuation
+from arena.boards.background import Valuation
 from arena.domain.board_view import NO_VOTES
 from arena.domain.value_view import Valued
 from arena.domain.vote import DEFAULT, Choice, Voter

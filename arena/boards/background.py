@@ -1,4 +1,4 @@
-"""How a race stands and what ratings cost: worked out beside requests, shown as it last was."""
+"""Work in the background: how a race stands and what ratings cost, shown as it last was."""
 
 import asyncio
 import logging
