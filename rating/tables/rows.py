@@ -154,8 +154,8 @@ def _in_order(source: object, reading: Reading) -> Iterator[Table]:
     def roles(there: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
         texts, _ = reading.roles(there, by=False)
         needed = {role: reading.columns.need(role, there) for role in ("winner", "voter")}
-        found = {role: reading.columns.find(role, there) for role in ("time", "trait")}
-        return texts | needed, {role: name for role, name in found.items() if name is not None}
+        optional = {role: reading.columns.find(role, there) for role in ("time", "trait")}
+        return texts | needed, {role: name for role, name in optional.items() if name is not None}
 
     def wanted(there: Sequence[str]) -> list[str]:
         own = {name for named in roles(there) for name in named.values()}
