@@ -106,13 +106,16 @@ def align(votes: Rows, verdicts: Rows, usual: Sequence[tuple[str, str]] = USUAL)
     DataError
         If no item has both a vote and a verdict, or an item has two pairs of models.
     """
-    roles, columns, warnings = _joined((votes, verdicts), usual)
-    named = [~blank(column) for column in columns]
-    both = tuple(rows.only(mask) for rows, mask in zip((votes, verdicts), named, strict=True))
+    both: tuple[Rows, ...] = (votes, verdicts)
     models, left, right = _models(both)
+    pair = np.minimum(left, right) * len(models) + np.maximum(left, right)
+    roles, texts, key, warnings = _joined(both, usual, pair, len(models))
+    named = key >= 0
+    if not named.all():
+        masks = (named[: votes.n], named[votes.n :])
+        both = tuple(rows.only(mask) for rows, mask in zip(both, masks, strict=True))
+        key, (models, left, right) = key[named], _models(both)
     low, high = np.minimum(left, right), np.maximum(left, right)
-    texts, codes = merged(columns)
-    key = np.concatenate([own[mask] for own, mask in zip(codes, named, strict=True)])
     prompt, prompts = key, texts
     if roles == ("text", "text"):
         prompts = _as_voted(texts, key, both[0])
@@ -160,29 +163,32 @@ def on_voted(votes: Rows, verdicts: Rows) -> Bools:
 
 
 def _joined(
-    both: tuple[Rows, Rows], usual: Sequence[tuple[str, str]]
-) -> tuple[tuple[str, str], list[Coded], list[str]]:
-    """Choose the roles by which some vote has a verdict; also give their columns, and warnings."""
-    models, left, right = _models(both)
-    pair = np.minimum(left, right) * len(models) + np.maximum(left, right)
+    both: Sequence[Rows], usual: Sequence[tuple[str, str]], pair: Ints, n_models: int
+) -> tuple[tuple[str, str], tuple[str, ...], Ints, list[str]]:
+    """Choose the roles by which some vote has a verdict.
+
+    Also give the names that they have, the place of each row's name in them (-1 for none), and
+    warnings.
+    """
     n, tried = both[0].n, dict[str, str]()
     for roles in (*sorted(usual, key=lambda roles: _has_gaps(both, roles[0])), *KEYS):
         columns = _columns(both, roles)
         if not columns:
             continue
-        code = np.concatenate(merged(columns)[1])
-        key = code if roles in WHOLE else np.where(code < 0, -1, code * len(models) ** 2 + pair)
+        names, codes = merged(columns)
+        code = np.concatenate(codes)
+        key = code if roles in WHOLE else np.where(code < 0, -1, code * n_models**2 + pair)
         votes = key[:n]
         by = _by(roles)
         if np.isin(votes[votes >= 0], key[n:]).any():
             missed = f"No item is in both by {', '.join(tried)}. " if tried else ""
             note = f"{missed}Votes and verdicts are matched by {by}."
             gaps = [
-                f"{int(blank(column).sum()):,} {what} left out: without {NAMES[role]}."
-                for column, role, what in zip(columns, roles, ("votes", "verdicts"), strict=True)
-                if blank(column).any()
+                f"{int((own < 0).sum()):,} {what} left out: without {NAMES[role]}."
+                for own, role, what in zip(codes, roles, ("votes", "verdicts"), strict=True)
+                if (own < 0).any()
             ]
-            return roles, columns, [*([note] if tried or roles in KEYS else []), *gaps]
+            return roles, names, code, [*([note] if tried or roles in KEYS else []), *gaps]
         if roles[0] == roles[1] or not tried:  # the values of the others are quoted with these
             tried[by] = " and ".join(
                 f"{_shown(rows, column, roles)} in {rows.source!r}"

@@ -164,7 +164,7 @@ def judges_apart(rows: Rows) -> Rows:
     judge = rows.names.get("judge", Coded(("judge",), np.zeros(rows.n, dtype=np.int64)))
     for role in ("method", "template"):
         column = rows.names.get(role)
-        if column is None or (judge.codes < 0).any():
+        if column is None or (judge.codes < 0).any() or len(rows.used(role)) < 2:
             continue
         if role == "template":
             cases = [rows.names[name].codes for name in (*ITEM, "order") if name in rows.names]

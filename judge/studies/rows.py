@@ -110,7 +110,9 @@ class Rows:
 
     def used(self, role: str) -> tuple[str, ...]:
         """Give the names of a role that rows have, sorted."""
-        return tuple(sorted({name for name in self.named(role) if name and name.strip()}))
+        column = self.names.get(role, Coded((), np.full(self.n, -1)))
+        there = {column.names[code] for code in np.unique(column.codes) if code >= 0}
+        return tuple(sorted(name for name in there if name.strip()))
 
     def only(self, rows: NDArray[Any]) -> "Rows":
         """Return some rows, by mask or by index."""
@@ -284,7 +286,8 @@ def _once(rows: VoteFilter, *, unread: bool) -> tuple[str, ...]:
 
 def blank(column: Coded) -> Bools:
     """Return which rows have no name, or one of spaces."""
-    return np.array([*(not name.strip() for name in column.names), True])[column.codes]
+    named = np.fromiter(map(bool, map(str.strip, column.names)), bool, len(column.names))
+    return np.append(~named, True)[column.codes]
 
 
 NAMES = {
