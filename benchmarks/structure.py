@@ -31,22 +31,22 @@ import grimp
 
 PACKAGES = ("rating", "judge", "arena")
 LIMITS = {
-    "product code lines": 74_448,
-    "product files": 482,
-    "dataclasses": 703,
-    "public names": 2_660,
-    "public, used by no other module": 640,
-    "public, used by one other module": 1_197,
-    "private helpers called once": 1_815,
-    "class names that occur 2 to 5 times": 106,
-    "file names that occur more than once": 53,
-    "types that hold rows of votes": 19,
-    "files with model_a": 79,
-    "files with the orders ab and ba": 26,
+    "product code lines": 73_807,
+    "product files": 461,
+    "dataclasses": 692,
+    "public names": 2_638,
+    "public, used by no other module": 633,
+    "public, used by one other module": 1_189,
+    "private helpers called once": 1_688,
+    "class names that occur 2 to 5 times": 101,
+    "file names that occur more than once": 52,
+    "types that hold rows of votes": 13,
+    "files with model_a": 64,
+    "files with the orders ab and ba": 16,
     "import contracts": 28,
     "modules in import cycles": 0,
     "longest chain of imports": 20,
-    "test code lines": 75_480,
+    "test code lines": 75_826,
 }
 """The most of each: what comes in is paid for by what goes out. Lower them with the counts."""
 ROOT = Path(__file__).resolve().parent.parent
