@@ -84,7 +84,7 @@ def _prepared(method: str, chosen: BenchOptions) -> Bench:
 
     if chosen.items is None or not chosen.models:
         missing = "the prompts with --items" if chosen.items is None else "models with --models"
-        msg = f"A bench needs prompts and models: name {missing}."
+        msg = f"The bench {method!r} needs prompts and models: name {missing}."
         raise DataError(msg)
     roster = read_settings(database=chosen.database, roster=chosen.roster).roster
     name = ALIASES.get(method, method)

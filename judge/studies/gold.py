@@ -285,8 +285,7 @@ def read_gold_votes(source: Source) -> list[GoldVote]:
 
 def known_column(table: Annotations, role: str) -> str:
     """Name the first column that a role is known by; raises `DataError` if none is there."""
-    names = KNOWN[role]
-    column = next((name for name in names if table.has(name)), names[-1])
+    column = next((name for name in KNOWN[role] if table.has(name)), role)
     table.need(column)
     return column
 

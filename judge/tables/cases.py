@@ -37,7 +37,7 @@ from judge.tables.cells import (
 from judge.tables.native import announce_judged, for_judge
 from rating.errors import DataError, RatingError
 from rating.outcome import Outcome
-from rating.tables.columns import KNOWN, quoted_names
+from rating.tables.columns import JUDGES, KNOWN, quoted_names
 from rating.tables.files import Files
 from rating.tables.guess import ROWS, layout_error, samples_of
 from rating.tables.peers import mention, recognised
@@ -58,6 +58,7 @@ READ = frozenset(
             for name in some
         ),
         *("id", "battle_id", "prompt_id", "item_id", "key", "order", "status", "method"),
+        *JUDGES,
         *(IDS, KWARGS),
     )
 )

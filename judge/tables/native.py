@@ -402,7 +402,9 @@ def _preferred(prompt: object, chosen: object, rejected: object) -> tuple[Texts,
     if len(good) == len(bad) == 1:
         if not before or before[-1].role != "user" or {good[0].role, bad[0].role} != {"assistant"}:
             raise DataError(NO_QUESTION)
-        return _plain(before), good[0].content, bad[0].content
+        texts = (good[0].content, bad[0].content)
+        a, b = ([text] if text.lstrip()[:1] == "[" else text for text in texts)  # no JSON of turns
+        return _plain(before), a, b
     turns, a, b = exchange([*before, *good], [*before, *bad])
     return [turn.content for turn in turns], a, b
 

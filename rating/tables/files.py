@@ -58,8 +58,8 @@ PIECE = 1 << 18
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _BLANKS = re.compile(r"[ \t\n\r]*")
 _DECODE = json.JSONDecoder().raw_decode
-_DOTTED = re.compile(rf"(?:[\w\"'-]+[ \t]*\.[ \t]*){{{DEPTH}}}")
-"""A key of TOML with more parts than it may have levels."""
+_DOTTED = re.compile(rf"(?<![\w\"'-])(?:[\w\"'-]++[ \t]*+\.[ \t]*+){{{DEPTH}}}")
+"""A key of TOML with more parts than it may have levels; a long word is looked at once."""
 _KINDS = {
     stat.S_IFDIR: "is a folder",
     stat.S_IFIFO: "is a pipe",

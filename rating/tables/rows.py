@@ -161,7 +161,7 @@ def _in_order(source: object, reading: Reading) -> Iterator[Table]:
         own = {name for named in roles(there) for name in named.values()}
         return [name for name in there if name in {*own, *JUDGES, *KINDS}]
 
-    with opened(source, wanted, named=reading.columns) as rows:
+    with opened(source, wanted, once=True, named=reading.columns) as rows:
         texts, numbers = roles(rows.columns)
         require_one_kind(rows, str(source), reading.columns.asked)
         types = kinds(rows)

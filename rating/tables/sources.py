@@ -489,7 +489,8 @@ def opened_table(source: object, reading: Reading, *, by: bool) -> Iterator[Tabl
     with opened(source, wanted, once=True, named=reading.columns) as rows:
         name = str(Files.of(source) or "the table")
         judges = require_one_kind(rows, name, reading.columns.asked)
-        voter = reading.columns.find("voter", rows.columns)
+        names = (reading.columns.voter, *KNOWN["voter"])
+        voter = next((one for one in names if one in rows.columns), None)
         is_named = f"CAST({quoted(voter or '')} AS VARCHAR) <> ''"
         if len(judges) > 1 and not (voter and rows.filter(is_named).limit(1).fetchall()):
             column = next(column for column in JUDGES if column in rows.columns)

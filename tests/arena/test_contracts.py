@@ -31,7 +31,7 @@ PLANTED = {
         "arena/pages/sign_in.py",
         "import authlib",
     ),
-    "SQL lives in the store": ("arena/boards/dataset.py", "import sqlalchemy"),
+    "SQL lives in the store": ("arena/boards/export.py", "import sqlalchemy"),
     "Gradio lives in the battle page": ("arena/pages/filters.py", "import gradio"),
     "FastAPI lives where pages and routes are": ("arena/play/rules.py", "import fastapi"),
     "Jinja lives in the pages": ("arena/pages/rendering.py", "import jinja2"),

@@ -27,7 +27,6 @@ from arena.store.prompt_ids import prompt_id
 from arena.store.store import Store
 from arena.store.tables import Table
 from arena.store.verify import verify
-from rating.tables.log import LoggedVotes
 from tests.arena.store.battles import MODELS, NOW, ballot, ready
 from tests.command import Command
 from tests.faulty_server import Behaviour, faulty_server
@@ -133,10 +132,11 @@ def whole(served: Served) -> tuple[int, int]:
     return verified.links, verified.erased
 
 
-def counted(served: Served) -> LoggedVotes:
-    """Give the votes as a board reads them."""
+def counted(served: Served) -> list[tuple[object, ...]]:
+    """Give the votes as a board reads them, with the policy's reasons."""
     with closing(Store(served.database)) as store:
-        return store.read(blocks.columns, DEFAULT)
+        votes = store.read(blocks.columns, DEFAULT)
+    return list(zip(votes.values("battle"), *map(votes.values, votes.texts), strict=True))
 
 
 def erase(command: Command, served: Served, voter: str, *words: str) -> str:
@@ -597,7 +597,7 @@ def test_who_runs_the_arena_takes_votes_out_as_well_with_a_tombstone(
         assert "There was nothing left to erase" in again
     upkeep_clears(served)
     assert rows_with(served, SECRET) == files_with(served, SECRET) == []
-    assert counted(served).values("battle") == [theirs]
+    assert [battle for battle, *_ in counted(served)] == [theirs]
     assert tombstoned(served) == (4, 2)
 
 

@@ -99,7 +99,7 @@ def test_a_file_of_votes_says_the_same(tmp_path: Path, command: Command) -> None
         ({"voter": "u", "prompt": "p", "winner": "model_a"}, "no column 'gold'"),
         ({"voter": "u", "prompt": "p", "winner": "left", "gold": "A>B"}, "winner 'left'"),
         ({"voter": "u", "prompt": "p", "winner": "model_a", "gold": "C"}, "gold 'C'"),
-        ({"prompt": "p", "winner": "model_a", "gold": "A>B"}, "no column 'judge'"),
+        ({"prompt": "p", "winner": "model_a", "gold": "A>B"}, "no column 'voter'"),
     ],
 )
 def test_what_cannot_be_read_is_quoted(

@@ -35,6 +35,7 @@ def arena(server: FaultyServer, tmp_path_factory: pytest.TempPathFactory) -> Ite
 
 def click_in_the_middle(control: Locator) -> None:
     """Click where the control is, whatever lies there, once controls react."""
+    control.wait_for(state="visible")
     control.page.locator("html:not([data-quiet])").wait_for(state="attached")
     box = control.bounding_box()
     assert box is not None

@@ -114,6 +114,13 @@ def test_json_and_toml_that_are_deeper_are_refused(depth: int) -> None:
     assert parsed_toml("a.b = [[1]]", "It") == {"a": {"b": [[1]]}}
 
 
+@pytest.mark.parametrize("part", ["b", '"', "a ", "a. ", "a.\n"])
+def test_toml_of_one_long_line_is_refused_without_looking_at_it_again_and_again(part: str) -> None:
+    """A test that hangs here takes quadratic time: 10^11 steps for 300,000 characters."""
+    with pytest.raises(DataError, match=r"^It is (not TOML|nested more than 100 levels deep)"):
+        parsed_toml(part * (300_000 // len(part)), "It")
+
+
 def test_four_hundred_thousand_parts_are_read_and_two_million_refused() -> None:
     assert len(parsed("[" + "[]," * 400_000 + "[]]", "It")) == 400_001
     for parse in (parsed, parsed_toml):

@@ -65,7 +65,7 @@ UNKNOWN: dict[str, Rows] = {
 }
 
 
-def as_told(error: LayoutError, path: Path) -> Files:
+def with_options(error: LayoutError, path: Path) -> Files:
     """Read the options of an error as a command does."""
     pairs = list(zip(error.options[::2], error.options[1::2], strict=True))
     columns = [value.partition("=")[::2] for name, value in pairs if name == "--column"]
@@ -82,7 +82,7 @@ def test_one_message_gives_the_options_that_read_an_unknown_layout(
     with pytest.raises(LayoutError, match=r"The layout of .* is not known") as raised:
         read_votes(path, PLAIN)
     expected = pd.DataFrame(EXPECTED, columns=["model_a", "model_b", "winner"])
-    assert cells(read_votes(as_told(raised.value, path), PLAIN)) == cells(
+    assert cells(read_votes(with_options(raised.value, path), PLAIN)) == cells(
         read_votes(expected, PLAIN)
     )
 

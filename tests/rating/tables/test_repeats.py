@@ -17,6 +17,7 @@ from rating.tables.columns import Reading
 from rating.tables.counts import rate_source, read_votes
 from rating.tables.files import Files
 from rating.tables.peers import noticing
+from rating.tables.rows import read_rows
 from tests.rating.tables.peer_rows import Row, of_kaggle, of_lmarena, written
 from tests.rating.tables.sources import PLAIN, cells
 
@@ -46,6 +47,14 @@ def test_a_battle_counts_once_by_its_first_row(ending: str, tmp_path: Path) -> N
     every, words = noticed(Files((path,), where="battle_id IS NOT NULL"))
     assert every.data.n_votes == 9
     assert words == [f"{path} is read as votes; rows left out: 0 by where"]
+
+
+@pytest.mark.parametrize("ending", ENDINGS)
+def test_votes_in_their_order_count_a_battle_once(ending: str, tmp_path: Path) -> None:
+    rows = [of_battle(number, voter="ada") for number in range(3)]
+    path = written(tmp_path, f"votes.{ending}", [*rows, rows[0]])
+    votes = read_rows(path, Reading(ordered=True))
+    assert (votes.n_votes, votes.dropped) == (3, {"repeated": 1})
 
 
 @pytest.mark.parametrize(
