@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from itertools import permutations
-from typing import Any, NamedTuple
+from typing import Any
 
 from rating.errors import LayoutError
 from rating.outcome import OUTCOMES, Outcome
@@ -73,13 +73,6 @@ Samples = Mapping[str, Sequence[str]]
 """By name, or by the path of a member: the values of some rows, blank where there is none."""
 
 
-class Guess(NamedTuple):
-    """Columns by role, and the outcome that is meant by each label of theirs."""
-
-    roles: dict[str, str]
-    labels: dict[str, str]
-
-
 def samples_of(rows: Mapping[str, Sequence[str | None]]) -> Samples:
     """Give values by column; those of nested ones (JSON) by the path of each member."""
     leaves: dict[str, list[str]] = {}
@@ -106,8 +99,12 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, str]]:
             yield path, "" if value is None or value == [] else str(value)
 
 
-def guessed(samples: Samples, named: Mapping[str, str], known: Known) -> Guess:
-    """Guess what columns hold; what has a known name, or was named, is what it is called.
+def guessed(
+    samples: Samples, named: Mapping[str, str], known: Known
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Guess columns by role, and the outcome that each label of theirs means.
+
+    A column that has a known name, or was named, is what it is called.
 
     Parameters
     ----------
@@ -139,7 +136,7 @@ def guessed(samples: Samples, named: Mapping[str, str], known: Known) -> Guess:
         fits = (n for word in words for n in free if word in tokens[n] and _fits(role, samples[n]))
         if role not in roles and (name := next(fits, None)):
             roles[role] = name
-    return Guess(roles, labels)
+    return roles, labels
 
 
 def _tokens(name: str) -> list[str]:
@@ -276,28 +273,26 @@ def layout_error(
     also : str
         A sentence on what else is known of the file.
     """
-    guess = guessed(samples, named, known)
-    meant = ", ".join(f"{theirs} = {ours}" for theirs, ours in guess.labels.items())
+    roles, outcomes = guessed(samples, named, known)
+    meant = ", ".join(f"{theirs} = {ours}" for theirs, ours in outcomes.items())
     rows = []
     for name, values in samples.items():
         some = ", ".join(repr(value[:30]) for value in [*dict.fromkeys(filter(None, values))][:3])
-        role = ", ".join(role for role, of in guess.roles.items() if of == name) or "not used"
-        role += f" ({meant})" if name == guess.roles.get("winner") and meant else ""
+        role = ", ".join(role for role, of in roles.items() if of == name) or "not used"
+        role += f" ({meant})" if name == roles.get("winner") and meant else ""
         rows.append([visible(cell) for cell in (name[:SHOWN], some or "no value", role)])
     widths = [max((len(row[i]) for row in rows), default=0) for i in (0, 1)]
     table = "\n".join(f"  {a:<{widths[0]}}  {b:<{widths[1]}}  {role}" for a, b, role in rows)
-    missing = [role for role in required if role not in guess.roles]
+    missing = [role for role in required if role not in roles]
     ask = [
         f"{role}={name}"
-        for role, name in guess.roles.items()
+        for role, name in roles.items()
         if name not in known[role] and role not in named
     ]
     options = [
         w for pair in (*ask, *(f"{role}=NAME" for role in missing)) for w in ("--column", pair)
     ]
-    options += [
-        w for a, b in guess.labels.items() if a not in labels for w in ("--label", f"{a}={b}")
-    ]
+    options += [w for a, b in outcomes.items() if a not in labels for w in ("--label", f"{a}={b}")]
     lacking = f" No column is taken for {' and '.join(missing)}: put its name for NAME."
     text = (
         f"The layout of {source!r} is not known.{also} Its columns, some of their values, and "
