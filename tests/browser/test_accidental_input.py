@@ -1,8 +1,9 @@
 """Keys and taps that nobody meant: sentences typed beside the prompt, double taps, held keys."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 import pytest
@@ -110,6 +111,26 @@ def press_twice(
     press_at(ada, at, screen)
     ada.page.wait_for_timeout(1000 * interval_s)
     press_at(ada, at, screen)
+
+
+NOTE_LATE = """() => {
+    window.late = false;
+    addEventListener("pointerdown", () => {
+        const { state, quiet } = document.documentElement.dataset;
+        window.late ||= state === "voted" && !quiet;
+    }, true);
+}"""
+"""Have the page note whether something is pressed after the time in which it does not react."""
+
+
+def vote_in_time(ada: Person, press: Callable[[], None]) -> None:
+    """Press in a new battle; again in another one where a busy machine pressed too late."""
+    for _ in range(5):
+        play(ada)
+        ada.page.evaluate(NOTE_LATE)
+        press()
+        if not ada.page.evaluate("window.late"):
+            return
 
 
 def is_revealed(ada: Person) -> None:
@@ -264,8 +285,8 @@ def test_a_double_tap_on_a_vote_keeps_the_names(
 ) -> None:
     with person(chromium, arena, **screen) as ada:
         for interval_s in INTERVALS_S:
-            play(ada)
-            press_twice(ada, f"#vote-{outcome}", interval_s, screen, along)
+            vote = partial(press_twice, ada, f"#vote-{outcome}", interval_s, screen, along)
+            vote_in_time(ada, vote)
             is_revealed(ada)
             assert ada.page.locator(".after [aria-pressed=true]").count() == 0
             assert ada.page.locator("[data-do=copy]").inner_text() == "Copy link"
@@ -299,20 +320,27 @@ def test_many_taps_and_a_long_press_after_the_vote_press_nothing(
     chromium: Browser, arena: Served, screen: dict[str, Any]
 ) -> None:
     with person(chromium, arena, **screen) as ada:
-        play(ada)
-        vote = middle(ada.page.locator("#vote-model_b"))
-        new = middle(ada.page.locator("#do-new"))
-        for _ in range(6):
+
+        def tap() -> None:
+            vote = middle(ada.page.locator("#vote-model_b"))
+            for _ in range(6):
+                press_at(ada, vote, screen)
+                ada.page.wait_for_timeout(200)
+
+        def hold() -> None:
+            vote, new = (
+                middle(ada.page.locator(f"#{name}")) for name in ("vote-model_b", "do-new")
+            )
             press_at(ada, vote, screen)
-            ada.page.wait_for_timeout(200)
+            ada.page.mouse.move(*new)
+            ada.page.mouse.down()
+            ada.page.wait_for_timeout(900)  # held for longer than the controls rest
+            ada.page.mouse.up()
+
+        vote_in_time(ada, tap)
         is_revealed(ada)
         assert ada.page.locator("[data-do=go-on][aria-pressed=true]").count() == 0
-        play(ada)
-        press_at(ada, vote, screen)
-        ada.page.mouse.move(*new)
-        ada.page.mouse.down()
-        ada.page.wait_for_timeout(900)  # held for longer than the controls rest
-        ada.page.mouse.up()
+        vote_in_time(ada, hold)
         is_revealed(ada)
 
 
@@ -329,23 +357,24 @@ def test_a_key_that_is_held_or_pressed_twice_votes_and_does_nothing_else(
 ) -> None:
     with person(chromium, arena, **DESKTOP) as ada:
         for key, control in (("1", "#vote-tie"), ("Enter", "#vote-tie"), (" ", "#vote-tie")):
-            play(ada)
-            ada.prompt.fill("a draft")
-            ada.page.locator(control).focus()
-            before = stored(arena)["battles"]
-            ada.page.keyboard.down(key)
-            for _ in range(8):
-                ada.page.wait_for_timeout(30)
-                ada.page.keyboard.down(key)  # repeats
-            ada.page.keyboard.up(key)
-            ada.wait_for("voted")
-            ada.page.evaluate(NOTE_QUIET)
-            ada.page.keyboard.press(key)
+            for _ in range(5):  # until a busy machine is quick enough for the second press
+                play(ada)
+                ada.prompt.fill("a draft")
+                ada.page.locator(control).focus()
+                ada.page.keyboard.down(key)
+                for _ in range(8):
+                    ada.page.wait_for_timeout(30)
+                    ada.page.keyboard.down(key)  # repeats
+                ada.page.keyboard.up(key)
+                ada.wait_for("voted")
+                ada.page.evaluate(NOTE_QUIET)
+                ada.page.keyboard.press(key)
+                if ada.page.evaluate("window.wasQuiet"):
+                    break
             is_revealed(ada)
-            assert stored(arena)["battles"] == before
+            assert stored(arena)["battles"][-1] == (ada.battle_id,)
             expect(ada.prompt).to_be_focused()
-            if ada.page.evaluate("window.wasQuiet"):  # else the machine was slow, and it is typing
-                expect(ada.prompt).to_have_value("a draft")
+            expect(ada.prompt).to_have_value("a draft")
 
 
 @SCREENS
@@ -581,6 +610,7 @@ def test_a_sentence_typed_after_a_choice_in_a_study_is_the_comment(
         for place in ("#next", "body", "[name=reasons-a]"):
             page.locator(".choice-b").click()
             expect(page.get_by_text("Saved: ")).to_be_visible()
+            page.wait_for_load_state()  # its script runs
             page.locator("html:not([data-quiet])").wait_for(state="attached")
             page.locator(place).first.focus()
             page.keyboard.type(sentence)
