@@ -5,6 +5,7 @@ from math import exp, log
 
 import numpy as np
 
+from rating.counting import check_lengths, checked_codes
 from rating.errors import DataError
 from rating.typing import Floats, Ints
 
@@ -130,12 +131,9 @@ def _check(
     k: float,
     scale: float,
 ) -> None:
-    if not len(a) == len(b) == len(score_a):
-        raise DataError(f"Unequal columns: a {len(a)}, b {len(b)}, score_a {len(score_a)}.")
-    for code in (a, b):
-        outside = code[(code < 0) | (code >= n_models)]
-        if outside.size:
-            raise DataError(f"Code {outside[0]} is not one of {n_models} models; count from 0.")
+    check_lengths({"a": len(a), "b": len(b), "score_a": len(score_a)})
+    for name, codes in (("a", a), ("b", b)):
+        checked_codes(name, codes, n_models)
     if (a == b).any():
         raise DataError(f"Model {a[a == b][0]} meets itself; leave such votes out.")
     bad = score_a[~((score_a >= 0) & (score_a <= 1))]

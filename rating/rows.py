@@ -7,6 +7,8 @@ from typing import Self
 import numpy as np
 
 from rating.comparisons import Comparisons, Votes
+from rating.counting import check_lengths, checked_codes
+from rating.errors import DataError
 from rating.likelihood.ties import SCORE_A, TIE, A, B
 from rating.typing import Bools, Floats, Integers, Ints
 
@@ -51,7 +53,24 @@ class VoteRows:
 
     @classmethod
     def scored(cls, models: tuple[str, ...], a: Ints, b: Ints, score: Floats, voter: Ints) -> Self:
-        """Take one row per vote, with the score of side A: 1, 0, or 1/2 for a tie."""
+        """Take one row per vote, with the score of side A: 1, 0, or 1/2 for a tie.
+
+        Raises
+        ------
+        DataError
+            For unequal columns, a code out of range, a model against itself, or another score.
+        """
+        check_lengths({"a": len(a), "b": len(b), "score": len(score), "voter": len(voter)})
+        for name, codes, size in (
+            ("a", a, len(models)),
+            ("b", b, len(models)),
+            ("voter", voter, None),
+        ):
+            checked_codes(name, codes, size)
+        if (a == b).any():
+            raise DataError(f"Model {a[a == b][0]} meets itself; leave such votes out.")
+        if (bad := score[~np.isin(score, [0, 0.5, 1])]).size:
+            raise DataError(f"Score {bad[0]} is no vote; use 1, 1/2 or 0 for side A.")
         outcome = np.select([score == 1, score == 0], [A, B], TIE)
         return cls(models, a, b, outcome, np.ones(len(a), dtype=np.int64), {"voter": voter})
 

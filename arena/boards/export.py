@@ -625,7 +625,7 @@ ABOUT = {
     "ratings": "Ratings of language models from blind votes, one row a model, with intervals.",
 }
 """What is in a file, by what was exported."""
-SIMULATION = "The votes are those of a program with planted tastes, not of people."
+SIMULATION = "The votes are simulated, with known ground truth: no person cast them."
 
 
 def card_of(path: Path) -> Path:
@@ -677,7 +677,7 @@ def _front_matter(path: Path, what: str, written: Written, licence: str) -> str:
 
 
 def _shards(folder: Path) -> dict[str, object]:
-    """Say what the shards of a folder hold, in the words of Hugging Face."""
+    """Describe the shards of a folder in the words of Hugging Face."""
     data = [{"split": "train", "path": f"{folder.name}/train-*"}]
     return {
         "dataset_info": described(sorted(folder.iterdir())),

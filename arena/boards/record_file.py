@@ -578,7 +578,7 @@ def _streamed(rows: Relation) -> Iterator[tuple[Any, ...]]:
 
 
 def _fits(kind: str, value: Any) -> bool:
-    """Say whether a value can be one that an export has in a column of a kind."""
+    """Whether an export can have a value in a column of a kind."""
     match kind:
         case "BIGINT":
             return _is_whole(value, 0)
@@ -591,12 +591,12 @@ def _fits(kind: str, value: Any) -> bool:
 
 
 def _is_whole(value: Any, least: int) -> bool:
-    """Say whether a value is a whole number that a database holds."""
+    """Whether a value is a whole number that a database holds."""
     return isinstance(value, int) and not isinstance(value, bool) and least <= value <= MOST
 
 
 def _is_storable(text: str) -> bool:
-    """Say whether every database can hold a text."""
+    """Whether every database can hold a text."""
     return UNSTORABLE.search(text) is None
 
 

@@ -181,7 +181,8 @@ def or_samples(source: str) -> str:
     if source != SAMPLES or Path(SAMPLES).exists():
         return source
     say(
-        "arena: samples are 600 votes of a program with planted tastes, not of people.", error=True
+        "arena: samples are 600 simulated votes with known ground truth, not votes of people.",
+        error=True,
     )
     return str(SAMPLE_VOTES)
 

@@ -278,7 +278,7 @@ READMITTED = "readmitted"
 """Rule of the counter row of an exclusion: of the rows on a vote the newest decides."""
 
 SIMULATED = Policy("simulated-v1", frozenset({VoterKind.SIMULATED}))
-"""Votes of a program with planted tastes: to try the arena, never to rank models by."""
+"""Simulated votes with known ground truth: to try the arena, never to rank models by."""
 
 APPLICATIONS = Policy("applications-v1", frozenset({VoterKind.APPLICATION}))
 """Votes that applications send: on their own versions, pairs and prompts."""

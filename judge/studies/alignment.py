@@ -59,7 +59,7 @@ class Aligned:
     Attributes
     ----------
     sources : tuple of Rows
-        Votes and verdicts that say which item they are on.
+        Votes and verdicts that name their item.
     item, flipped : tuple of ndarray
         One of each source: index of the item, and whether side A of the row is side B of the
         item.

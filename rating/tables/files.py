@@ -47,7 +47,7 @@ INSPECT = ".eval"
 """Ending of a log of Inspect, which holds answers and no votes."""
 
 SAMPLE_VOTES = Path(__file__).with_name("samples.csv")
-"""600 votes of ``arena simulate --seed 1``: of a program with planted tastes, to try things on."""
+"""600 votes of ``arena simulate --seed 1``, with known ground truth, to try things on."""
 
 SHARD = re.compile(r"(.+-)(\d{5})-of-(\d{5})(-\w+)?(\.[\w.]+)")
 """Name of one file of several, as in ``train-00000-of-00002.parquet``."""

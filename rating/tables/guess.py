@@ -211,11 +211,10 @@ def _are_names(samples: Samples, name: str, sides: Sequence[str]) -> bool:
 def _outcomes(values: Sequence[str], sides: Sequence[Sequence[str]]) -> dict[str, Outcome] | None:
     """Read each label as an outcome; None where one is none, or no side ever wins."""
     labels = sorted({*values} - {""})
+    plain = {label: re.sub("[.]0+$", "", label) for label in labels}
     for codes in NUMBERS:
-        plain = {label: re.sub("[.]0+$", "", label) for label in labels}
-        if {Outcome.A, Outcome.B} <= {codes.get(code) for code in plain.values()} and all(
-            code in codes for code in plain.values()
-        ):
+        outcomes = {label: codes.get(code) for label, code in plain.items()}
+        if {Outcome.A, Outcome.B} <= {*outcomes.values()} <= {*codes.values()}:
             return {label: codes[code] for label, code in plain.items()}
     own = _side_words(*sides) or ("a", "b")
     read: dict[str, Outcome] = {}

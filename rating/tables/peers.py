@@ -615,17 +615,6 @@ def recognised(
     return next((one for one in fits if not one.when or holds(one.when)), None)
 
 
-def nearly(columns: Sequence[str]) -> Format | None:
-    """Name the format of which half the columns or more are there, but not all."""
-    shares = {
-        one: 1 - len(one.missing(columns)) / len(one.required)
-        for one in FORMATS
-        if one.touches(columns) and not one.when
-    }
-    best = max(shares, key=shares.__getitem__, default=None)
-    return best if best is not None and 0.5 <= shares[best] < 1 else None
-
-
 def as_votes(
     rows: "duckdb.DuckDBPyRelation", where: str | None = None
 ) -> tuple["duckdb.DuckDBPyRelation", Format | None]:
@@ -685,8 +674,13 @@ def explained(path: str, columns: Sequence[str], error: DataError) -> DataError:
 
 def nearly_in(columns: Sequence[str]) -> str:
     """Name the columns that a table lacks to be of a format of which it has half."""
-    near = nearly(columns)
-    if near is None:
+    shares = {
+        one: 1 - len(one.missing(columns)) / len(one.required)
+        for one in FORMATS
+        if one.touches(columns) and not one.when
+    }
+    near = max(shares, key=shares.__getitem__, default=None)
+    if near is None or not 0.5 <= shares[near] < 1:
         return ""
     missing = quoted_names(near.missing(columns))
     return f" It is nearly in the format {near.name}, but has no column {missing}."

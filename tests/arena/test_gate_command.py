@@ -291,7 +291,7 @@ def test_the_votes_that_come_along_are_asked(command: Command) -> None:
         "pocket-retrieval is better than pocket-unigram",
     )
     assert result.stderr == (
-        "arena: samples are 600 votes of a program with planted tastes, not of people.\n"
+        "arena: samples are 600 simulated votes with known ground truth, not votes of people.\n"
     )
 
 

@@ -177,7 +177,7 @@ def test_the_first_rating_of_the_readme_runs_on_the_votes_that_come_along(
     done = command(*line.split(), "--format", "csv")
     assert done.returncode == 0
     assert done.stderr == (
-        "arena: samples are 600 votes of a program with planted tastes, not of people.\n"
+        "arena: samples are 600 simulated votes with known ground truth, not votes of people.\n"
     )
     models = [row.split(",")[0] for row in done.stdout.splitlines()[1:]]
     planted = sorted(TASTES.strengths, key=TASTES.strengths.__getitem__, reverse=True)

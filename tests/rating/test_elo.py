@@ -103,9 +103,9 @@ def test_small_steps_through_many_votes_come_to_the_bradley_terry_gap() -> None:
 @pytest.mark.parametrize(
     ("a", "b", "score", "k", "message"),
     [
-        ([0, 1], [1], [1.0], 4, "Unequal columns: a 2, b 1, score_a 1"),
-        ([0], [2], [1.0], 4, "Code 2 is not one of 2 models"),
-        ([-1], [1], [1.0], 4, "Code -1"),
+        ([0, 1], [1], [1.0], 4, "have lengths a 2, b 1, score_a 1"),
+        ([0], [2], [1.0], 4, "b holds the code 2; codes are from 0 to 1"),
+        ([-1], [1], [1.0], 4, "a holds the code -1"),
         ([1], [1], [1.0], 4, "Model 1 meets itself"),
         ([0], [1], [1.5], 4, "Score 1.5"),
         ([0], [1], [np.nan], 4, "Score nan"),

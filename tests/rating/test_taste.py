@@ -143,7 +143,20 @@ def test_ties_do_not_change_the_spread() -> None:
     assert fit_taste_sd(tied.rows(NAMES), theta) == plain
 
 
-def test_votes_of_which_none_is_decisive_show_no_tastes() -> None:
-    tie = Ballot(np.array([0]), np.array([1]), np.array([0.5]), np.array([0]))
-    with pytest.raises(DataError, match="None of 1 votes is decisive"):
-        fit_taste_sd(tie.rows("xy"), np.zeros(2))
+@pytest.mark.parametrize(
+    ("left", "right", "score", "voter", "message"),
+    [
+        ([0, 0], [1], [1.0], [0], "lengths a 2, b 1"),
+        ([0], [2], [1.0], [0], "code 2; codes are from 0 to 1"),
+        ([0], [1], [1.0], [-1], "code -1; codes are 0 or more"),
+        ([1], [1], [1.0], [0], "Model 1 meets itself"),
+        ([0], [1], [0.7], [0], "Score 0.7 is no vote"),
+        ([0], [1], [0.5], [0], "None of 1 votes is decisive"),
+    ],
+)
+def test_what_are_no_votes_is_refused(
+    left: list[int], right: list[int], score: list[float], voter: list[int], message: str
+) -> None:
+    votes = Ballot(*map(np.array, (left, right, score, voter)))
+    with pytest.raises(DataError, match=message):
+        fit_taste_sd(votes.rows("xy"), np.zeros(2))

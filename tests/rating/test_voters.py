@@ -204,7 +204,7 @@ def test_on_average_the_evidence_against_an_honest_voter_is_one(taste_sd: float)
     ("taste_sd", "names", "alpha", "message"),
     [
         (-0.1, NAMES, 0.05, "taste_sd must be finite and not negative, not -0.1"),
-        (0.5, ["x"], 0.05, "1 names for 6 strengths"),
+        (0.5, [*NAMES, "x"], 0.05, "7 names for 6 strengths"),
         (0.5, NAMES, 1.0, "alpha must lie between 0 and 1, not 1.0"),
     ],
 )
