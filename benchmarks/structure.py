@@ -31,13 +31,13 @@ import grimp
 
 PACKAGES = ("rating", "judge", "arena")
 LIMITS = {
-    "product code lines": 73_807,
+    "product code lines": 73_801,
     "product files": 461,
     "dataclasses": 692,
-    "public names": 2_637,
-    "public, used by no other module": 632,
-    "public, used by one other module": 1_189,
-    "private helpers called once": 1_688,
+    "public names": 2_636,
+    "public, used by no other module": 630,
+    "public, used by one other module": 1_188,
+    "private helpers called once": 1_678,
     "class names that occur 2 to 5 times": 101,
     "file names that occur more than once": 52,
     "types that hold rows of votes": 13,
@@ -46,7 +46,7 @@ LIMITS = {
     "import contracts": 28,
     "modules in import cycles": 0,
     "longest chain of imports": 20,
-    "test code lines": 75_859,
+    "test code lines": 75_876,
 }
 """The most of each: what comes in is paid for by what goes out. Lower them with the counts."""
 ROOT = Path(__file__).resolve().parent.parent

@@ -58,8 +58,8 @@ _AT_ONCE = 4_096
 
 def _any(marks: Sequence[str]) -> str:
     """Pattern of some marks; those in square brackets are read in capitals alone."""
-    tags = [re.escape(mark) for mark in marks if not mark.startswith("[")]
-    exact = [f"(?-i:{re.escape(mark)})" for mark in marks if mark.startswith("[")]
+    tags = [re.escape(mark) for mark in marks if "[" not in mark]
+    exact = [f"(?-i:{re.escape(mark)})" for mark in marks if "[" in mark]
     return "|".join(tags + exact)
 
 
@@ -89,7 +89,8 @@ _THOUGHT_BEGUN = _beginnings(
 _LONGEST = max(map(len, _TEXT_BEGUN | _THOUGHT_BEGUN | set(_UNMARKED.values())))
 _MAY_MATTER = re.compile(r"[<\[◁`~\n]")
 _BEFORE_FENCE = re.compile(r"[\s>*+-]*(?:\d+[.)]\s*)?")
-_TRAILING = re.compile(rf"(?:\s|{_any(_ENDS)})+\Z", re.IGNORECASE)
+_ENDS_BACKWARDS = re.compile(rf"(?:\s|{_any([mark[::-1] for mark in _ENDS])})*+", re.IGNORECASE)
+"""The end of a text is read from its last character: a search for it takes quadratic time."""
 
 
 class Part(StrEnum):
@@ -200,8 +201,8 @@ class Splitter:
             self._think(text)
             return
         text = mark + text
-        end = _TRAILING.search(text)
-        n = end.start() if end and end.group().strip() else len(text)
+        end = _ENDS_BACKWARDS.match(text[::-1])
+        n = len(text) - end.end() if end and end.group().strip() else len(text)
         self._parts.append((Part.ANSWER, text[:n]))
         self._think(text[n:])
 

@@ -375,17 +375,15 @@ def _additivity(inference: Inference, interactions: Floats) -> Additivity:
         return Additivity(terms, reason=f"{few} are too few to test {terms} ways to differ.")
     factor = 1.0 if math.isinf(known) else df / known
     value, alone = (
-        factor * _wald(judged.value, contrasts @ matrix @ contrasts.T) / terms
+        factor
+        * float(judged.value @ np.linalg.solve(contrasts @ matrix @ contrasts.T, judged.value))
+        / terms
         for matrix in (_covariance(inference), inference.matrix)
     )
     statistic = min(value, alone)
     return Additivity(
         terms, statistic, df, float(scipy.special.fdtrc(terms, min(df, 1e9), statistic))
     )
-
-
-def _wald(value: Floats, covariance: Floats) -> float:
-    return float(value @ np.linalg.solve(covariance, value))
 
 
 def _covariance(inference: Inference) -> Floats:

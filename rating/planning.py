@@ -92,7 +92,7 @@ def votes_to_separate(
     if not 0 <= tie_rate < 1:
         raise DataError(f"tie_rate must lie in [0, 1), not {tie_rate}.")
     p = expected_score(abs(lead))
-    needed = quantile(level, np.inf) / 2 + _quantile(power) * sqrt(p * (1 - p))
+    needed = quantile(level, np.inf) / 2 + float(scipy.special.ndtri(power)) * sqrt(p * (1 - p))
     return ceil((needed / (p - 0.5)) ** 2 / (1 - tie_rate))
 
 
@@ -149,10 +149,6 @@ def neighbour_gaps(inference: Inference, *, level: float = 0.95) -> tuple[Neighb
         more = max(0, ceil(n_votes * ((reach / gap) ** 2 - 1))) if known else None
         gaps.append(NeighbourGap(i, j, float(gap), float(se), apart, more))
     return tuple(gaps)
-
-
-def _quantile(probability: float) -> float:
-    return float(scipy.special.ndtri(probability))
 
 
 def _check_plan(lead: float, power: float, level: float) -> None:

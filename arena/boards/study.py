@@ -134,7 +134,9 @@ def read_status(store: Store, name: str) -> StudyStatus:
         opened=opened,
         raters=tuple(_rater(*one, every) for one in raters),
         agreement=agreement,
-        stop=None if plan.until is None else _stop(plan.until, agreement, first),
+        stop=None
+        if plan.until is None
+        else enough(agreement.alpha, plan.until, ratings=sum(first.values()), prompts=len(first)),
         side_warnings=warn_of_sides([_side_counts(code, every) for code, _, _ in raters]),
     )
 
@@ -171,10 +173,6 @@ def _agreement(every: Sequence[Row]) -> PeoplesAgreement:
     if not pairs:
         return PeoplesAgreement(NOTHING, NOTHING, warnings=(NO_PAIR,))
     return agreement_of(rows_of(pairs))
-
-
-def _stop(wanted: float, agreement: PeoplesAgreement, first: Mapping[str, int]) -> Enough:
-    return enough(agreement.alpha, wanted, ratings=sum(first.values()), prompts=len(first))
 
 
 def _rater(

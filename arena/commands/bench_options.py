@@ -103,7 +103,7 @@ def as_typed(method: str, options: BenchOptions) -> tuple[str, BenchOptions]:
     if not method.endswith(".toml"):
         return method, options
     path = Path(method)
-    content = _content(path)
+    content = parsed_toml(read_text(path), repr(str(path)))
     if "items" not in content and options.items is not None:
         return method, options  # a method of one's own
     values = {name: _value(path, name, value) for name, value in content.items()}
@@ -114,10 +114,6 @@ def as_typed(method: str, options: BenchOptions) -> tuple[str, BenchOptions]:
     given = {one.name: getattr(options, one.name) for one in fields(options)}
     typed = {name: value for name, value in given.items() if value is not None}
     return named, replace(BenchOptions(**values), **typed)
-
-
-def _content(path: Path) -> dict[str, Any]:
-    return parsed_toml(read_text(path), repr(str(path)))
 
 
 def _text(value: Any) -> str | None:

@@ -198,7 +198,9 @@ def next_of(
         _comes_back(plan.repeats, seed, first_ones + n) for n in range(1, len(may) + 1)
     )
     left = len(may) + to_repeat + _gold_ahead(len(gold), len(free), len(may), seed, shown)
-    due = [key for key, since in waiting if since >= APART + _jitter(seed, key)]
+    due = [
+        key for key, since in waiting if since >= APART + int(JITTER * _draw(seed, "apart", key))
+    ]
     if due:
         return Next(Stage.RATING, due[0], 1, left)
     rated_all = first_ones and first_ones == sum(p.kind in RATED_BY_K for p in places)
@@ -265,10 +267,6 @@ def _comes_back(share: float, seed: str, n: int) -> bool:
     """
     start = _draw(seed, "repeats")
     return math.floor(share * n + start) > math.floor(share * (n - 1) + start)
-
-
-def _jitter(seed: str, key: int) -> int:
-    return int(JITTER * _draw(seed, "apart", key))
 
 
 def _draw(*of: object) -> float:

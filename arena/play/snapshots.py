@@ -107,13 +107,9 @@ def new_answer(model: Model) -> NewAnswer:
     return NewAnswer(
         model_id=model.id,
         model_name=model.name,
-        system_prompt_hash=_hash(model.system_prompt),
+        system_prompt_hash=hashlib.sha256(model.system_prompt.encode()).hexdigest()[:16],
         decoding=model.decoding,
     )
-
-
-def _hash(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def live_answer(stored: StoredBattle, side: Side, model: Model) -> LiveAnswer:

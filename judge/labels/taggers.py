@@ -290,10 +290,6 @@ _ANALYSIS = re.compile(
 )
 
 
-def _is_creative(text: Text) -> bool:
-    return _CREATIVE.holds(text.text) and _ANALYSIS.search(text.text) is None
-
-
 _TONGUE = (
     r"(?:english|spanish|french|german|italian|portuguese|dutch|polish|russian|ukrainian|turkish|"
     r"arabic|hebrew|hindi|urdu|bengali|chinese|mandarin|japanese|korean|vietnamese|thai|latin|"
@@ -318,10 +314,6 @@ _NOT_WORDS = re.compile(
 )
 
 
-def _is_translation(text: Text) -> bool:
-    return _TRANSLATION.holds(text.text) and _NOT_WORDS.search(text.text) is None
-
-
 _SOURCES = (
     "text|passage|paragraph|article|email|following|document|sentence|review|transcript|table|"
     "excerpt|report|letter|story|data|below|log|invoice|contract|abstract|description"
@@ -341,10 +333,6 @@ _EXTRACTION = Rule.of(
         "extrae|extrais|extrah|提取|抽出": r"\bextrae\b|\bextrais\b|\bextrahiere\b|提取|抽出",
     }
 )
-
-
-def _is_extraction(text: Text) -> bool:
-    return len(text.words) >= 8 and _EXTRACTION.holds(text.text)
 
 
 _ROLE = Rule.of(
@@ -375,11 +363,11 @@ def _kinds(text: Text) -> dict[str, bool]:
     is_code = _is_code(text)
     return {
         "roleplay": _ROLE.holds(text.text),
-        "translation": _is_translation(text),
+        "translation": _TRANSLATION.holds(text.text) and _NOT_WORDS.search(text.text) is None,
         "code": is_code,
         "maths": _is_maths(text, is_code),
-        "extraction": _is_extraction(text),
-        "creative": _is_creative(text),
+        "extraction": len(text.words) >= 8 and _EXTRACTION.holds(text.text),
+        "creative": _CREATIVE.holds(text.text) and _ANALYSIS.search(text.text) is None,
     }
 
 

@@ -31,7 +31,7 @@ _ATTRIBUTES = (
 ATTRIBUTES = frozenset(_ATTRIBUTES.split())
 
 _LENGTHS = frozenset({"width", "height", "depth", "lspace", "rspace", "maxsize", "minsize"})
-_LENGTH = re.compile(r"(-?\d*\.?\d+)(em|ex|mu|pt|px|%)?")
+_LENGTH = re.compile(r"(-?(?:\d+(?:\.\d+)?|\.\d+))(em|ex|mu|pt|px|%)?")
 _UNITS_PER_EM = {"em": 1, "ex": 2, "mu": 18, "pt": 10, "px": 16, "%": 100, None: 1}
 _ENVIRONMENT = re.compile(
     r"\\(?P<edge>begin|end)\s*\{(?P<name>align|aligned|alignat|alignedat|flalign|eqnarray|split"

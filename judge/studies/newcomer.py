@@ -439,7 +439,7 @@ def _summed(
     variance += 0.0 if offset is None else offset.variance
     shifted = [replace(one, newcomer=one.newcomer + moved) for one in others]
     by_judge = interval(here.theta + moved, variance, shifted, gap, level)
-    votes = _battles(evidence, rated.new)
+    votes = int(evidence.voted.has(rated.new).sum())
     warnings = [
         *data.warnings,
         *_on_known(len(others)),
@@ -486,10 +486,6 @@ def _known(evidence: Evidence, one: LeftOut, own: bool) -> Known:
     people, judge = to_points(np.array([one.people.theta, one.judge.theta])).tolist()
     error = POINTS_PER_NAT * float(np.sqrt(one.variance))
     return Known(evidence.models[one.model], people, judge, people - judge, error, own)
-
-
-def _battles(evidence: Evidence, new: int) -> int:
-    return int(evidence.voted.has(new).sum())
 
 
 def _family(evidence: Evidence, judge: str, wanted: Sequence[str]) -> set[int]:

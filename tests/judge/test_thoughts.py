@@ -310,3 +310,10 @@ def test_the_tokens_of_an_answer_are_those_behind_its_thoughts() -> None:
 def test_a_reply_of_json_is_left_alone() -> None:
     text = json.dumps({"strengths": ["<b>"], "choice": "A+"}, indent=1)
     assert split(text) == (text, "")
+
+
+@pytest.mark.parametrize("part", ["<|im_end|>", "<|im_end|> ", " ", "\n", "</think>"])
+def test_many_marks_before_a_last_word_are_looked_at_once(part: str) -> None:
+    """A test that hangs here takes quadratic time, as a hostile reply would make it."""
+    answer, _ = split(part * (200_000 // len(part)) + "x")
+    assert answer.endswith("x")
