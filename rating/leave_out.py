@@ -1,4 +1,4 @@
-"""Variances by leaving out voters, prompts or other clusters, and bootstrap draws of them.
+"""Variances by the jackknife over voters, prompts or other clusters, and bootstrap draws of them.
 
 Each tool reduces its estimate to one of two things and gets the variance here: the estimate
 without each cluster (`jackknife_variance`), or each cluster's influence on it, to first order
@@ -24,7 +24,7 @@ def influence_factor(n: int) -> float:
 
 
 def jackknife_factor(n: int) -> float:
-    """Return ``(n - 1) / n``, by which squared changes of an estimate are multiplied; 0 of none."""
+    """Return ``(n - 1) / n``, by which squared changes are multiplied; 0 of none."""
     return (n - 1) / n if n else 0.0
 
 
@@ -42,8 +42,8 @@ def influence_variance(influence: Floats, n: int | None = None) -> Floats:
     -------
     ndarray of shape () or (m,)
     """
-    squares = (influence**2).sum(axis=0)
-    return np.asarray(influence_factor(len(influence) if n is None else n) * squares)
+    n, squares = len(influence) if n is None else n, (influence**2).sum(axis=0)
+    return np.asarray(influence_factor(n) * squares if n > 1 else np.full_like(squares, np.inf))
 
 
 def clustered_variance(influence: Floats, cluster: Ints) -> Floats:

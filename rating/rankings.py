@@ -11,6 +11,7 @@ import numpy as np
 
 from rating.elo import POINTS_PER_NAT
 from rating.errors import DataError, NotIdentifiedError
+from rating.leave_out import jackknife_factor
 from rating.likelihood.identification import strong_groups
 from rating.likelihood.newton import Evaluation, anchored, minimise
 from rating.typing import Bools, Floats, Ints
@@ -426,7 +427,7 @@ def _clustered(
         gradient, own = problem.by_cluster(x, place[voter], len(some))
         shift = np.array([_moved(whole - h, g) for g, h in zip(gradient, own, strict=True)])
         spread += shift.T @ shift
-    covariance = spread * (len(n) - 1) / len(n)
+    covariance = spread * jackknife_factor(len(n))
     df = math.inf if rankings.voter is None else float(n.sum() ** 2 / (n**2).sum()) - 1
     return len(n), df, _centred(covariance, problem.n_models)
 

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from judge.ifeval.tasks import Checked
 from rating.errors import DataError
+from rating.leave_out import influence_factor, influence_variance
 from rating.typing import Floats
 from rating.uncertainty.student import quantile
 
@@ -171,8 +172,8 @@ def _effective_size(followed: Floats, codes: NDArray[np.intp], level: float) -> 
     if n_clusters == 1 or rate in (0, 1):
         return n_clusters
     totals = np.bincount(codes, followed - rate)
-    clustered = float(totals @ totals) * n_clusters / (n_clusters - 1)
-    independent = n * rate * (1 - rate) * n / (n - 1)
+    clustered = float(influence_variance(np.asarray(totals, dtype=np.float64)))
+    independent = n * rate * (1 - rate) * influence_factor(n)
     few = quantile(level, n - 1) / quantile(level, n_clusters - 1)
     return n * independent / max(clustered, independent) * few**2
 

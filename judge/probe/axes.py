@@ -10,8 +10,9 @@ import numpy as np
 
 from judge.probe.perturb import VERSION
 from judge.probe.similarity import Measure
-from judge.studies.estimates import FEW_PROMPTS, Estimate, drawn_sums, interval, sums_within
+from judge.studies.estimates import FEW_PROMPTS, Estimate, interval
 from rating.errors import DataError
+from rating.leave_out import drawn_sums, sums_within
 from rating.typing import Floats, Ints
 
 NO_VALUE = "No value: the answers never differ, or there are none."

@@ -26,6 +26,7 @@ from judge.probe.similarity import Measure
 from judge.studies.estimates import Estimate
 from rating.errors import DataError
 from rating.typing import Floats, Ints
+from rating.uncertainty.student import quantile
 
 HALVES = 20
 """Random halves of the texts, each clustered anew, behind an interval."""
@@ -99,7 +100,7 @@ class Clustering:
         orders = [rng.permutation(n)[:size] for size in (n, *[n // 2] * HALVES)]
         whole, *halves = [_figures(distance[np.ix_(o, o)], self.label[o]) for o in orders]
         spread = np.std(halves, axis=0, ddof=1)
-        reach = scipy.special.stdtrit(HALVES - 1, 0.975) * spread
+        reach = quantile(0.95, HALVES - 1) * spread
         drawn = [
             Estimate(float(v), float(v - r), float(min(v + r, 1)), n)
             for v, r in zip(whole, reach, strict=True)

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy  # its submodules load on first use
 
 from judge.probe.discriminability import COMFORTABLE, MOST_P, SignalToNoise, VarianceShares
 from judge.probe.reliability import LEAST_CORRELATION, MOST_NOISE, Consistency, RerunNoise
 from rating.typing import Floats
+from rating.uncertainty.student import quantile
 
 NAMES = ("reruns", "validity", "discriminability", "consistency", "monotone")
 LEAST_COVERED, MOST_COVERED = 0.93, 0.97
@@ -77,7 +77,7 @@ class Simulated:
     @property
     def slack(self) -> float:
         """Half width of the `SURE` interval, Student's t."""
-        return float(scipy.special.stdtrit(self.n - 1, (1 + SURE) / 2)) * self.error
+        return quantile(SURE, self.n - 1) * self.error
 
     @classmethod
     def of(cls, values: Floats) -> "Simulated":
@@ -253,7 +253,7 @@ def on_monotone(spearman: Floats, shares: Floats) -> Desideratum:
     time = time - time.mean()
     slope = spearman @ time / (time @ time)
     error = float(slope.std(ddof=1)) / math.sqrt(len(slope))
-    reach = float(scipy.special.stdtrit(len(slope) - 1, 0.975)) * error
+    reach = quantile(0.95, len(slope) - 1) * error
     lower, upper = float(slope.mean()) - reach, float(slope.mean()) + reach
     steps = ", ".join(f"{x:.2f}" for x in spearman.mean(axis=0))
     text = (

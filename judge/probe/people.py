@@ -20,8 +20,8 @@ from judge.probe.axes import (
     tie_groups,
 )
 from judge.probe.similarity import Measure
-from judge.studies.estimates import draw_counts, sums_within
 from rating.errors import DataError
+from rating.leave_out import draw_counts, sums_within
 from rating.typing import Floats, Ints
 
 RANK_CORRELATION = "rank correlation"

@@ -15,12 +15,14 @@ from judge.case import Order
 from judge.probe.audit import PARTS, Audit, Audits, discriminability
 from judge.probe.desiderata import Desideratum, on_consistency, on_reruns, unknown
 from judge.probe.reliability import RerunNoise, consistency, difference_multiplier
-from judge.studies.estimates import Draws, Estimate, clustered, sums_within
+from judge.studies.estimates import Draws, Estimate, clustered
 from judge.tables.annotations import Annotations, read_annotations
 from rating.errors import DataError, RatingError
+from rating.leave_out import draw_counts, influence_factor, influence_variance, sums_within
 from rating.tables.files import Files
 from rating.tables.vote_filter import BOTH
 from rating.typing import Bools, Floats, Ints
+from rating.uncertainty.student import quantile
 
 NO_TRUTH = (
     "Verdicts alone do not tell: no truth is known of these cases. Votes of people on the same "
@@ -196,10 +198,8 @@ def _reach(one: Floats, other: Floats) -> float:
     """
     if not (one.any() and other.any()):
         return 1.0
-    n = len(one)
-    influence = one / one.sum() - other / other.sum()
-    error = math.sqrt(n / (n - 1) * float(influence @ influence))
-    return math.exp(float(scipy.special.stdtrit(n - 1, 0.975)) * error / 2)
+    n, influence = len(one), one / one.sum() - other / other.sum()
+    return math.exp(quantile(0.95, n - 1) * math.sqrt(influence_variance(influence)) / 2)
 
 
 def _still(n_cases: int) -> float:
@@ -249,7 +249,7 @@ def _lowest_correlation(
     """
     tables = [_by_prompt(verdicts, label) for label in labels]
     n = len(tables[0][0])
-    weight = rng.multinomial(n, np.full(n, 1 / n), RESAMPLED)
+    weight = draw_counts(n, RESAMPLED, rng)
     with np.errstate(invalid="ignore"):
         ranks = [
             scipy.stats.rankdata((weight @ won) / (weight @ of), axis=1) for won, of in tables
@@ -287,12 +287,12 @@ def _board(verdicts: Verdicts, label: Floats) -> _Board:
     rate = wins.sum(axis=0) / games.sum(axis=0)
     influence = (wins - rate * games) / games.sum(axis=0)
     n, pairs = int((games > 0).any(axis=1).sum()), len(rate) * (len(rate) - 1) / 2
-    spread = n / (n - 1) * influence.T @ influence
+    spread = influence_factor(n) * influence.T @ influence
     variance = np.diag(spread)
     square = variance[:, None] + variance - 2 * spread
-    bar = float(scipy.special.stdtrit(n - 1, 1 - 0.025 / pairs)) * np.sqrt(square.clip(min=0))
+    bar = quantile(1 - 0.05 / pairs, n - 1) * np.sqrt(square.clip(min=0))
     above = rate[:, None] - rate > np.maximum(bar, 1e-12)
-    by_prompt = n / (n - 1) * (influence**2).mean(axis=1)
+    by_prompt = influence_factor(n) * (influence**2).mean(axis=1)
     return _Board(rate, np.sqrt(variance), above, by_prompt)
 
 

@@ -12,7 +12,7 @@ from judge.methods.parse import ENDING
 from judge.scoring.alpaca_eval import alpaca_eval_scores, preferences_from_logprobs
 from judge.scoring.arena_hard import arena_hard_score
 from judge.scoring.controlled import ScoreOptions, length_controls
-from judge.scoring.pairwise import TIE, pairwise_scores, swap_scores
+from judge.scoring.pairwise import TIE, clustered_error, pairwise_scores, swap_scores
 from judge.scoring.rewards import instruction_scores, reward_scores
 from judge.scoring.wildbench import LATEST, wildbench_scores
 from judge.tables.annotations import Annotations, groups, read_annotations
@@ -338,11 +338,8 @@ def _mean(score: Floats, prompts: Sequence[str]) -> dict[str, Any]:
     """Give a mean with its standard error over prompts."""
     if not len(score):
         return {"n": 0, "score": math.nan, "standard_error": math.nan}
-    mean = float(score.mean())
-    totals = np.array([(score[rows] - mean).sum() for rows in groups(prompts).values()])
-    k = len(totals)
-    error = float(np.sqrt((totals**2).sum() * k / (k - 1)) / len(score)) if k > 1 else math.nan
-    return {"n": len(score), "score": mean, "standard_error": error}
+    error = clustered_error(score, np.asarray(prompts))
+    return {"n": len(score), "score": float(score.mean()), "standard_error": error}
 
 
 def _parts(data: Annotations, names: tuple[str, ...]) -> dict[str, list[str]]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from judge.grammar import NOT_PLAYED
 from rating.errors import DataError
+from rating.leave_out import drawn_sums
 from rating.typing import Floats
 
 STRONG = 3
@@ -97,8 +98,7 @@ def arena_hard_score(
 
 
 def _resampled(sums: Floats, rng: np.random.Generator, draws: int) -> Floats:
-    n = len(sums)
-    totals = rng.multinomial(n, np.full(n, 1 / n), size=draws) @ sums
+    totals = drawn_sums(sums, draws, rng)
     return np.asarray(100 * totals[:, 0] / totals[:, 1])
 
 

@@ -4,9 +4,11 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+import scipy  # its submodules load on first use
 
-from judge.scoring.logistic import Difficulty, Fitted, Rows, expit, fit_logistic
+from judge.scoring.logistic import Difficulty, Fitted, Rows, fit_logistic
 from rating.errors import DataError, NotIdentifiedError
+from rating.leave_out import influence_variance
 from rating.typing import Floats, Ints
 
 LENGTH, DIFFICULTY = 0, 2
@@ -164,7 +166,7 @@ def length_controlled(
     if block is None:
         _require_both_lengths(data.length_gap)
     fitted = fit_logistic(problem.rows)
-    probabilities = [expit(side @ fitted.coefficients) for side in problem.sides]
+    probabilities = [scipy.special.expit(side @ fitted.coefficients) for side in problem.sides]
     probability = np.mean(probabilities, axis=0)
     influence = _influence(problem, fitted, probabilities)
     n_clusters = int((np.bincount(problem.instruction) > 0).sum())
@@ -172,7 +174,7 @@ def length_controlled(
     absent = {"difficulty": math.nan, "order": math.nan}
     return LengthControlled(
         win_rate=100 * float(probability.mean()),
-        standard_error=100 * math.sqrt(n_clusters / (n_clusters - 1) * (influence @ influence)),
+        standard_error=100 * math.sqrt(influence_variance(influence, n_clusters)),
         compat_standard_error=100 * float(probability.std(ddof=1)) / math.sqrt(len(probability)),
         n=len(probability),
         **(absent | terms),
@@ -302,7 +304,7 @@ def _through_difficulty(
         -(rows.design * (rows.weight * probability * (1 - probability) * by)[:, None]).T @ slope
     )
     score[DIFFICULTY] += (rows.weight * (rows.share - probability)) @ slope
-    levels = [expit(side @ fitted.coefficients) for side in problem.sides]
+    levels = [scipy.special.expit(side @ fitted.coefficients) for side in problem.sides]
     direct = by * np.mean([p * (1 - p) for p in levels], axis=0) @ slope[: problem.own]
     whole = direct / problem.own + np.linalg.solve(fitted.hessian, gradient) @ score
     return np.asarray(difficulty.influence @ whole)

@@ -46,7 +46,7 @@ class Rows:
     def evaluate(self, x: Floats) -> Evaluation:
         """Return the loss in nats, its gradient and its Hessian."""
         logit = self.design @ x
-        probability = expit(logit)
+        probability = scipy.special.expit(logit)
         loss = self.weight @ (np.logaddexp(0, logit) - self.share * logit)
         gradient = self.design.T @ (self.weight * (probability - self.share))
         curved = self.design * (self.weight * probability * (1 - probability))[:, None]
@@ -60,11 +60,6 @@ class Fitted:
     coefficients: Floats
     hessian: Floats
     probability: Floats
-
-
-def expit(x: Floats) -> Floats:
-    """Return ``1 / (1 + exp(-x))``."""
-    return np.asarray(scipy.special.expit(x))
 
 
 def fit_logistic(rows: Rows) -> Fitted:
@@ -84,7 +79,7 @@ def fit_logistic(rows: Rows) -> Fitted:
     except ConvergenceError as error:
         msg = f"The rows have no maximum that can be reached. {error}"
         raise NotIdentifiedError(msg) from error
-    return Fitted(minimum.x, minimum.at.hessian, expit(rows.design @ minimum.x))
+    return Fitted(minimum.x, minimum.at.hessian, scipy.special.expit(rows.design @ minimum.x))
 
 
 def _check_rank(rows: Rows) -> None:
@@ -176,7 +171,7 @@ class _Profile:
     def evaluate(self, x: Floats) -> Evaluation:
         effect = self.effects(x)
         logit = self.design @ x + effect[self.instruction]
-        probability = expit(logit)
+        probability = scipy.special.expit(logit)
         loss = (np.logaddexp(0, logit) - self.share * logit).sum()
         loss += RIDGE / 2 * (x @ x + effect @ effect)
         gradient = self.design.T @ (probability - self.share) + RIDGE * x
@@ -192,7 +187,7 @@ class _Profile:
         shared = self.design @ x
         effect = np.zeros(self.size)
         for _ in range(_MAX_STEPS):
-            probability = expit(shared + effect[self.instruction])
+            probability = scipy.special.expit(shared + effect[self.instruction])
             slope = self._sums(probability - self.share) + RIDGE * effect
             step = slope / (self._sums(probability * (1 - probability)) + RIDGE)
             effect = effect - np.clip(step, -1, 1)
@@ -272,7 +267,7 @@ def _difficulty(profile: _Profile, x: Floats, hessian: Floats) -> Difficulty:
     and the profile's Hessian is the bread of the sandwich.
     """
     effect = profile.effects(x)
-    probability = expit(profile.design @ x + effect[profile.instruction])
+    probability = scipy.special.expit(profile.design @ x + effect[profile.instruction])
     cross, own = profile.cross(probability)
     pull = profile.by_instruction(profile.design * (profile.share - probability)[:, None])
     pull -= RIDGE * x / profile.size

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from judge.ifeval.accuracy import share
 from rating import Outcome
 from rating.errors import DataError
+from rating.leave_out import clustered_variance
 from rating.typing import Bools, Floats, Ints
 
 
@@ -85,10 +86,8 @@ def clustered_error(values: Floats, group: Ints) -> float:
 
     With one value a group it is the usual one, ``sd / sqrt(n)``.
     """
-    places = np.unique(group, return_inverse=True)[1]
-    moved = np.bincount(places, values - values.mean()) / len(values)
-    n = len(moved)
-    return math.sqrt(n / (n - 1) * float(moved @ moved)) if n > 1 else math.nan
+    square = float(clustered_variance(values - values.mean(), group))
+    return math.sqrt(square) / len(values) if math.isfinite(square) else math.nan
 
 
 TIE = "tie"

@@ -8,11 +8,11 @@ import numpy as np
 import scipy  # its submodules load on first use
 
 from judge.studies.agreement import LABELS, counts
-from judge.studies.estimates import sums_within
 from judge.studies.gates import MARGINS, MIN_ITEMS, MIN_PEOPLE, PASS, Alternative, Raters
 from judge.studies.items import Items, Labels
 from judge.studies.rates import larger
 from rating.errors import DataError
+from rating.leave_out import clustered_variance
 from rating.typing import Bools, Floats, Ints
 
 _COIN = (np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0]))
@@ -243,12 +243,11 @@ def _p_value(difference: Floats, thrown: Floats, prompt: Ints, margin: float) ->
     thrown : ndarray of shape (n_items,)
         Variance of each difference by itself: 0 but of a coin.
     """
-    known, place = np.unique(prompt, return_inverse=True)
-    mean, m = float(difference.mean()), len(known)
+    mean, m = float(difference.mean()), len(np.unique(prompt))
     if m < 2:
         return 1.0
-    away = sums_within(place, (difference - mean)[:, None], m)[:, 0]
-    error = math.sqrt(m / (m - 1) * float(away @ away) + float(thrown.sum())) / len(difference)
+    square = float(clustered_variance(difference - mean, prompt) + thrown.sum())
+    error = math.sqrt(square) / len(difference)
     if error == 0:
         return 0.0 if mean < margin else 1.0
     return float(scipy.special.stdtr(m - 1, (mean - margin) / error))

@@ -19,6 +19,7 @@ from judge.studies.estimates import FEW_PROMPTS, Estimate, plural
 from judge.studies.items import Items, Labels
 from rating.elo import POINTS_PER_NAT
 from rating.errors import NotIdentifiedError
+from rating.leave_out import influence_variance
 from rating.typing import Floats
 from rating.uncertainty.student import quantile
 
@@ -445,8 +446,9 @@ def _with_half(value: float, half: float, n: int) -> Estimate:
 def _uncertain(pull: Floats, between: float, level: float) -> float:
     """Return half of the interval that sampling and scatter add up to."""
     n_prompts = max(int((pull != 0).sum()), 2)
-    sampling = n_prompts / (n_prompts - 1) * float(pull @ pull)
-    return quantile(level, n_prompts - 1) * math.sqrt(sampling + between)
+    return quantile(level, n_prompts - 1) * math.sqrt(
+        influence_variance(pull, n_prompts) + between
+    )
 
 
 def _residual_noise(moved: Floats, x: Floats) -> float:

@@ -17,18 +17,12 @@ from judge.studies.correlations import (
     both_correlations,
     correlated,
 )
-from judge.studies.estimates import (
-    FEW_PROMPTS,
-    FEWEST_PEOPLE,
-    Draws,
-    Estimate,
-    drawn_sums,
-    with_width,
-)
+from judge.studies.estimates import FEW_PROMPTS, FEWEST_PEOPLE, Draws, Estimate, with_width
 from judge.studies.items import Items, Labels
 from judge.studies.separability import Confidence, confidence
 from rating import Comparisons, Fit, fit, hessian_covariance
 from rating.errors import ConvergenceError, NotIdentifiedError
+from rating.leave_out import drawn_sums, influence_variance
 from rating.typing import Floats
 from rating.uncertainty.clusters import activity, grouping, intersection
 from rating.uncertainty.student import quantile
@@ -133,7 +127,7 @@ def from_influence(value: float, influence: Floats, *, n: int, level: float) -> 
     n_prompts = int((influence != 0).sum())
     if n_prompts < 2:
         return Estimate(value, None, None, n)
-    error = math.sqrt(n_prompts / (n_prompts - 1) * float(influence @ influence))
+    error = math.sqrt(influence_variance(influence, n_prompts))
     reach = quantile(level, n_prompts - 1) * error
     return Estimate(value, *with_width(value - reach, value + reach), n)
 
@@ -156,8 +150,8 @@ def _influence(fitted: Fit, data: Comparisons) -> Floats:
         cells.scores(groups.index, groups.size) @ bread
         for groups in (grouping(data, "voter"), both)
     )
-    own, u, k = (influence**2).sum(axis=0), data.n_voters, fitted.n_models
-    added = u / (u - 1) * (by_voter**2).sum(axis=0) - (inside**2).sum(axis=0)
+    own, k = (influence**2).sum(axis=0), fitted.n_models
+    added = influence_variance(by_voter, data.n_voters) - (inside**2).sum(axis=0)
     own[:k], added[:k] = own[:k].sum(), added[:k].sum()
     return np.asarray(influence * np.sqrt(1 + added.clip(min=0) / np.where(own > 0, own, 1.0)))
 
@@ -258,7 +252,7 @@ def _separated(theta: Floats, influence: Floats, level: float) -> Floats:
     n_prompts = int((influence != 0).any(axis=1).sum())
     if n_prompts < 2:
         return np.zeros(len(theta) * (len(theta) - 1) // 2)
-    error = np.sqrt(n_prompts / (n_prompts - 1) * (influence**2).sum(axis=0))
+    error = np.sqrt(influence_variance(influence, n_prompts))
     reach = quantile(level, n_prompts - 1) * error
     first, second = np.triu_indices(len(theta), 1)
     gap = theta[first] - theta[second]
@@ -272,7 +266,7 @@ def _different(theta: Floats, influence: Floats, level: float) -> Floats:
     if n_prompts < 2:
         return np.zeros(len(first))
     gaps = influence[:, first] - influence[:, second]
-    error = np.sqrt(n_prompts / (n_prompts - 1) * (gaps**2).sum(axis=0))
+    error = np.sqrt(influence_variance(gaps, n_prompts))
     gap = theta[first] - theta[second]
     return np.where(np.abs(gap) > quantile(level, n_prompts - 1) * error, np.sign(gap), 0.0)
 

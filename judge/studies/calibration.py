@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy  # its submodules load on first use
 
-from judge.scoring.logistic import Rows, expit
+from judge.scoring.logistic import Rows
 from judge.studies.agreement import counts
 from judge.studies.boards import from_influence
 from judge.studies.estimates import (
@@ -13,15 +13,14 @@ from judge.studies.estimates import (
     Draws,
     Estimate,
     clustered,
-    drawn_sums,
     interval,
     over,
     ratio,
-    sums_within,
     with_width,
 )
 from judge.studies.items import Items, Labels
 from rating.errors import NotIdentifiedError
+from rating.leave_out import drawn_sums, sums_within
 from rating.likelihood.newton import minimise
 from rating.typing import Bools, Floats, Ints
 
@@ -221,7 +220,7 @@ def _temperature(cases: _Cases, level: float) -> Estimate:
     if slope is None or slope <= 0:
         return Estimate(None, None, None, n)
     odds = _logit(cases.probability)
-    fitted = expit(slope * odds)
+    fitted = scipy.special.expit(slope * odds)
     curve = float(cases.votes @ (fitted * (1 - fitted) * odds**2))
     pull = _sums(cases, ((cases.score - fitted) * odds / curve)[:, None])[:, 0]
     inverse = from_influence(slope, pull, n=n, level=level)
@@ -261,7 +260,7 @@ def _mapped_on_other_prompts(cases: _Cases, rng: np.random.Generator) -> tuple[F
         held, rest = fold == k, cases.only(fold != k)
         slope = _slope(rest) if len(rest.probability) else None
         if slope is not None:
-            hot[held] = expit(slope * _logit(cases.probability[held]))
+            hot[held] = scipy.special.expit(slope * _logit(cases.probability[held]))
         if len(rest.probability):
             steps[held] = with_isotonic(cases.probability[held], _steps(rest))
     return hot, steps

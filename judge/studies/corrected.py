@@ -8,6 +8,7 @@ import numpy as np
 from judge.studies.estimates import Estimate
 from judge.studies.items import Items, Labels
 from rating.errors import DataError, NotIdentifiedError
+from rating.leave_out import influence_variance
 from rating.typing import Floats, Ints
 from rating.uncertainty.student import quantile
 
@@ -55,7 +56,7 @@ class Counted:
         prompts = float(total**2 / (n @ n))
         if 0 < share < 1 and n_prompts > 1:
             apart = hits - share * n
-            clustered = n_prompts / (n_prompts - 1) * float(apart @ apart) / total**2
+            clustered = float(influence_variance(apart, n_prompts)) / total**2
             design = max(clustered * (total - 1) / (share * (1 - share)), 1.0)
         else:
             design = total / prompts

@@ -9,7 +9,8 @@ import numpy as np
 
 from judge.studies.items import Items, Labels
 from rating.errors import DataError
-from rating.typing import Floats, Ints
+from rating.leave_out import drawn_sums, jackknife_variance, sums_within, two_way
+from rating.typing import Floats
 from rating.uncertainty.student import quantile
 
 
@@ -64,14 +65,8 @@ Three people who are not equally busy are a little less than three.
 FEW_PROMPTS = 20
 """Under this many prompts an interval from drawing them is too narrow: say so beside it."""
 
-MOST_CLUSTERS = 4096
-"""More prompts than this are drawn in this many random groups, whose sums vary as theirs do: the
-width of an interval keeps to some 2 %, which is what a thousand rounds leave open as well."""
-
-
 NO_WIDTH = 1e-9
 """An interval narrower than this has only the errors of arithmetic for its width."""
-_DRAWN_AT_ONCE = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,37 +212,20 @@ def clustered(
 def _widening(stats: Floats, raters: Raters, statistic: Statistic, level: float) -> float:
     """Return how many times as wide an interval over prompts is that allows for raters."""
 
-    def variance(sums: Floats) -> float:
-        total, n = stats.sum(axis=0, keepdims=True), len(sums)
+    def variance(sums: Floats) -> Floats:
+        total = stats.sum(axis=0, keepdims=True)
         moved = np.nan_to_num(statistic(total - sums) - statistic(total))
-        return (n - 1) / n * float(moved @ moved) if n else 0.0
+        return jackknife_variance(moved, 0.0)
 
-    prompts, by_rater = variance(stats), variance(raters.alone)
-    more = max(0.0, by_rater - variance(raters.on_prompts))
+    prompts, by_rater, cells = map(variance, (stats, raters.alone, raters.on_prompts))
     nu = raters.effective - 1
     if raters.effective < FEWEST_PEOPLE or not (prompts > 0 and by_rater > 0):
         return 1.0
-    df = (prompts + more) ** 2 / (prompts**2 / (len(stats) - 1) + more**2 / nu)
-    of_both = quantile(level, df) * math.sqrt(1 + more / prompts) if more else 0.0
+    freedom = np.asarray(len(stats) - 1.0), np.asarray(nu)
+    total, df = two_way((prompts, freedom[0]), (by_rater, freedom[1]), cells)
+    of_both = quantile(level, float(df)) * math.sqrt(total / prompts) if total > prompts else 0.0
     of_raters = quantile(level, nu) * math.sqrt(by_rater / prompts)
     return max(1.0, max(of_both, of_raters) / quantile(level, np.inf))
-
-
-def drawn_sums(stats: Floats, rounds: int, rng: np.random.Generator) -> Floats:
-    """Return the sums over prompts drawn with replacement, shape (rounds, k)."""
-    if not rounds:
-        return np.empty((0, stats.shape[1]))
-    rows = _in_groups(stats, rng) if len(stats) > MOST_CLUSTERS else stats
-    at_once = max(1, _DRAWN_AT_ONCE // len(rows))
-    sizes = [min(at_once, rounds - start) for start in range(0, rounds, at_once)]
-    return np.concatenate([draw_counts(len(rows), size, rng) @ rows for size in sizes])
-
-
-def draw_counts(n: int, rounds: int, rng: np.random.Generator) -> Floats:
-    """Return how often each of n was drawn in each round, shape (rounds, n)."""
-    drawn = rng.integers(n, size=(rounds, n)) + n * np.arange(rounds)[:, None]
-    counts = np.bincount(drawn.ravel(), minlength=rounds * n)
-    return counts.reshape(rounds, n).astype(np.float64)
 
 
 def interval(drawn: Floats, level: float) -> Ends:
@@ -290,20 +268,6 @@ def ratio(sums: Floats) -> Floats:
 def sums_by_prompt(items: Items, values: Floats) -> Floats:
     """Sum one row an item, shape (n_items, k), over the items of each prompt."""
     return sums_within(items.prompt, values, items.n_prompts)
-
-
-def sums_within(cluster: Ints, values: Floats, n_clusters: int) -> Floats:
-    """Sum rows, shape (n, k), within clusters numbered from 0, shape (n_clusters, k)."""
-    sums = np.zeros((n_clusters, values.shape[1]))
-    for column, total in zip(values.T, sums.T, strict=True):
-        total[:] = np.bincount(cluster, column, n_clusters)
-    return sums
-
-
-def _in_groups(stats: Floats, rng: np.random.Generator) -> Floats:
-    of_group = np.arange(len(stats)) % MOST_CLUSTERS
-    rng.shuffle(of_group)
-    return sums_within(of_group, stats, MOST_CLUSTERS)
 
 
 def finite(value: np.floating) -> float | None:

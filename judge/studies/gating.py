@@ -14,7 +14,7 @@ from judge.studies.licence import Graded, Licence, counted
 from judge.studies.licensing import require_people
 from judge.studies.powered_ratings import powered_lead
 from judge.studies.rows import Rows, Source, read_rows
-from judge.studies.soft_verdicts import clustered_variance
+from judge.studies.soft_verdicts import variance_of_sum
 from judge.studies.watch import columns_of, licensed_signal
 from rating import read_votes
 from rating.elo import POINTS_PER_NAT
@@ -216,7 +216,7 @@ class _Judged:
         n, rate = len(self.score), float(self.score.mean())
         by_prompt = np.unique(self.prompt, return_counts=True)[1].astype(np.float64)
         effective = float(by_prompt.sum() ** 2 / (by_prompt @ by_prompt))
-        variance = clustered_variance((self.score - rate) / n, self.prompt)
+        variance = variance_of_sum((self.score - rate) / n, self.prompt)
         variance /= (rate * (1 - rate)) ** 2
         return Lead(
             value=float(scipy.special.logit(rate)),

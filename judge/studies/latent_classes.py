@@ -5,8 +5,8 @@ from typing import Literal
 
 import numpy as np
 
-from judge.studies.estimates import sums_within
 from rating.errors import ConvergenceError, DataError
+from rating.leave_out import sums_within
 from rating.typing import Floats, Ints
 
 Errors = Literal["confusion", "one"]

@@ -27,7 +27,7 @@ from judge.studies.rows import Rows, Source, read_rows
 from judge.studies.soft_verdicts import (
     Compared,
     Kind,
-    clustered_variance,
+    variance_of_sum,
     with_signal,
 )
 from judge.verdict import SETTLED
@@ -290,7 +290,7 @@ def _ends(off: Floats, own: Compared, alpha: float, *, known: bool) -> tuple[flo
     """Return both ends of an interval of a mean, each wrong with probability ``alpha``."""
     mean, n, level = float(off.mean()), len(off), 1 - 2 * alpha
     rater = own.rater if known else None
-    error = float(np.sqrt(clustered_variance((off - mean) / n, own.prompt, rater)))
+    error = float(np.sqrt(variance_of_sum((off - mean) / n, own.prompt, rater)))
     if error < 1e-9:  # all are alike, which says nothing of other prompts
         _, weight = np.unique(own.prompt, return_counts=True)
         lower, upper = _RANGE.opened(mean, weight[:, None].astype(np.float64), level)

@@ -19,7 +19,6 @@ from judge.studies.estimates import (
     percent,
     percent_of,
     plural,
-    sums_within,
 )
 from judge.studies.gates import MIN_PROMPTS
 from judge.studies.options import StudyOptions
@@ -34,6 +33,7 @@ from judge.studies.panel_card import (
 )
 from judge.studies.panel_data import Errors, PanelData, errors_of, read_panel
 from judge.studies.rows import Source
+from rating.leave_out import sums_within
 from rating.tables.files import Files
 from rating.typing import Floats
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from judge.studies.estimates import SHARE, Estimate, Statistic, clustered, over, sums_within
+from judge.studies.estimates import SHARE, Estimate, Statistic, clustered, over
 from judge.studies.options import StudyOptions
 from judge.studies.panel_data import Errors
+from rating.leave_out import sums_within
 from rating.typing import Floats
 
 SHARES = ("mean", "best", "majority", "independent")

@@ -8,6 +8,7 @@ from judge.studies.estimates import Estimate
 from judge.studies.items import Items, Labels
 from rating import Comparisons, connectivity
 from rating.errors import DataError, NotIdentifiedError
+from rating.leave_out import jackknife_factor
 from rating.likelihood.objective import win_probability
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.clusters import FEW_PROMPTS
@@ -262,7 +263,7 @@ class Clusters:
             return Estimate(None, None, None, self.n)
         ratio = np.log(alone.sum() / powered.sum())
         moved = np.log(without[0] / without[1]) - ratio
-        error = float(np.sqrt((self.n - 1) / self.n * (moved @ moved)))
+        error = float(np.sqrt(jackknife_factor(self.n) * (moved @ moved)))
         far = float(np.exp(quantile(level, max(self.effective - 2, 1.0)) * error))
         return Estimate(value, value / far, value * far, self.n)
 

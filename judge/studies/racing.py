@@ -9,7 +9,7 @@ from judge.studies.soft_verdicts import (
     Compared,
     Evidence,
     calibrated,
-    clustered_variance,
+    variance_of_sum,
     with_signal,
 )
 from rating.errors import DataError
@@ -75,7 +75,7 @@ def _averages(alone: Compared, probability: Floats, k: int) -> tuple[Floats, Flo
         own = probability[rows]
         off = (own - own.mean()) / len(own)
         mean[a, b], mean[b, a] = own.mean(), 1 - own.mean()
-        variance[a, b] = variance[b, a] = clustered_variance(off, alone.prompt[rows])
+        variance[a, b] = variance[b, a] = variance_of_sum(off, alone.prompt[rows])
     variance[~np.isfinite(variance)] = np.nan
     mean[np.isnan(variance)] = np.nan
     return mean, variance

@@ -19,12 +19,13 @@ from judge.studies.estimates import (
     clustered,
     plural,
     ratio,
-    sums_within,
 )
 from judge.studies.items import Items, Labels
 from judge.studies.variance import Components, scores_of
 from rating.errors import DataError
+from rating.leave_out import sums_within, two_way
 from rating.typing import Floats
+from rating.uncertainty.student import quantile, quantiles
 
 WANTED = 0.05
 """Half-width that is planned for where none is named."""
@@ -149,19 +150,19 @@ def half_width(
     >>> round(half_width(parts, 100, 2, 20), 3), round(half_width(parts, 200, 1, 20), 3)
     (0.079, 0.073)
     """
-    tail, rest = (1 + level) / 2, parts.rest / (n_items * each)
+    rest = parts.rest / (n_items * each)
     by_prompt = max(parts.item, 0.0) / n_items + rest
-    of_prompts = float(scipy.special.ndtri(tail)) * math.sqrt(max(by_prompt, 0.0))
+    of_prompts = quantile(level, math.inf) * math.sqrt(max(by_prompt, 0.0))
     if n_raters < FEWEST_PEOPLE or not by_prompt > 0:
         return of_prompts
     nu = n_raters - 1
     seen = scipy.special.chdtri(nu, 1 - _QUANTILES) / nu
     by_rater = max(parts.rater / n_raters + rest, 0.0) * seen
     more = np.maximum(by_rater - rest, 0.0)
-    total = by_prompt + more
-    df = total**2 / (by_prompt**2 / max(n_items - 1, 1) + more**2 / nu)
-    of_both = np.where(more > 0, scipy.special.stdtrit(df, tail) * np.sqrt(total), of_prompts)
-    of_raters = scipy.special.stdtrit(nu, tail) * np.sqrt(by_rater)
+    of_prompt = np.array(by_prompt), np.array(max(n_items - 1.0, 1.0))
+    total, df = two_way(of_prompt, (by_rater, np.array(nu)), np.array(rest))
+    of_both = np.where(more > 0, quantiles(level, df) * np.sqrt(total), of_prompts)
+    of_raters = quantile(level, nu) * np.sqrt(by_rater)
     return float(np.maximum(of_both, of_raters).mean())
 
 

@@ -19,7 +19,6 @@ from judge.studies.estimates import (
     percent_of,
     plural,
     ratio,
-    sums_within,
 )
 from judge.studies.items import B, Items, Labels
 from judge.studies.latent_classes import PRIOR, UNKNOWN, dawid_skene
@@ -31,6 +30,7 @@ from judge.studies.side_by_side import certainly
 from judge.studies.sides import SideCounts, SideWarning, warn_of_sides
 from judge.studies.variance import HALF, Shares, variance_shares
 from rating.errors import DataError
+from rating.leave_out import jackknife_variance, sums_within
 from rating.tables.files import Files
 from rating.typing import Bools, Floats, Ints
 
@@ -432,9 +432,8 @@ def accuracies(
         seen = part.errors.shape[0]
         left[fold, :seen] = part.accuracy
     left = np.where(np.isnan(left), whole.accuracy, left)
-    square = (FOLDS - 1) / FOLDS * ((left - left.mean(axis=0)) ** 2).sum(axis=0)
     drawn_in = 1 + sum(PRIOR) / np.bincount(rater)
-    return whole.accuracy, np.sqrt(square) * drawn_in
+    return whole.accuracy, np.sqrt(jackknife_variance(left)) * drawn_in
 
 
 def _sentences(study: RaterStudy) -> Iterator[str]:

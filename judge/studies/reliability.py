@@ -18,10 +18,10 @@ from judge.studies.estimates import (
     over,
     ratio,
     sums_by_prompt,
-    sums_within,
 )
 from judge.studies.items import Items, Labels
 from rating.errors import DataError
+from rating.leave_out import sums_within
 from rating.typing import Bools, Floats, Ints
 
 Metric = Literal["nominal", "ordinal", "interval", "ratio"]

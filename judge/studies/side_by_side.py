@@ -16,6 +16,7 @@ from judge.studies.items import Items, Labels
 from judge.studies.options import StudyOptions
 from judge.studies.rates import voted
 from rating.elo import to_points
+from rating.leave_out import influence_factor
 from rating.typing import Bools, Floats
 from rating.uncertainty.student import quantile
 
@@ -236,7 +237,7 @@ def certainly(one: Estimate, n_prompts: int, level: float) -> bool:
     if one.value is None or one.lower is None or one.upper is None or n_prompts < 2:
         return False
     wider = quantile(level, n_prompts - 1) / quantile(level, np.inf)
-    wider *= np.sqrt(n_prompts / (n_prompts - 1))
+    wider *= np.sqrt(influence_factor(n_prompts))
     low, high = one.value - wider * (one.value - one.lower), one.upper - one.value
     return bool(low > 0 or one.value + wider * high < 0)
 

@@ -7,10 +7,10 @@ import numpy as np
 import scipy  # its submodules load on first use
 from numpy.typing import NDArray
 
-from judge.scoring.logistic import expit
 from judge.studies.items import Items, Labels
 from judge.studies.rows import Rows
 from rating.errors import DataError, NotIdentifiedError
+from rating.leave_out import clustered_variance, influence_variance
 from rating.likelihood.newton import Evaluation, minimise
 from rating.likelihood.objective import hessian, solve
 from rating.typing import Bools, Floats, Ints
@@ -120,7 +120,7 @@ def with_signal(rows: Rows) -> tuple[Rows, Kind]:
     kind, signal = _signal(rows)
     if signal is None:
         return rows, kind
-    preference = np.where(rows.read, expit(signal), np.nan)
+    preference = np.where(rows.read, scipy.special.expit(signal), np.nan)
     return replace(rows, numbers={**rows.numbers, "preference": preference}), kind
 
 
@@ -178,7 +178,7 @@ class Calibrated:
     def probability(self, signal: Floats) -> Floats:
         """Return the probability that people prefer side A."""
         if self.steps is None:
-            return expit(self.slope * signal)
+            return np.asarray(scipy.special.expit(self.slope * signal))
         size, upper = self.steps.T
         above = np.interp(np.abs(signal), size, upper)
         return np.where(signal > 0, above, np.where(signal < 0, 1 - above, 0.5))
@@ -216,9 +216,9 @@ def calibrated(votes: Compared, method: CalibrationMethod = "temperature") -> Ca
         raise NotIdentifiedError(msg)
     line = _Line(rows.signal, np.zeros(n), rows.score)
     slope, at = line.best()
-    fitted = expit(slope * rows.signal)
+    fitted = scipy.special.expit(slope * rows.signal)
     pull = rows.signal * (rows.score - fitted) / at.hessian[0, 0]
-    error = np.sqrt(clustered_variance(pull, rows.prompt))
+    error = np.sqrt(variance_of_sum(pull, rows.prompt))
     loss = at.loss - RIDGE / 2 * slope**2
     steps = _isotonic(rows) if method == "isotonic" else None
     return Calibrated(slope, float(error), float(loss), n, steps)
@@ -255,7 +255,7 @@ class Board:
 
     def variance(self, contrast: Floats) -> float:
         """Return the variance of a contrast of the anchors, by voters and prompts."""
-        return clustered_variance(self.influence @ contrast, self.votes.prompt, self.votes.rater)
+        return variance_of_sum(self.influence @ contrast, self.votes.prompt, self.votes.rater)
 
 
 def board_of(rows: Compared, score: Floats, anchors: Ints, n_models: int) -> Board:
@@ -276,7 +276,7 @@ def board_of(rows: Compared, score: Floats, anchors: Ints, n_models: int) -> Boa
     np.add.at(wins, (b, a), 1 - score)
     own = solve(wins, np.zeros(k), ridge=RIDGE).theta
     inverse = np.linalg.inv(hessian(own, wins, ridge=RIDGE))
-    residual = score - expit(own[a] - own[b])
+    residual = score - scipy.special.expit(own[a] - own[b])
     influence = residual[:, None] * (inverse[a] - inverse[b])
     theta = np.full(n_models, np.nan)
     theta[anchors] = own
@@ -327,37 +327,29 @@ def placed(
     first, other = rows.pairs[own, 0] == model, other[own]
     won = np.where(first, score[own], 1 - score[own])
     theta, at = _Line(np.ones(len(won)), -board.theta[other], won).best()
-    expected = expit(theta - board.theta[other])
+    expected = scipy.special.expit(theta - board.theta[other])
     curve = at.hessian[0, 0]
     prompt, rater = rows.prompt[own], rows.rater[own]
-    variance = clustered_variance((won - expected) / curve, prompt, rater if voters else None)
+    variance = variance_of_sum((won - expected) / curve, prompt, rater if voters else None)
     share = expected * (1 - expected) / curve
     weight = np.bincount(other, share, len(board.theta)).astype(np.float64)
     return Placed(theta, variance, weight[board.anchors], len(won), len(np.unique(prompt)))
 
 
-def clustered_variance(influence: Floats, prompt: Ints, rater: Ints | None = None) -> float:
+def variance_of_sum(influence: Floats, prompt: Ints, rater: Ints | None = None) -> float:
     """Return the variance of a sum whose terms depend on each other within prompts and raters.
 
     ``max(V_rater + max(0, V_prompt - V_each), V_each)``, each with ``n / (n - 1)``; infinite
     where there is one cluster of a kind.
     """
-    by_prompt = _squares(influence, prompt)
-    each = _squares(influence, np.arange(len(influence)))
+    by_prompt = float(clustered_variance(influence, prompt))
+    each = float(influence_variance(influence))
     if rater is None:
         return max(by_prompt, each)
-    by_rater = _squares(influence, rater)
+    by_rater = float(clustered_variance(influence, rater))
     if not np.isfinite(by_rater + by_prompt):
         return np.inf
     return max(by_rater + max(0.0, by_prompt - each), each)
-
-
-def _squares(influence: Floats, cluster: Ints) -> float:
-    known, place = np.unique(cluster, return_inverse=True)
-    if len(known) < 2:
-        return np.inf
-    sums = np.bincount(place, influence)
-    return len(known) / (len(known) - 1) * float(sums @ sums)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -382,7 +374,7 @@ class _Line:
 
     def evaluate(self, at: Floats) -> Evaluation:
         logit = self.x * at[0] + self.offset
-        probability = expit(logit)
+        probability = scipy.special.expit(logit)
         loss = (np.logaddexp(0, logit) - self.score * logit).sum() + RIDGE / 2 * at[0] ** 2
         gradient = self.x @ (probability - self.score) + RIDGE * at[0]
         curve = self.x**2 @ (probability * (1 - probability)) + RIDGE

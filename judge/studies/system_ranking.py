@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import scipy
 
-from judge.studies.estimates import Draws, Estimate, drawn_sums, interval, sums_within
+from judge.studies.estimates import Draws, Estimate, interval
 from judge.studies.items import Items, Labels
 from rating.errors import NotIdentifiedError
+from rating.leave_out import drawn_sums, sums_within
 from rating.typing import Floats, Ints
 
 FEWEST_ITEMS = 20

@@ -23,7 +23,6 @@ from judge.studies.estimates import (
     percent_of,
     plural,
     ratio,
-    sums_within,
 )
 from judge.studies.gates import MIN_PROMPTS
 from judge.studies.options import StudyOptions
@@ -34,6 +33,7 @@ from judge.tables.cases import NamedCase, pairs_of, read_labels
 from judge.tables.native import for_judge
 from judge.verdict import PENDING
 from rating.errors import DataError
+from rating.leave_out import sums_within
 from rating.tables.files import Files
 from rating.tables.vote_filter import BOTH
 

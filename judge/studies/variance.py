@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import scipy  # its submodules load on first use
 
-from judge.studies.estimates import FEWEST_PEOPLE, Estimate, over, sums_within
+from judge.studies.estimates import FEWEST_PEOPLE, Estimate, over
 from judge.studies.items import Items, Labels
+from rating.leave_out import jackknife_variance, sums_within
 from rating.typing import Floats
 from rating.uncertainty.student import quantile
 
@@ -290,8 +291,7 @@ def _jackknifed(left: Floats) -> Floats:
     shares = _raw_shares(left)
     known = np.isfinite(shares)
     mean = over(np.where(known, shares, 0.0).sum(axis=0), known.sum(axis=0))
-    moved = np.nan_to_num(shares - mean)
-    return np.asarray((len(left) - 1) / len(left) * (moved**2).sum(axis=0))
+    return jackknife_variance(np.where(known, shares, mean), np.nan_to_num(mean))
 
 
 def _cut_off(raw: Floats) -> list[float]:

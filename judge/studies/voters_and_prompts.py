@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy  # its submodules load on first use
 from numpy.typing import NDArray
 
 from judge.studies.power_tuning import Moments, Problem, row_scores
 from rating.errors import ConvergenceError, NotIdentifiedError
+from rating.leave_out import jackknife_factor, two_way
 from rating.likelihood.design import CHUNK_ENTRIES
 from rating.likelihood.newton import anchored, identified_inverse
 from rating.likelihood.objective import hessian, solve, win_probability
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.contrasts import WELL_FOUNDED
-from rating.uncertainty.student import quantile
+from rating.uncertainty.student import quantile, quantiles
 
 _LEAST_LEFT = 1e-3
 _ENDLESS = (
@@ -141,9 +141,7 @@ class Uncertainty:
 
 
 def _reach(df: Floats, level: float) -> Floats:
-    known = df >= 1
-    reach = scipy.special.stdtrit(np.where(known, df, 1.0), (1 + level) / 2)
-    return np.where(known, reach, np.nan)
+    return np.where(df >= 1, quantiles(level, df), np.nan)
 
 
 def founded(problem: Problem, theta: Floats) -> Bools:
@@ -201,23 +199,20 @@ def uncertainty(problem: Problem, theta: Floats, lam: float, contrasts: Floats) 
     by_both = influence.summed(votes, np.unique(both, return_inverse=True)[1])
     of_rest = influence.summed(rest, rest.prompt).variance
     of_voters = by_voter.variance + of_rest
-    of_prompts = np.maximum(by_prompt.variance - by_both.variance - of_rest, 0.0)
+    two_way_variance, df = two_way(
+        (of_voters, by_voter.nu),
+        (by_prompt.variance, by_prompt.nu),
+        by_both.variance + of_rest,
+    )
     return Uncertainty(
-        two_way=of_voters + of_prompts,
+        two_way=two_way_variance,
         by_prompt=by_prompt.variance,
         independent=influence.apart(votes) + influence.apart(rest),
-        df=_satterthwaite(of_voters, by_voter.nu, of_prompts, by_prompt.nu),
+        df=df,
         prompt_df=by_prompt.nu,
         effective=np.minimum(by_voter.nu, by_prompt.nu) + 1,
         of_prompts=np.pad(by_prompt.each, (0, n_prompts - len(by_prompt.each))),
     )
-
-
-def _satterthwaite(first: Floats, first_nu: Floats, second: Floats, second_nu: Floats) -> Floats:
-    """Return the degrees of freedom of a sum of two variances; 0 where either has none."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        spent = np.nan_to_num(first**2 / first_nu) + np.nan_to_num(second**2 / second_nu)
-        return np.where(spent > 0, (first + second) ** 2 / spent, 0.0)
 
 
 def _rows(problem: Problem, theta: Floats, lam: float) -> tuple[Rows, Rows, Floats]:
@@ -291,7 +286,7 @@ class _Influence:
         each = np.zeros(int(cluster.max(initial=-1)) + 1)
         variance, squares = np.zeros(m), np.zeros(m)
         informed = np.unique(cluster[rows.information > 0])
-        shrink = np.sqrt(1 - 1 / len(informed)) if len(informed) else 1.0
+        shrink = np.sqrt(jackknife_factor(len(informed))) if len(informed) else 1.0
         total = self._information(rows, np.zeros(len(rows.value), dtype=np.int64), 1)[0]
         order = np.argsort(cluster, kind="stable")
         rows, cluster = rows.only(order), cluster[order]

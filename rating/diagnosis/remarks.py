@@ -8,6 +8,7 @@ import numpy as np
 import scipy  # its submodules load on first use
 
 from rating.errors import ConvergenceError, DataError
+from rating.leave_out import jackknife_factor
 from rating.rows import VoteRows
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.student import quantile
@@ -634,7 +635,7 @@ def clustered_logit(design: Floats, score: Floats, voter: Ints) -> Fitted:
     effective = float(counts.sum() ** 2 / (counts.astype(float) ** 2).sum())
     bread = np.linalg.inv(hessian)
     independent = bread @ (pull.T @ pull) @ bread
-    return Fitted(x, meat * (len(counts) - 1) / len(counts), independent, effective)
+    return Fitted(x, meat * jackknife_factor(len(counts)), independent, effective)
 
 
 def _reach(fit: Fitted, level: float) -> float:

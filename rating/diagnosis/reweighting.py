@@ -11,6 +11,7 @@ import scipy  # its submodules load on first use
 from rating.elo import POINTS_PER_NAT, to_points
 from rating.errors import ConvergenceError, NotIdentifiedError
 from rating.fitting import fit
+from rating.leave_out import influence_variance
 from rating.rows import VoteRows
 from rating.typing import Floats, Ints
 from rating.uncertainty.student import quantile
@@ -95,7 +96,7 @@ def compared(weighting: str, default: Scored, other: Scored, *, level: float) ->
     n = int((influence != 0).any(axis=1).sum())
     reach = np.full(len(names), np.nan)
     if n >= 2:
-        error = np.sqrt(n / (n - 1) * (influence**2).sum(axis=0))
+        error = np.sqrt(influence_variance(influence, n))
         reach = quantile(level, n - 1) * error
     moved = theirs.scores - mine.scores
     moves = [

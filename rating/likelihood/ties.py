@@ -6,6 +6,7 @@ and its first two derivatives in *local coordinates*: the gap
 the scale it is optimised in, and the level ``m = (theta_a + theta_b) / 2``.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
@@ -188,7 +189,7 @@ class Grounded:
         past_a, past_b = (0.5, 1.0, 1.0), (-0.5, 1.0, 1.0)
         zero = np.zeros_like(gap)
         is_tie = (outcome == TIE).astype(np.float64)
-        share, rise = _sigmoid(tie), float(np.logaddexp(0.0, tie))  # of log(t + 1)
+        share, rise = 1 / (1 + math.exp(-tie)), float(np.logaddexp(0.0, tie))  # of log(t + 1)
         sums = [
             (is_tie + (outcome == BOTH_BAD), [(left, a), (right, b), (zero, none)]),
             (is_tie + (outcome == A), [(left, a), (right + tie, past_b), (zero, none)]),
@@ -281,10 +282,6 @@ def _logistic(x: Floats) -> tuple[Floats, Floats]:
     """Return ``1 / (1 + exp(-x))`` and ``log(1 + exp(x))`` without overflow."""
     small = np.exp(-np.abs(x))
     return np.where(x >= 0, 1.0, small) / (1.0 + small), np.maximum(x, 0.0) + np.log1p(small)
-
-
-def _sigmoid(x: float) -> float:
-    return float(np.exp(-np.logaddexp(0.0, -x)))
 
 
 def _log_expm1(x: float) -> tuple[float, float, float]:

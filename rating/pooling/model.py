@@ -22,6 +22,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import scipy  # its submodules load on first use
 
 from rating.comparisons import Comparisons, Votes
 from rating.errors import ConvergenceError, DataError
@@ -437,7 +438,7 @@ class Pooled:
     @cached_property
     def probability(self) -> Floats:
         """Probability of side A in each row of the tree, on its prompt."""
-        return _sigmoid(self.tree.gap(self.at))
+        return np.asarray(scipy.special.expit(self.tree.gap(self.at)))
 
     @cached_property
     def overall(self) -> Floats:
@@ -464,7 +465,7 @@ def fit_pooled(tree: Tree, tau: Tau, start: Point | None = None) -> Pooled:
     eps = tuple(np.zeros(block.models.shape) for block in tree.prompts)
     at = start or Point(np.zeros(k), np.zeros((tree.n_categories, k)), eps)
     for _ in range(MAX_STEPS):
-        p = _sigmoid(tree.gap(at))
+        p = scipy.special.expit(tree.gap(at))
         curvature = Curvature.of(tree, tau, tree.weight * p * (1 - p))
         step, worst = curvature.step(tree, tau, tree.weight * p - tree.score, at)
         if worst <= close:
@@ -484,10 +485,6 @@ def _descended(tree: Tree, tau: Tau, at: Point, step: Point) -> Point:
         if _loss(tree, new) + _penalty(tau, new) <= before + 1e-12 * abs(before):
             break
     return new
-
-
-def _sigmoid(x: Floats) -> Floats:
-    return np.exp(-np.logaddexp(0.0, -x))
 
 
 def _loss(tree: Tree, at: Point) -> float:

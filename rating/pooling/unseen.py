@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rating.errors import ConvergenceError
+from rating.leave_out import influence_variance
 from rating.pooling.model import Categorised, Pooled, Tau, Tree, fit_pooled
 from rating.typing import Floats, Ints
 from rating.uncertainty.student import quantile
@@ -142,6 +143,6 @@ def _excess(votes: Categorised, difference: Floats) -> Excess:
     mean = float(total.sum() / weight.sum())
     off = total - mean * weight
     n = int((weight > 0).sum())
-    se = math.sqrt(n / (n - 1) * float(off @ off)) / float(weight.sum())
+    se = math.sqrt(influence_variance(off, n)) / float(weight.sum())
     reach = quantile(0.95, n - 1) * se
     return Excess(mean, mean - reach, mean + reach)

@@ -9,6 +9,7 @@ import numpy as np
 
 from rating.comparisons import Comparisons, Parts, Sums
 from rating.fitting import Fit
+from rating.leave_out import Known, jackknife_variance, two_way
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.clusters import (
     Activity,
@@ -48,8 +49,6 @@ NEGLIGIBLE = 0.02
 MOST_TERMS = 300_000_000
 """Cells times pairs up to which the effective clusters of pairs are counted, not bounded."""
 CONTRASTS_AT_ONCE = 256
-
-Known = tuple[Floats, Floats]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -364,13 +363,7 @@ class Inference:
         """Add to the variance by one kind of cluster what the other adds to it (Satterthwaite)."""
         if by_prompt is None or self.between is None:
             return by_voter
-        (one, one_df), (whole, more_df) = by_voter, by_prompt
-        more = np.maximum(0.0, whole - quadratic(contrasts, self.between))
-        total = one + more
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = one**2 / one_df + more**2 / more_df
-            df = np.nan_to_num(np.where(more > 0, total**2 / share, one_df))
-        return total, df
+        return two_way(by_voter, by_prompt, quadratic(contrasts, self.between))
 
     @cached_property
     def founded(self) -> Bools:
@@ -575,9 +568,7 @@ def _ratio(whole: Floats, inside: Floats) -> Ratio | None:
     if parts <= inside.max():
         return None
     without = (total - whole) / (parts - inside)
-    n = len(whole)
-    error = np.sqrt((n - 1) / n * ((without - without.mean()) ** 2).sum())
-    return Ratio(total / parts, float(error))
+    return Ratio(total / parts, float(np.sqrt(jackknife_variance(without))))
 
 
 def quadratic(contrasts: Floats, matrix: Floats) -> Floats:

@@ -12,6 +12,7 @@ import numpy as np
 
 from rating.comparisons import Comparisons
 from rating.fitting import Fit, has_finite_fit
+from rating.leave_out import jackknife_factor
 from rating.likelihood.design import CHUNK_ENTRIES, blocks
 from rating.likelihood.identification import decided_groups, strong_groups
 from rating.likelihood.newton import minimise
@@ -183,7 +184,7 @@ def jackknife(
 def jackknife_of(fit: Fit, whole: Comparisons, u: int, spread: Floats, meat: Floats) -> Floats:
     """Return the covariance of `jackknife` from the sums over its u clusters."""
     bread = fit.inverse_information
-    return (u - 1) / u * spread + bread @ (bare_tie_meat(fit, whole) + meat) @ bread
+    return jackknife_factor(u) * spread + bread @ (bare_tie_meat(fit, whole) + meat) @ bread
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -522,7 +523,7 @@ class SignSums:
 
     def _largest(self, covariance: Floats, pairs: tuple[Ints, Ints]) -> Floats:
         first, second = pairs
-        shrink = (self.clusters - 1) / self.clusters
+        shrink = jackknife_factor(self.clusters)
         beside = covariance - shrink * self.spread
         noise = _noise(beside, np.abs(covariance).max(), len(self.delta), self._rng)
         own = shrink * difference_variances(self.widened)[first, second]

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import expit
 from sklearn.calibration import calibration_curve
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss
 
-from judge.scoring.logistic import expit
 from judge.studies.calibration import calibration, with_isotonic
 from judge.studies.estimates import Draws
 from judge.studies.items import Items, Labels

@@ -9,18 +9,16 @@ from hypothesis import strategies as st
 from scipy.stats import bootstrap, norm, t
 
 from judge.studies.estimates import (
-    MOST_CLUSTERS,
     SHARE,
     Draws,
     Raters,
     clustered,
-    draw_counts,
-    drawn_sums,
     interval,
     sums_by_prompt,
     with_width,
 )
 from rating.errors import DataError
+from rating.leave_out import MOST_CLUSTERS, drawn_sums
 from rating.typing import Floats
 from tests.judge.studies.labels import items_of
 
@@ -68,13 +66,6 @@ def test_more_prompts_than_are_drawn_singly_keep_their_width() -> None:
     drawn = _mean(drawn_sums(stats, 2000, np.random.default_rng(2)))
     assert drawn.std() == pytest.approx(values.std() / math.sqrt(len(values)), rel=0.06)
     assert drawn.mean() == pytest.approx(values.mean(), abs=4 * drawn.std() / math.sqrt(2000))
-
-
-def test_every_round_draws_as_many_as_there_are() -> None:
-    counts = draw_counts(7, 500, np.random.default_rng(1))
-    assert counts.shape == (500, 7)
-    assert (counts.sum(axis=1) == 7).all()
-    assert counts.mean() == 1
 
 
 def test_a_round_that_is_not_defined_is_endless_not_dropped() -> None:

@@ -17,8 +17,8 @@ from judge.studies.soft_verdicts import (
     Compared,
     board_of,
     calibrated,
-    clustered_variance,
     placed,
+    variance_of_sum,
 )
 from rating.elo import POINTS_PER_NAT
 from rating.errors import DataError, NotIdentifiedError
@@ -280,8 +280,8 @@ def test_jackknife_plus_has_no_interval_for_too_few() -> None:
 def test_what_depends_on_each_other_counts_once() -> None:
     influence = np.repeat([1.0, -1.0, 2.0, -2.0], 5)
     prompt = np.repeat(np.arange(4), 5)
-    assert clustered_variance(influence, prompt) == pytest.approx(4 / 3 * 25 * 10)
-    assert clustered_variance(influence, np.zeros(20, dtype=int)) == np.inf
+    assert variance_of_sum(influence, prompt) == pytest.approx(4 / 3 * 25 * 10)
+    assert variance_of_sum(influence, np.zeros(20, dtype=int)) == np.inf
 
 
 def _without_verdicts(data: StudyData) -> StudyData:
