@@ -2,7 +2,6 @@
 
 import ast
 import os
-import shlex
 import sys
 from collections.abc import Sequence
 from functools import cache
@@ -16,6 +15,7 @@ from arena.terminal import say
 from judge.errors import CallError
 from rating import __version__
 from rating.errors import ConvergenceError, LayoutError, NotIdentifiedError, RatingError
+from rating.tables.escaping import in_shell
 
 UNDETERMINED = (NotIdentifiedError, ConvergenceError, BrokenRecordError)
 """The input can be read, but does not give what was asked: exit 3; everything else is 2."""
@@ -118,8 +118,14 @@ def main(words: Sequence[str] | None = None) -> None:
         sys.exit(2)
     except (ArenaError, CallError, RatingError) as error:
         if isinstance(error, LayoutError):
-            command = shlex.join(["arena", *words, *error.options])
-            say(f"arena: {error}\nThen run:\n  {command}", error=True, keep="\n")
+            at = words.index("--") if "--" in words else len(words)
+            commands = [
+                " ".join(map(in_shell, ["arena", *words[:at], *more, *words[at:]]))
+                for more in (error.options, error.other)
+                if more
+            ]
+            text = f"arena: {error}\nThen run:\n  " + "\nor:\n  ".join(commands)
+            say(text, error=True, keep="\n")
         else:
             say(f"arena: {error}", error=True)
         sys.exit(3 if isinstance(error, UNDETERMINED) else 2)

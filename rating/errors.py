@@ -23,14 +23,16 @@ class LayoutError(DataError):
 
     Attributes
     ----------
-    options : tuple of str
+    options, other : tuple of str
         Words of a command that name its columns and labels, such as ``--column`` and
-        ``model_a=left``: a guess, to be checked.
+        ``model_a=left``: a guess, to be checked. ``other`` where labels can be read in two ways.
     """
 
-    def __init__(self, message: str, options: tuple[str, ...]) -> None:
+    def __init__(
+        self, message: str, options: tuple[str, ...], other: tuple[str, ...] = ()
+    ) -> None:
         super().__init__(message)
-        self.options = options
+        self.options, self.other = options, other
 
 
 class NotIdentifiedError(RatingError):

@@ -20,6 +20,7 @@ from rating.sentences import counted
 from rating.tables.coding import Coded, coded_list
 from rating.tables.files import SHOWN
 from rating.tables.log import LoggedVotes
+from rating.tables.peers import noticing
 from rating.typing import Bools, Floats, Ints
 
 NAMES = {
@@ -45,6 +46,9 @@ KEYS = (
     *(("item", "question"), ("question", "item")),
 )
 """The same, where no item is in both by the usual ones."""
+
+MOST_DIFFERENT = 0.1
+"""Share of the items in both sources that may have different prompts."""
 
 SAME = (
     "Give both files the same item_id, or the same prompt_id (or the prompt's text) and the same "
@@ -127,6 +131,8 @@ def align(votes: Rows, verdicts: Rows, usual: Sequence[tuple[str, str]] = USUAL)
         prompt = np.concatenate(codes)
     if roles not in WHOLE:
         key = (key * len(models) + low) * len(models) + high
+    if "text" not in roles:
+        warnings += _different_texts(both, key, _by(roles))
     _, first, item = np.unique(key, return_index=True, return_inverse=True)
     item = item.astype(np.int64)
     if roles in WHOLE:
@@ -201,6 +207,48 @@ def _joined(
     theirs = " and ".join(f"{rows.source!r} has {_ids(rows)}" for rows in both)
     msg = f"Neither an item_id, a prompt_id nor a battle_id is in both: {theirs}. {SAME}"
     raise DataError(msg)
+
+
+def _different_texts(both: Sequence[Rows], key: Ints, by: str) -> list[str]:
+    """Compare the prompts of rows that are on one item, where both sources have texts.
+
+    A verdict's prompt that is nowhere in the votes may be the same, written another way.
+
+    Raises
+    ------
+    DataError
+        If more than `MOST_DIFFERENT` of the items have other prompts in the other source.
+    """
+    with noticing(lambda _: None):  # the files were announced when their rows were read
+        texts = [_asked(rows) for rows in both]
+    if not all(texts):
+        return []
+    _, codes = merged([text for text in texts if text])
+    voted = {*codes[0].tolist()}
+    first: list[dict[int, int]] = [{}, {}]
+    for own, code, start in zip(first, codes, (0, both[0].n), strict=True):
+        for row in np.flatnonzero(code >= 0)[::-1]:
+            own[int(key[start + row])] = int(row)
+    shared = [*{*first[0]} & {*first[1]}]
+    rows = [(first[0][one], first[1][one]) for one in shared]
+    pairs = [(a, b, int(codes[0][a]), int(codes[1][b])) for a, b in rows]
+    wrong = sorted((a, b) for a, b, one, other in pairs if one != other and other in voted)
+    if not wrong:
+        return []
+    some = " and ".join(
+        f"row {int(rows.numbers['row'][at])} of {rows.source!r}"
+        for rows, at in zip(both, wrong[0], strict=True)
+    )
+    text = (
+        f"Of {len(rows):,} items that are in both by {by}, {len(wrong):,} have the prompt of "
+        f"another item in the other file, such as {some}."
+    )
+    if len(wrong) > MOST_DIFFERENT * len(rows):
+        raise DataError(
+            f"{text} The ids do not mean the same: remove them from one file, and rows are "
+            "matched by the prompt's text."
+        )
+    return [text]
 
 
 def _has_gaps(both: Sequence[Rows], role: str) -> bool:

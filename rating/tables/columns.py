@@ -1,5 +1,6 @@
 """Which columns of a table of votes are read, and as what: our names and those of the arenas."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import datetime
@@ -27,13 +28,32 @@ REQUIRED = ("model_a", "model_b", "winner")
 JUDGES = ("judge", "judge_model", "judge_name")
 """Columns that name the language model that gave a verdict; such a column is never the voter."""
 
-KINDS = ("source", "voter_kind", "annotator_type", "rater_type", "label_source")
+VOTERS = (
+    *("annotator", "rater", "worker", "evaluator", "participant", "labeler", "labeller", "voter"),
+    *("user", "person", "respondent", "reviewer", "assessor", "completed", "email", "account"),
+    *("visitor", "session", "who", "uid", "ip", "bewerter"),
+)
+"""Words in the names of columns that may hold who voted, the likeliest first."""
+
+KINDS = (
+    *("source", "label_source", "judged_by", "judge_type", "evaluator_type", "evaluator_kind"),
+    *("voter_kind", "voter_type", "annotator_type", "annotator_kind", "rater_type", "rater_kind"),
+    "is_human",
+)
 """Columns that may tell the votes of people from the verdicts of language models."""
 
-PEOPLE = ("human", "humans", "person", "people", "crowd", "expert", "annotator", "worker")
-_MACHINES = "judge|llm|model|machine|ai|auto|automatic|gpt|claude|gemini|llama|qwen"
+PEOPLE = (
+    *("human", "humans", "person", "people", "user", "users", "crowd", "expert", "annotator"),
+    *("worker", "true"),
+)
+_MACHINES = "judge|llm|model|machine|ai|auto|automatic|gpt|claude|gemini|llama|qwen|false"
 MACHINES = rf"(.*[^a-z])?({_MACHINES})s?([^a-z].*)?"
 """What such a column holds: texts, and a regular expression, in lower case."""
+
+LIKE_A_MODEL = re.compile(
+    r"((chat)?gpt|claude|gemini|llama|qwen|mistral|deepseek)-[\w.-]*\d.*", re.I
+)
+"""What a voter is hardly called, and a language model often."""
 
 LEFT_OUT = "left_out"
 """Column that says why a row does not count."""
@@ -152,6 +172,21 @@ class Columns:
 
 ROLES = tuple(field.name for field in fields(Columns) if field.name != "by")
 """What a column can be named for."""
+
+
+def words_of(name: str) -> list[str]:
+    """Split the name of a column into its words, in lower case.
+
+    >>> words_of("modelA_isBetter2")
+    ['model', 'a', 'is', 'better', '2']
+    """
+    return [part.lower() for part in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+", name)]
+
+
+def like_voters(names: Sequence[str]) -> list[str]:
+    """Choose the columns that may hold who voted, by their names."""
+    tokens = {name: {*words_of(name)} for name in names}
+    return [name for name, own in tokens.items() if own & {*VOTERS} and not own & {"kind", "type"}]
 
 
 def require(name: str, there: Sequence[str]) -> str:

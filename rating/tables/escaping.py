@@ -7,6 +7,7 @@ read back.
 import csv
 import io
 import re
+import shlex
 from collections.abc import Iterable
 from html import escape
 from typing import Any
@@ -37,6 +38,18 @@ _LATEX = str.maketrans(
         **{c: f"\\{c}" for c in "&%$#_{}"},
     }
 )
+
+
+def in_shell(word: str) -> str:
+    r"""Quote a word of a command for a shell, with escapes for what a terminal would obey.
+
+    >>> print(in_shell("a b"), in_shell("a\x1b'"))
+    'a b' $'a\u001b\''
+    """
+    if not _UNSEEN.search(word):
+        return shlex.quote(word)
+    parts = word.replace("\\", "\\\\").replace("'", "\\'")
+    return "$'" + _UNSEEN.sub(lambda one: f"\\u{ord(one[0]):04x}", parts) + "'"
 
 
 def visible_rows(rows: Iterable[Iterable[str]], keep: str = "") -> list[list[str]]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from rating.errors import LayoutError
 from rating.outcome import OUTCOMES, Outcome
-from rating.tables.columns import JUDGES
+from rating.tables.columns import JUDGES, VOTERS, words_of
 from rating.tables.escaping import visible
 from rating.tables.files import SHOWN, json_or_text
 
@@ -25,50 +25,68 @@ MOST_NESTED = 20_000
 LABELS = {outcome.value: outcome for outcome in OUTCOMES}
 SIDES = (
     *(("a", "b"), ("1", "2"), ("0", "1"), ("left", "right"), ("first", "second"), ("one", "two")),
-    *(("x", "y"), ("i", "j"), ("winner", "loser"), ("winning", "losing"), ("won", "lost")),
-    *(("model", "baseline"), ("model", "opponent"), ("home", "away")),
+    *(("links", "rechts"), ("erste", "zweite"), ("x", "y"), ("i", "j"), ("home", "away")),
+    *(("winner", "loser"), ("winning", "losing"), ("won", "lost"), ("chosen", "rejected")),
+    *(("preferred", "rejected"), ("better", "worse"), ("model", "opponent")),
+    *(("model", "baseline"), ("candidate", "baseline")),
 )
 """Words by which the names of two columns for the two sides differ."""
-MODELS = {"model", "system", "llm", "generator", "player", "assistant", "bot", "agent", "name"}
+PLACES = SIDES[:8]
+"""Those that name a side whatever a column holds."""
+MODELS = {
+    *("model", "modell", "system", "llm", "generator", "player", "assistant", "bot", "agent"),
+    "name",
+}
 TEXTS = {"response", "answer", "output", "text", "prompt", "conversation", "score", "id", "tokens"}
 WINNERS = {
     *("winner", "choice", "label", "preference", "preferred", "pref", "result", "verdict", "vote"),
     *("outcome", "better", "best", "selected", "chosen", "decision", "judgment", "judgement"),
+    *("besser", "gewinner"),
 }
-VOTERS = (
-    *("annotator", "rater", "worker", "evaluator", "participant", "labeler", "labeller", "voter"),
-    *("user", "person", "respondent", "reviewer", "assessor", "completed", "email", "account"),
-    *("visitor", "session", "who", "uid", "ip"),
+LOSERS = {"loser", "losing", "lost", "worse", "worst", "rejected", "weaker"}
+"""Words in the name of a column that holds the side that lost."""
+INDEX = {"index", "idx"}
+FLAGS = {
+    **dict.fromkeys(("tie", "tied", "draw"), "that the vote is a tie"),
+    **dict.fromkeys(("swapped", "flipped", "reversed"), "that the sides are exchanged"),
+}
+"""What a column with this word in its name may say of a row."""
+PROMPTS = (
+    *("prompt", "question", "instruction", "query", "task", "item", "example", "sample", "frage"),
 )
-PROMPTS = ("prompt", "question", "instruction", "query", "task", "item", "example", "sample")
 TIMES = ("time", "timestamp", "date", "datetime", "created", "submitted", "when")
+ANSWERED = ("response", "answer", "output", "completion", "generation", "reply", "text", "antwort")
 WORDS = {
     "voter": VOTERS,
     "prompt": PROMPTS,
     "time": TIMES,
-    "response": ("response", "answer", "output", "completion", "generation", "reply", "text"),
+    "response": ANSWERED,
     "model": ("model", "system", "llm", "generator"),
 }
 """By role: words in the name of its column, the likeliest first."""
 FILLERS = {
     *("model", "response", "answer", "assistant", "output", "system", "option", "side", "vote"),
     *("is", "was", "the", "better", "much", "slightly", "wins", "win", "won", "best", "preferred"),
-    *("for", "are", "equally", "good"),
+    *("for", "are", "equally", "good", "strongly", "somewhat", "clearly", "far", "prefer"),
+    *("prefers", "modell", "antwort", "ist", "besser", "gut"),
 }
-TIES = {"tie", "tied", "ties", "draw", "equal", "same", "both", "even", "neutral"}
-NEITHER = ({"neither"}, {"none"}, {"both", "bad"}, {"bothbad"})
+TIES = {
+    *("tie", "tied", "ties", "draw", "equal", "same", "both", "even", "neutral"),
+    *("gleich", "beide", "unentschieden"),
+}
+NEITHER = ({"neither"}, {"none"}, {"both", "bad"}, {"bothbad"}, {"keine"}, {"beide", "schlecht"})
 """All words of one of these are in a label for neither."""
-NUMBERS = (
-    {"0": Outcome.B, "0.5": Outcome.TIE, "1": Outcome.A},
-    {"-1": Outcome.B, "0": Outcome.TIE, "1": Outcome.A},
-    {"1": Outcome.A, "2": Outcome.B, "0": Outcome.TIE},
-    {"1": Outcome.A, "2": Outcome.B, "3": Outcome.TIE},
-    {"0": Outcome.A, "1": Outcome.B, "2": Outcome.TIE},
-)
-"""Codes of an outcome; the first counts that has all values, and both sides among them."""
+WON, LOST = {"win", "wins", "won"}, {"loss", "lose", "loses", *LOSERS}
+MOST_VALUES = 21
+"""Different numbers of a scale of preference."""
+UNKNOWN = "OUTCOME"
+"""Stands for the outcome of a label that nothing is known of."""
+TURNED = {"model_a": "model_b", "model_b": "model_a"}
 
 SIDED, ANSWERS = ("model_a", "model_b"), ("response_a", "response_b")
 Known = Mapping[str, Sequence[str]]
+Labels = dict[str, str]
+"""Outcomes by label, without the labels that are outcomes themselves."""
 Samples = Mapping[str, Sequence[str]]
 """By name, or by the path of a member: the values of some rows, blank where there is none."""
 
@@ -101,7 +119,7 @@ def _leaves(path: str, value: Any) -> Iterator[tuple[str, str]]:
 
 def guessed(
     samples: Samples, named: Mapping[str, str], known: Known
-) -> tuple[dict[str, str], dict[str, str]]:
+) -> tuple[dict[str, str], list[Labels]]:
     """Guess columns by role, and the outcome that each label of theirs means.
 
     A column that has a known name, or was named, is what it is called.
@@ -112,35 +130,41 @@ def guessed(
         Columns that were named, by role.
     known : mapping of str to sequence of str
         Roles, and the names by which their columns are known.
+
+    Returns
+    -------
+    roles : dict of str to str
+    labels : list of dict
+        One, or two where labels can be read either way round; none without a winner.
     """
     roles = {role: name for role, name in named.items() if name in samples}
     for role, names in known.items():
         for one in filter(samples.__contains__, names):
             roles.setdefault(role, one)
-    tokens = {name: _tokens(name) for name in samples}
+    tokens = {name: words_of(name) for name in samples}
     if pair := _models(samples, tokens, roles):
         roles |= dict(zip(SIDED, pair, strict=True))
     if "response_a" in known and (pair := _answers(samples, tokens)):
         roles = dict(zip(ANSWERS, pair, strict=True)) | roles
-    labels: dict[str, str] = {}
+    ways: list[Labels] = []
     sides = [roles.get(role, "") for role in SIDED]
-    if "winner" in known and all(sides) and (name := _winner(samples, tokens, roles, sides)):
-        roles["winner"] = name
-        read = _outcomes(samples[name], [tokens[side] for side in sides]) or {}
-        labels = {text: own.value for text, own in read.items() if text not in LABELS}
-        labels = {} if _are_names(samples, name, sides) else labels
+    if "winner" in known and all(sides):
+        winner, ways = _winner(samples, tokens, roles, sides)
+        roles |= {"winner": winner} if winner else {}
+    kinds = {name for name in samples if {"kind", "type"} & {*tokens[name]}}
     for role, words in WORDS.items():
         if role not in known:
             continue
-        free = [name for name in samples if name not in (*roles.values(), *JUDGES)]
+        free = [name for name in samples if name not in (*roles.values(), *JUDGES, *kinds)]
         fits = (n for word in words for n in free if word in tokens[n] and _fits(role, samples[n]))
         if role not in roles and (name := next(fits, None)):
             roles[role] = name
-    return roles, labels
+    return roles, ways
 
 
-def _tokens(name: str) -> list[str]:
-    return [part.lower() for part in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+", name)]
+def readings(labels: Sequence[str]) -> list[Labels]:
+    """Read labels of a column ``winner`` as outcomes, in each way that makes sense."""
+    return _by_label(labels, ["winner"], (["model", "a"], ["model", "b"]))
 
 
 def _models(
@@ -155,7 +179,8 @@ def _models(
         shared = len(names[0] & names[1]) / (min(map(len, names)) or 1)
         own = {*tokens[pair[0]], *tokens[pair[1]]}
         named = 2.0 * (_side_words(*(tokens[one] for one in pair)) is not None)
-        if not (shared or (named and own & MODELS)) or own & WINNERS - {"winner"}:
+        judged = own & WINNERS - {"winner"} and not (named and own & LOSERS)
+        if judged or not (shared or (named and own & MODELS)):
             continue
         if max(map(len, names[0] | names[1]), default=0) > 200:
             continue
@@ -184,57 +209,136 @@ def _side_words(a: Sequence[str], b: Sequence[str]) -> tuple[str, str] | None:
 
 def _winner(
     samples: Samples, tokens: Mapping[str, list[str]], roles: Mapping[str, str], sides: list[str]
-) -> str | None:
+) -> tuple[str, list[Labels]]:
+    """Choose the column of the winner, and the ways to read its labels."""
+    if "winner" not in roles and len({*map(tuple, (tokens[one] for one in sides))}) == 2:
+        first, second = ({*tokens[one]} for one in sides)
+        if first & {*WINNERS, "winning", "won"} and second & LOSERS:
+            return sides[0], [{}]  # each row names who won and who lost
     taken = {name for role, name in roles.items() if role != "winner"}
-    if "winner" in roles:
-        return roles["winner"]
-    if tokens[sides[0]] != tokens[sides[1]] and {"winner", "winning", "won"} & {*tokens[sides[0]]}:
-        return sides[0]  # each row names who won and who lost
     words = [tokens[side] for side in sides]
-    fits = [
-        name
-        for name in samples
-        if name not in taken
-        and (_are_names(samples, name, sides) or _outcomes(samples[name], words))
-    ]
-    return max(fits, key=lambda name: len(WINNERS & {*tokens[name]}), default=None)
+    free = [name for name in samples if name not in taken and not _of_one_side(name, tokens)]
+    ways = {}
+    for name in [roles["winner"]] if "winner" in roles else free:
+        by_name = _by_name(samples, name, sides)
+        ways[name] = by_name or _by_label(samples[name], tokens[name], words)
+    fits = [name for name in ways if ways[name]]
+    marks = {*WINNERS, *LOSERS}
+    best = max(fits, key=lambda name: len(marks & {*tokens[name]}), default="")
+    return roles.get("winner", best), ways.get(best, [])
 
 
-def _are_names(samples: Samples, name: str, sides: Sequence[str]) -> bool:
-    """Whether a column names one of the two models of its row, or a tie."""
+def _of_one_side(name: str, tokens: Mapping[str, list[str]]) -> bool:
+    """Whether another column has the same name for the other side, such as score_a and score_b."""
+    one = tokens[name]
+    return any(_side_words(one, other) or _side_words(other, one) for other in tokens.values())
+
+
+def _by_name(samples: Samples, name: str, sides: Sequence[str]) -> list[Labels]:
+    """Read a column that names one of the two models of its row, or no winner."""
     rows = zip(samples[name], *(samples[side] for side in sides), strict=True)
     given = [row for row in rows if row[0]]
-    named = [row for row in given if row[0] in row[1:]]
-    return bool(named) and all(row in named or row[0] in LABELS for row in given)
+    others = {row[0] for row in given if row[0] not in row[1:]}
+    read = {label: _even(label) for label in sorted(others)}
+    is_named = len(others) < len({row[0] for row in given}) and all(read.values())
+    return [{label: own for label, own in read.items() if label != own}] if is_named else []
 
 
-def _outcomes(values: Sequence[str], sides: Sequence[Sequence[str]]) -> dict[str, Outcome] | None:
-    """Read each label as an outcome; None where one is none, or no side ever wins."""
-    labels = sorted({*values} - {""})
-    plain = {label: re.sub("[.]0+$", "", label) for label in labels}
-    for codes in NUMBERS:
-        outcomes = {label: codes.get(code) for label, code in plain.items()}
-        if {Outcome.A, Outcome.B} <= {*outcomes.values()} <= {*codes.values()}:
-            return {label: codes[code] for label, code in plain.items()}
-    own = _side_words(*sides) or ("a", "b")
-    read: dict[str, Outcome] = {}
+def _even(label: str) -> str:
+    """Read a label as a tie or as neither; blank where it is none of these."""
+    parts = {*words_of(label)}
+    if label in LABELS and LABELS[label] not in (Outcome.A, Outcome.B):
+        return label
+    if any(words <= parts for words in NEITHER):
+        return Outcome.BOTH_BAD.value
+    return Outcome.TIE.value if parts & TIES or "=" in label or label in ("-", "~") else ""
+
+
+def _by_label(
+    values: Sequence[str], name: Sequence[str], sides: Sequence[Sequence[str]]
+) -> list[Labels]:
+    """Read each label as an outcome, in each way that makes sense, the likeliest first.
+
+    Parameters
+    ----------
+    name, sides : sequence of str
+        Words of the names of this column, and of those of both models.
+    """
+    labels, own = sorted({*values} - {""}), _side_words(*sides)
+    ways = _by_number(labels, name, own) or _by_words(labels, own)
+    turn = TURNED if LOSERS & {*name} else {}
+    ways = [{label: turn.get(is_, is_) for label, is_ in way.items()} for way in ways]
+    return [{label: is_ for label, is_ in way.items() if label != is_} for way in ways]
+
+
+def _by_number(
+    labels: Sequence[str], name: Sequence[str], own: tuple[str, str] | None
+) -> list[Labels]:
+    """Read numbers, or true and false, as outcomes; two ways where the first side is not known."""
+    truth = {"true": 1.0, "false": 0.0}
+    try:
+        value = {x: truth[x.lower()] if x.lower() in truth else float(x) for x in labels}
+    except ValueError:
+        return []
+    seen, known = {*value.values()}, {*name}
+    a, b, tie = (outcome.value for outcome in (Outcome.A, Outcome.B, Outcome.TIE))
+    named = [i for pair in PLACES for i in (0, 1) if pair[i] in known and pair[1 - i] not in known]
+    from_zero = bool(known & INDEX) or own == ("0", "1")
+    ways: list[dict[float, str]] = []
+    middle = (max(seen, default=0) + 1) / 2
+    about_else = any(label.lower() in truth for label in labels) and not named
+    if not 1 < len(seen) <= MOST_VALUES or about_else:
+        return []
+    if seen <= {0.0, 0.5, 1.0}:
+        ways = [{0.0: b, 0.5: tie, 1.0: a}, {0.0: a, 0.5: tie, 1.0: b}]
+        ways = ways[1:] if from_zero or 1 in named[:1] else ways[:1] if named else ways
+    elif seen <= {1.0, 1.5, 2.0, 3.0} and {1.0, 2.0} <= seen:
+        ways = [{1.0: a, 1.5: tie, 2.0: b, 3.0: tie}]
+    elif seen == {0.0, 1.0, 2.0}:
+        ways = [{0.0: tie, 1.0: a, 2.0: b}, {0.0: a, 1.0: b, 2.0: tie}]
+        ways = ways[1:] if from_zero else ways[:1] if own == ("1", "2") else ways
+    elif min(seen) < 0 < max(seen):
+        ways = [
+            {x: tie if x == 0 else one if x > 0 else two for x in seen}
+            for one, two in ((a, b), (b, a))
+        ]
+    elif {x % 1 for x in seen} == {0.0} and min(seen) >= 1 and 4 <= max(seen) <= 9:
+        ways = [
+            {x: tie if x == middle else one if x < middle else two for x in seen}
+            for one, two in ((a, b), (b, a))
+        ]
+    read = [{label: way[x] for label, x in value.items()} for way in ways]
+    return [way for way in read if {a, b} <= {*way.values()}]
+
+
+def _by_words(labels: Sequence[str], own: tuple[str, str] | None) -> list[Labels]:
+    """Read words as outcomes; where both sides are clear, labels that are not may be a few."""
+    read: Labels = {}
+    a, b = Outcome.A.value, Outcome.B.value
     for label in labels[:50]:
-        better = label.split(">")[0] if ">" in label else label.split("<")[-1]
-        parts = {*_tokens(better)}
+        better = re.split(r">|\bover\b|\bthan\b", label)[0] if "<" not in label else label
+        parts = {*words_of(better.split("<")[-1])}
+        sides = [
+            side
+            for side, i in ((a, 0), (b, 1))
+            if parts - {*FILLERS, *LOST} in [{pair[i]} for pair in (own or SIDES[0], *SIDES)]
+        ]
         if label in LABELS:
-            read[label] = LABELS[label]
-        elif any(words <= parts for words in NEITHER):
-            read[label] = Outcome.BOTH_BAD
-        elif parts & TIES or "=" in label or label in ("-", "~"):
-            read[label] = Outcome.TIE
-        elif side := [
-            outcome
-            for outcome, of in zip((Outcome.A, Outcome.B), (0, 1), strict=True)
-            if parts - FILLERS in [{pair[of]} for pair in (own, *SIDES)]
-        ]:
-            read[label] = side[0]
-    has_side = {Outcome.A, Outcome.B} & {*read.values()}
-    return read if has_side and len(read) == len(labels) else None
+            read[label] = label
+        elif even := _even(label):
+            read[label] = even
+        elif sides:
+            read[label] = TURNED[sides[0]] if parts & LOST else sides[0]
+        elif parts and (parts <= WON or parts <= LOST):
+            read[label] = a if parts <= WON else b
+    unread = [label for label in labels if label not in read]
+    if unread and ({a, b} - {*read.values()} or len(unread) > 3 or max(map(len, unread)) > 40):
+        return []
+    if not {a, b} & {*read.values()}:
+        return []
+    way = read | dict.fromkeys(unread, UNKNOWN)
+    either = {*map(str.lower, labels)} & (WON | LOST) and (own or ("", ""))[1] != "baseline"
+    return [way, {label: TURNED.get(is_, is_) for label, is_ in way.items()}] if either else [way]
 
 
 def _fits(role: str, values: Sequence[str]) -> bool:
@@ -272,8 +376,11 @@ def layout_error(
     also : str
         A sentence on what else is known of the file.
     """
-    roles, outcomes = guessed(samples, named, known)
+    tokens = {name: words_of(name) for name in samples}
+    roles, ways = guessed(samples, named, known)
+    outcomes = ways[0] if ways else {}
     meant = ", ".join(f"{theirs} = {ours}" for theirs, ours in outcomes.items())
+    meant += ", or the other way round" if len(ways) > 1 else ""
     rows = []
     for name, values in samples.items():
         some = ", ".join(repr(value[:30]) for value in [*dict.fromkeys(filter(None, values))][:3])
@@ -291,10 +398,31 @@ def layout_error(
     options = [
         w for pair in (*ask, *(f"{role}=NAME" for role in missing)) for w in ("--column", pair)
     ]
-    options += [w for a, b in outcomes.items() if a not in labels for w in ("--label", f"{a}={b}")]
-    lacking = f" No column is taken for {' and '.join(missing)}: put its name for NAME."
+    notes = ["Check this."]
+    if missing:
+        notes.append(f"No column is taken for {' and '.join(missing)}: put its name for NAME.")
+    if UNKNOWN in outcomes.values():
+        notes.append(f"Put model_a, model_b, tie or both_bad for {UNKNOWN}.")
+    free = {name: {*words_of(name)} for name in samples if name not in roles.values()}
+    notes += [
+        f"{name!r} is not used. If it says {FLAGS[word]}, change the winner by it first."
+        for name, words in free.items()
+        for word in FLAGS
+        if word in words
+    ]
+    if "winner" in missing and (of_side := [name for name in free if _of_one_side(name, tokens)]):
+        notes.append(
+            f"If {' and '.join(map(repr, of_side[:2]))} hold a score of each side, add a column "
+            "of the side with the higher one: model_a, model_b or tie."
+        )
+    if "winner" in missing and any(words & {"ranking", "rankings"} for words in free.values()):
+        notes.append("Rankings of several models are read by arena rank.")
     text = (
         f"The layout of {source!r} is not known.{also} Its columns, some of their values, and "
-        f"what each is taken for:\n{table}\nCheck this.{lacking if missing else ''}"
+        f"what each is taken for:\n{table}\n{' '.join(notes)}"
     )
-    return LayoutError(text, tuple(options))
+    each = []
+    for way in ways or [{}]:
+        pairs = [f"{theirs}={ours}" for theirs, ours in way.items() if theirs not in labels]
+        each.append((*options, *(w for pair in pairs for w in ("--label", pair))))
+    return LayoutError(text, *each)

@@ -1,11 +1,12 @@
 """Rows that are in a file more than once: counted once where an id tells, else announced."""
 
 import re
+import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rating.tables.columns import KNOWN, LEFT_OUT
+from rating.tables.columns import KNOWN, LEFT_OUT, like_voters
 from rating.tables.escaping import all_quoted, literal, quoted
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ REPEATED = "repeated"
 """Reason of a row whose ``battle_id`` an earlier row has on the same models."""
 
 BATTLE = "battle_id"
-IDS = ("question_id", "id")
+IDS = ("question_id", "id", "vote_id", "comparison_id", "annotation_id", "record_id", "uuid")
 """Columns that name a row in many files, and in others what it is about."""
 
 ITEMS = ("item_id", "prompt_id")
@@ -43,6 +44,8 @@ def doubtful_key_of(there: Sequence[str], where: str | None) -> list[str]:
     """Name the columns that tell votes apart in most files without a ``battle_id``."""
     ids = (*IDS, *(ITEMS if "judge" in there else ()))
     name = next((name for name in ids if name in there), None)
+    if name is None and {*there} & {*KNOWN["time"]} and {*there} & {*KNOWN["voter"]}:
+        name = next((name for name in KNOWN["prompt"] if name in there), None)
     if name is None or BATTLE in there or not {"model_a", "model_b", "winner"} <= {*there}:
         return []
     return [] if _names(where, (name,)) else [name, "winner", *_beside(there)]
@@ -56,7 +59,7 @@ def _beside(there: Sequence[str]) -> list[str]:
     voter = next((name for name in KNOWN["voter"] if name in there), "voter")
     time = next((name for name in KNOWN["time"] if name in there), "ts")
     beside = dict.fromkeys(("model_a", "model_b", voter, "judge", "method", "order", "turn", time))
-    return [name for name in beside if name in there]
+    return list(dict.fromkeys([*filter(there.__contains__, beside), *like_voters(there)]))
 
 
 def n_repeated(rows: "duckdb.DuckDBPyRelation", key: Sequence[str]) -> int:
@@ -86,7 +89,8 @@ def marked(rows: "duckdb.DuckDBPyRelation", key: Sequence[str]) -> "duckdb.DuckD
 def warning(source: str, paths: Sequence[Path], n: int, key: Sequence[str]) -> str:
     """Say that rows repeat others, and how to exclude them."""
     copy = f"COPY (FROM {literal(str(paths[0]))} SELECT DISTINCT *) TO 'once.parquet'"
-    how = f': duckdb -c "{copy}"' if len(paths) == 1 else "."
+    run = f"import duckdb; duckdb.sql({copy!r})"
+    how = f": python -c {shlex.quote(run)}" if len(paths) == 1 else "."
     return (
         f"{source}: {n:,} rows repeat an earlier one in {', '.join(key)}. They are counted. If "
         f"they are copies, rate a file without them{how}"

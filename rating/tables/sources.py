@@ -39,6 +39,7 @@ from rating.tables.columns import (
     KINDS,
     KNOWN,
     LEFT_OUT,
+    LIKE_A_MODEL,
     MACHINES,
     PEOPLE,
     REQUIRED,
@@ -46,6 +47,7 @@ from rating.tables.columns import (
     Columns,
     N,
     Reading,
+    like_voters,
     order_columns,
     quoted_names,
     require,
@@ -258,6 +260,12 @@ def _opened_files(
                 else:
                     require_held(rows.project(all_quoted(names)), paths)
             if n_repeated := repeats.n_repeated(rows, key):
+                same = repeats.n_repeated(rows, [*key, "winner"]) if "winner" in names else None
+                if same is not None and same < n_repeated:
+                    peers.mention(
+                        f"{files}: {n_repeated - same:,} of the repeated rows name another winner "
+                        "than an earlier row with their battle_id. The first row counts."
+                    )
                 rows = repeats.marked(rows, key)
                 rows = as_parquet(connection, rows, names, Path(folder) / "once.parquet")
             n_doubtful = repeats.n_repeated(rows, doubtful)
@@ -480,8 +488,12 @@ def opened_table(source: object, reading: Reading, *, by: bool) -> Iterator[Tabl
         yield spark_engine().counted(source, reading, by=by)
         return
 
+    maybe_voters: list[str] = []
+
     def wanted(there: Sequence[str]) -> list[str]:
         texts, numbers = reading.roles(there, by=by)
+        if reading.voters and not {"voter", "n"} & {*texts, *numbers} - {*JUDGES}:
+            maybe_voters.extend(like_voters(there))
         pairs = [name for name in COUNTS if name in there] if "n" in numbers else []
         own = {*texts.values(), *numbers.values(), *pairs, *JUDGES, *KINDS}
         return [name for name in there if name in own]
@@ -507,6 +519,18 @@ def opened_table(source: object, reading: Reading, *, by: bool) -> Iterator[Tabl
         if "time" in numbers and types[numbers["time"]] not in MOMENTS | NUMERIC:
             texts["time"] = numbers.pop("time")
         table = fetch(rows, only_of_text(rows, texts), numbers)
+        if maybe_voters:
+            peers.mention(
+                f"{name}: voters are not known. If {maybe_voters[0]!r} names them, add --column "
+                f"voter={maybe_voters[0]}."
+            )
+        by_name = "voter" in table.texts and reading.columns.voter is None
+        voters = table.texts["voter"].names if by_name else ()
+        if machines := [one for one in voters if LIKE_A_MODEL.fullmatch(one)]:
+            peers.mention(
+                f"{name}: {len(machines):,} of {len(voters):,} voters are called like language "
+                f"models, such as {machines[0]!r}. Rate people and judges apart, with --where."
+            )
         if "time" in numbers and types[numbers["time"]] in NUMERIC:
             weights.checked_seconds(table.numbers["time"])
         yield _timed(compact(table))
@@ -529,10 +553,11 @@ def require_one_kind(rows: Relation, source: str, asked: Collection[str | None])
     named: list[str] = []
     for name in (name for name in (*JUDGES, *KINDS) if name in {*rows.columns} - {*asked}):
         text = f"trim(coalesce(CAST({quoted(name)} AS VARCHAR), ''))"
-        tests = f"{text} = ''", f"{text} <> ''"
+        lower, blank = f"lower({text})", f"{text} = ''"
+        is_people = f"{lower} IN {PEOPLE}"
+        tests = f"({blank} OR {is_people})", f"NOT ({blank} OR {is_people})"
         if name in KINDS:
-            lower = f"lower({text})"
-            tests = f"{lower} IN {PEOPLE}", f"regexp_full_match({lower}, {literal(MACHINES)})"
+            tests = is_people, f"regexp_full_match({lower}, {literal(MACHINES)})"
         sums = ", ".join(f"count(*) FILTER ({test})" for test in tests)
         n, n_judged = live.aggregate(sums).fetchall()[0]
         if not n_judged or (name in KINDS and not n):
@@ -544,8 +569,9 @@ def require_one_kind(rows: Relation, source: str, asked: Collection[str | None])
         some = ", ".join(map(repr, judges[:3])) + (", …" if len(judges) > 3 else "")
         if n:
             ways = [f"coalesce({name}, '') = ''", f"{name} <> ''"]
-            if name in KINDS:
+            if name in KINDS or people != [""]:
                 ways = [f"{name} IN ({', '.join(map(literal, x))})" for x in (people, judges)]
+                ways[0] = ways[0].replace(name, f"coalesce(CAST({name} AS VARCHAR), '')", 1)
             safe = (shlex.quote(x) if {*x} & {*'"$`!\\'} else f'"{x}"' for x in ways)
             raise DataError(
                 f"{source!r} mixes votes of people ({n:,} rows) and verdicts of language models "

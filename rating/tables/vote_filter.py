@@ -11,10 +11,11 @@ from typing import Any
 import numpy as np
 
 from rating.counting import fits, narrowest, packed, spelling
-from rating.errors import DataError
+from rating.errors import DataError, LayoutError
 from rating.outcome import OUTCOMES, Outcome
 from rating.tables.coding import Coded, Table
 from rating.tables.files import SHOWN
+from rating.tables.guess import readings
 from rating.tables.peers import NO_VERDICT
 from rating.typing import Bools, Integers
 
@@ -124,7 +125,10 @@ class VoteFilter:
                 "two models: read others as these, as in --label left=model_a, or exclude them "
                 "with --where."
             )
-            raise DataError(msg)
+            ways = readings([name for name in column.names if name.strip()])
+            pairs = [[f"{theirs}={ours}" for theirs, ours in way.items()] for way in ways]
+            each = [tuple(w for pair in way for w in ("--label", pair)) for way in pairs]
+            raise LayoutError(msg, *each) if each else DataError(msg)
         return outcome
 
     def _by_name(self, outcome: Integers) -> None:

@@ -372,6 +372,24 @@ def test_many_rows_are_read_as_few_are(study: Files) -> None:
     assert many_of_a_run.warnings == few_of_a_run.warnings
 
 
+def texts_of(shift: int, n: int = 12) -> str:
+    rows = [f"{row + shift},What is {row} + {row}?,x,y,tie,own" for row in range(n)]
+    return "\n".join(["item_id,prompt,model_a,model_b,winner,judge", *rows, ""])
+
+
+def test_a_prompt_that_is_written_another_way_joins_by_its_id(study: Files) -> None:
+    votes = texts_of(0).replace(",judge", ",who").replace(",own", ",ada")
+    data = study(votes=votes, verdicts=texts_of(0).replace("What is", "Tell me:"))
+    assert data.items.n == 12
+    assert not [text for text in data.warnings if "the prompt of another item" in text]
+    one = texts_of(0, 20).replace("4,What is 4 + 4", "4,What is 3 + 3").replace("14,", "x,")
+    data = study(
+        votes=texts_of(0, 20).replace(",judge", ",who").replace(",own", ",ada"), verdicts=one
+    )
+    (warning,) = [text for text in data.warnings if "the prompt of another item" in text]
+    assert "Of 19 items that are in both by item_id, 1 have the prompt of another" in warning
+
+
 @pytest.mark.parametrize(
     ("votes", "verdicts", "message"),
     [
@@ -386,6 +404,12 @@ def test_many_rows_are_read_as_few_are(study: Files) -> None:
             rows_of("item_id,prompt_id", f"1,{'long' * 99}", "2,d"),
             "by item_id, 'q1' in .*votes.csv' and '1' in .*verdicts.csv'; by prompt and pair, 'a' "
             f"with 'x' and 'y' in .*votes.csv' and '{'long' * 20}' with 'x' and 'y' in ",
+        ),
+        (
+            texts_of(0),
+            texts_of(1),
+            "Of 11 items that are in both by item_id, 11 have the prompt of another item in the "
+            "other file, such as row 2 of .*votes.csv' and row 1 of .*verdicts.csv'",
         ),
         (VOTES.replace("tie", "draw"), VERDICTS, "Unknown labels in the winner: 'draw'"),
         (VOTES.replace("tie", ""), VERDICTS, "The winner is missing or blank in 1 votes"),

@@ -2,6 +2,7 @@
 of nested columns; and people and language models in one file."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,28 @@ UNKNOWN: dict[str, Rows] = {
     "scores.csv": table("player_a player_b result", "x y 1.0", "y x 0.0", "x y 0.5"),
     "names.csv": table("llm_x llm_y verdict rater", "x y x ada", "y x x bob", "x y tie ada"),
     "unnamed.csv": table("alpha beta gamma", "x y x", "y x x", "x y tie"),
+    "better.csv": table("model_a model_b b_is_better", "x y False", "y x true", "x y ?")[:2],
+    "index.jsonl": [
+        {"candidates": ["x", "y"], "best": 0},
+        {"candidates": ["y", "x"], "best": 1},
+        {"candidates": ["x", "y"], "best": 2},
+    ],
+    "index.csv": table("model_a model_b winner_index", "x y 0", "y x 1"),
+    "sides.parquet": table("system_1 system_2 rating_1 rating_2 loser", "x y 9 2 system_2")
+    + table("system_1 system_2 rating_1 rating_2 loser", "y x 1 8 system_1"),
+    "worse.csv": table("model_a model_b worse", "x y B", "y x A", "x y same"),
+    "drawn.csv": table("llm_x llm_y verdict", "x y x", "y x x", "x y draw"),
+    "german.csv": table("Modell_A Modell_B Besser Bewerter", "x y A 1", "y x B 2", "x y gleich 2"),
+    "spoken.json": [
+        {"model_a": "x", "model_b": "y", "said": "A is better"},
+        {"model_a": "y", "model_b": "x", "said": "A is much worse"},
+        {"model_a": "x", "model_b": "y", "said": "equally good, a draw"},
+    ],
+    "over.json": [
+        {"model_a": "x", "model_b": "y", "said": "A over B"},
+        {"model_a": "y", "model_b": "x", "said": "B over A"},
+    ],
+    "candidate.csv": table("candidate baseline outcome", "x y win", "y x loss", "x y tie"),
     "arrows.json": table("first second label", "x y A>>B", "y x B>A", "x y A=B"),
     "label_studio.json": [
         of_label_studio("x", "y", "left", "ada@x.org"),
@@ -82,9 +105,121 @@ def test_one_message_gives_the_options_that_read_an_unknown_layout(
     with pytest.raises(LayoutError, match=r"The layout of .* is not known") as raised:
         read_votes(path, PLAIN)
     expected = pd.DataFrame(EXPECTED, columns=["model_a", "model_b", "winner"])
+    if len(UNKNOWN[name]) == 2:
+        expected = expected[:2]
+    assert bool(raised.value.other) == (name == "scores.csv")
     assert cells(read_votes(with_options(raised.value, path), PLAIN)) == cells(
         read_votes(expected, PLAIN)
     )
+
+
+EITHER = {
+    "choice": ["1", "0", "0.5"],
+    "score": ["2", "-1", "0"],
+    "likert": ["1", "7", "4"],
+    "code": ["1", "2", "0"],
+    "result": ["win", "loss", "draw"],
+}
+"""Labels of `EXPECTED` by the first way to read them, where two ways make sense."""
+
+
+@pytest.mark.parametrize("name", EITHER)
+def test_labels_that_can_be_read_in_two_ways_take_two_commands(name: str, tmp_path: Path) -> None:
+    rows = [
+        {"model_a": a, "model_b": b, name: label}
+        for (a, b, _), label in zip(EXPECTED, EITHER[name], strict=True)
+    ]
+    path = written(tmp_path, "votes.csv", rows)
+    with pytest.raises(LayoutError, match=r"or the other way round") as raised:
+        read_votes(path, PLAIN)
+    first, second = (
+        cells(read_votes(with_options(LayoutError("", some), path), PLAIN))
+        for some in (raised.value.options, raised.value.other)
+    )
+    expected = pd.DataFrame(EXPECTED, columns=["model_a", "model_b", "winner"])
+    assert first == cells(read_votes(expected, PLAIN))
+    turned = {"model_a": "model_b", "model_b": "model_a", "tie": "tie"}
+    if name == "code":  # 0, 1, 2 may count from the first side on
+        turned = {"model_a": "model_b", "model_b": "tie", "tie": "model_a"}
+    assert second == cells(read_votes(expected.assign(winner=expected.winner.map(turned)), PLAIN))
+
+
+def test_who_was_chosen_and_who_was_rejected_needs_no_labels(tmp_path: Path) -> None:
+    path = written(
+        tmp_path, "votes.csv", table("chosen_model rejected_model", "x y", "y x", "x y")
+    )
+    with pytest.raises(LayoutError) as raised:
+        read_votes(path, PLAIN)
+    votes = read_votes(with_options(raised.value, path), PLAIN)
+    assert cells(votes) == {("x", "y", "model_a"): 2, ("y", "x", "model_a"): 1}
+
+
+def test_a_label_that_nothing_is_known_of_is_left_to_be_filled_in(tmp_path: Path) -> None:
+    rows = table("model_a model_b choice", "x y A", "x y B", "x y C")
+    with pytest.raises(LayoutError, match="Put model_a, model_b, tie or both_bad for") as raised:
+        read_votes(written(tmp_path, "votes.csv", rows), PLAIN)
+    assert raised.value.options[-1] == "C=OUTCOME"
+
+
+@pytest.mark.parametrize("labels", [("1", "2", "0"), ("MODEL_A", "MODEL_B", "TIE")])
+def test_unknown_labels_of_a_known_column_take_one_command(
+    labels: tuple[str, ...], tmp_path: Path
+) -> None:
+    rows = [{"model_a": "x", "model_b": "y", "winner": label} for label in labels]
+    path = written(tmp_path, "votes.csv", rows)
+    with pytest.raises(LayoutError, match="Unknown labels in the winner") as raised:
+        read_votes(path, PLAIN)
+    votes = read_votes(with_options(raised.value, path), PLAIN)
+    assert cells(votes) == {("x", "y", own): 1 for own in ("model_a", "model_b", "tie")}
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        ("swapped", "'swapped' is not used. If it says that the sides are exchanged"),
+        ("is_tie", "'is_tie' is not used. If it says that the vote is a tie"),
+        ("ranking", "Rankings of several models are read by arena rank"),
+    ],
+)
+def test_a_column_that_may_change_the_winner_is_pointed_out(
+    column: str, words: str, tmp_path: Path
+) -> None:
+    rows = table(f"left_model right_model {column}", "x y True", "y x False")
+    with pytest.raises(LayoutError, match=words):
+        read_votes(written(tmp_path, "votes.csv", rows), PLAIN)
+
+
+def test_scores_of_each_side_are_no_winner(tmp_path: Path) -> None:
+    rows = table("model_a model_b rank_a rank_b", "x y 1 2", "y x 2 1", "x y 1 1")
+    words = "'rank_a' and 'rank_b' hold a score of each side"
+    with pytest.raises(LayoutError, match=words) as raised:
+        read_votes(written(tmp_path, "votes.csv", rows), PLAIN)
+    assert raised.value.options == ("--column", "winner=NAME")
+
+
+@pytest.mark.parametrize(
+    ("column", "values"),
+    [
+        ("judge", ["human", "gpt-4o"]),
+        ("is_human", ["true", "false"]),
+        ("rater_kind", ["person", "model"]),
+    ],
+)
+def test_people_and_judges_are_refused_however_they_are_told_apart(
+    column: str, values: list[str | None], tmp_path: Path
+) -> None:
+    path = written(tmp_path, "votes.csv", _rows(column, values))
+    with pytest.raises(DataError, match="mixes votes of people") as raised:
+        read_votes(path, PLAIN)
+    for where in re.findall(r'--where "([^"]*)"', str(raised.value)):
+        assert read_votes(Files((path,), where=where), PLAIN).data.n_votes == 1
+
+
+def test_voters_called_like_language_models_are_mentioned(tmp_path: Path) -> None:
+    rows, words = _rows("voter", ["ada", "gpt-4-turbo"]), list[str]()
+    with noticing(words.append):
+        read_votes(written(tmp_path, "votes.csv", rows))
+    assert "1 of 2 voters are called like language models, such as 'gpt-4-turbo'" in words[0]
 
 
 def test_the_message_lists_the_columns_with_what_each_is_taken_for(tmp_path: Path) -> None:

@@ -1,11 +1,13 @@
 """Rows that are in a file more than once: one vote where an id tells, else a warning."""
 
+import shlex
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pytest
 
@@ -43,7 +45,11 @@ def test_a_battle_counts_once_by_its_first_row(ending: str, tmp_path: Path) -> N
     assert cells(votes) == Counter(("x", "y", winner) for winner in winners)
     assert votes.dropped == {"repeated": 5}
     assert votes.read == 9
-    assert words == [f"{path} is read as votes; rows left out: 5 repeated"]
+    assert words == [
+        f"{path}: 1 of the repeated rows name another winner than an earlier row with their "
+        "battle_id. The first row counts.",
+        f"{path} is read as votes; rows left out: 5 repeated",
+    ]
     every, words = noticed(Files((path,), where="battle_id IS NOT NULL"))
     assert every.data.n_votes == 9
     assert words == [f"{path} is read as votes; rows left out: 0 by where"]
@@ -112,11 +118,33 @@ def test_rows_that_are_alike_without_an_id_of_their_own_are_announced_and_counte
     assert votes.data.n_votes == 8
     (warning,) = words
     assert "3 rows repeat an earlier one in question_id, winner, model_a, model_b" in warning
-    copy = warning.partition('duckdb -c "')[2].rstrip('"')
-    duckdb.execute(copy.replace("once.parquet", str(tmp_path / "once.parquet")))
+    command = shlex.split(warning.partition("without them: ")[2])
+    subprocess.run([sys.executable, *command[1:]], cwd=tmp_path, check=True)
     once, words = noticed(tmp_path / "once.parquet")
     assert (once.data.n_votes, words) == (5, [])
     assert noticed(Files((path,), where="question_id IS NOT NULL"))[1][0].endswith("0 by where")
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"vote_id": 7}, {"uuid": "7a"}, {"prompt": "2 + 2?", "timestamp": 1.7e9, "voter": "ada"}],
+)
+def test_copies_of_rows_are_announced_in_each_way_to_tell_them(more: Row, tmp_path: Path) -> None:
+    row = {"model_a": "x", "model_b": "y", "winner": "tie"}
+    votes, words = noticed(written(tmp_path, "votes.csv", [{**row, **more}] * 2))
+    assert votes.data.n_votes == 2
+    assert "1 rows repeat an earlier one in " in words[0]
+
+
+@pytest.mark.parametrize("name", ["annotator_id", "evaluator", "rater", "workerName"])
+def test_votes_of_several_people_on_a_battle_are_no_repeats(name: str, tmp_path: Path) -> None:
+    rows = [of_battle(0, **{name: f"r{n}"}) for n in range(4)]
+    path = written(tmp_path, "votes.csv", rows)
+    votes, words = noticed(path, Reading())
+    assert votes.data.n_votes == 4
+    assert words == [
+        f"{path}: voters are not known. If {name!r} names them, add --column voter={name}."
+    ]
 
 
 def test_votes_without_any_id_may_be_alike(tmp_path: Path) -> None:
