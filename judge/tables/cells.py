@@ -114,7 +114,10 @@ def _is_block(value: object) -> bool:
 
 
 def _is_turn(value: object) -> bool:
-    return _is_block(value) or (isinstance(value, dict) and {"role", "content"} <= value.keys())
+    if not isinstance(value, dict):
+        return False
+    is_block = _is_block(value) and {"text", "image", "image_url"} & value.keys()
+    return bool(is_block) or {"role", "content"} <= value.keys()
 
 
 def _turn(value: Any, speaker: str, *, images: bool) -> Message:

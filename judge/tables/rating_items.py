@@ -309,17 +309,19 @@ def _several(table: Annotations, row: int) -> tuple[Response, ...]:
 def _answers(table: Annotations, name: str, row: int, n: int) -> list[str]:
     """Read one answer, or one to each of n turns of the user."""
     cell = table.cell(name, row)
-    try:
-        turns = turns_of(cell, "assistant", lists=True)
-        if isinstance(cell, str) and len(turns) != n:
-            turns = turns_of(cell, "assistant")
-    except DataError:
-        turns = []
-    fit = all(turn.role == "assistant" and not turn.images for turn in turns)
-    if not fit or len(turns) not in (1, n) or _has_null(cell):
-        wanted = "a text, or a list of one for each turn of the user"
-        raise table.wrong(name, row + 1, table.cell(name, row), wanted)
-    return [turn.content for turn in turns]
+    ways = (True, False) if isinstance(cell, str) else (True,)  # a text may well be JSON
+    for lists in ways:
+        try:
+            turns = turns_of(cell, "assistant", lists=lists)
+        except DataError:
+            continue
+        fit = all(turn.role == "assistant" and not turn.images for turn in turns)
+        if fit and len(turns) in ({n} if lists and len(ways) > 1 else {1, n}):
+            if _has_null(cell):
+                break
+            return [turn.content for turn in turns]
+    wanted = "a text, or a list of one for each turn of the user"
+    raise table.wrong(name, row + 1, cell, wanted)
 
 
 def _gold(table: Annotations, row: int, n: int) -> str:

@@ -282,6 +282,34 @@ def test_rows_that_people_cannot_rate_are_counted_by_reason(tmp_path: Path) -> N
         read_rating_items(written(tmp_path, "trl.json", rows[2:]))
 
 
+@pytest.mark.parametrize("ending", ["json", "jsonl", "csv", "parquet"])
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '[{"planet": "Mercury", "moons": 0}]',
+        '[{"type": "fruit", "name": "apple"}]',
+        "[1, 2]",
+        "[[1, 2], [3]]",
+        '["a", "b"]',
+        "[]",
+        "[1] is a reference",
+        '{"role": "admin"}',
+    ],
+)
+def test_an_answer_that_is_json_is_rated_as_it_is(
+    answer: str, ending: str, tmp_path: Path
+) -> None:
+    row = {
+        "item_id": "i",
+        "prompt": "List the planets.",
+        "response_a": answer,
+        "response_b": f" {answer}",
+    }
+    path = written(tmp_path, f"items.{ending}", [{**row, "model_a": "x", "model_b": "y"}])
+    (item,) = read_rating_items(path)
+    assert [one.turns[0].content for one in item.responses] == [answer, f" {answer}"]
+
+
 TEXTS = st.text(min_size=1)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5),
