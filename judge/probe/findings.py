@@ -253,7 +253,7 @@ def _as_expected(group: str, row: Row, votes: Votes) -> Iterable[float | None]:
     if changed is None or before is None:
         return [None]
     if group == PEOPLE:
-        for_a, for_b = votes[probe.case]
+        for_a, for_b = map(sum, zip(*votes[probe.case], strict=True))
         return [1 - changed] * for_a + [changed] * for_b
     if group == HARMLESS:
         return [float(changed == before)]

@@ -155,7 +155,7 @@ def report(
     if voted := tried.get(PEOPLE):
         of_these = {probe.case: votes[probe.case] for probe in voted}
         people = {"pairs": len(of_these), "of_pairs": len(votes)}
-        people |= {"votes": sum(map(sum, of_these.values()))}
+        people |= {"votes": sum(sum(one) for people in of_these.values() for one in people)}
         parts.append({"people": people | {"between_people": human_agreement(of_these, scores)}})
     whole = {name: value for part in parts for name, value in part.items()}
     return whole | {"warnings": [text for part in parts for text in part.get("warnings", [])]}

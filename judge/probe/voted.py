@@ -14,13 +14,14 @@ from judge.tables.annotations import Annotations, read_annotations
 from judge.tables.cases import NamedCase, Source
 from judge.tables.native import for_judge
 from rating.errors import DataError
+from rating.tables.columns import KNOWN
 from rating.tables.files import Files
 from rating.tables.vote_filter import SKIP
 
-Vote = tuple[NamedCase, float]
-"""A case, and 1 for its side A, -1 for side B, 0 for neither."""
-Votes = Mapping[Case, tuple[int, int]]
-"""Votes for side A and for side B of each case; those for a tie are not counted."""
+Vote = tuple[NamedCase, int, float]
+"""A case, the row of its vote, and 1 for its side A, -1 for side B, 0 for neither."""
+Votes = Mapping[Case, Sequence[tuple[int, int]]]
+"""Votes for side A and for side B of each case by each person; those for a tie are not counted."""
 
 
 def votes_on(named: Sequence[NamedCase], sources: Sequence[Source], file: Source | None) -> Votes:
@@ -40,7 +41,7 @@ def votes_on(named: Sequence[NamedCase], sources: Sequence[Source], file: Source
         ``model_a`` and ``model_b`` where sides may be exchanged (see
         `judge.studies.alignment.on_cases`). None for votes in the column
         ``winner`` of the one file of cases. A row that is skipped, has no winner, or has a reason
-        in ``left_out`` is none.
+        in ``left_out`` is none. A vote without a voter is by a person of its own.
 
     Raises
     ------
@@ -50,23 +51,33 @@ def votes_on(named: Sequence[NamedCase], sources: Sequence[Source], file: Source
     if file is None and len(sources) != 1:
         msg = f"Cases of {len(sources)} files have no votes beside them: name theirs with --votes."
         raise DataError(msg)
-    counts: dict[Case, tuple[int, int]] = {}
-    for one, label in _own(named, sources[0]) if file is None else _matched(named, sources, file):
+    counts: dict[Case, dict[object, tuple[int, int]]] = {}
+    if file is None:
+        table = _own(sources[0])
+        cast = [(named[row], row, label) for row, label in _labels(table)]
+    else:
+        table = read_annotations(file, "votes", peers=True)
+        cast = [*_matched(named, sources, table)]
+    column = next((name for name in KNOWN["voter"] if table.has(name)), None)
+    voters = [None] * table.n if column is None else table.need(column).tolist()
+    for one, row, label in cast:
         case, side = one.case, label
         if (swapped := case.swapped()) in counts:
             case, side = swapped, -label
-        for_a, for_b = counts.get(case, (0, 0))
-        counts[case] = for_a + (side > 0), for_b + (side < 0)
+        person = str(voters[row] or "").strip() or row
+        for_a, for_b = counts.setdefault(case, {}).get(person, (0, 0))
+        counts[case][person] = for_a + (side > 0), for_b + (side < 0)
     if not counts:
         where = str(sources[0] if file is None else file)
         raise DataError(f"No vote in {where!r} counts and is on one of the {len(named):,} cases.")
-    return counts
+    return {case: [*people.values()] for case, people in counts.items()}
 
 
 def human_agreement(votes: Votes, scores: Scores) -> dict[str, Any] | None:
     """Estimate how often two people agree on a pair, and how much of that a judge reaches.
 
-    Over the pairs with two votes or more, each counting the same; None without any.
+    Over the pairs with votes of two people or more, each counting the same; None without any.
+    Votes of one person on a pair are not compared with each other.
 
     Returns
     -------
@@ -83,41 +94,44 @@ def human_agreement(votes: Votes, scores: Scores) -> dict[str, Any] | None:
     inequality gives the bounds. Where people agree less than half of the time, ``2 A - 1`` is
     taken as 0.
     """
-    several = {case: (a, b) for case, (a, b) in votes.items() if a + b >= 2}
-    if not several:
-        return None
     agree, reached = [], []
-    for case, (a, b) in several.items():
+    for case, people in votes.items():
+        a, b = map(sum, zip(*people, strict=True))
         n, for_b = a + b, scores.get(case.id)
-        agree.append((case.prompt_id, (a * (a - 1) + b * (b - 1)) / (n * (n - 1))))
+        pairs = n**2 - sum((one + other) ** 2 for one, other in people)
+        if not pairs:
+            continue
+        same = a**2 + b**2 - sum(one**2 + other**2 for one, other in people)
+        agree.append((case.prompt_id, same / pairs))
         right = None if for_b is None else ((1 - for_b) * a + for_b * b) / n
         reached.append((case.prompt_id, right))
-    people = share(agree)
+    if not agree:
+        return None
+    between = share(agree)
     rate, low, high = (
-        (1 + math.sqrt(max(2 * end - 1, 0))) / 2 for end in (people.rate, people.low, people.high)
+        (1 + math.sqrt(max(2 * end - 1, 0))) / 2
+        for end in (between.rate, between.low, between.high)
     )
-    highest = replace(people, rate=rate, low=low, high=high)
-    figures = {"people_agree": people, "highest": highest, "reached": share(reached)}
-    return {"n": people.n, **{name: figure.to_dict() for name, figure in figures.items()}}
+    highest = replace(between, rate=rate, low=low, high=high)
+    figures = {"people_agree": between, "highest": highest, "reached": share(reached)}
+    return {"n": between.n, **{name: figure.to_dict() for name, figure in figures.items()}}
 
 
-def _own(named: Sequence[NamedCase], source: Source) -> Iterator[Vote]:
+def _own(source: Source) -> Annotations:
     """Read the votes that stand beside the cases."""
     if not _is_file(source):
         msg = f"Votes on the cases of {str(source)!r} are not known: name their file with --votes."
         raise DataError(msg)
-    for row, label in _labels(for_judge(read_annotations(source, "cases"), pairs=True)):
-        yield named[row], label
+    return for_judge(read_annotations(source, "cases"), pairs=True)
 
 
 def _matched(
-    named: Sequence[NamedCase], sources: Sequence[Source], file: Source
+    named: Sequence[NamedCase], sources: Sequence[Source], table: Annotations
 ) -> Iterator[Vote]:
-    table = read_annotations(file, "votes", peers=True)
     labels = dict(_labels(table))
     for case, row, sign in on_cases(named, _items(sources), ", ".join(map(str, sources)), table):
         if row in labels:
-            yield named[case], sign * labels[row]
+            yield named[case], row, sign * labels[row]
 
 
 def _items(sources: Sequence[Source]) -> Sequence[object] | None:

@@ -282,14 +282,15 @@ def _on_people(plain: Plain) -> str:
     asked = f"{people['pairs']:,} of {people['of_pairs']:,} pairs with votes."
     between = people["between_people"]
     if between is None:
-        return f"{asked} No pair has two votes: how often people agree is unknown."
+        return f"{asked} No pair has votes of two people: how often people agree is unknown."
     agree, highest, reached = (
         _with_ends(*(between[name][end] for end in ("rate", "lower", "upper")))
         for name in ("people_agree", "highest", "reached")
     )
     return (
-        f"{asked} On the {between['n']:,} with two votes or more, two people agree in {agree}. No "
-        f"judge agrees with a person in more than {highest}; this one does in {reached}."
+        f"{asked} On the {between['n']:,} with votes of two people or more, two people agree in "
+        f"{agree}. No judge agrees with a person in more than {highest}; this one does in "
+        f"{reached}."
     )
 
 

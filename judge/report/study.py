@@ -313,8 +313,8 @@ def _rules(study: Study) -> Section:
     }[options.pairs]
     voters = "" if options.voters is None else f" Only voters like {options.voters} count."
     points = (
-        f"{compared}{voters} People are compared with people over all pairs of votes on the same "
-        "items.",
+        f"{compared}{voters} People are compared with people over all pairs of votes by "
+        "different people on the same items.",
         "Both kinds of tie are one. Sides are turned so that an item has the same side A in votes "
         "and verdicts.",
         f"The people are taken as {RATERS[options.raters]} (--raters {options.raters}): that sets "

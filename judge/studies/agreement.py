@@ -14,10 +14,11 @@ from judge.studies.estimates import (
     over,
     ratio,
     sums_by_prompt,
+    sums_within,
 )
 from judge.studies.items import TIE, Items, Labels
 from rating.errors import DataError
-from rating.typing import Floats
+from rating.typing import Floats, Ints
 
 Weighting = Literal["pairs", "items"]
 
@@ -72,14 +73,15 @@ def own_agreement(
     ties: bool,
     weighting: Weighting = "pairs",
 ) -> Estimate:
-    """Estimate how often two people, or two repetitions of a judge, say the same of an item.
+    """Estimate how often two people, or two repetitions of a judge, agree on an item.
 
-    Over all pairs of different rows of an item: the agreement of people with people that a judge
-    is compared with. Parameters and result as of `pair_agreement`.
+    Over all pairs of rows of an item by different raters: the human-human agreement that a judge
+    is compared with. Several rows of one rater on an item are not several people, and are no pair.
+    Parameters and result as of `pair_agreement`.
     """
-    table = _by_side(counts(items, labels), ties=ties)
-    each = pairs_with(table, labels, ties=ties, own=True)
-    return _rate(items, _own_pairs(table), labels, each, weighting, draws)
+    each = pairs_with_others(items, labels, ties=ties)
+    pairs = _own_pairs(items, labels, ties=ties)
+    return _rate(items, pairs, labels, each, weighting, draws)
 
 
 def kappa(
@@ -113,7 +115,7 @@ def own_kappa(
     *,
     ties: bool = True,
 ) -> Estimate:
-    """Estimate kappa over the pairs of `own_agreement`: Fleiss' for any number of rows an item.
+    """Estimate kappa over the pairs of `own_agreement`: Fleiss' for any number of raters per item.
 
     ``(agreed - chance) / (1 - chance)``, with ``chance`` the sum of the squared shares of the
     labels among all rows, also those of items of one row.
@@ -126,7 +128,7 @@ def own_kappa(
        WMT 2015: the same, with both sides taken as equally often better.
     """
     given = _by_side(counts(items, labels), ties=ties)
-    pairs = _own_pairs(given)
+    pairs = _own_pairs(items, labels, ties=ties)
     stats = sums_by_prompt(items, np.column_stack([pairs, given]))
     return clustered(stats, _own_kappas, draws, n=int(pairs[:, 1].sum()))
 
@@ -152,24 +154,48 @@ def counts(items: Items, labels: Labels) -> Floats:
     return table.reshape(items.n, LABELS).astype(np.float64)
 
 
-def pairs_with(others: Floats, labels: Labels, *, ties: bool, own: bool = False) -> Floats:
-    """Count the pairs of each row with what others said of its item: those that agree, and all.
+def by_rater(items: Items, labels: Labels) -> tuple[Ints, Floats, Ints]:
+    """Count the labels that each rater gave each item.
+
+    Returns
+    -------
+    tuple of ndarray
+        The item of each rater and item, the counts as of `counts`, and the place in these of
+        each row of ``labels``.
+    """
+    n_raters = int(labels.rater.max(initial=-1)) + 1
+    cells, place = np.unique(labels.item * n_raters + labels.rater, return_inverse=True)
+    table = np.bincount(LABELS * place + labels.label + 1, minlength=LABELS * len(cells))
+    return cells // max(n_raters, 1), table.reshape(len(cells), LABELS).astype(np.float64), place
+
+
+def pairs_with(others: Floats, labels: Labels, *, ties: bool) -> Floats:
+    """Count the pairs of each row with labels of its item: those that agree, and all.
 
     Parameters
     ----------
     others : ndarray of shape (n_items, q)
-        Labels of the others, by item; without ties the two sides alone.
-    own : bool
-        Whether the row itself is among them.
+        Labels of others, by item; without ties the two sides alone.
 
     Returns
     -------
     ndarray of shape (n, 2)
     """
+    return _paired(others[labels.item], labels, ties=ties)
+
+
+def pairs_with_others(items: Items, labels: Labels, *, ties: bool) -> Floats:
+    """Count the pairs of each row with rows of other raters on its item, as `pairs_with` does."""
+    _, own, place = by_rater(items, labels)
+    others = counts(items, labels)[labels.item] - own[place]
+    return _paired(_by_side(others, ties=ties), labels, ties=ties)
+
+
+def _paired(others: Floats, labels: Labels, *, ties: bool) -> Floats:
     place = np.array([0, 1, 2] if ties else [0, -1, 1])[labels.label + 1]
     there = (place >= 0).astype(np.float64)
-    agree = others[labels.item, place] - own
-    return np.column_stack([agree * there, (others[labels.item].sum(axis=1) - own) * there])
+    agree = others[np.arange(labels.n), place]
+    return np.column_stack([agree * there, others.sum(axis=1) * there])
 
 
 def _by_side(table: Floats, *, ties: bool) -> Floats:
@@ -177,10 +203,10 @@ def _by_side(table: Floats, *, ties: bool) -> Floats:
     return table if ties else table[:, [0, 2]]
 
 
-def _own_pairs(table: Floats) -> Floats:
-    """Count pairs of different rows of each item: those that agree, and all."""
-    size = table.sum(axis=1)
-    return np.column_stack([(table * (table - 1)).sum(axis=1) / 2, size * (size - 1) / 2])
+def _own_pairs(items: Items, labels: Labels, *, ties: bool) -> Floats:
+    """Count pairs of rows of each item by different raters: those that agree, and all."""
+    each = pairs_with_others(items, labels, ties=ties)
+    return sums_within(labels.item, each, items.n) / 2
 
 
 def _between(first: Floats, second: Floats) -> Floats:
@@ -265,10 +291,10 @@ def over_people(
     votes = _by_side(counts(items, people), ties=ties)
     verdicts = counts(items, judge)
     judged = (verdicts.sum(axis=1) > 0)[:, None]
-    own = 2.0 * judged * _own_pairs(votes)
     with_judge = _by_side(verdicts, ties=ties)
-    with_others = pairs_with(votes, people, ties=ties, own=True)
-    with_others *= 2.0 * judged[people.item]
+    with_others = pairs_with_others(items, people, ties=ties) * judged[people.item]
+    own = sums_within(people.item, with_others, items.n)
+    with_others *= 2.0  # without a row, both of a pair lose it
     each = np.hstack([pairs_with(with_judge, people, ties=ties), with_others])
     raters = Raters.of(items, people, each)
     with_people = _between(with_judge, votes)

@@ -47,7 +47,7 @@ class AlphaPlan:
     enough : Enough
         Of alpha now.
     n_items, each : int
-        With two ratings or more, and how many of these an item has on average, rounded.
+        With two raters or more, and how many of these an item has on average, rounded.
     designs : tuple of AlphaDesign
     one_more, same_on_new : float
         Half-widths with one more rating an item, and with as many ratings on new items.
@@ -102,10 +102,9 @@ def plan_alpha(
     """
     if alpha.value is None or alpha.lower is None or alpha.upper is None:
         return None
-    sizes = ratings.counts.sum(axis=1)
-    table = ratings.counts[sizes >= 2]
+    table = ratings.counts[ratings.shared]
     n, n_ratings = len(table), int(table.sum())
-    each, prompts = round(n_ratings / n), len(np.unique(ratings.cluster[sizes >= 2]))
+    each, prompts = round(n_ratings / n), len(np.unique(ratings.cluster[ratings.shared]))
     now = enough(alpha, wanted, ratings=n_ratings, prompts=prompts)
     assert now.half_width is not None
     shares, present = table.sum(axis=0) / n_ratings, now.half_width

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.case import Order
+from judge.studies.agreement import by_rater
 from judge.studies.alignment import REFUSAL, Aligned, align, merged
 from judge.studies.items import Items, Labels
 from judge.studies.rows import COST, ITEM, Rows, Source, blank, read_rows
@@ -24,6 +25,10 @@ ORDERS = {Order.AB: 1, Order.BA: -1, BOTH: 0}
 NO_ORDER = (
     "The verdicts have no column order, and every pair of models stands one way round: "
     "which response the judge saw first is not known."
+)
+AGAIN = (
+    "{n:,} votes are by people who already voted on the same item: people are compared with "
+    "others only. Votes on several criteria need a study each (--where)."
 )
 FEATURES = ("length", "format", REFUSAL)
 PAIR = "pair"
@@ -143,6 +148,8 @@ def study_data(aligned: Aligned) -> StudyData:
     first, unsure = _shown_first(given, aligned.items, item[1], flipped[1])
     if unsure:
         warnings.append(unsure)
+    if again := people.n - len(by_rater(items, people)[0]):
+        warnings.append(AGAIN.format(n=again))
     judges = tuple(_judges(given, item[1], flipped[1], first))
     return StudyData(
         items=items,

@@ -222,7 +222,7 @@ def _verdict(evidence: Evidence) -> tuple[Verdict, str]:
     if beaten_by := unbeaten(evidence.rules):
         return _not_better(beaten_by[0])
     if evidence.gap.value is None:
-        return "cannot_tell", "No item has two votes to compare people with people."
+        return "cannot_tell", "No item has votes of two people to compare with each other."
     if evidence.n_prompts < MIN_PROMPTS:
         few = plural(evidence.n_prompts, "prompt")
         return "cannot_tell", f"This is of {few}; it takes {MIN_PROMPTS}."

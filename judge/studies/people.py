@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from judge.studies.agreement import counts
 from judge.studies.alignment import align
 from judge.studies.data import labels_of_people
@@ -71,11 +73,9 @@ def agreement_of(rows: Rows, options: StudyOptions = USUAL) -> PeoplesAgreement:
     """
     aligned = align(rows, rows)
     items, people = aligned.items, labels_of_people(aligned)
-    table = counts(items, people)
-    many = table.sum(axis=1) >= 2
-    if not many.any():
-        return PeoplesAgreement(NOTHING, NOTHING, warnings=(NO_PAIR,))
     ratings = Ratings.of_labels(items, people, ties=bool((people.label == TIE).any()))
+    if not ratings.shared.any():
+        return PeoplesAgreement(NOTHING, NOTHING, warnings=(NO_PAIR,))
     by_alpha = alpha(ratings, options.draws())
     warnings = list(aligned.warnings)
     if by_alpha.value is None:
@@ -92,22 +92,21 @@ def agreement_of(rows: Rows, options: StudyOptions = USUAL) -> PeoplesAgreement:
     return PeoplesAgreement(
         by_alpha,
         ac1(ratings, options.draws()),
-        _by_item(aligned.sources[0], aligned.item[0], table),
+        _by_item(aligned.sources[0], aligned.item[0], counts(items, people), ratings.pairs),
         tuple(warnings),
     )
 
 
-def _by_item(rows: Rows, item: Ints, table: Floats) -> tuple[ItemAgreement, ...]:
+def _by_item(rows: Rows, item: Ints, table: Floats, pairs: Floats) -> tuple[ItemAgreement, ...]:
     names = dict(zip(item.tolist(), rows.named("item"), strict=True))
     every = [
         ItemAgreement(
             names[place],
             *(int(a), int(tie), int(b)),
-            float((given * (given - 1)).sum() / (given.sum() * (given.sum() - 1))),
+            float(np.trace(both) / both.sum()),
         )
-        for place, given in enumerate(table)
-        for b, tie, a in (given,)
-        if place in names and given.sum() >= 2
+        for place, ((b, tie, a), both) in enumerate(zip(table, pairs, strict=True))
+        if place in names and both.any()
     ]
     return tuple(sorted(every, key=lambda one: (one.agreed, one.item)))
 

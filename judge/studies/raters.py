@@ -8,7 +8,7 @@ import numpy as np
 import scipy  # its submodules load on first use
 
 from judge.ifeval.accuracy import wilson
-from judge.studies.agreement import counts, pairs_with
+from judge.studies.agreement import pairs_with_others
 from judge.studies.alpha_plan import WANTED_ALPHA, AlphaPlan, plan_alpha
 from judge.studies.estimates import (
     FEW_PROMPTS,
@@ -258,14 +258,13 @@ def _twice(rated: Rated) -> tuple[Labels, Labels]:
 
 def _with_others(items: Items, labels: Labels, rows: Bools, draws: Draws) -> Estimate:
     """Estimate how often some choices are those of others on the same item."""
-    some = labels.only(rows)
-    each = pairs_with(counts(items, labels), some, ties=True, own=True)
-    return share_of(items, some, each, draws)
+    each = pairs_with_others(items, labels, ties=True)
+    return share_of(items, labels.only(rows), each[rows], draws)
 
 
 def _surer(items: Items, labels: Labels, confidence: Floats, draws: Draws) -> Estimate | None:
     """Estimate by how much more often the sure agree with others than those who guess."""
-    each = pairs_with(counts(items, labels), labels, ties=True, own=True)
+    each = pairs_with_others(items, labels, ties=True)
     sure, guess = (each * (confidence == of)[:, None] for of in (max(CONFIDENCE), min(CONFIDENCE)))
     if not (sure.any() and guess.any()):
         return None

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 import scipy  # its submodules load on first use
 
-from judge.studies.agreement import counts
+from judge.studies.agreement import by_rater, counts, pairs_with_others
 from judge.studies.estimates import (
     Draws,
     Estimate,
@@ -36,12 +36,15 @@ class Ratings:
     values : ndarray of shape (q,)
         What could be said, ascending.
     counts : ndarray of shape (n_units, q)
+    pairs : ndarray of shape (n_units, q, q)
+        Ordered pairs of ratings of a unit by different raters: how often each two values.
     cluster : ndarray of shape (n_units,), int64
         What intervals draw: the prompt of a unit, or the unit itself.
     """
 
     values: Floats
     counts: Floats
+    pairs: Floats
     cluster: Ints
 
     @classmethod
@@ -59,11 +62,14 @@ class Ratings:
             If there are ties where none could be given.
         """
         table = counts(items, labels)
-        if ties:
-            return cls(np.array([-1.0, 0.0, 1.0]), table, items.prompt)
-        if table[:, 1].any():
+        if not ties and table[:, 1].any():
             raise DataError(f"{int(table[:, 1].sum())} ties where none could be given.")
-        return cls(np.array([-1.0, 1.0]), table[:, [0, 2]], items.prompt)
+        value = np.array([-1.0, 0.0, 1.0] if ties else [-1.0, 1.0])
+        item, own, _ = by_rater(items, labels)
+        table, own = (of[:, value.astype(np.int64) + 1] for of in (table, own))
+        alone = sums_within(item, _squared(own).reshape(len(own), -1), items.n)
+        pairs = _squared(table) - alone.reshape(items.n, len(value), len(value))
+        return cls(value, table, pairs, items.prompt)
 
     @classmethod
     def of_matrix(cls, matrix: Floats, cluster: Ints | None = None) -> "Ratings":
@@ -73,15 +79,22 @@ class Ratings:
         """
         values = np.unique(matrix[~np.isnan(matrix)])
         table = (matrix[:, :, None] == values).sum(axis=1).astype(np.float64)
-        return cls(values, table, np.arange(len(matrix)) if cluster is None else cluster)
+        pairs = _squared(table) - table[:, :, None] * np.eye(len(values))
+        return cls(values, table, pairs, np.arange(len(matrix)) if cluster is None else cluster)
+
+    @property
+    def shared(self) -> Bools:
+        """Which units two raters or more rated."""
+        return np.asarray(self.pairs.any(axis=(1, 2)))
 
 
 def alpha(ratings: Ratings, draws: Draws, *, metric: Metric = "nominal") -> Estimate:
     """Estimate Krippendorff's alpha.
 
     ``1 - observed / expected`` disagreement: the mean squared difference of two ratings of the
-    same unit over that of any two ratings. A unit of m ratings adds its ordered pairs, each with
-    weight ``1 / (m - 1)``; a unit of one rating adds nothing. 1 is agreement, 0 what chance gives.
+    same unit over that of any two ratings. A unit of m ratings adds its ordered pairs by different
+    raters, which weigh m together: ``1 / (m - 1)`` each where everybody rated it once. A unit of
+    one rater adds nothing. 1 is agreement, 0 what chance gives.
 
     Parameters
     ----------
@@ -92,7 +105,7 @@ def alpha(ratings: Ratings, draws: Draws, *, metric: Metric = "nominal") -> Esti
     Returns
     -------
     Estimate
-        ``n`` is the number of units with two ratings or more. Undefined where all ratings are
+        ``n`` is the number of units with two raters or more. Undefined where all ratings are
         equal.
 
     Raises
@@ -106,12 +119,11 @@ def alpha(ratings: Ratings, draws: Draws, *, metric: Metric = "nominal") -> Esti
        Pennsylvania, 2011.
     """
     difference = _difference(metric, ratings.values)
-    many = ratings.counts.sum(axis=1) >= 2
-    table, q = ratings.counts[many], len(ratings.values)
-    size = table.sum(axis=1)
-    pairs = table[:, :, None] * table[:, None, :] - table[:, :, None] * np.eye(q)
-    weighted = pairs / (size - 1)[:, None, None]
-    stats = _by_cluster(weighted.reshape(len(table), q**2), ratings.cluster[many])
+    many = ratings.shared
+    q = len(ratings.values)
+    pairs = ratings.pairs[many].reshape(int(many.sum()), q**2)
+    weight = ratings.counts[many].sum(axis=1) / pairs.sum(axis=1)
+    stats = _by_cluster(pairs * weight[:, None], ratings.cluster[many])
 
     def of_sums(sums: Floats) -> Floats:
         tables = sums.reshape(len(sums), q, q)
@@ -123,21 +135,22 @@ def alpha(ratings: Ratings, draws: Draws, *, metric: Metric = "nominal") -> Esti
         expected /= np.where(total > 1, total - 1, np.nan)
         return 1 - over(observed, expected)
 
-    return clustered(stats, of_sums, draws, n=len(table))
+    return clustered(stats, of_sums, draws, n=len(pairs))
 
 
 def ac1(ratings: Ratings, draws: Draws) -> Estimate:
     """Estimate Gwet's AC1, which does not fall when nearly all ratings are of one value.
 
-    ``(agreed - chance) / (1 - chance)``: agreed is the mean over units of two ratings or more of
-    the share of pairs that agree; chance is ``sum_k p_k (1 - p_k) / (q - 1)``, p_k the mean share
-    of value k over all rated units. The q values are those that could be given: a value that
-    nobody could give lowers the chance, so that coins seem to agree.
+    ``(agreed - chance) / (1 - chance)``: agreed is the mean over units of two raters or more of
+    the share of pairs of different raters that agree; chance is
+    ``sum_k p_k (1 - p_k) / (q - 1)``, p_k the mean share of value k over all rated units. The q
+    values are those that could be given: a value that nobody could give lowers the chance, so that
+    coins seem to agree.
 
     Returns
     -------
     Estimate
-        ``n`` is the number of units with two ratings or more.
+        ``n`` is the number of units with two raters or more.
 
     Raises
     ------
@@ -154,11 +167,10 @@ def ac1(ratings: Ratings, draws: Draws) -> Estimate:
         raise DataError(f"AC1 needs two values that could be given, and there is {q}.")
     rated = ratings.counts.sum(axis=1) >= 1
     table, cluster = ratings.counts[rated], ratings.cluster[rated]
-    size = table.sum(axis=1)
-    many = size >= 2
-    pairs = np.where(many, size * (size - 1), 1)
-    agreed = (table * (table - 1)).sum(axis=1) / pairs
-    columns = [agreed * many, many, np.ones(len(table)), *(table / size[:, None]).T]
+    pairs, many = ratings.pairs[rated], ratings.shared[rated]
+    agreed = np.trace(pairs, axis1=1, axis2=2) / np.where(many, pairs.sum(axis=(1, 2)), 1)
+    shares = table / table.sum(axis=1, keepdims=True)
+    columns = [agreed * many, many, np.ones(len(table)), *shares.T]
     stats = _by_cluster(np.column_stack(columns), cluster)
 
     def of_sums(sums: Floats) -> Floats:
@@ -167,6 +179,11 @@ def ac1(ratings: Ratings, draws: Draws) -> Estimate:
         return np.asarray((ratio(sums) - expected) / (1 - expected))
 
     return clustered(stats, of_sums, draws, n=int(many.sum()))
+
+
+def _squared(table: Floats) -> Floats:
+    """Return ``c_k c_l`` of each row, shape (n, q, q)."""
+    return np.asarray(table[:, :, None] * table[:, None, :])
 
 
 def _difference(metric: Metric, values: Floats) -> Callable[[Floats], Floats]:
@@ -220,7 +237,7 @@ class Ceiling:
         ``(1 + sqrt(2 A - 1)) / 2``.
     fitted : Estimate
         What it reaches if the share of people for a side follows a beta law over items; from
-        those with three such votes or more, no value without one.
+        those with three such people or more, no value without one.
     judge : Estimate
         How often the judge agrees with a person; no value without a judge.
     to_people, to_highest : Estimate
@@ -271,9 +288,11 @@ def ceiling(items: Items, people: Labels, judge: Labels | None = None, *, draws:
     """
     votes = counts(items, people)[:, [0, 2]]
     verdicts = np.ones_like(votes) if judge is None else counts(items, judge)[:, [0, 2]]
-    used = (votes.sum(axis=1) >= 2) & (verdicts.sum(axis=1) >= 1)
-    both = _mean_agreement(votes, votes, used, same=True)
-    with_judge = _mean_agreement(votes, verdicts, used, same=False)
+    pairs = sums_within(people.item, pairs_with_others(items, people, ties=False), items.n)
+    used = (pairs[:, 1] > 0) & (verdicts.sum(axis=1) >= 1)
+    both = np.where(used, pairs[:, 0] / np.where(used, pairs[:, 1], 1), 0)
+    cases = np.where(used, votes.sum(axis=1) * verdicts.sum(axis=1), 1)
+    with_judge = np.where(used, (votes * verdicts).sum(axis=1) / cases, 0)
     stats = sums_by_prompt(items, np.column_stack([both, with_judge, used]))
     estimate = partial(clustered, stats, draws=draws, n=int(used.sum()))
     by_judge = dict.fromkeys(
@@ -283,7 +302,7 @@ def ceiling(items: Items, people: Labels, judge: Labels | None = None, *, draws:
         "people": estimate(_agreed, mean=_SHARE),
         "lowest": estimate(lambda sums: np.maximum(_agreed(sums), 0.5)),
         "highest": estimate(lambda sums: _highest(_agreed(sums))),
-        "fitted": _fitted(items, votes, used, draws),
+        "fitted": _fitted(items, people, used, draws),
     }
     if judge is not None:
         by_judge = {
@@ -292,13 +311,6 @@ def ceiling(items: Items, people: Labels, judge: Labels | None = None, *, draws:
             "to_highest": estimate(lambda sums: _judged(sums) / _highest(_agreed(sums))),
         }
     return Ceiling(**bounds, **by_judge)
-
-
-def _mean_agreement(first: Floats, second: Floats, used: Bools, *, same: bool) -> Floats:
-    """Return the share of pairs of an item that agree, 0 where the item is not used."""
-    pairs = first.sum(axis=1) * (second.sum(axis=1) - same)
-    agree = (first * (second - same)).sum(axis=1)
-    return np.where(used, agree / np.where(pairs > 0, pairs, 1), 0)
 
 
 def _agreed(sums: Floats) -> Floats:
@@ -313,18 +325,31 @@ def _highest(agreed: Floats) -> Floats:
     return np.asarray((1 + np.sqrt(np.maximum(2 * agreed - 1, 0))) / 2)
 
 
-def _fitted(items: Items, votes: Floats, used: Bools, draws: Draws) -> Estimate:
+def _fitted(items: Items, people: Labels, used: Bools, draws: Draws) -> Estimate:
     """Fit a symmetric beta law to the votes of each item by maximum likelihood.
 
-    Which side is which means nothing here, so the law of p is that of 1 - p.
+    Which side is which means nothing here, so the law of p is that of 1 - p. A person has one
+    vote on an item: of several, each with the same probability, over which the loss is averaged.
     """
-    many = np.flatnonzero(used & (votes.sum(axis=1) >= MIN_VOTES_TO_FIT))
+    item, given, _ = by_rater(items, people)
+    item, given = item[sided := given[:, [0, 2]].any(axis=1)], given[sided]
+    n = np.bincount(item, minlength=items.n)
+    many = np.flatnonzero(used & (n >= MIN_VOTES_TO_FIT))
     if not len(many):
         return Estimate(None, None, None, 0)
-    folded = np.sort(votes[many], axis=1)
+    share = given[:, 2] / (given[:, 0] + given[:, 2])
+    sure = np.bincount(item, share == 1, items.n).astype(np.int64)
+    unsure = (share > 0) & (share < 1)
+    more: dict[int, Floats] = {}
+    for of, p in zip(item[unsure].tolist(), share[unsure].tolist(), strict=True):
+        more[of] = np.convolve(more.get(of, np.ones(1)), [1 - p, p])
+    laws = [more.get(of, np.ones(1)) for of in many.tolist()]
+    of = np.repeat(many, [len(law) for law in laws])
+    won = sure[of] + np.concatenate([np.arange(len(law)) for law in laws])
+    folded = np.sort(np.column_stack([won, n[of] - won]), axis=1).astype(np.float64)
     kinds, kind = np.unique(folded, axis=0, return_inverse=True)
     stats = np.zeros((items.n_prompts, len(kinds)))
-    np.add.at(stats, (items.prompt[many], kind), 1)
+    np.add.at(stats, (items.prompt[of], kind), np.concatenate(laws))
     loss = _losses(kinds)
     return clustered(stats, lambda sums: _reached(_log_shape(sums @ loss)), draws, n=len(many))
 

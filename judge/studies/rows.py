@@ -262,7 +262,7 @@ def _counted(table: Table, source: str, *, unread: bool) -> Rows:
 
 
 def _once(rows: VoteFilter, *, unread: bool) -> tuple[str, ...]:
-    """Drop rows that repeat an earlier one on a battle or a judged case; warn of others.
+    """Drop rows that repeat an earlier one on a battle or a judged case; warn of other verdicts.
 
     Votes without a voter do not repeat each other.
     """
@@ -278,9 +278,8 @@ def _once(rows: VoteFilter, *, unread: bool) -> tuple[str, ...]:
     ids = [codes.get(role, nothing) >= 0 for role in ("battle", "item", "prompt", "question")]
     sure = ids[0] | (unread & ids[1])
     rows.drop(again & sure, REPEATED if unread else VOTED_AGAIN)
-    n = int((again & ~sure & np.any(ids, axis=0)).sum())
-    what = "verdicts of one judge" if unread else "votes of one voter, with the same winner,"
-    note = f"{n:,} {what} repeat an earlier one on the same item. They are counted."
+    n = int((again & ~sure & np.any(ids, axis=0)).sum()) if unread else 0
+    note = f"{n:,} verdicts of one judge repeat an earlier one on the same item. They are counted."
     return (note,) if n else ()
 
 

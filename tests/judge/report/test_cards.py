@@ -244,10 +244,13 @@ def test_checks_are_a_card_a_group_with_what_they_are_measured_on() -> None:
     nothing = views["Harmless change"].rows[0]
     assert (nothing.text, nothing.mark) == ("–", None)
     text = views["People"].verdict
-    assert text.startswith("9 of 12 pairs with votes. On the 7 with two votes or more, two people")
+    assert text.startswith(
+        "9 of 12 pairs with votes. On the 7 with votes of two people or more, two"
+    )
     assert "removed 0.30 (0.10 to 0.50)." in views["Removed or inserted"].verdict
     assert page.reading[-1] == "Beware."
     alone = probed("people", checks=rows[1:2], people=people | {"between_people": None})
     assert page_of(alone).cards[0].verdict == (
-        "9 of 12 pairs with votes. No pair has two votes: how often people agree is unknown."
+        "9 of 12 pairs with votes. No pair has votes of two people: how often people agree is "
+        "unknown."
     )

@@ -1,6 +1,7 @@
 """Agreement of judges with people, and of people with people."""
 
 import json
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -163,6 +164,7 @@ def test_the_published_table_of_two_raters_and_its_standard_error() -> None:
     assert estimate.lower is not None
     assert estimate.upper is not None
     assert (estimate.upper - estimate.lower) / 2 / 1.96 == pytest.approx(error, rel=0.08)
+    y = replace(y, rater=y.rater + x.n)
     both = Labels(*(np.concatenate([getattr(x, f), getattr(y, f)]) for f in Labels.__slots__))
     assert own_kappa_(items, both).value == pytest.approx(GOLDEN["crossed"]["scott"], abs=5e-5)
 
@@ -372,3 +374,35 @@ def test_three_people_of_whom_one_said_a_little_less_are_three() -> None:
     nearly = own_agreement(items, people.only(np.arange(people.n) > 0), _draws(), ties=True)
     widths = [(one.upper or 0) - (one.lower or 0) for one in (whole, nearly)]
     assert widths[1] == pytest.approx(widths[0], rel=0.1)
+
+
+def _coins(times: int, n: int, seed: int) -> tuple[Items, Labels]:
+    """Two people who throw a coin for every item so many times."""
+    item, person, _ = (x.ravel() for x in np.indices((n, 2, times)))
+    label = np.random.default_rng(seed).choice([-1, 1], len(item))
+    return items_of(n), labels_of(zip(item, label, strict=True), rater=person.tolist())
+
+
+def test_people_who_vote_repeatedly_on_an_item_are_not_more_people() -> None:
+    """Person 0 says A, A and A of item 0, person 1 A and B: three pairs of six agree."""
+    people = labels_of([(0, 1), (0, 1), (0, 1), (0, 1), (0, -1)], rater=[0, 0, 0, 1, 1])
+    assert _agreed(own_(items_of(1), people, ties=True)) == (3, 6)
+    alone = labels_of([(0, 1), (0, 1), (0, 1)], rater=[0, 0, 0])
+    nothing = own_(items_of(1), alone, ties=True)
+    assert (nothing.value, nothing.n) == (None, 0)
+    assert own_kappa_(items_of(1), alone).value is None
+    judge = labels_of([(0, -1)])
+    gap = over_people(items_of(1), judge, people, Draws(RNG, 20), ties=False)
+    assert gap.value == pytest.approx(1 / 5 - 1 / 2)
+
+
+def test_coins_that_vote_four_times_an_item_agree_half_of_the_time() -> None:
+    items, people = _coins(4, 400, 3)
+    estimate = own_agreement(items, people, _draws(), ties=False)
+    assert estimate.value == pytest.approx(0.5, abs=0.03)
+    assert own_kappa_(items, people).value == pytest.approx(0, abs=0.06)
+    judge = Labels.of_one_rater(np.arange(400), np.random.default_rng(4).choice([-1, 1], 400))
+    gap = over_people(items, judge, people, _draws(), ties=False)
+    assert gap.lower is not None
+    assert gap.upper is not None
+    assert gap.lower < 0 < gap.upper

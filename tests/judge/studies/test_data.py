@@ -259,7 +259,7 @@ def test_what_one_judge_was_asked_in_two_ways_is_not_averaged(
     ("column", "ids", "n", "note"),
     [
         ("battle_id", "bbc", 2, f"1 votes left out: {VOTED_AGAIN}."),
-        ("item_id", "bbc", 3, "1 votes of one voter, with the same winner, repeat an earlier one"),
+        ("item_id", "bbc", 3, "1 votes are by people who already voted on the same item"),
         ("battle_id", "bcd", 3, ""),
     ],
 )

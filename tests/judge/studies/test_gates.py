@@ -73,7 +73,7 @@ def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> 
     ("other", "verdict", "reason"),
     [
         ({"judge": NOTHING}, "cannot_tell", "No vote and verdict on one item"),
-        ({"gap": NOTHING}, "cannot_tell", "No item has two votes"),
+        ({"gap": NOTHING}, "cannot_tell", "No item has votes of two people"),
         ({"n_prompts": MIN_PROMPTS - 1}, "cannot_tell", "This is of 19 prompts; it takes 20."),
         ({"n_prompts": 1}, "cannot_tell", "This is of 1 prompt;"),
         ({"gap": near(-0.1)}, "no", "People agree with each other more often than with it."),
