@@ -11,12 +11,12 @@ import numpy as np
 
 from rating.elo import POINTS_PER_NAT
 from rating.errors import DataError, NotIdentifiedError
-from rating.leave_out import jackknife_factor
+from rating.leave_out import jackknife_factor, two_way
 from rating.likelihood.identification import strong_groups
 from rating.likelihood.newton import Evaluation, anchored, minimise
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.ranks import rank_ranges
-from rating.uncertainty.student import quantiles
+from rating.uncertainty.student import quantile, quantiles
 
 MEAN = 1000.0
 """Points that the strengths average to."""
@@ -40,30 +40,36 @@ class Rankings:
         Of each ranking, positions in ``models``, the best first; those of one place are tied.
     voter : ndarray of shape (n_rankings,), int64, or None
         Who ranked; None where that is not known, and each counts as somebody else's.
+    prompt : ndarray of shape (n_rankings,), int64, or None
+        What was answered; None where that is not known.
     """
 
     models: tuple[str, ...]
     orders: tuple[Order, ...]
     voter: Ints | None = None
+    prompt: Ints | None = None
 
     @classmethod
     def of(
-        cls, named: Sequence[Sequence[Sequence[str]]], voters: Sequence[str] | None = None
+        cls,
+        named: Sequence[Sequence[Sequence[str]]],
+        voters: Sequence[str] | None = None,
+        prompts: Sequence[str] | None = None,
     ) -> Self:
-        """Give numbers to the models, and to those who ranked them.
+        """Give numbers to the models, to those who ranked them, and to prompts.
 
         Parameters
         ----------
         named : sequence
             Of each ranking, the places from the best on, each with the models in it.
-        voters : sequence of str, optional
-            As many as rankings.
+        voters, prompts : sequence of str, optional
+            As many as rankings; an empty prompt is one by itself.
 
         Raises
         ------
         DataError
             If a ranking has under two models, one model twice, an empty place, or more than
-            `MOST_SHOWN`; or if there are not as many voters.
+            `MOST_SHOWN`; or if there are not as many voters or prompts.
 
         Examples
         --------
@@ -73,8 +79,10 @@ class Rankings:
         rankings = [[tuple(place) for place in ranking] for ranking in named]
         for number, ranking in enumerate(rankings, 1):
             _require_ranking(number, ranking)
-        if voters is not None and len(voters) != len(rankings):
-            raise DataError(f"{len(rankings)} rankings have {len(voters)} voters: give one each.")
+        for what, given in (("voters", voters), ("prompts", prompts)):
+            if given is not None and len(given) != len(rankings):
+                msg = f"{len(rankings)} rankings have {len(given)} {what}: give one each."
+                raise DataError(msg)
         models = tuple(
             sorted({name for ranking in rankings for place in ranking for name in place})
         )
@@ -82,12 +90,16 @@ class Rankings:
         orders = tuple(
             tuple(tuple(at[name] for name in place) for place in ranking) for ranking in rankings
         )
-        voter = None
-        if voters is not None:
-            voter = np.unique(np.asarray(voters, dtype=str), return_inverse=True)[1].astype(
-                np.int64
-            )
-        return cls(models, orders, voter)
+        voter, prompt = (
+            None
+            if given is None
+            else np.unique(
+                [f"={name}" if name else str(row) for row, name in enumerate(given)],
+                return_inverse=True,
+            )[1].astype(np.int64)
+            for given in (voters, prompts)
+        )
+        return cls(models, orders, voter, prompt)
 
     @property
     def tied(self) -> tuple[int, ...]:
@@ -169,10 +181,10 @@ class RankedReport:
     ties : mapping of int to float
         By how many are tied, how likely that is against equally strong ones that are not: 0 is
         never.
-    voters : int or None
+    voters, prompts : int or None
         None where they are not known.
     df : float
-        Degrees of freedom of the intervals: effective voters less one.
+        Degrees of freedom of the intervals, of the model that has fewest.
     log_loss : float
         Nats a ranking.
     warnings : tuple of str
@@ -182,6 +194,7 @@ class RankedReport:
     ties: dict[int, float]
     rankings: int
     voters: int | None
+    prompts: int | None
     df: float
     level: float
     log_loss: float
@@ -203,6 +216,7 @@ class RankedReport:
             "ties": {str(size): value for size, value in self.ties.items()},
             "rankings": self.rankings,
             "voters": self.voters,
+            "prompts": self.prompts,
             "df": self.df if math.isfinite(self.df) else None,
             "level": self.level,
             "log_loss": self.log_loss,
@@ -218,18 +232,22 @@ ALONE = (
     "Voters are not known: the intervals take each ranking for somebody else's, and are too "
     "narrow where one person ranked often."
 )
+ONE_PROMPT = "All rankings are of one prompt: the intervals do not cover other prompts."
 
 
 def rate_rankings(
     rankings: Rankings, *, level: float = 0.95, rng: np.random.Generator | None = None
 ) -> RankedReport:
-    """Rate models by rankings of two or more, with intervals clustered by voter.
+    """Rate models by rankings of two or more, with intervals clustered by voter and prompt.
 
     Of those who are left, the set C is put before the rest with a probability proportional to
     ``d_|C| exp(mean of the strengths in C)``, ``d_1 = 1``: the Davidson-Luce model, which is
-    Plackett-Luce's where nobody is tied and Davidson's where two are shown. Maximum likelihood;
-    the covariance is that of leaving out one voter at a time (one Newton step each, CR3), the
-    quantile Student's t of the effective voters less one.
+    Plackett-Luce's where nobody is tied and Davidson's where two are shown. Maximum likelihood.
+    With ``V_c`` the covariance by leaving out one cluster at a time (one Newton step each, CR3),
+    intervals go by ``V = V_voter + [V_prompt - V_voter_and_prompt]_+`` (eigenvalues below 0 are
+    0) and Student's t with the degrees of freedom of `rating.leave_out.two_way`. They are no
+    narrower than by ``V_prompt`` with the effective prompts less one, and than if every ranking
+    were independent.
 
     Parameters
     ----------
@@ -266,15 +284,23 @@ def rate_rankings(
     _require_identified(rankings)
     problem = _Choices.of(rankings)
     optimum = minimise(problem, np.zeros(problem.size))
-    n_voters, df, covariance = _clustered(problem, rankings, optimum.x, optimum.at.hessian)
     k = len(rankings.models)
-    theta, spread = optimum.x[:k], covariance[:k, :k]
+    theta = optimum.x[:k]
+    se, half, covariance, df = _uncertainty(
+        problem, rankings, optimum.x, optimum.at.hessian, level
+    )
+    prompts = None if rankings.prompt is None else len(np.unique(rankings.prompt))
     warnings = [ASSUMED, *([ALONE] if rankings.voter is None else [])]
+    if prompts == 1:
+        warnings.append(ONE_PROMPT)
     return RankedReport(
-        models=_rows(rankings, theta, spread, df, level, rng or np.random.default_rng(0)),
+        models=_rows(
+            rankings, theta, se, half, covariance, df, level, rng or np.random.default_rng(0)
+        ),
         ties={size: float(np.exp(x)) for size, x in zip(problem.tied, optimum.x[k:], strict=True)},
         rankings=len(rankings.orders),
-        voters=None if rankings.voter is None else n_voters,
+        voters=None if rankings.voter is None else len(np.unique(rankings.voter)),
+        prompts=prompts,
         df=df,
         level=level,
         log_loss=optimum.at.loss / len(rankings.orders),
@@ -410,26 +436,60 @@ def _shown(
     )
 
 
-def _clustered(
-    problem: _Choices, rankings: Rankings, x: Floats, hessian: Floats
-) -> tuple[int, float, Floats]:
-    """Leave out one voter at a time; gives voters, degrees of freedom and the covariance."""
-    voter = np.arange(len(rankings.orders)) if rankings.voter is None else rankings.voter
-    n = np.bincount(voter)
-    if rankings.voter is not None and len(n) < FEWEST_VOTERS:
+def _uncertainty(
+    problem: _Choices, rankings: Rankings, x: Floats, hessian: Floats, level: float
+) -> tuple[Floats, Floats, Floats, float]:
+    """Give standard errors, half-widths of intervals, the covariance of ranks, and the least df.
+
+    The covariance is wider where intervals are no narrower than by prompts alone, or by
+    independent rankings.
+    """
+    k, alone = problem.n_models, np.arange(len(rankings.orders))
+    voter = alone if rankings.voter is None else rankings.voter
+    by_voter, voters_df = _clustered(problem, voter, x, hessian)
+    if rankings.voter is not None and len(np.unique(voter)) < FEWEST_VOTERS:
         raise DataError("One voter made all rankings: intervals take two voters at least.")
+    voters_df = math.inf if rankings.voter is None else voters_df
+    independent = by_voter if voter is alone else _clustered(problem, alone, x, hessian)[0]
+    by_prompt, prompts_df, more = np.zeros((k, k)), math.inf, np.zeros((k, k))
+    if rankings.prompt is not None:
+        cell = np.unique([voter, rankings.prompt], axis=1, return_inverse=True)[1].ravel()
+        by_prompt, prompts_df = _clustered(problem, rankings.prompt, x, hessian)
+        values, vectors = np.linalg.eigh(by_prompt - _clustered(problem, cell, x, hessian)[0])
+        more = (vectors * np.maximum(values, 0)) @ vectors.T
+    variance, df = two_way(
+        (np.diag(by_voter), np.full(k, voters_df)),
+        (np.diag(more), np.full(k, prompts_df)),
+        np.zeros(k),
+    )
+    if not (df > 0).all():
+        return np.sqrt(variance), np.full(k, math.inf), by_voter + more, 0.0
+    own = quantiles(level, df) * np.sqrt(variance)
+    floors = quantile(level, np.inf) * np.sqrt(np.diag(independent))
+    if prompts_df > 0:
+        floors = np.maximum(floors, quantile(level, prompts_df) * np.sqrt(np.diag(by_prompt)))
+    wider = np.maximum(1.0, floors / own)
+    covariance = (by_voter + more) * np.outer(wider, wider)
+    return np.sqrt(variance), np.maximum(own, floors), covariance, float(df.min())
+
+
+def _clustered(
+    problem: _Choices, cluster: Ints, x: Floats, hessian: Floats
+) -> tuple[Floats, float]:
+    """Leave out one cluster at a time; gives the covariance, and effective clusters less one."""
+    _, cluster = np.unique(cluster, return_inverse=True)
+    n = np.bincount(cluster)
     whole = anchored(hessian, problem.n_models, absolute=False)
     spread = np.zeros_like(hessian)
     for first in range(0, len(n), CLUSTERS_AT_ONCE):
         some = np.arange(first, min(first + CLUSTERS_AT_ONCE, len(n)))
         place = np.full(len(n), -1)
         place[some] = np.arange(len(some))
-        gradient, own = problem.by_cluster(x, place[voter], len(some))
+        gradient, own = problem.by_cluster(x, place[cluster], len(some))
         shift = np.array([_moved(whole - h, g) for g, h in zip(gradient, own, strict=True)])
         spread += shift.T @ shift
-    covariance = spread * jackknife_factor(len(n))
-    df = math.inf if rankings.voter is None else float(n.sum() ** 2 / (n**2).sum()) - 1
-    return len(n), df, _centred(covariance, problem.n_models)
+    k, covariance = problem.n_models, _centred(jackknife_factor(len(n)) * spread, problem.n_models)
+    return covariance[:k, :k], float(n.sum() ** 2 / (n**2).sum()) - 1
 
 
 def _moved(rest: Floats, slope: Floats) -> Floats:
@@ -449,14 +509,13 @@ def _centred(covariance: Floats, k: int) -> Floats:
 def _rows(
     rankings: Rankings,
     theta: Floats,
+    se: Floats,
+    half: Floats,
     covariance: Floats,
     df: float,
     level: float,
     rng: np.random.Generator,
 ) -> tuple[RankedModel, ...]:
-    k = len(theta)
-    se = np.sqrt(np.diag(covariance).clip(min=0))
-    half = quantiles(level, np.full(k, df)) * se if df > 0 else np.full(k, math.inf)
     ranges = rank_ranges(theta, covariance, rng=rng, df=df, level=level) if df > 0 else None
     shown = Counter(model for order in rankings.orders for place in order for model in place)
     first = Counter(model for order in rankings.orders for model in order[0])

@@ -20,8 +20,8 @@ def rank(
     """Rate models by rankings of two answers or more, with ties, by Plackett-Luce.
 
     A row is a ranking, its column 'ranking' as in 'a > b = c': the best first, even ones joined.
-    With a column 'voter' intervals allow for people who rank alike. Exit codes: 2 for options or
-    rankings that cannot be used, 3 for rankings that identify nothing.
+    With the columns 'voter' and 'prompt_id' intervals are clustered by voter and prompt. Exit
+    codes: 2 for options or rankings that cannot be used, 3 for rankings that identify nothing.
 
     Parameters
     ----------

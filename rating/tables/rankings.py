@@ -19,7 +19,7 @@ MARKS = {">", "<", "="}
 
 
 def read_rankings(source: object, columns: Columns = Columns()) -> Rankings:  # noqa: B008
-    """Read the rankings of files or a table: a row each, and who made it where that is known.
+    """Read rankings of files or a table: a row each, and who made it on what, if that is known.
 
     The column ``ranking`` holds them as `parsed` takes them, or lists of Parquet; rows without
     one are left out, and of a study's export second showings and those not of its items.
@@ -31,7 +31,8 @@ def read_rankings(source: object, columns: Columns = Columns()) -> Rankings:  # 
     """
 
     def texts(there: Sequence[str]) -> dict[str, str]:
-        optional = {"voter": columns.find("voter", there), LEFT_OUT: LEFT_OUT}
+        roles = {role: columns.find(role, there) for role in ("voter", "prompt")}
+        optional = {**roles, LEFT_OUT: LEFT_OUT}
         known = {role: name for role, name in optional.items() if name and name in there}
         return {"ranking": require(COLUMN, there), **known}
 
@@ -57,14 +58,17 @@ def read_rankings(source: object, columns: Columns = Columns()) -> Rankings:  # 
             "with spaces between the models."
         )
     named = [read[ranking.codes[i]] for i in rows]
+    prompts = None
+    if (asked := table.texts.get("prompt")) is not None:
+        prompts = [asked.names[asked.codes[i]] if asked.codes[i] >= 0 else "" for i in rows]
     if voters is None:
-        return Rankings.of(named)
+        return Rankings.of(named, prompts=prompts)
     if blank := sum(voters.codes[i] < 0 for i in rows):
         raise DataError(
             f"{blank} of {len(rows)} rankings of {str(source)!r} do not say who made them: name "
             "the voter in each row, or leave the column out."
         )
-    return Rankings.of(named, [voters.names[voters.codes[i]] for i in rows])
+    return Rankings.of(named, [voters.names[voters.codes[i]] for i in rows], prompts)
 
 
 def parsed(text: str) -> list[list[str]]:

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations, permutations
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.special import stdtrit
 
 from rating import Comparisons, fit
 from rating.errors import DataError, NotIdentifiedError
@@ -162,6 +164,38 @@ def test_the_standard_error_of_four_voters_on_two_models_is_that_calculated_by_h
     assert [row.se for row in report.models] == pytest.approx([expected, expected])
 
 
+def test_the_standard_error_of_four_prompts_is_that_calculated_by_hand() -> None:
+    """Each of 40 people ranked once, on four prompts: the prompts add what they differ by."""
+    better, worse = ((0,), (1,)), ((1,), (0,))
+    orders = [order for won in (8, 2, 6, 4) for order in [better] * won + [worse] * (10 - won)]
+    voter, prompt = np.arange(40), np.repeat(np.arange(4), 10)
+    report = rate_rankings(Rankings(("a", "b"), tuple(orders), voter, prompt))
+    assert (report.voters, report.prompts) == (40, 4)
+    alone = 39 / 40 * 40 * 0.5**2 / (39 / 4) ** 2  # a score of +-1/2 each; 39 are left
+    by_prompt = 3 / 4 * (9 + 9 + 1 + 1) / (30 / 4) ** 2
+    expected = 400 / np.log(10) * np.sqrt(by_prompt) / 2  # V_voter + V_prompt - V_both
+    assert [row.se for row in report.models] == pytest.approx([expected] * 2)
+    more = by_prompt - alone
+    df = by_prompt**2 / (alone**2 / 39 + more**2 / 3)
+    reach = stdtrit(3, 0.975) * expected  # by the prompts alone, which are fewer
+    assert df > 3
+    assert report.df == pytest.approx(df)
+    assert [row.upper - row.rating for row in report.models] == pytest.approx([reach] * 2)
+    apart = rate_rankings(Rankings(("a", "b"), tuple(orders), voter, voter))
+    known = rate_rankings(Rankings(("a", "b"), tuple(orders), voter))
+    assert [row.se for row in apart.models] == pytest.approx([row.se for row in known.models])
+
+
+def test_prompts_are_read_and_an_empty_one_stands_by_itself() -> None:
+    rows = {"ranking": ["a > b", "b > a", "a > b", "b > a"], "prompt_id": ["p", "p", None, ""]}
+    read = read_rankings(pl.DataFrame(rows))
+    assert read.prompt is not None
+    assert len(np.unique(read.prompt)) == 3
+    assert read.prompt[0] == read.prompt[1]
+    one = read_rankings(pl.DataFrame({"ranking": rows["ranking"], "prompt": ["p"] * 4}))
+    assert any("one prompt" in text for text in rate_rankings(one).warnings)
+
+
 def test_a_model_that_was_always_last_is_named() -> None:
     orders = [[["a"], ["b"], ["last"]], [["b"], ["a"], ["last"]]]
     with pytest.raises(NotIdentifiedError, match="a, b; last"):
@@ -284,3 +318,41 @@ def test_intervals_cover(
     row = {"voters": voters or "not known", "taste": taste, "covered": round(covered, 4)}
     record_property("Intervals of rankings, 95 %", row)
     assert 0.93 <= covered <= 0.97
+
+
+def on_prompts(rng: np.random.Generator, n: int, voters: int, prompts: int) -> Rankings:
+    """Rankings of four of six models; voters and prompts have random effects of 0.6 each."""
+    theta = np.linspace(-1, 1, len(NAMES))
+    voter, prompt = rng.integers(voters, size=n), rng.integers(prompts, size=n)
+    own = theta + 0.6 * rng.standard_normal((voters, len(NAMES)))[voter]
+    own = own + 0.6 * rng.standard_normal((prompts, len(NAMES)))[prompt]
+    shown = np.argsort(rng.random(own.shape), axis=1)[:, :4]
+    heard = np.take_along_axis(own, shown, axis=1) + rng.gumbel(size=shown.shape)
+    best_first = np.take_along_axis(shown, np.argsort(-heard, axis=1), axis=1)
+    orders = tuple(tuple((model,) for model in order) for order in best_first.tolist())
+    return Rankings(NAMES, orders, voter, prompt)
+
+
+def covered_on_prompts(prompts: int, runs: int, *, known: bool = True) -> float:
+    rng = np.random.default_rng([prompts, 11])
+    truth = strengths(replace(on_prompts(rng, 60_000, 60_000, 60_000), voter=None, prompt=None))
+    inside = []
+    for _ in range(runs):
+        drawn_once = on_prompts(rng, 300, 60, prompts)
+        report = rate_rankings(drawn_once if known else replace(drawn_once, prompt=None))
+        of = {row.model: (row.lower, row.upper) for row in report.models}
+        points = 1000 + 400 / np.log(10) * truth
+        inside += [of[n][0] <= p <= of[n][1] for n, p in zip(NAMES, points, strict=True)]
+    return float(np.mean(inside))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("prompts", [20, 60])
+def test_intervals_cover_with_shared_prompts(
+    prompts: int, record_property: Callable[[str, object], None]
+) -> None:
+    covered, alone = (covered_on_prompts(prompts, RUNS, known=known) for known in (True, False))
+    row = {"prompts": prompts, "covered": round(covered, 4), "voters alone": round(alone, 4)}
+    record_property("Intervals of rankings on shared prompts, 95 %", row)
+    assert 0.92 <= covered <= 0.98
+    assert alone < covered
