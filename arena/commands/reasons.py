@@ -27,7 +27,7 @@ def reasons(
 
     Shares are shrunken towards the other models; reasons and winning are compared between models
     held equal, and say what people say of winners, not what wins. Whether models fare differently
-    where voters knew the answer is tested with voters left out one at a time.
+    where voters knew the answer is tested with voters and prompts left out one at a time.
     Exit code 2: options or votes that cannot be used, or votes without remarks.
 
     Parameters

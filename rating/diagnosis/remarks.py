@@ -33,6 +33,8 @@ GIVEN = ("reasons_a", "reasons_b")
 INTENT = "voter_intent"
 """Role of what the voter wanted."""
 MOST_REASONS = 50
+FEWEST_PROMPTS = 5
+"""Of each kind, below which nothing is tested."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,12 +142,15 @@ class RemarkReport:
     ----------
     votes, voters, explained : int
         All votes; who cast them; and those with any reason.
+    prompts : int or None
+        None where not every vote says what it is on.
     intents : dict of str to int
         Votes by intent, where it is known.
     """
 
     votes: int
     voters: int
+    prompts: int | None
     explained: int
     intents: dict[str, int]
     shares: tuple[ReasonShare, ...]
@@ -160,18 +165,19 @@ class RemarkReport:
 
 
 class Fitted(NamedTuple):
-    """A logistic regression with voters left out one at a time.
+    """A logistic regression with voters, and prompts, left out one at a time.
 
     Attributes
     ----------
     x : ndarray of shape (n_parameters,)
     covariance : ndarray of shape (n_parameters, n_parameters)
-        CR3.
+        CR3 by voter, or by voter and prompt.
     independent : ndarray of shape (n_parameters, n_parameters)
         If every vote were another voter's: the least that is believed of a variance, for voters
         who happen to agree make nothing certain.
     effective : float
-        Voters, as many as there are when all are equally busy.
+        Voters, as many as there are when all are equally busy, or fewer where prompts leave fewer
+        degrees of freedom.
     """
 
     x: Floats
@@ -258,6 +264,7 @@ def report_remarks(
     return RemarkReport(
         votes=votes.n,
         voters=len(np.unique(votes.voter)),
+        prompts=len(np.unique(votes.groups["prompt"])) if "prompt" in votes.groups else None,
         explained=explained.n,
         intents={
             name: int((votes.groups[INTENT] == code).sum())
@@ -410,7 +417,7 @@ def reasons_that_win(votes: VoteRows, level: float = 0.95) -> tuple[ReasonEffect
     Raises
     ------
     DataError
-        If there are fewer than two voters of such votes.
+        If there are fewer than two voters of such votes, or five prompts where these are known.
     """
     reasons = reasons_of(votes)
     some, sides = _explained(votes, reasons)
@@ -419,7 +426,13 @@ def reasons_that_win(votes: VoteRows, level: float = 0.95) -> tuple[ReasonEffect
     if not there.size:
         raise DataError("No reason was given to one answer and not to the other.")
     design = np.hstack([_sides(some), gap[:, there]])
-    fit = clustered_logit(design, some.score, some.voter)
+    prompt = some.groups.get("prompt")
+    fit = clustered_logit(design, some.score, some.voter, prompt)
+    if prompt is not None:
+        n = np.unique(prompt, return_counts=True)[1]
+        if len(n) < FEWEST_PROMPTS:
+            raise DataError(f"Not tested: {len(n)} prompts, and it takes {FEWEST_PROMPTS}.")
+        fit = fit._replace(effective=min(fit.effective, float(n.sum() ** 2 / (n**2).sum())))
     beta = fit.x[len(votes.models) :]
     error = np.sqrt(fit.variances(np.eye(len(fit.x))[len(votes.models) :]))
     reach = _reach(fit, level) * error
@@ -444,14 +457,17 @@ def intent_by_model(
 
     ``logit P(A is chosen) = x'(theta + q delta)``, x being 1 for the model on side A and -1 for
     that on side B, q 1/2 under the first intent and -1/2 under the second. ``delta = 0`` is
-    tested by its Wald statistic, with voters left out one at a time (CR3). Votes with any other
-    intent are left out, and models that the votes of one intent do not connect with the others.
+    tested by its Wald statistic, with voters and prompts left out one at a time (CR3). Votes with
+    any other intent are left out, and models that the votes of one intent do not connect with the
+    others. Where prompts are known, n_1 with votes of the first intent and n_2 of the second, the
+    degrees of freedom are those of effective voters, or of Welch's comparison of n_1 with n_2
+    prompts, whichever are fewer.
 
     Raises
     ------
     DataError
-        If fewer than two models are connected under both intents, or there are no more effective
-        voters than models.
+        If fewer than two models are connected under both intents, there are no more degrees of
+        freedom than models, or fewer than five prompts of either intent.
     """
     intents = votes.names.get(INTENT, ())
     for name in (first, second):
@@ -463,7 +479,17 @@ def intent_by_model(
     some, q = votes.taken(rows), np.where(one[rows], 0.5, -0.5)
     there = np.unique(np.concatenate([some.a, some.b]))
     sides = _sides(some)[:, there]
-    fit = clustered_logit(np.hstack([sides, sides * q[:, None]]), some.score, some.voter)
+    prompt = some.groups.get("prompt")
+    fit = clustered_logit(np.hstack([sides, sides * q[:, None]]), some.score, some.voter, prompt)
+    if prompt is not None:
+        n_1, n_2 = (len(np.unique(prompt[rows])) for rows in (q > 0, q < 0))
+        if min(n_1, n_2) < FEWEST_PROMPTS:
+            raise DataError(
+                f"Not tested: {n_1} prompts have votes with the intent {first!r}, {n_2} with "
+                f"{second!r}, and it takes {FEWEST_PROMPTS} of each."
+            )
+        welch = (1 / n_1 + 1 / n_2) ** 2 / sum(1 / (n**2 * (n - 1)) for n in (n_1, n_2))
+        fit = fit._replace(effective=min(fit.effective, 1 + welch))
     m = len(there)
     delta, spread = fit.x[m:], fit.covariance[m:, m:]
     chi2, p = _wald(delta, spread, fit.effective)
@@ -534,8 +560,8 @@ def _wald(delta: Floats, spread: Floats, effective: float) -> tuple[float, float
     df = len(delta) - 1
     if effective <= df + 1:
         raise DataError(
-            f"{effective:.1f} effective voters cannot tell {df + 1} models apart: more are needed "
-            "than models."
+            f"{effective:.1f} effective voters or prompts cannot tell {df + 1} models apart: more "
+            "are needed than models."
         )
     gap, covariance = delta[:-1] - delta[-1], _against_last(spread)
     scale = np.sqrt(np.diag(covariance))
@@ -583,12 +609,15 @@ def _sides(votes: VoteRows) -> Floats:
     return sides
 
 
-def clustered_logit(design: Floats, score: Floats, voter: Ints) -> Fitted:
+def clustered_logit(
+    design: Floats, score: Floats, voter: Ints, prompt: Ints | None = None
+) -> Fitted:
     """Fit a logistic regression, with a covariance by leaving out one voter at a time (CR3).
 
     ``sum_i log-likelihood_i - |x|^2 / (2 PRIOR_SD^2)``; a score of 1/2 counts half each way. The
     covariance is ``(G - 1) / G`` times the sum over voters of ``d d'``, with
-    ``d = (H - H_g)^-1 s_g`` the step by which the parameters move without voter g.
+    ``d = (H - H_g)^-1 s_g`` the step by which the parameters move without voter g. With prompts,
+    ``V_voter + [V_prompt - V_both]_+``, and no less than ``V_prompt`` in any direction.
 
     Parameters
     ----------
@@ -596,6 +625,7 @@ def clustered_logit(design: Floats, score: Floats, voter: Ints) -> Fitted:
     score : ndarray of shape (n,)
         From 0 to 1.
     voter : ndarray of shape (n,), int
+    prompt : ndarray of shape (n,), int, optional
 
     Raises
     ------
@@ -604,7 +634,7 @@ def clustered_logit(design: Floats, score: Floats, voter: Ints) -> Fitted:
     ConvergenceError
         If the maximum is not reached.
     """
-    _, cluster, counts = np.unique(voter, return_inverse=True, return_counts=True)
+    counts = np.unique(voter, return_counts=True)[1]
     if len(counts) < 2:
         raise DataError(f"Two voters are needed, and there are {len(counts)}.")
     prior = np.eye(design.shape[1]) / PRIOR_SD**2
@@ -619,10 +649,23 @@ def clustered_logit(design: Floats, score: Floats, voter: Ints) -> Fitted:
             break
     else:
         raise ConvergenceError(f"The regression did not converge in {MOST_STEPS} steps.")
-    order = np.argsort(cluster, kind="stable")
-    ends = np.cumsum(counts)
-    rows = design[order] * np.sqrt(weight[order])[:, None]
-    pull = design[order] * (score - p)[order][:, None]
+    rows, pull = design * np.sqrt(weight)[:, None], design * (score - p)[:, None]
+    covariance = _left_out(hessian, rows, pull, voter)
+    if prompt is not None:
+        both = np.unique([voter, prompt], axis=1, return_inverse=True)[1].ravel()
+        by_prompt = _left_out(hessian, rows, pull, prompt)
+        covariance = covariance + _positive(by_prompt - _left_out(hessian, rows, pull, both))
+        covariance = covariance + _positive(by_prompt - covariance)
+    effective = float(counts.sum() ** 2 / (counts.astype(float) ** 2).sum())
+    bread = np.linalg.inv(hessian)
+    independent = bread @ (pull.T @ pull) @ bread
+    return Fitted(x, covariance, independent, effective)
+
+
+def _left_out(hessian: Floats, rows: Floats, pull: Floats, cluster: Ints) -> Floats:
+    """Give the covariance by leaving out one cluster at a time."""
+    order, counts = np.argsort(cluster, kind="stable"), np.unique(cluster, return_counts=True)[1]
+    rows, pull, ends = rows[order], pull[order], np.cumsum(counts)
     meat = np.zeros_like(hessian)
     size = max(1, ENTRIES_AT_ONCE // hessian.size)
     for begin in range(0, len(counts), size):
@@ -632,10 +675,13 @@ def clustered_logit(design: Floats, score: Floats, voter: Ints) -> Fitted:
         scores = np.stack([pull[one].sum(axis=0) for one in own])
         shift = np.linalg.solve(left, scores[:, :, None])[:, :, 0]
         meat += shift.T @ shift
-    effective = float(counts.sum() ** 2 / (counts.astype(float) ** 2).sum())
-    bread = np.linalg.inv(hessian)
-    independent = bread @ (pull.T @ pull) @ bread
-    return Fitted(x, meat * jackknife_factor(len(counts)), independent, effective)
+    return np.asarray(jackknife_factor(len(counts)) * meat)
+
+
+def _positive(matrix: Floats) -> Floats:
+    """Leave out the directions in which a symmetric matrix is negative."""
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray((vectors * np.maximum(values, 0)) @ vectors.T)
 
 
 def _reach(fit: Fitted, level: float) -> float:

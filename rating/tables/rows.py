@@ -81,7 +81,9 @@ def report_source(
         As `read_rows`; and if there is no column of remarks, nothing in them, or no voter.
     """
     columns_of_text = (*GIVEN, INTENT)
-    rows = read_rows(source, Reading(columns, both_bad="tie", beside=columns_of_text))
+    rows = read_rows(
+        source, Reading(columns, prompts=True, both_bad="tie", beside=columns_of_text)
+    )
     if rows.groups.keys().isdisjoint(columns_of_text):
         msg = (
             f"{str(source)!r} holds no remarks: the columns {', '.join(GIVEN)} or {INTENT} are "

@@ -59,7 +59,7 @@ def test_the_json_has_shares_with_intervals_effects_and_the_interaction(
     votes(tmp_path)
     report = json.loads(command("reasons", "votes.parquet", "--format", "json").stdout)
     assert set(report) == {
-        *("votes", "voters", "explained", "intents", "shares", "winning", "intent"),
+        *("votes", "voters", "prompts", "explained", "intents", "shares", "winning", "intent"),
         *("level", "notes"),
     }
     assert (report["votes"], len(report["shares"])) == (1500, 8)
@@ -109,7 +109,7 @@ def test_the_export_of_a_study_says_the_same_as_votes(command: Command, tmp_path
         texts = {side: drawn.names[f"reasons_{side}"][code] for side, code in codes.items()}
         given = {side: text.split(", ") for side, text in texts.items() if text}
         sides = {"model_a": a, "model_b": b}
-        vote = sides | {"winner": winner, "voter": f"r{drawn.voter[at]}"}
+        vote = sides | {"winner": winner, "voter": f"r{drawn.voter[at]}", "prompt_id": f"p{at}"}
         votes.append(vote | {f"reasons_{side}": text for side, text in texts.items()})
         row = {
             "study": "s",

@@ -136,6 +136,84 @@ def test_the_covariance_of_four_voters_on_one_model_is_that_calculated_by_hand()
     assert fit.covariance.item() == pytest.approx(3 / 4 * (9 + 9 + 1 + 1) / without**2)
 
 
+def test_the_covariance_of_four_prompts_is_that_calculated_by_hand() -> None:
+    """Each vote by another voter: prompts are not fewer than they would be by themselves."""
+    wins = np.array([8, 2, 6, 4])
+    score = np.concatenate([np.repeat([1.0, 0.0], (won, 10 - won)) for won in wins])
+    prompt = np.repeat(np.arange(4), 10)
+    fit = clustered_logit(np.ones((40, 1)), score, np.arange(40), prompt)
+    without = 30 / 4 + 1 / PRIOR_SD**2
+    assert fit.covariance.item() == pytest.approx(3 / 4 * (9 + 9 + 1 + 1) / without**2)
+    turned = clustered_logit(np.ones((40, 1)), score, prompt, np.arange(40))
+    assert turned.covariance.item() == pytest.approx(fit.covariance.item())
+    same = clustered_logit(np.ones((40, 1)), score, prompt, prompt)
+    assert same.covariance.item() == pytest.approx(fit.covariance.item())
+
+
+def on_items(
+    rng: np.random.Generator, items: int, *, voters: int = 30, zipf: bool = False
+) -> VoteRows:
+    """A study of items that have an intent, answered by voters who all see all kinds of items.
+
+    Four equal models; random effects of 0.8 nats of each item and 0.3 of each voter on each
+    model. There is no interaction.
+    """
+    n = 1200
+    busy = 1 / np.arange(1, voters + 1) if zipf else np.ones(voters)
+    voter = rng.choice(voters, size=n, p=busy / busy.sum())
+    item = rng.integers(items, size=n)
+    a = rng.integers(4, size=n)
+    b = (a + rng.integers(1, 4, size=n)) % 4
+    effect = rng.normal(0, 0.8, (items, 4))[item] + rng.normal(0, 0.3, (voters, 4))[voter]
+    won = rng.random(n) < expit(effect[np.arange(n), a] - effect[np.arange(n), b])
+    votes = VoteRows.scored(MODELS, a, b, won.astype(float), voter)
+    quizzes = (item % 2).astype(np.int64)
+    groups = {**votes.groups, "prompt": item, "voter_intent": quizzes}
+    return replace(votes, groups=groups, names={"voter_intent": ("asking", "quizzing")})
+
+
+def rejected(items: int, runs: int, *, known: bool = True, zipf: bool = False) -> float:
+    rng, p = np.random.default_rng([items, zipf]), []
+    for _ in range(runs):
+        votes = on_items(rng, items, zipf=zipf)
+        if not known:
+            groups = {role: codes for role, codes in votes.groups.items() if role != "prompt"}
+            votes = replace(votes, groups=groups)
+        p.append(intent_by_model(votes, "quizzing", "asking").p)
+    return float((np.array(p) < 0.05).mean())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("items", "zipf"), [(40, False), (16, False), (40, True)])
+def test_no_interaction_is_seen_on_shared_items(items: int, zipf: bool) -> None:
+    share, voters_alone = (
+        rejected(items, ROUNDS, known=known, zipf=zipf) for known in (True, False)
+    )
+    assert share <= 0.08 + 2 * np.sqrt(0.08 * 0.92 / ROUNDS)
+    assert voters_alone > 0.15
+
+
+def test_the_intent_of_few_items_is_not_tested() -> None:
+    votes = on_items(np.random.default_rng(1), 8)
+    with pytest.raises(DataError, match="Not tested: 4 prompts have votes with the intent 'quiz"):
+        intent_by_model(votes, "quizzing", "asking")
+    few = changed(votes, reasons_a=0 * votes.a + 1, reasons_b=0 * votes.a)
+    few.groups["prompt"][:] %= 4
+    with pytest.raises(DataError, match="Not tested: 4 prompts, and it takes 5"):
+        reasons_that_win(few)
+
+
+def test_shared_items_make_the_test_of_intents_less_sure() -> None:
+    votes = on_items(np.random.default_rng(2), 40)
+    alone = {role: codes for role, codes in votes.groups.items() if role != "prompt"}
+    by_both, by_voter = (
+        intent_by_model(one, "quizzing", "asking") for one in (votes, replace(votes, groups=alone))
+    )
+    assert by_both.p > by_voter.p
+    width = [np.mean([row.upper - row.lower for row in one.models]) for one in (by_both, by_voter)]
+    assert width[0] > 1.3 * width[1]
+
+
 def test_a_planted_interaction_of_quizzing_is_recovered_in_points_of_preference_share() -> None:
     votes = planted(np.random.default_rng(7), n=20_000, points=30)
     result = intent_by_model(votes, "quizzing", "asking")
@@ -300,7 +378,7 @@ def test_what_the_votes_do_not_tell_is_none_and_says_why() -> None:
     one = changed(votes, voter=np.zeros(200, dtype=int))
     with pytest.raises(DataError, match="Two voters are needed, and there are 1"):
         intent_by_model(one, "quizzing", "asking")
-    with pytest.raises(DataError, match="effective voters cannot tell 4 models apart"):
+    with pytest.raises(DataError, match="effective voters or prompts cannot tell 4 models apart"):
         intent_by_model(changed(votes, voter=np.arange(200) % 4), "quizzing", "asking")
     with pytest.raises(DataError, match="No vote has the intent 'testing'; there are 'asking'"):
         intent_by_model(votes, "testing", "asking")
