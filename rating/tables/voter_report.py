@@ -48,6 +48,11 @@ MOST = 1 / 5
 COUNTED = ("voter", "n", "n_ties")
 """What of a check is counted from the votes, examined or not."""
 
+GROUPS_APART = (
+    "Two groups of voters differ on a model. One law of tastes does not describe both: only "
+    "voters flagged jointly are flagged, and the others weigh 1."
+)
+
 HEAVY = 0.05
 """Share of the votes from which a voter is held against strengths fitted without their own."""
 
@@ -65,7 +70,8 @@ class CheckedVoter:
     log_e, max_log_e : float or None
         Log of the evidence in nats after the last vote, and its highest.
     flagged, flagged_at : bool; int or None
-        Whether it reached ``1 / alpha``, and after how many decisive votes it first did.
+        Whether it reached ``1 / alpha``, and after how many decisive votes it first did. Where two
+        groups of taste are visible, only those flagged jointly are flagged.
     flagged_jointly : bool
         Whether it reached the number of voters examined over alpha.
     leading, model : str or None
@@ -183,6 +189,7 @@ class VotersReport:
             f"{self.alpha * examined:.1f} would be flagged. Flagged jointly are {jointly}, with "
             f"a chance of {limit} at most that any honest one is among them.",
             few,
+            *([GROUPS_APART] if self.groups else []),
             "Nothing is deleted. A flag is a reason to look at the votes, and to show the board "
             "with and without them.",
         )
@@ -277,6 +284,7 @@ def check_votes(votes: VoteRows, *, alpha: float = ALPHA, least: int = LEAST) ->
         trait = 2 * np.bincount(votes.voter, votes.numbers["trait"], len(names)) > cast
     rings = find_rings(votes, trait=trait, alpha=alpha)
     examined = _examined(votes, cast, ties, alpha, least)
+    apart = ", ".join(group.model for group in rings.groups)
     joint = len(examined.checks) / alpha
     voters = []
     for code in np.flatnonzero(cast).tolist():
@@ -288,6 +296,9 @@ def check_votes(votes: VoteRows, *, alpha: float = ALPHA, least: int = LEAST) ->
             continue
         own = {name: value for name, value in asdict(check).items() if name not in COUNTED}
         jointly = check.max_log_e >= log(joint)
+        if apart and check.flagged and not jointly:
+            spared = f"{check.reason} Not flagged: two groups of voters differ on {apart}."
+            own |= {"flagged": False, "weight": 1.0, "reason": spared}
         voters.append(CheckedVoter(*known, examined=True, flagged_jointly=jointly, **own))
     return VotersReport(
         alpha=alpha,

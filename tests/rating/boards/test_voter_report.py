@@ -14,9 +14,16 @@ import pytest
 
 from rating import RateOptions
 from rating.errors import DataError
+from rating.rows import VoteRows
 from rating.tables.columns import Columns
 from rating.tables.counts import rate_source
-from rating.tables.voter_report import CheckedVoter, VotersReport, check_source, write_weighted
+from rating.tables.voter_report import (
+    CheckedVoter,
+    VotersReport,
+    check_source,
+    check_votes,
+    write_weighted,
+)
 from tests.arena.boards.log import logged
 from tests.rating.attacked import NAMES, Arena
 
@@ -374,3 +381,34 @@ def test_no_ring_is_named_in_a_real_crowd(published_data: Path) -> None:
     assert report.rings == ()
     assert report.groups == ()
     assert {v.voter for v in report.voters if v.flagged_jointly} == {"w11", "w20", "w32"}
+
+
+def two_tastes(seed: int) -> VoteRows:
+    """105 honest voters of one taste; 45 like the weakest of eight models by 3 nats more."""
+    rng, k = np.random.default_rng(seed), 8
+    voter = np.repeat(np.arange(150), 100)
+    a = rng.integers(k, size=len(voter))
+    b = (a + rng.integers(1, k, size=len(voter))) % k
+    liking = np.linspace(-0.8, 0.8, k) + rng.normal(0, 0.3, (150, k))
+    liking[105:, 0] += 3.0
+    won = rng.random(len(voter)) < 1 / (1 + np.exp(liking[voter, b] - liking[voter, a]))
+    votes = VoteRows.scored(tuple(f"m{i}" for i in range(k)), a, b, won.astype(float), voter)
+    return replace(votes, names={"voter": tuple(f"v{i:03}" for i in range(150))})
+
+
+def test_honest_voters_of_a_smaller_taste_keep_their_weight() -> None:
+    report = check_votes(two_tastes(2))
+    assert [one.model for one in report.groups] == ["m0"]
+    reached = [one for one in report.voters if one.flagged_at is not None]
+    assert reached  # one law of tastes would flag them
+    assert not report.flagged
+    assert {one.weight for one in report.voters} == {1.0}
+    assert all("two groups of voters differ on m0" in one.reason for one in reached)
+    assert any("only voters flagged jointly" in note for note in report.notes)
+
+
+@pytest.mark.slow
+def test_honest_voters_of_a_smaller_taste_are_never_flagged() -> None:
+    reports = [check_votes(two_tastes(seed)) for seed in range(20)]
+    assert sum(len(one.flagged) for one in reports) <= 1
+    assert all(one.groups for one in reports)
