@@ -130,7 +130,7 @@ def memory(asked: Orders, log_likelihoods: LogLikelihoods, level: float = 0.95) 
 
 def _one_sided(gains: Floats) -> float:
     """Give the p-value of a mean above zero; 1 where nothing varies and nothing is gained."""
-    if gains.std() == 0:
+    if np.ptp(gains) <= 1e-9 * np.abs(gains).max():
         return 0.0 if gains[0] > 0 else 1.0
     return float(scipy.stats.ttest_1samp(gains, 0.0, alternative="greater").pvalue)
 

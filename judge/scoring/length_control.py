@@ -110,11 +110,10 @@ def length_term(length_gap: Floats) -> Floats:
     NotIdentifiedError
         If the gap is the same in every row.
     """
-    spread = float(length_gap.std(ddof=1)) if len(length_gap) > 1 else 0.0
-    if spread == 0:
+    if len(length_gap) < 2 or np.ptp(length_gap) <= 1e-9 * np.abs(length_gap).max():
         msg = "The lengths differ by the same in every row: their effect cannot be told."
         raise NotIdentifiedError(msg)
-    return np.asarray(np.tanh(length_gap / spread))
+    return np.asarray(np.tanh(length_gap / length_gap.std(ddof=1)))
 
 
 def length_controlled(
@@ -165,7 +164,7 @@ def length_controlled(
     problem = _problem(_checked(data, order=order), difficulty, block)
     if block is None:
         _require_both_lengths(data.length_gap)
-    fitted = fit_logistic(problem.rows)
+    fitted = fit_logistic(problem.rows, _names(problem))
     probabilities = [scipy.special.expit(side @ fitted.coefficients) for side in problem.sides]
     probability = np.mean(probabilities, axis=0)
     influence = _influence(problem, fitted, probabilities)

@@ -1,5 +1,6 @@
 """Logistic regression on shares, and how difficult instructions are."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -62,16 +63,21 @@ class Fitted:
     probability: Floats
 
 
-def fit_logistic(rows: Rows) -> Fitted:
+def fit_logistic(rows: Rows, names: Sequence[str] = ()) -> Fitted:
     """Fit by Newton's method to a gradient of 1e-9.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the columns of the design, for errors.
 
     Raises
     ------
     NotIdentifiedError
-        If the columns of the design depend on each other, or separate the rows: some
+        If a column of the design depends on those before it, or they separate the rows: some
         combination of them never contradicts a whole win or loss, so it would grow for ever.
     """
-    _check_rank(rows)
+    _check_rank(rows, names or [f"column {place + 1}" for place in range(rows.design.shape[1])])
     _check_separation(rows)
     start = np.zeros(rows.design.shape[1])
     try:
@@ -82,12 +88,17 @@ def fit_logistic(rows: Rows) -> Fitted:
     return Fitted(minimum.x, minimum.at.hessian, scipy.special.expit(rows.design @ minimum.x))
 
 
-def _check_rank(rows: Rows) -> None:
+def _check_rank(rows: Rows, names: Sequence[str]) -> None:
     n, k = rows.design.shape
-    rank = int(np.linalg.matrix_rank(rows.design)) if n else 0
-    if rank < k:
-        msg = f"{n} rows tell apart {rank} of {k} coefficients: one of them does not vary."
-        raise NotIdentifiedError(msg)
+    if n and np.linalg.matrix_rank(rows.design) == k:
+        return
+    for place, name in enumerate(names):
+        if not n or np.linalg.matrix_rank(rows.design[:, : place + 1]) <= place:
+            others = f" from {', '.join(names[:place])}" if place else ""
+            raise NotIdentifiedError(
+                f"{n} rows do not tell the effect of {name!r} apart{others}: its value is the "
+                "same in all of them, or follows from these. Leave it out."
+            )
 
 
 def _check_separation(rows: Rows) -> None:

@@ -272,7 +272,7 @@ def _residual(problem: Problem, powered: PoweredRatings) -> Floats:
     square = (problem.people - expected - lam * away)[both] ** 2
     features = np.column_stack([problem.judge * (1 - problem.judge), np.abs(away)])
     spread = features[both].std(axis=0)
-    scaled = (features - features[both].mean(axis=0)) / np.where(spread > 0, spread, np.inf)
+    scaled = (features - features[both].mean(axis=0)) / np.where(spread > 1e-9, spread, np.inf)
     known = scaled[both]
     slopes = np.linalg.solve(
         known.T @ known + PRIOR_ITEMS * np.eye(2), known.T @ (square - square.mean())

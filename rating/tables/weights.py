@@ -137,6 +137,10 @@ def checked_seconds(seconds: Floats) -> Floats:
     return seconds
 
 
+CONSTANT = 1e-9
+"""Differences of values, over the largest of them, that are the errors of arithmetic."""
+
+
 def style_difference(a: Floats, b: Floats, column: str) -> Floats:
     """Compare a count on side A with side B: ``(a - b) / (a + b)``, and 0 where both are 0.
 
@@ -183,8 +187,9 @@ def standardised(features: Floats, names: tuple[str, ...]) -> tuple[Floats, Floa
         If a column is the same for all votes.
     """
     scale = features.std(axis=0)
-    for name, sd in zip(names, scale, strict=True):
-        if not sd > 0:
+    size = np.abs(features).max(axis=0, initial=0.0)
+    for name, varies in zip(names, np.ptp(features, axis=0) > CONSTANT * size, strict=True):
+        if not varies:  # of equal differences, rounding leaves a standard deviation above 0
             msg = f"The style {name!r} is the same for all votes; leave it out."
             raise DataError(msg)
     scale = np.where([name.startswith(LOG2) for name in names], 1.0, scale)

@@ -111,6 +111,17 @@ def test_styles_are_compared_and_standardised() -> None:
         read_votes(same, replace(PLAIN, style=("tone",)))
 
 
+def test_a_style_of_equal_differences_is_refused_by_its_name() -> None:
+    """The standard deviation of a thousand times 0.1 is 2e-16, and not 0."""
+    sides = {"model_a": ["x", "y"] * 500, "model_b": ["y", "x"] * 500}
+    for value in (0.1, -1 / 3, 1e6 / 7):
+        table = pa.table({**sides, "winner": ["model_a", "tie"] * 500, "tone": [value] * 1000})
+        with pytest.raises(DataError, match="The style 'tone' is the same for all votes"):
+            read_votes(table, replace(PLAIN, style=("tone",)))
+    nearly = pa.table({**sides, "winner": ["model_a", "tie"] * 500, "tone": [1.0] * 999 + [1.001]})
+    assert read_votes(nearly, replace(PLAIN, style=("tone",))).data.features is not None
+
+
 def test_the_estimators_get_the_same_votes() -> None:
     data = read_votes(pa.table(columns(ROWS))).data
     assert data.models == ("x", "y", "z", "Ä, 'ö' \"2\"")
