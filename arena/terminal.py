@@ -93,7 +93,7 @@ def board(report: Row) -> RenderableType:
         ]
         rest = [f"{value}: {why}" for value, why in report.get("not_rated", {}).items()]
         pooled = [plain(pooling_caption(report["pooling"]))] if "pooling" in report else []
-        return Group(*pooled, *parts, *warnings(rest))
+        return Group(*pooled, *parts, *warnings([*rest, *report.get("warnings", ())]))
     interval = f"{100 * report['method']['level']:g} % interval"
     head = ("Ranks", "Model", "Rating", interval, "Votes", "Borrowed")
     rows = [_standing(row) for row in report["ratings"]]

@@ -98,8 +98,22 @@ class PooledBoards:
         plain: dict[str, Any] = {
             "groups": {value: report.to_dict() for value, report in self.reports.items()},
             "pooling": self.pooling.to_dict(),
+            "warnings": by_itself(self.reports),
         }
         return plain | ({"not_rated": dict(self.not_rated)} if self.not_rated else {})
+
+
+def by_itself(reports: Mapping[str, Report]) -> list[str]:
+    """Say that each of several boards claims its ranks by itself, and how to claim all at once."""
+    if len(reports) < 2:
+        return []
+    level = next(iter(reports.values())).options.level
+    together = 1 - (1 - level) / len(reports)
+    return [
+        f"Each of the {len(reports)} boards is by itself: its intervals and ranks are claimed at "
+        f"{100 * level:g} %, and the more boards, the more likely one of them claims a false "
+        f"rank. For claims over all boards together (Bonferroni): --level {together:.6g}."
+    ]
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,7 @@ from rating.comparisons import Comparisons, Votes
 from rating.counting import Cells, count, occurring
 from rating.errors import ConvergenceError, DataError, NotIdentifiedError
 from rating.outcome import OUTCOMES
-from rating.pooling.boards import PooledBoards, rate_pooled
+from rating.pooling.boards import PooledBoards, by_itself, rate_pooled
 from rating.tables import vote_filter, weights
 from rating.tables.coding import Coded, Table, coded_list, ranked
 from rating.tables.columns import SAMPLING, UNLABELLED, Reading
@@ -366,7 +366,8 @@ class Groups:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; ``not_rated`` is there only if some group is not."""
         plain: dict[str, Any] = {
-            "groups": {value: report.to_dict() for value, report in self.reports.items()}
+            "groups": {value: report.to_dict() for value, report in self.reports.items()},
+            "warnings": by_itself(self.reports),
         }
         return plain | ({"not_rated": dict(self.not_rated)} if self.not_rated else {})
 

@@ -178,7 +178,10 @@ def test_groups_are_rated_apart_and_a_group_without_a_rating_is_said(write: Writ
     report = rate_source(source, RateOptions(by="topic"))
     assert isinstance(report, Groups)
     plain = report.to_dict()
-    assert list(plain) == ["groups", "not_rated"]
+    assert list(plain) == ["groups", "warnings", "not_rated"]
+    (alone,) = plain["warnings"]
+    assert alone.startswith("Each of the 2 boards is by itself: its intervals and ranks are clai")
+    assert alone.endswith("over all boards together (Bonferroni): --level 0.975.")
     assert list(plain["groups"]) == ["art", "code"]
     assert plain["groups"]["art"].keys() == rated(source).keys()
     assert plain["groups"]["art"]["method"]["by"] == "topic"

@@ -241,7 +241,7 @@ def test_voters_of_strong_tastes_widen_the_intervals() -> None:
 def test_the_result_is_plain_json_with_the_contract_s_names(world: World) -> None:
     plain = rate_pooled(world.groups, POOL).to_dict()
     json.dumps(plain, allow_nan=False)
-    assert list(plain) == ["groups", "pooling"]
+    assert list(plain) == ["groups", "pooling", "warnings"]
     assert list(plain["pooling"]) == ["tau", "lower", "upper", "tau_prompt"]
     assert plain["pooling"]["lower"] < plain["pooling"]["tau"] < plain["pooling"]["upper"]
     ratings = plain["groups"]["h"]["ratings"]
