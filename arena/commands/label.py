@@ -171,6 +171,7 @@ def duplicates(
     /,
     *,
     board: bool = False,
+    to: File = None,
     columns: Columns = (),
     form: TableOrJson = "table",
 ) -> None:
@@ -186,6 +187,9 @@ def duplicates(
     board
         Also rate the votes with prompts that are asked most counted less: each as often as one
         at the 99.9th percentile.
+    to
+        Write the rows of a file again (.parquet, .csv) with a column prompt_group: arena rate
+        clusters by it with --column prompt=prompt_group.
     columns
         Read prompt or time from the column of this name, as in prompt=question.
     form
@@ -195,12 +199,20 @@ def duplicates(
     --------
     arena probe duplicates sqlite:///arena.db
     arena probe duplicates prompts.parquet --column time=asked
+    arena probe duplicates votes.parquet --to grouped.parquet
     """
     from judge.labels import duplicates as alike
 
+    if to and "://" in source:
+        raise SettingsError(f"--to {str(to)!r} takes a file of votes: export those of {source!r}.")
     with working("Comparing") as advance:
         texts, seconds = _timed_prompts(source, columns)
         groups = alike.duplicates(texts, advance)
+    if to:
+        from judge.labels.files import group_file
+
+        with working("Writing") as advance:
+            group_file(Files((source,)), dict(columns).get("prompt"), to, advance)
     freshness = None if seconds is None else alike.fresh(groups, seconds)
     result = alike.to_dict(texts, groups, freshness)
     sampled = _down_sampled(source, columns) if board else None

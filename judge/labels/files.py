@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.labels.duplicates import Duplicates
+from judge.labels.duplicates import Duplicates, duplicates
 from judge.labels.overlap import Change, Overlap, changed, compared, corrected
 from judge.labels.released import Asked
 from judge.labels.taggers import FACETS, tag
@@ -52,6 +52,9 @@ FREQUENT = 0.999
 OTHERS = "others"
 OVERLAP = "overlap"
 """Column by which votes are parted."""
+
+GROUP = "prompt_group"
+"""Column of the group of prompts that are alike."""
 
 STEP = 2_000
 """Prompts that a process labels at a time."""
@@ -259,6 +262,23 @@ def _of_line(line: str, row: int) -> list[str]:
         msg = f"Line {row} has no prompt, but {line[:40]!r}: write it as text, or with 'prompt'."
         raise DataError(msg)
     return texts
+
+
+def group_file(source: Files, column: str | None, to: Path, progress: Progress) -> None:
+    """Write every row of a file again, in its order, with the group of its prompt.
+
+    The column `GROUP` names prompts that are alike by one name: `arena rate` clusters by it with
+    ``--column prompt=prompt_group``.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read, has a column of this name, or cannot be written.
+    """
+    require_target(to, source)
+    with opened_prompts(source, column) as (table, prompts):
+        groups = duplicates(["\n\n".join(texts) for texts in prompts], progress).group
+        write_beside(table, {GROUP: np.array([f"g{one}" for one in groups], dtype=object)}, to)
 
 
 def prompts_of(source: Files, column: str | None) -> list[list[str]]:

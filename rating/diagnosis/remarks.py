@@ -143,7 +143,7 @@ class RemarkReport:
     votes, voters, explained : int
         All votes; who cast them; and those with any reason.
     prompts : int or None
-        None where not every vote says what it is on.
+        None unless every vote names its prompt.
     intents : dict of str to int
         Votes by intent, where it is known.
     """
@@ -165,7 +165,7 @@ class RemarkReport:
 
 
 class Fitted(NamedTuple):
-    """A logistic regression with voters, and prompts, left out one at a time.
+    """A logistic regression with a jackknife over voters and prompts.
 
     Attributes
     ----------
@@ -457,8 +457,8 @@ def intent_by_model(
 
     ``logit P(A is chosen) = x'(theta + q delta)``, x being 1 for the model on side A and -1 for
     that on side B, q 1/2 under the first intent and -1/2 under the second. ``delta = 0`` is
-    tested by its Wald statistic, with voters and prompts left out one at a time (CR3). Votes with
-    any other intent are left out, and models that the votes of one intent do not connect with the
+    tested by its Wald statistic, by the jackknife over voters and prompts (CR3). Votes with
+    any other intent are excluded, and models that the votes of one intent do not connect with the
     others. Where prompts are known, n_1 with votes of the first intent and n_2 of the second, the
     degrees of freedom are those of effective voters, or of Welch's comparison of n_1 with n_2
     prompts, whichever are fewer.
@@ -663,7 +663,7 @@ def clustered_logit(
 
 
 def _left_out(hessian: Floats, rows: Floats, pull: Floats, cluster: Ints) -> Floats:
-    """Give the covariance by leaving out one cluster at a time."""
+    """Estimate the covariance by the jackknife over clusters."""
     order, counts = np.argsort(cluster, kind="stable"), np.unique(cluster, return_counts=True)[1]
     rows, pull, ends = rows[order], pull[order], np.cumsum(counts)
     meat = np.zeros_like(hessian)
@@ -679,7 +679,7 @@ def _left_out(hessian: Floats, rows: Floats, pull: Floats, cluster: Ints) -> Flo
 
 
 def _positive(matrix: Floats) -> Floats:
-    """Leave out the directions in which a symmetric matrix is negative."""
+    """Drop the directions in which a symmetric matrix is negative."""
     values, vectors = np.linalg.eigh(matrix)
     return np.asarray((vectors * np.maximum(values, 0)) @ vectors.T)
 

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     import duckdb
 
 ROW = "__row"
+RENAMED_IN = 1_000_000
+"""Rows in which texts of prompts are compared."""
 
 REPEATED = "repeated"
 """Reason of a row whose ``battle_id`` an earlier row has on the same models."""
@@ -72,6 +74,33 @@ def n_repeated(rows: "duckdb.DuckDBPyRelation", key: Sequence[str]) -> int:
     hashes = rows.filter(live).project(f"hash({all_quoted(key)}) AS h").fetchnumpy()["h"]
     hashes.sort()
     return int((hashes[1:] == hashes[:-1]).sum())
+
+
+def text_beside(there: Sequence[str], wanted: Sequence[str]) -> tuple[str, str] | None:
+    """Name the columns of a prompt's id, if it is wanted, and of its text; None without both."""
+    *ids, text = KNOWN["prompt"]
+    name = next((name for name in ids if name in wanted), None)
+    return (name, text) if name is not None and text in there else None
+
+
+def n_renamed(rows: "duckdb.DuckDBPyRelation", columns: tuple[str, str]) -> int:
+    """Count the prompts with the text of another one, among the first `RENAMED_IN` rows."""
+    id_, text = map(quoted, columns)
+    pairs = rows.limit(RENAMED_IN).filter(f"{id_} IS NOT NULL AND trim({text}::VARCHAR) <> ''")
+    hashes = pairs.project(f"hash({text}) AS t, hash({id_}) AS i").distinct().fetchnumpy()["t"]
+    hashes.sort()
+    return int((hashes[1:] == hashes[:-1]).sum())
+
+
+def renamed_warning(source: str, n: int, columns: tuple[str, str]) -> str:
+    """Say that prompts have the text of others, and how to cluster them together."""
+    id_, text = columns
+    return (
+        f"{source}: {n:,} prompts have the same text in {text!r} as another one with a different "
+        f"{id_!r}. They are counted as different prompts, and intervals are too narrow. Cluster "
+        "them together: arena probe duplicates FILE --to GROUPED.parquet, then rate that with "
+        "--column prompt=prompt_group."
+    )
 
 
 def marked(rows: "duckdb.DuckDBPyRelation", key: Sequence[str]) -> "duckdb.DuckDBPyRelation":

@@ -250,8 +250,9 @@ def _opened_files(
             ids = known.columns_for([repeats.BATTLE], theirs) if known else []
             key = repeats.key_of(rows.columns, files.where, ids) if once else []
             doubtful = repeats.doubtful_key_of(rows.columns, files.where) if once else []
+            renamed = repeats.text_beside(rows.columns, names) if once else None
             if kind_of(paths[0]) != "Parquet":
-                read = dict.fromkeys((*names, *key, *doubtful))
+                read = dict.fromkeys((*names, *key, *doubtful, *(renamed or ())))
                 rows = as_parquet(connection, rows, [*read], Path(folder) / "votes.parquet")
             if paths[0].suffix in PACKED and names:
                 if known is not None and kind_of(paths[0]) == "Parquet":
@@ -259,6 +260,7 @@ def _opened_files(
                     require_held(raw.project(all_quoted(known.columns_for(ours, theirs))), paths)
                 else:
                     require_held(rows.project(all_quoted(names)), paths)
+            n_renamed = repeats.n_renamed(rows, renamed) if renamed else 0
             if n_repeated := repeats.n_repeated(rows, key):
                 same = repeats.n_repeated(rows, [*key, "winner"]) if "winner" in names else None
                 if same is not None and same < n_repeated:
@@ -282,6 +284,8 @@ def _opened_files(
             peers.announce(str(files), known.name if known else holds, reasons, len(paths))
         if n_doubtful:
             peers.mention(repeats.warning(str(files), paths, n_doubtful, doubtful))
+        if renamed and n_renamed:
+            peers.mention(repeats.renamed_warning(str(files), n_renamed, renamed))
         yield rows
 
 

@@ -49,7 +49,7 @@ COUNTED = ("voter", "n", "n_ties")
 """What of a check is counted from the votes, examined or not."""
 
 GROUPS_APART = (
-    "Two groups of voters differ on a model. One law of tastes does not describe both: only "
+    "Two groups of voters differ on a model. One normal distribution does not describe both: only "
     "voters flagged jointly are flagged, and the others weigh 1."
 )
 
@@ -71,7 +71,7 @@ class CheckedVoter:
         Log of the evidence in nats after the last vote, and its highest.
     flagged, flagged_at : bool; int or None
         Whether it reached ``1 / alpha``, and after how many decisive votes it first did. Where two
-        groups of taste are visible, only those flagged jointly are flagged.
+        groups of voters are visible, only those flagged jointly are flagged.
     flagged_jointly : bool
         Whether it reached the number of voters examined over alpha.
     leading, model : str or None

@@ -1,6 +1,7 @@
 """`arena label` of a database and of a file, and what exports and boards make of the labels."""
 
 import json
+import random
 import re
 import time
 from collections.abc import Iterator
@@ -20,6 +21,8 @@ from arena.play.labels import TAGGING, label_votes
 from arena.store import labels
 from arena.store.store import Store
 from judge.labels.taggers import FACETS
+from rating.tables.columns import Columns, Reading
+from rating.tables.counts import read_votes
 from tests.arena.store.battles import (
     A1,
     B1,
@@ -269,6 +272,29 @@ def test_repeated_prompts_are_counted_of_a_database_and_of_a_file(
     shown = command("probe", "duplicates", "p.csv").stdout
     assert "3 prompts, 3 different texts, 2 groups" in shown
     assert re.search(r"Unlike anything a day older: 50\.0% \(.* to .*\), of 2\.", shown)
+
+
+def test_rate_clusters_by_the_groups_of_repeated_prompts(command: Command, tmp_path: Path) -> None:
+    """Twenty prompts that each have three ids: by id 60 clusters, by group 20."""
+    rng, rows = random.Random(1), ["model_a,model_b,winner,voter,prompt_id,prompt"]
+    texts = [f"{random.Random(n).getrandbits(128):x}" for n in range(20)]
+    for n in range(600):
+        a, b = rng.sample("xyz", 2)
+        text = texts[n % 20] if n % 60 < 40 else texts[n % 20].upper()
+        winner = rng.choice(["model_a", "model_b"])
+        rows.append(f"{a},{b},{winner},v{n % 40},p{n % 60},{text}")
+    (tmp_path / "votes.csv").write_text("\n".join(rows) + "\n")
+    by_id = command("rate", "votes.csv")
+    assert "20 prompts have the same text in 'prompt' as another one" in by_id.stderr
+    done = command("probe", "duplicates", "votes.csv", "--to", "grouped.csv")
+    assert done.returncode == 0, done.stderr
+    by_group = command("rate", "grouped.csv", "--column", "prompt=prompt_group")
+    assert by_group.returncode == 0
+    assert "same text" not in by_group.stderr
+    for file, column, n in (("votes", "prompt_id", 60), ("grouped", "prompt_group", 20)):
+        reading = Reading(Columns(prompt=column), prompts=True)
+        assert read_votes(tmp_path / f"{file}.csv", reading).data.n_prompts == n
+    refused(command("probe", "duplicates", "sqlite:///x.db", "--to", "g.csv"), "takes a file")
 
 
 def test_votes_on_prompts_of_a_benchmark_are_rated_apart(
