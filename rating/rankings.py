@@ -232,7 +232,7 @@ ALONE = (
     "Voters are not known: the intervals take each ranking for somebody else's, and are too "
     "narrow where one person ranked often."
 )
-ONE_PROMPT = "All rankings are of one prompt: the intervals do not cover other prompts."
+_ONE_PROMPT = "All rankings are of one prompt: the intervals do not cover other prompts."
 
 
 def rate_rankings(
@@ -292,7 +292,7 @@ def rate_rankings(
     prompts = None if rankings.prompt is None else len(np.unique(rankings.prompt))
     warnings = [ASSUMED, *([ALONE] if rankings.voter is None else [])]
     if prompts == 1:
-        warnings.append(ONE_PROMPT)
+        warnings.append(_ONE_PROMPT)
     return RankedReport(
         models=_rows(
             rankings, theta, se, half, covariance, df, level, rng or np.random.default_rng(0)

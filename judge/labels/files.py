@@ -53,7 +53,7 @@ OTHERS = "others"
 OVERLAP = "overlap"
 """Column by which votes are parted."""
 
-GROUP = "prompt_group"
+_GROUP = "prompt_group"
 """Column of the group of prompts that are alike."""
 
 STEP = 2_000
@@ -267,7 +267,7 @@ def _of_line(line: str, row: int) -> list[str]:
 def group_file(source: Files, column: str | None, to: Path, progress: Progress) -> None:
     """Write every row of a file again, in its order, with the group of its prompt.
 
-    The column `GROUP` names prompts that are alike by one name: `arena rate` clusters by it with
+    The column `_GROUP` names prompts that are alike by one name: `arena rate` clusters by it with
     ``--column prompt=prompt_group``.
 
     Raises
@@ -278,7 +278,7 @@ def group_file(source: Files, column: str | None, to: Path, progress: Progress) 
     require_target(to, source)
     with opened_prompts(source, column) as (table, prompts):
         groups = duplicates(["\n\n".join(texts) for texts in prompts], progress).group
-        write_beside(table, {GROUP: np.array([f"g{one}" for one in groups], dtype=object)}, to)
+        write_beside(table, {_GROUP: np.array([f"g{one}" for one in groups], dtype=object)}, to)
 
 
 def prompts_of(source: Files, column: str | None) -> list[list[str]]:

@@ -26,7 +26,7 @@ NO_ORDER = (
     "The verdicts have no column order, and every pair of models stands one way round: "
     "which response the judge saw first is not known."
 )
-AGAIN = (
+_AGAIN = (
     "{n:,} votes are by people who already voted on the same item: people are compared with "
     "others only. Votes on several criteria need a study each (--where)."
 )
@@ -149,7 +149,7 @@ def study_data(aligned: Aligned) -> StudyData:
     if unsure:
         warnings.append(unsure)
     if again := people.n - len(by_rater(items, people)[0]):
-        warnings.append(AGAIN.format(n=again))
+        warnings.append(_AGAIN.format(n=again))
     judges = tuple(_judges(given, item[1], flipped[1], first))
     return StudyData(
         items=items,

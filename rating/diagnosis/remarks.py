@@ -33,7 +33,7 @@ GIVEN = ("reasons_a", "reasons_b")
 INTENT = "voter_intent"
 """Role of what the voter wanted."""
 MOST_REASONS = 50
-FEWEST_PROMPTS = 5
+_FEWEST_PROMPTS = 5
 """Of each kind, below which nothing is tested."""
 
 
@@ -430,8 +430,8 @@ def reasons_that_win(votes: VoteRows, level: float = 0.95) -> tuple[ReasonEffect
     fit = clustered_logit(design, some.score, some.voter, prompt)
     if prompt is not None:
         n = np.unique(prompt, return_counts=True)[1]
-        if len(n) < FEWEST_PROMPTS:
-            raise DataError(f"Not tested: {len(n)} prompts, and it takes {FEWEST_PROMPTS}.")
+        if len(n) < _FEWEST_PROMPTS:
+            raise DataError(f"Not tested: {len(n)} prompts, and it takes {_FEWEST_PROMPTS}.")
         fit = fit._replace(effective=min(fit.effective, float(n.sum() ** 2 / (n**2).sum())))
     beta = fit.x[len(votes.models) :]
     error = np.sqrt(fit.variances(np.eye(len(fit.x))[len(votes.models) :]))
@@ -483,10 +483,10 @@ def intent_by_model(
     fit = clustered_logit(np.hstack([sides, sides * q[:, None]]), some.score, some.voter, prompt)
     if prompt is not None:
         n_1, n_2 = (len(np.unique(prompt[rows])) for rows in (q > 0, q < 0))
-        if min(n_1, n_2) < FEWEST_PROMPTS:
+        if min(n_1, n_2) < _FEWEST_PROMPTS:
             raise DataError(
                 f"Not tested: {n_1} prompts have votes with the intent {first!r}, {n_2} with "
-                f"{second!r}, and it takes {FEWEST_PROMPTS} of each."
+                f"{second!r}, and it takes {_FEWEST_PROMPTS} of each."
             )
         welch = (1 / n_1 + 1 / n_2) ** 2 / sum(1 / (n**2 * (n - 1)) for n in (n_1, n_2))
         fit = fit._replace(effective=min(fit.effective, 1 + welch))

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import duckdb
 
 ROW = "__row"
-RENAMED_IN = 1_000_000
+_RENAMED_IN = 1_000_000
 """Rows in which texts of prompts are compared."""
 
 REPEATED = "repeated"
@@ -84,9 +84,9 @@ def text_beside(there: Sequence[str], wanted: Sequence[str]) -> tuple[str, str] 
 
 
 def n_renamed(rows: "duckdb.DuckDBPyRelation", columns: tuple[str, str]) -> int:
-    """Count the prompts with the text of another one, among the first `RENAMED_IN` rows."""
+    """Count the prompts with the text of another one, among the first `_RENAMED_IN` rows."""
     id_, text = map(quoted, columns)
-    pairs = rows.limit(RENAMED_IN).filter(f"{id_} IS NOT NULL AND trim({text}::VARCHAR) <> ''")
+    pairs = rows.limit(_RENAMED_IN).filter(f"{id_} IS NOT NULL AND trim({text}::VARCHAR) <> ''")
     hashes = pairs.project(f"hash({text}) AS t, hash({id_}) AS i").distinct().fetchnumpy()["t"]
     hashes.sort()
     return int((hashes[1:] == hashes[:-1]).sum())

@@ -48,7 +48,7 @@ MOST = 1 / 5
 COUNTED = ("voter", "n", "n_ties")
 """What of a check is counted from the votes, examined or not."""
 
-GROUPS_APART = (
+_GROUPS_APART = (
     "Two groups of voters differ on a model. One normal distribution does not describe both: only "
     "voters flagged jointly are flagged, and the others weigh 1."
 )
@@ -189,7 +189,7 @@ class VotersReport:
             f"{self.alpha * examined:.1f} would be flagged. Flagged jointly are {jointly}, with "
             f"a chance of {limit} at most that any honest one is among them.",
             few,
-            *([GROUPS_APART] if self.groups else []),
+            *([_GROUPS_APART] if self.groups else []),
             "Nothing is deleted. A flag is a reason to look at the votes, and to show the board "
             "with and without them.",
         )

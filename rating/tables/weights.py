@@ -137,7 +137,7 @@ def checked_seconds(seconds: Floats) -> Floats:
     return seconds
 
 
-CONSTANT = 1e-9
+_CONSTANT = 1e-9
 """Differences of values, over the largest of them, that are the errors of arithmetic."""
 
 
@@ -188,7 +188,7 @@ def standardised(features: Floats, names: tuple[str, ...]) -> tuple[Floats, Floa
     """
     scale = features.std(axis=0)
     size = np.abs(features).max(axis=0, initial=0.0)
-    for name, varies in zip(names, np.ptp(features, axis=0) > CONSTANT * size, strict=True):
+    for name, varies in zip(names, np.ptp(features, axis=0) > _CONSTANT * size, strict=True):
         if not varies:  # of equal differences, rounding leaves a standard deviation above 0
             msg = f"The style {name!r} is the same for all votes; leave it out."
             raise DataError(msg)

@@ -327,8 +327,8 @@ def on_prompts(rng: np.random.Generator, n: int, voters: int, prompts: int) -> R
     own = theta + 0.6 * rng.standard_normal((voters, len(NAMES)))[voter]
     own = own + 0.6 * rng.standard_normal((prompts, len(NAMES)))[prompt]
     shown = np.argsort(rng.random(own.shape), axis=1)[:, :4]
-    heard = np.take_along_axis(own, shown, axis=1) + rng.gumbel(size=shown.shape)
-    best_first = np.take_along_axis(shown, np.argsort(-heard, axis=1), axis=1)
+    noisy = np.take_along_axis(own, shown, axis=1) + rng.gumbel(size=shown.shape)
+    best_first = np.take_along_axis(shown, np.argsort(-noisy, axis=1), axis=1)
     orders = tuple(tuple((model,) for model in order) for order in best_first.tolist())
     return Rankings(NAMES, orders, voter, prompt)
 
