@@ -437,7 +437,7 @@ def test_mt_bench_is_reached_to_the_count(command: Command, published_data: Path
     assert (whole["n"], round(whole["rate"], 3)) == (1814, 0.672)
     assert (decisive["n"], round(decisive["rate"], 3)) == (1078, 0.884)
     assert round(report["kappa"]["value"], 3) == 0.505
-    assert (round(report["alpha"]["value"], 4), report["alpha"]["n"]) == (0.4855, 961)
+    assert (round(report["alpha"]["value"], 4), report["alpha"]["n"]) == (0.4849, 960)
 
 
 @pytest.mark.published
