@@ -50,7 +50,12 @@ def board_section(judges: Judges, contests: Mapping[tuple[str, str], Contest]) -
             percent(one.overlap.separated_by_reference) for one in comparisons
         ],
         "Pairs that the judge separates": [percent(one.overlap.separated) for one in comparisons],
-        "Agreement where both are sure": [_two(one.overlap.agreement) for one in comparisons],
+        "People's separated pairs that the judge separates": [
+            percent(one.overlap.separated_of_reference) for one in comparisons
+        ],
+        "Agreement on pairs that both separate": [
+            _two(one.overlap.agreement_of_separated) for one in comparisons
+        ],
         "Agreement over all pairs": [_two(one.overlap.agreement_over_all) for one in comparisons],
         "Brier score of the order": [_two(one.order_brier) for one in comparisons],
     }
@@ -62,10 +67,11 @@ def board_section(judges: Judges, contests: Mapping[tuple[str, str], Contest]) -
             "first of boards of as many votes and verdicts, then without the noise in both, which "
             "lowers them, as of endless votes. Intervals carry the uncertainty of both boards, "
             "for these models. A pair is "
-            "separated where intervals do not overlap. Agreement where both are sure: over the "
-            "pairs that people separate, 1 where the judge does too, −1 where it has them the "
-            "other way round, 0 where it cannot tell; over all pairs those that people do not "
-            "separate count 0, as in Arena-Hard's paper. The JSON names them (left_out)."
+            "separated where intervals do not overlap. Agreement on pairs that both separate: the "
+            "share that both order alike. Over all pairs, a pair counts 1 where both order it "
+            "alike, −1 where they order it the opposite way, and 0 where either does not separate "
+            "it, as in Arena-Hard's paper. The JSON has the pairs that people do not separate "
+            "(left_out)."
         ),
     )
     figures = tuple(figure for judge in judges if (figure := _board_figure(judge)) is not None)

@@ -75,9 +75,13 @@ class Confidence:
     agreement : float or None
         Over the pairs that the reference tells apart: 1 where the benchmark does the same, -1 the
         other way, 0 where it does not; the mean.
+    agreement_of_separated : float or None
+        Over the pairs that both tell apart: the share that they order alike.
+    separated_of_reference : float or None
+        Share of the pairs that the reference tells apart which the benchmark tells apart, too.
     agreement_over_all : float or None
-        The same sum over all pairs, as Arena-Hard's paper: pairs that the reference does not tell
-        apart count 0.
+        The sum of ``agreement`` over all pairs, as Arena-Hard's paper: pairs that the reference
+        does not tell apart count 0.
     left_out : tuple of (str, str)
         Pairs that the reference does not tell apart: left out of ``agreement``, and 0 in
         ``agreement_over_all``.
@@ -88,6 +92,8 @@ class Confidence:
     separated: float | None
     separated_by_reference: float | None
     agreement: float | None
+    agreement_of_separated: float | None
+    separated_of_reference: float | None
     agreement_over_all: float | None
     left_out: tuple[Pair, ...]
     opposite: tuple[Pair, ...]
@@ -174,19 +180,27 @@ def confidence(models: Sequence[str], mine: Floats | None, theirs: Floats | None
     """Compare separated pairs, as `separated` gives them, with those of a reference."""
     own = None if mine is None else _mean(mine != 0)
     if theirs is None:
-        return Confidence(own, None, None, None, (), ())
+        return Confidence(own, None, None, None, None, None, (), ())
     of_reference, pairs = _mean(theirs != 0), list(combinations(models, 2))
     left_out = tuple(pair for pair, sign in zip(pairs, theirs, strict=True) if sign == 0)
     if mine is None:
-        return Confidence(None, of_reference, None, None, left_out, ())
+        return Confidence(None, of_reference, None, None, None, None, left_out, ())
     both = mine * theirs
     opposite = tuple(
         pair if sign > 0 else pair[::-1]
         for pair, sign, product in zip(pairs, theirs, both, strict=True)
         if product < 0
     )
-    agreement = _mean(both[theirs != 0])
-    return Confidence(own, of_reference, agreement, _mean(both), left_out, opposite)
+    return Confidence(
+        separated=own,
+        separated_by_reference=of_reference,
+        agreement=_mean(both[theirs != 0]),
+        agreement_of_separated=_mean(both[both != 0] > 0),
+        separated_of_reference=_mean(both[theirs != 0] != 0),
+        agreement_over_all=_mean(both),
+        left_out=left_out,
+        opposite=opposite,
+    )
 
 
 def _order_brier(scores: Ends, reference: Floats, level: float) -> float | None:

@@ -59,10 +59,12 @@ def _compared(people: Preferences, judge: Preferences, rounds: int = 200) -> Boa
 def test_llmfao_reaches_its_published_rank_correlations(published_data: Path) -> None:
     data = published(published_data / "votes" / "llmfao")
     people = preferences(data.items, data.people)
-    for name, want in {"gpt-4": 0.731, "gpt-3.5": 0.716}.items():
+    for name, want, separated in (("gpt-4", 0.731, 0.575), ("gpt-3.5", 0.716, 0.313)):
         compared = _compared(people, preferences(data.items, data.judges[name]), 100)
         assert compared.spearman.value == pytest.approx(want, abs=0.0005), name
         assert compared.spearman.n == 59
+        assert compared.overlap.agreement_of_separated == 1
+        assert compared.overlap.separated_of_reference == pytest.approx(separated, abs=0.0005)
         assert "13 prompts cannot say" in compared.warnings[0]
 
 
@@ -109,6 +111,8 @@ def test_separation_and_agreement_with_confidence_by_hand() -> None:
     assert compared.overlap.separated_by_reference == pytest.approx(2 / 3)
     assert compared.overlap.separated == pytest.approx(2 / 3)
     assert compared.overlap.agreement == pytest.approx((0 - 1) / 2)
+    assert compared.overlap.agreement_of_separated == 0
+    assert compared.overlap.separated_of_reference == 1 / 2
 
 
 def test_the_brier_score_of_the_order_by_hand() -> None:

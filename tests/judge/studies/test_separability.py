@@ -43,7 +43,11 @@ def test_agreement_counts_pairs_of_which_the_reference_is_sure() -> None:
     assert (both.n, both.overlap.separated_by_reference) == (3, 1)
     assert both.overlap.separated == pytest.approx(1 / 3)
     assert both.overlap.agreement == pytest.approx(1 / 3)
+    sure = both.overlap.agreement_of_separated, both.overlap.separated_of_reference
+    assert sure == pytest.approx((1, 1 / 3))
     assert both.pairwise.agreement == pytest.approx((-1 + 1 + 1) / 3)
+    sure = both.pairwise.agreement_of_separated, both.pairwise.separated_of_reference
+    assert sure == pytest.approx((2 / 3, 1))
     loose = even(30, 29, 0, reach=4)  # one pair is not told apart
     part = separability(
         "xyz", scores, loose.value, {"overlap": loose, "pairwise": loose}, level=0.95
