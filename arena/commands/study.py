@@ -52,8 +52,9 @@ def judge(
     form: Form = None,
     out: Out = None,
 ) -> None:
-    """Say whether a judge may stand in for people: yes, no, with care, or that it cannot be told.
+    """Test whether a judge may replace human raters: yes, no or inconclusive, with reasons.
 
+    There is no yes where the judge certainly favours a model; the report names it first.
     Items are matched by item_id, else by prompt and pair of models, battle_id or the prompt's
     text. A verdict that was not read is counted and is no tie; what the votes cannot tell is null
     with a warning. Exit code 2: options or files that cannot be used.

@@ -16,8 +16,9 @@ from judge.studies.estimates import (
     percent_of,
     plural,
     points_of,
+    signed_of,
 )
-from judge.studies.gates import MIN_PROMPTS, PASS, RANDOM, RATERS
+from judge.studies.gates import FAVOURED, MIN_ITEMS, MIN_PROMPTS, PASS, RANDOM, RATERS
 from judge.studies.licence import Graded, Licence
 from judge.studies.one_judge import JudgeStudy
 from judge.studies.rates import Rates
@@ -111,7 +112,7 @@ def agreement_section(judges: Judges, level: float) -> Section:
         "How often it says what people say",
         table=table,
         figures=(_agreement_figure(lines, level),) if lines else (),
-        more=(_lead_table(judges), *_alternative_table(judges)),
+        more=(_lead_table(judges), *_alternative_table(judges), *_favouritism_tables(judges)),
     )
 
 
@@ -194,7 +195,10 @@ def _alternative_table(judges: Judges) -> tuple[Table, ...]:
         "winning_rate": "People it may take the place of",
         "coin": "A coin may, of these people",
         "longest": "Picking the longer answer may",
-        "advantage": "As good as the person it would replace",
+        "person": "Another person may, on average",
+        "person_passed": "Draws in which another person passes",
+        "majority": "What most of the others say may",
+        "advantage": "No worse than the person it would replace",
     }
     rows = {
         title: [NONE if test is None else percent(getattr(test, name)) for test in tested]
@@ -203,6 +207,12 @@ def _alternative_table(judges: Judges) -> tuple[Table, ...]:
     rows["People tested"] = [
         NONE if test is None else f"{test.people_tested:,}" for test in tested
     ]
+    for name, title in (
+        ("items_per_person", "Items per person, median"),
+        ("decides_at", "Items per person that decide"),
+    ):
+        values = [None if test is None else getattr(test, name) for test in tested]
+        rows[title] = [NONE if value is None else f"{value:,.0f}" for value in values]
     margins = [percent(test.margin) for test in tested if test is not None]
     return (
         Table.of(
@@ -212,11 +222,38 @@ def _alternative_table(judges: Judges) -> tuple[Table, ...]:
                 "The alternative-annotator test: of the people with enough votes, the share with "
                 "whom others agree no more often than with the judge, by more than "
                 f"{margins[0]} of items, the margin for {RATERS[judges[0].raters]}. "
-                f"{percent(PASS)} or more passes, if a coin and the longer answer reach less. The "
-                "fourth row: share of items on which others agree as often with the judge."
+                f"{percent(PASS)} or more passes, if a coin and the longer answer reach less. "
+                "Another person: one of the others, drawn on each item, in the place of the "
+                "judge. What most of the others say is the upper bound for any judge. With as "
+                "many items per person as decide, another person passes in about 90 % of studies. "
+                "No worse: share of items on which others agree as often with the judge."
             ),
         ),
     )
+
+
+def _favouritism_tables(judges: Judges) -> Iterator[Table]:
+    """Give each model's favouritism, the most biased first."""
+    for judge in judges:
+        if not judge.favouritism:
+            continue
+        biased = judge.evidence.biased
+        order = dict.fromkeys([*biased, *judge.favouritism])
+        yield Table(
+            head=(f"Favouritism of {judge.name}", "Of a win per item", "Items"),
+            rows=tuple(
+                (name, signed_of(judge.favouritism[name]), f"{judge.favouritism[name].n:,}")
+                for name in order
+            ),
+            strong=tuple(range(len(biased))),
+            note=(
+                "By how much the judge scores a model above what a fair judge of its strength "
+                "would give, with 95 % limits over all models, by voters and prompts. Favoured or "
+                f"disadvantaged: the limits are beyond {FAVOURED:g}. Without limits: not tested, "
+                f"which takes {MIN_ITEMS} items on {MIN_PROMPTS} prompts. Favouring the best "
+                "model makes a judge seem stronger and can stay hidden."
+            ),
+        )
 
 
 def _line(name: str, kind: str, estimate: Estimate) -> Line | None:

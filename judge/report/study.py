@@ -94,6 +94,10 @@ def _by_side(row: Floats) -> tuple[int, int, int]:
 
 NAME = "report"
 N_EXAMPLES = 6
+_OF_TEST = (
+    *("winning_rate", "advantage", "margin", "coin", "longest"),
+    *("person", "person_passed", "majority", "decides_at"),
+)
 OPENING = (
     "A judge is a model that says which of two answers is better. Here its verdicts are held "
     "against votes of people on the same answers."
@@ -101,8 +105,7 @@ OPENING = (
 TONES: Mapping[Verdict, Tone] = {
     "yes": "good",
     "no": "poor",
-    "with_care": "fair",
-    "cannot_tell": "fair",
+    "inconclusive": "fair",
 }
 
 
@@ -171,7 +174,7 @@ def _first(study: Study) -> Section:
 
 
 def _answer(judge: JudgeStudy) -> Answer:
-    """Put the first answer for a judge on the page."""
+    """Put the verdict on a judge on the page."""
     answer = judge.first_answer
     return Answer(judge.name, TONES[answer.verdict], answer.headline, answer.reasons[1:])
 
@@ -179,7 +182,7 @@ def _answer(judge: JudgeStudy) -> Answer:
 def rows(study: Study) -> Iterator[dict[str, Any]]:
     """Give every figure of a study as a row: judge, group, name, value, ends, n and text.
 
-    Text is of the first answer alone, which has no value; its reasons are one text.
+    Text is of the verdict alone, which has no value; its reasons are one text.
     """
     plain = study.to_dict()
     judges = plain.get("judges") or {study.judges[0].name: plain}
@@ -187,10 +190,15 @@ def rows(study: Study) -> Iterator[dict[str, Any]]:
     for judge, figures in judges.items():
         for group, part in [("", figures), *figures["groups"].items()]:
             named = {"judge": judge, "group": group}
-            answer = part["first_answer"]
-            texts = {"verdict": answer["verdict"], "reasons": " ".join(answer["reasons"])}
+            reasons = " ".join(part["reasons"])
+            texts = {"verdict": part["verdict"], "reasons": reasons}
+            old = {"verdict": part["first_answer"]["verdict"], "reasons": reasons}
+            texts |= {f"first_answer.{name}": text for name, text in old.items()}
             for name, text in texts.items():
-                yield named | {"figure": f"first_answer.{name}"} | nothing | {"text": text}
+                yield named | {"figure": name} | nothing | {"text": text}
+            for one in part["favouritism"]["models"]:
+                of = {key: one[key] for key in ("value", "lower", "upper", "n")}
+                yield named | {"figure": f"favouritism.{one['model']}"} | nothing | of
             for name, figure in _figures(part):
                 value = figure.get("rate", figure.get("value"))
                 ends = {end: figure[end] for end in ("lower", "upper")}
@@ -198,7 +206,7 @@ def rows(study: Study) -> Iterator[dict[str, Any]]:
                 yield named | {"figure": name} | nothing | of
             tested = part["alternative"] or {}
             n = tested.get("people_tested")
-            for name in ("winning_rate", "advantage", "margin", "coin", "longest"):
+            for name in _OF_TEST:
                 value = {"value": tested.get(name), "n": n}
                 yield named | {"figure": f"alternative.{name}"} | nothing | value
 

@@ -2,7 +2,8 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy  # its submodules load on first use
@@ -12,8 +13,14 @@ from judge.studies.gates import MARGINS, MIN_ITEMS, MIN_PEOPLE, PASS, Alternativ
 from judge.studies.items import Items, Labels
 from judge.studies.rates import larger
 from rating.errors import DataError
-from rating.leave_out import clustered_variance
+from rating.leave_out import influence_factor
 from rating.typing import Bools, Floats, Ints
+from rating.uncertainty.student import normal_quantile
+
+STAND_INS = 20
+"""Draws of a person in the place of the judge."""
+FALSE_DISCOVERIES = 0.05
+POWER = 0.9
 
 _COIN = (np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0]))
 
@@ -77,11 +84,21 @@ class AlternativeTest:
 def alternative(
     items: Items, people: Labels, judge: Labels, *, raters: Raters = "crowd"
 ) -> Alternative | None:
-    """Test a judge, a coin and the longer answer in the place of people, on the same items.
+    """Test a judge in the place of people, and others for reference, on the same items.
 
-    What passes where people hardly agree is no proof of a judge: a coin may. It is tested by
-    expectation, without a throw: a person's d on an item is the mean over both sides, and the
-    square of its error has their variance in it, as that of a thrown coin has on average.
+    A coin may pass where people hardly agree. It is tested by expectation, without a throw: a
+    person's d on an item is the mean over both sides, and the square of its error has their
+    variance in it, as that of a thrown coin has on average. What people could reach: one of the
+    others, drawn at random on each item, in `STAND_INS` draws, is the judge and none of the
+    others; and the answer that most of the others give, which no judge exceeds.
+
+    ``decides_at`` is the number of items per person at which half of the m people are replaced
+    with 90% power, by a judge who loses nothing to them::
+
+        s^2 (z(1 - p) + z(.9))^2 / margin^2,    p = ceil(m / 2) .05 / (m sum_i 1 / i)
+
+    where s^2 is the mean of ``items * error^2`` of the stand-ins. Not 80%: where all people label
+    the same items, their tests are correlated, and fewer pass together.
 
     Parameters
     ----------
@@ -95,24 +112,47 @@ def alternative(
         others voted on as well.
     """
     margin = MARGINS[raters]
-    test = alternative_test(items, people, judge, margin=margin)
-    if test.winning_rate is None or test.advantage is None or test.n_tested < MIN_PEOPLE:
+    cells, verdicts = _Cells.of(items, people), counts(items, judge)
+    whole = _measured(cells, [verdicts])
+    if len(whole.rater) < MIN_PEOPLE:
         return None
-    judged = np.isin(np.arange(items.n), judge.item)
-    coin = _tested(items, people, [judged[:, None] * side for side in _COIN], margin).winning_rate
-    assert coin is not None  # on the judge's items, with the same people
+    judged = verdicts.sum(axis=1) > 0
+    most = cells.others == cells.others.max(axis=1, keepdims=True)
+    coin, majority = (
+        _replaced(_measured(cells, sides), margin)
+        for sides in (
+            [judged[:, None] * side for side in _COIN],
+            [most * judged[cells.item][:, None]],
+        )
+    )
     longest = None
     if "length" in items.gaps:
         rule = larger(items, "length")
-        tested = alternative_test(items, people, rule.only(judged[rule.item]), margin=margin)
-        longest = tested.winning_rate if tested.n_tested >= MIN_PEOPLE else None
+        tested = _measured(cells, [counts(items, rule.only(judged[rule.item]))])
+        longest = _replaced(tested, margin) if len(tested.rater) >= MIN_PEOPLE else None
+    rng = np.random.default_rng(0)
+    drawn = [_measured(*cells.with_stand_in(judged, rng)) for _ in range(STAND_INS)]
+    person, passed, needed = None, None, None
+    if min(len(one.rater) for one in drawn) >= MIN_PEOPLE:
+        rates = np.array([_replaced(one, margin) for one in drawn])
+        person, passed = float(rates.mean()), float((rates >= PASS).mean())
+        spread = np.concatenate([one.n * one.variance for one in drawn]).mean()
+        m = len(whole.rater)
+        tail = math.ceil(m / 2) * FALSE_DISCOVERIES / (m * float(np.sum(1 / np.arange(1, m + 1))))
+        reach = normal_quantile(tail) + normal_quantile(1 - POWER)
+        needed = math.ceil(spread * (reach / margin) ** 2)
     return Alternative(
-        winning_rate=test.winning_rate,
-        advantage=test.advantage,
+        winning_rate=_replaced(whole, margin),
+        advantage=float(whole.judge_wins.mean()),
         margin=margin,
-        people_tested=test.n_tested,
+        people_tested=len(whole.rater),
         coin=coin,
         longest=longest,
+        items_per_person=float(np.median(whole.n)),
+        person=person,
+        person_passed=passed,
+        majority=majority,
+        decides_at=needed,
     )
 
 
@@ -123,7 +163,7 @@ def alternative_test(
     *,
     margin: float = MARGINS["crowd"],
     min_items: int = MIN_ITEMS,
-    false_discoveries: float = 0.05,
+    false_discoveries: float = FALSE_DISCOVERIES,
 ) -> AlternativeTest:
     """Test whether a judge agrees with people as well as each one of them does.
 
@@ -156,101 +196,136 @@ def alternative_test(
     """
     if not 0 <= margin <= 1:
         raise DataError(f"The margin is a share from 0 to 1, not {margin}.")
-    return _tested(items, people, [counts(items, judge)], margin, min_items, false_discoveries)
+    tested = _measured(_Cells.of(items, people), [counts(items, judge)], min_items)
+    n_left_out = len(np.unique(people.rater)) - len(tested.rater)
+    if not len(tested.rater):
+        return AlternativeTest(None, None, None, (), n_left_out, margin)
+    p_values = tested.p_values(margin)
+    rejected = _rejected(p_values, false_discoveries)
+    columns = (tested.rater, tested.judge_wins, tested.person_wins, p_values, rejected, tested.n)
+    annotators = tuple(map(Annotator, *(column.tolist() for column in columns)))
+    rate = float(rejected.mean())
+    return AlternativeTest(
+        rate, float(tested.judge_wins.mean()), rate >= PASS, annotators, n_left_out, margin
+    )
 
 
-def _tested(
-    items: Items,
-    people: Labels,
-    sides: Sequence[Floats],
-    margin: float,
-    min_items: int = MIN_ITEMS,
-    false_discoveries: float = 0.05,
-) -> AlternativeTest:
-    """Test what says, of each item, one of ``sides`` with the same probability.
+class _Cells(NamedTuple):
+    """What each person said of each item, and what the others did.
+
+    Attributes
+    ----------
+    item, rater, prompt : ndarray of shape (n,), int64
+        Sorted by item.
+    own, others : ndarray of shape (n, 3)
+        Counts of labels, as of `counts`.
+    """
+
+    item: Ints
+    rater: Ints
+    prompt: Ints
+    own: Floats
+    others: Floats
+
+    @classmethod
+    def of(cls, items: Items, people: Labels) -> "_Cells":
+        n_raters = int(people.rater.max(initial=0)) + 1
+        cells, place = np.unique(people.item * n_raters + people.rater, return_inverse=True)
+        item, rater = np.divmod(cells, n_raters)
+        at = LABELS * place + people.label + 1
+        own = np.bincount(at, minlength=LABELS * len(cells)).reshape(-1, LABELS).astype(np.float64)
+        return cls(item, rater, items.prompt[item], own, counts(items, people)[item] - own)
+
+    def with_stand_in(
+        self, judged: Bools, rng: np.random.Generator
+    ) -> "tuple[_Cells, list[Floats]]":
+        """Draw one of the others for each cell, of items judged that two others or more rated."""
+        first, n = (
+            of_item[self.item]
+            for of_item in (
+                np.searchsorted(self.item, np.arange(len(judged))),
+                np.bincount(self.item, minlength=len(judged)),
+            )
+        )
+        fits = np.flatnonzero(judged[self.item] & (n > 2))
+        drawn = first[fits] + rng.integers(n[fits] - 1)
+        labels = self.own[drawn + (drawn >= fits)]
+        others = self.others[fits] - labels
+        places = self.item[fits], self.rater[fits], self.prompt[fits]
+        return _Cells(*places, self.own[fits], others), [labels]
+
+
+class _Measured(NamedTuple):
+    """A judge against each person that can be tested, shape (n_people,) each."""
+
+    rater: Ints
+    n: Ints
+    judge_wins: Floats
+    person_wins: Floats
+    lost: Floats
+    variance: Floats
+    n_prompts: Ints
+
+    def p_values(self, margin: float) -> Floats:
+        """Test that what the judge loses is the margin or more, against its being less."""
+        ahead = self.lost - margin
+        with np.errstate(divide="ignore", invalid="ignore"):
+            t = ahead / np.sqrt(self.variance)  # without an error it is sure
+            p = scipy.special.stdtr(self.n_prompts - 1, np.where(ahead == 0, np.inf, t))
+        return np.where(self.n_prompts < 2, 1.0, np.nan_to_num(p, nan=1.0))
+
+
+def _replaced(tested: _Measured, margin: float) -> float:
+    """Return the winning rate."""
+    return float(_rejected(tested.p_values(margin), FALSE_DISCOVERIES).mean())
+
+
+def _measured(cells: _Cells, sides: Sequence[Floats], min_items: int = MIN_ITEMS) -> _Measured:
+    """Compare with each person what says, of each item, one of ``sides`` alike.
 
     Parameters
     ----------
-    sides : sequence of ndarray of shape (n_items, 3)
+    sides : sequence of ndarray of shape (n_items, 3) or (n_cells, 3)
         Counts of labels, as of `counts`; one of a judge, two of a coin.
     """
-    votes = counts(items, people)
-    known = sides[0].sum(axis=1) > 0
-    at_least = max(min_items, 2)
-    tested, left_out = [], 0
-    by_rater = np.argsort(people.rater, kind="stable")
-    raters, starts = np.unique(people.rater[by_rater], return_index=True)
-    for rater, rows in zip(raters.tolist(), np.split(by_rater, starts[1:]), strict=True):
-        if len(rows) < at_least:
-            left_out += 1
-            continue
-        at, own = _labels(people.only(rows))
-        others = votes[at] - own
-        used = (others.sum(axis=1) > 0) & known[at]
-        if used.sum() < at_least:
-            left_out += 1
-            continue
-        at, own, others = at[used], own[used], others[used]
-        judged = [side[at] for side in sides]
-        tested.append(_against(rater, items.prompt[at], judged, own, others, margin))
-    rejected = _rejected(np.array([one.p_value for one in tested]), false_discoveries)
-    annotators = tuple(
-        replace(one, rejected=bool(refuted)) for one, refuted in zip(tested, rejected, strict=True)
+    judged = [side if len(side) == len(cells.item) else side[cells.item] for side in sides]
+    used = np.flatnonzero((cells.others.sum(axis=1) > 0) & (judged[0].sum(axis=1) > 0))
+    names, rater, n = np.unique(cells.rater[used], return_inverse=True, return_counts=True)
+    enough = n >= max(min_items, 2)
+    used = used[enough[rater]]
+    rater = (np.cumsum(enough) - 1)[rater[enough[rater]]]
+    names, n = names[enough], n[enough]
+    by_person = _shared(cells.own[used], cells.others[used])
+    by_judge = np.stack([_shared(side[used], cells.others[used]) for side in judged])
+    judge_wins, person_wins = by_judge >= by_person - 1e-12, by_person >= by_judge - 1e-12
+    gap = person_wins.astype(np.float64) - judge_wins
+
+    def mean(values: Floats) -> Floats:
+        return np.asarray(np.bincount(rater, values, len(n)) / n)
+
+    lost = mean(gap.mean(axis=0))
+    most = int(cells.prompt.max(initial=0)) + 1
+    known, place = np.unique(rater * most + cells.prompt[used], return_inverse=True)
+    of = known // most
+    away = np.bincount(place, gap.mean(axis=0) - lost[rater], len(known))
+    n_prompts = np.bincount(of, minlength=len(n))
+    factor = np.array([influence_factor(int(m)) if m > 1 else 0.0 for m in n_prompts])
+    squares = factor * np.bincount(of, away**2, len(n)) + n * mean(gap.var(axis=0))
+    return _Measured(
+        rater=names,
+        n=n,
+        judge_wins=mean(judge_wins.mean(axis=0)),
+        person_wins=mean(person_wins.mean(axis=0)),
+        lost=lost,
+        variance=squares / n**2,
+        n_prompts=n_prompts,
     )
-    if not annotators:
-        return AlternativeTest(None, None, None, (), left_out, margin)
-    rate = sum(one.rejected for one in annotators) / len(annotators)
-    advantage = sum(one.judge_wins for one in annotators) / len(annotators)
-    return AlternativeTest(rate, advantage, rate >= PASS, annotators, left_out, margin)
-
-
-def _against(
-    rater: int, prompt: Ints, judged: Sequence[Floats], own: Floats, others: Floats, margin: float
-) -> Annotator:
-    by_judge = np.stack([_shared(labels, others) for labels in judged])
-    by_person = _shared(own, others)
-    judge_wins = (by_judge >= by_person - 1e-12).astype(np.float64)
-    person_wins = (by_person >= by_judge - 1e-12).astype(np.float64)
-    gap = person_wins - judge_wins
-    return Annotator(
-        rater=rater,
-        judge_wins=float(judge_wins.mean()),
-        person_wins=float(person_wins.mean()),
-        p_value=_p_value(gap.mean(axis=0), gap.var(axis=0), prompt, margin),
-        rejected=False,
-        n=len(prompt),
-    )
-
-
-def _labels(own: Labels) -> tuple[Ints, Floats]:
-    """Return the items that rows are of, and the counts of their labels, as `counts` has them."""
-    at, place = np.unique(own.item, return_inverse=True)
-    table = np.bincount(LABELS * place + own.label + 1, minlength=LABELS * len(at))
-    return at, table.reshape(len(at), LABELS).astype(np.float64)
 
 
 def _shared(labels: Floats, others: Floats) -> Floats:
     """Return the mean share of the others who say the same."""
     share = others / others.sum(axis=1, keepdims=True)
     return np.asarray((labels * share).sum(axis=1) / labels.sum(axis=1))
-
-
-def _p_value(difference: Floats, thrown: Floats, prompt: Ints, margin: float) -> float:
-    """Test by prompts that the mean is the margin or more, against its being less.
-
-    Parameters
-    ----------
-    thrown : ndarray of shape (n_items,)
-        Variance of each difference by itself: 0 but of a coin.
-    """
-    mean, m = float(difference.mean()), len(np.unique(prompt))
-    if m < 2:
-        return 1.0
-    square = float(clustered_variance(difference - mean, prompt) + thrown.sum())
-    error = math.sqrt(square) / len(difference)
-    if error == 0:
-        return 0.0 if mean < margin else 1.0
-    return float(scipy.special.stdtr(m - 1, (mean - margin) / error))
 
 
 def _rejected(p: Floats, rate: float) -> Bools:

@@ -19,7 +19,7 @@ from judge.studies.correlations import (
 )
 from judge.studies.estimates import FEW_PROMPTS, FEWEST_PEOPLE, Draws, Estimate, with_width
 from judge.studies.items import Items, Labels
-from judge.studies.separability import Confidence, confidence
+from judge.studies.separability import Confidence, Pair, confidence
 from rating import Comparisons, Fit, fit, hessian_covariance
 from rating.errors import ConvergenceError, NotIdentifiedError
 from rating.leave_out import drawn_sums, influence_variance
@@ -29,6 +29,8 @@ from rating.uncertainty.student import quantile
 
 POSITION = "position"
 """Term that is 1 where side A was shown first and -1 where side B was."""
+ERROR = 0.05
+"""Of all pairs of models together: so often a board claims a wrong order of any."""
 _OUTCOME = np.array([1, 2, 0])
 """Position in ``tuple(Outcome)`` of the labels -1, 0 and 1."""
 
@@ -49,6 +51,8 @@ class Preferences:
         How far each prompt of the items moved strengths and slopes, in nats; they sum to zero.
     n : int
         Rows behind the fit.
+    n_voters : int or None
+        Voters whose part is in the influences.
     """
 
     models: tuple[str, ...]
@@ -56,6 +60,7 @@ class Preferences:
     slopes: dict[str, float]
     influence: Floats
     n: int
+    n_voters: int | None = None
 
     def pull(self, term: str) -> Floats:
         """Return how far each prompt moved a slope, shape (n_prompts,)."""
@@ -111,7 +116,8 @@ def preferences(
     influence = np.zeros((items.n_prompts, len(fitted.x)))
     influence[np.unique(prompt)] = _influence(fitted, data)
     slopes = {name: p.value for name, p in zip(terms, fitted.parameters, strict=True)}
-    return Preferences(fitted.models, fitted.theta, slopes, influence, int(used.sum()))
+    n_voters = data.n_voters if people else None
+    return Preferences(fitted.models, fitted.theta, slopes, influence, int(used.sum()), n_voters)
 
 
 def from_influence(value: float, influence: Floats, *, n: int, level: float) -> Estimate:
@@ -259,16 +265,39 @@ def _separated(theta: Floats, influence: Floats, level: float) -> Floats:
     return np.where(np.abs(gap) > reach[first] + reach[second], np.sign(gap), 0.0)
 
 
-def _different(theta: Floats, influence: Floats, level: float) -> Floats:
-    """Return 1 or -1 for pairs of models whose difference leaves out 0, else 0, as above."""
+def _different(
+    theta: Floats, influence: Floats, level: float, n_voters: int | None = None
+) -> Floats:
+    """Return 1 or -1 for pairs of models whose difference excludes 0, else 0, as above."""
     n_prompts = int((influence != 0).any(axis=1).sum())
     first, second = np.triu_indices(len(theta), 1)
-    if n_prompts < 2:
+    n = n_prompts if n_voters is None else min(n_prompts, n_voters)
+    if n < 2:
         return np.zeros(len(first))
     gaps = influence[:, first] - influence[:, second]
     error = np.sqrt(influence_variance(gaps, n_prompts))
     gap = theta[first] - theta[second]
-    return np.where(np.abs(gap) > quantile(level, n_prompts - 1) * error, np.sign(gap), 0.0)
+    return np.where(np.abs(gap) > quantile(level, n - 1) * error, np.sign(gap), 0.0)
+
+
+def ranked(board: Preferences, names: tuple[str, ...]) -> Floats:
+    """Return 1 or -1 for pairs of models that a board certainly ranks, else 0, shape (n_pairs,).
+
+    By the interval of the difference, Student's t with one less than the voters or prompts, the
+    fewer, at `ERROR` over all pairs.
+    """
+    level = 1 - ERROR / max(1, math.comb(len(names), 2))
+    return _different(*board.of_models(names), level, board.n_voters)
+
+
+def reversed_pairs(people: Preferences, judge: Preferences) -> tuple[Pair, ...]:
+    """Return the pairs that people and the judge certainly rank the opposite way.
+
+    The first is ahead by people. A pair is here only where both boards are certain, so that the
+    two share no error.
+    """
+    names = common_models(people, judge)
+    return confidence(names, *(ranked(board, names) for board in (judge, people))).opposite
 
 
 def _order_brier(people: Floats, theta: Floats, influence: Floats) -> float | None:

@@ -314,6 +314,15 @@ def points_of(estimate: Estimate | None) -> str:
     return NONE if estimate is None else _signed(estimate, 1)
 
 
+def signed_of(estimate: Estimate) -> str:
+    """Write a difference of scores.
+
+    >>> signed_of(Estimate(0.421, 0.3, -0.53, 10)), signed_of(Estimate(0.421, None, None, 10))
+    ('+0.42 (+0.30 to −0.53)', '+0.42')
+    """
+    return _signed(estimate, 1, 2)
+
+
 def number_of(estimate: Estimate, digits: int = 2) -> str:
     """Write a coefficient with its interval.
 
@@ -343,12 +352,12 @@ def joined(parts: Sequence[str]) -> str:
     return f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def _signed(estimate: Estimate, times: float) -> str:
+def _signed(estimate: Estimate, times: float, digits: int = 0) -> str:
     if estimate.value is None:
         return NONE
 
     def signed(x: float) -> str:
-        return minus(f"{times * x:+.0f}")
+        return minus(f"{times * x:+.{digits}f}")
 
     return _with_ends(estimate, signed(estimate.value), signed, " to ")
 

@@ -1,6 +1,6 @@
-"""What a judge has to pass to stand in for people, and the first answer of a study in words.
+"""What a judge has to pass to replace human raters, and the verdict of a study in words.
 
-Every threshold of that answer, and every sentence in it, is in this module.
+Every threshold of that verdict, and every sentence in it, is in this module.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,10 +15,12 @@ from judge.studies.estimates import (
     percent_of,
     plural,
     points_of,
+    signed_of,
 )
 
-Verdict = Literal["yes", "no", "with_care", "cannot_tell"]
+Verdict = Literal["yes", "no", "inconclusive"]
 Raters = Literal["expert", "skilled", "crowd"]
+Unranked = Literal["", "no_side", "not_identified"]
 
 MIN_PROMPTS = 20
 """Under this many prompts intervals are too narrow to say yes, or that a judge falls short."""
@@ -28,6 +30,9 @@ compared, and the rule is not mentioned."""
 MARGIN = 0.05
 """Agreement by which a judge may fall short of people, at the worst end of the interval, and by
 which it must lead a rule that reads nothing, at the best end, to be more than that."""
+MOST_NAMED = 3
+"""Models, and pairs of them, that a reason names."""
+NOT_IDENTIFIED = "Its verdicts identify no finite ratings of the models, and votes do."
 COPIES = 0.95
 """Share of its verdicts from which a judge is said to follow a rule."""
 WORTH_SAYING = 20.0
@@ -40,6 +45,10 @@ MIN_ITEMS = 30
 """A person needs this many items to be tested."""
 MIN_PEOPLE = 3
 """The test needs this many people."""
+MIN_MODELS = 4
+"""With fewer models it is not tested whether a judge favours one of them."""
+FAVOURED = 0.1
+"""Share of a win per item beyond which a model is favoured: no yes then."""
 PASS = 0.5
 """Share of the people tested whom a judge has to be able to replace."""
 
@@ -60,10 +69,9 @@ EFFECTS = {
     "refusal": "declining what was asked",
 }
 OPENINGS: Mapping[Verdict, str] = {
-    "yes": "Yes, as far as agreement goes.",
+    "yes": "Yes.",
     "no": "No.",
-    "with_care": "With care.",
-    "cannot_tell": "It cannot be told.",
+    "inconclusive": "Inconclusive.",
 }
 RATERS: Mapping[Raters, str] = {
     "expert": "experts",
@@ -98,7 +106,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """A judge by the alternative-annotator test, and two that read nothing by the same test.
+    """A judge by the alternative-annotator test, and what others reach by it, for reference.
 
     Attributes
     ----------
@@ -112,6 +120,15 @@ class Alternative:
     coin, longest : float or None
         Winning rates of a coin and of picking the longer answer; the latter None where lengths
         are not known.
+    items_per_person : float
+        Median over the people tested.
+    person, person_passed : float or None
+        Mean winning rate of a person in the judge's place, and the share of draws in which one
+        passes; None where too few items have three voters.
+    majority : float
+        Winning rate of what most of the others say: the upper bound for any judge.
+    decides_at : int or None
+        Items per person that the test takes, as `judge.studies.alternative.alternative` has it.
     """
 
     winning_rate: float
@@ -120,6 +137,23 @@ class Alternative:
     people_tested: int
     coin: float
     longest: float | None
+    items_per_person: float
+    person: float | None
+    person_passed: float | None
+    majority: float
+    decides_at: int | None
+
+    @property
+    def reference(self) -> dict[str, dict[str, float] | None]:
+        """Winning rates in the judge's place, and the share of draws that pass, for JSON."""
+        person = None
+        if self.person is not None and self.person_passed is not None:
+            person = {"winning_rate": self.person, "passed": self.person_passed}
+        passed = float(self.majority >= PASS)
+        return {
+            "person": person,
+            "majority": {"winning_rate": self.majority, "passed": passed},
+        }
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -128,7 +162,7 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What the first answer hangs on; agreement with ties left out unless said otherwise.
+    """What the verdict depends on; agreement without ties unless the name says otherwise.
 
     Attributes
     ----------
@@ -165,17 +199,32 @@ class Evidence:
     correlation: Estimate | None
     correlation_noise_freed: Estimate | None
     n_prompts: int
+    favouritism: Mapping[str, Estimate]
+    reversed_pairs: tuple[tuple[str, str], ...]
+    unranked: Unranked
+
+    @property
+    def biased(self) -> dict[str, Estimate]:
+        """The models that are certainly favoured or disadvantaged, the most biased first."""
+        certain = {
+            name: one
+            for name, one in self.favouritism.items()
+            if one.lower is not None
+            and one.upper is not None
+            and (one.lower > FAVOURED or one.upper < -FAVOURED)
+        }
+        return dict(sorted(certain.items(), key=lambda pair: -abs(pair[1].value or 0.0)))
 
 
 @dataclass(frozen=True, slots=True)
 class FirstAnswer:
-    """Whether a judge may stand in for people, and why.
+    """Whether a judge may replace human raters, and why.
 
     Attributes
     ----------
-    verdict : {"yes", "no", "with_care", "cannot_tell"}
+    verdict : {"yes", "no", "inconclusive"}
     reasons : tuple of str
-        Sentences; the first is what the verdict hangs on.
+        Sentences; the first is what the verdict depends on.
     """
 
     verdict: Verdict
@@ -187,54 +236,88 @@ class FirstAnswer:
         return f"{OPENINGS[self.verdict]} {self.reasons[0]}"
 
     def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {"verdict": self.verdict, "reasons": list(self.reasons)}
+        """Return plain values for JSON, ``inconclusive`` by its name in earlier versions."""
+        old = "cannot_tell" if self.verdict == "inconclusive" else self.verdict
+        return {"verdict": old, "reasons": list(self.reasons)}
 
 
 def first_answer(evidence: Evidence) -> FirstAnswer:
-    """Say whether a judge may stand in for people, and name what this hangs on.
+    """Decide whether a judge may replace human raters, and name what this depends on.
 
-    ``no``: the judge follows a rule that reads nothing, or leads it by `MARGIN` at most, or
-    people agree with each other more often than with the judge, by more than `MARGIN`; each by
-    the whole interval.
+    ``no``: the verdicts prefer no side; a model that the judge favours is ranked the opposite way
+    or has no finite rating; the judge follows a rule that reads nothing, or leads it by `MARGIN`
+    at most; or people agree with each other more often than with the judge, by more than
+    `MARGIN`; each by the whole interval.
     ``yes``: the judge agrees with a person as often as another person does, within `MARGIN`, with
     ties and without; it passes the alternative-annotator test, which neither a coin nor the
-    longer answer passes as well; and no bias of `WORTH_SAYING` points is certain. ``with_care``:
-    the same but for ties, or for such a bias. ``cannot_tell``: anything else, and whatever rests
-    on fewer than `MIN_PROMPTS`.
+    longer answer passes as well; no model is certainly favoured by more than `FAVOURED`, no pair
+    reversed; and no bias of `WORTH_SAYING` points is certain.
+    ``inconclusive``: anything else, and whatever rests on fewer than `MIN_PROMPTS`.
     """
-    verdict, reason = _verdict(evidence)
+    verdict, reason = _agrees(evidence)
+    ranks, named = _ranks(evidence, verdict)
+    if ranks != "yes" and verdict != "no":
+        verdict = ranks
     more = [
         *_exposed(evidence.rules),
         _agreement(evidence),
         _rules(evidence.rules),
         _alternative(evidence),
         *_moved(evidence),
+        _favouritism(evidence),
         _boards(evidence),
         _few(evidence.n_prompts),
     ]
-    return FirstAnswer(verdict, (reason, *(text for text in more if text)))
+    return FirstAnswer(verdict, tuple(text for text in (*named, reason, *more) if text))
 
 
-def _verdict(evidence: Evidence) -> tuple[Verdict, str]:
+def _ranks(evidence: Evidence, otherwise: Verdict) -> tuple[Verdict, list[str]]:
+    """Decide by what the judge does to single models, and name these."""
+    if evidence.unranked == "no_side":
+        return "no", ["Its verdicts give no ranking: none prefers a side, and votes do."]
+    biased, pairs = evidence.biased, evidence.reversed_pairs
+    texts = [
+        f"It {'favours' if (one.value or 0.0) > 0 else 'disadvantages'} {name}: "
+        f"{signed_of(one)} of a win per item, beyond what a fair judge of its strength would give."
+        for name, one in [*biased.items()][:MOST_NAMED]
+    ]
+    if len(biased) > MOST_NAMED:
+        texts.append(f"{len(biased) - MOST_NAMED} more models are in the table of favouritism.")
+    moved = sorted(
+        pairs, key=lambda pair: not biased.keys() & pair
+    )  # those of biased models first
+    texts += [
+        f"It ranks {below} above {above}; people rank them the opposite way, and both are certain."
+        for above, below in moved[:MOST_NAMED]
+    ]
+    if evidence.unranked and (biased or otherwise == "yes"):
+        texts.append(NOT_IDENTIFIED)
+    moves = evidence.unranked or any(biased.keys() & pair for pair in pairs)
+    return ("yes" if not texts else "no" if biased and moves else "inconclusive"), texts
+
+
+def _agrees(evidence: Evidence) -> tuple[Verdict, str]:
     if evidence.judge.value is None:
-        return "cannot_tell", "No vote and verdict on one item both prefer a side."
+        return "inconclusive", "No vote and verdict on one item both prefer a side."
     if beaten_by := unbeaten(evidence.rules):
         return _not_better(beaten_by[0])
     if evidence.gap.value is None:
-        return "cannot_tell", "No item has votes of two people to compare with each other."
+        return "inconclusive", "No item has votes of two people to compare with each other."
     if evidence.n_prompts < MIN_PROMPTS:
         few = plural(evidence.n_prompts, "prompt")
-        return "cannot_tell", f"This is of {few}; it takes {MIN_PROMPTS}."
+        return "inconclusive", f"This is of {few}; it takes {MIN_PROMPTS}."
     if not _level_with(evidence.gap):
         return _short(evidence.gap)
     if blocked := _not_passed(evidence):
-        return "cannot_tell", blocked
+        return "inconclusive", blocked
     if _moved(evidence):
-        return "with_care", "It agrees as another person does, and is moved by other things."
+        return "inconclusive", "It agrees as another person does, and is moved by other things."
     if not _level_with(evidence.gap_with_ties):
-        return "with_care", "Only for who is better: it is not shown to see ties as people do."
-    return "yes", "It is as good a guess of what a person says as another person."
+        return "inconclusive", (
+            "It agrees as another person does on who is better; we do not find that it sees ties "
+            "as people do."
+        )
+    return "yes", "It agrees with a person as often as another person does."
 
 
 def unbeaten(rules: Sequence[Rule]) -> list[Rule]:
@@ -253,7 +336,7 @@ def _not_better(rule: Rule) -> tuple[Verdict, str]:
         return "no", f"It does no better than {phrase}."
     if lead.upper is not None and lead.upper <= MARGIN:
         return "no", f"It does hardly better than {phrase}, if at all."
-    return "cannot_tell", f"It is not shown to do better than {phrase}."
+    return "inconclusive", f"It is not shown to do better than {phrase}."
 
 
 def _followed(rule: Rule) -> bool:
@@ -273,20 +356,29 @@ def _short(gap: Estimate) -> tuple[Verdict, str]:
     if gap.upper is not None and gap.upper < -MARGIN:
         return "no", "People agree with each other more often than with it."
     if gap.upper is not None and gap.upper < 0:
-        return "cannot_tell", (
+        return "inconclusive", (
             "People agree with each other more often than with it, but maybe by less than "
-            f"{100 * MARGIN:.0f} points of a per cent."
+            f"{100 * MARGIN:.0f} percentage points."
         )
-    return "cannot_tell", "It may agree with people as often as they do, or less often."
+    return "inconclusive", "It may agree with people as often as they do, or less often."
 
 
 def _not_passed(evidence: Evidence) -> str:
-    """Say why the alternative-annotator test does not speak for the judge; nothing if it does."""
+    """Give the reason why the alternative-annotator test is not passed; nothing if it is."""
     test = evidence.alternative
     if test is None:
-        return f"Too few people can be tested one by one: it takes {MIN_PEOPLE}."
+        return (
+            f"This study cannot decide: it takes {MIN_PEOPLE} people with {MIN_ITEMS} judged "
+            "items each that others voted on as well."
+        )
     if test.winning_rate < PASS:
-        return "It is not shown that it can take the place of half of the people."
+        if test.decides_at is not None and test.items_per_person < test.decides_at:
+            return (
+                f"This study cannot decide: the {test.people_tested} people tested have "
+                f"{test.items_per_person:,.0f} items each in the median, and the "
+                f"alternative-annotator test takes {test.decides_at:,}."
+            )
+        return "We do not find that it can take the place of half of the people."
     if test.winning_rate <= test.coin:
         return "A coin passes for people here as well as it does."
     if test.longest is not None and test.winning_rate <= test.longest:
@@ -340,8 +432,24 @@ def _alternative(evidence: Evidence) -> str:
         "By the alternative-annotator test it may take the place of "
         f"{percent(test.winning_rate)} of the {test.people_tested} people tested, {others}; they "
         f"are taken as {RATERS[evidence.raters]}, whom it may fall behind by "
-        f"{percent(test.margin)} of items. It is as good as the person it would replace on "
-        f"{percent(test.advantage)} of items."
+        f"{percent(test.margin)} of items. It does no worse than the person it would replace on "
+        f"{percent(test.advantage)} of items.{_reference(test)}"
+    )
+
+
+def _reference(test: Alternative) -> str:
+    """Give what people reach in the judge's place, and how many items would decide."""
+    text = (
+        " What most of the others say would take the place of "
+        f"{percent(test.majority)} of the people, the upper bound for any judge"
+    )
+    if test.person is None or test.decides_at is None:
+        return f"{text}."
+    return (
+        f"{text}; another person would take that of {percent(test.person)}, and pass in "
+        f"{percent(test.person_passed)} of draws. It takes about {test.decides_at:,} items per "
+        "person for another person to pass in 90 % of studies; the median here is "
+        f"{test.items_per_person:,.0f}."
     )
 
 
@@ -366,6 +474,20 @@ def _matters(gap: Estimate | None) -> bool:
     if gap is None or gap.value is None or gap.lower is None or gap.upper is None:
         return False
     return abs(gap.value) >= WORTH_SAYING and (gap.lower > 0 or gap.upper < 0)
+
+
+def _favouritism(evidence: Evidence) -> str:
+    """Give what the test of favouritism covers, and what it cannot find."""
+    tested = sum(one.lower is not None for one in evidence.favouritism.values())
+    if not tested:
+        return (
+            f"Favouritism was not tested: it takes {MIN_MODELS} models, and {MIN_ITEMS} items on "
+            f"{MIN_PROMPTS} prompts of a model."
+        )
+    text = f"Favouritism was tested for {tested} of {plural(len(evidence.favouritism), 'model')}"
+    if not evidence.biased:
+        text += f", and none is certainly favoured by more than {FAVOURED:g} of a win"
+    return f"{text}. A judge that favours the best model can stay hidden from this test."
 
 
 def _boards(evidence: Evidence) -> str:

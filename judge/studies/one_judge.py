@@ -9,12 +9,20 @@ import numpy as np
 from judge.studies.agreement import over_people
 from judge.studies.alternative import alternative
 from judge.studies.biases import TERMS, Biases, biases, own_model
-from judge.studies.boards import BoardsCompared, Preferences, compare_boards, preferences
+from judge.studies.boards import (
+    BoardsCompared,
+    Preferences,
+    compare_boards,
+    preferences,
+    ranked,
+    reversed_pairs,
+)
 from judge.studies.calibration import Calibration, calibration
 from judge.studies.corrected import WinRate
 from judge.studies.correlations import figures_of
 from judge.studies.data import JudgeVerdicts, Shared, StudyData, shared_by
 from judge.studies.estimates import FEW_PROMPTS, FEWEST_PEOPLE, Estimate, plural
+from judge.studies.favouritism import favouritism
 from judge.studies.gates import (
     MIN_ITEMS,
     MIN_PEOPLE,
@@ -23,14 +31,16 @@ from judge.studies.gates import (
     FirstAnswer,
     Raters,
     Rule,
+    Unranked,
     first_answer,
 )
-from judge.studies.items import Items, Labels
+from judge.studies.items import Labels
 from judge.studies.options import StudyOptions
 from judge.studies.plan import Plan
 from judge.studies.powered_ratings import POWERED, PoweredRatings, powered_ratings
 from judge.studies.rates import Agreement, Swaps, agreement, baselines, swaps, voted
 from judge.studies.reliability import Ceiling, ceiling
+from judge.studies.separability import Pair
 from judge.studies.system_ranking import SystemRanking, system_ranking
 from rating.errors import DataError, NotIdentifiedError, RatingError
 
@@ -96,6 +106,8 @@ class JudgeStudy:
         Verdicts that were not read.
     n_items, n_votes, n_voters, n_prompts : int
         Of what has both a verdict and a vote; voters is None where they are not known.
+    favouritism, reversed_pairs, unranked
+        As of `judge.studies.gates.Evidence`.
     groups : mapping of str to JudgeStudy
     plan : Plan or None
         What to buy next; of a whole study, not of a group.
@@ -124,42 +136,61 @@ class JudgeStudy:
     n_voters: int | None
     n_prompts: int
     warnings: tuple[str, ...]
+    favouritism: Mapping[str, Estimate]
+    reversed_pairs: tuple[Pair, ...]
+    unranked: Unranked
     groups: Mapping[str, "JudgeStudy"] = field(default_factory=dict)
     plan: Plan | None = None
     win_rates: tuple[WinRate, ...] = ()
 
     @property
-    def first_answer(self) -> FirstAnswer:
-        """Whether the judge may stand in for people, and why."""
+    def evidence(self) -> Evidence:
+        """What the verdict depends on."""
         agreed, compared, moved = self.agreement, self.compared, self.biases
         effects = {} if moved is None else moved.effects
-        return first_answer(
-            Evidence(
-                judge=agreed.judge.without_ties,
-                people=agreed.people.without_ties,
-                highest=self.ceiling.highest,
-                judge_with_ties=agreed.judge.with_ties,
-                people_with_ties=agreed.people.with_ties,
-                gap=self.over_people_without_ties,
-                gap_with_ties=self.over_people,
-                rules=self.baselines,
-                alternative=self.alternative,
-                raters=self.raters,
-                biases={name: effect.difference for name, effect in effects.items()},
-                own_model=None if moved is None else moved.own_model,
-                correlation=None if compared is None else compared.spearman,
-                correlation_noise_freed=None
-                if compared is None
-                else compared.spearman_noise_freed,
-                n_prompts=self.n_prompts,
-            )
+        return Evidence(
+            judge=agreed.judge.without_ties,
+            people=agreed.people.without_ties,
+            highest=self.ceiling.highest,
+            judge_with_ties=agreed.judge.with_ties,
+            people_with_ties=agreed.people.with_ties,
+            gap=self.over_people_without_ties,
+            gap_with_ties=self.over_people,
+            rules=self.baselines,
+            alternative=self.alternative,
+            raters=self.raters,
+            biases={name: effect.difference for name, effect in effects.items()},
+            own_model=None if moved is None else moved.own_model,
+            correlation=None if compared is None else compared.spearman,
+            correlation_noise_freed=None if compared is None else compared.spearman_noise_freed,
+            n_prompts=self.n_prompts,
+            favouritism=self.favouritism,
+            reversed_pairs=self.reversed_pairs,
+            unranked=self.unranked,
         )
+
+    @property
+    def first_answer(self) -> FirstAnswer:
+        """Whether the judge may replace human raters, and why."""
+        return first_answer(self.evidence)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain values that ``arena study judge`` writes; what is not known is null."""
-        biases, powered = self.biases, self.powered
+        biases, powered, test = self.biases, self.powered, self.alternative
+        answer = self.first_answer
         return {
-            "first_answer": self.first_answer.to_dict(),
+            "verdict": answer.verdict,
+            "reasons": list(answer.reasons),
+            "biased_models": [*self.evidence.biased],
+            "reference": dict.fromkeys(("person", "majority")) if test is None else test.reference,
+            "decides_at": test and test.decides_at,
+            "favouritism": {
+                "models": [
+                    {"model": name} | one.to_dict() for name, one in self.favouritism.items()
+                ],
+                "reversed_pairs": [list(pair) for pair in self.reversed_pairs],
+            },
+            "first_answer": answer.to_dict(),
             "agreement": self.agreement.judge.to_dict(),
             "human_agreement": self.agreement.people.to_dict(),
             **{name: estimate.to_dict() for name, estimate in self._coefficients().items()},
@@ -232,7 +263,19 @@ def study_judge(
     if _both_orders(judge.in_orders):
         swapped = swaps(items, judge.in_orders, options.draws())
     tell("boards")
-    boards = identified("Boards", lambda: _boards(items, people, verdicts), warnings)
+    of_people, of_judge = (
+        identified("Boards", board, warnings)
+        for board in (
+            lambda: preferences(items, people, people=True),
+            lambda: preferences(items, verdicts),
+        )
+    )
+    boards = None if of_people is None or of_judge is None else (of_people, of_judge)
+    unranked: Unranked = ""
+    if of_people is not None and ranked(of_people, of_people.models).any():
+        unranked = "" if of_judge is not None else "not_identified"
+        if not shared.judge.verdicts.label.any():
+            unranked = "no_side"
     compared = moved = None
     if boards is not None:
         compared = compare_boards(*boards, options.draws())
@@ -263,6 +306,9 @@ def study_judge(
         n_voters=len(np.unique(shared.people.rater)) if data.voters_known else None,
         n_prompts=shared.items.n_prompts,
         warnings=tuple(dict.fromkeys(warnings)),
+        favouritism=favouritism(shared.items, shared.people, shared.judge.verdicts),
+        reversed_pairs=() if boards is None else reversed_pairs(*boards),
+        unranked=unranked,
     )
 
 
@@ -289,10 +335,6 @@ def _ranking(data: StudyData, verdicts: Labels, options: StudyOptions) -> System
 
 def _both_orders(labels: Labels) -> bool:
     return bool(np.isin(labels.item[labels.first == 1], labels.item[labels.first == -1]).any())
-
-
-def _boards(items: Items, people: Labels, verdicts: Labels) -> tuple[Preferences, Preferences]:
-    return preferences(items, people, people=True), preferences(items, verdicts)
 
 
 def _moved(

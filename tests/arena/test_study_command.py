@@ -15,6 +15,12 @@ from tests.sqlite import new_sqlite
 
 SEED = 11
 KEYS = [
+    "verdict",
+    "reasons",
+    "biased_models",
+    "reference",
+    "decides_at",
+    "favouritism",
     "first_answer",
     "agreement",
     "human_agreement",
@@ -179,7 +185,20 @@ def test_the_json_has_the_shape_that_is_promised(command: Command, arena: Arena)
     for share in ("separated", "separated_by_reference"):
         assert pairs["overlap"][share] <= pairs["pairwise"][share]
     tested = ["winning_rate", "advantage", "margin", "people_tested", "coin", "longest"]
+    tested += ["items_per_person", "person", "person_passed", "majority", "decides_at"]
     assert list(report["alternative"]) == tested
+    assert report["decides_at"] == report["alternative"]["decides_at"] > 0
+    reference = {"person": ("person", "person_passed"), "majority": ("majority", "majority")}
+    for name, (rate, passed) in reference.items():
+        assert report["reference"][name] == {
+            "winning_rate": report["alternative"][rate],
+            "passed": report["alternative"][passed],
+        }
+    assert [list(one) for one in report["favouritism"]["models"]] == 5 * [
+        ["model", "value", *ENDS[1:], "n"]
+    ]
+    assert report["verdict"] in ("yes", "no", "inconclusive")
+    assert report["reasons"] == report["first_answer"]["reasons"]
     assert (report["alternative"]["margin"], report["alternative"]["people_tested"]) == (0.1, 3)
     assert list(report["first_answer"]) == ["verdict", "reasons"]
     assert all(isinstance(text, str) for text in report["first_answer"]["reasons"])
@@ -240,6 +259,10 @@ def test_what_the_data_cannot_give_is_null_with_a_warning(
     )
     assert report["alternative"] is None
     assert report["first_answer"]["verdict"] == "cannot_tell"
+    assert (report["verdict"], report["biased_models"]) == ("inconclusive", [])
+    assert report["reference"] == {"person": None, "majority": None}
+    assert report["decides_at"] is None
+    assert report["favouritism"] == {"models": [], "reversed_pairs": []}
     assert report["human_agreement"]["with_ties"] == {
         "rate": None,
         "lower": None,
@@ -331,7 +354,7 @@ def test_a_perfect_judge_reaches_the_ceiling(command: Command, arena: Arena) -> 
     )
     # Three people leave it open whether others see ties as they do.
     words = ("study", "judge", "votes.csv", "verdicts.csv", "--rounds", "200")
-    assert command(*words, COLUMNS="200").stdout.startswith("owl: With care. Only for who is")
+    assert command(*words, COLUMNS="200").stdout.startswith("owl: Inconclusive. It agrees as")
 
 
 def test_a_perfect_judge_reaches_the_figure_of_the_ceiling_and_a_person_does_not(

@@ -12,7 +12,8 @@ from scipy.stats import false_discovery_control, ttest_1samp
 from judge.studies.alternative import (
     _COIN,
     AlternativeTest,
-    _tested,
+    _Cells,
+    _measured,
     alternative,
     alternative_test,
 )
@@ -192,16 +193,18 @@ def test_where_people_hardly_agree_a_coin_passes_by_the_margin_of_experts_and_is
 def test_a_coin_by_expectation_is_the_mean_of_thrown_ones() -> None:
     rng = np.random.default_rng(8)
     items, people, _ = _panel([0.5, 0.6, 0.7, 0.6], 0.6, 80, rng)
-    expected = _tested(items, people, [np.tile(side, (80, 1)) for side in _COIN], 0.2)
+    expected = _measured(_Cells.of(items, people), [np.tile(side, (80, 1)) for side in _COIN])
     thrown = [
         alternative_test(items, people, labels_of(enumerate(rng.choice([-1, 1], 80))), margin=0.2)
         for _ in range(400)
     ]
-    for k, one in enumerate(expected.annotators):
+    for k, (won, p_value) in enumerate(
+        zip(expected.judge_wins, expected.p_values(0.2), strict=True)
+    ):
         wins = [test.annotators[k].judge_wins for test in thrown]
-        assert one.judge_wins == pytest.approx(np.mean(wins), abs=4 * float(np.std(wins)) / 20)
+        assert won == pytest.approx(np.mean(wins), abs=4 * float(np.std(wins)) / 20)
         middle = np.median([test.annotators[k].p_value for test in thrown])
-        assert one.p_value == pytest.approx(middle, abs=0.1)
+        assert p_value == pytest.approx(middle, abs=0.1)
 
 
 def test_the_longer_answer_stands_beside_the_judge() -> None:

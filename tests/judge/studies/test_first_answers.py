@@ -35,7 +35,7 @@ def test_a_judge_that_is_always_right_may_stand_in(tmp_path: Path) -> None:
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_a_coin_may_never_stand_in(tmp_path: Path, right: float, seed: int) -> None:
     studied = judged(Planted("coin", right=right, seed=seed), tmp_path).first_answer
-    assert studied.verdict in ("no", "cannot_tell")
+    assert studied.verdict in ("no", "inconclusive")
     assert "throwing a coin" in " ".join(studied.reasons)
 
 
@@ -46,7 +46,7 @@ def test_a_coin_beside_people_who_hardly_agree_may_not_stand_in(tmp_path: Path) 
     assert judge.alternative is not None
     assert judge.alternative.winning_rate == judge.alternative.coin == 1
     assert judge.first_answer.headline == (
-        "It cannot be told. It is not shown to do better than throwing a coin."
+        "Inconclusive. It is not shown to do better than throwing a coin."
     )
 
 
@@ -82,8 +82,8 @@ def test_a_rule_with_many_cases_is_and_on_these_alone(tmp_path: Path) -> None:
 
 def test_six_unanimous_items_are_no_yes(tmp_path: Path) -> None:
     studied = judged(Planted("perfect", right=1.0, n_prompts=6, n_people=3), tmp_path)
-    assert studied.first_answer.verdict == "cannot_tell"
-    assert studied.first_answer.headline == "It cannot be told. This is of 6 prompts; it takes 20."
+    assert studied.first_answer.verdict == "inconclusive"
+    assert studied.first_answer.headline == "Inconclusive. This is of 6 prompts; it takes 20."
     own = studied.agreement.judge.without_ties
     assert own.value == 1
     assert own.lower == pytest.approx(0.025 ** (1 / 6))
@@ -98,8 +98,10 @@ def test_a_hundred_unanimous_items_are_a_yes(tmp_path: Path) -> None:
 def test_fewer_than_three_people_are_no_yes(tmp_path: Path) -> None:
     studied = judged(Planted("perfect", n_people=2, each=2), tmp_path)
     assert studied.alternative is None
-    assert studied.first_answer.verdict == "cannot_tell"
-    assert studied.first_answer.reasons[0].startswith("Too few people can be tested one by one")
+    assert studied.first_answer.verdict == "inconclusive"
+    assert studied.first_answer.reasons[0].startswith(
+        "This study cannot decide: it takes 3 people"
+    )
 
 
 @pytest.mark.sampled(4)

@@ -10,6 +10,7 @@ from judge.studies.gates import (
     FIRST,
     LONGEST,
     MIN_PROMPTS,
+    NOT_IDENTIFIED,
     RANDOM,
     Alternative,
     Evidence,
@@ -37,13 +38,28 @@ GOOD = Evidence(
     gap=near(0.02),
     gap_with_ties=near(0.02),
     rules=(LONGER, COIN),
-    alternative=Alternative(1.0, 0.86, 0.1, 5, 0.2, 0.4),
+    alternative=Alternative(
+        winning_rate=1.0,
+        advantage=0.86,
+        margin=0.1,
+        people_tested=5,
+        coin=0.2,
+        longest=0.4,
+        items_per_person=500.0,
+        person=0.9,
+        person_passed=0.95,
+        majority=1.0,
+        decides_at=422,
+    ),
     raters="crowd",
     biases={"position": near(5, 10), "length": None, "format": None, "self": None},
     own_model=None,
     correlation=near(0.8, 0.1, 12),
     correlation_noise_freed=near(0.9, 0.1, 12),
     n_prompts=300,
+    favouritism={"flint": near(0.02, 0.05, 90), "slate": near(-0.04, 0.05, 90)},
+    reversed_pairs=(),
+    unranked="",
 )
 
 
@@ -59,8 +75,12 @@ def annotators_test(**other: Any) -> Alternative:
 def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> None:
     verdict = answer()
     assert verdict.verdict == "yes"
-    assert verdict.headline.startswith("Yes, as far as agreement goes. It is as good a guess")
+    assert verdict.headline.startswith("Yes. It agrees with a person as often")
     text = " ".join(verdict.reasons)
+    for part in ("the people, the upper bound", "take that of 90 %", "about 422 items"):
+        assert part in text
+    for part in ("tested for 2 of 2 models", "favours the best model can stay hidden"):
+        assert part in text
     for part in ("80 % (78–82)", "88 % (86–90)", "100 % of the 5 people", "by 10 % of items"):
         assert part in text
     for part in ("a coin that of 20 %", "longer answer that of 40 %", "on 86 % of items"):
@@ -72,36 +92,46 @@ def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> 
 @pytest.mark.parametrize(
     ("other", "verdict", "reason"),
     [
-        ({"judge": NOTHING}, "cannot_tell", "No vote and verdict on one item"),
-        ({"gap": NOTHING}, "cannot_tell", "No item has votes of two people"),
-        ({"n_prompts": MIN_PROMPTS - 1}, "cannot_tell", "This is of 19 prompts; it takes 20."),
-        ({"n_prompts": 1}, "cannot_tell", "This is of 1 prompt;"),
+        ({"judge": NOTHING}, "inconclusive", "No vote and verdict on one item"),
+        ({"gap": NOTHING}, "inconclusive", "No item has votes of two people"),
+        ({"n_prompts": MIN_PROMPTS - 1}, "inconclusive", "This is of 19 prompts; it takes 20."),
+        ({"n_prompts": 1}, "inconclusive", "This is of 1 prompt;"),
         ({"gap": near(-0.1)}, "no", "People agree with each other more often than with it."),
-        ({"gap": near(-0.05)}, "cannot_tell", "People agree with each other more often"),
-        ({"gap": near(0.0, 0.06)}, "cannot_tell", "It may agree with people as often"),
-        ({"gap": Estimate(0.0, None, None, 9)}, "cannot_tell", "It may agree with people"),
-        ({"alternative": None}, "cannot_tell", "Too few people can be tested one by one"),
+        ({"gap": near(-0.05)}, "inconclusive", "People agree with each other more often"),
+        ({"gap": near(0.0, 0.06)}, "inconclusive", "It may agree with people as often"),
+        ({"gap": Estimate(0.0, None, None, 9)}, "inconclusive", "It may agree with people"),
+        ({"alternative": None}, "inconclusive", "This study cannot decide: it takes 3 people"),
         (
             {"alternative": annotators_test(winning_rate=0.4)},
-            "cannot_tell",
-            "It is not shown that",
+            "inconclusive",
+            "We do not find that it can take",
+        ),
+        (
+            {"alternative": annotators_test(winning_rate=0.4, items_per_person=421.5)},
+            "inconclusive",
+            "This study cannot decide: the 5 people tested have 422 items each in the median, and "
+            "the alternative-annotator test takes 422.",
         ),
         (
             {"alternative": annotators_test(coin=1.0)},
-            "cannot_tell",
+            "inconclusive",
             "A coin passes for people here",
         ),
         (
             {"alternative": annotators_test(longest=1.0)},
-            "cannot_tell",
+            "inconclusive",
             "Picking the longer answer passes",
         ),
-        ({"alternative": annotators_test(longest=None)}, "yes", "It is as good a guess"),
-        ({"biases": {"position": near(30, 5)}}, "with_care", "It agrees as another person"),
-        ({"biases": {"self": near(-30, 5)}}, "with_care", "It agrees as another person"),
-        ({"biases": {"position": near(19, 5)}}, "yes", "It is as good a guess"),
-        ({"biases": {"position": near(30, 40)}}, "yes", "It is as good a guess"),
-        ({"gap_with_ties": near(-0.2)}, "with_care", "Only for who is better"),
+        ({"alternative": annotators_test(longest=None)}, "yes", "It agrees with a person"),
+        ({"biases": {"position": near(30, 5)}}, "inconclusive", "It agrees as another person"),
+        ({"biases": {"self": near(-30, 5)}}, "inconclusive", "It agrees as another person"),
+        ({"biases": {"position": near(19, 5)}}, "yes", "It agrees with a person"),
+        ({"biases": {"position": near(30, 40)}}, "yes", "It agrees with a person"),
+        (
+            {"gap_with_ties": near(-0.2)},
+            "inconclusive",
+            "It agrees as another person does on who is better",
+        ),
     ],
 )
 def test_each_gate_has_its_verdict(other: dict[str, Any], verdict: str, reason: str) -> None:
@@ -116,7 +146,7 @@ def test_a_rule_that_is_not_beaten_comes_before_all_that_speaks_for_the_judge() 
     verdict = answer(rules=(LONGER, replace(level, lead=near(-0.1))))
     assert verdict.headline == "No. It does no better than throwing a coin."
     unclear = answer(rules=(LONGER, replace(level, lead=near(0.02, 0.1))))
-    assert unclear.verdict == "cannot_tell"
+    assert unclear.verdict == "inconclusive"
     assert unclear.reasons[0] == "It is not shown to do better than throwing a coin."
     assert answer(rules=(replace(level, lead=NOTHING),)).verdict == "yes"
 
@@ -138,6 +168,68 @@ def test_without_rules_and_boards_nothing_is_said_of_them() -> None:
     assert "two people agree" not in text
 
 
-def test_the_plain_values_hold_the_verdict_and_its_reasons() -> None:
+@pytest.mark.parametrize(
+    ("bias", "verdict"),
+    [
+        (near(0.3, 0.19), "inconclusive"),
+        (near(0.3, 0.2), "yes"),
+        (near(-0.3, 0.19), "inconclusive"),
+    ],
+)
+def test_a_model_that_is_favoured_by_more_than_a_tenth_of_a_win_rules_out_a_yes(
+    bias: Estimate, verdict: str
+) -> None:
+    result = answer(favouritism={"flint": near(0.0), "umber": bias})
+    assert result.verdict == verdict
+    does = "favours" if (bias.value or 0) > 0 else "disadvantages"
+    assert result.reasons[0].startswith(f"It {does} umber") is (verdict != "yes")
+
+
+def test_a_favoured_model_that_changes_its_place_is_a_no() -> None:
+    favoured = {"umber": near(0.4, 0.1), "flint": near(0.0)}
+    apart = answer(favouritism=favoured, reversed_pairs=(("flint", "slate"),))
+    assert apart.verdict == "inconclusive"
+    moved = answer(favouritism=favoured, reversed_pairs=(("flint", "slate"), ("slate", "umber")))
+    assert moved.verdict == "no"
+    assert moved.reasons[:2] == (
+        "It favours umber: +0.40 (+0.30 to +0.50) of a win per item, beyond what a fair judge of "
+        "its strength would give.",
+        "It ranks umber above slate; people rank them the opposite way, and both are certain.",
+    )
+
+
+def test_a_reversed_pair_alone_leaves_it_open() -> None:
+    result = answer(reversed_pairs=(("flint", "slate"),))
+    assert (result.verdict, result.reasons[0][:26]) == (
+        "inconclusive",
+        "It ranks slate above flint",
+    )
+
+
+def test_a_no_for_another_reason_stays_a_no_and_the_model_comes_first() -> None:
+    result = answer(gap=near(-0.1), favouritism={"umber": near(0.4, 0.1)})
+    assert result.verdict == "no"
+    assert result.reasons[0].startswith("It favours umber")
+    assert result.reasons[1] == "People agree with each other more often than with it."
+
+
+def test_verdicts_that_rank_no_models_where_votes_do_are_no_yes() -> None:
+    tied = answer(unranked="no_side", judge=NOTHING)
+    assert tied.headline.startswith("No. Its verdicts give no ranking")
+    open_end = answer(unranked="not_identified")
+    assert (open_end.verdict, open_end.reasons[0]) == ("inconclusive", NOT_IDENTIFIED)
+    favoured = answer(unranked="not_identified", favouritism={"umber": near(0.4, 0.1)})
+    assert favoured.headline.startswith("No. It favours umber")
+
+
+def test_where_favouritism_was_not_tested_the_reasons_say_so() -> None:
+    for untested in ({}, {"flint": Estimate(0.3, None, None, 12)}):
+        result = answer(favouritism=untested)
+        assert result.verdict == "yes"
+        assert "Favouritism was not tested: it takes 4 models" in " ".join(result.reasons)
+
+
+def test_the_plain_values_hold_the_verdict_by_its_earlier_name() -> None:
     verdict = answer()
     assert verdict.to_dict() == {"verdict": "yes", "reasons": list(verdict.reasons)}
+    assert answer(gap=NOTHING).to_dict()["verdict"] == "cannot_tell"
