@@ -14,10 +14,10 @@ from judge.studies.estimates import (
     over,
     ratio,
     sums_by_prompt,
-    sums_within,
 )
 from judge.studies.items import TIE, Items, Labels
 from rating.errors import DataError
+from rating.leave_out import sums_within
 from rating.typing import Floats, Ints
 
 Weighting = Literal["pairs", "items"]

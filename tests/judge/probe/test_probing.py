@@ -10,6 +10,7 @@ from judge.completion import Reply
 from judge.methods import method
 from judge.probe.interventions import Material, Pair, kinds, own_material
 from judge.probe.probing import SAMPLE, Tried, chosen_kinds, groups, plan, report
+from judge.probe.voted import Votes
 from rating.errors import DataError
 from tests.judge.probe.texts import pairs
 from tests.judge.scripted import Clock, MemoryJournal, ScriptedJudge, judged, shown
@@ -18,7 +19,7 @@ from tests.judge.scripted import Clock, MemoryJournal, ScriptedJudge, judged, sh
 def planned(
     *names: str,
     given: Material | None = None,
-    votes: dict[Case, tuple[int, int]] | None = None,
+    votes: Votes | None = None,
     sample: int | None = None,
     single: bool = False,
 ) -> Tried:
@@ -79,7 +80,7 @@ def test_checks_take_a_sample_that_a_larger_one_contains() -> None:
 
 def test_votes_and_harmless_changes_share_the_pair_as_it_is() -> None:
     given = Material(tuple(Pair(case.swapped(), turned=True) for case in pairs(9)), "labels")
-    tried = planned("people", "harmless", given=given, votes=dict.fromkeys(pairs(9), (1, 0)))
+    tried = planned("people", "harmless", given=given, votes=dict.fromkeys(pairs(9), [(1, 0)]))
     voted, controls = (
         {one.control.id for one in tried[group]} for group in ("people", "harmless")
     )

@@ -150,11 +150,10 @@ def agreement_of_people_who_vote_again(truth: str, times: int, studies: int) -> 
     Forty raters, five of them on each of 120 items; a person votes again on an item as before
     with probability .5, else by the item's share.
     """
-    laws = {"coins": lambda rng: np.full(120, 0.5), "beta 2, 2": lambda rng: rng.beta(2, 2, 120)}
     agree = {"coins": 0.5, "beta 2, 2": AGREE["beta 2, 2"]}[truth]
     rng, inside = np.random.default_rng(SEED), []
     for _ in range(studies):
-        share = laws[truth](rng)
+        share = np.full(120, 0.5) if truth == "coins" else rng.beta(2, 2, 120)
         items = Items(("x", "y"), np.tile([0, 1], (120, 1)), np.arange(120))
         raters = np.stack([rng.choice(40, 5, replace=False) for _ in range(120)])
         fresh = rng.random((120, 5, times)) < share[:, None, None]
