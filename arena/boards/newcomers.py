@@ -96,6 +96,13 @@ def read_newcomers(path: Path) -> tuple[Judged, ...]:
 def _read(file: Path) -> Judged:
     named = f"ARENA_NEWCOMERS: {str(file)!r}"
     content = parsed(read_text(file, SettingsError), named, SettingsError)
+    match content:
+        case {"model": model, "judge_only": {"lower": None}}:
+            msg = (
+                f"{named} rates {str(model)[:80]!r} without an interval; the leaderboard shows "
+                "none without: remove the file, or see its warnings for what is missing."
+            )
+            raise SettingsError(msg)
     try:
         one = Judged.model_validate(content)
     except ValidationError as error:

@@ -21,12 +21,13 @@ def newcomer(
     chosen: Annotated[Renamed, Flat] = AS_IT_IS,
     form: TableOrJson = "table",
 ) -> None:
-    """Rate a model that people do not know yet by a judge, with an interval that holds.
+    """Rate a model that people have not voted on by a judge, with an interval.
 
-    The judge's verdicts count as probabilities that were learnt on votes on other models, and the
-    interval shows how far known models, each rated as if it were new, lie off people's ratings.
-    Exit codes: 2 for options or files that cannot be used, 3 for votes or verdicts that give no
-    rating.
+    The judge's ratings of known models are compared with people's ratings of them: the line
+    between the two, and the scatter around it, give the new model's rating by people and its
+    interval. There is no interval under 8 known models (--fewest-known), and no rating where the
+    judge is not shown to tell models apart. Exit codes: 2 for options or files that cannot be
+    used, 3 for votes or verdicts that give no rating.
 
     Parameters
     ----------
@@ -49,12 +50,12 @@ def newcomer(
     from judge.studies.newcomer import rate_newcomer
     from rating.tables.sources import shared
 
-    with working("Rating") as advance:
+    with working("Rating"):
         people = [] if "://" in votes else [chosen.votes(votes)]
         *cast, given = shared([*people, chosen.votes(verdicts)])
         source = cast[0] if cast else votes_of(votes)
         named = replace(options, anchors=_names(options.anchors), own=_names(options.own))
-        result = rate_newcomer(source, given, model, named, advance)
+        result = rate_newcomer(source, given, model, named)
     if form == "json":
         write_json(result.to_dict())
     else:
@@ -75,6 +76,6 @@ def _show(result: "Newcomer") -> None:
         interval = f"{row['lower']:.0f} to {row['upper']:.0f}" if known else "–"
         mark = "○" if hollow else "●"
         rows.append((f"{mark} {row['model']}", f"{row['rating']:.0f}", interval, row["by"]))
-    head = ("Model", "Rating", f"{100 * result.level:g} %", "By")
+    head = ("Model", "Rating", f"{100 * result.level:g}%", "By")
     show(plain(first, style="bold"), plain(" ".join(more)), table(head, rows))
     show(*warnings(result.warnings))

@@ -1,6 +1,6 @@
-"""A newcomer rated by a judge, with an interval that holds: jackknife+ over known models."""
+"""A new model rated by a judge: the judge's board, regressed on people's, turned round."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any, Literal
@@ -11,38 +11,35 @@ import scipy  # its submodules load on first use
 from judge.studies.alignment import align
 from judge.studies.biases import own_model
 from judge.studies.data import JudgeVerdicts, StudyData, judge_of, study_data
+from judge.studies.errors_in_both import Line
 from judge.studies.estimates import Estimate, finite, joined, plural, points_of
-from judge.studies.left_out_models import LeftOut, between, interval
 from judge.studies.powered_ratings import powered_ratings
 from judge.studies.rows import Source, read_rows
 from judge.studies.soft_verdicts import (
-    Board,
     Calibrated,
     CalibrationMethod,
     Compared,
     Evidence,
     Kind,
-    Placed,
     board_of,
     calibrated,
     odds_of,
-    placed,
     with_signal,
 )
 from rating.elo import POINTS_PER_NAT, to_points
 from rating.errors import DataError, NotIdentifiedError
+from rating.leave_out import sums_within
 from rating.typing import Floats, Ints
 from rating.uncertainty.student import quantile
 
 FEWEST_KNOWN = 3
-"""Known models without which the errors of a judge cannot be seen at all."""
-FEW_KNOWN = 10
-"""Known models under which the interval says that they are not enough."""
+"""Known models without which there is no line from a judge's ratings to people's."""
+FEWEST_WON = 5
+"""Verdicts that a new model has won, and lost, at least where it has an interval."""
 RANKED_FROM = 30
 """Battles with votes from which people's votes rate a newcomer."""
 
 By = Literal["judge only", "judge and people"]
-Progress = Callable[[int, int, str], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +59,9 @@ class NewcomerOptions:
         How the judge's probabilities become those of people.
     level : float
         Of the interval.
+    fewest_known : int
+        Known models under which there is no interval, 3 or more. With five one in four was
+        endless in simulations.
     """
 
     judge: str | None = None
@@ -69,22 +69,29 @@ class NewcomerOptions:
     own: tuple[str, ...] = ()
     calibration: CalibrationMethod = "temperature"
     level: float = 0.95
+    fewest_known: int = 8
 
     def __post_init__(self) -> None:
-        """Raise `DataError` for a level that is none."""
+        """Raise `DataError` for a level that is none, or too few known models."""
         if not 0 < self.level < 1:
             msg = f"--level {self.level:g} is no level of an interval: give one between 0 and 1."
+            raise DataError(msg)
+        if self.fewest_known < FEWEST_KNOWN:
+            msg = (
+                f"--fewest-known {self.fewest_known} is too few for a line through known models: "
+                f"give {FEWEST_KNOWN} or more."
+            )
             raise DataError(msg)
 
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A model that people rated, and the judge as if it were new.
+    """A model that people rated, and the judge.
 
     Attributes
     ----------
     people, judge : float
-        Points, of the average of the other known models being 1000.
+        Points; the anchors' average by people is 1000. The judge's is where the line puts it.
     error : float
         People's rating less the judge's.
     standard_error : float
@@ -116,13 +123,20 @@ class Newcomer:
 
     Attributes
     ----------
-    rating, lower, upper : float
+    rating : float
         Points; the anchors' average is 1000.
+    lower, upper : float or None
+        None where there is no interval.
     by : {"judge only", "judge and people"}
     calibrated_on : int
-        Known models whose errors the interval is made from.
+        Known models through which the line goes.
+    slope : float
+        What the judge's ratings move per point of people's.
+    beyond : {"best", "worst"} or None
+        Which of the known models the judge puts it beyond.
     judge_only : Estimate
-        The judge's rating, whatever people say; ``n`` is the number of verdicts.
+        The rating by the judge, whatever people say; ``n`` is the number of verdicts. Without a
+        value where the judge is not shown to tell models apart.
     with_votes : WithVotes or None
         None where there are no votes on it, or too few to rate it by.
     self_preference : Estimate or None
@@ -139,11 +153,13 @@ class Newcomer:
     judge: str
     signal: Kind
     rating: float
-    lower: float
-    upper: float
+    lower: float | None
+    upper: float | None
     by: By
     calibrated_on: int
     level: float
+    slope: float
+    beyond: Literal["best", "worst"] | None
     judge_only: Estimate
     with_votes: WithVotes | None
     self_preference: Estimate | None
@@ -157,29 +173,38 @@ class Newcomer:
     @property
     def sentences(self) -> tuple[str, ...]:
         """The answer in words."""
+        return tuple(self._sentences())
+
+    def _sentences(self) -> Iterator[str]:
+        ends = "no interval"
+        if self.lower is not None and self.upper is not None:
+            ends = f"{self.lower:.0f} to {self.upper:.0f}, {100 * self.level:g}%"
+        yield f"{self.model}: {self.rating:.0f} ({ends}), by {self.by}."
+        verdicts = (
+            f"{plural(self.judge_only.n, 'verdict')} of {self.judge} on "
+            f"{plural(self.n_prompts, 'prompt')}."
+        )
+        if self.judge_only.value is None:
+            yield verdicts
+            return
         others = [one for one in self.known if not one.own]
         off = float(np.mean([abs(one.error) for one in others]))
-        percent = f"{100 * self.level:g} %"
-        first = (
-            f"{self.model}: {self.rating:.0f} ({self.lower:.0f} to {self.upper:.0f}, {percent}), "
-            f"by {self.by}."
-        )
-        how = (
-            f"{plural(self.judge_only.n, 'verdict')} of {self.judge} on "
-            f"{plural(self.n_prompts, 'prompt')}. Rated in the same way, each as if it were new, "
-            f"{plural(len(others), 'known model')} came out {off:.0f} points off people's "
-            f"ratings on average; beyond the scatter of votes and verdicts the judge errs by "
+        yield (
+            f"{verdicts} Over {plural(len(others), 'known model')} people's ratings are "
+            f"{1 / self.slope:.1f} times as spread as the judge's, and the line between the two "
+            f"is {off:.0f} points off on average. Beyond sampling error the judge errs by "
             f"{self.gap:.0f} (standard deviation)."
         )
-        hollow = (
-            (
-                f"It has no rank until {RANKED_FROM} of its battles have votes; "
-                f"{self.votes} {'has' if self.votes == 1 else 'have'}.",
+        if self.beyond is not None:
+            yield (
+                f"The judge puts it beyond the {self.beyond} known model: that its ratings go on "
+                "along the line there is an assumption."
             )
-            if self.by == "judge only"
-            else ()
-        )
-        return (first, how, *hollow)
+        if self.by == "judge only":
+            yield (
+                f"It has no rank until {RANKED_FROM} of its battles have votes; "
+                f"{self.votes} {'has' if self.votes == 1 else 'have'}."
+            )
 
     @property
     def board(self) -> list[dict[str, Any]]:
@@ -208,6 +233,8 @@ class Newcomer:
             "judge_only": asdict(self.judge_only),
             "with_votes": None if self.with_votes is None else asdict(self.with_votes),
             "self_preference": None if own is None else asdict(own),
+            "slope": self.slope,
+            "beyond": self.beyond,
             "gap": self.gap,
             "prompts": self.n_prompts,
             "votes": self.votes,
@@ -224,7 +251,6 @@ def rate_newcomer(
     verdicts: Source,
     model: str,
     options: NewcomerOptions = NewcomerOptions(),
-    progress: Progress = lambda *_: None,
 ) -> Newcomer:
     """Read votes and verdicts, and rate a model by the verdicts.
 
@@ -238,7 +264,7 @@ def rate_newcomer(
     cast = read_rows(votes, unread=False)
     given, kind = with_signal(read_rows(verdicts, unread=True, marks=True))
     data = study_data(align(cast, given))
-    return newcomer(data, judge_of(data, options.judge), model, options, kind, progress)
+    return newcomer(data, judge_of(data, options.judge), model, options, kind)
 
 
 def newcomer(
@@ -247,29 +273,18 @@ def newcomer(
     model: str,
     options: NewcomerOptions = NewcomerOptions(),
     kind: Kind = "probabilities",
-    progress: Progress = lambda *_: None,
 ) -> Newcomer:
     """Rate a model by a judge, with an interval for the rating that people would give it.
 
-    The judge's verdicts become probabilities f that people prefer a side, by what was learnt on
-    votes on other models. The newcomer's strength is that of Bradley-Terry with f as targets,
-    against the anchors' strengths by people. Each known model m is rated in the same way as if it
-    were new: without its votes in calibration and anchors. With R its rating by people less that
-    by the judge, and X the newcomer::
+    Bradley-Terry is fitted to the votes on known models, and to the judge's verdicts on these and
+    the new one. Verdicts count as they are; of a judge that grades, probabilities that people
+    prefer a side, learnt on votes on other models. The judge's ratings are regressed on people's,
+    with errors in both, and the line is turned round with Fieller's interval
+    (`judge.studies.errors_in_both`). Variances are by prompt, those of people by voter as well.
 
-        s_m^2 = se_judge^2 + se_people^2 + gap^2        r_m = R_m / s_m
-        lower, upper = quantiles over m of  theta_X,-m -+ |r_m| s_X
-
-    with ``s_X^2`` of the newcomer's own prompts, the anchors' uncertainty and ``gap^2``, and ranks
-    ``floor((1 - level) (n + 1))`` and ``ceil(level (n + 1))`` (jackknife+ [1]_, of standardised
-    residuals). ``gap`` is what R varies by beyond sampling (Paule and Mandel [2]_). Where people's
-    votes leave it badly known, the reach grows by ``t_df / t_n``, ``df = s_X^4 sum 1 / s_m^4``, up
-    to that of residuals as they are. Where known models are too few for such ranks, at 95 % under
-    19, the interval is ``t_(n - 1) s_X sqrt(1 + 1 / n)`` around the rating.
-
-    It holds for models like the known ones. The judge's own family is not: known models of it are
-    left out of the interval, and a newcomer of it is moved by their mean R, whose uncertainty is
-    added.
+    It is for models like the known ones. The judge's own family is not: known models of it are no
+    part of the line, and a newcomer of it is moved by their mean distance from it, whose
+    uncertainty is added.
 
     Raises
     ------
@@ -277,25 +292,16 @@ def newcomer(
         If there is no such model, or an anchor is not there.
     NotIdentifiedError
         If the judge did not compare it with a known model, fewer than `FEWEST_KNOWN` models are
-        known, or votes or verdicts are all ties.
-
-    References
-    ----------
-    .. [1] R. F. Barber, E. J. Candès, A. Ramdas and R. J. Tibshirani, "Predictive inference with
-       the jackknife+", Annals of Statistics 49(1), 2021.
-    .. [2] R. C. Paule and J. Mandel, "Consensus values and weighting factors", Journal of Research
-       of the National Bureau of Standards 87(5), 1982.
+        known, votes or verdicts are all ties, or the judge is not shown to tell models apart and
+        votes do not rate the model.
     """
     evidence = Evidence.of(data.items, data.people, judge.verdicts)
     new = _position(evidence, model)
     anchors = _anchors(evidence, new, options.anchors)
     _require_verdicts(evidence, new, anchors)
-    rated = _Rated.of(evidence, new, anchors, options)
-    left_out = []
-    for done, one in enumerate(anchors):
-        progress(done, len(anchors), f", without {evidence.models[one]}")
-        left_out.append(rated.without(int(one)))
-    return _summed(data, judge, rated, [one for one in left_out if one is not None], kind)
+    family = _family(evidence, judge.name, options.own)
+    learnt = calibrated(evidence.voted.only(~evidence.voted.has(new)), options.calibration)
+    return _summed(data, judge, _Rated.of(evidence, new, anchors, family, learnt, kind), options)
 
 
 def _position(evidence: Evidence, model: str) -> int:
@@ -311,8 +317,7 @@ def _anchors(evidence: Evidence, new: int, wanted: Sequence[str]) -> Ints:
 
     Raises `DataError` for a name that fits none, `NotIdentifiedError` for too few.
     """
-    n = len(evidence.models)
-    rows = evidence.voted.only(np.invert(evidence.voted.has(new)))
+    rows = evidence.voted.only(~evidence.voted.has(new))
     met = np.unique(rows.pairs)
     for pattern in wanted:
         if not any(fnmatchcase(evidence.models[one], pattern) for one in met):
@@ -321,19 +326,15 @@ def _anchors(evidence: Evidence, new: int, wanted: Sequence[str]) -> Ints:
     if wanted:
         fits = [any(fnmatchcase(evidence.models[one], p) for p in wanted) for one in met]
         met = met[np.array(fits)]
-        rows = rows.only(np.flatnonzero(np.isin(rows.pairs, met).all(axis=1)))
-    graph = scipy.sparse.coo_array((np.ones(len(rows.pairs)), rows.pairs.T), shape=(n, n))
-    _, group = scipy.sparse.csgraph.connected_components(graph, directed=False)
-    sizes = np.bincount(group[met], minlength=1)
-    anchors = met[group[met] == sizes.argmax()]
+    anchors = _largest(rows, met, len(evidence.models))
     if len(anchors) < FEWEST_KNOWN:
         names = joined([evidence.models[one] for one in anchors])
         msg = (
             f"Not enough known models: people have compared {names or 'none'} with each other, "
-            f"and how far a judge's ratings lie off people's shows on {FEWEST_KNOWN} or more."
+            f"and how a judge's ratings go with people's shows on {FEWEST_KNOWN} or more."
         )
         raise NotIdentifiedError(msg)
-    return np.asarray(anchors, dtype=np.int64)
+    return anchors
 
 
 def _require_verdicts(evidence: Evidence, new: int, anchors: Ints) -> None:
@@ -359,133 +360,221 @@ def _require_verdicts(evidence: Evidence, new: int, anchors: Ints) -> None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rated:
-    """The newcomer and the anchors, ready to leave models out."""
+    """People's board and the judge's, and the line between the two.
+
+    Attributes
+    ----------
+    others, own : ndarray of int
+        Anchors that the judge rates, without its family and of it.
+    people, judge : ndarray of shape (2, n_models)
+        Strengths and variances, against the average of the anchors and of ``others``.
+    verdicts : Compared
+        Those on the newcomer, with what it expects of them as ``score``.
+    """
 
     evidence: Evidence
     new: int
     anchors: Ints
-    options: NewcomerOptions
-    board: Board
+    others: Ints
+    own: Ints
+    of_family: bool
+    learnt: Calibrated
+    kind: Kind
+    people: Floats
+    judge: Floats
+    verdicts: Compared
+    line: Line
 
     @classmethod
-    def of(cls, evidence: Evidence, new: int, anchors: Ints, options: NewcomerOptions) -> "_Rated":
-        return cls(evidence, new, anchors, options, _by_people(evidence, anchors))
+    def of(
+        cls,
+        evidence: Evidence,
+        new: int,
+        anchors: Ints,
+        family: set[int],
+        learnt: Calibrated,
+        kind: Kind,
+    ) -> "_Rated":
+        voted, judged, k = evidence.voted, evidence.judged, len(evidence.models)
+        target = judged.judge if kind == "verdicts" else learnt.probability(judged.signal)
+        judged = replace(judged, score=target)
+        rated = _largest(judged, np.append(anchors, new), k, of=new)
+        both = np.setdiff1d(rated, [new])
+        is_own = np.isin(both, [*family])
+        others, own = both[~is_own], both[is_own]
+        if len(others) < FEWEST_KNOWN:
+            msg = (
+                f"Not enough known models: {plural(len(others), 'model')} beside the judge's own "
+                "have both votes and verdicts, and how a judge's ratings go with people's shows "
+                f"on {FEWEST_KNOWN} or more."
+            )
+            raise NotIdentifiedError(msg)
+        average = np.isin(rated, others) / len(others)
+        equal = np.full(len(anchors), 1 / len(anchors))
+        people, moved_people = _strengths(evidence, voted, anchors, equal, voters=True)
+        judge, moved_judge = _strengths(evidence, judged, rated, average, voters=False)
+        if not np.isfinite(people[1, others]).all():
+            msg = (
+                "All votes are of one voter, or on one prompt: how sure ratings are is not known."
+            )
+            raise NotIdentifiedError(msg)
+        (y, x), (v_y, v_x) = (np.stack([people[i, others], judge[i, others]]) for i in range(2))
+        shared = float((moved_people * moved_judge).sum(axis=0)[others].mean())
+        about = judged.has(new) & np.isin(judged.pairs, rated).all(axis=1)
+        return cls(
+            evidence=evidence,
+            new=new,
+            anchors=anchors,
+            others=others,
+            own=own,
+            of_family=new in family,
+            learnt=learnt,
+            kind=kind,
+            people=people,
+            judge=judge,
+            verdicts=judged.only(about),
+            line=Line.of(y, x, v_y, v_x, shared),
+        )
 
-    def calibrated(self, without: Sequence[int]) -> Calibrated:
-        voted = self.evidence.voted
-        rest = voted.only(np.flatnonzero(~np.isin(voted.pairs, without).any(axis=1)))
-        return calibrated(rest, self.options.calibration)
+    @property
+    def known(self) -> tuple[Known, ...]:
+        """The models that both rated."""
+        slope, names = self.line.slope, self.evidence.models
+        rows = []
+        for m in np.sort(np.append(self.others, self.own)).tolist():
+            (y, v_y), x, v_x = self.people[:, m], float(self.judge[0, m]), self.judge[1, m]
+            people, judge = to_points(np.array([y, self.line.people(x)])).tolist()
+            error = POINTS_PER_NAT * float(np.sqrt(v_y + v_x / slope**2))
+            rows.append(Known(names[m], people, judge, people - judge, error, m in self.own))
+        return tuple(rows)
 
-    def by_judge(self, model: int, board: Board, learnt: Calibrated) -> Placed:
-        judged = self.evidence.judged
-        return placed(judged, learnt.probability(judged.signal), model, board)
+    @property
+    def offset(self) -> tuple[float, float]:
+        """What people give models of the judge's family beyond the line, and its variance."""
+        line, n = self.line, len(self.own)
+        moved = [self.people[0, m] - line.people(self.judge[0, m]) for m in self.own]
+        around = line.miss + self.judge[1, self.own] + line.scatter / line.n
+        variance = self.people[1, self.own] + around / line.slope**2
+        return float(np.mean(moved)), float(variance.sum()) / n**2
 
-    def without(self, model: int) -> LeftOut | None:
-        """Rate a known model as if it were new; None where people or judge do not rate it."""
-        rest = self.anchors[self.anchors != model]
-        voted, judged = self.evidence.voted, self.evidence.judged
-        if not _compared(judged, model, rest) or not _compared(voted, model, rest):
-            return None
-        board = _by_people(self.evidence, rest)
-        learnt = self.calibrated([self.new, model])
-        people = placed(voted, voted.score, model, board, voters=True)
-        judge = self.by_judge(model, board, learnt)
-        if not np.isfinite(people.variance + judge.variance):
-            return None
-        shift = float(self.board.theta[rest].mean())
-        try:
-            newcomer = self.by_judge(self.new, board, learnt).theta + shift
-        except NotIdentifiedError:  # compared with this model alone
-            return None
-        return LeftOut(model, people, judge, newcomer)
-
-
-def _by_people(evidence: Evidence, anchors: Ints) -> Board:
-    voted = evidence.voted
-    return board_of(voted, voted.score, anchors, len(evidence.models))
+    @property
+    def fewest_won(self) -> float:
+        """Verdicts that it has won or lost, the smaller number; ties and doubts in parts."""
+        first, score = self.verdicts.pairs[:, 0] == self.new, self.verdicts.score
+        won = float(np.where(first, score, 1 - score).sum())
+        return min(won, len(score) - won)
 
 
-def _compared(rows: Compared, model: int, others: Ints) -> bool:
-    return bool((rows.has(model) & np.isin(rows.pairs, others).any(axis=1)).any())
+def _strengths(
+    evidence: Evidence, rows: Compared, models: Ints, average: Floats, *, voters: bool
+) -> tuple[Floats, Floats]:
+    """Fit strengths against a weighted average of them.
+
+    Returns strengths with their variances, NaN of other models, and how far each prompt moves
+    each of them.
+    """
+    k = len(evidence.models)
+    n_prompts = 1 + int(max(evidence.voted.prompt.max(), evidence.judged.prompt.max()))
+    board = board_of(rows, rows.score, models, k)
+    own, contrasts = board.theta[models], np.eye(len(models)) - average
+    there, moved = np.full((2, k), np.nan), np.zeros((n_prompts, k))
+    there[:, models] = own - average @ own, board.variances(contrasts, voters)
+    moved[:, models] = sums_within(board.votes.prompt, board.influence @ contrasts.T, n_prompts)
+    return there, moved
+
+
+def _largest(rows: Compared, models: Ints, n_models: int, of: int | None = None) -> Ints:
+    """Return which of some models comparisons join: the largest group, or that of a model."""
+    among = rows.pairs[np.isin(rows.pairs, models).all(axis=1)]
+    graph = scipy.sparse.coo_array((np.ones(len(among)), among.T), shape=(n_models, n_models))
+    _, group = scipy.sparse.csgraph.connected_components(graph, directed=False)
+    wanted = np.bincount(group[models], minlength=1).argmax() if of is None else group[of]
+    return np.sort(models[group[models] == wanted])
 
 
 def _summed(
-    data: StudyData,
-    judge: JudgeVerdicts,
-    rated: _Rated,
-    left_out: Sequence[LeftOut],
-    kind: Kind,
+    data: StudyData, judge: JudgeVerdicts, rated: _Rated, options: NewcomerOptions
 ) -> Newcomer:
-    evidence, level = rated.evidence, rated.options.level
-    family = _family(evidence, judge.name, rated.options.own)
-    own = [one for one in left_out if one.model in family]
-    others = [one for one in left_out if one.model not in family]
-    if len(others) < FEWEST_KNOWN:
-        msg = (
-            f"Not enough known models: {plural(len(others), 'model')} beside the judge's own have "
-            f"both votes and verdicts, and how far its ratings lie off people's shows on "
-            f"{FEWEST_KNOWN} or more."
-        )
-        raise NotIdentifiedError(msg)
-    board = rated.board
-    learnt = rated.calibrated([rated.new])
-    here = rated.by_judge(rated.new, board, learnt)
-    gap = between(
-        np.array([one.residual for one in others]), np.array([one.variance for one in others])
-    )
-    offset = _offset(own, gap, level) if rated.new in family else None
-    moved = 0.0 if offset is None else offset.mean
-    variance = here.variance + board.variance(here.weight - 1 / len(rated.anchors))
-    variance += 0.0 if offset is None else offset.variance
-    shifted = [replace(one, newcomer=one.newcomer + moved) for one in others]
-    by_judge = interval(here.theta + moved, variance, shifted, gap, level)
-    votes = int(evidence.voted.has(rated.new).sum())
+    evidence, line, level = rated.evidence, rated.line, options.level
+    n, x = len(rated.others), float(rated.judge[0, rated.new])
+    moved, extra, offset = 0.0, 0.0, None
+    if rated.of_family and len(rated.own):
+        moved, extra = rated.offset
+        half = quantile(level, np.inf) * float(np.sqrt(extra))
+        value, lower, upper = (POINTS_PER_NAT * y for y in (moved, moved - half, moved + half))
+        offset = Estimate(value, lower, upper, len(rated.own))
+    variance = float(rated.judge[1, rated.new]) + line.slope**2 * extra
+    ends = line.interval(x, variance, level)
     warnings = [
         *data.warnings,
-        *_on_known(len(others)),
-        *_on_judge(judge, learnt, kind, level),
-        *_on_family(evidence, rated.new, own, family, offset),
+        *_on_judge(judge, rated.kind),
+        *_on_family(rated, offset),
     ]
-    powered = _with_votes(data, judge, rated, learnt, warnings) if votes else None
-    rating, lower, upper = to_points(
-        np.array([by_judge.theta, by_judge.lower, by_judge.upper])
-    ).tolist()
-    alone = Estimate(rating, lower, upper, here.n)
+    votes = int(evidence.voted.has(rated.new).sum())
+    powered = _with_votes(data, judge, rated, level, warnings) if votes else None
+    alone = Estimate(None, None, None, len(rated.verdicts.score))
+    if ends is not None:
+        no_interval = tuple(_without_interval(n, rated.fewest_won, options.fewest_known))
+        warnings += no_interval
+        points = to_points(moved + np.array([line.people(x), *ends])).tolist()
+        alone = replace(alone, value=points[0])
+        if not no_interval:
+            alone = replace(alone, lower=points[1], upper=points[2])
+    else:
+        warnings.append(f"{_NOT_SHOWN}.")
     by: By = "judge only"
+    answer: Estimate | WithVotes = alone
+    rating = alone.value
     if votes >= RANKED_FROM and powered is not None and powered.lower is not None:
-        assert powered.upper is not None
-        rating, lower, upper = powered.rating, powered.lower, powered.upper
-        by = "judge and people"
-    ratings = to_points(board.theta[rated.anchors]).tolist()
+        rating, answer, by = powered.rating, powered, "judge and people"
+    if rating is None:
+        msg = (
+            f"{_NOT_SHOWN}: its ratings of {plural(n, 'known model')} may rise or fall with "
+            "people's. It gives no rating; ask another judge, or for more verdicts."
+        )
+        raise NotIdentifiedError(msg)
+    ratings = to_points(rated.people[0, rated.anchors]).tolist()
+    highest, lowest = rated.judge[0, rated.others].max(), rated.judge[0, rated.others].min()
+    names = [evidence.models[m] for m in rated.anchors.tolist()]
     return Newcomer(
         model=evidence.models[rated.new],
         judge=judge.name,
-        signal=kind,
+        signal=rated.kind,
         rating=rating,
-        lower=lower,
-        upper=upper,
+        lower=answer.lower,
+        upper=answer.upper,
         by=by,
-        calibrated_on=len(others),
+        calibrated_on=n,
         level=level,
+        slope=line.slope,
+        beyond="best" if x > highest else "worst" if x < lowest else None,
         judge_only=alone,
         with_votes=powered,
-        self_preference=None if offset is None else offset.estimate,
-        known=tuple(_known(evidence, one, one.model in family) for one in left_out),
-        anchors=tuple(
-            (evidence.models[one], value)
-            for one, value in zip(rated.anchors.tolist(), ratings, strict=True)
-        ),
-        gap=POINTS_PER_NAT * float(np.sqrt(gap)),
-        n_prompts=here.n_prompts,
+        self_preference=offset,
+        known=rated.known,
+        anchors=tuple(zip(names, ratings, strict=True)),
+        gap=POINTS_PER_NAT * float(np.sqrt(line.miss)) / abs(line.slope),
+        n_prompts=len(np.unique(rated.verdicts.prompt)),
         votes=votes,
         warnings=tuple(warnings),
     )
 
 
-def _known(evidence: Evidence, one: LeftOut, own: bool) -> Known:
-    people, judge = to_points(np.array([one.people.theta, one.judge.theta])).tolist()
-    error = POINTS_PER_NAT * float(np.sqrt(one.variance))
-    return Known(evidence.models[one.model], people, judge, people - judge, error, own)
+_NOT_SHOWN = "The judge is not shown to tell models apart"
+
+
+def _without_interval(n: int, won: float, fewest: int) -> Iterator[str]:
+    """Name what is missing for an interval."""
+    if n < fewest:
+        yield (
+            f"No interval: {plural(n, 'known model')}, and {fewest} or more show how a judge's "
+            "ratings go with people's."
+        )
+    if won < FEWEST_WON:
+        yield (
+            f"No interval: the model won or lost fewer than {FEWEST_WON} of its verdicts. Compare "
+            "it with more models that are about as good, or on more prompts."
+        )
 
 
 def _family(evidence: Evidence, judge: str, wanted: Sequence[str]) -> set[int]:
@@ -502,34 +591,15 @@ def _family(evidence: Evidence, judge: str, wanted: Sequence[str]) -> set[int]:
     return family
 
 
-@dataclass(frozen=True, slots=True)
-class _Offset:
-    """What people give models of the judge's family beyond the judge, nats."""
-
-    mean: float
-    variance: float
-    estimate: Estimate
-
-
-def _offset(own: Sequence[LeftOut], gap: float, level: float) -> _Offset | None:
-    if not own:
-        return None
-    n, mean = len(own), float(np.mean([one.residual for one in own]))
-    variance = sum(one.variance + gap for one in own) / n**2
-    half = quantile(level, np.inf) * float(np.sqrt(variance))
-    value, lower, upper = (POINTS_PER_NAT * x for x in (mean, mean - half, mean + half))
-    return _Offset(mean, variance, Estimate(value, lower, upper, n))
-
-
 def _with_votes(
-    data: StudyData, judge: JudgeVerdicts, rated: _Rated, learnt: Calibrated, warnings: list[str]
+    data: StudyData, judge: JudgeVerdicts, rated: _Rated, level: float, warnings: list[str]
 ) -> WithVotes | None:
     """Rate the newcomer by votes and soft verdicts together, where the votes allow it."""
     name = rated.evidence.models[rated.new]
-    soft = learnt.probability(odds_of(judge.verdicts.probability))
+    soft = rated.learnt.probability(odds_of(judge.verdicts.probability))
     verdicts = replace(judge.verdicts, probability=soft)
     try:
-        powered = powered_ratings(data.items, data.people, verdicts, level=rated.options.level)
+        powered = powered_ratings(data.items, data.people, verdicts, level=level)
     except NotIdentifiedError as error:
         warnings.append(f"The votes on {name} do not rate it yet: {error}")
         return None
@@ -547,28 +617,12 @@ def _wider(averaged: np.bool_, theta: Floats) -> float:
     return len(theta) / (len(theta) - 1) if averaged else 1.0
 
 
-def _on_known(n: int) -> list[str]:
-    if n >= FEW_KNOWN:
-        return []
-    return [
-        f"There are not enough known models: {n}, and {FEW_KNOWN} or more show how a judge errs. "
-        "The interval is widened by Student's t, and stands on models like these few."
-    ]
-
-
-def _on_judge(judge: JudgeVerdicts, learnt: Calibrated, kind: Kind, level: float) -> list[str]:
+def _on_judge(judge: JudgeVerdicts, kind: Kind) -> list[str]:
     warnings = []
     if kind == "verdicts":
         warnings.append(
             "The judge gives verdicts without probabilities, marks or confidence: each counts as "
-            "far as verdicts of this judge agree with people."
-        )
-    low = learnt.slope - quantile(level, np.inf) * learnt.slope_error
-    if low <= 0:
-        warnings.append(
-            "The judge is not shown to tell which answers people prefer: the newcomer is put "
-            "where the average of the known models is, and the interval is as wide as they are "
-            "apart."
+            "a win, a loss or a tie."
         )
     if judge.n_unread:
         warnings.append(
@@ -580,29 +634,20 @@ def _on_judge(judge: JudgeVerdicts, learnt: Calibrated, kind: Kind, level: float
     return warnings
 
 
-def _on_family(
-    evidence: Evidence,
-    new: int,
-    own: Sequence[LeftOut],
-    family: set[int],
-    offset: _Offset | None,
-) -> list[str]:
+def _on_family(rated: _Rated, offset: Estimate | None) -> list[str]:
     """Say what became of models of the judge's own family."""
-    names = joined([evidence.models[one.model] for one in own])
-    if new not in family:
-        if not own:
-            return []
-        return [f"Left out of the interval, as the judge's own: {names}."]
-    name = evidence.models[new]
-    if offset is None:
+    names = joined([rated.evidence.models[m] for m in rated.own])
+    if not rated.of_family:
+        return [f"Left out of the interval, as the judge's own: {names}."] if names else []
+    name = rated.evidence.models[rated.new]
+    if offset is None or offset.value is None:
         return [
             f"{name} is of the judge's own family, and no other model of it is known: how far the "
             "judge favours its own is not known, and the interval does not allow for it."
         ]
-    favours = "above" if offset.mean < 0 else "below"
-    size = abs(POINTS_PER_NAT * offset.mean)
+    favours = "above" if offset.value < 0 else "below"
     return [
         f"{name} is of the judge's own family. The judge rates known models of it ({names}) "
-        f"{size:.0f} points {favours} people, so {points_of(offset.estimate)} is added to its "
+        f"{abs(offset.value):.0f} points {favours} people, so {points_of(offset)} is added to its "
         "rating, and that uncertainty to the interval."
     ]

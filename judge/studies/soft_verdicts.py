@@ -1,4 +1,4 @@
-"""A judge's verdicts as calibrated probabilities, and strengths of single models by them."""
+"""A judge's verdicts as calibrated probabilities, and boards of models by votes or by these."""
 
 from dataclasses import dataclass, fields, replace
 from typing import Any, Literal
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from judge.studies.items import Items, Labels
 from judge.studies.rows import Rows
 from rating.errors import DataError, NotIdentifiedError
-from rating.leave_out import clustered_variance, influence_variance
+from rating.leave_out import clustered_variance, influence_variance, two_way
 from rating.likelihood.newton import Evaluation, minimise
 from rating.likelihood.objective import hessian, solve
 from rating.typing import Bools, Floats, Ints
@@ -159,8 +159,6 @@ class Calibrated:
     ----------
     slope : float
         What the signal is multiplied by to be log-odds: the inverse of the temperature.
-    slope_error : float
-        Its standard error by prompt.
     loss : float
         Negative log-likelihood of the votes at that slope, nats.
     n : int
@@ -170,7 +168,6 @@ class Calibrated:
     """
 
     slope: float
-    slope_error: float
     loss: float
     n: int
     steps: Floats | None = None
@@ -214,14 +211,11 @@ def calibrated(votes: Compared, method: CalibrationMethod = "temperature") -> Ca
             "rate a model by."
         )
         raise NotIdentifiedError(msg)
-    line = _Line(rows.signal, np.zeros(n), rows.score)
+    line = _Line(rows.signal, rows.score)
     slope, at = line.best()
-    fitted = scipy.special.expit(slope * rows.signal)
-    pull = rows.signal * (rows.score - fitted) / at.hessian[0, 0]
-    error = np.sqrt(variance_of_sum(pull, rows.prompt))
     loss = at.loss - RIDGE / 2 * slope**2
     steps = _isotonic(rows) if method == "isotonic" else None
-    return Calibrated(slope, float(error), float(loss), n, steps)
+    return Calibrated(slope, float(loss), n, steps)
 
 
 def _isotonic(rows: Compared) -> Floats:
@@ -253,9 +247,20 @@ class Board:
     influence: Floats
     votes: Compared
 
-    def variance(self, contrast: Floats) -> float:
-        """Return the variance of a contrast of the anchors, by voters and prompts."""
-        return variance_of_sum(self.influence @ contrast, self.votes.prompt, self.votes.rater)
+    def variances(self, contrasts: Floats, voters: bool) -> Floats:
+        """Return the variances of contrasts of the anchors, shape (m, n_anchors), by prompt.
+
+        With ``voters`` by voter, and what prompts add: see `rating.leave_out.two_way`.
+        """
+        moved = self.influence @ contrasts.T
+        prompt, rater = self.votes.prompt, self.votes.rater
+        by_prompt = clustered_variance(moved, prompt)
+        if not voters:
+            return by_prompt
+        by_voter = clustered_variance(moved, rater)
+        cells = clustered_variance(moved, rater * (int(prompt.max()) + 1) + prompt)
+        endless = np.full(len(contrasts), np.inf)
+        return two_way((by_voter, endless), (by_prompt, endless), cells)[0]
 
 
 def board_of(rows: Compared, score: Floats, anchors: Ints, n_models: int) -> Board:
@@ -283,59 +288,6 @@ def board_of(rows: Compared, score: Floats, anchors: Ints, n_models: int) -> Boa
     return Board(theta, anchors, influence, rows)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Placed:
-    """The strength of one model against anchors that are taken as known.
-
-    Attributes
-    ----------
-    theta, variance : float
-        Nats; infinite where all is of one prompt or voter.
-    weight : ndarray of shape (n_anchors,)
-        How far each anchor's strength moves this one.
-    n, n_prompts : int
-    """
-
-    theta: float
-    variance: float
-    weight: Floats
-    n: int
-    n_prompts: int
-
-
-def placed(
-    rows: Compared, score: Floats, model: int, board: Board, *, voters: bool = False
-) -> Placed:
-    """Rate one model by its comparisons with anchors, whose strengths stay as they are.
-
-    Parameters
-    ----------
-    score : ndarray of shape (n_rows,)
-        Of side A, from 0 to 1.
-    voters : bool
-        Allow for what the comparisons of one rater have in common, beside those of one prompt.
-
-    Raises
-    ------
-    NotIdentifiedError
-        If it was not compared with any of them.
-    """
-    other = np.where(rows.pairs[:, 0] == model, rows.pairs[:, 1], rows.pairs[:, 0])
-    own = rows.has(model) & ~np.isnan(board.theta[other])
-    if not own.any():
-        raise NotIdentifiedError("A model was compared with none whose rating is known.")
-    first, other = rows.pairs[own, 0] == model, other[own]
-    won = np.where(first, score[own], 1 - score[own])
-    theta, at = _Line(np.ones(len(won)), -board.theta[other], won).best()
-    expected = scipy.special.expit(theta - board.theta[other])
-    curve = at.hessian[0, 0]
-    prompt, rater = rows.prompt[own], rows.rater[own]
-    variance = variance_of_sum((won - expected) / curve, prompt, rater if voters else None)
-    share = expected * (1 - expected) / curve
-    weight = np.bincount(other, share, len(board.theta)).astype(np.float64)
-    return Placed(theta, variance, weight[board.anchors], len(won), len(np.unique(prompt)))
-
-
 def variance_of_sum(influence: Floats, prompt: Ints, rater: Ints | None = None) -> float:
     """Return the variance of a sum whose terms depend on each other within prompts and raters.
 
@@ -354,10 +306,9 @@ def variance_of_sum(influence: Floats, prompt: Ints, rater: Ints | None = None) 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Line:
-    """Logistic loss of one coefficient, with `RIDGE`: ``logit = x slope + offset``."""
+    """Logistic loss of one coefficient, with `RIDGE`: ``logit = x slope``."""
 
     x: Floats
-    offset: Floats
     score: Floats
 
     @property
@@ -373,7 +324,7 @@ class _Line:
         return float(len(self.score))
 
     def evaluate(self, at: Floats) -> Evaluation:
-        logit = self.x * at[0] + self.offset
+        logit = self.x * at[0]
         probability = scipy.special.expit(logit)
         loss = (np.logaddexp(0, logit) - self.score * logit).sum() + RIDGE / 2 * at[0] ** 2
         gradient = self.x @ (probability - self.score) + RIDGE * at[0]

@@ -235,6 +235,7 @@ def test_newcomers_are_read_from_a_file_or_a_folder(tmp_path: Path) -> None:
         ([], "is not what arena newcomer --format json writes: its content"),
         ({}, "model: Field required"),
         (content(judge_only={"value": None, "lower": 1.0, "upper": 2.0}), "judge_only.value"),
+        (content(judge_only={"value": 3.0, "lower": None, "upper": None}), "'new' without an int"),
         (content(judge_only={"value": 3.0, "lower": 1.0, "upper": 2.0}), "3.0 does not lie from"),
         (content(judge_only={"value": 1e999, "lower": 1.0, "upper": 2.0}), "finite"),
         (content(level=0.9), "has intervals of 90 %, and the leaderboard those of 95 %"),

@@ -146,7 +146,7 @@ def test_what_has_no_verdict_is_counted_and_in_no_share() -> None:
 def test_people_s_votes_are_agreed_with_by_the_vote() -> None:
     cases = [pair.case for pair in PAIRS]
     tried = {"people": tuple(Probe("votes", case, case) for case in cases)}
-    votes = dict.fromkeys(cases, [(1, 0), (1, 0), (1, 0), (0, 1)])
+    votes = dict.fromkeys(cases, ((1, 0), (1, 0), (1, 0), (0, 1)))
     (row,) = checks(tried, {case.id: 0.0 for case in cases}, votes)
     assert (row["rate"], row["n"], row["prompts"]) == (0.75, 96, 24)
     assert row["finding"] == "as_expected"

@@ -80,7 +80,7 @@ def test_checks_take_a_sample_that_a_larger_one_contains() -> None:
 
 def test_votes_and_harmless_changes_share_the_pair_as_it_is() -> None:
     given = Material(tuple(Pair(case.swapped(), turned=True) for case in pairs(9)), "labels")
-    tried = planned("people", "harmless", given=given, votes=dict.fromkeys(pairs(9), [(1, 0)]))
+    tried = planned("people", "harmless", given=given, votes=dict.fromkeys(pairs(9), ((1, 0),)))
     voted, controls = (
         {one.control.id for one in tried[group]} for group in ("people", "harmless")
     )

@@ -1,4 +1,4 @@
-"""Sets of models with planted strengths: votes on the known ones, and a judge who saw all."""
+"""Simulated sets of models: votes on the known ones, and a judge who saw all of them."""
 
 from dataclasses import dataclass
 
@@ -7,11 +7,11 @@ import numpy as np
 from judge.studies.data import JudgeVerdicts, StudyData
 from judge.studies.items import Items, Labels
 from judge.studies.newcomer import Newcomer, NewcomerOptions, newcomer
-from rating.elo import POINTS_PER_NAT
-from rating.likelihood.objective import solve
+from judge.studies.soft_verdicts import Kind
 from rating.typing import Floats
 
 NEW = "new"
+PER_NAT = 400 / np.log(10)
 
 
 def expit(x: Floats) -> Floats:
@@ -30,6 +30,11 @@ class Planted:
         Sd in nats of how the judge misses a model.
     liking : float
         Sd in nats of what makes one answer better than its model; people and judge share it.
+    by_prompt, by_voter : float
+        Sd in nats of the random effects of a model on a prompt, which people and judge share, and
+        of a voter for a model.
+    above : float, optional
+        Nats by which the newcomer is above the best known model; by default it is one of them.
     votes_on_new : int
         Votes on the newcomer.
     own : int
@@ -50,6 +55,9 @@ class Planted:
     n_voters: int = 150
     spread: float = 0.5
     liking: float = 0.7
+    by_prompt: float = 0.0
+    by_voter: float = 0.0
+    above: float | None = None
     votes_on_new: int = 0
     own: int = 0
     favour: float = 0.0
@@ -60,15 +68,20 @@ class Planted:
         rng = np.random.default_rng(seed)
         k, new = self.n_known, self.n_known
         theta = rng.normal(0, self.spread, k + 1)
-        moved = theta + rng.normal(0, self.misses, k + 1)
-        moved[[*range(self.own), *([new] if self.own else [])]] += self.favour
+        if self.above is not None:
+            theta[new] = theta[:k].max() + self.above
+        missed = rng.normal(0, self.misses, k + 1)
+        missed[[*range(self.own), *([new] if self.own else [])]] += self.favour
         n = self.n_verdicts + self.n_on_new
         a = rng.integers(k, size=n)
         b = (a + rng.integers(1, k, size=n)) % k
         a[self.n_verdicts :] = new
         low, high = np.minimum(a, b), np.maximum(a, b)
-        item = rng.normal(0, self.liking, n)
-        odds = self.signal * (moved[low] - moved[high] + item) + rng.normal(0, 1, n)
+        prompt = rng.integers(self.n_prompts, size=n)
+        suits = rng.normal(0, self.by_prompt, (self.n_prompts, k + 1))
+        item = rng.normal(0, self.liking, n) + suits[prompt, low] - suits[prompt, high]
+        gap = theta[low] - theta[high] + item
+        odds = self.signal * (gap + missed[low] - missed[high]) + rng.normal(0, 1, n)
         probability = expit(np.sign(odds) if self.hard else odds)
         each = np.arange(n)
         judged = Labels(
@@ -76,8 +89,10 @@ class Planted:
         )
         voted = rng.choice(self.n_verdicts, self.n_votes)
         voted = np.r_[voted, self.n_verdicts + rng.integers(self.n_on_new, size=self.votes_on_new)]
-        won = rng.random(len(voted)) < expit((theta[low] - theta[high] + item)[voted])
         voter = rng.integers(self.n_voters, size=len(voted))
+        likes = rng.normal(0, self.by_voter, (self.n_voters, k + 1))
+        liked = likes[voter, low[voted]] - likes[voter, high[voted]]
+        won = rng.random(len(voted)) < expit(gap[voted] + liked)
         people = Labels(
             voted,
             voter,
@@ -87,7 +102,7 @@ class Planted:
         )
         family = [f"owl-{i}" for i in range(self.own)]
         names = (*family, *(f"m{i:02}" for i in range(k - self.own)), NEW)
-        items = Items(names, np.column_stack([low, high]), rng.integers(self.n_prompts, size=n))
+        items = Items(names, np.column_stack([low, high]), prompt)
         data = StudyData(
             items=items,
             people=people,
@@ -103,13 +118,20 @@ class Planted:
     def truth(self, theta: Floats) -> float:
         """The newcomer's rating by endless votes, whose odds vary by answer as well."""
         nodes, weights = np.polynomial.hermite_e.hermegauss(41)
-        gap = (theta[:, None] - theta)[..., None] + self.liking * nodes
-        wins = expit(gap) @ (weights / weights.sum())
+        sd = np.sqrt(self.liking**2 + 2 * self.by_prompt**2 + 2 * self.by_voter**2)
+        wins = expit((theta[:, None] - theta)[..., None] + sd * nodes) @ (weights / weights.sum())
         np.fill_diagonal(wins, 0.0)
-        strengths = solve(wins, np.zeros(len(theta))).theta
-        return 1000 + POINTS_PER_NAT * float(strengths[-1] - strengths[:-1].mean())
+        strengths = theta - theta.mean()
+        for _ in range(30):  # Newton's steps of Bradley-Terry, all pairs equally often
+            p = expit(strengths[:, None] - strengths)
+            np.fill_diagonal(p, 0.0)
+            curve = p * p.T
+            laplacian = np.diag(curve.sum(axis=1)) - curve
+            strengths = strengths + np.linalg.pinv(laplacian) @ (wins - p).sum(axis=1)
+        return 1000 + PER_NAT * float(strengths[-1] - strengths[:-1].mean())
 
     def rated(self, seed: int, options: NewcomerOptions | None = None) -> tuple[Newcomer, float]:
         data, truth = self.draw(seed)
         family = NewcomerOptions(own=("owl-*", NEW)) if self.own else NewcomerOptions()
-        return newcomer(data, data.judges[0], NEW, options or family), truth
+        kind: Kind = "verdicts" if self.hard else "probabilities"
+        return newcomer(data, data.judges[0], NEW, options or family, kind), truth
