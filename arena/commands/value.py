@@ -39,7 +39,7 @@ def value(
 ) -> None:
     """Set ratings against what answers cost and how long they take.
 
-    Costs are compared within battles, on the same prompts, with intervals by voter. Votes need
+    Costs are compared within battles, with intervals clustered by voter and prompt. Votes need
     columns cost_a and cost_b (US dollars of each answer), or seconds_a and seconds_b; a model
     without a price has no cost, not one of 0.
     Exit codes: 2 for options or votes that cannot be used, 3 for votes that identify no rating.
@@ -93,15 +93,15 @@ TAKES = {"cost": "$ per 1,000", "seconds": "Seconds"}
 
 def _show(board: "Value", refusals: "Iterable[RenderableType]") -> None:
     there = [name for name in TAKES if any(getattr(row, name) for row in board.models)]
-    heads = [head for name in there for head in (TAKES[name], "Dominated")]
+    heads = [head for name in there for head in (TAKES[name], "Dominated by")]
     rows = [
         [row.model, f"{row.rating:.0f} ({row.lower:.0f}–{row.upper:.0f})"]
         + [cell for name in there for cell in _cells(getattr(row, name))]
         for row in board.models
     ]
     about = (
-        f"{board.report.votes.used:,} votes. Dominated: the probability that another model is at "
-        "least as good, takes at most as much, and is better in one of the two; by which most."
+        f"{board.report.votes.used:,} votes. Dominated by: one other model that is rated better "
+        "and takes less, or the same; both claimed for all pairs of models together (95% each)."
     )
     show(
         plain(about),
@@ -131,6 +131,5 @@ def _refusals(table: "SafetyTable", rated: list[str]) -> "Iterator[RenderableTyp
 def _cells(taken: "Taken | None") -> tuple[str, str]:
     if taken is None:
         return "–", "–"
-    by = f", {taken.by}" if taken.by and taken.dominated >= 0.5 else ""
     value = f"{taken.value:.3g} ({taken.lower:.3g}–{taken.upper:.3g})"
-    return value, f"{taken.dominated:.0%}{by}"
+    return value, taken.by or "–"

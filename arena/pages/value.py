@@ -8,7 +8,7 @@ from typing import Self
 
 from arena.pages.geometry import round_ticks
 from rating.charts.drawing import spread
-from rating.value.board import SURE, ModelValue, Taken, Value
+from rating.value.board import ModelValue, Taken, Value
 from rating.value.figures import Measure
 
 LABEL = 19.0
@@ -28,8 +28,6 @@ class Dot:
         Ends of its intervals, within the picture.
     label : float
         Where its name stands, beside the picture.
-    is_dominated : bool
-        With a probability of `rating.value.board.SURE` and more.
     """
 
     row: ModelValue
@@ -41,7 +39,6 @@ class Dot:
     top: float
     bottom: float
     label: float
-    is_dominated: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +89,6 @@ def scatter(value: Value, name: Measure) -> Scatter | None:
             top=down(row.upper),
             bottom=down(row.lower),
             label=round(label, 1),
-            is_dominated=taken.dominated >= SURE,
         )
         for (row, taken), label in zip(rows, labels, strict=True)
     )

@@ -34,7 +34,6 @@ from rating.tables.formats import (
     has_intervals,
 )
 from rating.typing import Floats
-from rating.value.board import SURE
 
 FEWEST_COLOURED = 5
 """A share of fewer votes than this is not coloured: it is mostly chance. As on the leaderboard."""
@@ -173,8 +172,7 @@ def quality_and_cost(
     marks = [_mark(row, row[name]) for row in rows]
     rest = len(result["models"]) - len(rows)
     sentences = [
-        "Line: what no other model beats in both. Hollow: dominated with a probability of "
-        f"{SURE:.0%} and more.",
+        "Line: what no other model beats in both. Hollow: dominated by one other model.",
         f"Without a figure, and not drawn: {rest}." if rest else "",
     ]
     return Picture(
@@ -200,7 +198,7 @@ def _mark(row: Mapping[str, Any], taken: Mapping[str, Any]) -> Mark:
         x=(taken["value"], taken["lower"], taken["upper"]),
         y=(row["rating"], finite(row["lower"], -np.inf), finite(row["upper"], np.inf)),
         on_frontier=taken["on_frontier"],
-        hollow=taken["dominated"] >= SURE,
+        hollow=taken["dominated"],
     )
 
 
@@ -210,7 +208,7 @@ def _taken_table(rows: Sequence[Mapping[str, Any]], name: str) -> Table:
             row["model"],
             f"{row['rating']:,.0f}",
             *(f"{row[name][end]:.3g}" for end in ("value", "lower", "upper")),
-            f"{row[name]['dominated']:.0%}",
+            "yes" if row[name]["dominated"] else "no",
         )
         for row in rows
     ]

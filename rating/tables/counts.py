@@ -209,11 +209,16 @@ def read_figures(source: object, reading: Reading) -> tuple[Votes, Figures]:
         if bad.size:
             msg = f"{name}_a and {name}_b hold {bad[0]:g}: make it a number from 0, or empty."
             raise DataError(msg)
-    voters = rows.people("voter") if reading.voters else None
+    groups, _ = rows.groups(all_prompts=reading.all_prompts)
+    units = {
+        role: None if column is None else ranked(column, live)[1].astype(np.int64)
+        for role, column in groups.items()
+    }
     return votes, Figures(
         models=names,
         pairs=np.column_stack([a[live], b[live]]).astype(np.int64),
-        voter=None if voters is None else ranked(voters, live)[1].astype(np.int64),
+        voter=units["voter"] if reading.voters else None,
+        prompt=units["prompt"],
         values=values,
     )
 

@@ -14,26 +14,31 @@ from rating.fitting import fit
 from rating.options import RateOptions
 from rating.report import Report
 from rating.sentences import Sentence
-from rating.typing import Bools, Floats
+from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.contrasts import Inference
+from rating.uncertainty.ranks import joint_rank_ranges, rank_ranges
 from rating.uncertainty.spread import named, on_quasi_errors, spread
 from rating.uncertainty.student import quantiles
 from rating.value.figures import (
     FEWEST_ANSWERS,
+    FEWEST_UNITS,
     MEASURES,
-    ROUNDS,
-    Draws,
+    Compared,
     Figures,
     Measure,
-    Rounds,
+    effective_number,
     paired_means,
+    positive_part,
 )
 
 NEAR = 20.0
 """Points below the best within which a model is as good for most purposes."""
+ROUNDS = 2000
 SURE = 0.95
 ALIKE = 1e-9
 """Logarithms of two costs this close are one price."""
+LEAST_VARIANCE = 1e-24
+"""Of a logarithm, so that prices that do not vary have an error: far below `ALIKE`."""
 PER = {"cost": 1000.0, "seconds": 1.0}
 """Answers that a figure is given for."""
 
@@ -48,11 +53,10 @@ class Taken:
         US dollars per 1,000 answers, or seconds of one, and the interval.
     answers : int
         Compared answers behind it.
-    dominated : float
-        Probability that some model is at least as good and takes at most as much, and is better
-        in one of the two.
+    dominated : bool
+        Whether one model is claimed to be better rated and to take less, or the same.
     by : str or None
-        The model that most often is, of equals the best; None where none ever is.
+        That model, of several the best rated.
     on_frontier : bool
         Whether no model dominates it by the estimates themselves.
     """
@@ -61,7 +65,7 @@ class Taken:
     lower: float
     upper: float
     answers: int
-    dominated: float
+    dominated: bool
     by: str | None
     on_frontier: bool
 
@@ -104,7 +108,8 @@ class Value:
     left_out : mapping of str to mapping of str to Sentence
         By measure and model, why it has no figure.
     warnings : tuple of str
-    draws : Draws
+    strengths : ndarray of shape (ROUNDS, n_models)
+        Nats, drawn from their joint covariance, in the order of ``models``.
     """
 
     report: Report
@@ -113,7 +118,7 @@ class Value:
     fastest: str | None
     left_out: Mapping[Measure, Mapping[str, Sentence]]
     warnings: tuple[str, ...]
-    draws: Draws
+    strengths: Floats
 
     def in_words(self, names: Mapping[str, str] = MappingProxyType({})) -> tuple[Sentence, ...]:
         """Say what to take, and who has no cost or time.
@@ -132,7 +137,7 @@ class Value:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         whole = self.report.to_dict()
-        drawn = {"near": NEAR, "sure": SURE, "draws": len(self.draws.strengths)}
+        drawn = {"near": NEAR, "sure": SURE, "draws": len(self.strengths)}
         return {
             "method": whole["method"] | drawn,
             "votes": whole["votes"],
@@ -197,9 +202,10 @@ ABSENT: Mapping[Measure, Sentence] = {
 def value(votes: Votes, figures: Figures, options: RateOptions | None = None) -> Value:
     """Set ratings against costs and seconds, with what is known of both jointly.
 
-    Strengths are drawn from their joint covariance, costs by a bootstrap of voters
-    (`rating.value.figures`), the two apart. A model is dominated in a draw if another is at least
-    as good and takes at most as much, and is better in one: equal prices are no advantage.
+    Costs are compared within battles (`rating.value.figures.paired_means`). A model is dominated
+    by another that the board claims to be better, all claims on pairs together at `SURE`, and
+    whose cost is claimed to be lower, by a max-t over all pairs of logarithms of costs at `SURE`.
+    Of equal prices none is lower, and being better is enough.
 
     Parameters
     ----------
@@ -220,10 +226,9 @@ def value(votes: Votes, figures: Figures, options: RateOptions | None = None) ->
     assert off.inference is not None
     rng = np.random.default_rng([options.seed, 3])
     strengths = joint_draws(off.inference, options.level, ROUNDS, rng)
-    rounds = Rounds.of(figures, ROUNDS, rng)
     figures = _of_rated(figures, fitted.models)
-    taken = {name: paired_means(figures, name, rounds) for name in MEASURES}
-    if all(np.isnan(one.value).all() for one in taken.values()):
+    taken = {name: paired_means(figures, name) for name in MEASURES}
+    if all(np.isnan(one.logs).all() for one in taken.values()):
         raise DataError(
             Sentence(
                 "No two models have prices or times to compare: that takes %(n)s votes on each, "
@@ -232,8 +237,15 @@ def value(votes: Votes, figures: Figures, options: RateOptions | None = None) ->
                 n=FEWEST_ANSWERS,
             )
         )
-    draws = Draws(fitted.models, fitted.theta, strengths, taken, rounds)
-    return _value(report, draws, options)
+    better = np.zeros((len(fitted.models), len(fitted.models)), dtype=bool)
+    if any(row.rank_low is not None for row in report.ratings):
+        same = np.random.default_rng([options.seed, 1])
+        better = joint_rank_ranges(off.inference, rng=same, level=SURE).better
+    lines = {
+        name: _lines(fitted.models, fitted.theta, better, one, PER[name], options.level, rng)
+        for name, one in taken.items()
+    }
+    return _value(report, fitted.models, strengths, taken, lines, figures, options)
 
 
 def _require_plain(options: RateOptions) -> None:
@@ -267,7 +279,7 @@ def joint_draws(inference: Inference, level: float, n: int, rng: np.random.Gener
         matrix = inference.kinds[0].matrix[:k, :k]
         df = max(inference.kinds[0].activity.effective - 1, 1.0)
     if inference.between is not None:
-        matrix = matrix + _positive((inference.kinds[1].matrix - inference.between)[:k, :k])
+        matrix = matrix + positive_part((inference.kinds[1].matrix - inference.between)[:k, :k])
     values, vectors = np.linalg.eigh(centre @ matrix @ centre.T)
     normal = rng.standard_normal((n, k)) @ (vectors * np.sqrt(values.clip(min=0))).T
     wide = each.half_width(level) / quantiles(level, np.full(k, df))
@@ -278,19 +290,18 @@ def joint_draws(inference: Inference, level: float, n: int, rng: np.random.Gener
     return np.asarray(inference.fit.theta + normal * scale)
 
 
-def _positive(matrix: Floats) -> Floats:
-    """Drop what a difference of covariances has below zero."""
-    values, vectors = np.linalg.eigh(matrix)
-    return np.asarray((vectors * values.clip(min=0)) @ vectors.T)
-
-
-def _value(report: Report, draws: Draws, options: RateOptions) -> Value:
-    per_nat = options.scale / np.log(10)
-    near = (draws.strengths >= draws.strengths.max(axis=1, keepdims=True) - NEAR / per_nat).mean(
-        axis=0
-    )
-    taken = {name: _taken(draws, name, options.level) for name in MEASURES}
-    place = {model: i for i, model in enumerate(draws.models)}
+def _value(
+    report: Report,
+    names: tuple[str, ...],
+    strengths: Floats,
+    taken: Mapping[Measure, Compared],
+    lines: Mapping[Measure, Mapping[str, Taken]],
+    figures: Figures,
+    options: RateOptions,
+) -> Value:
+    near = NEAR / (options.scale / np.log(10))
+    near_best = (strengths >= strengths.max(axis=1, keepdims=True) - near).mean(axis=0)
+    place = [names.index(row.model) for row in report.ratings]
     models = tuple(
         ModelValue(
             model=row.model,
@@ -298,20 +309,20 @@ def _value(report: Report, draws: Draws, options: RateOptions) -> Value:
             lower=row.lower,
             upper=row.upper,
             votes=row.votes,
-            near_best=float(near[place[row.model]]),
-            cost=taken["cost"].get(row.model),
-            seconds=taken["seconds"].get(row.model),
+            near_best=float(near_best[at]),
+            cost=lines["cost"].get(row.model),
+            seconds=lines["seconds"].get(row.model),
         )
-        for row in report.ratings
+        for row, at in zip(report.ratings, place, strict=True)
     )
     return Value(
         report=report,
         models=models,
         cheapest=least(models, "cost"),
         fastest=least(models, "seconds"),
-        left_out={name: draws.taken[name].left_out for name in MEASURES},
-        warnings=tuple(_warnings(report, draws)),
-        draws=draws,
+        left_out={name: one.left_out for name, one in taken.items()},
+        warnings=tuple(_warnings(report, figures)),
+        strengths=strengths[:, place],
     )
 
 
@@ -328,85 +339,81 @@ def least(models: tuple[ModelValue, ...], name: Measure) -> str | None:
     return min(near)[1] if near else None
 
 
-def _warnings(report: Report, draws: Draws) -> Iterator[str]:
+def _warnings(report: Report, figures: Figures) -> Iterator[str]:
     unsaid = on_quasi_errors(report.quasi_se_error or 0.0)  # of a column that is not shown here
     yield from (warning for warning in report.warnings if warning != unsaid)
-    yield from draws.rounds.warnings
+    if figures.voter is None:
+        yield Sentence(
+            "Voters are not known: costs are compared as if each battle were somebody else's."
+        )
+    elif effective_number(figures.voter) < FEWEST_UNITS:
+        yield Sentence("One voter cast nearly all votes: costs are those of that voter's prompts.")
 
 
-def _taken(draws: Draws, name: Measure, level: float) -> dict[str, Taken]:
-    drawn, per = draws.taken[name], PER[name]
-    low, high = drawn.interval(level)
-    best_first = np.argsort(-draws.theta, kind="stable")
-    core = best_first[~np.isnan(drawn.value[best_first])]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        logs, own = np.log(drawn.rounds[:, core]), np.log(drawn.value[core])
-    beaten = dominated(draws.strengths[:, core], logs)
-    now = dominates(draws.theta[core][None], own[None])[0].any(axis=0)
-    return {
-        draws.models[i]: Taken(
-            value=float(per * drawn.value[i]),
+def _lines(
+    models: tuple[str, ...],
+    theta: Floats,
+    better: Bools,
+    taken: Compared,
+    per: float,
+    level: float,
+    rng: np.random.Generator,
+) -> dict[str, Taken]:
+    """Return what each model takes that has a figure."""
+    low, high = taken.interval(level)
+    best_first = np.argsort(-theta, kind="stable")
+    core = best_first[~np.isnan(taken.logs[best_first])]
+    logs = taken.logs[core]
+    rivals = better[np.ix_(core, core)] & _no_dearer(logs, taken, core, rng)
+    now = np.asarray(dominates(theta[core], logs).any(axis=0))
+    rows = {}
+    for at, i in enumerate(core.tolist()):
+        by = np.flatnonzero(rivals[:, at])
+        rows[models[i]] = Taken(
+            value=float(per * np.exp(taken.logs[i])),
             lower=float(per * low[i]),
             upper=float(per * high[i]),
-            answers=int(drawn.answers[i]),
-            dominated=float(beaten.share[at]),
-            by=None if beaten.by[at] < 0 else draws.models[core[beaten.by[at]]],
+            answers=int(taken.answers[i]),
+            dominated=bool(by.size),
+            by=models[core[by[0]]] if by.size else None,
             on_frontier=not now[at],
         )
-        for at, i in enumerate(core)
-    }
+    return rows
+
+
+def _no_dearer(logs: Floats, taken: Compared, core: Ints, rng: np.random.Generator) -> Bools:
+    """Claim which models, by row, take less than which by column, all together, or the same."""
+    if not len(core):
+        return np.zeros((0, 0), dtype=bool)
+    covariance = taken.covariance[np.ix_(core, core)] + LEAST_VARIANCE * np.eye(len(core))
+    df = float(taken.df[core].min())
+    gap = logs[None, :] - logs[:, None]
+    cheaper = rank_ranges(-logs, covariance, rng=rng, df=df, level=SURE).better
+    return np.asarray(np.where(np.abs(gap) < ALIKE, True, cheaper))
 
 
 def dominates(quality: Floats, logs: Floats) -> Bools:
-    """Say in each draw whether the row is at least as good and as cheap, and better in one.
+    """Say whether the row is at least as good and as cheap, and better in one.
 
     Parameters
     ----------
-    quality, logs : ndarray of shape (n_draws, n_models)
+    quality, logs : ndarray of shape (n_models,)
         What is wanted high, and the logarithm of what is wanted low.
 
     Returns
     -------
-    ndarray of shape (n_draws, n_models, n_models), bool
+    ndarray of shape (n_models, n_models), bool
 
     Examples
     --------
     Equal prices, unequal quality; then equal in both.
 
-    >>> dominates(np.array([[2.0, 1.0]]), np.zeros((1, 2)))[0].tolist()
+    >>> dominates(np.array([2.0, 1.0]), np.zeros(2)).tolist()
     [[False, True], [False, False]]
-    >>> dominates(np.ones((1, 2)), np.zeros((1, 2))).any()
+    >>> dominates(np.ones(2), np.zeros(2)).any()
     np.False_
     """
-    gain = quality[:, :, None] - quality[:, None, :]
-    saved = logs[:, None, :] - logs[:, :, None]
+    gain = quality[:, None] - quality[None, :]
+    saved = logs[None, :] - logs[:, None]
     as_good = (gain >= 0) & (saved >= -ALIKE)
     return np.asarray(as_good & ((gain > 0) | (saved > ALIKE)))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Dominated:
-    """How often each model is dominated by some other, and by which most often (-1: by none).
-
-    Of several that do so as often, the first.
-    """
-
-    share: Floats
-    by: "np.ndarray[tuple[int], np.dtype[np.int64]]"
-
-
-AT_ONCE = 1 << 22
-"""Draws times pairs of models in memory at a time."""
-
-
-def dominated(quality: Floats, logs: Floats) -> Dominated:
-    """Count the draws in which a model is dominated: see `dominates`."""
-    n, k = quality.shape
-    times, by = np.zeros(k), np.zeros((k, k))
-    step = max(1, AT_ONCE // max(k * k, 1))
-    for start in range(0, n, step):
-        each = dominates(quality[start : start + step], logs[start : start + step])
-        times += each.any(axis=1).sum(axis=0)
-        by += each.sum(axis=0)
-    most = by.argmax(axis=0) if k else np.zeros(0, dtype=np.int64)
-    return Dominated(times / n, np.where(by.max(axis=0, initial=0) > 0, most, -1))

@@ -1,24 +1,21 @@
-"""What was measured on both answers of battles, drawn anew by voter: costs and seconds."""
+"""Costs and seconds of both answers of battles, with variances by voter and prompt."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal
 
 import numpy as np
 import scipy  # its submodules load on first use
 
+from rating.leave_out import influence_factor, two_way
 from rating.sentences import Sentence
 from rating.typing import Bools, Floats, Ints
+from rating.uncertainty.student import quantiles
 
-ROUNDS = 2000
-MOST_GROUPS = 2000
-"""Voters beyond which they are drawn in so many groups of voters, dealt at random."""
 FEWEST_ANSWERS = 10
 """Compared answers from which a model has a cost."""
-ROUNDS_AT_ONCE = 100
-MOST_LOG = 700.0
-"""A draw of a logarithm beyond this would be no number: two voters leave one degree of freedom."""
+FEWEST_UNITS = 2.0
+"""Effective voters, or prompts, from which these are clusters."""
 
 Measure = Literal["cost", "seconds"]
 """US dollars, and seconds, of one answer."""
@@ -35,7 +32,7 @@ class Figures:
     models : tuple of str
     pairs : ndarray of shape (n, 2)
         Positions of the models on side A and side B.
-    voter : ndarray of shape (n,), or None
+    voter, prompt : ndarray of shape (n,), or None
     values : mapping of str to ndarray of shape (n, 2)
         By names of `MEASURES`; NaN where it is not known.
     """
@@ -43,6 +40,7 @@ class Figures:
     models: tuple[str, ...]
     pairs: Ints
     voter: Ints | None
+    prompt: Ints | None
     values: Mapping[str, Floats]
 
     def known(self, name: str) -> Bools:
@@ -52,141 +50,33 @@ class Figures:
         return ~np.isnan(self.values[name])
 
 
-@dataclass(frozen=True, eq=False)
-class Rounds:
-    """Battles drawn anew by voter: the Bayesian bootstrap.
-
-    Every voter gets an exponential weight, so that each round keeps all battles and every pair
-    that met. Deviations are stretched by Student's t of ``effective - 1`` degrees of freedom.
+@dataclass(frozen=True, slots=True, eq=False)
+class Compared:
+    """What an answer takes by each model, and how sure that is.
 
     Attributes
     ----------
-    group : ndarray of shape (n,), int64
-        Of each battle: its voter, or itself where voters are not known, or a group of these.
-    weight : ndarray of shape (n_rounds, n_groups)
-    stretch : ndarray of shape (n_rounds, 1)
-    warnings : tuple of Sentence
-
-    References
-    ----------
-    .. [1] D. B. Rubin, "The Bayesian bootstrap", Annals of Statistics 9(1), 1981, pp. 130-134.
-       Weights there are of single observations and sum to one; here they are of voters.
-    """
-
-    group: Ints
-    weight: Floats
-    stretch: Floats
-    warnings: tuple[Sentence, ...]
-
-    @classmethod
-    def of(cls, figures: Figures, n: int, rng: np.random.Generator) -> "Rounds":
-        """Draw n rounds."""
-        rows = len(figures.pairs)
-        voter, warnings = figures.voter, []
-        if voter is None:
-            warnings.append(
-                Sentence(
-                    "Voters are not known: costs are compared as if each battle were somebody "
-                    "else's."
-                )
-            )
-        elif _effective(voter) < 2:
-            warnings.append(
-                Sentence(
-                    "One voter cast nearly all votes: costs are those of that voter's prompts."
-                )
-            )
-        unit = np.arange(rows) if voter is None or warnings else voter
-        effective = _effective(unit)
-        _, group = np.unique(unit, return_inverse=True)
-        size = int(group.max(initial=-1)) + 1
-        if size > MOST_GROUPS:
-            group = (rng.permutation(size) % MOST_GROUPS)[group]
-            size = MOST_GROUPS
-        weight = rng.standard_exponential((n, size))
-        df = max(effective - 1, 1.0)
-        stretch = np.sqrt(max(effective, 2.0) / rng.chisquare(df, (n, 1)))
-        return cls(group.astype(np.int64), weight, stretch, tuple(warnings))
-
-    def sums(self, values: Floats, rows: Ints, columns: Ints, size: int) -> "Sums":
-        """Prepare the sum of values over battles and columns, in every round."""
-        at = (self.group[rows], columns)
-        shape = (self.weight.shape[1], size)
-        return Sums(self.weight, scipy.sparse.csr_array((values, at), shape=shape))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Sums:
-    """Sums of a table of shape (n_groups, n_columns) over groups."""
-
-    weight: Floats
-    table: "scipy.sparse.csr_array"
-
-    @property
-    def plain(self) -> Floats:
-        """Every group once, shape (1, n_columns)."""
-        return np.asarray(self.table.sum(axis=0), dtype=np.float64).reshape(1, -1)
-
-    def rounds(self, some: slice) -> Floats:
-        """Return some of the rounds, shape (n_some, n_columns)."""
-        return np.asarray(self.weight[some] @ self.table)
-
-
-def _effective(unit: Ints) -> float:
-    n = np.bincount(np.unique(unit, return_inverse=True)[1]).astype(np.float64)
-    return float(n.sum() ** 2 / (n**2).sum()) if n.size else 0.0
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Drawn:
-    """An estimate for every model, and what it is in other rounds.
-
-    Attributes
-    ----------
-    value : ndarray of shape (n_models,)
-        NaN for models without one.
-    rounds : ndarray of shape (n_rounds, n_models)
+    logs : ndarray of shape (n_models,)
+        Logarithms; NaN for models without one.
+    covariance : ndarray of shape (n_models, n_models)
+        Of these, by voters and what prompts add.
+    df : ndarray of shape (n_models,)
     left_out : mapping of str to Sentence
         Why a model has none.
     answers : ndarray of shape (n_models,), int64
         Answers that it rests on.
     """
 
-    value: Floats
-    rounds: Floats
+    logs: Floats
+    covariance: Floats
+    df: Floats
     left_out: Mapping[str, Sentence]
     answers: Ints
 
     def interval(self, level: float) -> tuple[Floats, Floats]:
-        """Return the quantiles of the rounds; NaN where there is no value."""
-        ends = np.full((2, len(self.value)), np.nan)
-        there = ~np.isnan(self.value)
-        ends[:, there] = np.quantile(
-            self.rounds[:, there], [(1 - level) / 2, (1 + level) / 2], axis=0
-        )
-        return ends[0], ends[1]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Draws:
-    """What `rating.value.board.Value` is read from.
-
-    Attributes
-    ----------
-    models : tuple of str
-    theta : ndarray of shape (n_models,)
-        Nats.
-    strengths : ndarray of shape (n_rounds, n_models)
-        Nats, drawn from their joint covariance.
-    taken : mapping of str to Drawn
-    rounds : Rounds
-    """
-
-    models: tuple[str, ...]
-    theta: Floats
-    strengths: Floats
-    taken: Mapping[Measure, Drawn]
-    rounds: Rounds
+        """Return the ends of intervals, by Student's t of logarithms; NaN without a value."""
+        half = quantiles(level, self.df) * np.sqrt(np.diag(self.covariance))
+        return np.exp(self.logs - half), np.exp(self.logs + half)
 
 
 NOT_KNOWN: Mapping[Measure, Sentence] = {
@@ -199,7 +89,7 @@ NOTHING: Mapping[Measure, Sentence] = {
 }
 
 
-def paired_means(figures: Figures, name: Measure, drawn: Rounds) -> Drawn:
+def paired_means(figures: Figures, name: Measure) -> Compared:
     """Estimate what an answer takes by each model, all on the same prompts.
 
     Within battle b, ``log x_ba - log x_bb = c_a - c_b + e_b``: what a prompt asks for makes both
@@ -208,19 +98,27 @@ def paired_means(figures: Figures, name: Measure, drawn: Rounds) -> Drawn:
     smearing estimate) puts ratios on the scale of the arithmetic mean. That takes costs to
     scatter alike, in their logarithm, for every model; ratios do not need it.
 
+    With ``e_b`` the residual and L the Laplacian of who met whom, battle b moves the c's by
+    ``h_b = L^+ (X_b e_b)``, and their level by ``(z_a + z_b) / T - 1 / n - share'h_b`` with
+    ``z = x / exp(c)``, T their sum and ``share`` each model's part of it. The covariance is that
+    of these summed by voter, and what sums by prompt have beyond those by voter and prompt; no
+    variance is less than by prompt, or by voter and prompt.
+
     Parameters
     ----------
     name : {"cost", "seconds"}
 
     Returns
     -------
-    Drawn
+    Compared
         Of one answer. Models that no battle joins to most of the others have no value.
 
     References
     ----------
     .. [1] N. Duan, "Smearing estimate: a nonparametric retransformation method", JASA 78(383),
        1983, pp. 605-610.
+    .. [2] A. C. Cameron, J. B. Gelbach and D. L. Miller, "Robust inference with multiway
+       clustering", Journal of Business and Economic Statistics 29(2), 2011, pp. 238-249.
     """
     k = len(figures.models)
     left_out: dict[str, Sentence] = {}
@@ -242,12 +140,29 @@ def paired_means(figures: Figures, name: Measure, drawn: Rounds) -> Drawn:
             if free[i]
             else Sentence("too few battles compare it with the others")
         )
-    value, rounds = np.full(k, np.nan), np.full((len(drawn.weight), k), np.nan)
+    logs, covariance, df = np.full(k, np.nan), np.full((k, k), np.nan), np.full(k, np.nan)
     if core.any():
-        fit = _LogFit.of(figures.pairs[rows], values[rows], rows, core, drawn)
-        value[core] = fit.plain
-        rounds[:, core] = fit.rounds(drawn)
-    return Drawn(value, rounds, left_out, np.where(core, compared, 0))
+        place = np.cumsum(core) - 1
+        at = np.ix_(core, core)
+        logs[core], covariance[at], df[core] = _least_squares(
+            place[figures.pairs[rows]], values[rows], *_units(figures, rows)
+        )
+    return Compared(logs, covariance, df, left_out, np.where(core, compared, 0))
+
+
+def _units(figures: Figures, rows: Ints) -> tuple[Ints, Ints]:
+    """Give voters and prompts of some battles; where they are not known each battle is one."""
+    alone = np.arange(len(rows))
+    voter, prompt = (alone if x is None else x[rows] for x in (figures.voter, figures.prompt))
+    if effective_number(voter) < FEWEST_UNITS:
+        voter = alone
+    return voter, prompt if effective_number(prompt) >= FEWEST_UNITS else alone
+
+
+def effective_number(unit: Ints) -> float:
+    """Count units that are equally often there and amount to the same."""
+    n = np.bincount(np.unique(unit, return_inverse=True)[1]).astype(np.float64)
+    return float(n.sum() ** 2 / (n @ n)) if n.size else 0.0
 
 
 def _models(entries: Ints, k: int) -> Bools:
@@ -267,65 +182,47 @@ def _core(pairs: Ints, enough: Bools) -> Bools:
     return np.asarray(core if core.sum() > 1 else np.zeros(k, dtype=bool))
 
 
-@dataclass(frozen=True, eq=False)
-class _LogFit:
-    """Least squares of log ratios within battles, solved for any weights of the voters."""
+def _least_squares(
+    pairs: Ints, values: Floats, voter: Ints, prompt: Ints
+) -> tuple[Floats, Floats, Floats]:
+    """Return logarithms of the means, their covariance and degrees of freedom."""
+    (a, b), n, k = pairs.T, len(pairs), int(pairs.max()) + 1
+    gap = np.log(values[:, 0]) - np.log(values[:, 1])
+    met = np.bincount(a * k + b, minlength=k * k).reshape(k, k)
+    laplacian = np.diag((met + met.T).sum(axis=1)) - (met + met.T)
+    inverse = np.linalg.pinv(laplacian.astype(np.float64), hermitian=True)
+    ratio = inverse @ (np.bincount(a, gap, k) - np.bincount(b, gap, k))
+    residual = gap - (ratio[a] - ratio[b])
+    z = values * np.exp(-ratio[pairs])
+    total = float(z.sum())
+    share = np.bincount(pairs.ravel(), z.ravel(), k) / total
+    level = z.sum(axis=1) / total - 1 / n
+    # A battle moves the logarithms by moves @ (its residual at a, less at b; its level).
+    moves = np.column_stack([inverse - share @ inverse, np.ones(k)])
+    table = np.r_[residual, -residual, level], np.r_[a, b, np.full(n, k)], np.tile(np.arange(n), 3)
 
-    n_models: int
-    first: Ints
-    second: Ints
-    met: Sums
-    right: Sums
-    total: Sums
-    count: Sums
+    def covariance(unit: Ints) -> Floats:
+        place = np.unique(unit, return_inverse=True)[1]
+        entries, columns, battles = table
+        shape = (int(place.max()) + 1, k + 1)
+        sums = scipy.sparse.coo_array((entries, (place[battles], columns)), shape=shape).tocsr()
+        squares = (sums.T @ sums).toarray()
+        return np.asarray(influence_factor(shape[0]) * (moves @ squares @ moves.T))
 
-    @classmethod
-    def of(cls, pairs: Ints, values: Floats, rows: Ints, core: Bools, drawn: Rounds) -> "_LogFit":
-        """Sum up what the equations need, by group."""
-        k = int(core.sum())
-        place = np.cumsum(core) - 1
-        a, b = place[pairs].T
-        low, high = np.minimum(a, b), np.maximum(a, b)
-        codes, column = np.unique(low * k + high, return_inverse=True)
-        gap = np.log(values[:, 0]) - np.log(values[:, 1])
-        twice, sides = np.r_[rows, rows], np.r_[a, b]
-        return cls(
-            n_models=k,
-            first=codes // k,
-            second=codes % k,
-            met=drawn.sums(np.ones(len(rows)), rows, column, len(codes)),
-            right=drawn.sums(np.r_[gap, -gap], twice, sides, k),
-            total=drawn.sums(np.r_[values[:, 0], values[:, 1]], twice, sides, k),
-            count=drawn.sums(np.ones(2 * len(rows)), twice, np.zeros_like(sides), 1),
-        )
+    by_voter, by_prompt = covariance(voter), covariance(prompt)
+    cells = covariance(np.unique(voter, return_inverse=True)[1] * (prompt.max() + 1) + prompt)
+    more = positive_part(by_prompt - cells)
+    df_voter, df_prompt = (
+        np.full(k, max(effective_number(unit) - 1, 1.0)) for unit in (voter, prompt)
+    )
+    variance, df = two_way((np.diag(by_voter), df_voter), (np.diag(more), df_prompt), np.zeros(k))
+    least = np.maximum(np.diag(by_prompt), np.diag(cells))
+    wider = np.sqrt(np.maximum(least, variance) / np.where(variance > 0, variance, 1.0))
+    whole = wider[:, None] * (by_voter + more) * wider
+    return ratio + np.log(total / (2 * n)), whole, df
 
-    @cached_property
-    def plain(self) -> Floats:
-        """The estimate, shape (n_models,)."""
-        sums = (self.met, self.right, self.total, self.count)
-        return np.asarray(np.exp(self._solved(*(each.plain for each in sums)))[0])
 
-    def rounds(self, drawn: Rounds) -> Floats:
-        """Every round, shape (n_rounds, n_models), its deviation stretched."""
-        parts = []
-        for start in range(0, len(drawn.weight), ROUNDS_AT_ONCE):
-            some = slice(start, start + ROUNDS_AT_ONCE)
-            sums = (self.met, self.right, self.total, self.count)
-            parts.append(self._solved(*(each.rounds(some) for each in sums)))
-        middle = np.log(self.plain)
-        logs = middle + drawn.stretch * (np.concatenate(parts) - middle)
-        return np.asarray(np.exp(np.clip(logs, -MOST_LOG, MOST_LOG)))
-
-    def _solved(self, met: Floats, right: Floats, total: Floats, count: Floats) -> Floats:
-        """Logarithms of the means, a row a round."""
-        k = self.n_models
-        laplacian = np.zeros((len(met), k, k))
-        laplacian[:, self.first, self.second] = -met
-        laplacian[:, self.second, self.first] = -met
-        each = np.arange(k)
-        laplacian[:, each, each] = -laplacian.sum(axis=2)
-        # The constant direction is free: a rank-one term of the matrix's size pins it to zero.
-        pin = np.trace(laplacian, axis1=1, axis2=2)[:, None, None] / k**2
-        ratio = np.linalg.solve(laplacian + pin, right[:, :, None])[:, :, 0]
-        level = (total * np.exp(-ratio)).sum(axis=1, keepdims=True) / count
-        return np.asarray(ratio + np.log(level))
+def positive_part(matrix: Floats) -> Floats:
+    """Drop what a difference of covariances has below zero."""
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray((vectors * values.clip(min=0)) @ vectors.T)

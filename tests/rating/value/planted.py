@@ -1,13 +1,14 @@
-"""Worlds of known strengths and costs, and votes in them."""
+"""Simulated worlds of known strengths and costs, and votes in them."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
 from rating import Comparisons, Votes
-from rating.elo import POINTS_PER_NAT
-from rating.typing import Floats
+from rating.typing import Floats, Ints
 from rating.value.figures import Figures
+
+PER_NAT = 400 / np.log(10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,6 +17,8 @@ class World:
 
     ``prompt_sd`` and ``own_sd`` are of the logarithm of a cost: what a prompt asks for, and what
     is left. A voter's prompts are alike: ``voter_sd`` is of that voter's own mean of either.
+    With ``n_prompts`` all battles share these prompts; ``suits_sd`` is of the logarithm of a
+    model's cost on a prompt, and ``likes_sd`` of its strength there, in nats.
     """
 
     points: tuple[float, ...]
@@ -25,6 +28,9 @@ class World:
     prompt_sd: float = 0.9
     own_sd: float = 0.5
     voter_sd: float = 0.2
+    n_prompts: int | None = None
+    suits_sd: float = 0.0
+    likes_sd: float = 0.0
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -36,22 +42,26 @@ class World:
         a = rng.integers(k, size=n)
         b = (a + rng.integers(1, k, size=n)) % k
         pairs = np.column_stack([a, b])
-        theta = np.array(self.points) / POINTS_PER_NAT
-        won = rng.random(n) < 1 / (1 + np.exp(theta[b] - theta[a]))
-        values = {"cost": self._costs(rng, voter, pairs)}
+        prompt = np.arange(n) if self.n_prompts is None else rng.integers(self.n_prompts, size=n)
+        likes = (
+            rng.normal(0, self.likes_sd, (prompt.max() + 1, k)) + np.array(self.points) / PER_NAT
+        )
+        won = rng.random(n) < 1 / (1 + np.exp(likes[prompt, b] - likes[prompt, a]))
+        values = {"cost": self._costs(rng, voter, prompt, pairs)}
         outcome = np.where(won, 0, 1)  # in the order of OUTCOMES: model_a, model_b
-        data = Comparisons.from_codes(self.models, a, b, outcome, voter=voter)
-        return Votes(data), Figures(self.models, pairs, voter, values)
+        data = Comparisons.from_codes(self.models, a, b, outcome, voter=voter, prompt=prompt)
+        return Votes(data), Figures(self.models, pairs, voter, prompt, values)
 
-    def _costs(self, rng: np.random.Generator, voter: np.ndarray, pairs: np.ndarray) -> Floats:
+    def _costs(self, rng: np.random.Generator, voter: Ints, prompt: Ints, pairs: Ints) -> Floats:
         """Costs whose mean over prompts and voters is that of each model."""
         k, n = len(self.points), len(pairs)
-        prompt = rng.normal(0, self.prompt_sd, n)
-        taste = rng.normal(0, self.voter_sd, (self.n_voters, k))
+        asked = rng.normal(0, self.prompt_sd, prompt.max() + 1)[prompt]
+        suits = rng.normal(0, self.suits_sd, (prompt.max() + 1, k))[prompt[:, None], pairs]
+        taste = rng.normal(0, self.voter_sd, (self.n_voters, k))[voter[:, None], pairs]
         own = rng.normal(0, self.own_sd, (n, 2))
-        variance = self.prompt_sd**2 + self.voter_sd**2 + self.own_sd**2
-        mean = np.log(self.cost)[pairs] - variance / 2
-        return np.asarray(np.exp(mean + prompt[:, None] + taste[voter[:, None], pairs] + own))
+        sds = self.prompt_sd, self.suits_sd, self.voter_sd, self.own_sd
+        mean = np.log(self.cost)[pairs] - sum(sd**2 for sd in sds) / 2
+        return np.asarray(np.exp(mean + asked[:, None] + suits + taste + own))
 
 
 TEN = World(

@@ -1,4 +1,4 @@
-"""Whether intervals of costs hold, and what is called dominated or cheapest is so."""
+"""Whether intervals of costs hold, and what is called dominated or cheapest is so, simulated."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -6,18 +6,25 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from rating.uncertainty.student import quantile
 from rating.value.board import value
-from rating.value.figures import Rounds, paired_means
+from rating.value.figures import paired_means
 from tests.rating.value.planted import TEN, World
 
 Record = Callable[[str, object], None]
 
-RUNS = 1000
+RUNS = 400
+EQUAL = World(
+    (1000.0,) * 4, (0.02, 0.01, 0.005, 0.002), each=15, n_prompts=60, suits_sd=0.5, likes_sd=0.8
+)
 COVERED = {
     "many voters": TEN,
     "thirty voters": replace(TEN, n_voters=30, each=40),
     "voters unlike each other": replace(TEN, n_voters=100, each=8, voter_sd=0.6),
     "fifteen voters": replace(TEN, n_voters=15, each=40, voter_sd=0.4),
+    "sixty shared prompts": EQUAL,
+    "twenty shared prompts": replace(EQUAL, n_prompts=20),
+    "own prompts": replace(EQUAL, n_prompts=None),
 }
 
 
@@ -30,33 +37,61 @@ def test_intervals_of_costs_and_of_their_ratios_cover(name: str, record_property
     for seed in range(RUNS):
         rng = np.random.default_rng(seed)
         _, figures = world.draw(rng)
-        drawn = paired_means(figures, "cost", Rounds.of(figures, 400, rng))
-        low, high = drawn.interval(0.95)
+        taken = paired_means(figures, "cost")
+        low, high = taken.interval(0.95)
         hits.append((low <= truth) & (truth <= high))
-        ends = np.quantile(drawn.rounds[:, 1:] / drawn.rounds[:, [0]], [0.025, 0.975], axis=0)
-        ratio = truth[1:] / truth[0]
-        of_ratio.append((ends[0] <= ratio) & (ratio <= ends[1]))
-        relative.append(drawn.value / truth)
+        c, t = taken.covariance, quantile(0.95, float(taken.df.min()))
+        half = t * np.sqrt(c[0, 0] + np.diag(c)[1:] - 2 * c[0, 1:])
+        gap = taken.logs[1:] - taken.logs[0] - np.log(truth[1:] / truth[0])
+        of_ratio.append(np.abs(gap) <= half)
+        relative.append(np.exp(taken.logs) / truth)
     covered, covered_ratio = float(np.mean(hits)), float(np.mean(of_ratio))
     bias = float(np.mean(relative) - 1)
     row = {"world": name, "cost": round(covered, 4), "ratio": round(covered_ratio, 4)}
     record_property("Intervals of costs, 95 %", row | {"bias": round(bias, 4)})
-    assert 0.92 <= covered <= 0.97
-    assert 0.92 <= covered_ratio <= 0.97
-    assert abs(bias) < 0.015
+    assert 0.9 <= covered <= 0.97
+    assert abs(covered_ratio - 0.95) <= 0.02 + 2 * np.sqrt(0.95 * 0.05 / RUNS)
+    assert abs(bias) < (0.015 if world.n_prompts is None else 0.1)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("k", [3, 6, 12])
+def test_hardly_ever_is_one_of_equal_models_dominated(k: int) -> None:
+    world = replace(EQUAL, points=(1000.0,) * k, cost=(0.005,) * k)
+    named = []
+    for seed in range(200):
+        board = value(*world.draw(np.random.default_rng(seed)))
+        named.append(any(row.cost is not None and row.cost.dominated for row in board.models))
+    assert np.mean(named) <= 0.001 + 2 * np.sqrt(0.001 / 200)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("equal_in", ["quality", "cost"])
+def test_models_that_differ_in_one_of_both_are_seldom_dominated(equal_in: str) -> None:
+    points, cost = (1120.0, 1080.0, 1000.0, 940.0), (0.002, 0.004, 0.008, 0.016)
+    world = replace(
+        EQUAL,
+        points=(1000.0,) * 4 if equal_in == "quality" else points,
+        cost=(0.005,) * 4 if equal_in == "cost" else cost,
+    )
+    named = []
+    for seed in range(200):
+        board = value(*world.draw(np.random.default_rng(seed)))
+        named.append(any(row.cost is not None and row.cost.dominated for row in board.models))
+    assert np.mean(named) <= 0.031 + 2 * np.sqrt(0.031 * 0.969 / 200)
 
 
 @pytest.mark.slow
 def test_the_dominated_are_recognised_and_no_other(record_property: Record) -> None:
     recognised, wrongly = [], []
-    for seed in range(200):
+    for seed in range(100):
         board = value(*replace(TEN, each=60).draw(np.random.default_rng(seed)))
-        beaten = {row.model for row in board.models if row.cost and row.cost.dominated > 0.95}
+        beaten = {row.model for row in board.models if row.cost and row.cost.dominated}
         recognised.append(len(beaten & {"m7", "m8", "m9"}) / 3)
         wrongly.append(len(beaten - {"m7", "m8", "m9"}))
     row = {"recognised": float(np.mean(recognised)), "wrongly": sum(wrongly)}
     record_property("Dominated, three of ten", row)
-    assert np.mean(recognised) > 0.98
+    assert np.mean(recognised) > 0.82
     assert sum(wrongly) == 0
 
 
