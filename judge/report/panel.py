@@ -39,7 +39,8 @@ LIMITS = (
 )
 NOISY = (
     "Where most of the few people who voted on an item are wrong, every good judge errs on it at "
-    "once: with few votes an item the panel seems worth less than it is."
+    "once: the panel is worth at least what is shown, with votes taken as the truth. What shared "
+    "errors cost is not estimated from votes."
 )
 
 
@@ -94,9 +95,11 @@ def _about(panel: Panel) -> dict[str, str]:
 
 def _card(panel: Panel) -> Table:
     one, level = panel.card, f"{100 * panel.options.level:g} %"
+    least = ", at least" if panel.by_people else ""
     cells = {
         "Judges": f"{one.k}",
-        "Independent judges they are worth": number_of(one.n_eff),
+        f"Independent judges they are worth{least}": number_of(one.n_eff),
+        "Independent judges they are worth, at most": number_of(one.at_most),
         "Mean correlation of errors": number_of(one.mean_correlation, 3),
         "Right: the mean judge": percent_of(one.mean),
         f"Right: the best judge ({panel.best})": percent_of(one.best),
@@ -107,7 +110,7 @@ def _card(panel: Panel) -> Table:
     }
     return Table.of(
         ("The panel", "Value"),
-        {name: (text,) for name, text in cells.items()},
+        {name: (text,) for name, text in cells.items() if text != NONE},
         f"On {plural(panel.n_items, 'item')} that every judge read. {level} intervals draw "
         "prompts. Where exactly half of the judges are right, the panel is right by half.",
     )
@@ -172,14 +175,15 @@ def _order(panel: Panel, name: str, order: tuple[Added, ...]) -> Table:
 def _families(panel: Panel) -> Iterator[Table]:
     if not panel.without_family:
         return
+    gap = [] if panel.by_people else ["Gap to independent ones"]
     yield Table.of(
-        ("Without the family", "Judges", "Worth", "Most are right", "Gap to independent ones"),
+        ("Without the family", "Judges", "Worth", "Most are right", *gap),
         {
             family: (
                 f"{one.k}",
                 number_of(one.n_eff),
                 percent_of(one.majority),
-                gap_of(one.gap),
+                *(gap_of(one.gap) for _ in gap),
             )
             for family, one in panel.without_family.items()
         },
@@ -217,6 +221,7 @@ def rows(panel: Panel) -> Iterator[dict[str, Any]]:
     one = panel.card
     figures = {
         "n_eff": one.n_eff,
+        "at_most": one.at_most,
         "mean_correlation": one.mean_correlation,
         "accuracy.mean": one.mean,
         "accuracy.best": one.best,

@@ -105,7 +105,7 @@ class Panel:
     @property
     def headline(self) -> str:
         """Say in a sentence how many judges the panel is worth."""
-        return _headline(self.card, self.n_prompts)
+        return _headline(self.card, self.n_prompts, by_people=self.by_people)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -246,7 +246,7 @@ def _warnings(data: PanelData, errors: Errors, whole: Card, matrix: Floats) -> I
             )
 
 
-def _headline(card: Card, n_prompts: int) -> str:
+def _headline(card: Card, n_prompts: int, *, by_people: bool) -> str:
     if card.k == 1:
         return "A panel of one judge is worth one."
     if n_prompts < MIN_PROMPTS:
@@ -256,7 +256,13 @@ def _headline(card: Card, n_prompts: int) -> str:
         )
     if card.n_eff.value is None:
         return f"How many independent judges these {card.k} are worth is not known."
-    return f"These {card.k} judges are worth {number_of(card.n_eff, 1)} independent ones."
+    worth = number_of(card.n_eff, 1)
+    if by_people:
+        return (
+            f"These {card.k} judges are worth at least {worth} independent ones, with votes taken "
+            "as the truth."
+        )
+    return f"These {card.k} judges are worth {worth} independent ones."
 
 
 def _sentences(panel: Panel) -> Iterator[str]:
@@ -276,8 +282,15 @@ def _sentences(panel: Panel) -> Iterator[str]:
             "judge is right there only if it says tie."
         )
     if one.k > 1 and panel.n_prompts >= MIN_PROMPTS:
+        if one.at_most.value is not None:
+            yield (
+                "Allowing for errors of people, by items on which two voted, they are worth at "
+                f"most {number_of(one.at_most, 1)}. Where people and judges find the same items "
+                "hard, that is too high."
+            )
         yield _on_best(one.over_best, panel.best)
-        yield _on_gap(one)
+        if not panel.by_people:
+            yield _on_gap(one)
         yield _on_next(panel)
     yield _on_unread(panel)
 

@@ -1,7 +1,7 @@
 """What a panel of judges is worth: how many independent ones, and which judge to add next."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,8 @@ from rating.typing import Floats
 
 SHARES = ("mean", "best", "majority", "independent")
 """The accuracies of a card, in the order in which `_shares` stacks them."""
+_LEAST_AGREEMENT = 0.1
+_NEARLY_ALWAYS = 0.999
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,20 +25,25 @@ class Card:
     Attributes
     ----------
     n_eff : Estimate
-        ``k / (1 + (k - 1) mean_correlation)``: as many judges whose errors are independent.
+        ``k / (1 + (k - 1) mean_correlation)``: as many judges whose errors are independent. With
+        votes taken as the truth it is a lower figure: errors of people count as shared errors.
+    at_most : Estimate
+        Upper figure from items on which two people voted, or no value: see `_at_most`.
     mean_correlation : Estimate
         Of the errors of two judges, over all pairs of which both err now and then.
     mean, best, majority, independent : Estimate
         Shares of items that are right: of the mean judge, the best one, what most judges say,
         and what most would say if each erred as often as now, and independently of the others.
     gap : Estimate
-        ``independent`` less ``majority``.
+        ``independent`` less ``majority``. Against votes neither ``independent`` nor ``gap`` has a
+        value: disagreement among people would be taken for shared errors.
     over_best : Estimate
         ``majority`` less ``best``, the best being chosen anew in each draw.
     """
 
     k: int
     n_eff: Estimate
+    at_most: Estimate
     mean_correlation: Estimate
     mean: Estimate
     best: Estimate
@@ -53,6 +60,7 @@ class Card:
         return {
             "k": self.k,
             **flat("n_eff", self.n_eff),
+            **flat("at_most", self.at_most),
             **flat("mean_correlation", self.mean_correlation),
             "accuracy": accuracy,
             **flat("gap", self.gap),
@@ -99,19 +107,70 @@ def card(errors: Errors, options: StudyOptions) -> Card:
     def column(place: int) -> Estimate:
         return drawn(lambda rows: _shares(rows, k)[:, place])
 
+    nothing = Estimate(None, None, None, n)
+    by_people = errors.people is not None
     return Card(
         k=k,
         n_eff=drawn(lambda rows: _n_eff(rows, k)),
+        at_most=_at_most(errors, options) if by_people and k > 1 else nothing,
         mean_correlation=drawn(lambda rows: _mean_correlation(rows, k)),
         mean=column(0),
         best=column(1),
         majority=clustered(
             sums, lambda rows: over(rows[:, 0], rows[:, 1]), options.draws(), n=n, mean=SHARE
         ),
-        independent=column(3),
-        gap=drawn(lambda rows: _shares(rows, k) @ np.array([0, 0, -1.0, 1.0])),
+        independent=nothing if by_people else column(3),
+        gap=nothing
+        if by_people
+        else drawn(lambda rows: _shares(rows, k) @ np.array([0, 0, -1.0, 1.0])),
         over_best=drawn(lambda rows: _shares(rows, k) @ np.array([0, -1.0, 1.0, 0])),
     )
+
+
+def _at_most(errors: Errors, options: StudyOptions) -> Estimate:
+    """Estimate how many independent judges a panel is worth if people err, from above.
+
+    With verdicts and votes of 1 and -1, ``m_jk = mean J_j J_k``, ``a_j = mean J_j vote`` and q the
+    mean product of two people's votes on an item, a judge goes with the truth by
+    ``a_j / sqrt(q)``, and errors correlate by::
+
+        (m_jk - a_j a_k / q) / sqrt((1 - a_j^2 / q) (1 - a_k^2 / q))
+
+    That is exact where all items are equally clear, and too high where people and judges find the
+    same items hard. No value unless q is certain to be above 0.1.
+    """
+    verdict, votes = errors.verdict, errors.people
+    assert verdict is not None
+    assert votes is not None
+    k = verdict.shape[1]
+    first, second = np.triu_indices(k, 1)
+    each = np.column_stack(
+        [
+            votes[:, 1:],
+            np.ones(len(verdict)),
+            verdict * votes[:, :1],
+            verdict**2,
+            verdict[:, first] * verdict[:, second],
+        ]
+    )
+    sums = sums_within(errors.prompt, each, int(errors.prompt.max()) + 1)
+    agree = clustered(
+        sums, lambda rows: over(rows[:, 0], rows[:, 1]), options.draws(), n=int(votes[:, 2].sum())
+    )
+    if agree.lower is None or agree.lower <= _LEAST_AGREEMENT:
+        return replace(agree, value=None, lower=None, upper=None)
+
+    def worth(rows: Floats) -> Floats:
+        q, n = over(rows[:, 0], rows[:, 1])[:, None], rows[:, 2:3]
+        own, square = over(rows[:, 3 : 3 + k], n), over(rows[:, 3 + k : 3 + 2 * k], n)
+        most = _NEARLY_ALWAYS * np.sqrt(square)
+        own = np.clip(own / np.sqrt(np.where(q > 0, q, np.nan)), -most, most)
+        left = square - own**2
+        both = over(rows[:, 3 + 2 * k :], n) - own[:, first] * own[:, second]
+        rho = over(both, np.sqrt(left[:, first] * left[:, second])).mean(axis=1)
+        return over(np.full(len(rows), float(k)), 1 + (k - 1) * rho)
+
+    return clustered(sums, worth, options.draws(), n=len(verdict))
 
 
 def _panel_right(wrong: Floats) -> Floats:

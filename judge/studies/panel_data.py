@@ -55,16 +55,24 @@ class Errors:
         1 where a verdict is not the truth, else 0.
     prompt : ndarray of shape (n_items,), int64
         Number of the prompt, from 0 without a gap.
+    verdict : ndarray of shape (n_items, k), or None
+        1, 0 or -1 for side A; None where the truth is a label.
+    people : ndarray of shape (n_items, 3), or None
+        Of people's 1, 0 or -1 the mean, and the mean product of two different people's with a 1,
+        or 0 and 0 where only one voted.
     """
 
     judges: tuple[str, ...]
     wrong: Floats
     prompt: Ints
+    verdict: Floats | None = None
+    people: Floats | None = None
 
     def only(self, judges: Sequence[int]) -> "Errors":
         """Keep some judges, on the same items."""
         names = tuple(self.judges[j] for j in judges)
-        return Errors(names, self.wrong[:, list(judges)], self.prompt)
+        verdict = None if self.verdict is None else self.verdict[:, list(judges)]
+        return Errors(names, self.wrong[:, list(judges)], self.prompt, verdict, self.people)
 
 
 def read_panel(
@@ -236,10 +244,10 @@ def errors_of(panel: PanelData) -> Complete:
     """
     items = panel.data.items
     truth, there = _by_item(panel.truth, items.n)
-    right, read = [], []
+    given, read = [], []
     for judge in panel.data.judges:
         label, has = _by_item(majority(items, judge.verdicts), items.n)
-        right.append(label == truth)
+        given.append(label)
         read.append(has)
     names = tuple(judge.name for judge in panel.data.judges)
     without = {name: int((there & ~has).sum()) for name, has in zip(names, read, strict=True)}
@@ -252,10 +260,24 @@ def errors_of(panel: PanelData) -> Complete:
             f"'{worst}'\"), or judge the same items."
         )
         raise DataError(msg)
-    wrong = 1.0 - np.column_stack(right)[used]
+    verdict = np.column_stack(given)[used].astype(np.float64)
+    wrong = np.asarray(verdict != truth[used, None], dtype=np.float64)
     _, prompt = np.unique(items.prompt[used], return_inverse=True)
     errors = Errors(names, wrong, prompt.astype(np.int64))
+    if panel.by_people:
+        errors = replace(errors, verdict=verdict, people=_votes(panel.data)[used])
     return Complete(errors, without, int(there.sum()), int((truth[used] == 0).sum()))
+
+
+def _votes(data: StudyData) -> Floats:
+    """Return `Errors.people` of every item; a person who voted again counts once."""
+    n, people = data.items.n, data.people
+    person, place = np.unique(people.rater * n + people.item, return_inverse=True)
+    own = np.bincount(place, people.label) / np.bincount(place)
+    total, square, voters = (np.bincount(person % n, x, n) for x in (own, own**2, own * 0 + 1))
+    pairs = voters * (voters - 1)
+    product = (total**2 - square) / np.maximum(pairs, 1)
+    return np.column_stack([total / np.maximum(voters, 1), product * (pairs > 0), pairs > 0])
 
 
 def _by_item(labels: Labels, n_items: int) -> tuple[Ints, Bools]:

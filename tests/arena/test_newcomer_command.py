@@ -10,7 +10,7 @@ from arena.boards.newcomers import read_newcomers
 from tests.command import Command, refused
 from tests.judge.studies.newcomers import NEW, Planted
 
-PLANTED = Planted(n_known=8, n_votes=600, n_verdicts=500, n_on_new=80, n_prompts=100)
+PLANTED = Planted(n_known=8, n_votes=800, n_verdicts=800, n_on_new=80, n_prompts=100, signal=2.5)
 WINNERS = {1: "model_a", 0: "tie", -1: "model_b"}
 
 

@@ -62,3 +62,39 @@ def labelled(
 def studied(folder: Path, rows: Sequence[Sequence[str]], *, rounds: int = 50) -> Panel:
     files = written(folder / "verdicts.csv", rows)
     return study_panel([files], None, StudyOptions(rounds=rounds))
+
+
+def by_people(
+    rng: np.random.Generator, n: int, voters: int, rates: Sequence[float], clear: float = 0.0
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Draw votes, shape (n, voters), and verdicts of independent judges, (n, k): 1 or -1.
+
+    People are right with probability 0.75, judges by their rates; with ``clear`` items differ in
+    how clear they are, by this sd of the logit, for people and judges alike.
+    """
+    truth, hard = rng.choice([-1, 1], n), rng.normal(0, clear, (n, 1))
+
+    def said(right: Sequence[float]) -> NDArray[np.int64]:
+        odds = np.log(np.array(right) / (1 - np.array(right))) + hard
+        is_right = rng.random(odds.shape) < 1 / (1 + np.exp(-odds))
+        return np.asarray(np.where(is_right, 1, -1) * truth[:, None], dtype=np.int64)
+
+    return said([0.75] * voters), said(rates)
+
+
+def judged_by_people(folder: Path, votes: NDArray[np.int64], said: NDArray[np.int64]) -> Panel:
+    """Write votes and verdicts as files, and study the panel."""
+    names = {1: "model_a", 0: "tie", -1: "model_b"}
+    cast = [
+        (f"i{item}", "x", "y", names[one], f"p{person}")
+        for item, row in enumerate(votes.tolist())
+        for person, one in enumerate(row)
+    ]
+    given = [
+        (f"i{item}", "x", "y", names[one], f"j{j}")
+        for item, row in enumerate(said.tolist())
+        for j, one in enumerate(row)
+    ]
+    people = written(folder / "votes.csv", cast, "item_id,model_a,model_b,winner,voter")
+    files = written(folder / "verdicts.csv", given, "item_id,model_a,model_b,winner,judge")
+    return study_panel([files], people, StudyOptions(rounds=200))

@@ -24,7 +24,9 @@ from rating.tables.files import Files
 from tests.judge.published import rows
 from tests.judge.studies.panels import (
     HEAD,
+    by_people,
     errors_of,
+    judged_by_people,
     labelled,
     latent,
     studied,
@@ -437,3 +439,47 @@ def test_correlations_are_those_of_numpy() -> None:
     matrix = error_correlations(errors_of(wrong))
     np.fill_diagonal(matrix, 1.0)
     np.testing.assert_allclose(matrix, np.corrcoef(wrong.T.astype(float)))
+
+
+def test_votes_give_a_lower_figure_of_independent_judges_and_no_gap(tmp_path: Path) -> None:
+    """Five independent judges, and people, are right in 0.75: by two votes that is seen.
+
+    Taking one vote for the truth, errors correlate by (1/4 - 1/16) / (1 - 1/16) = 1/5 and the
+    five are worth 5 / 1.8; with the errors of people taken off they are worth 5.
+    """
+    votes, said = by_people(np.random.default_rng(1), 600, 2, [0.75] * 5)
+    double = judged_by_people(tmp_path, votes, said)
+    single = judged_by_people(tmp_path, votes[:, :1], said)
+    assert single.card.n_eff.value == pytest.approx(5 / 1.8, abs=0.3)
+    assert single.headline.startswith("These 5 judges are worth at least ")
+    assert single.headline.endswith("independent ones, with votes taken as the truth.")
+    assert single.card.at_most.value is None
+    assert not any("worth at most" in text for text in single.sentences)
+    assert double.card.at_most.lower is not None
+    assert double.card.at_most.upper is not None
+    assert double.card.at_most.lower < 5 < double.card.at_most.upper
+    assert any("they are worth at most" in text for text in double.sentences)
+    for panel in (single, double):
+        assert panel.card.n_eff.upper is not None
+        assert panel.card.n_eff.upper < 5
+        assert panel.card.gap.value is panel.card.independent.value is None
+        assert not any("shared errors" in text for text in panel.sentences)
+        assert panel.to_dict()["gap"] is None
+
+
+def test_several_votes_of_one_person_are_not_those_of_two(tmp_path: Path) -> None:
+    votes, said = by_people(np.random.default_rng(2), 60, 1, [0.75] * 3)
+    judged_by_people(tmp_path, votes, said)
+    file = tmp_path / "votes.csv"
+    head, *lines = file.read_text(encoding="utf-8").splitlines()
+    file.write_text("\n".join([head, *lines, *lines]) + "\n", encoding="utf-8")
+    panel = study_panel([Files((str(tmp_path / "verdicts.csv"),))], Files((str(file),)), QUICK)
+    assert panel.card.at_most.value is None
+
+
+def test_people_who_hardly_agree_give_no_upper_figure(tmp_path: Path) -> None:
+    rng = np.random.default_rng(3)
+    _, said = by_people(rng, 100, 2, [0.75] * 3)
+    panel = judged_by_people(tmp_path, rng.choice([-1, 1], (100, 2)), said)
+    assert panel.card.at_most.value is None
+    assert panel.card.n_eff.value is not None

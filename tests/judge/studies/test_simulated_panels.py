@@ -5,7 +5,8 @@ import pytest
 
 from judge.studies.options import StudyOptions
 from judge.studies.panel_card import card
-from tests.judge.studies.panels import errors_of, latent, true_n_eff
+from judge.studies.panel_data import Errors
+from tests.judge.studies.panels import by_people, errors_of, latent, true_n_eff
 
 pytestmark = pytest.mark.slow
 
@@ -40,3 +41,34 @@ def test_n_eff_of_a_latent_factor_is_recovered_and_its_interval_holds_it(loading
     assert np.abs(np.array(values) - truth).mean() < 0.2
     assert np.mean(values) == pytest.approx(truth, abs=0.1)
     assert inside >= 88
+
+
+DESIGNS = [
+    (voters, rates, clear)
+    for voters in (1, 2, 3, 5)
+    for rates, clear in (([0.75] * 5, 0.0), ([0.6, 0.7, 0.75, 0.8, 0.9], 0.0))
+] + [(2, [0.75] * 5, 1.0), (3, [0.75] * 5, 1.0)]
+
+
+@pytest.mark.parametrize(("voters", "rates", "clear"), DESIGNS)
+def test_the_lower_figure_against_votes_is_not_above_independent_judges(
+    voters: int, rates: list[float], clear: float
+) -> None:
+    """Five independent judges, people right in 0.75: "at least" holds in ten of ten designs."""
+    rng, options = np.random.default_rng(3), StudyOptions(rounds=300)
+    lower, upper = [], []
+    for _ in range(20):
+        votes, said = by_people(rng, 600, voters, rates, clear)
+        total = votes.sum(axis=1)
+        product = (total**2 - voters) / max(voters * (voters - 1), 1) * (voters > 1)
+        of_people = np.column_stack([total / voters, product, np.full(600, voters > 1)])
+        wrong = (said != np.sign(total)[:, None]).astype(np.float64)
+        one = card(
+            Errors(tuple("abcde"), wrong, np.arange(600), said.astype(np.float64), of_people),
+            options,
+        )
+        lower.append(one.n_eff.value)
+        upper.append(one.at_most.value)
+    assert np.mean(np.array(lower, dtype=np.float64)) <= 5
+    if voters > 1 and not clear:
+        assert np.mean(np.array(upper, dtype=np.float64)) == pytest.approx(5, abs=0.5)
