@@ -128,7 +128,7 @@ class Planted:
             curve = p * p.T
             laplacian = np.diag(curve.sum(axis=1)) - curve
             strengths = strengths + np.linalg.pinv(laplacian) @ (wins - p).sum(axis=1)
-        return 1000 + PER_NAT * float(strengths[-1] - strengths[:-1].mean())
+        return float(1000 + PER_NAT * (strengths[-1] - strengths[:-1].mean()))
 
     def rated(self, seed: int, options: NewcomerOptions | None = None) -> tuple[Newcomer, float]:
         data, truth = self.draw(seed)
