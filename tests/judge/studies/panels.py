@@ -74,15 +74,15 @@ def by_people(
     """
     truth, hard = rng.choice([-1, 1], n), rng.normal(0, clear, (n, 1))
 
-    def said(right: Sequence[float]) -> NDArray[np.int64]:
+    def answers(right: Sequence[float]) -> NDArray[np.int64]:
         odds = np.log(np.array(right) / (1 - np.array(right))) + hard
         is_right = rng.random(odds.shape) < 1 / (1 + np.exp(-odds))
         return np.asarray(np.where(is_right, 1, -1) * truth[:, None], dtype=np.int64)
 
-    return said([0.75] * voters), said(rates)
+    return answers([0.75] * voters), answers(rates)
 
 
-def judged_by_people(folder: Path, votes: NDArray[np.int64], said: NDArray[np.int64]) -> Panel:
+def judged_by_people(folder: Path, votes: NDArray[np.int64], verdict: NDArray[np.int64]) -> Panel:
     """Write votes and verdicts as files, and study the panel."""
     names = {1: "model_a", 0: "tie", -1: "model_b"}
     cast = [
@@ -92,7 +92,7 @@ def judged_by_people(folder: Path, votes: NDArray[np.int64], said: NDArray[np.in
     ]
     given = [
         (f"i{item}", "x", "y", names[one], f"j{j}")
-        for item, row in enumerate(said.tolist())
+        for item, row in enumerate(verdict.tolist())
         for j, one in enumerate(row)
     ]
     people = written(folder / "votes.csv", cast, "item_id,model_a,model_b,winner,voter")

@@ -447,9 +447,9 @@ def test_votes_give_a_lower_figure_of_independent_judges_and_no_gap(tmp_path: Pa
     Taking one vote for the truth, errors correlate by (1/4 - 1/16) / (1 - 1/16) = 1/5 and the
     five are worth 5 / 1.8; with the errors of people taken off they are worth 5.
     """
-    votes, said = by_people(np.random.default_rng(1), 600, 2, [0.75] * 5)
-    double = judged_by_people(tmp_path, votes, said)
-    single = judged_by_people(tmp_path, votes[:, :1], said)
+    votes, verdict = by_people(np.random.default_rng(1), 600, 2, [0.75] * 5)
+    double = judged_by_people(tmp_path, votes, verdict)
+    single = judged_by_people(tmp_path, votes[:, :1], verdict)
     assert single.card.n_eff.value == pytest.approx(5 / 1.8, abs=0.3)
     assert single.headline.startswith("These 5 judges are worth at least ")
     assert single.headline.endswith("independent ones, with votes taken as the truth.")
@@ -468,8 +468,8 @@ def test_votes_give_a_lower_figure_of_independent_judges_and_no_gap(tmp_path: Pa
 
 
 def test_several_votes_of_one_person_are_not_those_of_two(tmp_path: Path) -> None:
-    votes, said = by_people(np.random.default_rng(2), 60, 1, [0.75] * 3)
-    judged_by_people(tmp_path, votes, said)
+    votes, verdict = by_people(np.random.default_rng(2), 60, 1, [0.75] * 3)
+    judged_by_people(tmp_path, votes, verdict)
     file = tmp_path / "votes.csv"
     head, *lines = file.read_text(encoding="utf-8").splitlines()
     file.write_text("\n".join([head, *lines, *lines]) + "\n", encoding="utf-8")
@@ -479,7 +479,7 @@ def test_several_votes_of_one_person_are_not_those_of_two(tmp_path: Path) -> Non
 
 def test_people_who_hardly_agree_give_no_upper_figure(tmp_path: Path) -> None:
     rng = np.random.default_rng(3)
-    _, said = by_people(rng, 100, 2, [0.75] * 3)
-    panel = judged_by_people(tmp_path, rng.choice([-1, 1], (100, 2)), said)
+    _, verdict = by_people(rng, 100, 2, [0.75] * 3)
+    panel = judged_by_people(tmp_path, rng.choice([-1, 1], (100, 2)), verdict)
     assert panel.card.at_most.value is None
     assert panel.card.n_eff.value is not None

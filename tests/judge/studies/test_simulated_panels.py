@@ -58,13 +58,13 @@ def test_the_lower_figure_against_votes_is_not_above_independent_judges(
     rng, options = np.random.default_rng(3), StudyOptions(rounds=300)
     lower, upper = [], []
     for _ in range(20):
-        votes, said = by_people(rng, 600, voters, rates, clear)
+        votes, verdict = by_people(rng, 600, voters, rates, clear)
         total = votes.sum(axis=1)
         product = (total**2 - voters) / max(voters * (voters - 1), 1) * (voters > 1)
         of_people = np.column_stack([total / voters, product, np.full(600, voters > 1)])
-        wrong = (said != np.sign(total)[:, None]).astype(np.float64)
+        wrong = (verdict != np.sign(total)[:, None]).astype(np.float64)
         one = card(
-            Errors(tuple("abcde"), wrong, np.arange(600), said.astype(np.float64), of_people),
+            Errors(tuple("abcde"), wrong, np.arange(600), verdict.astype(np.float64), of_people),
             options,
         )
         lower.append(one.n_eff.value)
