@@ -141,6 +141,24 @@ class VoteRows:
             prompt=prompt,
         )
 
+    def one_by_one(self) -> Comparisons:
+        """Return the votes in their order, not counted in cells."""
+        voter, prompt = self.groups.get("voter"), self.groups.get("prompt")
+        weight = self.times.astype(np.float64)
+        return Comparisons(
+            models=self.models,
+            pairs=np.column_stack([self.a, self.b]),
+            outcome=self.outcome,
+            votes=self.times,
+            weight=weight,
+            weight_sq=weight,
+            voter=voter,
+            n_voters=0 if voter is None else int(voter.max(initial=-1)) + 1,
+            n_self=0,
+            prompt=prompt,
+            n_prompts=0 if prompt is None else int(prompt.max(initial=-1)) + 1,
+        )
+
     def placed(self, names: tuple[str, ...], values: Floats) -> Floats:
         """Give each model its value, and 0 to a model that is not among the names."""
         place = {name: at for at, name in enumerate(self.models)}

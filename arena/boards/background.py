@@ -64,7 +64,8 @@ async def keep_looking(look: Callable[[], None], what: str, least_s: float, rest
 def standing_of(votes: LoggedVotes, between: tuple[str, str]) -> RaceStanding:
     """Run a race over the votes that count; before both have any, nothing is known of it."""
     try:
-        race = run_race(read_rows(votes, Reading(ordered=True)), between, level=LEVEL)
+        reading = Reading(prompts=True, ordered=True)
+        race = run_race(read_rows(votes, reading), between, level=LEVEL)
     except DataError:  # no votes, or none on one of the two
         return RaceStanding(between, LEVEL)
     look = race.looks[-1] if race.looks else None

@@ -43,11 +43,11 @@ def gate(
     form: Annotated[Literal["table", "json", "md", "junit"], Parameter(name="--format")] = "table",
     out: Annotated[Path | None, Parameter(metavar="DIR")] = None,
 ) -> None:
-    """Say whether a candidate is better than an incumbent, not worse, or worse, as a release gate.
+    """Test whether a candidate is better than an incumbent, not worse, or worse: a release gate.
 
-    One may ask again and again as votes come in: at most 5 % of all gates ever give a wrong
-    answer. Nothing is kept between runs. Exit codes: 0 what is required is shown, 1 it is ruled
-    out, 2 for options or files that cannot be used, 3 it cannot be told yet.
+    At most 5% of all gates ever give a wrong answer, at as many looks as --looks allows; --looks 1
+    is the most powerful. Nothing is kept between runs. Exit codes: 0 what is required is shown, 1
+    it is ruled out, 2 for options or files that cannot be used, 3 inconclusive.
 
     Parameters
     ----------
@@ -72,6 +72,7 @@ def gate(
     arena gate --candidate umber --incumbent basalt --margin 20 votes.csv
     arena gate --candidate umber --incumbent basalt --margin 20 votes.csv verdicts.csv --out gate
     arena gate --candidate umber --incumbent basalt --margin 20 --require better votes.csv
+    arena gate --candidate umber --incumbent basalt --margin 20 --looks 5 --planned 4000 votes.csv
     """
     from datetime import UTC, datetime
 

@@ -9,10 +9,13 @@ from arena.terminal import plain, show, table, working, write_json
 from rating.errors import DataError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rating.rows import VoteRows
     from rating.tables.files import Files
     from rating.tables.log import LoggedVotes
-    from rating.uncertainty.race import Control, Race
+    from rating.uncertainty.race import Race
+    from rating.uncertainty.sequence import Lead
 
 SHOWN = 8
 """Looks in the table on a terminal; JSON holds all."""
@@ -40,16 +43,17 @@ def race(
     budget: int | None = None,
     verdicts: str | None = None,
     judge: str | None = None,
-    planned: int = 200,
+    looks: Literal["any"] | int = "any",
+    planned: int | None = None,
     columns: Columns = (),
     chosen: Annotated[Chosen, Flat] = EVERY_ROW,
     level: float = 0.95,
     form: TableOrJson = "table",
 ) -> None:
-    """Say when two models are separated, however often somebody looks at the votes meanwhile.
+    """Test, vote by vote, whether two models are separated, and stop as soon as they are.
 
-    The votes are looked at in the order in which they were cast, voter by voter. Exit codes: 2
-    for options or votes that cannot be used, 3 for votes that identify nothing.
+    At most 5% of races of equal models are ever separated. Exit codes: 2 for options or votes
+    that cannot be used, 3 for votes that identify nothing.
 
     Parameters
     ----------
@@ -63,12 +67,16 @@ def race(
     budget
         So many votes at most.
     verdicts
-        Verdicts of a judge, also on battles without a vote, that make the lead more precise: a
-        file, folder or pattern. Votes are then taken in the order of their file.
+        Verdicts of a judge, also on battles without a vote, that make the lead more precise, as in
+        arena gate: a file, folder or pattern. Votes are then taken in the order of their file.
     judge
         Whose verdicts, where the file holds those of several judges.
+    looks
+        How often the votes are looked at: any number of times, without end (any), or so many
+        times, after equal parts of the planned votes. Fewer looks have more power.
     planned
-        Voters after which the interval is to be tightest; to be fixed before the first look.
+        Votes on either model that are planned, to be fixed before the first look: later votes are
+        not used if looks are numbered. 2,000 by default; for a single look all votes.
     columns
         Read a role from the column of this name, as in voter=user; again for more.
     level
@@ -85,13 +93,14 @@ def race(
 
     with working("Racing"):
         files = chosen.source(source, columns)
-        votes, control = _votes(files, columns, between, verdicts, judge)
+        votes, judged = _votes(files, columns, between, verdicts, judge)
         result = run_race(
             votes,
             between,
-            control,
+            judged,
             stop=until == "separated",
             budget=budget,
+            looks=looks,
             planned=planned,
             level=level,
         )
@@ -107,7 +116,7 @@ def _votes(
     between: tuple[str, str],
     verdicts: str | None,
     judge: str | None,
-) -> "tuple[VoteRows, Control | None]":
+) -> "tuple[VoteRows, Callable[[int], tuple[Lead, float]] | None]":
     if verdicts is not None:
         from judge.studies.racing import race_with_judge
 
@@ -121,7 +130,8 @@ def _votes(
     from rating.tables.columns import Reading
     from rating.tables.rows import read_rows
 
-    return read_rows(source, Reading(Named.named(columns), ordered=True)), None
+    reading = Reading(Named.named(columns), prompts=True, ordered=True)
+    return read_rows(source, reading), None
 
 
 def _show(result: "Race") -> None:
@@ -131,7 +141,7 @@ def _show(result: "Race") -> None:
         (f"{x.voters:,}", f"{x.votes:,}", f"{x.lead:+.0f}", f"{x.lower:+.0f} to {x.upper:+.0f}")
         for x in looks
     ]
-    head = ("Voters", "Votes", f"Lead of {result.between[0]}", f"{100 * result.level:g} %")
+    head = ("Voters", "Votes", f"Lead of {result.between[0]}", f"{100 * result.level:g}% interval")
     show(plain(result.sentence, style="bold"))
     if rows:
         show(table(head, rows))

@@ -17,26 +17,28 @@ from judge.studies.rows import Rows, Source, read_rows
 from judge.studies.soft_verdicts import variance_of_sum
 from judge.studies.watch import columns_of, licensed_signal
 from rating import read_votes
+from rating.comparisons import Comparisons
 from rating.elo import POINTS_PER_NAT
 from rating.errors import DataError, NotIdentifiedError
 from rating.tables.columns import Reading
 from rating.tables.log import LoggedVotes
+from rating.tables.rows import read_rows as read_vote_rows
 from rating.tables.sources import opened
 from rating.typing import Bools, Floats, Ints
-from rating.uncertainty.clusters import FEW_PROMPTS
+from rating.uncertainty.contrasts import WELL_FOUNDED
 from rating.uncertainty.gate import (
     Behind,
     Difference,
     Gate,
     GateOptions,
-    Lead,
     decided,
     gate,
     require_both,
     rests_on,
+    rows_planned,
     untold,
 )
-from rating.uncertainty.race import FEWEST_SCORED
+from rating.uncertainty.sequence import FEWEST_SCORED, Lead
 
 OF_A_RUN = ("method", "template")
 """Columns that verdicts have, and votes of people do not."""
@@ -79,7 +81,8 @@ def ask(
     _require_no_run(votes)
     if verdicts is None:
         read = read_votes(votes, Reading(prompts=True))
-        return gate(read.data, options).with_warnings(*read.warnings)
+        data, unused = _up_to_the_planned(votes, read.data, options)
+        return gate(data, options).with_warnings(*read.warnings, *unused)
     if verdicts.licence is None:
         return _by_both(votes, verdicts, options)
     options = replace(options, level=(1 + options.level) / 2)
@@ -87,6 +90,32 @@ def ask(
     if by_people.by != "nothing":
         return by_people
     return _alone(by_people, verdicts, verdicts.licence, today)
+
+
+def _up_to_the_planned(
+    votes: Source, every: Comparisons, options: GateOptions
+) -> tuple[Comparisons, tuple[str, ...]]:
+    """Leave out the votes after the planned ones, where looks are numbered, and say so."""
+    require_both(every.models, options)
+    ends = [every.models.index(name) for name in (options.candidate, options.incumbent)]
+    there = int(every.votes[np.isin(every.pairs, ends).any(axis=1)].sum())
+    if options.looks == "any" or options.votes_planned is None or there <= options.votes_planned:
+        return every, ()
+    reading = Reading(prompts=True, voters=every.voter is not None, ordered=True)
+    rows = read_vote_rows(votes, reading)
+    either = np.isin(rows.models, (options.candidate, options.incumbent))
+    first = rows.taken(slice(rows_planned(either[rows.a] | either[rows.b], options)))
+    voter, prompt = first.groups.get("voter"), first.groups.get("prompt")
+    return first.comparisons(voter=voter, prompt=prompt), _unused(there, options)
+
+
+def _unused(there: int, options: GateOptions) -> tuple[str, ...]:
+    """Warn of votes that are not used."""
+    planned = options.votes_planned
+    if options.looks == "any" or planned is None or there <= planned:
+        return ()
+    more = plural(there - planned, "vote")
+    return (f"{more} on either model after the {planned:,} planned are not used.",)
 
 
 def _require_no_run(votes: Source) -> None:
@@ -111,7 +140,10 @@ def _by_both(votes: Source, verdicts: Verdicts, options: GateOptions) -> Gate:
     two = (options.candidate, options.incumbent)
     voted, judged = ({*rows.used("model_a"), *rows.used("model_b")} for rows in (cast, given))
     require_both(sorted(voted | judged), options)
+    either = _has(cast, two[0]) | _has(cast, two[1])
+    cast = cast.only(np.arange(rows_planned(either, options)))
     known = _behind(cast, options)
+    known = replace(known, warnings=(*known.warnings, *_unused(int(either.sum()), options)))
     if missing := next((name for name in two if name not in voted), None):
         return untold(options, known, f"Nobody voted on {missing} yet.")
     data = study_data(align(cast, given))
@@ -172,6 +204,7 @@ def _alone(by_people: Gate, verdicts: Verdicts, licence: Licence, today: date) -
     rows = rows.only(rows.read & one_a_case(rows))
     counts, reasons = counted(licence, columns_of(rows), rows.n)
     rows = rows.only(counts & _has(rows, options.candidate) & _has(rows, options.incumbent))
+    rows = rows.only(np.arange(rows_planned(np.ones(rows.n, dtype=bool), options)))
     passed = {model.name: model for model in licence.models if model.grade == "PASS"}
     names = (options.candidate, options.incumbent)
     two = [passed[name] for name in names] if {*names} <= {*passed} else []
@@ -203,25 +236,29 @@ class _Judged:
         return len(np.unique(self.prompt))
 
     @property
+    def effective(self) -> float:
+        by_prompt = np.unique(self.prompt, return_counts=True)[1].astype(np.float64)
+        return float(by_prompt.sum() ** 2 / max(by_prompt @ by_prompt, 1.0))
+
+    @property
     def too_little(self) -> str:
-        if self.n_prompts < FEW_PROMPTS:
-            on = plural(self.n_prompts, "prompt")
-            return f"its verdicts on the two that count are on {on}, and it takes {FEW_PROMPTS}."
-        if min(self.score.sum(), (1 - self.score).sum()) < FEWEST_SCORED:
-            return f"nothing is told before each of the two has won {FEWEST_SCORED:.0f}."
+        if self.effective < WELL_FOUNDED:
+            on = f"{self.effective:.0f} effective prompts"
+            return f"its verdicts on the two that count are on {on}, and it takes {WELL_FOUNDED}."
+        if min((self.score == 1).sum(), (self.score == 0).sum()) < FEWEST_SCORED:
+            return f"nothing is estimated before each of the two has won {FEWEST_SCORED}."
         return ""
 
     def lead(self) -> Lead:
         """Give the log-odds of the candidate's win rate, its error by prompt."""
-        n, rate = len(self.score), float(self.score.mean())
-        by_prompt = np.unique(self.prompt, return_counts=True)[1].astype(np.float64)
-        effective = float(by_prompt.sum() ** 2 / (by_prompt @ by_prompt))
+        n, rate, effective = len(self.score), float(self.score.mean()), self.effective
         variance = variance_of_sum((self.score - rate) / n, self.prompt)
         variance /= (rate * (1 - rate)) ** 2
         return Lead(
             value=float(scipy.special.logit(rate)),
             variance=variance,
             df=effective - 1,
+            of_prompts=0.0,
             by_prompt=variance,
             prompt_df=effective - 1,
             independent=variance,
@@ -237,7 +274,8 @@ def _answered(by_people: Gate, licence: Licence, judged: _Judged, two: Sequence[
     by the least that it may be.
     """
     options, lead = by_people.options, judged.lead()
-    half = lead.half_width(options)
+    ask = (options.looks, options.planned, len(judged.score), options.level)
+    half = lead.half_width(*ask)
     least, middle, most = _favour(*two)
     value = _moved(lead.value, middle)
     difference = Difference(
@@ -257,7 +295,8 @@ def _answered(by_people: Gate, licence: Licence, judged: _Judged, two: Sequence[
         ),
         why="",
     )
-    return replace(alone, needed=0) if alone.passes is not None else alone
+    done = alone.passes is not None
+    return replace(alone, needed=0, needed_same_prompts=0) if done else alone
 
 
 def _favour(candidate: Graded, incumbent: Graded) -> tuple[float, float, float]:

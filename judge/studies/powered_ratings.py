@@ -31,7 +31,7 @@ from rating.elo import to_points
 from rating.errors import NotIdentifiedError
 from rating.likelihood.objective import win_probability
 from rating.typing import Bools, Floats
-from rating.uncertainty.gate import Lead, require_comparable
+from rating.uncertainty.sequence import Lead, require_comparable
 
 UNLIKELY = 0.01
 """Under this chance a difference between the items with votes and the rest is reported."""
@@ -281,6 +281,7 @@ def powered_lead(
         value=float(contrast[0] @ theta),
         variance=float(errors.two_way[0]),
         df=float(errors.df[0]),
+        of_prompts=float(errors.added[0]),
         by_prompt=float(errors.by_prompt[0]),
         prompt_df=float(errors.prompt_df[0]),
         independent=float(errors.independent[0]),
@@ -308,8 +309,8 @@ def _ends(problem: Problem, between: tuple[str, str]) -> tuple[int, int]:
     at = place[votes.item]
     (a, b), score = problem.pairs[at[at >= 0]].T, row_scores(votes)[at >= 0]
     wins = np.zeros((k, k))
-    np.add.at(wins, (a, b), score)
-    np.add.at(wins, (b, a), 1 - score)
+    np.add.at(wins, (a, b), score == 1)
+    np.add.at(wins, (b, a), score == 0)
     require_comparable(wins, ends)
     return ends
 

@@ -116,6 +116,8 @@ class Uncertainty:
         Effective voters, or prompts, behind each: the fewer of the two.
     of_prompts : ndarray of shape (n_prompts,)
         What each prompt adds to the sum of the variances by prompt.
+    added : ndarray of shape (m,)
+        What prompts add to the first beside what voters show.
     """
 
     two_way: Floats
@@ -125,6 +127,7 @@ class Uncertainty:
     prompt_df: Floats
     effective: Floats
     of_prompts: Floats
+    added: Floats
 
     @property
     def variance(self) -> Floats:
@@ -212,6 +215,7 @@ def uncertainty(problem: Problem, theta: Floats, lam: float, contrasts: Floats) 
         prompt_df=by_prompt.nu,
         effective=np.minimum(by_voter.nu, by_prompt.nu) + 1,
         of_prompts=np.pad(by_prompt.each, (0, n_prompts - len(by_prompt.each))),
+        added=of_prompts,
     )
 
 

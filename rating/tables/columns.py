@@ -238,7 +238,8 @@ class Reading:
         Columns of text that are read as they are, where they are there.
     ordered : bool
         Each vote a row, in the order in which they were cast: by time where every vote has one,
-        else that of the source. Voters must be known; a ``columns.trait`` is read.
+        else that of the source. Voters must be known, if they are kept; a ``columns.trait`` is
+        read.
     since, until : datetime or None
         The votes cast from ``since`` on and before ``until``.
     half_life_days : float or None

@@ -59,7 +59,7 @@ def read_rows(source: object, reading: Reading) -> VoteRows:
         where = f" in {str(source)!r}" if is_named else ""
         why = ", ".join(f"{n} {why}" for why, n in rows.dropped.items()) or "there are none"
         raise DataError(f"No votes to count{where}: {why}.")
-    if reading.ordered and "voter" not in rows.groups:
+    if reading.ordered and reading.voters and "voter" not in rows.groups:
         msg = f"The votes of {str(source)!r} do not say who cast them: no voter can be examined."
         raise DataError(msg)
     return rows
@@ -150,12 +150,14 @@ def _in_order(source: object, reading: Reading) -> Iterator[Table]:
     """
     if isinstance(source, LoggedVotes):
         source.require_own(reading.columns)
-        yield source.in_order(("model_a", "model_b", "winner", "voter", "left_out"))
+        prompt = ("prompt",) if reading.prompts else ()
+        yield source.in_order(("model_a", "model_b", "winner", "voter", *prompt, "left_out"))
         return
 
     def roles(there: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
         texts, _ = reading.roles(there, by=False)
-        needed = {role: reading.columns.need(role, there) for role in ("winner", "voter")}
+        must = ("winner", "voter") if reading.voters else ("winner",)
+        needed = {role: reading.columns.need(role, there) for role in must}
         optional = {role: reading.columns.find(role, there) for role in ("time", "trait")}
         return texts | needed, {role: name for role, name in optional.items() if name is not None}
 

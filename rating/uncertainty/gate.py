@@ -1,4 +1,4 @@
-"""A release gate: is a candidate better than an incumbent, however often somebody asks."""
+"""A release gate: is a candidate better than an incumbent, looked at once or again and again."""
 
 import math
 from collections.abc import Sequence
@@ -6,32 +6,30 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
-import scipy  # its submodules load on first use
 
 from rating.comparisons import Comparisons
 from rating.elo import POINTS_PER_NAT
-from rating.errors import ConvergenceError, DataError, NotIdentifiedError
-from rating.fitting import Fit, fit
+from rating.errors import DataError, NotIdentifiedError
 from rating.options import Claims
-from rating.typing import Floats
-from rating.uncertainty.clusters import Cluster
-from rating.uncertainty.contrasts import WELL_FOUNDED, infer
-from rating.uncertainty.race import FEWEST_SCORED, RIDGE, comparable
-from rating.uncertainty.sequence import boundary, tightest_at
-from rating.uncertainty.student import student_quantiles
+from rating.typing import Bools
+from rating.uncertainty.contrasts import WELL_FOUNDED
+from rating.uncertainty.sequence import (
+    MOST_NEEDED,
+    POWER,
+    Lead,
+    Looks,
+    check_looks,
+    lead_of,
+    looks_caption,
+    planned_votes,
+)
 
 Answer = Literal["better", "not worse", "worse", "cannot tell"]
 Require = Literal["better", "not-worse"]
 By = Literal["people", "people and judge", "judge alone", "nothing"]
 
-LOOKS = "any"
-"""How often one may ask: the interval holds at all times together."""
-TIGHTEST = 20.0
-"""Points of half an interval at which it is tightest, where the margin is 0."""
-MOST_NEEDED = 10_000_000
-"""Votes beyond which nobody waits: the lead is as good as on the line."""
-_ENDLESS = 30.0
-"""Standard errors beyond which an interval has no ends."""
+ASSUMED = 20.0
+"""Points from the line at which a lead that is not known yet is assumed, without a margin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,8 +43,7 @@ class GateOptions:
     incumbent : str
         The model that it would replace.
     margin : float
-        Points that the candidate may be behind and still be not worse; to be fixed before the
-        first look, as the interval is tightest where half of it is the margin.
+        Points that the candidate may be behind and still be not worse.
     require : {"better", "not-worse"}
         What the candidate has to be.
     claims : {"population", "these-voters"}
@@ -54,6 +51,13 @@ class GateOptions:
         they are fewer than 15.
     level : float
         Of the interval, at all looks together.
+    looks : "any" or int
+        How often the votes are looked at: any number of times, without end (any), or at most so
+        often until the planned votes are there; with 6 or more, any number of times until then.
+    planned : int or None
+        Votes on either model that are planned, to be fixed before the first look: later votes are
+        not used if looks are numbered, and else the interval is narrowest about there. Without:
+        2,000, or for a single look all that there are.
     """
 
     candidate: str
@@ -62,17 +66,17 @@ class GateOptions:
     require: Require = "not-worse"
     claims: Claims = "population"
     level: float = 0.95
+    looks: Looks = "any"
+    planned: int | None = None
 
     def __post_init__(self) -> None:
         """Raise `DataError` for what no gate can ask."""
+        check_looks(self.looks, self.planned, self.level)
         if self.candidate == self.incumbent:
             msg = f"A gate is between two models, not {self.candidate!r} and itself."
             raise DataError(msg)
         if not 0 <= self.margin < math.inf:
             msg = f"--margin {self.margin:g} is no margin: give points from 0 on, such as 20."
-            raise DataError(msg)
-        if not 0 < self.level < 1:
-            msg = f"--level {self.level:g} is no level: give one between 0 and 1, such as .95."
             raise DataError(msg)
         for name, value, known in (
             ("require", self.require, get_args(Require)),
@@ -82,101 +86,19 @@ class GateOptions:
                 raise DataError(f"--{name} must be one of {', '.join(known)}, not {value!r}.")
 
     @property
-    def tightest(self) -> float:
-        """Half of the interval, in nats, at which it is tightest."""
-        return (self.margin or TIGHTEST) / POINTS_PER_NAT
+    def votes_planned(self) -> int | None:
+        """Votes planned; None for all that there are."""
+        return planned_votes(self.looks, self.planned)
+
+    @property
+    def assumed(self) -> float:
+        """Points from the line at which a lead that is not known yet is assumed."""
+        return self.margin or ASSUMED
 
     @property
     def line(self) -> float:
         """Points that the lead has to be above."""
         return 0.0 if self.require == "better" else -self.margin
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Lead:
-    """How far the candidate is ahead, and how sure that is; nats.
-
-    Attributes
-    ----------
-    value : float
-    variance, df : float
-        By voters and prompts, and how well that is known.
-    by_prompt, prompt_df : float
-        By prompts alone.
-    independent : float
-        Variance if no two votes had anything in common.
-    effective : float
-        Effective voters, or prompts, behind it: the fewer of the two; infinite where neither is
-        known.
-    """
-
-    value: float
-    variance: float
-    df: float
-    by_prompt: float
-    prompt_df: float
-    independent: float
-    effective: float
-
-    @property
-    def largest(self) -> float:
-        """The largest of the variances."""
-        return max(self.variance, self.by_prompt, self.independent)
-
-    def half_width(self, options: GateOptions) -> float:
-        """Return half of an interval that holds at all looks together.
-
-        With the information ``I = 1 / V``, V the largest of the variances, it is
-        ``errors(I) sqrt(V)``, the errors those of `errors_at`, and for each variance widened to
-        what is as unlikely by Student's t of its own degrees of freedom.
-        """
-        errors = errors_at(self.largest, options)
-        if errors > _ENDLESS:
-            return math.inf
-        df = np.array([self.df, self.prompt_df, np.inf])
-        sds = np.sqrt([self.variance, self.by_prompt, self.independent])
-        known = sds > 0
-        reach = student_quantiles(float(scipy.special.ndtr(-errors)), df[known])
-        return float((reach * sds[known]).max())
-
-
-def errors_at(variance: float, options: GateOptions) -> float:
-    """Return by how many standard errors an interval reaches out on either side.
-
-    An estimate that grows more precise as votes come in has, standardised, the correlations of a
-    Brownian motion in its information ``I = 1 / V``, whatever the votes have in common [1]_.
-    Votes that repeat voters or prompts of earlier ones make them larger, and by Slepian's
-    inequality the boundary is then crossed less often. It is that of
-    `rating.uncertainty.sequence.boundary`, with the information in the place of the
-    number of voters, tightest where half of the interval is the margin.
-
-    References
-    ----------
-    .. [1] D. O. Scharfstein, A. A. Tsiatis and J. M. Robins, "Semiparametric efficiency and its
-       implication on the design and analysis of group-sequential studies", Journal of the
-       American Statistical Association 92(440), 1997.
-
-    Examples
-    --------
-    >>> options = GateOptions(candidate="x", incumbent="y", margin=20)
-    >>> errors = errors_at(0.00144, options)
-    >>> round(errors, 2), round(173.7 * errors * 0.00144**0.5)
-    (3.04, 20)
-    """
-    at_margin = _at_tightest(options.level) / options.tightest**2
-    rho = tightest_at(1, level=options.level) / math.sqrt(at_margin)
-    return _errors(1 / variance, rho, options.level)
-
-
-def _errors(information: float, rho: float, level: float) -> float:
-    """Return the boundary in standard errors."""
-    one = boundary(np.array([information]), rho, level=level)
-    return float(one[0]) * math.sqrt(information)
-
-
-def _at_tightest(level: float) -> float:
-    """Return the square of the errors at the planned information, whatever that is."""
-    return _errors(1.0, tightest_at(1, level=level), level) ** 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,9 +121,11 @@ class Gate:
     people, judge : int
         Votes of people on either model, and verdicts that counted.
     needed : int or None
-        Votes of people still needed, if the lead is what it seems, and they come from other
-        people on other prompts; 0 once the requirement is settled, None where the lead is so near
-        the line that no number would do.
+        More votes that settle the requirement with a power of 0.8, if the lead is as estimated
+        and they come from new people on new prompts; 0 once it is settled, None where the lead is
+        so near the line that no number would do.
+    needed_same_prompts : int or None
+        The same for new people on the prompts that there are.
     by : {"people", "people and judge", "judge alone", "nothing"}
     rests_on : str
         The same in a sentence, with counts.
@@ -216,6 +140,7 @@ class Gate:
     people: int
     judge: int = 0
     needed: int | None
+    needed_same_prompts: int | None = None
     by: By
     rests_on: str
     why: str = ""
@@ -226,7 +151,7 @@ class Gate:
     def answer(self) -> Answer:
         """Where the interval lies: above 0, above the margin, below it, or neither.
 
-        An answer is final: at most ``1 - level`` of all gates ever take one back.
+        Better, not worse and worse are final: at most ``1 - level`` of all gates err.
         """
         lower, upper = self._ends
         if lower > 0:
@@ -257,7 +182,7 @@ class Gate:
             "better": f"{one} is better than {other}.",
             "not worse": f"{one} is not worse than {other} {by}.",
             "worse": f"{one} is worse than {other} {by}.",
-            "cannot tell": f"It cannot be told yet whether {one} is worse than {other} {by}.",
+            "cannot tell": f"Inconclusive: whether {one} is worse than {other} {by}.",
         }[self.answer]
 
     @property
@@ -274,26 +199,46 @@ class Gate:
             return ""
         ends = ("below" if one.lower is None else f"{one.lower:+.0f}") + " to "
         ends += "above" if one.upper is None else f"{one.upper:+.0f}"
-        level = f"{100 * self.options.level:g} %"
-        return (f"{one.value:+.0f} points ({ends}; {level}, however often one looks)").replace(
-            "-", "−"
+        ask = self.options
+        return f"{one.value:+.0f} points ({ends}; ".replace("-", "−") + (
+            looks_caption(ask.looks, ask.planned, ask.level) + ")"
         )
 
     @property
+    def is_final(self) -> bool:
+        """Whether the planned votes of numbered looks are there: later votes are not used."""
+        planned = self.options.votes_planned
+        return self.options.looks != "any" and planned is not None and self.people >= planned
+
+    @property
     def verdict(self) -> str:
-        """What is required, and whether the gate passes."""
-        name = self.options.require.replace("-", " ")
+        """What is required, whether the gate passes, and what it takes where that is open."""
+        required = f"Required: {self.options.require.replace('-', ' ')}."
         if self.passes is not None:
-            return f"Required: {name}. The gate {'passes' if self.passes else 'fails'}."
+            return f"{required} The gate {'passes' if self.passes else 'fails'}."
+        done = self.people if self.is_final else 0
+        if done:
+            required += " The planned votes are there: this answer is final."
         if self.needed is None:
-            return f"Required: {name}. The lead is so near the line that no votes may settle it."
-        more = "vote" if self.needed == 1 else "votes"
+            return (
+                f"{required} The lead is so near the line that no number of votes may settle it."
+            )
+        more = f"About {self.needed:,} more {_word(self.needed, 'vote', 'votes')}"
+        if done:
+            more = f"About {done + self.needed:,} votes in a new gate"
+        power = f"settle it with {100 * POWER:g}% power"
+        if self.difference is None:
+            if self.options.require == "better":
+                ahead = f"{self.options.candidate} is {self.options.assumed:g} points ahead"
+                return f"{required} {more} on the two {power}, if {ahead}."
+            return f"{required} {more} on the two {power}, if they are even."
+        same = self.needed_same_prompts
+        on_same = "no number does" if same is None else f"about {done + same:,} do"
+        if same == self.needed:
+            return f"{required} {more} by new people {power}, if the lead is as estimated."
         return (
-            f"Required: {name}. About {self.needed:,} more {more} of people would settle it, if "
-            "the lead is what it seems."
-            if self.difference is not None
-            else f"Required: {name}. About {self.needed:,} {more} of people on the two would "
-            "settle it, if they are even."
+            f"{required} {more} by new people on new prompts {power}, if the lead is as "
+            f"estimated; on the same prompts {on_same}."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -309,9 +254,12 @@ class Gate:
                 "lower": None if one is None else one.lower,
                 "upper": None if one is None else one.upper,
             },
-            "looks": LOOKS,
+            "looks": ask.looks,
+            "planned": ask.votes_planned,
+            "power": POWER,
             "votes": {"people": self.people, "judge": self.judge},
             "needed": self.needed,
+            "needed_same_prompts": self.needed_same_prompts,
             "rests_on": self.rests_on,
             "by": self.by,
             "require": ask.require,
@@ -334,9 +282,14 @@ def gate(data: Comparisons, options: GateOptions) -> Gate:
 
     The lead is that of Bradley-Terry of all votes: those on the two directly, and those of both
     against other models. Its interval allows for what votes of one voter, and on one prompt, have
-    in common (`rating.uncertainty.contrasts`), and for asking again and again (`errors_at`).
-    Nothing is kept between looks. Nothing is told from fewer than `WELL_FOUNDED` effective voters
-    or prompts, where these are known, or before either model has won and lost `FEWEST_SCORED`.
+    in common, and for the looks (`rating.uncertainty.sequence`). Nothing is kept between looks.
+    Nothing is estimated from fewer than `WELL_FOUNDED` effective voters or prompts, where these
+    are known, or before either model has won and lost `FEWEST_SCORED`.
+
+    Parameters
+    ----------
+    data : Comparisons
+        Of numbered looks, up to the planned votes: see `rows_planned`.
 
     Raises
     ------
@@ -346,7 +299,8 @@ def gate(data: Comparisons, options: GateOptions) -> Gate:
     require_both(data.models, options)
     known = _behind(data, options)
     try:
-        lead = lead_of(data, options)
+        between = options.candidate, options.incumbent
+        lead = lead_of(data, between, voters=options.claims == "population")
     except NotIdentifiedError as error:
         return untold(options, known, str(error))
     return decided(lead, options, known)
@@ -376,11 +330,12 @@ def decided(lead: Lead, options: GateOptions, known: Behind) -> Gate:
     """Answer by a lead."""
     if lead.effective < WELL_FOUNDED:
         why = (
-            f"The lead rests on {lead.effective:.1f} effective voters or prompts: nothing is told "
-            f"from fewer than {WELL_FOUNDED}."
+            f"The lead rests on {lead.effective:.1f} effective voters or prompts: nothing is "
+            f"estimated from fewer than {WELL_FOUNDED}."
         )
         return untold(options, known, why)
-    half = lead.half_width(options)
+    ask = (options.looks, options.planned, known.people, options.level)
+    half = lead.half_width(*ask)
     value, half = POINTS_PER_NAT * lead.value, POINTS_PER_NAT * half
     ends = (value - half, value + half) if math.isfinite(half) else (None, None)
     answered = Gate(
@@ -395,18 +350,22 @@ def decided(lead: Lead, options: GateOptions, known: Behind) -> Gate:
         warnings=known.warnings,
     )
     if answered.passes is not None:
-        return replace(answered, needed=0)
-    return replace(answered, needed=_needed(lead, options, known.people))
+        return replace(answered, needed=0, needed_same_prompts=0)
+    same, new = (
+        None if total is None else max(total - known.people, 1)
+        for total in lead.needed(abs(lead.value - options.line / POINTS_PER_NAT), *ask)
+    )
+    return replace(answered, needed=new, needed_same_prompts=same)
 
 
 def untold(options: GateOptions, known: Behind, why: str) -> Gate:
-    """Answer that nothing can be told."""
+    """Answer where nothing could be estimated."""
     return Gate(
         options=options,
         difference=None,
         people=known.people,
         judge=known.judge,
-        needed=planned(options, known.direct),
+        needed=votes_for_even_models(options, known.direct),
         by="nothing",
         rests_on=known.rests_on,
         why=why,
@@ -415,89 +374,39 @@ def untold(options: GateOptions, known: Behind, why: str) -> Gate:
     )
 
 
-def planned(options: GateOptions, there: int) -> int:
-    """Return the votes that settle the gate for two even models: each vote tells a quarter.
+def votes_for_even_models(options: GateOptions, there: int) -> int:
+    """Return the more votes that settle a gate with a power of 0.8 where the models are even.
 
-    >>> planned(GateOptions(candidate="x", incumbent="y", margin=20), there=20)
-    2761
+    Each vote gives a quarter of information. A gate that requires a better model, or has no
+    margin, is planned for a lead of as many points above the line.
+
+    >>> ask = GateOptions(candidate="x", incumbent="y", margin=20, looks=1)
+    >>> votes_for_even_models(ask, there=20)
+    2349
     """
-    wanted = 4 * _at_tightest(options.level) / options.tightest**2
-    return max(math.ceil(wanted) - there, 1)
+    each = dict.fromkeys(("variance", "by_prompt", "independent"), 4.0)
+    known = dict.fromkeys(("df", "prompt_df", "effective"), math.inf)
+    one = Lead(value=0.0, of_prompts=0.0, **each, **known)
+    ask = (options.looks, options.planned, 1, options.level)
+    _, total = one.needed(options.assumed / POINTS_PER_NAT, *ask)
+    return MOST_NEEDED if total is None else max(total - there, 1)
 
 
-def _needed(lead: Lead, options: GateOptions, there: int) -> int | None:
-    """Return the votes until the interval leaves out the line, the variances falling as 1 / n."""
-    distance = abs(lead.value - options.line / POINTS_PER_NAT)
-    widened = lead.half_width(options) / (
-        errors_at(lead.largest, options) * math.sqrt(lead.largest)
-    )
+def rows_planned(either: Bools, options: GateOptions) -> int:
+    """Return the rows up to the last planned vote on either model, or all of them.
 
-    def beyond(times: float) -> float:
-        variance = lead.largest / times
-        return widened * errors_at(variance, options) * math.sqrt(variance) - distance
+    Parameters
+    ----------
+    either : ndarray of shape (n,), bool
+        Which votes, in the order in which they were cast, are on either model.
 
-    most = MOST_NEEDED / there
-    if not math.isfinite(widened) or most <= 1 or beyond(most) > 0:
-        return None
-    times = scipy.optimize.brentq(beyond, 1.0, most) if beyond(1.0) > 0 else 1.0
-    return max(math.ceil(there * (times - 1)), 1)
-
-
-def lead_of(data: Comparisons, options: GateOptions) -> Lead:
-    """Estimate the candidate's lead from votes of people.
-
-    Raises
-    ------
-    NotIdentifiedError
-        If the votes do not link the two, either has won or lost too few, or fewer than two
-        voters, or prompts, stand behind it.
+    >>> ask = GateOptions(candidate="x", incumbent="y", margin=20, looks=2, planned=2)
+    >>> rows_planned(np.array([True, False, True, True]), ask)
+    3
     """
-    ends = data.models.index(options.candidate), data.models.index(options.incumbent)
-    require_comparable(data.wins(), ends)
-    try:
-        fitted = fit(data, ridge=RIDGE)
-        return _lead(fitted, data, options, ends)
-    except (ConvergenceError, DataError) as error:
-        raise NotIdentifiedError(str(error)) from error
-
-
-def require_comparable(wins: Floats, ends: tuple[int, int]) -> None:
-    """Raise `NotIdentifiedError` unless votes link the two, and each has won and lost some."""
-    if not comparable(wins, ends):
-        msg = (
-            "Nothing is told before votes link the two, and each has won and lost "
-            f"{FEWEST_SCORED:.0f}."
-        )
-        raise NotIdentifiedError(msg)
-
-
-def _lead(fitted: Fit, data: Comparisons, options: GateOptions, ends: tuple[int, int]) -> Lead:
-    contrast = np.zeros((1, len(fitted.x)))
-    contrast[0, ends[0]], contrast[0, ends[1]] = 1.0, -1.0
-    each = infer(fitted, data, clusters_of(data, options)).of(contrast)
-
-    def only(column: Floats) -> float:
-        return float(column[0])
-
-    return Lead(
-        value=only(each.value),
-        variance=only(each.variance),
-        df=only(each.df),
-        by_prompt=only(each.by_prompt),
-        prompt_df=only(each.prompt_df),
-        independent=only(each.independent),
-        effective=float(np.nan_to_num(each.effective[0], nan=np.inf)),
-    )
-
-
-def clusters_of(data: Comparisons, options: GateOptions) -> tuple[Cluster, ...]:
-    """Name what votes may have in common: voters, unless it is of these alone, and prompts."""
-    kinds: list[Cluster] = []
-    if data.voter is not None and options.claims == "population":
-        kinds.append("voter")
-    if data.prompt is not None:
-        kinds.append("prompt")
-    return tuple(kinds)
+    if options.looks == "any" or options.votes_planned is None:
+        return len(either)
+    return min(len(either), int(np.searchsorted(either.cumsum(), options.votes_planned)) + 1)
 
 
 def require_both(models: Sequence[str], options: GateOptions) -> None:

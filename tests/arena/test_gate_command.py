@@ -112,6 +112,30 @@ def test_a_better_one_can_be_required(command: Command, tmp_path: Path) -> None:
     assert asked(command, "--require", "better")["passes"] is False
 
 
+@pytest.mark.parametrize("verdicts", [(), ("verdicts.csv",)])
+@pytest.mark.parametrize("known", ["voter", "nobody"])
+def test_numbered_looks_use_the_planned_votes_alone_and_say_so(
+    command: Command, tmp_path: Path, verdicts: tuple[str, ...], known: str
+) -> None:
+    """The answer on the whole file is that on its first 600 votes on either model."""
+    rng = np.random.default_rng(4)
+    cast = Crowd(lead=0.3, prompts=5000).draw(400, rng)
+    write_judged(tmp_path, cast.judged(2000, rng), 400)
+    head, *rows = (tmp_path / "votes.csv").read_text().splitlines()
+    head = head.replace("voter", known)
+    first = np.cumsum(["umber" in row or "basalt" in row for row in rows])
+    write_rows(tmp_path / "votes.csv", head, rows)
+    words = (*verdicts, "--looks", "3", "--planned", "600")
+    whole = asked(command, *words)
+    write_rows(tmp_path / "votes.csv", head, rows[: int(np.searchsorted(first, 600)) + 1])
+    part = asked(command, *words)
+    assert whole["votes"]["people"] == 600
+    [unused] = {*whole["warnings"]} - {*part["warnings"]}
+    assert unused.endswith("votes on either model after the 600 planned are not used.")
+    assert (whole["looks"], whole["planned"], whole["power"]) == (3, 600, 0.8)
+    assert whole["difference"] == pytest.approx(part["difference"])
+
+
 def suite_of(command: Command) -> ET.Element:
     return ET.fromstring(command(*ASKED, "votes.csv", "--format", "junit").stdout)
 
@@ -274,6 +298,8 @@ def test_what_cannot_be_asked_is_said_in_one_line(command: Command, tmp_path: Pa
     write(tmp_path, 0.0, 40)
     refused(command(*ASKED[:-1], "-3", "votes.csv"), "--margin -3")
     refused(command(*ASKED, "none.csv"), "'none.csv'")
+    refused(command(*ASKED, "votes.csv", "--looks", "0"), "--looks must be any", "not 0")
+    refused(command(*ASKED, "votes.csv", "--planned", "0"), "--planned must be 1 vote or more")
     refused(command(*ASKED, "votes.csv", "--judge", "owl"), "--judge 'owl'", "after the votes")
     refused(command(*ASKED, "votes.csv", "--licence", "owl.toml"), "'owl.toml'", "after the votes")
     refused(command(*ASKED[:3], "--incumbent", "owl", *MARGIN, "votes.csv"), "'owl'")
@@ -299,8 +325,8 @@ def test_its_examples_run(command: Command, tmp_path: Path) -> None:
     cast = Crowd(lead=0.8, prompts=PROMPTS).draw(200, np.random.default_rng(1))
     write_judged(tmp_path, cast.judged(500, np.random.default_rng(1)), 200)
     lines = examples(command, "gate")
-    assert len(lines) == 3
-    assert [command(*words).returncode for words in lines] == [0, 0, 0]
+    assert len(lines) == 4
+    assert [command(*words).returncode for words in lines] == [0, 0, 0, 0]
 
 
 def play(served: Served, voter: int) -> None:

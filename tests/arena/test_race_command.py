@@ -29,7 +29,10 @@ def write(folder: Path, lead: float = 150, n: int = 1500) -> None:
 
 
 def write_verdicts(folder: Path, *, beyond: int) -> None:
-    """Give a verdict on each vote of the file, and on so many battles of each pair beside."""
+    """Give a verdict on each vote of the file, and on so many battles of each pair beside.
+
+    The latter are won as often as those of the votes.
+    """
     rng = np.random.default_rng(2)
     lines = (folder / "votes.csv").read_text(encoding="utf-8").splitlines()[1:]
     battles = [line.split(",")[:4] for line in lines]
@@ -37,12 +40,14 @@ def write_verdicts(folder: Path, *, beyond: int) -> None:
         f"{prompt},{a},{b},{winner},{expit(rng.normal(1 if winner == 'model_a' else -1, 1))}"
         for prompt, a, b, winner in battles
     ]
-    pairs = [(i, j) for i in range(4) for j in range(i + 1, 4)]
-    for i, j in pairs:
-        for more in range(beyond):
-            signal = rng.choice([-1, 1])
-            winner = "model_a" if signal > 0 else "model_b"
-            rows.append(f"q{more},m{i},m{j},{winner},{expit(rng.normal(signal, 1))}")
+    for i in range(4):
+        for j in range(i + 1, 4):
+            pair = [row for row in battles if {row[1], row[2]} == {f"m{i}", f"m{j}"}]
+            won = np.mean([(row[1] == f"m{i}") == (row[3] == "model_a") for row in pair])
+            for more in range(beyond):
+                signal = 1 if rng.random() < won else -1
+                winner = "model_a" if signal > 0 else "model_b"
+                rows.append(f"q{more}{i}{j},m{i},m{j},{winner},{expit(rng.normal(signal, 1))}")
     head = "prompt_id,model_a,model_b,winner,preference"
     (folder / "verdicts.csv").write_text("\n".join([head, *rows]) + "\n", encoding="utf-8")
 
@@ -80,7 +85,7 @@ def test_a_judge_with_verdicts_beyond_the_votes_makes_the_lead_more_precise(
 ) -> None:
     write(tmp_path)
     write_verdicts(tmp_path, beyond=400)
-    words = (*ASKED, "--until", "budget", "--format", "json")
+    words = (*ASKED, "--looks", "3", "--planned", "1200", "--until", "budget", "--format", "json")
     alone = json.loads(command(*words).stdout)
     helped = json.loads(command(*words, "--verdicts", "verdicts.csv").stdout)
     assert alone["judge_weight"] is None
@@ -89,12 +94,24 @@ def test_a_judge_with_verdicts_beyond_the_votes_makes_the_lead_more_precise(
     assert widths[1] < 0.97 * widths[0]
 
 
-def test_a_judge_that_saw_the_votes_alone_is_refused(command: Command, tmp_path: Path) -> None:
+def test_a_judge_that_saw_the_votes_alone_adds_nothing(command: Command, tmp_path: Path) -> None:
     """Its averages would be those of the very votes that they are to make precise."""
     write(tmp_path)
     write_verdicts(tmp_path, beyond=0)
-    result = command(*ASKED, "--verdicts", "verdicts.csv")
-    refused(result, "20 verdicts on battles without a vote")
+    words = ("--looks", "1", "--verdicts", "verdicts.csv", "--format", "json")
+    report = json.loads(command(*ASKED, *words).stdout)
+    assert (report["judge_weight"], len(report["looks"])) == (0.0, 1)
+
+
+def test_the_looks_are_those_that_were_asked_for(command: Command, tmp_path: Path) -> None:
+    write(tmp_path, lead=0, n=800)
+    words = ("--until", "budget", "--format", "json")
+    asked = ("--looks", "4", "--planned", "400")
+    report = json.loads(command(*ASKED, *asked, *words).stdout)
+    assert (report["mode"], report["planned"], report["power"]) == (4, 400, 0.8)
+    assert 0 < len(report["looks"]) <= 4
+    by_default = json.loads(command(*ASKED, *words).stdout)
+    assert (by_default["mode"], by_default["planned"]) == ("any", 2000)
 
 
 def test_what_makes_no_race_is_said_in_one_line(command: Command, tmp_path: Path) -> None:
@@ -103,3 +120,5 @@ def test_what_makes_no_race_is_said_in_one_line(command: Command, tmp_path: Path
     refused(command("race", "votes.csv", "--between", "m0,owl"), "'owl'")
     refused(command(*ASKED, "--judge", "owl"), "--verdicts")
     refused(command(*ASKED, "--budget", "0"), "--budget 0")
+    refused(command(*ASKED, "--looks", "0"), "--looks must be any, or a number from 1 on, not 0")
+    refused(command(*ASKED, "--planned", "0"), "--planned must be 1 vote or more, not 0")

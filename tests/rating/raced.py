@@ -1,6 +1,6 @@
 """Races between the first two of some models, drawn vote by vote with a rule for pairs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy
@@ -10,7 +10,35 @@ from rating.likelihood.objective import hessian, solve
 from rating.rows import VoteRows
 from rating.sampling import gain_pairs, pair_contrast, uniform_pairs
 from rating.typing import Floats, Ints
-from rating.uncertainty.race import Control
+
+
+def two_models(
+    rng: np.random.Generator,
+    n: int = 3000,
+    lead: float = 0.0,
+    *,
+    of_voter: float = 0.8,
+    of_prompt: float = 0.8,
+    voters: int = 300,
+    prompts: int = 60,
+) -> VoteRows:
+    """Draw votes on two models by voters and on prompts that have random effects on their gap.
+
+    Parameters
+    ----------
+    lead : float
+        Points by which the first is ahead over all voters and prompts, nearly.
+    """
+    voter, prompt = rng.integers(voters, size=n), rng.integers(prompts, size=n)
+    of_both = rng.normal(0, of_voter, voters)[voter] + rng.normal(0, of_prompt, prompts)[prompt]
+    flatter = np.sqrt(1 + 0.346 * (of_voter**2 + of_prompt**2))
+    gap = lead * np.log(10) / 400 * flatter + of_both
+    won = rng.random(n) < 1 / (1 + np.exp(-gap))
+    side = rng.integers(2, size=n)
+    score = np.where(side == 0, won, ~won).astype(np.float64)
+    rows = VoteRows.scored(("m0", "m1"), side, 1 - side, score, voter)
+    return replace(rows, groups={"voter": voter, "prompt": prompt})
+
 
 BLOCK = 25
 """Voters between two refreshes of the probabilities of pairs."""
@@ -33,8 +61,6 @@ class Field:
         Sd in nats of a voter's own shift of every model.
     liking : float
         Sd in nats of what makes one answer better than another of the same model.
-    verdicts : int
-        Verdicts on each pair, beside those on the battles; 0 for no judge.
     returning : float
         Share of voters, as they come, who came before and vote on.
     prompts : int
@@ -47,17 +73,13 @@ class Field:
     n_models: int = 6
     taste: float = 0.4
     liking: float = 2.0
-    verdicts: int = 0
     gain: bool = True
     returning: float = 0.0
     prompts: int = 0
     of_prompt: float = 0.4
 
     def draw(self, n_votes: int, seed: int) -> VoteRows:
-        return self.judged(n_votes, seed)[0]
-
-    def judged(self, n_votes: int, seed: int) -> tuple[VoteRows, Control | None]:
-        """Draw votes, and what a judge explains of them where there are verdicts."""
+        """Draw votes, block by block of voters."""
         rng = np.random.default_rng(seed)
         theta, k = self._strengths(), self.n_models
         wins, columns, n, voters = np.zeros((k, k)), [], 0, 0
@@ -70,6 +92,7 @@ class Field:
             tastes = np.vstack([tastes, rng.normal(0, self.taste, (BLOCK, k))])
             item = rng.normal(0, self.liking, len(voter))
             gap = theta[a] - theta[b] + item
+            prompt = n + np.arange(len(voter))
             if of_prompt is not None:
                 prompt = rng.integers(self.prompts, size=len(voter))
                 gap += of_prompt[prompt, a] - of_prompt[prompt, b]
@@ -78,13 +101,12 @@ class Field:
             score = (rng.random(len(voter)) < expit(odds)).astype(np.float64)
             np.add.at(wins, (a, b), score)
             np.add.at(wins, (b, a), 1 - score)
-            prefers = expit(gap + rng.normal(0, 1, len(gap)))
-            columns.append((a, b, score, voter, prefers))
+            columns.append((a, b, score, voter, prompt))
             n, voters = n + len(voter), voters + BLOCK
-        a, b, score, voter, prefers = (np.concatenate(x) for x in zip(*columns, strict=True))
+        a, b, score, voter, prompt = (np.concatenate(x) for x in zip(*columns, strict=True))
         names = tuple(f"m{i}" for i in range(k))
-        control = self._control(theta, a, b, prefers, rng) if self.verdicts else None
-        return VoteRows.scored(names, a, b, score, voter), control
+        rows = VoteRows.scored(names, a, b, score, voter)
+        return replace(rows, groups={"voter": voter, "prompt": prompt})
 
     def _who(self, voter: Ints, before: int, rng: np.random.Generator) -> Ints:
         """Number the voters of a block, some of whom came before."""
@@ -120,16 +142,3 @@ class Field:
         swap = rng.random(n) < 0.5
         a, b = np.where(swap, second[pair], first[pair]), np.where(swap, first[pair], second[pair])
         return a, b
-
-    def _control(
-        self, theta: Floats, a: Ints, b: Ints, prefers: Floats, rng: np.random.Generator
-    ) -> Control:
-        k = self.n_models
-        noise = np.hypot(self.liking, 1)
-        mean, variance = np.zeros((k, k)), np.zeros((k, k))
-        for i in range(k):
-            for j in range(i + 1, k):
-                seen = expit(theta[i] - theta[j] + rng.normal(0, noise, self.verdicts))
-                mean[i, j], mean[j, i] = seen.mean(), 1 - seen.mean()
-                variance[i, j] = variance[j, i] = seen.var() / self.verdicts
-        return Control(prefers - mean[a, b], variance)

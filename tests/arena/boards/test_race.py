@@ -77,7 +77,7 @@ def test_a_race_is_looked_at_again_when_there_are_votes(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("standing", "words"),
     [
-        (RaceStanding(BETWEEN, 0.95), "Nothing can be said yet: it takes 30 voters"),
+        (RaceStanding(BETWEEN, 0.95), "Nothing is estimated yet: it takes 15 effective voters"),
         (
             RaceStanding(BETWEEN, 0.95, 360, 60, -12.4, -80.0, 55.2),
             "often. Lead of m0 : −12 points (−80 to +55). They are not separated (95 %, however",

@@ -9,7 +9,8 @@ import pytest
 from judge.studies.items import Items, Labels
 from judge.studies.powered_ratings import PoweredLead, powered_lead
 from rating.errors import NotIdentifiedError
-from rating.uncertainty.gate import Behind, decided, lead_of
+from rating.uncertainty.gate import Behind, decided
+from rating.uncertainty.sequence import lead_of
 from tests.rating.gated import ASKED, BETWEEN, Crowd, Judged
 
 CROWD = Crowd(lead=-0.5, liking=2.0, prompts=5000)
@@ -61,7 +62,7 @@ def test_without_verdicts_it_is_the_lead_of_votes_on_prompts_of_their_own() -> N
     cast = CROWD.draw(400, np.random.default_rng(1))
     cast = replace(cast, prompt=np.arange(len(cast.won)), liked=np.zeros((2 * len(cast.won), 4)))
     data = cast.judged(10, np.random.default_rng(1)).upto(400)
-    votes, plain = without_verdicts(data).lead, lead_of(cast.upto(400), ASKED)
+    votes, plain = without_verdicts(data).lead, lead_of(cast.upto(400), BETWEEN)
     assert votes.value == pytest.approx(plain.value, rel=1e-3)
     assert votes.variance == pytest.approx(plain.variance, rel=0.05)
 
