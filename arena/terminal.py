@@ -173,22 +173,28 @@ def plan(result: "Plan") -> RenderableType:
     """Lay out how many votes separate neighbours, and how many show a lead."""
     rows = []
     for pair in result.neighbours:
-        more = "–" if pair.more_votes is None else f"{pair.more_votes:,}"
+        board, alone = (
+            "separated" if more == 0 else "–" if more is None else f"{more:,}"
+            for more in (pair.more_votes, pair.more_votes_pair)
+        )
         direct = "–" if pair.head_to_head is None else f"{pair.head_to_head:,}"
         lead = f"{pair.lead:.0f} ± {pair.se:.0f}"
-        needed = "separated" if pair.separated else more
-        rows.append((pair.ahead, pair.behind, lead, f"{pair.met:,}", needed, direct))
-    head = ("Ahead", "Behind", "Lead", "Met", "More votes on the board", "Or on this pair alone")
+        rows.append((pair.ahead, pair.behind, lead, f"{pair.met:,}", board, alone, direct))
+    head = (
+        *("Ahead", "Behind", "Lead", "Met", "More votes: board", "More votes: pair by itself"),
+        "Votes on this pair alone",
+    )
     leads = [(str(lead), f"{votes:,}") for lead, votes in result.leads.items()]
     about = (
         f"{result.votes:,} votes, {result.tie_rate:.0%} of them ties. A lead is shown ± its "
-        "standard error. More votes, in the present mix, separate the two in half of all cases "
-        "if the lead is as large as it looks."
+        "standard error. More votes on the whole board, in the present mix, separate the two with "
+        "80% power if the lead is as estimated: for the board's ranks, which hold for all models "
+        "together, or for the pair by itself."
     )
-    alone = "Head to head, votes that show a lead four times out of five, one vote a voter:"
+    alone = "Head to head, votes that show a lead with 80% power, one vote per voter:"
     return Group(
         plain(about),
-        table(head, rows, right=range(2, 6)),
+        table(head, rows, right=range(2, 7)),
         plain(alone),
         table(("Lead in points", "Votes on one pair"), leads, right=(0, 1)),
     )

@@ -13,14 +13,15 @@ from rating.errors import DataError
 from rating.fitting import Fit, fit
 from rating.options import RateOptions
 from rating.uncertainty.contrasts import Inference
-from rating.uncertainty.ranks import EQUAL_NATS
+from rating.uncertainty.ranks import EQUAL_NATS, joint_half_widths
+from rating.uncertainty.sequence import POWER
 from rating.uncertainty.spread import spread
-from rating.uncertainty.student import quantile
+from rating.uncertainty.student import normal_quantile, quantile
 
 
 @dataclass(frozen=True, slots=True)
 class NeighbourGap:
-    """Two neighbours on a board, and the votes until their difference stands up.
+    """Two neighbours on a board, and the votes that show their difference with a power of 0.8.
 
     Attributes
     ----------
@@ -29,11 +30,13 @@ class NeighbourGap:
     gap, se : float
         Difference of the strengths and its standard error, in nats.
     separated : bool
-        Whether the difference stands up already.
+        Whether the board claims the difference already, all pairs together.
     more_votes : int or None
-        Votes to come on the whole board, in the present mix; 0 when
-        separated, None when the gap is zero: no number of votes separates it,
-        or when nothing can be said of how sure it is.
+        Votes to come on the whole board, in the present mix, until the board claims it; 0 when
+        separated, None when the gap is zero: no number of votes separates it, or when its error
+        is not known.
+    more_votes_pair : int or None
+        The same for the pair by itself, without regard to the other pairs.
     """
 
     ahead: int
@@ -42,6 +45,7 @@ class NeighbourGap:
     se: float
     separated: bool
     more_votes: int | None
+    more_votes_pair: int | None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -96,21 +100,23 @@ def votes_to_separate(
     return ceil((needed / (p - 0.5)) ** 2 / (1 - tie_rate))
 
 
-def neighbour_gaps(inference: Inference, *, level: float = 0.95) -> tuple[NeighbourGap, ...]:
-    """Say for each pair of neighbours how many more votes separate it.
+def neighbour_gaps(
+    inference: Inference, *, level: float = 0.95, rng: np.random.Generator | None = None
+) -> tuple[NeighbourGap, ...]:
+    """Plan for each pair of neighbours how many more votes separate it with a power of 0.8.
 
-    The gap is taken to be what the votes say it is, and the variance to fall
-    as one over the votes under the present mix of pairs and voters: more
-    votes from more people, not more from the same. A gap stands up when it
-    exceeds its half-width, by the voters and prompts behind this pair
-    (`rating.uncertainty.contrasts`); one pair at a time, so the ranks of many models
-    together need more. Where the true gap is the estimated one, the votes
-    given reach it in half of all cases.
+    With n votes so far, ``n ((half + z(0.8) se) / gap)^2`` in all, where half is what the
+    difference must exceed: for the board's claim with all other pairs
+    (`rating.uncertainty.ranks.joint_half_widths`), for the pair by itself its own interval. The
+    gap is taken to be the estimated one, and the variance to fall as one over the votes under the
+    present mix of pairs, voters and prompts: more votes from more people on more prompts.
 
     Parameters
     ----------
     inference : Inference
         Of the votes so far.
+    rng : numpy.random.Generator, optional
+        For the claims on all pairs together.
 
     Returns
     -------
@@ -124,10 +130,10 @@ def neighbour_gaps(inference: Inference, *, level: float = 0.95) -> tuple[Neighb
 
     Examples
     --------
-    Sixty wins to forty: a gap of 2.0 standard errors stands up.
+    Seventy wins to thirty: a gap of 3.9 standard errors is claimed.
 
     >>> from rating import Comparisons, fit, infer
-    >>> sides = ["model_a"] * 60 + ["model_b"] * 40
+    >>> sides = ["model_a"] * 70 + ["model_b"] * 30
     >>> data = Comparisons.from_arrays(["x"] * 100, ["y"] * 100, sides)
     >>> gaps = neighbour_gaps(infer(fit(data), data, ()))
     >>> gaps[0].separated, gaps[0].more_votes
@@ -139,16 +145,29 @@ def neighbour_gaps(inference: Inference, *, level: float = 0.95) -> tuple[Neighb
     ahead, behind = order[:-1], order[1:]
     identity = np.eye(len(inference.fit.x))
     each = inference.of(identity[ahead] - identity[behind])
-    half = each.half_width(level)
-    gaps = []
-    for i, j, gap, reach, se in zip(
-        ahead.tolist(), behind.tolist(), each.value, half, np.sqrt(each.variance), strict=True
-    ):
-        apart = bool(gap > reach)
-        known = gap > 0 and np.isfinite(reach)
-        more = max(0, ceil(n_votes * ((reach / gap) ** 2 - 1))) if known else None
-        gaps.append(NeighbourGap(i, j, float(gap), float(se), apart, more))
-    return tuple(gaps)
+    rng = np.random.default_rng(0) if rng is None else rng
+    board = joint_half_widths(inference, rng=rng, level=level)[ahead, behind]
+    further = normal_quantile(1 - POWER)
+
+    def more(gap: float, half: float, se: float) -> int | None:
+        if gap > half:
+            return 0
+        if not (gap > 0 and np.isfinite(half)):
+            return None
+        return max(1, ceil(n_votes * (((half + further * se) / gap) ** 2 - 1)))
+
+    return tuple(
+        NeighbourGap(i, j, gap, se, gap > wide, more(gap, wide, se), more(gap, half, se))
+        for i, j, gap, se, wide, half in zip(
+            ahead.tolist(),
+            behind.tolist(),
+            each.value.tolist(),
+            np.sqrt(each.variance).tolist(),
+            board.tolist(),
+            each.half_width(level).tolist(),
+            strict=True,
+        )
+    )
 
 
 def _check_plan(lead: float, power: float, level: float) -> None:
@@ -179,9 +198,10 @@ class Neighbours:
     met : int
         Votes on this pair.
     separated : bool
-        Whether the lead exceeds what chance explains, this pair alone.
-    more_votes : int or None
-        Votes to come on the whole board, in the present mix; None for no number.
+        Whether the board claims the difference, all pairs together.
+    more_votes, more_votes_pair : int or None
+        Votes to come on the whole board, in the present mix, until the board claims it with a
+        power of 0.8; and until the pair by itself is separated. None for no number.
     head_to_head : int or None
         Votes on this pair alone that show a lead of this size, four times out of five.
     """
@@ -193,6 +213,7 @@ class Neighbours:
     met: int
     separated: bool
     more_votes: int | None
+    more_votes_pair: int | None
     head_to_head: int | None
 
 
@@ -219,11 +240,11 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         plain = asdict(self)
-        return plain | {"neighbours": list(plain["neighbours"])}
+        return plain | {"power": POWER, "neighbours": list(plain["neighbours"])}
 
 
 def plan(data: Comparisons, options: RateOptions) -> Plan:
-    """Say how many votes separate the neighbours of a board.
+    """Plan how many votes separate the neighbours of a board.
 
     Raises
     ------
@@ -237,9 +258,10 @@ def plan(data: Comparisons, options: RateOptions) -> Plan:
         raise DataError(msg)
     options = options.resolved(data)
     fitted = fit(data, ties=options.ties, ridge=options.ridge)
-    off = spread(fitted, data, options, np.random.default_rng(options.seed))
+    rng = np.random.default_rng(options.seed)
+    off = spread(fitted, data, options, rng)
     assert off.inference is not None
-    gaps = neighbour_gaps(off.inference, level=options.level)
+    gaps = neighbour_gaps(off.inference, level=options.level, rng=rng)
     tied = float(data.weight[data.score_a == 0.5].sum() / data.weight.sum())
     table = data.table(data.votes).sum(axis=-1)
     met = table + table.T
@@ -273,5 +295,6 @@ def _neighbours(
         met=met,
         separated=gap.separated,
         more_votes=gap.more_votes,
+        more_votes_pair=gap.more_votes_pair,
         head_to_head=direct,
     )

@@ -142,7 +142,7 @@ def plan(
     chosen: Annotated[Chosen, Flat] = EVERY_ROW,
     form: TableOrJson = "table",
 ) -> None:
-    """Say how many more votes would separate neighbours on the board.
+    """Plan how many more votes separate neighbours on the board, with 80% power.
 
     Parameters
     ----------

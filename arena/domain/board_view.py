@@ -51,10 +51,10 @@ class Hold:
         What the order would turn without; None where they are not all known, just one, or too
         many to be left out one by one.
     separated : bool
-        Whether the lead exceeds what chance explains, this pair by itself.
+        Whether the board claims the lead, all pairs together.
     more_votes : int or None
-        Votes to come on the whole board, from more people, until it would; 0 if it does, None
-        if the two are level.
+        Votes to come on the whole board, from more people, until it does with a power of 0.8; 0 if
+        it does already, None if the two are level.
     """
 
     above: str

@@ -60,6 +60,25 @@ def joint_rank_ranges(
 ) -> RankRanges:
     """Bound every model's rank by the differences that stand up together: the board's way.
 
+    See `joint_half_widths`.
+
+    References
+    ----------
+    .. [1] M. Mogstad, J. P. Romano, A. M. Shaikh and D. Wilhelm, "Inference
+       for ranks with applications to mobility across neighbourhoods and
+       academic achievement across countries", Review of Economic Studies
+       91(1), 2024, pp. 476-518.
+    """
+    theta = inference.fit.theta
+    half = joint_half_widths(inference, rng=rng, level=level)
+    return RankRanges.of(theta[:, None] - theta > half)
+
+
+def joint_half_widths(
+    inference: Inference, *, rng: np.random.Generator, level: float = 0.95
+) -> Floats:
+    """Return what each difference must exceed to stand up with all others, shape (k, k).
+
     For votes taken as independent the bar is drawn from a multivariate normal, as in
     `rank_ranges`. With clusters, a difference with `WELL_FOUNDED` effective clusters behind it
     must exceed the largest t statistic when clusters change their sign (see
@@ -76,16 +95,15 @@ def joint_rank_ranges(
     inference : Inference
         Made with a generator.
 
-    References
-    ----------
-    .. [1] M. Mogstad, J. P. Romano, A. M. Shaikh and D. Wilhelm, "Inference
-       for ranks with applications to mobility across neighbourhoods and
-       academic achievement across countries", Review of Economic Studies
-       91(1), 2024, pp. 476-518.
+    Returns
+    -------
+    ndarray of shape (n_models, n_models)
+        In nats; infinite on the diagonal.
     """
     k = inference.fit.n_models
     if not inference.kinds:
-        return rank_ranges(inference.fit.theta, inference.matrix[:k, :k], rng=rng, level=level)
+        matrix = inference.matrix[:k, :k]
+        return critical_value(matrix, rng=rng, level=level) * _standard_errors(matrix)
     pairs = inference.pairs
     each, first, second = pairs.each, pairs.first, pairs.second
     small = any(kind.is_small for kind in inference.shared)
@@ -102,11 +120,9 @@ def joint_rank_ranges(
         if len(bars) > 1:
             by_prompt = bars[1] * np.sqrt(each.by_prompt[founded])
             least[founded] = np.fmax(least[founded], by_prompt)
-    bar = np.fmax(bar, least)
-    better = np.zeros((k, k), dtype=bool)
-    better[first, second] = each.value > bar
-    better[second, first] = -each.value > bar
-    return RankRanges.of(better)
+    half = np.full((k, k), np.inf)
+    half[first, second] = half[second, first] = np.fmax(bar, least)
+    return half
 
 
 def _bar(
