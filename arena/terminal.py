@@ -22,15 +22,17 @@ from rich.table import Table
 from rich.text import Text  # noqa: TID251 - `plain` and `table` make them
 
 from judge.errors import RERUN
+from rating.sentences import foremost
 from rating.tables.columns import LOG2
 from rating.tables.escaping import visible, visible_rows
-from rating.tables.formats import as_json, pooling_caption, shown, summary
+from rating.tables.formats import as_json, has_figures, pooling_caption, shown, summary
 from rating.tables.peers import noticing
 
 if TYPE_CHECKING:
     from rating.planning import Plan
 
 Row = Mapping[str, Any]
+NO_WIDTH = 1e-9
 
 
 def plain(words: str, style: str = "") -> Text:
@@ -65,15 +67,31 @@ def show(*parts: RenderableType) -> None:
 
 
 def warnings(texts: Iterable[str]) -> list[Text]:
-    """Lay out what to keep in mind."""
-    return [plain(f"! {text}", style="yellow") for text in texts]
+    """Lay out what to keep in mind, foremost first."""
+    return [plain(f"! {text}", style="yellow") for text in foremost(texts)]
+
+
+def interval(lower: float | None, upper: float | None, form: str, between: str = " to ") -> str:
+    """Write an interval; one without ends or without width is not estimated.
+
+    >>> interval(-1.5, 2.0, "+.1f"), interval(1000.0, 1000.0, ".0f")
+    ('-1.5 to +2.0', 'not estimated')
+    """
+    if lower is None or upper is None or not upper - lower > NO_WIDTH:
+        return "not estimated"
+    return f"{lower:{form}}{between}{upper:{form}}"
 
 
 def table(
     head: Sequence[str], rows: Iterable[Sequence[str]], right: Container[int] | None = None
-) -> Table:
-    """Lay out rows of words; columns ``right`` are flush right: if None, all but the first."""
+) -> RenderableType:
+    """Lay out rows of words; columns ``right`` are flush right: if None, all but the first.
+
+    Rows that have nothing but their names and dashes make no table.
+    """
     names, *lines = visible_rows([head, *rows], keep="\n")
+    if not has_figures(lines):
+        return Group()
     grid = Table()
     for place, name in enumerate(names):
         flush = place > 0 if right is None else place in right
@@ -86,12 +104,14 @@ def table(
 def board(report: Row) -> RenderableType:
     """Lay out a board: what it is, the table, and what to keep in mind."""
     if "groups" in report:
+        groups = report["groups"].items()
         parts = [
             part
-            for value, one in report["groups"].items()
-            for part in (plain(f"\n{value}", style="bold"), board(one))
+            for value, one in groups
+            for part in (plain(f"\n{value}", style="bold"), board({**one, "warnings": ()}))
         ]
         rest = [f"{value}: {why}" for value, why in report.get("not_rated", {}).items()]
+        rest += [f"{value}: {text}" for value, one in groups for text in one["warnings"]]
         pooled = [plain(pooling_caption(report["pooling"]))] if "pooling" in report else []
         return Group(*pooled, *parts, *warnings([*rest, *report.get("warnings", ())]))
     interval = f"{100 * report['method']['level']:g} % interval"

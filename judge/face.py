@@ -28,6 +28,7 @@ from judge.verdict import Run
 from rating import RateOptions, Report
 from rating.board import rate
 from rating.errors import DataError
+from rating.sentences import foremost
 from rating.tables.columns import Reading
 from rating.tables.counts import read_votes
 from rating.tables.files import Files
@@ -163,7 +164,7 @@ class JudgeRun:
             f"<tr><td>{escape(name)}</td><td>{n:,}</td></tr>"
             for name, n in self.report["by_status"].items()
         )
-        notes = "".join(f"<li>{escape(text)}</li>" for text in self.warnings)
+        notes = "".join(f"<li>{escape(text)}</li>" for text in foremost(self.warnings))
         title = f"{escape(self.judge)}, {escape(self.method)}"
         head = "<tr><th>status</th><th>questions</th></tr>"
         return f"<table><caption>{title}</caption>{head}{rows}</table><ul>{notes}</ul>"

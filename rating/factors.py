@@ -14,6 +14,7 @@ from rating.errors import ConvergenceError, DataError, NotIdentifiedError
 from rating.fitting import Fit, fit
 from rating.options import RateOptions
 from rating.report import Report
+from rating.tables.columns import quoted_names
 from rating.typing import Floats, Ints
 from rating.uncertainty.clusters import KINDS, Cluster, activity
 from rating.uncertainty.contrasts import Inference, infer
@@ -204,7 +205,9 @@ def _check(
             "Factors have no zero of their own, which grounded ties need: choose others."
         )
     if len(levels) < 2:
-        raise DataError(f"Factors are two or more, and {[*levels]} are given: name another.")
+        raise DataError(
+            f"Factors are two or more, and {quoted_names(levels)} is given: name another."
+        )
     for name, of_systems in levels.items():
         if missing := sorted(set(data.models) - set(of_systems)):
             raise DataError(f"The system {missing[0]!r} has no {name}: give it one.")

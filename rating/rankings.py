@@ -24,6 +24,7 @@ MOST_SHOWN = 12
 """Answers of one ranking: every set of them that may be tied for the best is summed over."""
 CLUSTERS_AT_ONCE = 500
 FEWEST_VOTERS = 2
+NO_ERROR = 1e-9
 
 Order = tuple[tuple[int, ...], ...]
 """A ranking: who is best, who comes next, and so on; several in one place are tied."""
@@ -516,12 +517,13 @@ def _rows(
     level: float,
     rng: np.random.Generator,
 ) -> tuple[RankedModel, ...]:
+    half = np.where(se < NO_ERROR, math.nan, half)  # equal rankings say nothing of others
     ranges = rank_ranges(theta, covariance, rng=rng, df=df, level=level) if df > 0 else None
     shown = Counter(model for order in rankings.orders for place in order for model in place)
     first = Counter(model for order in rankings.orders for model in order[0])
     rows = []
     for i in np.lexsort((np.array(rankings.models), -theta)):
-        claimed = ranges is not None and bool(ranges.claimed[i])
+        claimed = ranges is not None and bool(ranges.claimed[i]) and se[i] >= NO_ERROR
         rows.append(
             RankedModel(
                 model=rankings.models[i],

@@ -1,7 +1,12 @@
 """Sentences for people: text in English that can be put into other languages."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from typing import Any, Self
+
+MOST_WARNINGS = 5
+_NAMES_AND_NUMBERS = re.compile(r"'[^']*'|\S*\d\S*")
+_ABSENT = re.compile(r"\bThere is no |\bcannot be told\b|\bhas no |\b(is|are) left out\b")
 
 
 class Sentence(str):
@@ -41,6 +46,35 @@ def counted(one: str, many: str, n: int, /, **values: Any) -> Sentence:
     '1,200 battles'
     """
     return Sentence(one, many, n=n, **values)
+
+
+def foremost(warnings: Iterable[str], most: int = MOST_WARNINGS) -> list[str]:
+    """Give the first warnings by rank, and how many more there are.
+
+    A warning of a kind that is already there comes after those of other kinds: kinds differ in
+    more than numbers and quoted names. Then come those on figures that a report shows before
+    those on what it does not show, and then the order in which they were gathered.
+
+    Examples
+    --------
+    >>> foremost(["There is no bias.", "'x' has 4 rows: few.", "'y' has 5 rows: few."], most=2)
+    ["'x' has 4 rows: few.", 'There is no bias.', '1 more warning is in the JSON form.']
+    """
+    seen: dict[str, int] = {}
+    ranked = []
+    for text in dict.fromkeys(warnings):
+        kind = _NAMES_AND_NUMBERS.sub("", text)
+        seen[kind] = seen.get(kind, 0) + 1
+        ranked.append((seen[kind], _ABSENT.search(text) is not None, len(ranked), text))
+    texts = [text for *_, text in sorted(ranked)]
+    if len(texts) <= most:
+        return texts
+    more = counted(
+        "%(n)s more warning is in the JSON form.",
+        "%(n)s more warnings are in the JSON form.",
+        len(texts) - most,
+    )
+    return [*texts[:most], more]
 
 
 def _in_english(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from cyclopts import Parameter
 
 from arena.commands.arguments import EVERY_ROW, Chosen, Flat, TableOrJson
 from arena.commands.rating import Options
-from arena.terminal import plain, ranks, show, table, warnings, working, write_json
+from arena.terminal import interval, plain, ranks, show, table, warnings, working, write_json
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -91,26 +91,32 @@ def _show(report: "FactorReport") -> None:
 
 
 def _level(row: "FactorLevel") -> tuple[str, ...]:
-    ends = f"{row.lower:+.0f} to {row.upper:+.0f}" if row.lower == row.lower else "not known"
+    ends = interval(row.lower, row.upper, "+.0f")
     return row.level, f"{row.points:+.0f}", ends, f"{row.systems:,}", f"{row.votes:,}"
 
 
 def _systems(report: "FactorReport") -> "list[RenderableType]":
     if report.systems is None:
         return []
-    interval = f"{100 * report.level:g} % interval"
     rows = [
         (
             ranks(row.to_dict()),
             row.model,
             f"{row.rating:.0f}",
-            f"{row.lower:.0f} to {row.upper:.0f}",
+            interval(row.lower, row.upper, ".0f"),
             f"{report.sums[row.model]:.0f}",
             f"{row.votes:,}",
         )
         for row in report.systems.ratings
     ]
-    head = ("Ranks", "System", "Rating", interval, "Sum of parts", "Votes")
+    head = (
+        "Ranks",
+        "System",
+        "Rating",
+        f"{100 * report.level:g} % interval",
+        "Sum of parts",
+        "Votes",
+    )
     return [table(head, rows, right=(0, 2, 3, 4, 5)), *warnings(report.systems.warnings)]
 
 

@@ -243,7 +243,7 @@ def _show_attack(result: Mapping[str, Any]) -> None:
         (
             which,
             f"{moved['points']:+.0f}",
-            f"{moved['points_low']:+.0f} to {moved['points_high']:+.0f}",
+            terminal.interval(moved["points_low"], moved["points_high"], "+.0f"),
             f"{moved['ranks']:+.1f}",
         )
         for which, moved in result["moved"].items()
@@ -257,10 +257,19 @@ def _show_attack(result: Mapping[str, Any]) -> None:
 
 
 def _on_hold(held: Mapping[str, Any]) -> str:
+    from judge.studies.estimates import plural
+
     first = "Rank 1 holds" if held["ranks"] == 1 else f"Ranks 1-{held['ranks']} hold"
+    if not held["accounts"]:
+        ranks = first.replace(" holds", " is").replace(" hold", " are")
+        return (
+            f"{ranks} not shown to hold against even one new account; "
+            f"{plural(held['sufficient_votes'], 'vote')} would be enough."
+        )
     return (
-        f"{first} against any {held['accounts']:,} new accounts of as many votes, whatever they "
-        f"vote ({held['votes']:,} votes); {held['sufficient_votes']:,} votes would be enough."
+        f"{first} against any {plural(held['accounts'], 'new account')} of as many votes, "
+        f"whatever they vote ({plural(held['votes'], 'vote')}); "
+        f"{plural(held['sufficient_votes'], 'vote')} would be enough."
     )
 
 

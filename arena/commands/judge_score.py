@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter
 
 from arena.commands.arguments import AS_IT_IS, File, Flat, Renamed
-from arena.terminal import show, table, warnings, working, write_json
+from arena.terminal import NO_WIDTH, show, table, warnings, working, write_json
 from rating.errors import DataError
 
 HEADINGS = {
@@ -29,12 +29,13 @@ HEADINGS = {
     "lc_win_rate": "Length-controlled",
     "avg_length": "Length",
     "score": "Score",
+    "style_score": "Style-controlled",
     "mix": "Mix",
     "turn_1": "Turn 1",
     "turn_2": "Turn 2",
     "prompt_loose": "Loose",
     "instruction_strict": "By instruction",
-    "adjusted": "Adjusted",
+    "adjusted": "WB-Score",
     "task_macro": "Task macro",
     "correct_mean": "Right",
     "correct_both": "Right in both orders",
@@ -48,6 +49,8 @@ ERRORS = {
     "lc_win_rate": "lc_standard_error",
     "score": "standard_error",
 }
+MARKS_MEAN = "1–10 mean"
+"""What the score is called beside WB-Score."""
 """Columns that are shown with their standard error behind them."""
 
 TEXTS = ("model", "baseline", "version", "judge", "strategy", "subset")
@@ -137,7 +140,8 @@ def _show(result: Mapping[str, Any]) -> None:
     names = [name for name in HEADINGS if models and name in models[0]]
     rows = [[_cell(name, row) for name in names] for row in models]
     right = [place for place, name in enumerate(names) if name not in TEXTS]
-    grid = table([HEADINGS[name] for name in names], rows, right)
+    heads = HEADINGS | ({"score": MARKS_MEAN} if "adjusted" in names else {})
+    grid = table([heads[name] for name in names], rows, right)
     show(grid, *warnings(result["warnings"]))
 
 
@@ -147,4 +151,6 @@ def _cell(name: str, row: Mapping[str, Any]) -> str:
         return "–"
     if not isinstance(value, float):
         return value if isinstance(value, str) else f"{value:,}"
-    return f"{value:.2f}" if error is None else f"{value:.2f} ± {error:.2f}"
+    if error is None:
+        return f"{value:.2f}"
+    return f"{value:.2f} ± {error:.2f}" if error > NO_WIDTH else f"{value:.2f} (± not estimated)"

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Annotated
 
 from arena.commands.arguments import AS_IT_IS, Flat, Renamed, TableOrJson
-from arena.terminal import show, table, warnings, working, write_json
+from arena.terminal import interval, ranks, show, table, warnings, working, write_json
 
 if TYPE_CHECKING:
     from rating.rankings import RankedModel, RankedReport
@@ -54,6 +54,6 @@ def _show(report: "RankedReport") -> None:
 
 
 def _row(row: "RankedModel") -> tuple[str, ...]:
-    ranks = "–" if row.rank_low is None else f"{row.rank_low} to {row.rank_high}"
-    ends = f"{row.lower:.0f} to {row.upper:.0f}"
-    return row.model, f"{row.rating:.0f}", ends, ranks, f"{row.rankings:,}", f"{row.first:,}"
+    ends = interval(row.lower, row.upper, ".0f")
+    places = ranks({"rank_low": row.rank_low, "rank_high": row.rank_high})
+    return row.model, f"{row.rating:.0f}", ends, places, f"{row.rankings:,}", f"{row.first:,}"

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from arena.commands.arguments import EVERY_ROW, Chosen, Columns, Flat, TableOrJson
-from arena.terminal import plain, show, table, warnings, working, write_json
+from arena.terminal import interval, plain, show, table, warnings, working, write_json
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -106,7 +106,7 @@ def _winning(effects: "tuple[ReasonEffect, ...]") -> "list[RenderableType]":
         (
             one.reason,
             f"{one.log_odds:+.2f}",
-            f"{one.lower:+.2f} to {one.upper:+.2f}",
+            interval(one.lower, one.upper, "+.2f"),
             f"{one.given:,}",
         )
         for one in sorted(effects, key=lambda one: -one.log_odds)
@@ -128,7 +128,7 @@ def _intent(by: "IntentByModel") -> "list[RenderableType]":
             f"{100 * one.first:.1f} %",
             f"{100 * one.second:.1f} %",
             f"{100 * one.difference:+.1f}",
-            f"{100 * one.lower:+.1f} to {100 * one.upper:+.1f}",
+            interval(100 * one.lower, 100 * one.upper, "+.1f"),
         )
         for one in by.models
     ]

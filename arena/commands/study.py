@@ -337,9 +337,8 @@ def _show(page: "Page", texts: "Iterable[str]", *, notes: bool) -> None:
     parts: list[RenderableType] = []
     for answer in page.answers:
         parts.append(plain(f"{answer.judge}: {answer.headline}", style="bold"))
-        parts.append(plain(" ".join(answer.sentences)))
-    for part in (page.first.table, *page.first.more):
-        if part is not None:
-            parts.append(table(part.head, part.rows))
-            parts += [plain(part.note)] if notes else []
-    show(*parts, *warnings(texts))
+        parts += [plain(" ".join(answer.sentences))] if answer.sentences else []
+    for part in page.first.tables:
+        parts.append(table(part.head, part.rows))
+        parts += [plain(part.note)] if notes else []
+    show(*parts, *warnings(() if page.first.is_empty else texts))

@@ -36,7 +36,7 @@ from judge.labels.released import ShownTopic
 from judge.labels.topics import PRIVATE, SEEDS, STABLE
 from judge.render import pages
 from rating.pooling.mix import FEW
-from rating.sentences import Sentence
+from rating.sentences import Sentence, foremost
 from rating.tables.escaping import shown
 from rating.value.board import NEAR, SURE
 from rating.value.figures import MEASURES
@@ -83,7 +83,10 @@ def environment(language: Language) -> pages.Environment:
     more = ("price", "difference", "label", "short")
     env.filters.update({name: getattr(forms, name) for name in (*names, *more)})
     env.filters.update(
-        percent=filters.percent, one_line=_one_line, translated=partial(_translated, words)
+        percent=filters.percent,
+        one_line=_one_line,
+        foremost=foremost,
+        translated=partial(_translated, words),
     )
     env.filters["ground"] = lambda reason: _translated(words, as_sentence(reason))
     env.globals.update(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from judge.report.plots import Slope, heat_map, slopes
+from rating.sentences import foremost
 
 Plain = Mapping[str, Any]
 State = Literal["met", "failed", "open", "plain"]
@@ -247,7 +248,11 @@ def _probed(plain: Plain) -> ProbePage:
     about = {"Judge": plain["judge"], "Method": plain["method"]}
     about["Files"] = ", ".join(plain["files"]) or "prompts of the arena's own"
     expected = (f"{of['title']}: {of['expected']}." for of in plain["groups"].values())
-    reading = (*READING_PROBES, "A good judge. " + " ".join(expected), *plain["warnings"])
+    reading = (
+        *READING_PROBES,
+        "A good judge. " + " ".join(expected),
+        *foremost(plain["warnings"]),
+    )
     return ProbePage("How does this judge react?", about, tuple(cards), reading, _made(plain))
 
 
@@ -337,7 +342,7 @@ def _card(card: Plain) -> CardView:
 def _axis(axis: Plain) -> Row:
     value, lower, upper = axis["value"], axis["lower"], axis["upper"]
     parts = tuple((part["group"], part["name"], _interval(part)) for part in axis["parts"])
-    notes = (*axis["warnings"], f"{axis['data']}.")
+    notes = (*foremost(axis["warnings"]), f"{axis['data']}.")
     name = AXES[axis["name"]]
     if value is None:
         notes = ("The data do not give it.", *notes)

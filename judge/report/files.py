@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache
 from itertools import count
@@ -84,6 +84,18 @@ class Section:
     points: tuple[str, ...] = ()
     code: str = ""
 
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """Its tables, except those that have nothing but names and dashes."""
+        whole = (*((self.table,) if self.table else ()), *self.more)
+        return tuple(table for table in whole if formats.has_figures(table.rows))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing under its heading."""
+        texts = (self.paragraphs, self.figures, self.examples, self.points)
+        return not (any(texts) or self.tables or self.code)
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -116,6 +128,17 @@ class Page:
     made: date
     version: str
 
+    def answered(self) -> "Page":
+        """Return the headlines and the examples: too little data have no figure to report."""
+        alone = tuple(replace(answer, sentences=()) for answer in self.answers)
+        read = tuple(Section(one.title, examples=one.examples) for one in self.sections)
+        return replace(self, answers=alone, first=Section(""), sections=read)
+
+    @property
+    def parts(self) -> tuple[Section, ...]:
+        """Its sections that are not empty, the first of all before the others."""
+        return tuple(one for one in (self.first, *self.sections) if not one.is_empty)
+
 
 _NUMBER = re.compile(r"([+−]?\d[\d.,]*(?: %)?(?: \([+−\d][^()]*\))?)")
 
@@ -141,7 +164,7 @@ def _cut(text: str) -> tuple[str, str]:
 
 def as_html(page: Page) -> str:
     """Write a report as a page with its style and its pictures in it: it loads nothing."""
-    sections = (page.first, *page.sections)
+    sections = page.parts
     contents = _anchored([section.title for section in sections])
     return _file(
         page.title,
@@ -209,7 +232,7 @@ def as_markdown(page: Page) -> str:
             f"## {in_markdown(f'{answer.judge}: {answer.headline}')}",
             *map(in_markdown, answer.sentences),
         ]
-    for section in (page.first, *page.sections):
+    for section in page.parts:
         blocks += _section(section)
     blocks.append(_made(page))
     return "\n\n".join(block for block in blocks if block) + "\n"
@@ -222,19 +245,15 @@ def _made(page: Page) -> str:
 def _section(section: Section) -> Iterator[str]:
     yield f"## {in_markdown(section.title)}"
     yield from map(in_markdown, section.paragraphs)
-    for table in _tables(section):
+    for table in section.tables:
         yield _table(table)
         yield in_markdown(table.note)
-    yield from (in_markdown(figure.caption) for figure in section.figures if not section.table)
+    yield from (in_markdown(figure.caption) for figure in section.figures if not section.tables)
     yield "\n".join(f"* {in_markdown(point)}" for point in section.points)
     for example in section.examples:
         yield from _example(example)
     if section.code:
         yield f"```\n{visible(section.code, keep=LINES)}\n```"
-
-
-def _tables(section: Section) -> tuple[Table, ...]:
-    return (*((section.table,) if section.table else ()), *section.more)
 
 
 def _table(table: Table) -> str:
@@ -264,8 +283,8 @@ def as_latex(page: Page) -> str:
     """Write the answers and the tables of a report, for a paper; needs the package booktabs."""
     blocks = [f"% {in_latex(page.title)}\n% {_made(page)}\n% \\usepackage{{booktabs}}"]
     blocks += [_latex_answer(answer) for answer in page.answers]
-    for section in (page.first, *page.sections):
-        blocks += [_latex_table(section.title, table) for table in _tables(section)]
+    for section in page.parts:
+        blocks += [_latex_table(section.title, table) for table in section.tables]
     return "\n\n".join(blocks) + "\n"
 
 

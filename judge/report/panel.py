@@ -20,9 +20,11 @@ from judge.studies.estimates import (
     percent_of,
     plural,
 )
+from judge.studies.gates import MIN_PROMPTS
 from judge.studies.panel import Panel
 from judge.studies.panel_card import Added
 from rating import __version__
+from rating.sentences import foremost
 from rating.tables.files import Files
 
 NAME = "panel"
@@ -57,7 +59,7 @@ def panel_page(panel: Panel, made: date) -> Page:
         Section("Limits", points=tuple(_limits(panel))),
         Section("To make this again", code=command(panel)),
     ]
-    return Page(
+    page = Page(
         title="How many judges is this panel worth?",
         opening=OPENING,
         about=_about(panel),
@@ -67,6 +69,7 @@ def panel_page(panel: Panel, made: date) -> Page:
         made=made,
         version=__version__,
     )
+    return page.answered() if panel.n_prompts < MIN_PROMPTS else page
 
 
 def _who(panel: Panel) -> str:
@@ -210,7 +213,7 @@ def _heat(panel: Panel) -> Iterator[Section]:
 
 
 def _limits(panel: Panel) -> Iterator[str]:
-    yield from panel.warnings
+    yield from foremost(panel.warnings)
     if panel.by_people:
         yield NOISY
     yield from LIMITS

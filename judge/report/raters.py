@@ -15,6 +15,7 @@ from judge.studies.rater_plan import WANTED, RaterPlan
 from judge.studies.raters import Rater, RaterStudy
 from judge.studies.variance import NAMES
 from rating import __version__
+from rating.sentences import foremost
 
 NAME = "raters"
 OPENING = (
@@ -71,7 +72,7 @@ def raters_page(study: RaterStudy, made: date) -> Page:
         answers=(Answer("Raters", "fair", headline, tuple(rest)),),
         first=Section("One by one", table=_rater_table(study), more=tuple(more)),
         sections=(
-            Section("Limits", points=(*study.warnings, *LIMITS)),
+            Section("Limits", points=(*foremost(study.warnings), *LIMITS)),
             Section("To make this again", code=command(study)),
         ),
         made=made,

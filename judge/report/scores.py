@@ -15,6 +15,7 @@ from judge.studies.estimates import NONE, minus, number_of, plural
 from judge.studies.scores import MEAN_WIN_RATE, TOP, Scored, mean_win_rates
 from judge.studies.separability import RULES, Pair
 from rating import __version__
+from rating.sentences import foremost
 
 NAME = "scores"
 OPENING = (
@@ -53,7 +54,7 @@ def scores_page(scored: Scored, made: date) -> Page:
         first=correlation_section(scored),
         sections=(
             *((Section("Model by model", figures=figures),) if figures else ()),
-            Section("Limits", points=(*scored.on_data, *LIMITS)),
+            Section("Limits", points=(*foremost(scored.on_data), *LIMITS)),
             Section("To make this again", code=command(scored)),
         ),
         made=made,

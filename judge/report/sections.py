@@ -443,9 +443,9 @@ def _on_moderation(judges: Judges) -> Iterator[str]:
         if gap is not None:
             yield (
                 "An answer that declines wins against one that does not with people in "
-                f"{percent_of(gap.people)} % of {gap.people.n:,} votes, and with {judge.name} in "
-                f"{percent_of(gap.judge)} % of {gap.judge.n:,} verdicts; the difference is "
-                f"{percent_of(gap.difference)} points."
+                f"{percent_of(gap.people)} of {gap.people.n:,} votes, and with {judge.name} in "
+                f"{percent_of(gap.judge)} of {gap.judge.n:,} verdicts; the difference is "
+                f"{gap_of(gap.difference)} percentage points."
             )
 
 

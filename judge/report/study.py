@@ -32,11 +32,12 @@ from judge.report.sections import (
 from judge.studies.agreement import counts
 from judge.studies.data import JudgeVerdicts, StudyData
 from judge.studies.estimates import joined, plural
-from judge.studies.gates import MIN_CASES, RATERS, Verdict
+from judge.studies.gates import MIN_CASES, MIN_PROMPTS, RATERS, Verdict
 from judge.studies.one_judge import JudgeStudy
 from judge.studies.rows import RowTexts, read_texts
 from judge.studies.study import Study
 from rating import __version__
+from rating.sentences import foremost
 from rating.tables import formats
 from rating.tables.files import Files
 from rating.typing import Floats
@@ -153,7 +154,7 @@ def report_page(study: Study, made: date) -> Page:
     sections += [_data(study), _rules(study), _limits(study)]
     sections.append(Section("To make this again", code=command(study)))
     named = joined([judge.name for judge in judges])
-    return Page(
+    page = Page(
         title=f"May {named} stand in for people?",
         opening=OPENING,
         about=_about(study),
@@ -163,6 +164,7 @@ def report_page(study: Study, made: date) -> Page:
         made=made,
         version=__version__,
     )
+    return page.answered() if all(j.n_prompts < MIN_PROMPTS for j in judges) else page
 
 
 def _first(study: Study) -> Section:
@@ -369,7 +371,7 @@ def _limits(study: Study) -> Section:
         "Items are as the votes chose them. If people were asked about some kinds more often, so "
         "are these figures of them.",
     )
-    return Section("Limits", points=(*study.warnings, *always))
+    return Section("Limits", points=(*foremost(study.warnings), *always))
 
 
 def option_words(files: Files) -> Iterator[str]:

@@ -11,6 +11,7 @@ from judge.report.study import option_words
 from judge.studies.estimates import gap_of, joined, percent_of
 from judge.studies.truth import Accuracy, TruthStudy
 from rating import __version__
+from rating.sentences import foremost
 
 NAME = "truth"
 TONES: Mapping[int, Tone] = {1: "good", 0: "fair", -1: "poor"}
@@ -52,7 +53,7 @@ def truth_page(study: TruthStudy, made: date) -> Page:
             "Right, tied and unread", table=_table(("Judge",), study.whole), more=tuple(more)
         ),
         sections=(
-            Section("Limits", points=(*study.warnings, *LIMITS)),
+            Section("Limits", points=(*foremost(study.warnings), *LIMITS)),
             Section("To make this again", code=command(study)),
         ),
         made=made,

@@ -288,11 +288,13 @@ def percent(value: float | None) -> str:
 
 
 def percent_of(estimate: Estimate) -> str:
-    """Write a share with its interval.
+    """Write a share with its interval; raises `ValueError` for a difference, see `gap_of`.
 
     >>> percent_of(Estimate(0.6597, 0.62, 0.697, 10))
     '66 % (62–70)'
     """
+    if estimate.value is not None and estimate.value < -NO_WIDTH:
+        raise ValueError(f"{estimate.value} is no share: write a difference by gap_of.")
     return _with_ends(estimate, percent(estimate.value), lambda x: f"{100 * x:.0f}")
 
 
@@ -365,9 +367,10 @@ def _signed(estimate: Estimate, times: float, digits: int = 0) -> str:
 def _with_ends(
     estimate: Estimate, text: str, write: Callable[[float], str], between: str = "–"
 ) -> str:
-    if estimate.value is None or estimate.lower is None or estimate.upper is None:
+    lower, upper = with_width(estimate.lower, estimate.upper)
+    if estimate.value is None or lower is None or upper is None:
         return text
-    return f"{text} ({minus(write(estimate.lower))}{between}{minus(write(estimate.upper))})"
+    return f"{text} ({minus(write(lower))}{between}{minus(write(upper))})"
 
 
 def plural(n: int, word: str) -> str:

@@ -215,7 +215,7 @@ def uncertainty(problem: Problem, theta: Floats, lam: float, contrasts: Floats) 
         prompt_df=by_prompt.nu,
         effective=np.minimum(by_voter.nu, by_prompt.nu) + 1,
         of_prompts=np.pad(by_prompt.each, (0, n_prompts - len(by_prompt.each))),
-        added=of_prompts,
+        added=two_way_variance - of_voters,
     )
 
 

@@ -132,7 +132,8 @@ def certify(wins: Floats, votes_per_account: int, most_ranks: int = 5) -> tuple[
     for rank in range(min(most_ranks, len(wins) - 1)):
         rise = min(rise, *(board.rise((order[rank], below), 0.0) for below in order[rank + 1 :]))
         enough = min(enough, sufficient(wins, board.theta, (order[rank], order[rank + 1])))
-        votes = max(0, ceil(rise / board.most_per_vote(board.widest(rise))) - 1)
+        most = board.most_per_vote(board.widest(rise))  # 0 where the two are level already
+        votes = max(0, ceil(rise / most) - 1) if rise > 0 else 0
         held.append(Held(rank + 1, votes, votes // votes_per_account, int(enough)))
     return tuple(held)
 

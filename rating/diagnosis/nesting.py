@@ -95,6 +95,8 @@ def nested_test(
     free = _free(strata, first)
     if not free.any():
         raise DataError(f"No {unit} could be dealt to another group: there is nothing to draw.")
+    if not (score - p).any():
+        raise DataError("Every vote is what the ratings predict: no group can differ from them.")
     statistic = _statistic(sums, first, root)
     known = _Explained(rows, of_unit, p, score)
     drawn = np.empty(draws)

@@ -435,6 +435,8 @@ def reasons_that_win(votes: VoteRows, level: float = 0.95) -> tuple[ReasonEffect
         fit = fit._replace(effective=min(fit.effective, float(n.sum() ** 2 / (n**2).sum())))
     beta = fit.x[len(votes.models) :]
     error = np.sqrt(fit.variances(np.eye(len(fit.x))[len(votes.models) :]))
+    if not (error > 0).all():
+        raise DataError("The votes with a reason do not vary: no effect of a reason is estimated.")
     reach = _reach(fit, level) * error
     p = _two_sided(fit, beta / error)
     return tuple(

@@ -15,6 +15,7 @@ from rating.likelihood.objective import solve
 from rating.rows import VoteRows
 from rating.tables.voter_report import MOST, check_votes
 from rating.typing import Bools, Floats
+from rating.uncertainty.contrasts import WELL_FOUNDED
 
 Strategy = Literal["fan", "target", "omnipresent", "inverted", "always-left", "random"]
 PUSHING: tuple[Strategy, ...] = ("fan", "target", "omnipresent")
@@ -129,16 +130,24 @@ def simulate(
     Raises
     ------
     DataError
-        For an attack of nobody, an unknown model, or fewer than two models.
+        For an attack of nobody, an unknown model, or votes of fewer than 15 voters.
     NotIdentifiedError
         If the votes identify no ratings.
     """
     if min(attack.accounts, attack.votes, runs) < 1:
-        msg = f"An attack needs accounts, votes and runs, 1 or more each: got {attack}, {runs=}."
-        raise DataError(msg)
+        raise DataError(
+            f"An attack needs accounts, votes and runs, 1 or more each, not {attack.accounts:,}, "
+            f"{attack.votes:,} and {runs:,}."
+        )
     if attack.model is not None and attack.model not in votes.models:
         msg = f"There is no model {attack.model!r} to push; there are {', '.join(votes.models)}."
         raise DataError(msg)
+    voters = len(np.unique(votes.voter))
+    if voters < WELL_FOUNDED:
+        raise DataError(
+            f"Too little data: the votes are of {voters:,} voters, and an attack on a board is "
+            f"simulated from {WELL_FOUNDED} voters on."
+        )
     fitted = fit(votes.comparisons())
     before, wins = votes.placed(fitted.models, fitted.theta), _wins(votes)
     order = np.argsort(-before)

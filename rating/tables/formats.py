@@ -463,6 +463,11 @@ def borrowed_caption(report: ReportDict) -> str:
     )
 
 
+def has_figures(rows: Iterable[Sequence[str]]) -> bool:
+    """Say whether any row of a table has more to show than its name and dashes."""
+    return any(cell.strip(" –") for row in rows for cell in row[1:])
+
+
 def has_intervals(report: ReportDict) -> bool:
     """Whether the report was made with intervals."""
     return bool(report["method"].get("interval", "sandwich") != "none")

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from judge.report.boards import powered_section
 from judge.report.files import Section
 from judge.report.study import report_page, write_report
 from judge.studies.corrected import win_tallies
@@ -100,7 +101,7 @@ def test_the_gain_stands_with_its_interval_or_not_at_all(study: Study, tmp_path:
     gain = powered.gain
     words = f"are worth {gain.value:.2f} ({gain.lower:.2f} to {gain.upper:.2f}) times as many"
     assert words in section(study, title).paragraphs[0]
-    of_few = section(studied(tmp_path, voted=12), title).paragraphs[0]
+    of_few = powered_section(studied(tmp_path, voted=12).judges, 0.95).paragraphs[0]
     assert of_few.startswith("How many votes the verdicts of owl save beside 32 items with votes")
 
 
@@ -146,18 +147,18 @@ def test_the_rules_say_how_the_judge_was_asked_where_the_file_does(
     (tmp_path / "ours").mkdir()
     (tmp_path / "own").mkdir()
     ours = section(
-        studied(tmp_path / "ours", voted=9, methods="pairwise"), "The rules of the comparison"
+        studied(tmp_path / "ours", voted=21, methods="pairwise"), "The rules of the comparison"
     )
     digest = named("pairwise").description.template.hash
     assert f"by the method pairwise (template {digest} in this version)" in " ".join(ours.points)
     own = section(
-        studied(tmp_path / "own", voted=9, methods="tarot"), "The rules of the comparison"
+        studied(tmp_path / "own", voted=21, methods="tarot"), "The rules of the comparison"
     )
     assert "owl was asked by the method tarot." in own.points
 
 
 def test_the_rules_name_the_template_that_the_verdicts_were_asked_with(tmp_path: Path) -> None:
     """Not the one of this version, which may have other words."""
-    study = studied(tmp_path, voted=9, methods="pairwise", template="0a1b2c3d4e5f6789")
+    study = studied(tmp_path, voted=21, methods="pairwise", template="0a1b2c3d4e5f6789")
     points = section(study, "The rules of the comparison").points
     assert "owl was asked by the method pairwise (template 0a1b2c3d4e5f6789)." in points
