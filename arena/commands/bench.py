@@ -16,8 +16,15 @@ from arena.commands.bench_work import (
     require_prices,
 )
 from arena.commands.judge_second import on_fallback
-from arena.commands.judge_work import IFEVAL, JudgeOptions, in_words, margin_of, scale_of
-from arena.terminal import announced, plain, say, show, stop, table, warnings, write_json
+from arena.commands.judge_work import (
+    IFEVAL,
+    JudgeOptions,
+    in_words,
+    margin_of,
+    require_references,
+    scale_of,
+)
+from arena.terminal import announced, interval, plain, say, show, stop, table, warnings, write_json
 from rating.errors import DataError
 from rating.tables.files import Files, read_text
 
@@ -80,7 +87,7 @@ def _prepared(method: str, chosen: BenchOptions) -> Bench:
     """Read what a bench needs, before anything is paid for."""
     from arena.settings import read_settings
     from judge.bench.contest import ALIASES, baseline_answers, baseline_of
-    from judge.tables.items import read_answers, read_items
+    from judge.tables.items import read_answers, read_items, read_references, referred
 
     if chosen.items is None or not chosen.models:
         missing = "the prompts with --items" if chosen.items is None else "models with --models"
@@ -93,6 +100,9 @@ def _prepared(method: str, chosen: BenchOptions) -> Bench:
     with announced():
         items = read_items(Files((chosen.items,), where=chosen.where))
         recorded = read_answers(chosen.answers or ())
+        if chosen.references is not None:
+            require_references(name, asked_by)
+            items = referred(items, read_references(chosen.references))
     _require_turns(name, asked_by, items)
     known = _by_item(items, recorded)
     baseline = None
@@ -261,7 +271,7 @@ def _report(bench: Bench, played: Played, out: Path) -> dict[str, Any]:
         write_results,
     )
     from judge.report.fallback import fallback_of
-    from judge.report.run import repeats
+    from judge.report.run import differences, repeats
 
     write_answers(played.given, out)
     rows, kinds = _rows(bench, played)
@@ -289,6 +299,9 @@ def _report(bench: Bench, played: Played, out: Path) -> dict[str, Any]:
     repeated = repeats([case.named for case in played.contest.cases])
     if bench.method is not None and bench.method.pairwise:
         board |= {"swap_share": bench.swap_share, **on_order(rows)}
+    if bench.method is not None:
+        cases = (case.named for case in played.contest.cases)
+        board["changes"] = differences(bench.method, cases)
     if bench.judge is not None and bench.fallback_judge is not None:
         by = partial(order_of, kinds=kinds)
         second, why = bench.fallback_judge, played.handed_over
@@ -320,6 +333,8 @@ def _show(report: Mapping[str, Any], form: str) -> None:
     elif report["stopped"] is None:
         lines = [plain(line) for line in (*_on_order(report), *on_fallback(report))]
         show(plain(_caption(report)), _board(report["models"]), *lines, *warnings(_notes(report)))
+        if report["method"].startswith("mt_bench"):
+            say("\n".join(["Differs from upstream:", *report["changes"]]), keep="\n")
     if report["stopped"] is not None:
         stop(report["stopped"])
 
@@ -351,26 +366,42 @@ def _on_order(report: Mapping[str, Any]) -> list[str]:
     ]
 
 
+OTHERS = {
+    "lc_win_rate": "Length-controlled",
+    "style_score": "Style-controlled",
+    "task_macro": "Task macro",
+}
+"""Columns of a leaderboard beside its first figure, where a row has them."""
+
+
 def _board(models: Sequence[Mapping[str, Any]]) -> Any:
     from judge.bench.leaderboard import value_of
 
     value = value_of(models[0])
-    controlled = any("lc_win_rate" in row for row in models)
-    head = ["Model", "Win rate" if value == "win_rate" else "Score", "95 % interval"]
-    head += [*(["Length-controlled"] if controlled else []), "n", "Failed", "Cost"]
-    rows = [
+    figure, others = "Win rate" if value == "win_rate" else "Score", dict(OTHERS)
+    rows = models
+    if any("adjusted" in row for row in models):  # WB-Score, of marks from 1 to 10
+        value, figure, others["score"] = "adjusted", "WB-Score", "1–10 mean"
+        ends = ("lower", "upper")
+        rows = [
+            {**row, **{x: None if row[x] is None else 2 * (row[x] - 5) for x in ends}}
+            for row in models
+        ]
+    others = {key: head for key, head in others.items() if any(key in row for row in rows)}
+    head = ["Model", figure, "95 % interval", *others.values(), "n", "Failed", "Cost"]
+    cells = [
         [
             row["model"],
             _figure(row.get(value)),
-            " to ".join(_figure(row[end]) for end in ("lower", "upper")),
-            *([_figure(row.get("lc_win_rate"))] if controlled else []),
+            interval(row["lower"], row["upper"], ".2f"),
+            *(_figure(row.get(column)) for column in others),
             f"{row['n']:,}",
             f"{row['failed']:,}",
             "–" if row["cost"] is None else f"${row['cost']:.4g}",
         ]
-        for row in models
+        for row in rows
     ]
-    return table(head, rows)
+    return table(head, cells)
 
 
 def _figure(value: float | None) -> str:

@@ -60,6 +60,9 @@ class BenchOptions:
         alpaca_eval: the published difficulty of each instruction, for the length-controlled rate.
     regularisation : Path or None
         alpaca_eval: rows of gamed baselines, for the same.
+    references : Path or None
+        Reference answers to show the judge, such as FastChat's reference_answer/gpt-4.jsonl; of
+        MT-bench for math, reasoning and coding alone.
     fallback_judge : str or None
         Who is asked in the judge's place where its endpoint is out or it refuses a case for good.
     concurrency : int or None
@@ -88,6 +91,7 @@ class BenchOptions:
     swap_share: Annotated[float | None, Parameter(metavar="SHARE")] = None
     difficulties: File = None
     regularisation: File = None
+    references: File = None
     fallback_judge: Annotated[str | None, Parameter(metavar="MODEL")] = None
     concurrency: int | None = None
     requests_per_minute: float | None = None

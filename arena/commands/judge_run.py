@@ -27,6 +27,7 @@ from arena.commands.judge_work import (
 )
 from arena.terminal import announced, say, stop, write_json
 from rating.errors import DataError
+from rating.sentences import foremost
 
 if TYPE_CHECKING:
     from arena.store.judgements import StoredJournal
@@ -358,8 +359,10 @@ def _show_run(report: Report, out: Path | None, form: str, max_unparsed: float) 
         say(_counts(report, out))
         for line in [*_by_model(report), *_on_order(report), *on_fallback(report)]:
             say(line)
-        for warning in report["warnings"]:
+        for warning in foremost(report["warnings"]):
             say(f"! {warning}")
+        if report["method"].startswith(MT_BENCH):
+            say("\n".join(["Differs from upstream:", *report["changes"]]), keep="\n")
         if report["examples"] and not too_many:
             say(f"! {_first_reply(report)}")
     if too_many:
@@ -378,6 +381,9 @@ def _show_run(report: Report, out: Path | None, form: str, max_unparsed: float) 
         say(f"arena: No question has a verdict: {reasons}.", error=True)
     if too_many or has_none:
         sys.exit(1)
+
+
+MT_BENCH = "mt_bench"
 
 
 def _first_reply(report: Report) -> str:
@@ -400,7 +406,7 @@ def _show_checks(report: Report, out: Path, form: str) -> None:
     say(f"{out}: {sum(row['prompt_strict']['n'] for row in report['models']):,} checked.")
     for row in report["models"]:
         say(f"{row['model']}: {', '.join(_share(name, row[name]) for name in _SHARES)}.")
-    for warning in report["warnings"]:
+    for warning in foremost(report["warnings"]):
         say(f"! {warning}")
 
 

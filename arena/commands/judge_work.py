@@ -99,6 +99,9 @@ class Task:
         Text that says what the marks stand for, for rubric.
     scale : str or None
         Marks of the rubric; 1-10 if not given.
+    references : Path or None
+        Reference answers to show the judge in place of those of the cases, by the cases'
+        prompt_id, such as FastChat's reference_answer/gpt-4.jsonl.
     swap_share : float or None
         Share of the pairs to ask in both orders, the rest in one, drawn at random; as the method
         says if not given.
@@ -119,6 +122,7 @@ class Task:
     chosen: Annotated[Renamed, Flat] = AS_IT_IS
     rubric: File = None
     scale: Annotated[str | None, Parameter(metavar="LOW-HIGH")] = None
+    references: File = None
     swap_share: Annotated[float | None, Parameter(metavar="SHARE")] = None
     seed: Annotated[str | None, Parameter(metavar="TEXT")] = None
 
@@ -191,6 +195,8 @@ def prepared(
     if probes:
         _require_bare(task)
     method = _method(task)
+    if task.references is not None:
+        require_references(method.name, method)
     share = method.swap_share if task.swap_share is None else task.swap_share
     settings = read_settings(database=chosen.database, roster=chosen.roster)
     model = roster_model(settings.roster, chosen.judge, "--judge")
@@ -380,6 +386,13 @@ def _method(task: Task) -> "FileMethod":
     return named(task.method, rubric=text, scale=scale_of(task.scale))
 
 
+def require_references(name: str, method: "FileMethod | None") -> None:
+    """Raise `DataError` for a method that shows no reference answers."""
+    if method is None or "reference" not in method.fields:
+        msg = f"--references is for methods that show one, such as mt_bench, not for {name!r}."
+        raise DataError(msg)
+
+
 def _require_bare(task: Task) -> None:
     """Raise `DataError` for a method that needs more than answers to a prompt, and a rubric."""
     from judge.methods import method_file
@@ -432,14 +445,22 @@ def _cases(
 ) -> "Sequence[NamedCase]":
     from arena.judging import battle_cases, battle_responses
     from judge.tables.cases import each_pair, each_response_in, on_disk
+    from judge.tables.items import read_references, with_references
 
     if not task.cases:  # of a probe, which brings its own
         return []
     if list(task.cases) == [ARENA]:
+        if task.references is not None:
+            raise DataError(
+                "--references goes by the prompt_id of a file of cases, not by battles."
+            )
         return battle_cases(store) if pairs else battle_responses(store)
     tables = files or [task.chosen.cases(source) for source in task.cases]
     read = each_pair if pairs else each_response_in
-    return on_disk(read(tables, turns=turns, warn=warn))
+    rows = read(tables, turns=turns, warn=warn)
+    if task.references is not None:
+        rows = with_references(rows, read_references(task.references), str(task.references))
+    return on_disk(rows)
 
 
 def run_options(

@@ -203,19 +203,19 @@ def _singles(item: Item, model: str, texts: Turns) -> list[Benched]:
 def _benched(item: Item, turn: int, a: str, b: str | None, case: Case) -> Benched:
     named = NamedCase(case.id[:16], item.id, a, b, case, item.id, item.checklist)
     more: dict[str, Any] = {"category": item.category, "turn": turn + 1 if item.further else None}
-    return Benched(named, more | ({} if b else {"tags": ";".join(item.tags) or None}))
+    return Benched(named, more | {"tags": ";".join(item.tags) or None})
 
 
 def _case(item: Item, turn: int, texts_a: Turns, texts_b: Turns | None = None) -> Case:
     """Make the case of a turn: what each side said before stands beside the user's turns."""
     asked = item.further[:turn]
     prompt = (*item.prompt, *(Message("user", text) for text in asked))
-    reference = item.references[turn] if turn < len(item.references) else None
+    references = item.references[: turn + 1] if turn < len(item.references) else ()
     return Case(
         prompt,
         texts_a[turn],
         None if texts_b is None else texts_b[turn],
         earlier_a=texts_a[:turn],
         earlier_b=() if texts_b is None else texts_b[:turn],
-        reference=reference,
+        reference="\n\n".join(references) or None,
     )

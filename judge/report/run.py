@@ -3,7 +3,7 @@
 import math
 from array import array
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from statistics import fmean
 from typing import Any
@@ -151,7 +151,8 @@ def rows_and_report(
         ``judge``, ``method``, the fields of `judge.verdict.Run.to_dict`, ``warnings``, and
         ``next``, what to do about a run that stopped; for single responses ``models`` with a mean
         score each; for pairs ``consistency`` and ``first_place`` (null where undefined); for
-        WB-Reward also ``rewards``. ``errors`` has what the endpoint said, the commonest first.
+        WB-Reward also ``rewards``. ``errors`` has what the endpoint said, the commonest first, and
+        ``changes`` what differs from upstream.
     """
     rows: Sequence[dict[str, Any]]
     if method.pairwise:
@@ -174,8 +175,20 @@ def rows_and_report(
             *repeats(cases),
         ],
         "next": run.stopped and _next(run, method, lacking),
+        "changes": differences(method, cases),
     }
     return rows, report
+
+
+def differences(method: FileMethod, cases: Iterable[NamedCase]) -> list[str]:
+    """Say what differs from a method's source: in its file, and in what these cases hold."""
+    if "reference" not in method.template.given or any(c.case.reference for c in cases):
+        return [*method.changes]
+    return [
+        *method.changes,
+        "No case has a reference answer, where upstream shows one for math, reasoning and coding: "
+        "give its file with --references.",
+    ]
 
 
 def _next(run: Run, method: FileMethod, lacking: bool) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from judge.case import Case, Message
 from judge.ifeval import Task
 from judge.tables.annotations import Annotations, list_of, read_annotations
-from judge.tables.cases import checklist_of, references_of, tasks_of
+from judge.tables.cases import NamedCase, checklist_of, references_of, tasks_of
 from judge.tables.cells import GENERATORS, PROMPTS, data_of, plain, turns_of
 from rating.errors import DataError
 from rating.tables.columns import quoted_names
@@ -37,7 +37,8 @@ class Item:
     checklist : tuple of str
         Empty where none is given.
     references : tuple of str
-        Right answers, turn by turn; empty where none is given.
+        Right answers, turn by turn; empty where none is given. The notes of that name in
+        MT-bench's questions are none: upstream shows a judge its file of reference answers.
     baseline : str or None
         The answer that comes with the item, and who wrote it: ``generator``.
     tags : tuple of str
@@ -134,7 +135,7 @@ def _item(
         prompt=prompt,
         further=further,
         checklist=checklist_of(table, row),
-        references=references_of(table, row),
+        references=() if asked == "turns" else references_of(table, row),
         baseline=baseline if isinstance(baseline, str) else None,
         generator=str(table.cell("generator", row) or "reference"),
         tags=tuple(str(tag) for some in several for tag in some),
@@ -264,6 +265,61 @@ def answer_to(item: Item, answers: Mapping[str, Turns]) -> Turns | None:
     """
     texts = answers.get(item.id) or answers.get(item.text)
     return texts if texts is not None and len(texts) > len(item.further) else None
+
+
+REFERRED = ("math", "reasoning", "coding")
+"""Categories of MT-bench for which upstream shows a judge the reference answer."""
+
+
+def read_references(path: Path) -> dict[str, Turns]:
+    """Read reference answers by item, as FastChat's ``reference_answer/gpt-4.jsonl`` has them.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read as answers, or they are of several models.
+    """
+    answers = read_answers([path])
+    if len(answers) != 1:
+        names = ", ".join(sorted(answers)) or "none"
+        msg = f"{str(path)!r} holds answers of several models or of none ({names}): give one's."
+        raise DataError(msg)
+    return next(iter(answers.values()))
+
+
+def referred(items: Iterable[Item], references: Mapping[str, Turns]) -> list[Item]:
+    """Put reference answers in the place of the items' own; none outside of `REFERRED`."""
+    return [
+        replace(item, references=references.get(item.id, ()) if _is_referred(item) else ())
+        for item in items
+    ]
+
+
+def _is_referred(item: Item) -> bool:
+    return item.category is None or item.category in REFERRED
+
+
+def with_references(
+    cases: Iterable[NamedCase], references: Mapping[str, Turns], source: str
+) -> Iterator[NamedCase]:
+    """Put reference answers in the place of the cases' own: to each turn of the user so far.
+
+    Raises
+    ------
+    DataError
+        If none is of a prompt of the cases.
+    """
+    met, named = False, None
+    for named in cases:
+        asked = sum(turn.role == "user" for turn in named.case.prompt)
+        texts = references.get(named.prompt_id, ())[:asked]
+        met = met or bool(texts)
+        yield replace(named, case=replace(named.case, reference="\n\n".join(texts) or None))
+    if named is not None and not met:
+        raise DataError(
+            f"--references {source!r} answers no prompt of the cases: its items are "
+            f"{quoted_names(sorted(references)[:3])}, and a prompt_id is {named.prompt_id!r}."
+        )
 
 
 GAMED_WEIGHT = 0.1

@@ -1,6 +1,7 @@
 """`arena judge methods`, and `--method` with a file of somebody's own, as they are typed."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -94,6 +95,71 @@ def test_mt_bench_marks_the_last_turn_by_a_right_answer_where_there_is_one(
         both = command("judge", "run", "--method", "arena_hard", *words, "--out", "x.csv")
         refused(both, "has 2 turns on each side", "mt_bench")
     assert [row["score"] for row in rows(folder / "marks.csv")] == ["5.0", "5.0", "9.0", "9.0"]
+
+
+def written(path: Path, *lines: dict[str, object]) -> None:
+    path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
+
+
+def by_fastchat(question: int, model: str, *turns: str) -> dict[str, object]:
+    choices = [{"index": 0, "turns": turns}]
+    return {"question_id": question, "model_id": model, "choices": choices}
+
+
+def shown(asked: list[str]) -> set[str]:
+    """Give what stands between the fences of right answers in what a judge was asked."""
+    found = (re.search(r"\[begin reference [^]]*\]\n(.*?)\n\[end", text, re.S) for text in asked)
+    return {match[1] if match else "" for match in found}
+
+
+def test_reference_answers_of_a_file_stand_in_the_place_of_those_of_the_cases(
+    command: Command, folder: Path
+) -> None:
+    math, prose = (
+        TURNS | {"prompt_id": "101"},
+        TURNS | {"prompt": ["Hi?", "So?"], "prompt_id": "81"},
+    )
+    written(folder / "pairs.jsonl", math, prose | {"reference": ["A note", "Another"]})
+    written(folder / "references.jsonl", by_fastchat(101, "gpt-4", "It is 4.", "It is 5."))
+    written(folder / "others.jsonl", by_fastchat(7, "gpt-4", "It is 4.", "It is 5."))
+    words = ("--judge", "judge", "--roster", "roster.toml", "--cases", "pairs.jsonl")
+    with judging_server(lambda _: "Fine. [[5]]") as server:
+        server.roster(folder)
+        run = ("judge", "run", "--method", "mt_bench", *words, "--out", "marks.csv")
+        done = command(*run, "--references", "references.jsonl", "--format", "json")
+        assert done.returncode == 0, done.stderr
+        assert shown(server.asked) == {"It is 4.\n\nIt is 5.", ""}
+        assert json.loads(done.stdout)["changes"] == list(published("mt_bench").changes)
+        others = command(*run, "--references", "others.jsonl")
+        assert others.returncode == 2
+        assert "'others.jsonl' answers no prompt of the cases: its items are '7'" in others.stderr
+        pairs = ("judge", "run", "--method", "pairwise", *words, "--out", "x.csv")
+        refused(command(*pairs, "--references", "references.jsonl"), "mt_bench", "'pairwise'")
+
+
+def test_a_bench_of_mt_bench_shows_reference_answers_as_upstream_and_no_notes(
+    command: Command, folder: Path
+) -> None:
+    notes = {"reference": ["A note", "Another"], "turns": ["2 + 2?", "Plus 1?"]}
+    kinds = {101: "reasoning", 111: "math", 121: "coding", 131: "extraction"}
+    questions = [notes | {"question_id": n, "category": kind} for n, kind in kinds.items()]
+    written(folder / "question.jsonl", *questions)
+    written(folder / "flint.jsonl", *(by_fastchat(n, "flint", "4", "5") for n in kinds))
+    right = [by_fastchat(n, "gpt-4", f"{kind} 4", f"{kind} 5") for n, kind in kinds.items()]
+    written(folder / "gpt-4.jsonl", *right)
+    words = ("--models", "flint", "--answers", "flint.jsonl", "--judge", "judge")
+    words = ("bench", "mt_bench", "--items", "question.jsonl", *words, "--roster", "roster.toml")
+    with judging_server(lambda _: "Fine. [[5]]") as server:
+        server.roster(folder)
+        plain = command(*words, "--out", "plain")
+        assert plain.returncode == 0, plain.stderr
+        assert "No case has a reference answer, where upstream shows one" in plain.stdout
+        assert shown(server.asked) == {""}
+        server.asked.clear()
+        assert command(*words, "--references", "gpt-4.jsonl", "--out", "by").returncode == 0
+        of_three = [f"{kind} 4" for kind in ("reasoning", "math", "coding")]
+        both = {f"{text}\n\n{text.replace('4', '5')}" for text in of_three}
+        assert shown(server.asked) == {*of_three, *both}
 
 
 def test_a_method_says_by_itself_whether_both_orders_are_asked(
