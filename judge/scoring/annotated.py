@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from judge.methods import PUBLISHED, method_file
 from judge.methods.parse import ENDING
 from judge.scoring.alpaca_eval import alpaca_eval_scores, preferences_from_logprobs
-from judge.scoring.arena_hard import arena_hard_score
+from judge.scoring.arena_hard import STYLE, Games, arena_hard_score, style_controlled
 from judge.scoring.controlled import ScoreOptions, length_controls
 from judge.scoring.pairwise import TIE, clustered_error, pairwise_scores, swap_scores
 from judge.scoring.rewards import instruction_scores, reward_scores
@@ -20,7 +21,7 @@ from judge.tables.items import read_difficulties, read_regularisation
 from judge.tables.native import for_score, method_of_peer
 from judge.tables.verdicts import asked_judges, for_own_score, is_scored_as, own_method
 from rating import Outcome
-from rating.errors import DataError
+from rating.errors import DataError, NotIdentifiedError
 from rating.tables.columns import quoted_names
 from rating.tables.files import Files
 from rating.tables.peers import recognised
@@ -379,16 +380,39 @@ def _arena_hard(data: Annotations, _: ScoreOptions) -> Scored:
     games = list(zip(data.need("game_1"), data.need("game_2"), strict=True))
     parts = _parts(data, ("judge", "category"))
     keys = list(zip(data.texts("model"), *parts.values(), strict=True))
-    models, warnings = [], []
+    models = []
+    controlled, warnings = _controlled(data, games, [key[1:] for key in keys])
     for key, rows in groups(keys).items():
         one = arena_hard_score([games[row] for row in rows], np.random.default_rng(0))
         named = dict(zip(("model", *parts), key, strict=True))
         names = ("score", "standard_error", "lower", "upper")
-        models.append(named | {"n": one.n_prompts} | {name: getattr(one, name) for name in names})
+        figures = {name: getattr(one, name) for name in names} | controlled.get(key, {})
+        models.append(named | {"n": one.n_prompts} | figures)
         if one.n_dropped:
             dropped = f"{one.n_dropped} of {len(rows)} prompts lack a verdict"
             warnings.append(f"{key[0]!r}: {dropped}; they are left out.")
     return models, warnings + _on_parts(parts)
+
+
+def _controlled(
+    data: Annotations, games: Sequence[Games], parts: Sequence[tuple[str, ...]]
+) -> tuple[dict[tuple[str, ...], dict[str, float]], list[str]]:
+    """Score models at equal style, by model and part, where the file counts the style."""
+    sides = [[f"{name}_{side}" for name in STYLE] for side in ("a", "b")]
+    if not data.has("prompt_id", *sides[0], *sides[1]):
+        return {}, []
+    models, prompts = data.texts("model"), data.texts("prompt_id")
+    counts = [np.column_stack([data.numbers(name) for name in side]) for side in sides]
+    scores, warnings = dict[tuple[str, ...], dict[str, float]](), []
+    for part, rows in groups(list(parts)).items():
+        own = [[values[row] for row in rows] for values in (models, games, prompts)]
+        try:
+            by_model = style_controlled(own[0], own[1], own[2], *(one[rows] for one in counts))
+        except NotIdentifiedError as error:
+            warnings.append(f"There is no style-controlled score. {error}")
+            continue
+        scores |= {(model, *part): score for model, score in by_model.items()}
+    return scores, warnings
 
 
 _LLMBAR = (
@@ -428,7 +452,10 @@ def _pairwise(data: Annotations, _: ScoreOptions) -> Scored:
     a, b = np.array(data.texts("model_a")), np.array(data.texts("model_b"))
     read = np.array([one is not None for one in outcomes])
     used = read & (a != b)
-    parts = _parts(data, () if data.has("voter") else ("judge",))
+    if data.has("judge"):  # beside judges, rows without one are votes of people
+        judges = np.array([judge or "people" for judge in data.need("judge")], dtype=object)
+        data = replace(data, columns={**data.columns, "judge": judges})
+    parts = _parts(data, ("judge",))
     keys = list(zip(*parts.values(), strict=True)) if parts else [()] * data.n
     models = []
     for key, rows in groups(keys).items():

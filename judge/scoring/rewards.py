@@ -10,7 +10,7 @@ import numpy as np
 from judge.ifeval import Checked, accuracy
 from judge.scoring.intervals import bounded
 from judge.scoring.pairwise import clustered_error
-from judge.scoring.wildbench import count_rewards
+from judge.scoring.wildbench import category_of, count_rewards, task_macro
 from judge.tables.annotations import Annotations, groups
 from rating.typing import Floats, Ints
 
@@ -21,15 +21,27 @@ Rows = tuple[list[dict[str, Any]], list[str]]
 def reward_scores(data: Annotations) -> Rows:
     """Average the rewards of each model against each baseline, from -1 to 1; and over baselines.
 
-    ``mix``, the mean over baselines, is missing while one of them has no reward.
+    ``mix``, the mean over baselines, is missing while one of them has no reward. ``task_macro``,
+    the mean of the categories of tasks by WildBench's weights, is missing unless every category
+    has a reward.
     """
     level, prompts = data.numbers("level"), _prompts(data)
+    kinds = (
+        [{category_of(tag) for tag in row} for row in data.lists("tags")]
+        if (data.has("tags"))
+        else [set[str]()] * data.n
+    )
     keys = list(zip(data.texts("model"), data.texts("baseline"), strict=True))
     models: list[dict[str, Any]] = []
     for (name, baseline), rows in groups(keys).items():
         reward = count_rewards(level[rows]).reward
         own = _mean(level[rows], prompts[rows]) | {"score": reward}
-        models.append({"model": name, "baseline": baseline} | own)
+        rewards = {
+            kind: count_rewards(level[[row for row in rows if kind in kinds[row]]]).reward
+            for kind in set[str]().union(*(kinds[row] for row in rows))
+        }
+        macro = task_macro({kind: one for kind, one in rewards.items() if not math.isnan(one)})
+        models.append({"model": name, "baseline": baseline} | own | {"task_macro": macro})
     for row in models:
         over = [one["score"] for one in models if one["model"] == row["model"]]
         row["mix"] = float(np.mean(over))

@@ -74,8 +74,17 @@ verdict (status `PARTLY`). ``detail`` is JSON: ``checklist``, or ``items`` with 
 """
 
 PAIRS = (
-    *("battle_id", "prompt_id", "category", "turn", "model_a", "model_b", "winner", "judge"),
-    *("method", "template", "order", "preference", "inconsistent", "status", "fallback_for"),
+    *("battle_id", "prompt_id", "category", "tags", "turn", "model_a", "model_b", "winner"),
+    *(
+        "judge",
+        "method",
+        "template",
+        "order",
+        "preference",
+        "inconsistent",
+        "status",
+        "fallback_for",
+    ),
     *(f"{name}_{order}" for name in _ORDERS for order in Order),
     *(*_USED, *_SIDES),
 )
@@ -469,6 +478,9 @@ def for_own_score(data: Annotations, scored: str) -> Annotations:
             "prompt_id": [prompt[row] for row, _ in levels],
             "level": [2 * level - 1 for _, level in levels],
         }
+        if data.has("tags"):
+            tags = cases.lists("tags")
+            rewards["tags"] = [tags[row] for row, _ in levels]
         return only(data, rewards)
     if len(several := sorted({*baseline})) > 1:
         msg = (
@@ -488,6 +500,8 @@ def for_own_score(data: Annotations, scored: str) -> Annotations:
     else:
         games = [_games(*one[1:]) for one in orders]
         columns |= {f"game_{n + 1}": [both[n] for both in games] for n in (0, 1)}
+        columns |= {"prompt_id": prompt, "baseline": baseline}
+        columns |= {name: cases.columns[name] for name in _SIDES if data.has(name)}
     return only(data, columns | {"judge": names("fallback_for", "judge")})
 
 

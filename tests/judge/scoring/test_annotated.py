@@ -477,3 +477,45 @@ def test_verdicts_on_llmbar_have_their_published_figures(published_data: Path) -
             ("kappa_agreement", "kappa_agreement"),
         ):
             assert one[mine] == pytest.approx(named[theirs], abs=1e-9), (mine, named)
+
+
+@pytest.mark.parametrize("voter", ["", "somebody"])
+def test_pairwise_scores_never_pool_judges_and_people(voter: str, tmp_path: Path) -> None:
+    sides = {"model_a": "x", "model_b": "y"}
+    said = {"owl": "model_a", "elk": "model_b", "": "model_b"}
+    rows = [
+        sides
+        | {"prompt_id": f"p{n}", "winner": winner, "judge": judge}
+        | ({"voter": voter or (None if judge else f"v{n}")})
+        for judge, winner in said.items()
+        for n in range(4)
+    ]
+    result = judge_score(write(tmp_path / "all.jsonl", rows), "pairwise")
+    won = {(row["judge"], row["model"]): row["win_rate"] for row in result["models"]}
+    assert won == {
+        **{("owl", "x"): 100, ("owl", "y"): 0, ("elk", "x"): 0, ("elk", "y"): 100},
+        **{("people", "x"): 0, ("people", "y"): 100},
+    }
+    assert any("3 values of 'judge'" in text for text in result["warnings"])
+
+
+def test_rewards_have_the_macro_over_tasks_where_every_category_has_one(tmp_path: Path) -> None:
+    tags = ["Math", "Coding & Debugging", "Planning", "Editing", "Advice seeking"]
+    level = [1.0, 0.5, 0.0, -0.5, -1.0]
+    winners = {1.0: 1.0, 0.5: 0.75, 0.0: 0.5, -0.5: 0.25, -1.0: 0.0}
+    rows = [
+        {
+            **{"battle_id": f"b{n}", "prompt_id": f"p{n}", "model_a": "x", "model_b": "y"},
+            **{"order": "both", "winner": "tie", "judge": "owl", "method": "wildbench_reward"},
+            "status": "read",
+            **{"preference_ab": winners[one], "preference_ba": winners[one], "tags": tag},
+        }
+        for n, (tag, one) in enumerate(zip(tags, level, strict=True))
+    ]
+    (row,) = judge_score(write(tmp_path / "r.jsonl", rows), "wildbench_reward")["models"]
+    assert row["score"] == 0
+    # By WildBench's weights: math 1, coding 1.25, planning 1.25, creative .5, advice .75.
+    macro = (1.0 * 1 + 0.5 * 1.25 + 0.0 * 1.25 - 0.5 * 0.5 - 1.0 * 0.75) / 4.75
+    assert row["task_macro"] == pytest.approx(macro)
+    (short,) = judge_score(write(tmp_path / "s.jsonl", rows[1:]), "wildbench_reward")["models"]
+    assert short["task_macro"] is None

@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 import pytest
+import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.grammar import NOT_PLAYED
-from judge.scoring.arena_hard import Games, arena_hard_score
+from judge.scoring.arena_hard import Games, arena_hard_score, style_controlled
 from rating.errors import DataError
 
 VERDICTS = ("A>>B", "A>B", "A=B", "B>A", "B>>A")
@@ -84,3 +85,85 @@ def test_copies_and_the_order_of_prompts_leave_the_score_alone(
     score = arena_hard_score(played, rng(), draws=10)
     again = arena_hard_score(list(reversed(played)) * 3, rng(), draws=10)
     assert again.score == pytest.approx(score.score)
+
+
+def drawn_games(
+    rng: np.random.Generator, strengths: dict[str, float], style: np.ndarray, n: int = 60
+) -> tuple[list[str], list[Games], list[str], np.ndarray, np.ndarray]:
+    """Draw games that go by strength and by how much longer and more marked an answer is."""
+    models = [name for name in strengths for _ in range(n)]
+    prompts = [f"p{i}" for _ in strengths for i in range(n)]
+    counts, base = (
+        np.column_stack(
+            [rng.integers(200, 3000, len(models)), rng.integers(0, 9, (len(models), 3))]
+        )
+        for _ in range(2)
+    )
+    longer = (counts[:, 0] - base[:, 0]) / (counts[:, 0] + base[:, 0])
+    p = 1 / (1 + np.exp(-(np.array([strengths[name] for name in models]) + style[0] * longer)))
+    levels = np.searchsorted([0.15, 0.4, 0.6, 0.85], p[:, None] + rng.normal(0, 0.3, (len(p), 2)))
+    to_model = [VERDICTS[4 - level] for level in range(5)]
+    games = [(OTHER[to_model[first]], to_model[second]) for first, second in levels.tolist()]
+    return models, games, prompts, counts, base
+
+
+def as_upstream(
+    models: list[str], games: list[Games], counts: np.ndarray, base: np.ndarray
+) -> dict[str, float]:
+    """Fit rows that are copied as often as they count, with all the columns that upstream has."""
+    shares = {"A>>B": [1.0] * 3, "A>B": [1.0], "A=B": [0.5], "B>A": [0.0], "B>>A": [0.0] * 3}
+    rows = [
+        (n, share)
+        for n, (first, second) in enumerate(games)
+        for share in [*shares[str(second)], *(1 - one for one in shares[str(first)])]
+    ]
+    at, score = np.array([n for n, _ in rows]), np.array([share for _, share in rows])
+    own, other = counts[at].astype(float), base[at].astype(float)
+    x = np.empty((len(at), 4))
+    x[:, 0] = (own[:, 0] - other[:, 0]) / (own[:, 0] + other[:, 0])
+    d, e = own[:, 1:] / (own[:, :1] + 1), other[:, 1:] / (other[:, :1] + 1)
+    x[:, 1:] = (d - e) / (d + e + 1)
+    x = (x - x.mean(axis=0)) / x.std(axis=0, ddof=1)
+    names = sorted({*models})
+    one_hot = np.array([[models[n] == name for name in names] for n in at], dtype=float)
+    design = np.hstack([one_hot, -np.ones((len(at), 1)), x])
+
+    def loss(beta: np.ndarray) -> tuple[float, np.ndarray]:
+        logit = design @ beta
+        gradient = design.T @ (scipy.special.expit(logit) - score)
+        return float(np.logaddexp(0, logit).sum() - score @ logit), gradient
+
+    start = np.full(design.shape[1], 0.5)
+    best = scipy.optimize.minimize(loss, start, jac=True, method="BFGS", options={"gtol": 1e-7}).x
+    won = np.exp(best[: len(names)])
+    return dict(zip(names, 100 * won / (won + np.exp(best[len(names)])), strict=True))
+
+
+def test_style_control_is_upstreams_fit_with_weights_and_ties() -> None:
+    models, games, prompts, counts, base = drawn_games(
+        np.random.default_rng(3), {"flint": 0.6, "slate": -0.4, "umber": 0.1}, np.array([1.5])
+    )
+    assert {"A=B", "A>>B"} <= {verdict for pair in games for verdict in pair}
+    ours = style_controlled(models, games, prompts, counts, base)
+    theirs = as_upstream(models, games, counts, base)
+    assert {name: row["style_score"] for name, row in ours.items()} == pytest.approx(
+        theirs, abs=1e-4
+    )
+    for row in ours.values():
+        assert row["style_lower"] < row["style_score"] < row["style_upper"]
+
+
+def test_models_that_differ_in_length_alone_are_level_at_equal_style() -> None:
+    rng, n = np.random.default_rng(5), 800
+    models = ["long"] * n + ["short"] * n
+    often = np.repeat([0.8, 0.2], n)
+    base = np.column_stack([np.full(2 * n, 500.0), np.zeros((2 * n, 3))])
+    counts = base.copy()
+    counts[:, 0] *= np.where(rng.random(2 * n) < often, 3, 1)
+    won = rng.random(2 * n) < np.where(counts[:, 0] > 500, 0.8, 0.4)
+    games: list[Games] = [("B>A", "A>B") if one else ("A>B", "B>A") for one in won]
+    plain = [arena_hard_score(some, rng).score for some in (games[:n], games[n:])]
+    assert plain[0] - plain[1] > 20
+    by_model = style_controlled(models, games, [f"p{i % n}" for i in range(2 * n)], counts, base)
+    long, short = (by_model[name]["style_score"] for name in ("long", "short"))
+    assert long == pytest.approx(short, abs=6)
