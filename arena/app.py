@@ -180,9 +180,9 @@ def _prepare(parts: Parts, settings: Settings, board: Board) -> None:
     latest = of_label.latest if of_label else None
     is_default = board.policy == DEFAULT.name
     whole = parts.boards[BEFORE_EXCLUSIONS.name].read() if is_default and board.excluded else None
-    labels, reach = (latest.labels, latest.reach) if latest else (None, {})
+    labels = latest.labels if latest else None
     linked = settings.show_battles and board.policy != APPLICATIONS.name
-    prepare(Below(board, labels, whole, linked, reach), parts.now())
+    prepare(Below(board, labels, whole, linked), parts.now())
 
 
 def _lifespan(

@@ -14,7 +14,6 @@ from rating.errors import ConvergenceError, DataError, NotIdentifiedError
 from rating.fitting import Fit, fit
 from rating.options import RateOptions
 from rating.report import Report
-from rating.tables.columns import quoted_names
 from rating.typing import Floats, Ints
 from rating.uncertainty.clusters import KINDS, Cluster, activity
 from rating.uncertainty.contrasts import Inference, infer
@@ -206,7 +205,7 @@ def _check(
         )
     if len(levels) < 2:
         raise DataError(
-            f"Factors are two or more, and {quoted_names(levels)} is given: name another."
+            f"Factors are two or more, and {', '.join(map(repr, levels)) or 'none'} is given: name another."
         )
     for name, of_systems in levels.items():
         if missing := sorted(set(data.models) - set(of_systems)):

@@ -163,11 +163,6 @@ class Snapshot:
         return {name: self.facets[name].counts for name in STANDING if name in self.facets}
 
     @property
-    def reach(self) -> Mapping[str, RankReach]:
-        """Ranks of each model over mixes of categories, by its id."""
-        return self.facets[CATEGORY].reach
-
-    @property
     def voted(self) -> int:
         """Counted votes with a category."""
         return sum(count.votes for count in self.facets[CATEGORY].counts)

@@ -216,7 +216,6 @@ def pages_router(
             now=now(),
             selection=Selection.of(sort, q, retired),
             labels=made.labels if made else None,
-            reach=made.reach if made else {},
             visit=visit_of(request),
             whole=board_of(BEFORE_EXCLUSIONS.name) if policy is None and chosen.excluded else None,
         )

@@ -1,15 +1,14 @@
 """The leaderboard and boards by label as HTML: which rows, in which order, below what."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any, Self
 from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
 
-from arena.boards.labelled import AND, FEWEST_OF_BOTH, KAPPA
+from arena.boards.labelled import AND, FEWEST_OF_BOTH
 from arena.domain.board_view import (
     Board,
     BoardRow,
@@ -23,7 +22,6 @@ from arena.domain.words import Language
 from arena.pages.geometry import FEWEST_COLOURED, heatmap, panels, per_pair, shared_axis
 from arena.pages.rendering import MOST_SPACIOUS, filled
 from arena.pages.visit import ANYBODY, Visit
-from rating.pooling.mix import RankReach
 from rating.sentences import Sentence
 from rating.tables.escaping import shown
 
@@ -177,22 +175,20 @@ def leaderboard_page(
     now: datetime,
     selection: Selection | None = None,
     labels: Labels | None = None,
-    reach: Mapping[str, RankReach] = MappingProxyType({}),
     visit: Visit = ANYBODY,
     whole: Board | None = None,
 ) -> str:
     """Page of the leaderboard; ``linked`` if its numbers open the battles behind them.
 
-    Without a selection it shows every model by rating; ``labels`` lead to boards by label, and
-    ``reach`` says by a model's id which ranks it has in other mixes of categories. ``whole`` is
-    the board with the votes that exclusions leave out, shown beside it.
+    Without a selection it shows every model by rating; ``labels`` lead to boards by label.
+    ``whole`` is the board with the votes that exclusions leave out, shown beside it.
     """
     return filled(
         "leaderboard.html",
         visit,
         board=board,
         below=BELOW.read(
-            Below(board, labels, whole, linked, reach),
+            Below(board, labels, whole, linked),
             selection or Selection(),
             now,
             visit.language,
@@ -212,7 +208,6 @@ class Below:
     labels: Labels | None
     whole: Board | None
     linked: bool
-    reach: Mapping[str, RankReach] = field(default_factory=dict)
 
     def key(self) -> tuple[object, ...]:
         """Tell it from every other that is still there, without looking at all that is in it."""
@@ -224,8 +219,7 @@ class Below:
             if part.name not in ("record", "warnings")
         ]
         labels = tuple((name, *counts) for name, counts in (self.labels or {}).items())
-        reach = tuple(self.reach.values())
-        return (*parts, labels, reach, self.whole is None, self.linked)
+        return (*parts, labels, self.whole is None, self.linked)
 
 
 class _Texts:
@@ -278,8 +272,6 @@ def _below_summary(
         retired=sum(map(_is_retired, _entries(board))),
         default=DEFAULT.name,
         policy=board.policy,
-        reach=below.reach,
-        kappa=KAPPA,
         **_chips(below.labels),
         axis=shared_axis((*board.rows, *board.newcomers), board.anchor_mean)
         if board.rows
@@ -393,7 +385,6 @@ def label_page(
     return filled(
         "label.html",
         visit,
-        kappa=KAPPA,
         fewest=FEWEST_OF_BOTH,
         board=board,
         reason=reason,

@@ -441,12 +441,7 @@ def _on_moderation(judges: Judges) -> Iterator[str]:
     for judge in judges:
         gap = None if judge.biases is None else judge.biases.moderation
         if gap is not None:
-            yield (
-                "An answer that declines wins against one that does not with people in "
-                f"{percent_of(gap.people)} of {gap.people.n:,} votes, and with {judge.name} in "
-                f"{percent_of(gap.judge)} of {gap.judge.n:,} verdicts; the difference is "
-                f"{gap_of(gap.difference)} percentage points."
-            )
+            yield gap.sentence(judge.name)
 
 
 def _mark(kind: str, estimate: Estimate) -> Mark:

@@ -15,7 +15,7 @@ from judge.studies.boards import (
     from_influence,
     preferences,
 )
-from judge.studies.estimates import FEW_PROMPTS, Estimate, plural
+from judge.studies.estimates import FEW_PROMPTS, Estimate, gap_of, percent_of, plural
 from judge.studies.items import Items, Labels
 from rating.elo import POINTS_PER_NAT
 from rating.errors import NotIdentifiedError
@@ -126,6 +126,15 @@ class ModerationGap:
     people: Estimate
     judge: Estimate
     difference: Estimate
+
+    def sentence(self, judge: str) -> str:
+        """Say how often an answer that declines wins, with people and with a judge."""
+        return (
+            "An answer that declines wins against one that does not with people in "
+            f"{percent_of(self.people)} of {self.people.n:,} votes, and with {judge} in "
+            f"{percent_of(self.judge)} of {self.judge.n:,} verdicts; the difference is "
+            f"{gap_of(self.difference)} percentage points."
+        )
 
 
 def biases(

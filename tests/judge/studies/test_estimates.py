@@ -8,12 +8,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import bootstrap, norm, t
 
+from judge.studies.biases import ModerationGap
 from judge.studies.estimates import (
     SHARE,
     Draws,
+    Estimate,
     Raters,
     clustered,
+    gap_of,
     interval,
+    number_of,
+    percent_of,
     sums_by_prompt,
     with_width,
 )
@@ -152,3 +157,34 @@ def test_what_is_no_mean_has_no_interval_where_no_draw_moves_it() -> None:
 def test_rows_are_summed_within_their_prompt() -> None:
     items = items_of(3, prompt=[1, 0, 1])
     assert sums_by_prompt(items, np.array([[1.0], [2.0], [4.0]])).tolist() == [[2.0], [5.0]]
+
+
+@pytest.mark.parametrize(
+    ("estimate", "share", "gap"),
+    [
+        (Estimate(0.28, 0.02, 0.54, 9), "28 % (2–54)", "+28 (+2 to +54)"),
+        (Estimate(0.0, 0.0, 0.3, 9), "0 % (0–30)", "+0 (+0 to +30)"),
+        (Estimate(0.5, None, None, 9), "50 %", "+50"),
+        (Estimate(0.5, 0.5, 0.5, 9), "50 %", "+50"),
+        (Estimate(None, None, None, 9), "–", "–"),
+    ],
+)
+def test_shares_and_differences_are_written_each_in_one_way(
+    estimate: Estimate, share: str, gap: str
+) -> None:
+    assert percent_of(estimate) == share
+    assert gap_of(estimate) == gap
+
+
+def test_a_difference_is_never_written_as_a_share() -> None:
+    less = Estimate(-0.1, -0.15, -0.05, 9)
+    assert gap_of(less) == "−10 (−15 to −5)"
+    with pytest.raises(ValueError, match=r"-0\.1 is no share"):
+        percent_of(less)
+    said = ModerationGap(Estimate(0.28, 0.02, 0.54, 9), Estimate(0.18, 0.1, 0.3, 12), less)
+    assert said.sentence("owl") == (
+        "An answer that declines wins against one that does not with people in 28 % (2–54) of 9 "
+        "votes, and with owl in 18 % (10–30) of 12 verdicts; the difference is −10 (−15 to −5) "
+        "percentage points."
+    )
+    assert number_of(Estimate(0.4, 0.4, 0.4, 9)) == "0.40"
