@@ -204,9 +204,8 @@ def _check(
             "Factors have no zero of their own, which grounded ties need: choose others."
         )
     if len(levels) < 2:
-        raise DataError(
-            f"Factors are two or more, and {', '.join(map(repr, levels)) or 'none'} is given: name another."
-        )
+        named = ", ".join(map(repr, levels)) or "none"
+        raise DataError(f"Factors are two or more, and {named} is given: name another.")
     for name, of_systems in levels.items():
         if missing := sorted(set(data.models) - set(of_systems)):
             raise DataError(f"The system {missing[0]!r} has no {name}: give it one.")
