@@ -108,8 +108,8 @@ def by_fastchat(question: int, model: str, *turns: str) -> dict[str, object]:
 
 def shown(asked: list[str]) -> set[str]:
     """Give what stands between the fences of right answers in what a judge was asked."""
-    found = (re.search(r"\[begin reference [^]]*\]\n(.*?)\n\[end", text, re.S) for text in asked)
-    return {match[1] if match else "" for match in found}
+    matches = (re.search(r"\[begin reference [^]]*\]\n(.*?)\n\[end", text, re.S) for text in asked)
+    return {match[1] if match else "" for match in matches}
 
 
 def test_reference_answers_of_a_file_stand_in_the_place_of_those_of_the_cases(

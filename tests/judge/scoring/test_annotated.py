@@ -482,12 +482,12 @@ def test_verdicts_on_llmbar_have_their_published_figures(published_data: Path) -
 @pytest.mark.parametrize("voter", ["", "somebody"])
 def test_pairwise_scores_never_pool_judges_and_people(voter: str, tmp_path: Path) -> None:
     sides = {"model_a": "x", "model_b": "y"}
-    said = {"owl": "model_a", "elk": "model_b", "": "model_b"}
+    winners = {"owl": "model_a", "elk": "model_b", "": "model_b"}
     rows = [
         sides
         | {"prompt_id": f"p{n}", "winner": winner, "judge": judge}
         | ({"voter": voter or (None if judge else f"v{n}")})
-        for judge, winner in said.items()
+        for judge, winner in winners.items()
         for n in range(4)
     ]
     result = judge_score(write(tmp_path / "all.jsonl", rows), "pairwise")

@@ -181,8 +181,8 @@ def test_a_difference_is_never_written_as_a_share() -> None:
     assert gap_of(less) == "−10 (−15 to −5)"
     with pytest.raises(ValueError, match=r"-0\.1 is no share"):
         percent_of(less)
-    said = ModerationGap(Estimate(0.28, 0.02, 0.54, 9), Estimate(0.18, 0.1, 0.3, 12), less)
-    assert said.sentence("owl") == (
+    gap = ModerationGap(Estimate(0.28, 0.02, 0.54, 9), Estimate(0.18, 0.1, 0.3, 12), less)
+    assert gap.sentence("owl") == (
         "An answer that declines wins against one that does not with people in 28 % (2–54) of 9 "
         "votes, and with owl in 18 % (10–30) of 12 verdicts; the difference is −10 (−15 to −5) "
         "percentage points."
