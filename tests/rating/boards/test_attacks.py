@@ -8,6 +8,7 @@ from typing import get_args
 import numpy as np
 import pytest
 
+from rating.diagnosis.capture import certify
 from rating.errors import DataError
 from rating.rows import VoteRows
 from rating.tables.attacks import Attack, Strategy, simulate
@@ -126,10 +127,22 @@ def test_the_same_seed_gives_the_same_attack(cast: VoteRows) -> None:
 
 
 def test_attacks_of_nobody_and_for_nobody_are_refused(cast: VoteRows) -> None:
-    with pytest.raises(DataError, match="accounts=0"):
+    with pytest.raises(DataError, match="1 or more each, not 0, 10 and 5"):
         simulate(cast, Attack("fan", 0, 10))
     with pytest.raises(DataError, match="no model 'nobody' to push"):
         simulate(cast, Attack("fan", 1, 10, "nobody"))
+
+
+def test_an_attack_on_a_board_of_few_voters_is_refused_in_one_sentence() -> None:
+    rows = np.arange(28)
+    few = VoteRows.scored(("m", "n"), rows % 2, 1 - rows % 2, (rows % 3 > 0) * 1.0, rows // 2)
+    with pytest.raises(DataError, match=r"^Too little data: the votes are of 14 voters, .* 15"):
+        simulate(few, Attack("fan", 5, 10))
+
+
+def test_level_ranks_hold_against_no_vote() -> None:
+    level = np.ones((3, 3)) - np.eye(3)
+    assert {held.votes for held in certify(level, 10)} == {0}
 
 
 def test_the_command_says_what_moved_and_what_holds(source: Path) -> None:
@@ -140,5 +153,5 @@ def test_the_command_says_what_moved_and_what_holds(source: Path) -> None:
     assert abs(result["moved"]["on"]["points"]) < result["moved"]["off"]["points"] / 2
     table = invoke(words, columns=120).stdout
     assert "10 accounts of 100 votes each (fan) move m" in table
-    assert "Rank 1 holds against any" in table
+    assert "Rank 1 is not shown to hold against even one new account; " in table
     refused(invoke(["attack", str(source), "--strategy", "flood"]), "flood")
