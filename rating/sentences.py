@@ -6,7 +6,7 @@ from typing import Any, Self
 
 MOST_WARNINGS = 5
 _NAMES_AND_NUMBERS = re.compile(r"'[^']*'|\S*\d\S*")
-_ABSENT = re.compile(r"\bThere is no |\bcannot be told\b|\bhas no |\b(is|are) left out\b")
+_ABSENT = re.compile(r"\bThere is no |\bcannot be told\b|\bhas no |\b(is|are) left\b")
 
 
 class Sentence(str):
@@ -61,7 +61,7 @@ def foremost(warnings: Iterable[str], most: int = MOST_WARNINGS) -> list[str]:
     ["'x' has 4 rows: few.", 'There is no bias.', '1 more warning is in the JSON form.']
     """
     seen: dict[str, int] = {}
-    ranked = []
+    ranked: list[tuple[int, bool, int, str]] = []
     for text in dict.fromkeys(warnings):
         kind = _NAMES_AND_NUMBERS.sub("", text)
         seen[kind] = seen.get(kind, 0) + 1

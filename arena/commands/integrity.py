@@ -261,11 +261,9 @@ def _on_hold(held: Mapping[str, Any]) -> str:
 
     first = "Rank 1 holds" if held["ranks"] == 1 else f"Ranks 1-{held['ranks']} hold"
     if not held["accounts"]:
-        ranks = first.replace(" holds", " is").replace(" hold", " are")
-        return (
-            f"{ranks} not shown to hold against even one new account; "
-            f"{plural(held['sufficient_votes'], 'vote')} would be enough."
-        )
+        ranks = first.split(" hold")[0].replace("R", "r", 1)
+        enough = plural(held["sufficient_votes"], "vote")
+        return f"One new account may change {ranks}: {enough} would be enough."
     return (
         f"{first} against any {plural(held['accounts'], 'new account')} of as many votes, "
         f"whatever they vote ({plural(held['votes'], 'vote')}); "

@@ -181,7 +181,7 @@ def rows_and_report(
 
 
 def differences(method: FileMethod, cases: Iterable[NamedCase]) -> list[str]:
-    """Say what differs from a method's source: in its file, and in what these cases hold."""
+    """List what differs from a method's source: in its file, and in what these cases hold."""
     if "reference" not in method.template.given or any(c.case.reference for c in cases):
         return [*method.changes]
     return [

@@ -118,7 +118,7 @@ def style_controlled(
     ``(l_a - l_b) / (l_a + l_b)`` of the lengths, the others ``(d_a - d_b) / (d_a + d_b + 1)`` of
     ``d = count / (l + 1)``, each in standard deviations over the weighted games. The score is
     ``expit(beta)`` in per cent. Where we deviate: lengths are of characters where upstream has
-    tokens, a count that never differs is left out, and intervals are clustered by prompt where
+    tokens, a count that never differs has no term, and intervals are clustered by prompt where
     upstream resamples games.
 
     Parameters
@@ -148,11 +148,9 @@ def style_controlled(
     influence = scores @ np.linalg.inv(fitted.hessian)[:, : len(names)]
     prompt = np.unique([prompts[n] for n in row], return_inverse=True)[1]
     n_prompts = len(np.unique(prompt))
-    reach = quantile(0.95, n_prompts - 1) if n_prompts > 1 else math.nan
-    beta, reach = (
-        fitted.coefficients[: len(names)],
-        reach * np.sqrt(clustered_variance(influence, prompt)),
-    )
+    times = quantile(0.95, n_prompts - 1) if n_prompts > 1 else math.nan
+    beta = fitted.coefficients[: len(names)]
+    reach = times * np.sqrt(clustered_variance(influence, prompt))
     ends = {"style_score": beta, "style_lower": beta - reach, "style_upper": beta + reach}
     return {
         str(name): {end: float(100 * scipy.special.expit(value[n])) for end, value in ends.items()}

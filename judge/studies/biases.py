@@ -128,7 +128,7 @@ class ModerationGap:
     difference: Estimate
 
     def sentence(self, judge: str) -> str:
-        """Say how often an answer that declines wins, with people and with a judge."""
+        """Report how often an answer that declines wins, with people and with a judge."""
         return (
             "An answer that declines wins against one that does not with people in "
             f"{percent_of(self.people)} of {self.people.n:,} votes, and with {judge} in "

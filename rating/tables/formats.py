@@ -464,7 +464,7 @@ def borrowed_caption(report: ReportDict) -> str:
 
 
 def has_figures(rows: Iterable[Sequence[str]]) -> bool:
-    """Say whether any row of a table has more to show than its name and dashes."""
+    """Test if any row of a table has more to show than its name and dashes."""
     return any(cell.strip(" –") for row in rows for cell in row[1:])
 
 

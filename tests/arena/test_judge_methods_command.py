@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -97,7 +98,7 @@ def test_mt_bench_marks_the_last_turn_by_a_right_answer_where_there_is_one(
     assert [row["score"] for row in rows(folder / "marks.csv")] == ["5.0", "5.0", "9.0", "9.0"]
 
 
-def written(path: Path, *lines: dict[str, object]) -> None:
+def written(path: Path, *lines: Mapping[str, object]) -> None:
     path.write_text("\n".join(map(json.dumps, lines)), encoding="utf-8")
 
 
@@ -148,15 +149,15 @@ def test_a_bench_of_mt_bench_shows_reference_answers_as_upstream_and_no_notes(
     right = [by_fastchat(n, "gpt-4", f"{kind} 4", f"{kind} 5") for n, kind in kinds.items()]
     written(folder / "gpt-4.jsonl", *right)
     words = ("--models", "flint", "--answers", "flint.jsonl", "--judge", "judge")
-    words = ("bench", "mt_bench", "--items", "question.jsonl", *words, "--roster", "roster.toml")
+    run = ("bench", "mt_bench", "--items", "question.jsonl", *words, "--roster", "roster.toml")
     with judging_server(lambda _: "Fine. [[5]]") as server:
         server.roster(folder)
-        plain = command(*words, "--out", "plain")
+        plain = command(*run, "--out", "plain")
         assert plain.returncode == 0, plain.stderr
         assert "No case has a reference answer, where upstream shows one" in plain.stdout
         assert shown(server.asked) == {""}
         server.asked.clear()
-        assert command(*words, "--references", "gpt-4.jsonl", "--out", "by").returncode == 0
+        assert command(*run, "--references", "gpt-4.jsonl", "--out", "by").returncode == 0
         of_three = [f"{kind} 4" for kind in ("reasoning", "math", "coding")]
         both = {f"{text}\n\n{text.replace('4', '5')}" for text in of_three}
         assert shown(server.asked) == {*of_three, *both}

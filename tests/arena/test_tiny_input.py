@@ -17,9 +17,9 @@ Vote = tuple[str, str, str, str, str]
 
 def drawn(rng: random.Random, n: int, voters: int, models: int = 4) -> list[Vote]:
     """Draw votes by coin: prompt, side A, side B, winner, voter."""
+    sides = [rng.sample(MODELS[:models], 2) for _ in range(n)]
     return [
-        (f"p{i}", *rng.sample(MODELS[:models], 2), rng.choice(OUTCOMES), f"v{i % voters}")
-        for i in range(n)
+        (f"p{i}", a, b, rng.choice(OUTCOMES), f"v{i % voters}") for i, (a, b) in enumerate(sides)
     ]
 
 

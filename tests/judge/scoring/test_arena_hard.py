@@ -103,7 +103,9 @@ def drawn_games(
     p = 1 / (1 + np.exp(-(np.array([strengths[name] for name in models]) + style[0] * longer)))
     levels = np.searchsorted([0.15, 0.4, 0.6, 0.85], p[:, None] + rng.normal(0, 0.3, (len(p), 2)))
     to_model = [VERDICTS[4 - level] for level in range(5)]
-    games = [(OTHER[to_model[first]], to_model[second]) for first, second in levels.tolist()]
+    games: list[Games] = [
+        (OTHER[to_model[first]], to_model[second]) for first, second in levels.tolist()
+    ]
     return models, games, prompts, counts, base
 
 
