@@ -218,7 +218,7 @@ def on_consistency(
         return Desideratum(name, None, rule, why, agreement.to_dict())
     lower, upper = (lowest, lowest) if ends is None else ends
     pairs = "no pair" if not most else f"{most} pair{'' if most == 1 else 's'}"
-    reach = f" ({lower:.2f} to {upper:.2f})" if upper > lower else ""
+    reach = "" if upper - lower < 0.005 else f" ({lower:.2f} to {upper:.2f})"
     text = (
         f"Lowest rank correlation of {len(agreement.boards)} boards {lowest:.2f}{reach}; two "
         f"boards contradict each other on {pairs}; {100 * agreement.same_winner:.0f} % of them "
