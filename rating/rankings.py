@@ -469,7 +469,7 @@ def _uncertainty(
     floors = quantile(level, np.inf) * np.sqrt(np.diag(independent))
     if prompts_df > 0:
         floors = np.maximum(floors, quantile(level, prompts_df) * np.sqrt(np.diag(by_prompt)))
-    wider = np.maximum(1.0, floors / own)
+    wider = np.maximum(1.0, np.divide(floors, own, out=np.ones(k), where=own > 0))
     covariance = (by_voter + more) * np.outer(wider, wider)
     return np.sqrt(variance), np.maximum(own, floors), covariance, float(df.min())
 

@@ -198,7 +198,6 @@ def duplicates(
     Examples
     --------
     arena probe duplicates sqlite:///arena.db
-    arena probe duplicates prompts.parquet --column time=asked
     arena probe duplicates votes.parquet --to grouped.parquet
     """
     from judge.labels import duplicates as alike

@@ -129,9 +129,11 @@ class Page:
     version: str
 
     def answered(self) -> "Page":
-        """Return the headlines and the examples: too little data have no figure to report."""
+        """Return headlines, examples and the command: too little data have no figures."""
         alone = tuple(replace(answer, sentences=()) for answer in self.answers)
-        read = tuple(Section(one.title, examples=one.examples) for one in self.sections)
+        read = tuple(
+            Section(one.title, examples=one.examples, code=one.code) for one in self.sections
+        )
         return replace(self, answers=alone, first=Section(""), sections=read)
 
     @property

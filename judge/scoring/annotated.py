@@ -452,10 +452,11 @@ def _pairwise(data: Annotations, _: ScoreOptions) -> Scored:
     a, b = np.array(data.texts("model_a")), np.array(data.texts("model_b"))
     read = np.array([one is not None for one in outcomes])
     used = read & (a != b)
-    if data.has("judge"):  # beside judges, rows without one are votes of people
+    by_people = data.has("voter", "judge") and [*data.need("voter")] == [*data.need("judge")]
+    if data.has("judge") and not by_people:  # rows without a judge are votes of people
         judges = np.array([judge or "people" for judge in data.need("judge")], dtype=object)
         data = replace(data, columns={**data.columns, "judge": judges})
-    parts = _parts(data, ("judge",))
+    parts = _parts(data, () if by_people else ("judge",))
     keys = list(zip(*parts.values(), strict=True)) if parts else [()] * data.n
     models = []
     for key, rows in groups(keys).items():

@@ -319,8 +319,8 @@ def points_of(estimate: Estimate | None) -> str:
 def signed_of(estimate: Estimate) -> str:
     """Write a difference of scores.
 
-    >>> signed_of(Estimate(0.421, 0.3, -0.53, 10)), signed_of(Estimate(0.421, None, None, 10))
-    ('+0.42 (+0.30 to −0.53)', '+0.42')
+    >>> signed_of(Estimate(0.421, -0.3, 0.53, 10)), signed_of(Estimate(0.421, None, None, 10))
+    ('+0.42 (−0.30 to +0.53)', '+0.42')
     """
     return _signed(estimate, 1, 2)
 

@@ -136,12 +136,12 @@ class Race:
             "voters": self.voters,
             "level": self.level,
             "judge_weight": self.judge_weight,
-            "mode": self.mode,
+            "looks": self.mode,
             "planned": self.planned,
             "power": POWER,
             "needed": self.needed,
             "needed_same_prompts": self.needed_same_prompts,
-            "looks": [asdict(look) for look in self.looks],
+            "history": [asdict(look) for look in self.looks],
             "sentence": self.sentence,
         }
 

@@ -58,7 +58,8 @@ def cell(ways: Mapping[str, Callable[[Path], object]], known: str, path: Path) -
         start = f"{str(path)!r} is in the format {known}, "
         assert refusal.startswith(start)
         return f"refused: {refusal.removeprefix(start)}"
-    assert {line.split(" is read as ")[1].split(";")[0] for line in words} <= {known}
+    lines = [line for line in words if " is read as " in line]
+    assert {line.split(" is read as ")[1].split(";")[0] for line in lines} <= {known}
     return f"read as {known}" + (f": {', '.join(takes)}" if any(takes) else "")
 
 

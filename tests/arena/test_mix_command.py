@@ -163,6 +163,6 @@ def test_pooled_boards_are_shown_with_what_they_borrow(command: Command, votes: 
     assert markdown.startswith("Pooled: from category to category")
     assert "| borrowed |" in markdown
     plain = json.loads(command(*words, "--format", "json").stdout)
-    assert list(plain) == ["groups", "pooling"]
+    assert list(plain) == ["groups", "pooling", "warnings"]
     assert list(plain["groups"]) == ["coding", "law", "writing"]
     refused(command("rate", "votes.parquet", "--pool"), "by which column")

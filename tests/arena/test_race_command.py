@@ -71,7 +71,7 @@ def test_a_terminal_says_who_is_ahead_and_up_to_the_budget_it_goes_on(
     whole = command(*ASKED, "--until", "budget", "--budget", "1000", "--format", "json")
     report = json.loads(whole.stdout)
     assert report["votes"] == 1000
-    assert report["looks"][-1]["votes"] == 1000
+    assert report["history"][-1]["votes"] == 1000
 
 
 def test_equal_models_are_not_separated(command: Command, tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_a_judge_that_saw_the_votes_alone_adds_nothing(command: Command, tmp_pat
     write_verdicts(tmp_path, beyond=0)
     words = ("--looks", "1", "--verdicts", "verdicts.csv", "--format", "json")
     report = json.loads(command(*ASKED, *words).stdout)
-    assert (report["judge_weight"], len(report["looks"])) == (0.0, 1)
+    assert (report["judge_weight"], len(report["history"])) == (0.0, 1)
 
 
 def test_the_looks_are_those_that_were_asked_for(command: Command, tmp_path: Path) -> None:
@@ -108,10 +108,10 @@ def test_the_looks_are_those_that_were_asked_for(command: Command, tmp_path: Pat
     words = ("--until", "budget", "--format", "json")
     asked = ("--looks", "4", "--planned", "400")
     report = json.loads(command(*ASKED, *asked, *words).stdout)
-    assert (report["mode"], report["planned"], report["power"]) == (4, 400, 0.8)
-    assert 0 < len(report["looks"]) <= 4
+    assert (report["looks"], report["planned"], report["power"]) == (4, 400, 0.8)
+    assert 0 < len(report["history"]) <= 4
     by_default = json.loads(command(*ASKED, *words).stdout)
-    assert (by_default["mode"], by_default["planned"]) == ("any", 2000)
+    assert (by_default["looks"], by_default["planned"]) == ("any", 2000)
 
 
 def test_what_makes_no_race_is_said_in_one_line(command: Command, tmp_path: Path) -> None:

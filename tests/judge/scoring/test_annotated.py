@@ -481,7 +481,7 @@ def test_verdicts_on_llmbar_have_their_published_figures(published_data: Path) -
 
 @pytest.mark.parametrize("voter", ["", "somebody"])
 def test_pairwise_scores_never_pool_judges_and_people(voter: str, tmp_path: Path) -> None:
-    sides = {"model_a": "x", "model_b": "y"}
+    sides: dict[str, str | None] = {"model_a": "x", "model_b": "y"}
     winners = {"owl": "model_a", "elk": "model_b", "": "model_b"}
     rows = [
         sides

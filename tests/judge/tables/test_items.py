@@ -96,7 +96,7 @@ def test_what_comes_with_an_item_is_read_too(tmp_path: Path) -> None:
     assert (item.references, item.baseline, item.generator) == (("4",), "Four.", "base")
     turns = {"question_id": 1, "turns": ["a?", "b?"], "reference": ["A", "B"]}
     (both,) = read_items(written(tmp_path, "mt.jsonl", [turns]))
-    assert both.references == ("A", "B")
+    assert (both.prompt[0].content, both.references) == ("a?", ())  # notes are no answers
 
 
 @pytest.mark.parametrize(

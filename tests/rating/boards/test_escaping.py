@@ -110,7 +110,7 @@ def test_a_page_shows_no_control_character_and_keeps_lines() -> None:
     section = Section(HOSTILE, paragraphs=(HOSTILE,), table=table)
     empty = SimpleNamespace(**dict.fromkeys(Page.__dataclass_fields__, ""))
     page = SimpleNamespace(**{**vars(empty), "about": {}, "answers": (), "sections": ()})
-    page.title, page.first = HOSTILE, section
+    page.title, page.first, page.parts = HOSTILE, section, (section,)
     page.made = SimpleNamespace(isoformat=lambda: "2026-01-01")
     html = as_html(page)  # type: ignore[arg-type]
     assert [sign for sign in "\x1b\x07\x9b\u202e" if sign in html] == []
