@@ -51,7 +51,7 @@ def test_equal_models_are_not_separated_and_the_words_say_so() -> None:
     assert race.badge is None
     assert "not separated (95%, any number of looks, planned for 2,000 votes). " in race.sentence
     row = race.to_dict()
-    assert (row["mode"], row["planned"], row["power"]) == ("any", 2000, 0.8)
+    assert (row["looks"], row["planned"], row["power"]) == ("any", 2000, 0.8)
     assert {"needed", "needed_same_prompts"} <= {*row}
     assert (row["separated"], row["at"]) == (False, None)
     assert row["interval"] == [race.looks[-1].lower, race.looks[-1].upper]
