@@ -122,7 +122,7 @@ def test_a_board_claims_a_planned_gap_four_times_out_of_five(
         n = round(1500 * ((half + norm.ppf(0.8) * se) / (theta[3] - theta[4])) ** 2)
         ranks = joint_rank_ranges(judged(cast(rng, n)), rng=rng)
         claimed += bool(ranks.better[3, 4])
-    record_property("planned gaps that the board claims", claimed / runs)
+    record_property("planned gaps that the board claims", {"claimed": claimed / runs})
     assert claimed / runs == pytest.approx(0.8, abs=2 * np.sqrt(0.8 * 0.2 / runs))
 
 
