@@ -1,7 +1,9 @@
 """Several files, folders and patterns, some of their rows and other labels, on each command."""
 
 import json
+import os
 import shlex
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -204,3 +206,19 @@ def test_what_cannot_be_read_together_is_refused_in_a_line(
     words: list[str], quoted: list[str], folder: Path, command: Command
 ) -> None:
     refused(command("rate", "votes", *words), *quoted)
+
+
+def test_a_printed_command_runs_whatever_the_names_of_its_file_and_columns_hold(
+    folder: Path, command: Command
+) -> None:
+    lines = [["x", "y", "left"], ["y", "x", "right"], ["y", "x", "left"]]
+    write(folder / "-dash.csv", "a model\x1b[31m,b model's,choice\u202e", lines)
+    refusal = command("rate", "--interval", "none", "--", "-dash.csv")
+    assert refusal.returncode == 2
+    line = refusal.stderr.splitlines()[-1].strip()
+    assert "\x1b" not in line
+    script = f"printf '%s\\0' {line.removeprefix('arena ')}"
+    shell = {"LC_ALL": "C.UTF-8", "PATH": os.environ["PATH"]}
+    words = subprocess.run(["bash", "-c", script], capture_output=True, check=True, env=shell)
+    made = command(*words.stdout.decode().split("\0")[:-1])
+    assert made.returncode == 0, made.stderr
