@@ -312,21 +312,24 @@ def leaderboard(ada: Person, server: FaultyServer, served: Served) -> None:
     ada.page.goto(f"{served.url}/leaderboard")
 
 
+def made(ada: Person, url: str, part: str) -> None:
+    """Open a page, again until what is made in the background is on it."""
+    ada.page.goto(url)
+    while not ada.page.locator(part).count():
+        ada.page.wait_for_timeout(1000)
+        ada.page.reload()
+
+
 def kind(ada: Person, server: FaultyServer, served: Served) -> None:
-    ada.page.goto(f"{served.url}/leaderboard?category=code")
-    ada.page.locator(".standings").wait_for()
+    made(ada, f"{served.url}/leaderboard?category=code", ".standings")
 
 
 def kind_of_two(ada: Person, server: FaultyServer, served: Served) -> None:
-    ada.page.goto(f"{served.url}/leaderboard?category=code&language=en")
-    ada.page.locator(".standings").wait_for()
+    made(ada, f"{served.url}/leaderboard?category=code&language=en", ".standings")
 
 
 def value(ada: Person, server: FaultyServer, served: Served) -> None:
-    ada.page.goto(f"{served.url}/value")
-    while not ada.page.locator(".scatter").count():
-        ada.page.wait_for_timeout(1000)
-        ada.page.reload()
+    made(ada, f"{served.url}/value", ".scatter")
 
 
 def refusals(ada: Person, server: FaultyServer, served: Served) -> None:
