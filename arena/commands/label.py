@@ -13,14 +13,13 @@ from arena.commands.judge_work import JudgeOptions, in_words
 from arena.commands.tagging import ModelTagger, opened_tagger
 from arena.errors import SettingsError
 from arena.terminal import plain, say, show, stop, working, write_json
-from judge.labels.shares import LabelShare, Shares, shares
-from judge.labels.taggers import TAGGER, VERSION
 from rating.tables.files import Files
 
 if TYPE_CHECKING:
     from arena.store.labels import VotedTurn
     from judge.labels.files import DownSampled
     from judge.labels.overlap import Change, Gain, Overlap
+    from judge.labels.shares import LabelShare, Shares
     from judge.studies.estimates import Estimate
     from rating.diagnosis.reweighting import Move
     from rating.tables.log import LoggedVotes
@@ -67,6 +66,9 @@ def label(
     arena label sqlite:///arena.db
     arena label prompts.jsonl --judge quartz --roster roster.toml --to labelled.parquet
     """
+    from judge.labels.shares import shares
+    from judge.labels.taggers import TAGGER, VERSION
+
     if "://" in source:
         _require_database_alone(to, columns, options)
     if options.judge is not None:
@@ -91,6 +93,8 @@ def _by_model(
     *,
     dry_run: bool,
 ) -> None:
+    from judge.labels.shares import shares
+
     is_database = "://" in source
     if is_database:
         _require_there(source)
@@ -151,7 +155,7 @@ def _show_estimate(model: ModelTagger, prompts: Sequence[Sequence[str]], form: s
         say(in_words(estimate))
 
 
-def _show_shares(source: str, result: Shares, by: str) -> None:
+def _show_shares(source: str, result: "Shares", by: str) -> None:
     if not result.prompts:
         say(f"{source}: there is nothing to label yet.")
         return
@@ -499,7 +503,7 @@ def _column_of(columns: Roles) -> str | None:
     return named.get("prompt")
 
 
-def _cells(one: LabelShare) -> tuple[str, ...]:
+def _cells(one: "LabelShare") -> tuple[str, ...]:
     corrected = one.corrected
     if corrected is None or None in (corrected.value, corrected.lower, corrected.upper):
         words = "–"

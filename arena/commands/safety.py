@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -17,6 +17,7 @@ from rich.styled import Styled
 from arena import terminal
 from arena.commands.arguments import Database, File, RosterFile, TableOrJson, require_folder_of
 from arena.commands.judge_work import opened, roster_model, roster_models
+from arena.commands.value import HEADS, cell
 from arena.terminal import announced, plain, show, stop, working, write_json
 from rating.errors import DataError
 from rating.tables import formats
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from arena.store.store import Store
     from judge.case import Case, CaseId
     from judge.labels.accuracy import Accuracy
-    from judge.labels.safety import Mode, PackItem, Rate, Read, What
+    from judge.labels.safety import PackItem, Rate, Read
     from judge.protocol import Method
     from judge.verdict import Run
 
@@ -218,15 +219,6 @@ def _scores(run: "Run") -> "dict[CaseId, int]":
     return {case: int(one.score) for case, one in rated if isinstance(one, Rating)}
 
 
-HEADS: "Mapping[tuple[What, Mode], str]" = {
-    ("refusal", "does"): "Refuses",
-    ("over_refusal", "does"): "Refuses benign",
-    ("over_refusal", "can"): "Refuses benign (can)",
-    ("compliance", "does"): "Complies (does)",
-    ("compliance", "can"): "Complies (can)",
-}
-
-
 def _tables(done: "Sequence[Rate]") -> Iterator[RenderableType]:
     """Lay out a table a category, the whole pack first; rates on few prompts are dim."""
     yield plain("Per cent of prompts, corrected for errors of who read it where known; n below.")
@@ -242,15 +234,3 @@ def _tables(done: "Sequence[Rate]") -> Iterator[RenderableType]:
         grid = terminal.table([category, *(HEADS[key] for key in heads)], rows)
         few = all(rate.is_few for rate in of_it.values())
         yield Styled(grid, "dim") if few else grid
-
-
-def cell(rate: "Rate | None") -> str:
-    """Write a rate in per cent, corrected where its errors are known, with how many it is of."""
-    if rate is None:
-        return "–"
-    one, known = rate.share, rate.corrected
-    middle, low, high = one.rate, one.low, one.high
-    if known is not None and known.value is not None and None not in (known.lower, known.upper):
-        middle, low, high = known.value, known.lower or 0.0, known.upper or 0.0
-    hint = "*" if rate.is_few else ""
-    return f"{middle:.0%} ({low:.0%}–{high:.0%}) n {one.n:,}{hint}"

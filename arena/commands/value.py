@@ -1,6 +1,6 @@
 """`arena value`."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,13 +10,13 @@ from cyclopts import Parameter
 from arena import terminal
 from arena.commands.arguments import EVERY_ROW, Chosen, File, Flat, TableOrJson, require_folder_of
 from arena.commands.rating import Options
-from arena.commands.safety import HEADS, cell
 from arena.terminal import plain, show, working, write_json
 from rating.tables import formats
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from judge.labels.safety import Mode, Rate, What
     from judge.labels.safety_table import SafetyTable
     from rating.value.board import Taken, Value
 
@@ -24,6 +24,14 @@ TAKEN = "^(options|both_bad|cluster|since|until|columns|seed|level|scale|mean|an
 """What of a rating's options a value takes."""
 
 DEFAULTS = Options()
+
+HEADS: "Mapping[tuple[What, Mode], str]" = {
+    ("refusal", "does"): "Refuses",
+    ("over_refusal", "does"): "Refuses benign",
+    ("over_refusal", "can"): "Refuses benign (can)",
+    ("compliance", "does"): "Complies (does)",
+    ("compliance", "can"): "Complies (can)",
+}
 
 
 def value(
@@ -133,3 +141,15 @@ def _cells(taken: "Taken | None") -> tuple[str, str]:
         return "–", "–"
     value = f"{taken.value:.3g} ({taken.lower:.3g}–{taken.upper:.3g})"
     return value, taken.by or "–"
+
+
+def cell(rate: "Rate | None") -> str:
+    """Write a rate in per cent, corrected where its errors are known, with how many it is of."""
+    if rate is None:
+        return "–"
+    one, known = rate.share, rate.corrected
+    middle, low, high = one.rate, one.low, one.high
+    if known is not None and known.value is not None and None not in (known.lower, known.upper):
+        middle, low, high = known.value, known.lower or 0.0, known.upper or 0.0
+    hint = "*" if rate.is_few else ""
+    return f"{middle:.0%} ({low:.0%}–{high:.0%}) n {one.n:,}{hint}"
