@@ -393,8 +393,7 @@ def battle_cases(store: Store) -> list[NamedCase]:
         NamedCase(
             battle.battle_id,
             battle.prompt_id or case.prompt_id[:16],
-            battle.model_a,
-            battle.model_b,
+            battle.models,
             case,
         )
         for battle in battles

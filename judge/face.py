@@ -145,7 +145,7 @@ class JudgeRun:
         NotIdentifiedError
             If the verdicts identify no rating.
         """
-        if any(case.model_b is None for case in self.cases):
+        if any(len(case.models) < 2 for case in self.cases):
             msg = f"The method {self.method!r} looks at one response: it ranks no models by pairs."
             raise DataError(msg)
         options = RateOptions(style=("length",) if length_control else ())

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rating.errors import DataError
-from rating.outcome import OUTCOMES
+from rating.outcome import OUTCOMES, of_sides
 from rating.typing import Bools, Floats, Integers, Ints
 
 LIMIT = np.iinfo(np.int64).max
@@ -280,7 +280,7 @@ def checked_rows(columns: Mapping[str, NDArray[Any]], n_models: int) -> Cells:
         For a code out of range, or a weight that is not finite.
     """
     sizes: dict[str, int | None] = dict.fromkeys(("voter", "prompt"))
-    sizes |= dict.fromkeys(("model_a", "model_b"), n_models)
+    sizes |= dict.fromkeys(of_sides("model"), n_models)
     sizes["outcome"] = len(OUTCOMES)
     keys = [
         checked_codes(name, columns[name], size) for name, size in sizes.items() if name in columns
@@ -339,7 +339,7 @@ def checked_features(features: NDArray[np.generic], names: tuple[str, ...], n: i
         )
     if len(set(names)) != len(names):
         raise DataError(f"Feature names must differ: {names}.")
-    check_lengths({"model_a": n, "features": len(values)})
+    check_lengths({of_sides("model")[0]: n, "features": len(values)})
     bad = ~np.isfinite(values)
     if bad.any():
         row, column = np.argwhere(bad)[0]

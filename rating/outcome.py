@@ -1,4 +1,4 @@
-"""The outcomes of one comparison, and the ways to account for ties."""
+"""The sides and outcomes of one comparison, and the ways to account for ties."""
 
 from enum import StrEnum
 from typing import Literal
@@ -31,6 +31,20 @@ class Outcome(StrEnum):
     def score_a(self) -> float:
         """Score of side A: 1 for a win, 0 for a loss, 1/2 for either kind of tie."""
         return {Outcome.A: 1.0, Outcome.B: 0.0}.get(self, 0.5)
+
+
+SIDES = ("a", "b")
+SHOWN_FIRST = ("ab", "ba")
+"""Orders in which both answers are shown: side A first, side B first."""
+
+
+def of_sides(name: str) -> tuple[str, str]:
+    """Name the columns of what each side has.
+
+    >>> of_sides("response")
+    ('response_a', 'response_b')
+    """
+    return f"{name}_a", f"{name}_b"
 
 
 OUTCOMES = tuple(Outcome)

@@ -10,6 +10,7 @@ from rating.comparisons import Comparisons, Votes
 from rating.counting import check_lengths, checked_codes
 from rating.errors import DataError
 from rating.likelihood.ties import SCORE_A, TIE, A, B
+from rating.outcome import of_sides
 from rating.typing import Bools, Floats, Integers, Ints
 
 
@@ -33,7 +34,8 @@ class VoteRows:
         What the codes of a role stand for; empty for a row without a text.
     numbers : mapping of str to ndarray of shape (n,)
         By role: ``time``, in seconds since 1970, where every vote has one and the rows are in its
-        order; and ``trait``, 0 or 1.
+        order; ``trait``, 0 or 1; what was measured on either answer, such as ``cost_a``, NaN where
+        it is not known; and ``score`` of side A, where votes are split between both sides.
     dropped : mapping of str to int
         Votes left out, by reason.
     self_battles : int
@@ -52,7 +54,9 @@ class VoteRows:
     self_battles: int = 0
 
     @classmethod
-    def scored(cls, models: tuple[str, ...], a: Ints, b: Ints, score: Floats, voter: Ints) -> Self:
+    def scored(
+        cls, models: tuple[str, ...], a: Ints, b: Ints, score: Floats, voter: Ints | None = None
+    ) -> Self:
         """Take one row per vote, with the score of side A: 1, 0, or 1/2 for a tie.
 
         Raises
@@ -60,19 +64,25 @@ class VoteRows:
         DataError
             For unequal columns, a code out of range, a model against itself, or another score.
         """
-        check_lengths({"a": len(a), "b": len(b), "score": len(score), "voter": len(voter)})
-        for name, codes, size in (
-            ("a", a, len(models)),
-            ("b", b, len(models)),
-            ("voter", voter, None),
-        ):
-            checked_codes(name, codes, size)
+        groups = {} if voter is None else {"voter": voter}
+        given = {"a": a, "b": b, "score": score, **groups}
+        check_lengths({name: len(column) for name, column in given.items()})
+        for name, codes in ({"a": a, "b": b} | groups).items():
+            checked_codes(name, codes, None if name == "voter" else len(models))
         if (a == b).any():
             raise DataError(f"Model {a[a == b][0]} meets itself; leave such votes out.")
         if (bad := score[~np.isin(score, [0, 0.5, 1])]).size:
             raise DataError(f"Score {bad[0]} is no vote; use 1, 1/2 or 0 for side A.")
+        once = np.ones(len(a), dtype=np.int64)
+        return cls(models, a, b, once, once, groups).with_scores(score)
+
+    def with_scores(self, score: Floats) -> Self:
+        """Return the same battles with other votes, by the score of side A from 0 to 1."""
+        numbers = {role: values for role, values in self.numbers.items() if role != "score"}
+        if not np.isin(score, (0, 0.5, 1)).all():
+            numbers["score"] = score
         outcome = np.select([score == 1, score == 0], [A, B], TIE)
-        return cls(models, a, b, outcome, np.ones(len(a), dtype=np.int64), {"voter": voter})
+        return replace(self, outcome=outcome, numbers=numbers)
 
     @property
     def n(self) -> int:
@@ -87,7 +97,17 @@ class VoteRows:
     @property
     def score(self) -> Floats:
         """Score of side A in each row: either kind of tie is 1/2."""
-        return np.asarray(SCORE_A[self.outcome])
+        return np.asarray(self.numbers.get("score", SCORE_A[self.outcome]))
+
+    @property
+    def pairs(self) -> Ints:
+        """Models on side A and side B, shape (n, 2)."""
+        return np.column_stack([self.a, self.b])
+
+    def of_answers(self, name: str) -> Floats:
+        """Give what was measured on both answers, shape (n, 2); NaN where it is not known."""
+        nothing = np.full(self.n, np.nan)
+        return np.column_stack([self.numbers.get(column, nothing) for column in of_sides(name)])
 
     @property
     def voter(self) -> Ints:
@@ -147,7 +167,7 @@ class VoteRows:
         weight = self.times.astype(np.float64)
         return Comparisons(
             models=self.models,
-            pairs=np.column_stack([self.a, self.b]),
+            pairs=self.pairs,
             outcome=self.outcome,
             votes=self.times,
             weight=weight,

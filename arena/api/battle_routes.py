@@ -57,7 +57,7 @@ class VoteBody(BaseModel):
 
     model_config = ConfigDict(
         json_schema_extra={
-            "example": {"outcome": "model_a", "key": "0b8f3c1e-6c0e-4a36-9d2d-6a5f4f1f7a55"}
+            "example": {"outcome": Choice.A.value, "key": "0b8f3c1e-6c0e-4a36-9d2d-6a5f4f1f7a55"}
         }
     )
 

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from arena.domain.battle import Side
 from arena.domain.gold import is_gold
 from arena.domain.vote import BROKEN_ANSWER, EVER, SIMULATED, Choice, Days, Policy, VoterKind
 from arena.store import chain, log
@@ -21,6 +22,7 @@ from judge.labels.refusals import REFUSAL, refusing
 from judge.tables.cells import MARKDOWN, STYLES, elements_by_kind, style_of
 from rating import __version__
 from rating.errors import DataError
+from rating.outcome import of_sides
 from rating.tables.escaping import in_markdown
 from rating.tables.formats import write_text
 from rating.tables.log import SIDES
@@ -94,7 +96,7 @@ _OF_BATTLE = ("battle_id", "prompt_id", "prompt_set")
 _OF_SIDE = ("model", "response", *STYLES, *FIGURES, "status")
 _COUNTED = ("left_out", "policy", "scrubbed", "erased")
 BATTLES = typed(
-    *(*_OF_BATTLE, *(f"{name}_{side}" for name in _OF_SIDE for side in "ab")),
+    *(*_OF_BATTLE, *(column for name in _OF_SIDE for column in of_sides(name))),
     *("winner", "voter", "ts", "voter_kind", "seconds_to_vote", "prompt", "conversation"),
     *("turns", "mode", "state", "created", *DRAWN, "sampler", "sampler_version"),
     *("category", "language", "intent", "hard", "tagger", *REASONS, "comment", *REMARKS),
@@ -432,17 +434,17 @@ def export_battles(
 def _battle(battle: LoggedBattle, texts: _Scrubber) -> Iterator[Row]:
     turns = shown(battle)
     asked = [texts(turn, turn.prompt) for turn, _ in turns]
-    sides = {side: [answers[side] for _, answers in turns if side in answers] for side in "ab"}
-    words = {(one.turn, side): texts(one, one.text) for side in "ab" for one in sides[side]}
+    sides = {side: [answers[side] for _, answers in turns if side in answers] for side in Side}
+    words = {(one.turn, side): texts(one, one.text) for side in Side for one in sides[side]}
     conversation = [
-        {"prompt": prompt} | {side: words.get((turn.turn, side)) for side in "ab"}
+        {"prompt": prompt} | {side: words.get((turn.turn, side)) for side in Side}
         for prompt, (turn, _) in zip(asked, turns, strict=True)
     ]
     row: dict[str, Any] = dict(battle.row._asdict())
     for side, answers in sides.items():
         row |= {f"{name}_{side}": value for name, value in _measured(answers).items()}
         row[f"response_{side}"] = _joined(turn[side] for turn in conversation)
-    rows = [turn for turn, _ in turns] + sides["a"] + sides["b"]
+    rows = [turn for turn, _ in turns] + sides[Side.A] + sides[Side.B]
     if battle.remarks is not None:
         comment = texts.comment(battle.remarks.comment)
         row |= exported(battle.remarks) | {"comment": comment or None}
@@ -502,7 +504,7 @@ def _as_chatbot_arena(battle: LoggedBattle, texts: _Scrubber) -> Iterator[Row]:
     asked = [texts(turn, turn.prompt) or "" for turn, _ in turns]
     metadata: dict[str, Any] = {}
     theirs: dict[str, Any] = {}
-    for side in "ab":
+    for side in Side:
         answers = [answers[side] for _, answers in turns]
         words = [texts(one, one.text) or "" for one in answers]
         theirs[f"conversation_{side}"] = _as_json(_messages(asked, words))
@@ -510,8 +512,7 @@ def _as_chatbot_arena(battle: LoggedBattle, texts: _Scrubber) -> Iterator[Row]:
         metadata[f"sum_assistant_{side}_tokens"] = _total([one.tokens_out for one in answers])
     yield theirs | {
         "question_id": row.prompt_id or row.battle_id,
-        "model_a": row.model_a,
-        "model_b": row.model_b,
+        **{name: getattr(row, name) for name in of_sides("model")},
         "winner": BOTH_BAD if row.winner == Choice.BOTH_BAD else row.winner,
         "judge": row.voter,
         "turn": len(turns),
@@ -549,7 +550,7 @@ def _as_preference(battle: LoggedBattle, texts: _Scrubber) -> Iterator[Row]:
     asked = [texts(turn, turn.prompt) or "" for turn, _ in turns]
     a, b = (
         _messages(asked, [texts(answers[side], answers[side].text) or "" for _, answers in turns])
-        for side in "ab"
+        for side in Side
     )
     chosen, rejected = (a, b) if battle.row.winner == Choice.A else (b, a)
     apart = (place for place, (ours, other) in enumerate(zip(a, b, strict=True)) if ours != other)

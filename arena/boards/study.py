@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from arena.store.store import Store
 from judge.studies.people import NO_PAIR, NOTHING, PeoplesAgreement, agreement_of, rows_of
 from judge.studies.rater_plan import Enough, enough
 from judge.studies.sides import SideCounts, SideWarning, warn_of_sides
+from rating.outcome import SHOWN_FIRST, of_sides
 from rating.sentences import counted
 from rating.tables.log import SIDES
 from rating.tables.writing import write_rows
@@ -21,12 +23,12 @@ from rating.tables.writing import write_rows
 COLUMNS = typed(
     *("study", "item", "kind", "rater", "prompt_id", *SIDES, "sides", "choice", "ranking"),
     *("reasons", "comment", "confidence", "rubric", "intent", "seconds", "repeat", "gold"),
-    *("base_model_a", "base_model_b", "scaffold_a", "scaffold_b", "cost_a", "cost_b"),
-    *("seconds_a", "seconds_b", "marks_a", "marks_b", "created"),
+    *chain.from_iterable(map(of_sides, ("base_model", "scaffold", "cost", "seconds", "marks"))),
+    "created",
 )
 """Columns of an export, with SQL's types; those of lists and objects hold JSON."""
 
-LEFT_OF = {Choice.A: "ab", Choice.B: "ba"}
+LEFT_OF = dict(zip((Choice.A, Choice.B), SHOWN_FIRST, strict=True))
 """How the sides stood where a choice for a side is for what stood on the left."""
 
 Row = Mapping[str, Any]

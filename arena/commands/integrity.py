@@ -163,7 +163,7 @@ def _answers(source: Sequence[str]) -> list[tuple[str, str, str]]:
             return [(one.model, one.text, one.battle) for one in exclusions.answers(session)]
     from judge.tables.cases import read_responses
 
-    return [(one.model_a, one.case.response_a, one.prompt_id) for one in read_responses(source)]
+    return [(one.models[0], one.case.response_a, one.prompt_id) for one in read_responses(source)]
 
 
 def _ends(share: "Share") -> str:

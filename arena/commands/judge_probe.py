@@ -107,7 +107,8 @@ def probe(
         tried = plan(wanted, source, voted, judge=work.model.name, single=single, sample=sample)
         asked = [case for of in tried.values() for one in of for case in (one.case, one.control)]
         work = replace(
-            work, cases=[NamedCase(one.id[:16], one.prompt_id[:16], "", "", one) for one in asked]
+            work,
+            cases=[NamedCase(one.id[:16], one.prompt_id[:16], ("", ""), one) for one in asked],
         )
         each = [f"{len(of):,} {groups()[group]['asked']}" for group, of in tried.items()]
         probes = f"{'; '.join(each)}, {'one at a time' if single else 'in both orders'}."

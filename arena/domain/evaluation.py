@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 from arena.domain.model import Kind
+from rating.outcome import of_sides
 
 TYPED = "typed"
 """Source of the prompts that voters wrote themselves; others are of a named set."""
@@ -135,8 +136,8 @@ class _Tally:
         self.first = min(self.first or vote["ts"], vote["ts"])
         self.last = max(self.last or vote["ts"], vote["ts"])
         self.prompts.update(filter(None, [vote["prompt_id"]]))
-        for side in "ab":
-            self.fingerprints[vote[f"model_{side}"]].add(vote[f"fingerprint_{side}"])
+        for model, fingerprint in zip(of_sides("model"), of_sides("fingerprint"), strict=True):
+            self.fingerprints[vote[model]].add(vote[fingerprint])
         for name, value_of in COUNTED.items():
             if (value := value_of(vote)) is not None:
                 self.counts[name][value] += 1

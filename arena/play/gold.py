@@ -142,8 +142,8 @@ def _key(prompt: str) -> str:
 
 def _models(pair: GoldPair) -> tuple[Model, Model]:
     """Make entries of those who answered; one who gave both answers has two ids."""
-    second = f"{pair.model_b} (2)" if pair.model_a == pair.model_b else pair.model_b
-    return _owner(pair.model_a, pair.model_a), _owner(second, pair.model_b)
+    a, b = pair.models
+    return _owner(a, a), _owner(f"{b} (2)" if a == b else b, b)
 
 
 def _owner(key: str, name: str) -> Model:
@@ -152,10 +152,9 @@ def _owner(key: str, name: str) -> Model:
 
 def _on_sides(pair: GoldPair, both: tuple[Model, Model], seed: int) -> GoldBattle:
     first = _models(pair)[0].id
-    texts = (pair.response_a, pair.response_b)
     as_in_file = both[0].id == first
     choice = Choice(pair.right if as_in_file else pair.right.swapped())
-    a, b = texts if as_in_file else texts[::-1]
+    a, b = pair.responses if as_in_file else pair.responses[::-1]
     return GoldBattle(
         prompt=pair.prompt,
         models={Side.A: both[0], Side.B: both[1]},

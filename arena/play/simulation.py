@@ -35,13 +35,13 @@ class Tastes:
     both_bad: float = 0.05
     tie: float = 0.15
 
-    def choose(self, model_a: str, model_b: str, rng: Random) -> Choice:
+    def choose(self, a: str, b: str, rng: Random) -> Choice:
         """Draw a vote; without a tie, A wins with ``sigmoid(strength_a - strength_b)``."""
         if rng.random() < self.both_bad:
             return Choice.BOTH_BAD
         if rng.random() < self.tie:
             return Choice.TIE
-        gap = self.strengths[model_a] - self.strengths[model_b]
+        gap = self.strengths[a] - self.strengths[b]
         return Choice.A if rng.random() < 1 / (1 + math.exp(-gap)) else Choice.B
 
 

@@ -33,10 +33,11 @@ from arena.store.tables import (
     VoteRow,
     VoterRow,
 )
+from rating.outcome import of_sides
 
 BOUND = (
-    *("battle_id", "prompt_set", "prompt_id", "mode", "model_a", "model_b"),
-    *("fingerprint_a", "fingerprint_b"),
+    *("battle_id", "prompt_set", "prompt_id", "mode"),
+    *(*of_sides("model"), *of_sides("fingerprint")),
     *("sampler", "sampler_version", "pair_probability", "repicks", "pacing", "turn"),
     *("attempt_a", "attempt_b", "order_shown", "winner", "voter", "voter_kind", "ts"),
     *("seconds_to_vote", "transcript_hash"),

@@ -44,9 +44,7 @@ _SYSTEM_PROMPT = case(
     (col(AnswerRow.side) == "a", col(BattleRow.system_prompt_hash_a)),
     else_=col(BattleRow.system_prompt_hash_b),
 )
-_ITS_MODEL = case(
-    (col(AnswerRow.side) == "a", col(BattleRow.model_a)), else_=col(BattleRow.model_b)
-)
+_ITS_MODEL = case((col(AnswerRow.side) == "a", BOTH_MODELS[0]), else_=BOTH_MODELS[1])
 _END = select(col(ChainRow.head), col(ChainRow.links))
 
 

@@ -21,6 +21,7 @@ from arena.store.tables import (
     VoteRow,
     VoterRow,
 )
+from rating.outcome import SIDES
 
 HELD = "held"
 APPLIED = "applied"
@@ -208,7 +209,7 @@ def flagged(session: Session, policy: str, most: int) -> tuple[FlaggedBattle, ..
     query: Any = (
         select(
             col(BattleRow.public_id),
-            *(one.label(side) for one, side in zip(BOTH_MODELS, "ab", strict=True)),
+            *(one.label(side) for one, side in zip(BOTH_MODELS, SIDES, strict=True)),
             *map(col, (FlagRow.rule, FlagRow.reason, FlagRow.created)),
             col(VoteRow.id).in_(out).label("is_out"),
         )

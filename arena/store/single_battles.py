@@ -26,6 +26,7 @@ from arena.store.counted import LAST_ASKED, is_counted, is_gold
 from arena.store.records import StoredAnswer, StoredBattle, StoredTurn
 from arena.store.remarks import REMARKED, remarks_of
 from arena.store.tables import (
+    BOTH_MODELS,
     AnswerRow,
     BattleRow,
     ModelRow,
@@ -212,7 +213,7 @@ def counted(
         return None
     query = _counted(policy).order_by(col(VoteRow.id).desc()).limit(most + 1)
     for model in models:
-        query = query.where(or_(BattleRow.model_a == model, BattleRow.model_b == model))
+        query = query.where(or_(*(side == model for side in BOTH_MODELS)))
     if before is not None:
         query = query.where(col(VoteRow.id) < before)
     rows: Sequence[CountedRow] = session.exec(query).all()
@@ -448,8 +449,7 @@ class AnsweredBattle:
 
     battle_id: str
     prompt_id: str | None
-    model_a: str
-    model_b: str
+    models: tuple[str, str]
     prompt: str
     text_a: str
     text_b: str
@@ -478,8 +478,7 @@ def answered(session: Session) -> list[AnsweredBattle]:
         AnsweredBattle(
             battle_id=battle.public_id,
             prompt_id=battle.prompt_id,
-            model_a=sides[Side.A].model_id,
-            model_b=sides[Side.B].model_id,
+            models=(sides[Side.A].model_id, sides[Side.B].model_id),
             prompt=prompt,
             text_a=sides[Side.A].text,
             text_b=sides[Side.B].text,

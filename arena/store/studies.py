@@ -46,6 +46,7 @@ from arena.store.tables import (
     VoterRow,
 )
 from judge.agent_run import first_difference
+from rating.outcome import SHOWN_FIRST, SIDES, of_sides
 from rating.sentences import Sentence
 
 _NOTE_VOTER = postgresql.insert(VoterRow).on_conflict_do_nothing()  # SQLite spells it alike
@@ -406,9 +407,8 @@ def _exported(
         "kind": item.kind,
         "rater": rater,
         "prompt_id": item.prompt_id,
-        "model_a": models[0] if pair else None,
-        "model_b": models[1] if pair else None,
-        "sides": ("ab" if assignment.order == [0, 1] else "ba") if pair else None,
+        **dict(zip(of_sides("model"), models if pair else (None, None), strict=True)),
+        "sides": SHOWN_FIRST[assignment.order != [0, 1]] if pair else None,
         "choice": rating.choice,
         "ranking": None if rating.ranking is None else json.dumps(rating.ranking),
         "reasons": None if rating.reasons is None else json.dumps(rating.reasons),
@@ -430,7 +430,7 @@ def _of_runs(responses: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     A side is that of the item; what is not known of a run, and all of other answers, is None.
     """
     row: dict[str, Any] = {}
-    for side, one in zip("ab", responses, strict=True):
+    for side, one in zip(SIDES, responses, strict=True):
         run = one.get("run", {})
         row |= {f"{column}_{side}": run.get(name) for column, name in OF_RUNS.items()}
         row[f"marks_{side}"] = json.dumps(run["marks"]) if run.get("marks") else None

@@ -18,6 +18,7 @@ from arena.store import chain, remarks
 from arena.store.counted import LAST_ASKED
 from arena.store.records import Ballot, Cast
 from arena.store.tables import (
+    BOTH_MODELS,
     BattleRow,
     ExclusionRow,
     ModelRow,
@@ -25,6 +26,7 @@ from arena.store.tables import (
     VoteRow,
     VoterRow,
 )
+from rating.outcome import SHOWN_FIRST, of_sides
 from rating.sentences import Sentence
 
 
@@ -45,10 +47,11 @@ _BATTLE = (
         *chain.OF_BATTLE,
         col(VoterRow.kind).label("voter_kind"),
         col(VoterRow.person),
-        _of_model(ModelRow.fingerprint, BattleRow.model_a).label("fingerprint_a"),
-        _of_model(ModelRow.fingerprint, BattleRow.model_b).label("fingerprint_b"),
-        _of_model(ModelRow.name, BattleRow.model_a).label("name_a"),
-        _of_model(ModelRow.name, BattleRow.model_b).label("name_b"),
+        *(
+            _of_model(known, model).label(label)
+            for known, name in ((ModelRow.fingerprint, "fingerprint"), (ModelRow.name, "name"))
+            for model, label in zip(BOTH_MODELS, of_sides(name), strict=True)
+        ),
     )
     .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
     .where(col(BattleRow.public_id) == bindparam("public_id"))
@@ -166,7 +169,7 @@ def _append(
         "turn": a.turn,
         "attempt_a": a.attempt,
         "attempt_b": b.attempt,
-        "order_shown": "ab",
+        "order_shown": SHOWN_FIRST[0],
         "fingerprint_a": battle.fingerprint_a,
         "fingerprint_b": battle.fingerprint_b,
         "seconds_to_vote": max(0.0, (ballot.cast - battle.ready).total_seconds()),

@@ -30,6 +30,7 @@ from arena.catalogue import words_in
 from arena.domain.ending import CUTS
 from arena.domain.instructions import KINDS
 from arena.domain.remarks import CONFIDENCE, LONGEST_COMMENT, REASONS, Intent, WhenAsked
+from arena.domain.vote import Choice
 from arena.domain.words import Language
 from arena.guard.access import FRONT_PAGE, VISITORS
 from arena.pages.rendering import environment
@@ -83,10 +84,10 @@ KEYS = (
 WHY_KEY = ("Esc", Sentence("In “Why?”: close it"))
 SHOW_KEY = (Sentence("Enter"), Sentence("Show the names"))
 LABELS = {
-    "vote-model_a": Sentence("A is better"),
-    "vote-tie": Sentence("Tie"),
-    "vote-both_bad": Sentence("Both are bad"),
-    "vote-model_b": Sentence("B is better"),
+    f"vote-{Choice.A}": Sentence("A is better"),
+    f"vote-{Choice.TIE}": Sentence("Tie"),
+    f"vote-{Choice.BOTH_BAD}": Sentence("Both are bad"),
+    f"vote-{Choice.B}": Sentence("B is better"),
     "send": Sentence("Send"),
     "do-help": Sentence("Keys"),
     "do-rest": Sentence("Show the rest"),

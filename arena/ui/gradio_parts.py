@@ -12,10 +12,12 @@ import gradio as gr
 from fastapi import FastAPI
 from starlette.testclient import TestClient
 
+from arena.domain.vote import Choice
+
 BATTLE = "<!-- the battle -->"
 """Stands where the page puts its own element."""
 
-VOTES = ("model_a", "tie", "both_bad", "model_b")
+VOTES = tuple(one.value for one in (Choice.A, Choice.TIE, Choice.BOTH_BAD, Choice.B))
 """The vote bar by outcome, in the order of the keys 1 to 4."""
 ACTIONS = ("help", "rest", "stop", "regenerate", "skip", "new")
 

@@ -188,20 +188,20 @@ def checked(cases: Sequence[Benched], items: Sequence[Item]) -> list[Checked]:
 
 def _pairs(item: Item, a: str, texts_a: Turns, b: str, texts_b: Turns) -> list[Benched]:
     return [
-        _benched(item, turn, a, b, _case(item, turn, texts_a, texts_b))
+        _benched(item, turn, (a, b), _case(item, turn, texts_a, texts_b))
         for turn in range(len(item.further) + 1)
     ]
 
 
 def _singles(item: Item, model: str, texts: Turns) -> list[Benched]:
     return [
-        _benched(item, turn, model, None, _case(item, turn, texts))
+        _benched(item, turn, (model,), _case(item, turn, texts))
         for turn in range(len(item.further) + 1)
     ]
 
 
-def _benched(item: Item, turn: int, a: str, b: str | None, case: Case) -> Benched:
-    named = NamedCase(case.id[:16], item.id, a, b, case, item.id, item.checklist)
+def _benched(item: Item, turn: int, models: tuple[str, ...], case: Case) -> Benched:
+    named = NamedCase(case.id[:16], item.id, models, case, item.id, item.checklist)
     more: dict[str, Any] = {"category": item.category, "turn": turn + 1 if item.further else None}
     return Benched(named, more | {"tags": ";".join(item.tags) or None})
 

@@ -19,6 +19,7 @@ from judge.tables.verdicts import total
 from judge.verdict import READ, SETTLED, Verdict, consistency
 from rating import Outcome
 from rating.errors import DataError
+from rating.outcome import of_sides
 from rating.tables import formats
 from rating.tables.vote_filter import BOTH
 from rating.tables.writing import write_rows
@@ -28,6 +29,7 @@ Control = tuple[Annotations | None, Annotations | None]
 """Difficulties of the items and rows of gamed baselines, for AlpacaEval's length control."""
 NO_CONTROL: Control = (None, None)
 Row = Mapping[str, Any]
+OF_SIDE_A = of_sides("model")[0]
 _SOME = ("turn", "tags", "category", "fallback_for")
 
 
@@ -94,7 +96,7 @@ def leaderboard(
         ``cost`` of all models, ``failed`` of all, and ``warnings``.
     """
     scored = judge_score(results, items=control[0], regularisation=control[1])
-    side = "model_a" if rows and "model_a" in rows[0] else "model"
+    side = OF_SIDE_A if rows and OF_SIDE_A in rows[0] else "model"
     by_model = {row["model"]: row for row in scored["models"]}
     columns = list(dict.fromkeys(name for row in scored["models"] for name in row))
     own = {name: [row for row in rows if row[side] == name] for name in models}
@@ -124,7 +126,7 @@ def order_of(rows: Sequence[Row], kinds: Mapping[str, str]) -> tuple[str, ...]:
     """Name the models of some rows as their leaderboard has them; those without a value not."""
     with TemporaryDirectory() as folder:
         scored = judge_score(write_results(rows, kinds, Path(folder)))["models"]
-    own = {row.get("model_a") or row.get("model") for row in rows}
+    own = {row.get(OF_SIDE_A) or row.get("model") for row in rows}
     board = [row for row in scored if row["model"] in own and row[value_of(row)] is not None]
     return tuple(row["model"] for row in sorted(board, key=_best_first))
 

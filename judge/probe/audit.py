@@ -19,9 +19,18 @@ from judge.probe.desiderata import (
 )
 from judge.probe.discriminability import signal_to_noise, variance_shares
 from judge.probe.reliability import consistency, rerun_noise, spearman
-from judge.probe.worlds import MEASURES, Measure, Rated, Votes, World
+from judge.probe.worlds import (
+    MEASURES,
+    Measure,
+    Rated,
+    World,
+    one_by_one,
+    permuted,
+    shuffled,
+)
 from rating import RateOptions
 from rating.errors import DataError, RatingError
+from rating.rows import VoteRows
 from rating.tables.columns import Reading
 from rating.tables.counts import read_votes
 from rating.typing import Floats
@@ -75,7 +84,7 @@ def audit(
     measure: Measure,
     world: World,
     *,
-    votes: Votes | None = None,
+    votes: VoteRows | None = None,
     arenas: int = ARENAS,
     rng: np.random.Generator,
     progress: Progress = lambda *_: None,
@@ -89,7 +98,7 @@ def audit(
 
     Parameters
     ----------
-    votes : Votes, optional
+    votes : VoteRows, optional
         Of the same models; a cast of the world by default.
     arenas : int
         At least `FEWEST_ARENAS`.
@@ -145,7 +154,9 @@ class _Work:
         self.done += 1
         self.progress(self.done, self.total)
 
-    def tried(self, rate: Callable[[Votes, np.random.Generator], T], votes: Votes) -> T | None:
+    def tried(
+        self, rate: Callable[[VoteRows, np.random.Generator], T], votes: VoteRows
+    ) -> T | None:
         """Rate votes of a simulated arena; None where they give no rating."""
         try:
             return rate(votes, self.rng)
@@ -158,13 +169,13 @@ class _Work:
 
     def permuted(self, arenas: int) -> list[Floats]:
         """Rate casts of votes with permuted results, without those that give no rating."""
-        return self._each(arenas, self.measure.theta, lambda votes: votes.permuted(self.rng))
+        return self._each(arenas, self.measure.theta, lambda votes: permuted(votes, self.rng))
 
     def _each(
         self,
         arenas: int,
-        rate: Callable[[Votes, np.random.Generator], T],
-        change: Callable[[Votes], Votes],
+        rate: Callable[[VoteRows, np.random.Generator], T],
+        change: Callable[[VoteRows], VoteRows],
     ) -> list[T]:
         rated = []
         for _ in range(arenas):
@@ -177,8 +188,8 @@ class _Work:
         return float(np.nan_to_num(spearman(theta, self.truth)))
 
 
-def _reruns(work: _Work, seen: Votes, cast: Sequence[Rated]) -> Desideratum:
-    runs = [work.measure.theta(seen.shuffled(work.rng), work.rng) for _ in range(RERUNS)]
+def _reruns(work: _Work, seen: VoteRows, cast: Sequence[Rated]) -> Desideratum:
+    runs = [work.measure.theta(shuffled(seen, work.rng), work.rng) for _ in range(RERUNS)]
     if len(cast) < 2:
         return unknown("reruns", f"{len(cast)} simulated arena gave ratings: no error to compare.")
     se = np.sqrt(np.var([one.theta for one in cast], axis=0, ddof=1).mean())
@@ -207,8 +218,8 @@ def _validity(work: _Work, cast: Sequence[Rated], arenas: int) -> Desideratum:
     )
 
 
-def _discriminability(work: _Work, seen: Votes) -> Desideratum:
-    votes = seen.shuffled(work.rng)
+def _discriminability(work: _Work, seen: VoteRows) -> Desideratum:
+    votes = shuffled(seen, work.rng)
     why = f"A part in {PARTS[-1]} of the {seen.n} votes gives no rating."
     looks = (_looks(work, votes, parts) for parts in PARTS)
     return discriminability(looks, why, _sample(seen), work.rng)
@@ -237,20 +248,20 @@ def discriminability(
     return on_discriminability(ratio, shares, sample=sample)
 
 
-def _looks(work: _Work, votes: Votes, parts: int) -> Floats | None:
+def _looks(work: _Work, votes: VoteRows, parts: int) -> Floats | None:
     """Rate each part of the votes several times; None where one gives no rating."""
     scores = np.empty((len(votes.models), SEEDS, parts))
     for moment in range(parts):
         part = votes.taken(slice(moment, None, parts))
         for seed in range(SEEDS):
-            theta = work.tried(work.measure.theta, part.shuffled(work.rng))
+            theta = work.tried(work.measure.theta, shuffled(part, work.rng))
             if theta is None:
                 return None
             scores[:, seed, moment] = theta
     return scores
 
 
-def _consistency(work: _Work, seen: Votes) -> Desideratum:
+def _consistency(work: _Work, seen: VoteRows) -> Desideratum:
     boards = {}
     for choice, rate in ({"as shown": work.measure.rate} | dict(work.measure.knobs)).items():
         try:
@@ -265,7 +276,7 @@ def _consistency(work: _Work, seen: Votes) -> Desideratum:
 def _monotone(work: _Work, arenas: int) -> Desideratum:
     rows = []
     for _ in range(arenas):
-        votes = work.world.cast(work.rng).shuffled(work.rng)
+        votes = shuffled(work.world.cast(work.rng), work.rng)
         rated = [work.tried(work.measure.theta, _first(votes, share)) for share in MORE.tolist()]
         rows.append([work.correlation(one) for one in rated if one is not None])
         work.tell()
@@ -273,11 +284,11 @@ def _monotone(work: _Work, arenas: int) -> Desideratum:
     return on_monotone(np.array(whole), MORE)
 
 
-def _sample(votes: Votes) -> str:
+def _sample(votes: VoteRows) -> str:
     return f"{votes.n:,} votes"
 
 
-def _first(votes: Votes, share: float) -> Votes:
+def _first(votes: VoteRows, share: float) -> VoteRows:
     """Return the votes that had been cast when a share of them had."""
     return votes.taken(slice(0, max(1, round(share * votes.n))))
 
@@ -332,7 +343,7 @@ def probe_board(
     options = RateOptions(columns=tuple(columns))
     data = read_votes(source, Reading.of(options)).data
     rng = np.random.default_rng(seed)
-    votes = Votes.of(data, rng)
+    votes = one_by_one(data, rng)
     world = World.like(votes)
     audits = _audits(world, votes, arenas, seed, progress)
     about = {
@@ -348,7 +359,7 @@ def probe_board(
 
 
 def _audits(
-    world: World, votes: Votes, arenas: int, seed: int, progress: Progress
+    world: World, votes: VoteRows, arenas: int, seed: int, progress: Progress
 ) -> tuple[Audit, ...]:
     audits = []
     for place, measure in enumerate(MEASURES):

@@ -34,6 +34,7 @@ from rating.diagnosis.nesting import Nested, nested_test
 from rating.diagnosis.reweighting import Weighting, reweighted
 from rating.errors import DataError, RatingError
 from rating.fitting import fit
+from rating.outcome import of_sides
 from rating.pooling.mix import Mix, RankReach
 from rating.rows import VoteRows
 from rating.tables.columns import Columns, Reading, quoted_names
@@ -166,7 +167,7 @@ def _is_table(files: Files) -> bool:
     named = {ours for ours, _ in files.columns}
     is_table = kind_of(path) in ("Parquet", "text")
     there = columns_in_file(path) if is_table else [*read_annotations(path).columns]
-    return "model" in {*there, *named} and not {"model_a", "model_b"} <= {*there, *named}
+    return "model" in {*there, *named} and not {*of_sides("model")} <= {*there, *named}
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -16,9 +16,11 @@ from judge.probe.audit import PARTS, Audit, Audits, discriminability
 from judge.probe.desiderata import Desideratum, on_consistency, on_reruns, unknown
 from judge.probe.reliability import RerunNoise, consistency, difference_multiplier
 from judge.studies.estimates import Draws, Estimate, clustered
+from judge.studies.items import Items
 from judge.tables.annotations import Annotations, read_annotations
 from rating.errors import DataError, RatingError
 from rating.leave_out import draw_counts, influence_factor, influence_variance, sums_within
+from rating.outcome import of_sides
 from rating.tables.files import Files
 from rating.tables.vote_filter import BOTH
 from rating.typing import Bools, Floats, Ints
@@ -36,34 +38,29 @@ class Verdicts:
 
     Attributes
     ----------
-    models : tuple of str, length n_models
-    pairs : ndarray of shape (n_cases, 2), int64
-        Models on side A and on side B of a case.
-    prompt : ndarray of shape (n_cases,), int64
-        Number of the prompt, from 0.
+    cases : Items
     runs : mapping of str to ndarray of shape (n_cases,), float64
         By run: 1 for side A, 0 for a tie, -1 for side B, NaN where nothing was read.
     orders : mapping of str to ndarray of shape (n_cases,), float64
         The same by the order shown, in the case's own sides; empty where orders are not known.
     """
 
-    models: tuple[str, ...]
-    pairs: Ints
-    prompt: Ints
+    cases: Items
     runs: Mapping[str, Floats]
     orders: Mapping[str, Floats]
 
+    def only(self, rows: Bools | Ints) -> "Verdicts":
+        """Return the verdicts on some cases."""
+        runs, orders = (
+            {name: label[rows] for name, label in labels.items()}
+            for labels in (self.runs, self.orders)
+        )
+        return Verdicts(self.cases.only(rows), runs, orders)
+
     def read_by_all(self) -> "Verdicts":
         """Return the cases that every run and every order has a verdict on."""
-        labels = [*self.runs.values(), *self.orders.values()]
-        read = ~np.isnan(labels).any(axis=0)
-        return Verdicts(
-            self.models,
-            self.pairs[read],
-            self.prompt[read],
-            {name: label[read] for name, label in self.runs.items()},
-            {name: label[read] for name, label in self.orders.items()},
-        )
+        labels = np.array([*self.runs.values(), *self.orders.values()])
+        return self.only(np.asarray(~np.isnan(labels).any(axis=0)))
 
 
 class Changed(NamedTuple):
@@ -106,11 +103,11 @@ def audit_verdicts(name: str, verdicts: Verdicts, *, rng: np.random.Generator) -
         of a single prompt.
     """
     read = verdicts.read_by_all()
-    met = np.unique(read.pairs)
-    if not len(met) or len(met) < len(read.models):
-        lost = [read.models[i] for i in range(len(read.models)) if i not in met]
+    met, models = np.unique(read.cases.pairs), read.cases.models
+    if not len(met) or len(met) < len(models):
+        lost = [models[i] for i in range(len(models)) if i not in met]
         raise DataError(f"No case that every run and order read is of {', '.join(lost)}.")
-    if len(np.unique(read.prompt)) < 2:
+    if len(np.unique(read.cases.prompt)) < 2:
         raise DataError("All cases are of one prompt: errors over prompts need two or more.")
     boards = {run: _board(read, label) for run, label in read.runs.items()}
     changed = verdicts_changed(read, rng=rng)
@@ -140,7 +137,7 @@ def _changed(
         return None
     differ = np.mean([one != other for one, other in pairs], axis=0)
     rows = np.column_stack([differ, np.ones(len(differ))])
-    stats = sums_within(verdicts.prompt, rows, int(verdicts.prompt.max()) + 1)
+    stats = sums_within(verdicts.cases.prompt, rows, verdicts.cases.n_prompts)
     return clustered(stats, lambda sums: sums[:, 0] / sums[:, 1], Draws(rng), n=len(differ))
 
 
@@ -167,10 +164,10 @@ def _noise(
     """
     score = (1 + np.array([*verdicts.runs.values()])) / 2
     n_runs, n_cases = score.shape
-    games = np.bincount(verdicts.pairs.ravel(), minlength=len(verdicts.models))
-    part = (1 / games[verdicts.pairs] ** 2).sum(axis=1) / len(games)
-    there = np.unique(verdicts.prompt)
-    by_prompt = np.bincount(verdicts.prompt, part * score.var(axis=0, ddof=1))
+    games = np.bincount(verdicts.cases.pairs.ravel(), minlength=len(verdicts.cases.models))
+    part = (1 / games[verdicts.cases.pairs] ** 2).sum(axis=1) / len(games)
+    there = np.unique(verdicts.cases.prompt)
+    by_prompt = np.bincount(verdicts.cases.prompt, part * score.var(axis=0, ddof=1))
     moved = by_prompt[there].astype(np.float64)
     error = np.mean([board.by_prompt for board in boards.values()], axis=0)[there]
     sd, df = math.sqrt(float(moved.sum())), n_cases * (n_runs - 1)
@@ -221,7 +218,7 @@ def _consistency(
         return unknown("consistency", "There is one board: give another run, or both orders.")
     rate, above = ([getattr(board, name) for _, board in every] for name in ("rate", "above"))
     ends = (-1.0, 1.0)
-    if _n_prompts(verdicts) >= FEWEST_PROMPTS:
+    if len(np.unique(verdicts.cases.prompt)) >= FEWEST_PROMPTS:
         ends = _lowest_correlation(verdicts, [*labels.values()], rng)
     alone = on_consistency(
         consistency([name for name, _ in every], np.array(rate), np.array(above)),
@@ -298,20 +295,17 @@ def _board(verdicts: Verdicts, label: Floats) -> _Board:
 
 def _by_prompt(verdicts: Verdicts, label: Floats) -> tuple[Floats, Floats]:
     """Return wins and cases of each model on each prompt, shape (n_prompts, n_models)."""
-    n_prompts, n_models = int(verdicts.prompt.max()) + 1, len(verdicts.models)
+    cases = verdicts.cases
+    n_prompts, n_models = cases.n_prompts, len(cases.models)
     wins, games = np.zeros((n_prompts, n_models)), np.zeros((n_prompts, n_models))
     for side, score in ((0, (1 + label) / 2), (1, (1 - label) / 2)):
-        np.add.at(wins, (verdicts.prompt, verdicts.pairs[:, side]), score)
-        np.add.at(games, (verdicts.prompt, verdicts.pairs[:, side]), 1)
+        np.add.at(wins, (cases.prompt, cases.pairs[:, side]), score)
+        np.add.at(games, (cases.prompt, cases.pairs[:, side]), 1)
     return wins, games
 
 
-def _n_prompts(verdicts: Verdicts) -> int:
-    return len(np.unique(verdicts.prompt))
-
-
 def _sample(verdicts: Verdicts) -> str:
-    return f"{_n_prompts(verdicts):,} prompts"
+    return f"{len(np.unique(verdicts.cases.prompt)):,} prompts"
 
 
 def _percent(share: Estimate) -> str:
@@ -372,9 +366,9 @@ def probe_judges(files: Sequence[str | Path | Files], *, seed: int) -> Audits:
         counts[judge] = {
             "runs": list(verdicts.runs),
             "orders": list(verdicts.orders),
-            "cases": len(verdicts.prompt),
-            "read_throughout": len(verdicts.read_by_all().prompt),
-            "models": len(verdicts.models),
+            "cases": verdicts.cases.n,
+            "read_throughout": verdicts.read_by_all().cases.n,
+            "models": len(verdicts.cases.models),
         }
         try:
             audited = audit_verdicts(judge, verdicts, rng=np.random.default_rng(seed))
@@ -393,7 +387,7 @@ def _run_name(table: Annotations, n_files: int) -> str:
 
 def _rows(table: Annotations, extra: Sequence[str], run: str, known: set[Case]) -> Iterator[_Row]:
     """Read verdicts; a case with its sides exchanged is put into those it was first met in."""
-    columns = [table.texts(name) for name in ("prompt_id", "model_a", "model_b", *extra)]
+    columns = [table.texts(name) for name in ("prompt_id", *of_sides("model"), *extra)]
     winner = table.need("winner")
     judges = table.texts("judge") if table.has("judge") else [UNNAMED] * table.n
     runs = table.texts("run") if table.has("run") else [run] * table.n
@@ -432,9 +426,11 @@ def _verdicts(rows: Sequence[_Row]) -> Verdicts:
     prompts = {name: i for i, name in enumerate(dict.fromkeys(case[0] for case in cases))}
     both = next((one for one in labels.values() if all(x in one for x in ORDERS)), {})
     return Verdicts(
-        models=models,
-        pairs=np.array([[place[case[1]], place[case[2]]] for case in cases], dtype=np.int64),
-        prompt=np.array([prompts[case[0]] for case in cases], dtype=np.int64),
+        cases=Items(
+            models,
+            np.array([[place[case[1]], place[case[2]]] for case in cases], dtype=np.int64),
+            np.array([prompts[case[0]] for case in cases], dtype=np.int64),
+        ),
         runs={run: _column(cases, _shown(by_order)) for run, by_order in labels.items()},
         orders={name: _column(cases, both[order]) for order, name in ORDERS.items() if both},
     )

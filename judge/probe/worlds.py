@@ -2,107 +2,69 @@
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rating import Cluster, Comparisons, Outcome, bootstrap, fit_bradley_terry, infer
+from rating import Cluster, Comparisons, bootstrap, fit_bradley_terry, infer
 from rating.diagnosis.taste import fit_taste_sd
 from rating.elo import online_elo
 from rating.errors import NotIdentifiedError
 from rating.fitting import Fit, fit
 from rating.likelihood.objective import solve
+from rating.likelihood.ties import A, B
 from rating.outcome import Ties
 from rating.rows import VoteRows
-from rating.typing import Bools, Floats, Ints
+from rating.typing import Bools, Floats
 
-_A, _B, _TIE = (tuple(Outcome).index(one) for one in (Outcome.A, Outcome.B, Outcome.TIE))
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Votes:
-    """Votes in the order in which they were cast.
+def one_by_one(data: Comparisons, rng: np.random.Generator) -> VoteRows:
+    """Return counted votes one by one, in a random order: their own was not kept."""
+    row = rng.permutation(np.repeat(np.arange(len(data.votes)), data.votes))
+    (a, b), voter = data.pairs.astype(np.int64)[row].T, data.voter
+    known = None if voter is None else voter[row].astype(np.int64)
+    return VoteRows.scored(data.models, a, b, data.score_a[row], known)
 
-    Attributes
-    ----------
-    models : tuple of str, length n_models
-        Names, sorted.
-    a, b : ndarray of shape (n_votes,), int64
-        Models on the two sides.
-    score : ndarray of shape (n_votes,), float64
-        Of side A: 1, 0, 1/2 for a tie; anything between for a vote that is split.
-    voter : ndarray of shape (n_votes,), int64, or None
-        None where voters are not known.
+
+def shuffled(votes: VoteRows, rng: np.random.Generator) -> VoteRows:
+    """Return the same votes in another order."""
+    return votes.taken(rng.permutation(votes.n))
+
+
+def permuted(votes: VoteRows, rng: np.random.Generator) -> VoteRows:
+    """Give each result to a battle and a side at random: nothing is left of the truth."""
+    score = rng.permutation(votes.score)
+    return votes.with_scores(np.where(rng.random(votes.n) < 0.5, score, 1 - score))
+
+
+def counted(votes: VoteRows) -> Comparisons:
+    """Count the votes; a split one is a part of a vote for each side.
+
+    Raises
+    ------
+    NotIdentifiedError
+        If there is no vote on some model.
     """
-
-    models: tuple[str, ...]
-    a: Ints
-    b: Ints
-    score: Floats
-    voter: Ints | None
-
-    @classmethod
-    def of(cls, data: Comparisons, rng: np.random.Generator) -> Self:
-        """Return counted votes one by one, in a random order: their own was not kept."""
-        row = rng.permutation(np.repeat(np.arange(len(data.votes)), data.votes))
-        pairs, voter = data.pairs.astype(np.int64), data.voter
-        return cls(
-            data.models,
-            pairs[row, 0],
-            pairs[row, 1],
-            data.score_a[row],
-            None if voter is None else voter[row].astype(np.int64),
+    voter = votes.groups.get("voter")
+    if "score" in votes.numbers:
+        data = Comparisons.from_codes(
+            votes.models,
+            np.tile(votes.a, 2),
+            np.tile(votes.b, 2),
+            np.repeat([A, B], votes.n),
+            weight=np.concatenate([votes.score, 1 - votes.score]),
+            voter=None if voter is None else np.tile(voter, 2),
         )
-
-    @property
-    def n(self) -> int:
-        """How many votes."""
-        return len(self.score)
-
-    def taken(self, rows: NDArray[np.integer] | slice) -> Self:
-        """Return some of the votes, in the order given."""
-        voter = None if self.voter is None else self.voter[rows]
-        return replace(self, a=self.a[rows], b=self.b[rows], score=self.score[rows], voter=voter)
-
-    def shuffled(self, rng: np.random.Generator) -> Self:
-        """Return the same votes in another order."""
-        return self.taken(rng.permutation(self.n))
-
-    def permuted(self, rng: np.random.Generator) -> Self:
-        """Give each result to a battle and a side at random: nothing is left of the truth."""
-        score = rng.permutation(self.score)
-        return replace(self, score=np.where(rng.random(self.n) < 0.5, score, 1 - score))
-
-    def comparisons(self) -> Comparisons:
-        """Count the votes; a split one is a part of a vote for each side.
-
-        Raises
-        ------
-        NotIdentifiedError
-            If there is no vote on some model.
-        """
-        data = self._counted()
-        if data.models != self.models:
-            missing = ", ".join(sorted({*self.models} - {*data.models}))
-            raise NotIdentifiedError(f"Of {self.n} votes none is on {missing}.")
-        return data
-
-    def _counted(self) -> Comparisons:
-        if np.isin(self.score, (0.0, 0.5, 1.0)).all():
-            outcome = np.select([self.score == 1, self.score == 0], [_A, _B], _TIE)
-            return Comparisons.from_codes(self.models, self.a, self.b, outcome, voter=self.voter)
-        return Comparisons.from_codes(
-            self.models,
-            np.tile(self.a, 2),
-            np.tile(self.b, 2),
-            np.repeat([_A, _B], self.n),
-            weight=np.concatenate([self.score, 1 - self.score]),
-            voter=None if self.voter is None else np.tile(self.voter, 2),
-        )
+    else:
+        data = votes.comparisons(voter=voter)
+    if data.models != votes.models:
+        missing = ", ".join(sorted({*votes.models} - {*data.models}))
+        raise NotIdentifiedError(f"Of {votes.n} votes none is on {missing}.")
+    return data
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -114,26 +76,22 @@ class World:
 
     Attributes
     ----------
-    models : tuple of str, length n_models
+    battles : VoteRows
+        Who votes on which models; where voters are not known, each vote has a taste of its own.
+        How these votes went does not count.
     strengths : ndarray of shape (n_models,)
         In nats.
-    a, b : ndarray of shape (n_votes,), int64
-    voter : ndarray of shape (n_votes,), int64, or None
-        None where voters are not known: then each vote has a taste of its own.
     taste : float
         In nats.
     """
 
-    models: tuple[str, ...]
+    battles: VoteRows
     strengths: Floats
-    a: Ints
-    b: Ints
-    voter: Ints | None
     taste: float
     tie_rate: float
 
     @classmethod
-    def like(cls, votes: Votes) -> Self:
+    def like(cls, votes: VoteRows) -> Self:
         """Make an arena like one that was seen: its battles, its fitted strengths and tastes.
 
         Raises
@@ -141,21 +99,11 @@ class World:
         NotIdentifiedError, rating.NotIdentifiedError
             If the votes determine no strengths.
         """
-        fit = fit_bradley_terry(votes.comparisons())
-        return cls(
-            votes.models,
-            fit.theta,
-            votes.a,
-            votes.b,
-            votes.voter,
-            _taste(votes, fit.theta),
-            float((votes.score == 0.5).mean()),
-        )
-
-    @property
-    def n_votes(self) -> int:
-        """How many battles are voted on."""
-        return len(self.a)
+        theta = fit_bradley_terry(counted(votes)).theta
+        is_tie = votes.score == 0.5
+        tastes_show = "voter" in votes.groups and not is_tie.all()
+        taste = fit_taste_sd(votes, theta) if tastes_show else 0.0
+        return cls(votes, theta, taste, float(is_tie.mean()))
 
     def truth(self) -> Floats:
         """Return the strengths that Bradley-Terry would reach with endless voters, in nats.
@@ -163,49 +111,40 @@ class World:
         Those of the probabilities of all voters together, under the pairs as they were shown:
         tastes and ties draw them together.
         """
-        k = len(self.models)
+        k, a, b = len(self.strengths), self.battles.a, self.battles.b
         probability = self._mean_probability()
         wins = np.zeros(k * k)
-        wins += np.bincount(self.a * k + self.b, probability, k * k)
-        wins += np.bincount(self.b * k + self.a, 1 - probability, k * k)
+        wins += np.bincount(a * k + b, probability, k * k)
+        wins += np.bincount(b * k + a, 1 - probability, k * k)
         return solve(wins.reshape(k, k), np.zeros(k)).theta
 
-    def cast(self, rng: np.random.Generator) -> Votes:
+    def cast(self, rng: np.random.Generator) -> VoteRows:
         """Draw voters' tastes and their votes."""
         liking = self.liking(rng)
-        draw = rng.random(self.n_votes)
+        draw = rng.random(self.battles.n)
         score = np.where(draw < (1 - self.tie_rate) * _probability(liking), 1.0, 0.0)
-        return self._votes(np.where(draw >= 1 - self.tie_rate, 0.5, score))
+        return self.battles.with_scores(np.where(draw >= 1 - self.tie_rate, 0.5, score))
 
     def liking(self, rng: np.random.Generator) -> Floats:
         """Draw tastes; return by how much each vote's voter likes side A better, in nats."""
-        voter = np.arange(self.n_votes) if self.voter is None else self.voter
+        votes = self.battles
+        gap = np.asarray(self.strengths[votes.a] - self.strengths[votes.b])
         if self.taste == 0:
-            return np.asarray(self.strengths[self.a] - self.strengths[self.b])
-        taste = rng.normal(0, self.taste, (int(voter.max()) + 1, len(self.models)))
-        gap = taste[voter, self.a] - taste[voter, self.b]
-        return np.asarray(self.strengths[self.a] - self.strengths[self.b] + gap)
+            return gap
+        voter = votes.groups.get("voter", np.arange(votes.n))
+        taste = rng.normal(0, self.taste, (int(voter.max()) + 1, len(self.strengths)))
+        return gap + (taste[voter, votes.a] - taste[voter, votes.b])
 
-    def oracle(self) -> Votes:
+    def oracle(self) -> VoteRows:
         """Cast every vote as the share of all voters who would cast it for side A: no noise."""
-        return self._votes(self._mean_probability())
-
-    def _votes(self, score: Floats) -> Votes:
-        return Votes(self.models, self.a, self.b, score, self.voter)
+        return self.battles.with_scores(self._mean_probability())
 
     def _mean_probability(self) -> Floats:
-        gap = self.strengths[self.a] - self.strengths[self.b]
+        gap = self.strengths[self.battles.a] - self.strengths[self.battles.b]
         pairs, place = np.unique(gap, return_inverse=True)
         shifted = pairs[:, None] + np.sqrt(2) * self.taste * _NODES
         mean = _probability(shifted) @ (_WEIGHTS / _WEIGHTS.sum())
         return np.asarray((1 - self.tie_rate) * mean[place] + self.tie_rate / 2)
-
-
-def _taste(votes: Votes, theta: Floats) -> float:
-    if votes.voter is None or not (votes.score != 0.5).any():
-        return 0.0
-    rows = VoteRows.scored(votes.models, votes.a, votes.b, votes.score, votes.voter)
-    return fit_taste_sd(rows, theta)
 
 
 def _probability(gap: Floats) -> Floats:
@@ -237,8 +176,8 @@ class Rated:
     above: Bools
 
 
-Rate = Callable[[Votes, np.random.Generator], Rated]
-Strengths = Callable[[Votes, np.random.Generator], Floats]
+Rate = Callable[[VoteRows, np.random.Generator], Rated]
+Strengths = Callable[[VoteRows, np.random.Generator], Floats]
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,7 +197,7 @@ class Measure:
     knobs: Mapping[str, Rate]
     strengths: Strengths | None = None
 
-    def theta(self, votes: Votes, rng: np.random.Generator) -> Floats:
+    def theta(self, votes: VoteRows, rng: np.random.Generator) -> Floats:
         """Return the strengths of the models, where nobody asks for their intervals."""
         if self.strengths is not None:
             return self.strengths(votes, rng)
@@ -266,7 +205,7 @@ class Measure:
 
 
 def by_bradley_terry(
-    votes: Votes, rng: np.random.Generator, *, ties: Ties = "half", independent: bool = False
+    votes: VoteRows, rng: np.random.Generator, *, ties: Ties = "half", independent: bool = False
 ) -> Rated:
     """Rate as the board does: intervals by leaving out one voter at a time, Student's t.
 
@@ -275,7 +214,7 @@ def by_bradley_terry(
     independent : bool
         Take every vote as a voter's only one, also where voters are known.
     """
-    data = votes.comparisons()
+    data = counted(votes)
     fitted = fit(data, ties=ties)
     by_voter = data.voter is not None and not independent
     inference = infer(fitted, data, ("voter",) if by_voter else ())
@@ -286,14 +225,14 @@ def by_bradley_terry(
     return Rated(fitted.theta, half, gap > np.maximum(bar, _EQUAL))
 
 
-def bradley_terry_strengths(votes: Votes, rng: np.random.Generator) -> Floats:
+def bradley_terry_strengths(votes: VoteRows, rng: np.random.Generator) -> Floats:
     """Return the strengths of `by_bradley_terry`, a tie half a win."""
-    return fit(votes.comparisons()).theta
+    return fit(counted(votes)).theta
 
 
-def by_bootstrap(votes: Votes, rng: np.random.Generator) -> Rated:
+def by_bootstrap(votes: VoteRows, rng: np.random.Generator) -> Rated:
     """Rate by Bradley-Terry with percentile intervals over voters drawn at random."""
-    data = votes.comparisons()
+    data = counted(votes)
     fitted: Fit = fit(data)
     cluster: Cluster | None = None if data.voter is None else "voter"
     drawn = bootstrap(fitted, data, rounds=ROUNDS, cluster=cluster, rng=rng)
@@ -305,9 +244,9 @@ def by_bootstrap(votes: Votes, rng: np.random.Generator) -> Rated:
     return Rated(fitted.theta, (upper - lower) / 2, above)
 
 
-def by_online_elo(votes: Votes, rng: np.random.Generator, *, k: float = 4.0) -> Rated:
+def by_online_elo(votes: VoteRows, rng: np.random.Generator, *, k: float = 4.0) -> Rated:
     """Rate by one pass over the votes, in the order in which they were cast, without intervals."""
-    votes.comparisons()  # each model has a vote
+    counted(votes)  # each model has a vote
     points = online_elo(votes.a, votes.b, votes.score, len(votes.models), k=k, start=0.0)
     theta = points * math.log(10) / 400
     return Rated(theta, None, theta[:, None] - theta > _EQUAL)
@@ -315,7 +254,7 @@ def by_online_elo(votes: Votes, rng: np.random.Generator, *, k: float = 4.0) -> 
 
 def in_another_order(rate: Rate) -> Rate:
     """Return the same way to rate, of the votes in a random order."""
-    return lambda votes, rng: rate(votes.shuffled(rng), rng)
+    return lambda votes, rng: rate(shuffled(votes, rng), rng)
 
 
 BRADLEY_TERRY = Measure(

@@ -25,6 +25,7 @@ from judge.studies.plan import Plan, Sent
 from judge.studies.powered_ratings import PoweredRatings
 from judge.studies.system_ranking import FEWEST_ITEMS
 from rating.elo import to_points
+from rating.outcome import of_sides
 
 SEND = "send.csv"
 
@@ -263,8 +264,7 @@ def send_rows(data: StudyData, judges: Judges) -> Iterator[dict[str, Any]]:
                 "judge": judge.name,
                 "verdict_row": int(data.source_rows[1][item]),
                 "prompt_id": data.prompts[data.items.prompt[item]],
-                "model_a": a,
-                "model_b": b,
+                **dict(zip(of_sides("model"), (a, b), strict=True)),
                 "overall": float(sent.sending.overall[item]),
             }
 

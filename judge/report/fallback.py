@@ -7,6 +7,7 @@ from statistics import fmean
 from typing import Any
 
 from rating import Outcome
+from rating.outcome import of_sides
 
 Row = Mapping[str, Any]
 
@@ -80,8 +81,8 @@ def by_mean(rows: Sequence[Row]) -> tuple[str, ...]:
     for row in rows:
         value = _value(row)
         if "winner" in row:
-            values.setdefault(row["model_a"], []).append(value)
-            values.setdefault(row["model_b"], []).append(1 - value)
+            for side, own in zip(of_sides("model"), (value, 1 - value), strict=True):
+                values.setdefault(row[side], []).append(own)
         else:
             values.setdefault(row["model"], []).append(value)
     return tuple(sorted(values, key=lambda name: (-fmean(values[name]), name)))
@@ -101,7 +102,7 @@ def fallback_of(
     order : callable
         Orders models, best first, by rows that have a verdict.
     """
-    names = ("battle_id", "prompt_id", "model_a", "model_b", "model")
+    names = ("battle_id", "prompt_id", *of_sides("model"), "model")
     counted = {tuple(row.get(name) for name in names): row for row in rows}
     read = [row for row in counted.values() if not math.isnan(_value(row))]
     own = [row for row in read if not row["fallback_for"]]

@@ -56,16 +56,15 @@ class Example:
 
     Attributes
     ----------
-    text_a, text_b, prompt, reason : str or None
+    answers : tuple of (str, str or None)
+        Model and text of side A, and of side B.
+    prompt, reason : str or None
         None where they are not at hand.
     """
 
     title: str
     prompt: str | None
-    model_a: str
-    model_b: str
-    text_a: str | None
-    text_b: str | None
+    answers: tuple[tuple[str, str | None], ...]
     people: str
     judge: str
     reason: str | None
@@ -271,7 +270,7 @@ def _example(example: Example) -> Iterator[str]:
         yield _quoted(example.prompt)
     if example.reason is not None:
         yield "What the judge wrote:\n\n" + _quoted(example.reason)
-    for model, text in ((example.model_a, example.text_a), (example.model_b, example.text_b)):
+    for model, text in example.answers:
         if text is not None:
             yield f"**{in_markdown(model)}**\n\n{_quoted(text)}"
 

@@ -33,6 +33,7 @@ from judge.verdict import (
     position_effect_of,
 )
 from rating.errors import DataError
+from rating.outcome import of_sides
 from rating.tables.vote_filter import BOTH
 
 LOOKED_AT = 2000
@@ -237,7 +238,7 @@ def constraint_report(cases: Sequence[NamedCase], checked: Sequence[Checked]) ->
     """Return IFEval's four scores by model."""
     rows: dict[str, list[Checked]] = {}
     for named, one in zip(cases, checked, strict=True):
-        rows.setdefault(named.model_a, []).append(one)
+        rows.setdefault(named.models[0], []).append(one)
     return {
         "method": IFEVAL,
         "models": [{"model": name} | _shares(accuracy(rows[name])) for name in sorted(rows)],
@@ -253,8 +254,8 @@ def repeats(cases: Sequence[NamedCase]) -> list[str]:
     """
     of_model: dict[str, array[int]] = {}
     for number, named in enumerate(cases):
-        for model in {named.model_a, named.model_b} - {None}:
-            of_model.setdefault(str(model), array("I")).append(number)
+        for model in {*named.models}:
+            of_model.setdefault(model, array("I")).append(number)
     repeated = {
         model: repeated_output(
             _responses(model, [cases[number] for number in own[:: -(-len(own) // LOOKED_AT)]])
@@ -273,7 +274,7 @@ def _responses(model: str, cases: Sequence[NamedCase]) -> dict[str, str]:
     """Give what a model answered, by prompt."""
     texts = {}
     for named in cases:
-        text = named.case.response_a if named.model_a == model else named.case.response_b
+        text = named.case.response_a if named.models[0] == model else named.case.response_b
         if text is not None:
             texts[named.case.prompt_id] = text
     return texts
@@ -372,9 +373,9 @@ def _rewards(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
     The mix is the mean over baselines, and stands with each; null while one has no reward.
     """
-    levels: dict[tuple[str, str], list[float]] = {}
+    levels: dict[tuple[str, ...], list[float]] = {}
     for row in rows:
-        own = levels.setdefault((row["model_a"], row["model_b"]), [])
+        own = levels.setdefault(tuple(row[side] for side in of_sides("model")), [])
         if row["order"] != BOTH and row["preference"] is not None:
             own.append(reward(Preference(row["preference"])))
     means = {pair: fmean(own) if own else math.nan for pair, own in levels.items()}

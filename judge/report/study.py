@@ -271,10 +271,7 @@ def _example(study: Study, one: Differing, texts: list[dict[int, RowTexts]]) -> 
     return Example(
         title=f"{a} and {b}" + (f", prompt {prompt}" if prompt else ""),
         prompt=asked,
-        model_a=a,
-        model_b=b,
-        text_a=sides[0],
-        text_b=sides[1],
+        answers=((a, sides[0]), (b, sides[1])),
         people=_counts(one.votes, a, b),
         judge=_counts(one.verdicts, a, b),
         reason=written or None,
@@ -285,7 +282,7 @@ def _responses(rows: list[RowTexts], a: str) -> list[str | None]:
     for row in rows:
         if row.text_a is not None or row.text_b is not None:
             sides = [row.text_a, row.text_b]
-            return sides if row.model_a == a else sides[::-1]
+            return sides if row.model == a else sides[::-1]
     return [None, None]
 
 

@@ -22,7 +22,8 @@ from judge.tables.native import for_score, method_of_peer
 from judge.tables.verdicts import asked_judges, for_own_score, is_scored_as, own_method
 from rating import Outcome
 from rating.errors import DataError, NotIdentifiedError
-from rating.tables.columns import quoted_names
+from rating.outcome import of_sides
+from rating.tables.columns import REQUIRED, quoted_names
 from rating.tables.files import Files
 from rating.tables.peers import recognised
 from rating.tables.vote_filter import BOTH
@@ -109,7 +110,7 @@ def judge_score(
 _ITEM = ("battle_id", "item_id", "question_id", "session_id", "uid", "instruction", "idx")
 _JUDGES = ("judge", "judge_model", "annotator", "llm")
 _TOLD_BY = (
-    *(*_JUDGES, "prompt_id", "turn", "voter", "rater", "model", "model_a", "model_b", "model_1"),
+    *(*_JUDGES, "prompt_id", "turn", "voter", "rater", "model", *of_sides("model"), "model_1"),
     *("model_2", "model_A", "model_B", "model_test", "generator", "generator_1", "generator_2"),
     *("baseline", "method", "template", "order", "version", "strategy", "subset", "category"),
     *("fallback_for", "run", "seed", "sample", "length", "length_a", "length_b"),
@@ -175,7 +176,7 @@ def inferred(data: Annotations) -> str:
 
 
 _MARKED_BY = (
-    (("model_a", "model_b", "winner"), "pairwise"),
+    (REQUIRED, "pairwise"),
     (("label", "w_ab", "w_ba"), "llmbar"),
     (("model", "game_1", "game_2"), "arena_hard"),
     (("model", "idx", "preference"), "alpaca_eval"),
@@ -398,7 +399,7 @@ def _controlled(
     data: Annotations, games: Sequence[Games], parts: Sequence[tuple[str, ...]]
 ) -> tuple[dict[tuple[str, ...], dict[str, float]], list[str]]:
     """Score models at equal style, by model and part, where the file counts the style."""
-    sides = [[f"{name}_{side}" for name in STYLE] for side in ("a", "b")]
+    sides = list(zip(*map(of_sides, STYLE), strict=True))
     if not data.has("prompt_id", *sides[0], *sides[1]):
         return {}, []
     models, prompts = data.texts("model"), data.texts("prompt_id")
@@ -449,7 +450,7 @@ def choices(data: Annotations, column: str) -> list[str | None]:
 def _pairwise(data: Annotations, _: ScoreOptions) -> Scored:
     data = _one_row_a_case(data)
     outcomes = [_outcome(data, row, value) for row, value in enumerate(data.need("winner"), 1)]
-    a, b = np.array(data.texts("model_a")), np.array(data.texts("model_b"))
+    a, b = (np.array(data.texts(side)) for side in of_sides("model"))
     read = np.array([one is not None for one in outcomes])
     used = read & (a != b)
     by_people = data.has("voter", "judge") and [*data.need("voter")] == [*data.need("judge")]
@@ -462,8 +463,8 @@ def _pairwise(data: Annotations, _: ScoreOptions) -> Scored:
     for key, rows in groups(keys).items():
         chosen = data.taken(rows[used[rows]])
         for one in pairwise_scores(
-            chosen.texts("model_a"),
-            chosen.texts("model_b"),
+            chosen.texts(of_sides("model")[0]),
+            chosen.texts(of_sides("model")[1]),
             [outcome for row in rows if used[row] and (outcome := outcomes[row])],
             chosen.texts("prompt_id") if data.has("prompt_id") else None,
         ):
@@ -485,7 +486,7 @@ def _one_row_a_case(data: Annotations) -> Annotations:
     return data.taken(np.array([name == BOTH or case not in in_both for case, name in rows]))
 
 
-_CASE = ("model_a", "model_b", "judge", "method")
+_CASE = (*of_sides("model"), "judge", "method")
 _PAIRWISE = ("n", "n_wins", "n_ties", "n_losses", "win_rate", "standard_error")
 
 

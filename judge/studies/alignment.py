@@ -16,6 +16,7 @@ from judge.tables.cells import PROMPTS, elements
 from judge.tables.native import for_judge
 from rating.counting import spelling
 from rating.errors import DataError
+from rating.outcome import of_sides
 from rating.sentences import counted
 from rating.tables.coding import Coded, coded_list
 from rating.tables.files import SHOWN
@@ -306,7 +307,7 @@ def _shown(rows: Rows, column: Coded, roles: tuple[str, str]) -> str:
     value = repr(column.names[column.codes[row]][:SHOWN])
     if roles in WHOLE:
         return value
-    sides = (rows.names[side] for side in ("model_a", "model_b"))
+    sides = (rows.names[side] for side in of_sides("model"))
     a, b = (side.names[side.codes[row]][:SHOWN] for side in sides)
     return f"{value} with {a!r} and {b!r}"
 
@@ -352,9 +353,9 @@ def on_cases(
     ours: dict[str, Sequence[object]] = {"battle": [one.battle_id for one in named]}
     ours |= {"item": items} if items else {}
     theirs = {role: [*given.columns[name]] for role, name in NAMES.items() if given.has(name)}
-    pairs = [(one.model_a, one.model_b) for one in named]
-    models = ("model_a", "model_b")
-    if not given.has(*models) or {*pairs} == {("response_a", "response_b")}:
+    pairs = [one.models for one in named]
+    models = of_sides("model")
+    if not given.has(*models) or {*pairs} == {of_sides("response")}:
         pairs = [models] * len(named)  # without their names, a prompt identifies nothing
         theirs.pop("prompt", None)
         theirs |= {side: [side] * given.n for side in models}
@@ -395,7 +396,7 @@ def merged(columns: Sequence[Coded]) -> tuple[tuple[str, ...], list[Ints]]:
 
 def _models(both: Sequence[Rows]) -> tuple[tuple[str, ...], Ints, Ints]:
     """Give the models that are there, sorted, and those of each row of both sources."""
-    names, codes = merged([rows.names[side] for side in ("model_a", "model_b") for rows in both])
+    names, codes = merged([rows.names[side] for side in of_sides("model") for rows in both])
     used, place = np.unique(np.concatenate(codes), return_inverse=True)
     models = tuple(names[code] for code in used)
     _refuse_twins(models)

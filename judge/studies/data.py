@@ -14,6 +14,7 @@ from judge.studies.alignment import REFUSAL, Aligned, align, merged
 from judge.studies.items import Items, Labels
 from judge.studies.rows import COST, ITEM, Rows, Source, blank, read_rows
 from rating.errors import DataError
+from rating.outcome import of_sides
 from rating.tables.coding import Coded
 from rating.tables.columns import UNLABELLED
 from rating.tables.vote_filter import BOTH, beside_both
@@ -231,7 +232,7 @@ def _gaps(aligned: Aligned) -> dict[str, Floats]:
         for rows, item, flipped in sources[::-1]:
             if f"{name}_a" not in rows.numbers or f"{name}_b" not in rows.numbers:
                 continue
-            sides = np.stack([rows.numbers[f"{name}_{side}"] for side in "ab"])
+            sides = np.stack([rows.numbers[column] for column in of_sides(name)])
             if name != REFUSAL:
                 sides = np.log2(np.maximum(sides + (name == "format"), 1.0))
             elif (bad := sides[~np.isnan(sides) & (sides != 0) & (sides != 1)]).size:

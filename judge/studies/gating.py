@@ -20,6 +20,7 @@ from rating import read_votes
 from rating.comparisons import Comparisons
 from rating.elo import POINTS_PER_NAT
 from rating.errors import DataError, NotIdentifiedError
+from rating.outcome import of_sides
 from rating.tables.columns import Reading
 from rating.tables.log import LoggedVotes
 from rating.tables.rows import read_rows as read_vote_rows
@@ -138,7 +139,9 @@ def _by_both(votes: Source, verdicts: Verdicts, options: GateOptions) -> Gate:
     given = read_rows(verdicts.source, unread=True)
     require_people(cast, given)
     two = (options.candidate, options.incumbent)
-    voted, judged = ({*rows.used("model_a"), *rows.used("model_b")} for rows in (cast, given))
+    voted, judged = (
+        {name for role in of_sides("model") for name in rows.used(role)} for rows in (cast, given)
+    )
     require_both(sorted(voted | judged), options)
     either = _has(cast, two[0]) | _has(cast, two[1])
     cast = cast.only(np.arange(rows_planned(either, options)))
@@ -191,7 +194,8 @@ def _behind(cast: Rows, options: GateOptions) -> Behind:
 
 def _has(rows: Rows, model: str) -> Bools:
     """Tell in which rows a model stands on either side."""
-    return np.asarray((rows.named("model_a") == model) | (rows.named("model_b") == model), bool)
+    a, b = (rows.named(role) == model for role in of_sides("model"))
+    return np.asarray(a | b, dtype=bool)
 
 
 def _alone(by_people: Gate, verdicts: Verdicts, licence: Licence, today: date) -> Gate:
@@ -224,7 +228,7 @@ class _Judged:
 
     @classmethod
     def of(cls, rows: Rows, candidate: str) -> "_Judged":
-        first = rows.named("model_a") == candidate
+        first = rows.named(of_sides("model")[0]) == candidate
         score = (np.where(first, rows.label, -rows.label) + 1) / 2
         role = next((role for role in ("prompt", "item", "battle") if role in rows.names), None)
         codes = np.full(rows.n, -1) if role is None else rows.names[role].codes.astype(np.int64)

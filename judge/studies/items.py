@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rating.errors import DataError
-from rating.typing import Floats, Ints
+from rating.typing import Bools, Floats, Ints
 
 A, TIE, B = 1, 0, -1
 """Labels: the side that is better. Both kinds of tie are one."""
@@ -45,6 +45,11 @@ class Items:
     def n_prompts(self) -> int:
         """How many prompts."""
         return int(self.prompt.max(initial=-1)) + 1
+
+    def only(self, rows: Bools | Ints) -> "Items":
+        """Return some items; models and prompts keep their numbers."""
+        gaps = {name: gap[rows] for name, gap in self.gaps.items()}
+        return Items(self.models, self.pairs[rows], self.prompt[rows], gaps)
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from judge.tables.annotations import Annotations
 from judge.tables.cases import NamedCase
 from judge.verdict import SETTLED
 from rating.errors import DataError
+from rating.outcome import of_sides
 from rating.tables.files import parsed_toml, read_text
 from rating.typing import Bools
 
@@ -191,8 +192,7 @@ BOUND = {
     "template": "template",
     "resolved": "resolved model",
     "fingerprint": "fingerprint",
-    "model_a": "model",
-    "model_b": "model",
+    **dict.fromkeys(of_sides("model"), "model"),
     "by": "category",
 }
 """Roles of a verdict that a licence binds, and what they are called."""
@@ -275,13 +275,12 @@ def foreseen(
     if over := licence.expired(today):
         raise DataError(over)
     n = len(cases)
-    models = [(named.model_a, named.model_b) for named in cases]
+    models = [(*named.models, None) for named in cases]
     columns: dict[str, Sequence[str | None]] = {
         "judge": [judge] * n,
         "method": [method.name] * n,
         "template": [method.template.hash] * n,
-        "model_a": [a for a, _ in models],
-        "model_b": [b for _, b in models],
+        **{role: [one[at] for one in models] for at, role in enumerate(of_sides("model"))},
     }
     counts, sentences = counted(licence, columns, n, columns.keys())
     if not counts.any():
@@ -297,8 +296,7 @@ def _allowed(licence: Licence) -> dict[str, tuple[str, ...]]:
         "template": licence.templates or ("",),
         "resolved": licence.resolved_models or ("",),
         "fingerprint": licence.fingerprints or ("",),
-        "model_a": licence.passed,
-        "model_b": licence.passed,
+        **dict.fromkeys(of_sides("model"), licence.passed),
     }
     return allowed | ({} if licence.column is None else {"by": licence.categories})
 

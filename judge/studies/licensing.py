@@ -32,6 +32,7 @@ from judge.studies.soft_verdicts import (
 )
 from judge.verdict import SETTLED
 from rating.errors import DataError
+from rating.outcome import of_sides
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.student import quantile
 
@@ -137,7 +138,7 @@ def require_people(cast: Rows, given: Rows) -> None:
         )
         raise DataError(msg)
     models = {
-        name for rows in (cast, given) for side in "ab" for name in rows.used(f"model_{side}")
+        name for rows in (cast, given) for role in of_sides("model") for name in rows.used(role)
     }
     of_models = models | {*given.used("judge")}
     if voter := next((name for name in cast.used("voter") if name in of_models), None):
@@ -188,7 +189,7 @@ def _in_categories(aligned: Aligned, by: str | None) -> tuple[Aligned, tuple[str
 def hash_of(cast: Rows) -> str:
     """Give the SHA-256 of votes: who said what on which two models' answers to which prompt."""
     roles = [
-        r for r in ("item", "battle", "prompt", "model_a", "model_b", "voter") if r in cast.names
+        r for r in ("item", "battle", "prompt", *of_sides("model"), "voter") if r in cast.names
     ]
     columns = [cast.named(role).tolist() for role in roles]
     digest = hashlib.sha256(json.dumps(roles).encode())

@@ -14,7 +14,7 @@ from judge.studies.items import TIE
 from judge.studies.options import StudyOptions
 from judge.studies.reliability import Ratings, ac1, alpha
 from judge.studies.rows import Rows, rows_from
-from rating.outcome import Outcome
+from rating.outcome import Outcome, of_sides
 from rating.sentences import Sentence, counted
 from rating.typing import Floats, Ints
 
@@ -117,7 +117,7 @@ def rows_of(ratings: Sequence[Mapping[str, Any]], source: str = "the study") -> 
     Those of `read_rows` from the file are the same.
     """
     names = {"item": "item", "voter": "rater", "prompt": "prompt_id"}
-    names |= {side: side for side in ("model_a", "model_b")}
+    names |= {role: role for role in of_sides("model")}
     signs = {Outcome.A: 1, Outcome.B: -1}
     label = [signs.get(Outcome(row["choice"]), 0) for row in ratings]
     return rows_from(

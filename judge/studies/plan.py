@@ -256,7 +256,7 @@ def _moves(problem: Problem, powered: PoweredRatings) -> Floats:
     inner = bread @ bread.T
     size = np.diag(inner)
     square = np.maximum(size[:, None] + size - 2 * inner, 0)
-    return np.asarray(np.sqrt(square)[problem.pairs[:, 0], problem.pairs[:, 1]])
+    return np.asarray(np.sqrt(square)[problem.items.pairs[:, 0], problem.items.pairs[:, 1]])
 
 
 def _residual(problem: Problem, powered: PoweredRatings) -> Floats:
@@ -265,7 +265,7 @@ def _residual(problem: Problem, powered: PoweredRatings) -> Floats:
     Squared residuals of the items with both, regressed on how unsure the judge is and on how much
     the verdict surprises; at least a tenth of their mean.
     """
-    a, b = problem.pairs.T
+    a, b = problem.items.pairs.T
     expected = win_probability(powered.ratings.theta)[a, b]
     away, lam = problem.judge - expected, powered.judge_weight
     both = problem.judged & problem.voted

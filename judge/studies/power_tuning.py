@@ -276,10 +276,8 @@ class Problem:
     NaN where there are none; ``parts`` is what each item weighs, and ``votes`` are all votes.
     """
 
-    models: tuple[str, ...]
+    items: Items
     item: Ints
-    pairs: Ints
-    prompt: Ints
     people: Floats
     judge: Floats
     parts: Parts
@@ -310,7 +308,7 @@ def by_pair(problem: Problem, theta: Floats) -> Problem:
     theta : ndarray of shape (n_models,)
         Strengths by the votes alone.
     """
-    k, (a, b) = len(problem.models), problem.pairs.T
+    k, (a, b) = len(problem.items.models), problem.items.pairs.T
     pair, turned = np.minimum(a, b) * k + np.maximum(a, b), a > b
     judge = np.where(turned, 1 - problem.judge, problem.judge)
     both, rest = problem.voted & problem.judged, problem.judged & ~problem.voted
@@ -351,10 +349,8 @@ def problem_of(
     used = np.flatnonzero(fit)[np.argsort(items.prompt[fit], kind="stable")]
     of_people, of_judge = (one.mean(row_scores(one), items.n)[used] for one in (people, judge))
     problem = Problem(
-        models=models,
+        items=Items(models, pairs[used], items.prompt[used]),
         item=used,
-        pairs=pairs[used],
-        prompt=items.prompt[used],
         people=of_people,
         judge=of_judge,
         parts=parts(

@@ -184,7 +184,7 @@ def powered_ratings(
     """
     problem, left_out = problem_of(items, people, judge, probability)
     weigh = problem.parts
-    clusters = Clusters.of(problem.prompt[problem.voted], weigh.voted[problem.voted])
+    clusters = Clusters.of(problem.items.prompt[problem.voted], weigh.voted[problem.voted])
     alone = solved(problem, 0.0)
     start = moments_at(problem, alone)
     bread = bread_at(problem, alone, 0.0)
@@ -201,7 +201,7 @@ def powered_ratings(
         gain = clusters.gain(ratio, by_prompt, powered_by_prompt, explained, level)
     subset_p = _random_subset(problem, alone, start, clusters)
     return PoweredRatings(
-        models=problem.models,
+        models=problem.items.models,
         ratings=ratings,
         human_only=human_only,
         judge_weight=lam,
@@ -216,7 +216,7 @@ def powered_ratings(
             *left_out,
             *clusters.warnings,
             *_on_voters(people),
-            *_without_interval(problem.models, ratings),
+            *_without_interval(problem.items.models, ratings),
             *_on_parts(problem, subset_p),
             *clusters.on_gain(gain),
         ),
@@ -259,8 +259,8 @@ def powered_lead(
     """
     problem, left_out = problem_of(items, people, judge, None)
     ends = _ends(problem, between)
-    clusters = Clusters.of(problem.prompt[problem.voted], problem.parts.voted[problem.voted])
-    contrast = np.zeros((1, len(problem.models)))
+    clusters = Clusters.of(problem.items.prompt[problem.voted], problem.parts.voted[problem.voted])
+    contrast = np.zeros((1, len(problem.items.models)))
     contrast[0, ends[0]], contrast[0, ends[1]] = 1.0, -1.0
     theta = solved(problem, 0.0)
     problem = by_pair(problem, theta)
@@ -299,15 +299,15 @@ def powered_lead(
 def _ends(problem: Problem, between: tuple[str, str]) -> tuple[int, int]:
     """Find the two among the rated models; raise where nothing can be told of them yet."""
     for name in between:
-        if name not in problem.models:
+        if name not in problem.items.models:
             raise NotIdentifiedError(f"Nobody voted on {name!r} yet.")
-    ends = problem.models.index(between[0]), problem.models.index(between[1])
+    ends = problem.items.models.index(between[0]), problem.items.models.index(between[1])
     votes = problem.votes
-    k = len(problem.models)
+    k = len(problem.items.models)
     place = np.full(int(max(problem.item.max(), votes.item.max())) + 1, -1)
     place[problem.item] = np.arange(len(problem.item))
     at = place[votes.item]
-    (a, b), score = problem.pairs[at[at >= 0]].T, row_scores(votes)[at >= 0]
+    (a, b), score = problem.items.pairs[at[at >= 0]].T, row_scores(votes)[at >= 0]
     wins = np.zeros((k, k))
     np.add.at(wins, (a, b), score == 1)
     np.add.at(wins, (b, a), score == 0)
@@ -343,9 +343,9 @@ def _random_subset(
     k, n, weigh = len(theta), clusters.effective, problem.parts
     if not weigh.has_rest or n <= 2 * k:
         return None
-    a, b = problem.pairs.T
+    a, b = problem.items.pairs.T
     residual = win_probability(theta)[a, b] - np.nan_to_num(problem.judge)
-    gap = pull(problem.pairs, (weigh.rest - weigh.both) * residual, k)
+    gap = pull(problem.items.pairs, (weigh.rest - weigh.both) * residual, k)
     square = clusters.correction * moments.judge
     if np.linalg.matrix_rank(square) < k - 1:
         return None

@@ -13,6 +13,7 @@ from judge.studies.items import Items, Labels
 from judge.studies.rows import rows_from
 from judge.tables.annotations import Annotations, read_annotations
 from rating.errors import DataError
+from rating.outcome import of_sides
 from rating.tables.files import Files
 from rating.tables.vote_filter import LABELS, SKIP
 from rating.typing import Bools, Floats, Ints
@@ -176,7 +177,7 @@ def _items(table: Annotations, kind: NDArray[np.str_]) -> tuple[Ints, Items]:
     own = [f"{name}\n{of}" for name, of in zip(names, kind.tolist(), strict=True)]
     _, first, item = np.unique(own, return_index=True, return_inverse=True)
     nothing = [""] * table.n
-    of = {x: [*table.columns.get(x, nothing)] for x in ("prompt_id", "model_a", "model_b")}
+    of = {x: [*table.columns.get(x, nothing)] for x in ("prompt_id", *of_sides("model"))}
     prompt_id, *sides = (rows_from(of, table.source).named(name) for name in of)
     prompt = [given or f"\n{at}" for given, at in zip(prompt_id, item.tolist(), strict=True)]
     prompts = np.unique(prompt, return_inverse=True)[1]

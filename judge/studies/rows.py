@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from judge.tables.cells import ELEMENTS
 from rating import Outcome
 from rating.errors import DataError
-from rating.outcome import OUTCOMES
+from rating.outcome import OUTCOMES, of_sides
 from rating.tables.coding import ROW, Coded, Table, coded_list, fetch, numbered
-from rating.tables.columns import KINDS, Columns, order_columns, require
+from rating.tables.columns import KINDS, REQUIRED, Columns, order_columns, require
 from rating.tables.files import Files
 from rating.tables.log import LoggedVotes
 from rating.tables.sources import opened, require_one_kind
@@ -47,7 +47,7 @@ DONE_WITH = ("winner", "left_out", "status")
 
 REPEATED = "a second verdict of one judge on one case (the first counts)"
 VOTED_AGAIN = "the same vote by one voter on one battle (the first counts)"
-ITEM = ("battle", "item", "prompt", "question", "model_a", "model_b")
+ITEM = ("battle", "item", "prompt", "question", *of_sides("model"))
 ONCE = (*ITEM, "voter", "judge", "method", "template", "order", "by")
 """Roles by which a verdict is told from another; a vote also by its winner."""
 
@@ -193,7 +193,7 @@ def _name(value: object) -> str | None:
 
 def _roles(there: Sequence[str], by: str | None) -> tuple[dict[str, str], dict[str, str]]:
     columns = Columns()
-    texts = {role: columns.need(role, there) for role in ("model_a", "model_b", "winner")}
+    texts = {role: columns.need(role, there) for role in REQUIRED}
     for role in ("prompt", "left_out"):
         if column := columns.find(role, there):
             texts[role] = column
@@ -300,9 +300,9 @@ NAMES = {
 
 @dataclass(frozen=True, slots=True)
 class RowTexts:
-    """Texts of a row; None where the source has none."""
+    """Texts of a row; None where the source has none. ``model`` is that of side A."""
 
-    model_a: str
+    model: str
     text_a: str | None
     text_b: str | None
     prompt: str | None
@@ -330,9 +330,9 @@ def read_texts(source: Source, rows: Sequence[int]) -> dict[int, RowTexts]:
             return {}
         columns = [
             f'CAST("{name}" AS VARCHAR) AS {role}' if name else f"NULL AS {role}"
-            for role, name in there_as.items()
+            for role, name in [("model", of_sides("model")[0]), *there_as.items()]
         ]
         wanted = ", ".join(str(int(row)) for row in rows)
         chosen = numbered(rows_there).filter(f"{ROW} IN ({wanted})")
-        fetched = chosen.project(", ".join([ROW, "CAST(model_a AS VARCHAR)", *columns])).fetchall()
+        fetched = chosen.project(", ".join([ROW, *columns])).fetchall()
     return {int(row): RowTexts(*texts) for row, *texts in fetched}

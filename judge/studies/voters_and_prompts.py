@@ -1,11 +1,10 @@
 """Powered ratings: their equations, and how uncertain they are by voter and by prompt."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from judge.studies.power_tuning import Moments, Problem, row_scores
 from rating.errors import ConvergenceError, NotIdentifiedError
@@ -52,8 +51,8 @@ def powered_wins(problem: Problem, lam: float) -> Floats:
     by_judge = lam * (weigh.rest - weigh.both)
     won = weigh.voted * people + by_judge * judge
     lost = weigh.voted * (1 - people) + by_judge * (1 - judge)
-    k, n = len(problem.models), int(problem.voted.sum())
-    a, b = problem.pairs.T
+    k, n = len(problem.items.models), int(problem.voted.sum())
+    a, b = problem.items.pairs.T
     table = np.bincount(a * k + b, won, k * k) + np.bincount(b * k + a, lost, k * k)
     return np.asarray(n * table.reshape(k, k))
 
@@ -62,43 +61,6 @@ def bread_at(problem: Problem, theta: Floats, lam: float) -> Floats:
     """Return the inverse curvature of the mean loss."""
     curvature = hessian(theta, powered_wins(problem, lam)) / int(problem.voted.sum())
     return identified_inverse(curvature, len(theta), absolute=False)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """What votes, or verdicts without one, add to the gradient of the loss.
-
-    Attributes
-    ----------
-    pairs : ndarray of shape (n, 2), int64
-    value : ndarray of shape (n,)
-        What side A gains from side B.
-    weight : ndarray of shape (n, 3)
-        Of the row in the means over votes, over verdicts beside them, and over the rest.
-    information : ndarray of shape (n,)
-        What the row adds to the curvature along its gap; zero for verdicts.
-    voter, prompt : ndarray of shape (n,), int64
-        The voter is -1 for verdicts.
-    """
-
-    pairs: Ints
-    value: Floats
-    weight: Floats
-    information: Floats
-    voter: Ints
-    prompt: Ints
-
-    def only(self, rows: Ints) -> "Rows":
-        """Return some rows, in the order given."""
-        return Rows(*(column[rows] for column in self._columns()))
-
-    def __add__(self, other: "Rows") -> "Rows":
-        """Put other rows behind these."""
-        columns = zip(self._columns(), other._columns(), strict=True)
-        return Rows(*(np.concatenate(both) for both in columns))
-
-    def _columns(self) -> tuple[NDArray[Any], ...]:
-        return self.pairs, self.value, self.weight, self.information, self.voter, self.prompt
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -153,13 +115,13 @@ def founded(problem: Problem, theta: Floats) -> Bools:
     Each against the average of all by their information, as `rating.uncertainty.contrasts` has it;
     all models where fewer than two have as many.
     """
-    votes, _, means = _rows(problem, theta, 0.0)
-    a, b = votes.pairs.T
-    known = np.bincount(a, votes.information, len(theta))
-    known += np.bincount(b, votes.information, len(theta))
-    away = np.eye(len(theta)) - known / known.sum()
-    influence = _Influence(bread_at(problem, theta, 0.0) @ away.T, means)
-    fewest = np.minimum(*(influence.summed(votes, c).nu for c in (votes.voter, votes.prompt)))
+    each, voter, prompt = _influence_of(problem, theta, 0.0, np.eye(len(theta)))
+    a, b = each.pairs.T
+    known = np.bincount(a, each.information, len(theta))
+    known += np.bincount(b, each.information, len(theta))
+    influence = replace(each, bread=each.bread @ (np.eye(len(theta)) - known / known.sum()).T)
+    votes = np.arange(len(voter))  # without weight, no verdict has influence
+    fewest = np.minimum(*(influence.summed(votes, unit).nu for unit in (voter, prompt)))
     enough = fewest + 1 >= WELL_FOUNDED
     return enough if enough.sum() > 1 else np.ones(len(theta), dtype=bool)
 
@@ -193,14 +155,14 @@ def uncertainty(problem: Problem, theta: Floats, lam: float, contrasts: Floats) 
     .. [1] A. C. Cameron, J. B. Gelbach and D. L. Miller, "Robust inference with multiway
        clustering", Journal of Business and Economic Statistics 29(2), 2011, pp. 238-249.
     """
-    votes, rest, means = _rows(problem, theta, lam)
-    influence = _Influence(bread_at(problem, theta, lam) @ contrasts.T, means)
-    n_prompts = int(problem.prompt.max()) + 1
-    both = votes.voter * n_prompts + votes.prompt
-    by_voter = influence.summed(votes, votes.voter)
-    by_prompt = influence.summed(votes + rest, np.r_[votes.prompt, rest.prompt])
-    by_both = influence.summed(votes, np.unique(both, return_inverse=True)[1])
-    of_rest = influence.summed(rest, rest.prompt).variance
+    influence, voter, prompt = _influence_of(problem, theta, lam, contrasts)
+    n_prompts = problem.items.n_prompts
+    votes, rest = np.flatnonzero(voter >= 0), np.flatnonzero(voter < 0)
+    both = np.unique(voter[votes] * n_prompts + prompt[votes], return_inverse=True)[1]
+    by_voter = influence.summed(votes, voter[votes])
+    by_prompt = influence.summed(np.arange(len(voter)), prompt)
+    by_both = influence.summed(votes, both)
+    of_rest = influence.summed(rest, prompt[rest]).variance
     of_voters = by_voter.variance + of_rest
     two_way_variance, df = two_way(
         (of_voters, by_voter.nu),
@@ -219,41 +181,44 @@ def uncertainty(problem: Problem, theta: Floats, lam: float, contrasts: Floats) 
     )
 
 
-def _rows(problem: Problem, theta: Floats, lam: float) -> tuple[Rows, Rows, Floats]:
-    """Return the rows of votes and of verdicts on the rest, and the three means, shape (3, k)."""
-    a, b = problem.pairs.T
+def _influence_of(
+    problem: Problem, theta: Floats, lam: float, contrasts: Floats
+) -> tuple["_Influence", Ints, Ints]:
+    """Return the influence of votes and then of verdicts on the rest, and voters and prompts.
+
+    The voter is -1 for verdicts.
+
+    Parameters
+    ----------
+    contrasts : ndarray of shape (m, n_models)
+    """
+    a, b = problem.items.pairs.T
     people, weigh = problem.votes, problem.parts
     expected = win_probability(theta)[a, b]
     parts = _parts(problem, theta)
     judge = parts[2].residual
     on_both, on_rest = -lam * weigh.both, lam * weigh.rest
-    means = np.stack([part.mean for part in parts])
     place = np.full(max(int(people.item.max()), int(problem.item.max())) + 1, -1)
     place[problem.item] = np.arange(len(problem.item))
     row = np.flatnonzero(place[people.item] >= 0)
-    at = place[people.item[row]]
-    share = 1 / np.bincount(at, minlength=len(problem.item))[at]
-    residual = expected[at] - row_scores(people)[row]
-    nothing = np.zeros(len(at))
-    votes = Rows(
-        pairs=problem.pairs[at],
-        value=share * (weigh.voted[at] * residual + (on_both * judge)[at]),
-        weight=np.column_stack([share * weigh.voted[at], share * on_both[at], nothing]),
-        information=share * (weigh.voted * expected * (1 - expected))[at],
-        voter=np.unique(people.rater[row], return_inverse=True)[1],
-        prompt=problem.prompt[at],
+    voted, left = place[people.item[row]], np.flatnonzero(on_rest > 0)
+    share = 1 / np.bincount(voted, minlength=len(problem.item))[voted]
+    residual = expected[voted] - row_scores(people)[row]
+    nothing, none = np.zeros(len(voted)), np.zeros(len(left))
+    of_votes = np.column_stack([share * weigh.voted[voted], share * on_both[voted], nothing])
+    known = share * (weigh.voted * expected * (1 - expected))[voted]
+    at = np.r_[voted, left]
+    value = share * (weigh.voted[voted] * residual + (on_both * judge)[voted])
+    influence = _Influence(
+        bread=bread_at(problem, theta, lam) @ contrasts.T,
+        means=np.stack([part.mean for part in parts]),
+        pairs=problem.items.pairs[at],
+        value=np.r_[value, (on_rest * judge)[left]],
+        weight=np.vstack([of_votes, np.column_stack([none, none, on_rest[left]])]),
+        information=np.r_[known, none],
     )
-    left = np.flatnonzero(on_rest > 0)
-    none = np.zeros(len(left))
-    rest = Rows(
-        pairs=problem.pairs[left],
-        value=(on_rest * judge)[left],
-        weight=np.column_stack([none, none, on_rest[left]]),
-        information=none,
-        voter=np.full(len(left), -1),
-        prompt=problem.prompt[left],
-    )
-    return votes, rest, means
+    voter = np.unique(people.rater[row], return_inverse=True)[1]
+    return influence, np.r_[voter, np.full(len(left), -1)], problem.items.prompt[at]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -273,34 +238,43 @@ class _Influence:
     ----------
     bread : ndarray of shape (n_models, m)
         The inverse curvature times each contrast.
+    pairs : ndarray of shape (n, 2), int64
+    value : ndarray of shape (n,)
+        What side A gains from side B.
+    weight : ndarray of shape (n, 3)
+        Of the row in the means over votes, over verdicts beside them, and over the rest.
+    information : ndarray of shape (n,)
+        What the row adds to the curvature along its gap; zero for verdicts.
     """
 
     bread: Floats
     means: Floats
+    pairs: Ints
+    value: Floats
+    weight: Floats
+    information: Floats
 
-    def summed(self, rows: Rows, cluster: Ints) -> _Summed:
-        """Sum influence within clusters, and square it.
+    def summed(self, rows: Ints, cluster: Ints) -> _Summed:
+        """Sum the influence of some rows within clusters, and square it.
 
         Parameters
         ----------
-        cluster : ndarray of shape (n,), int64
-            Numbers from 0.
+        cluster : ndarray of shape (n_rows,), int64
+            Of each of these rows, numbers from 0.
         """
         k, m = self.bread.shape
         each = np.zeros(int(cluster.max(initial=-1)) + 1)
         variance, squares = np.zeros(m), np.zeros(m)
-        informed = np.unique(cluster[rows.information > 0])
+        informed = np.unique(cluster[self.information[rows] > 0])
         shrink = np.sqrt(jackknife_factor(len(informed))) if len(informed) else 1.0
-        total = self._information(rows, np.zeros(len(rows.value), dtype=np.int64), 1)[0]
+        total = self._information(rows, np.zeros(len(rows), dtype=np.int64), 1)[0]
         order = np.argsort(cluster, kind="stable")
-        rows, cluster = rows.only(order), cluster[order]
+        rows, cluster = rows[order], cluster[order]
         for block, n in blocks(cluster, k):
-            part, index = rows.only(np.arange(block.start, block.stop)), cluster[block]
-            index = index - index[0]
-            shift = (
-                _gradients(part.pairs, part.value, part.weight, self.means, index, n) @ self.bread
-            )
-            share = self._information(part, index, n) / np.where(total > 0, total, 1.0)
+            some, index = rows[block], cluster[block] - cluster[block.start]
+            columns = self.pairs[some], self.value[some], self.weight[some]
+            shift = _gradients(*columns, self.means, index, n) @ self.bread
+            share = self._information(some, index, n) / np.where(total > 0, total, 1.0)
             left = np.maximum(1 - share, _LEAST_LEFT)
             shift *= np.where(share > 0, shrink / left, 1.0)
             square = shift**2
@@ -311,28 +285,29 @@ class _Influence:
             nu = np.where(squares > 0, 1 / squares - 1, 0.0)
         return _Summed(variance, nu, each)
 
-    def apart(self, rows: Rows) -> Floats:
+    def apart(self, rows: Ints) -> Floats:
         """Return the variances when no two rows hang together."""
-        k, (a, b) = len(self.bread), rows.pairs.T
-        square = rows.value**2
+        k, pairs = len(self.bread), self.pairs[rows]
+        value, weight = self.value[rows], self.weight[rows]
+        (a, b), square = pairs.T, value**2
         table = np.bincount(a * k + b, square, k * k).reshape(k, k)
         table = table + table.T
         meat = np.diag(table.sum(axis=1)) - table
-        cross = np.stack([pull(rows.pairs, rows.value * one, k) for one in rows.weight.T])
-        cross = cross.T @ self.means
-        centred = self.means.T @ (rows.weight.T @ rows.weight) @ self.means - cross - cross.T
+        cross = np.stack([pull(pairs, value * one, k) for one in weight.T]).T @ self.means
+        centred = self.means.T @ (weight.T @ weight) @ self.means - cross - cross.T
         return np.diag(self.bread.T @ (meat + centred) @ self.bread).astype(np.float64)
 
-    def _information(self, rows: Rows, cluster: Ints, n: int) -> Floats:
+    def _information(self, rows: Ints, cluster: Ints, n: int) -> Floats:
         """Sum what rows tell of each rating within clusters, which they are sorted by."""
         k, m = self.bread.shape
         total = np.zeros((n, m))
-        informed = np.flatnonzero(rows.information > 0)
+        known = self.information[rows]
+        informed = np.flatnonzero(known > 0)
         size = max(1, CHUNK_ENTRIES // k)
         for start in range(0, len(informed), size):
             part = informed[start : start + size]
-            a, b = rows.pairs[part].T
-            along = rows.information[part, None] * (self.bread[a] - self.bread[b]) ** 2
+            a, b = self.pairs[rows[part]].T
+            along = known[part, None] * (self.bread[a] - self.bread[b]) ** 2
             first = np.flatnonzero(np.diff(cluster[part], prepend=-1))
             total[cluster[part][first]] += np.add.reduceat(along, first)
         return total
@@ -342,11 +317,11 @@ def moments_at(problem: Problem, theta: Floats) -> Moments:
     """Sum the products of the prompts' influences, some prompts at a time."""
     k, parts = len(theta), _parts(problem, theta)
     total = Moments(*np.zeros((5, k, k)))
-    for rows, n_prompts in blocks(problem.prompt, k):
-        prompt = problem.prompt[rows] - problem.prompt[rows.start]
+    for rows, n_prompts in blocks(problem.items.prompt, k):
+        prompt = problem.items.prompt[rows] - problem.items.prompt[rows.start]
         summed = [
             _gradients(
-                problem.pairs[rows],
+                problem.items.pairs[rows],
                 (part.weight * part.residual)[rows],
                 part.weight[rows, None],
                 part.mean[None],
@@ -368,12 +343,12 @@ class _Part(NamedTuple):
 
 
 def _parts(problem: Problem, theta: Floats) -> list[_Part]:
-    a, b = problem.pairs.T
+    a, b = problem.items.pairs.T
     expected, weigh = win_probability(theta)[a, b], problem.parts
     people = expected - np.nan_to_num(problem.people)
     judge = expected - np.nan_to_num(problem.judge)
     return [
-        _Part(weight, residual, pull(problem.pairs, weight * residual, len(theta)))
+        _Part(weight, residual, pull(problem.items.pairs, weight * residual, len(theta)))
         for weight, residual in ((weigh.voted, people), (weigh.both, judge), (weigh.rest, judge))
     ]
 

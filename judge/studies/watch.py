@@ -16,6 +16,7 @@ from judge.studies.licensing import hash_of, labelled, require_people
 from judge.studies.rows import Rows, Source, read_rows
 from judge.studies.soft_verdicts import Compared, with_signal
 from rating.errors import DataError
+from rating.outcome import of_sides
 from rating.typing import Floats, Ints
 
 Status = Literal["valid", "revoked", "cannot_say"]
@@ -355,7 +356,7 @@ def _shares(reference: Reference, worth: Floats, there: Ints, n: int) -> Ints:
 
 
 def _nexts(given: Rows, drawn: list[Ints], worth: Floats) -> Iterator[Next]:
-    columns = {role: given.named(role) for role in ("prompt", "battle", "model_a", "model_b")}
+    columns = {role: given.named(role) for role in ("prompt", "battle", *of_sides("model"))}
     cost = given.numbers.get("vote_cost", np.full(given.n, np.nan))
     for k, rows in reversed([*enumerate(drawn)]):
         for row in np.sort(rows).tolist():

@@ -16,6 +16,7 @@ from judge.tables.cases import Source
 from judge.tables.inspect_logs import runs_of
 from judge.tables.rating_items import MOST_CHARACTERS, MOST_NAME, RatingItem, Response
 from rating.errors import DataError
+from rating.outcome import Outcome
 from rating.tables.bounds import LARGE_VALUE
 from rating.tables.counts import JOINED
 from rating.tables.escaping import storable
@@ -152,7 +153,7 @@ def _pairs(runs: Sequence[_Recorded], *, gold: bool) -> Iterator[RatingItem]:
         _refuse(first.where, "item", first.item, "two runs, one of them with better: true")
     for a, b in combinations(ordered, 2):
         name = first.item if len(ordered) == 2 else f"{first.item}: {a.system} / {b.system}"
-        right = ("model_a" if a.better else "model_b") if gold else None
+        right = (Outcome.A if a.better else Outcome.B).value if gold else None
         answers = ((one.system, (Message("assistant", one.outcome),), one.run) for one in (a, b))
         responses = tuple(Response(*answer) for answer in answers)
         yield RatingItem(name, first.prompt_id, first.task, responses, right)

@@ -71,8 +71,8 @@ class NamedCase:
 
     Attributes
     ----------
-    model_b : str or None
-        None of a single response, which ``model_a`` wrote.
+    models : tuple of str
+        Who wrote the answers: one of a single response, of a pair that of side A first.
     session_id : str or None
         WildBench's name of the task, where known.
     checklist : tuple of str
@@ -81,8 +81,7 @@ class NamedCase:
 
     battle_id: str
     prompt_id: str
-    model_a: str
-    model_b: str | None
+    models: tuple[str, ...]
     case: Case
     session_id: str | None = None
     checklist: tuple[str, ...] = ()
@@ -187,13 +186,13 @@ def read_labels(source: Source) -> Floats | None:
 def each_response(pairs: Iterable[NamedCase]) -> Iterator[NamedCase]:
     """Take pairs apart: both responses of each that are there, as cases of their own."""
     for named in pairs:
-        sides = [(named.model_a, named.case)]
-        if named.case.response_b is not None and named.model_b is not None:
-            sides.append((named.model_b, named.case.swapped()))
-        for model, case in sides:
+        sides = [named.case]
+        if named.case.response_b is not None and len(named.models) > 1:
+            sides.append(named.case.swapped())
+        for model, case in zip(named.models, sides, strict=False):
             if all(text.strip() for text in (*case.earlier_a, case.response_a)):
                 alone = replace(case, response_b=None, earlier_b=())
-                yield replace(named, model_a=model, model_b=None, case=alone)
+                yield replace(named, models=(model,), case=alone)
 
 
 def pairs_of(table: Annotations) -> list[NamedCase]:
@@ -275,9 +274,9 @@ def _cases(
     rows = []
     for row, prompt in enumerate(prompts):
         case = _case(table, row, prompt, *[_answers(table, a, row, x[row]) for a, x in texts])
-        model_a, model_b, *_ = [*(names[row] for names in writers), None]
         battle_id, prompt_id = battles[row] or case.id[:16], prompt_ids[row] or case.prompt_id[:16]
-        ids = (battle_id, prompt_id, str(model_a), model_b, case, sessions[row] or None)
+        models = tuple(names[row] for names in writers)
+        ids = (battle_id, prompt_id, models, case, sessions[row] or None)
         rows.append(NamedCase(*ids, checklist_of(table, row)))
     return rows
 
@@ -312,7 +311,7 @@ def _by_prompt(path: Source, warn: Callable[[str], None]) -> dict[Prompt, NamedC
     for table in _read(path, pairs=False, warn=warn):
         for named in _outputs(table):
             earlier = first.setdefault(named.case.prompt, named)
-            if earlier.case != named.case or earlier.model_a != named.model_a:
+            if earlier.case != named.case or earlier.models != named.models:
                 again[named.case.prompt] = again.get(named.case.prompt, 0) + 1
     if again:
         warn(
@@ -352,7 +351,8 @@ def _against(
         if other := b.get(prompt):
             theirs = other.case.response_a, other.case.earlier_a
             case = replace(one.case, response_b=theirs[0], earlier_b=theirs[1])
-            yield replace(one, battle_id=case.id[:16], model_b=other.model_a, case=case)
+            models = (*one.models, *other.models)
+            yield replace(one, battle_id=case.id[:16], models=models, case=case)
 
 
 def _shown(prompts: Iterable[Prompt]) -> str:
@@ -608,10 +608,8 @@ class GoldPair:
     """Two recorded answers to a prompt, and the vote on them that is right."""
 
     prompt: str
-    model_a: str
-    model_b: str
-    response_a: str
-    response_b: str
+    models: tuple[str, str]
+    responses: tuple[str, str]
     right: Outcome
 
 
@@ -648,8 +646,9 @@ def read_gold(source: Source) -> tuple[list[GoldPair], dict[str, int]]:
         elif len(case.prompt) > 1 or case.earlier_a or not all(map(str.strip, texts)):
             left_out["several turns, or an empty answer"] += 1
         else:
-            names = both or named.model_a, both or named.model_b or "response_b"
-            pair = GoldPair(case.prompt[0].content, *names, *texts, right)
+            a, b = named.models
+            names = both or a, both or b
+            pair = GoldPair(case.prompt[0].content, names, texts, right)
             if pairs.setdefault((pair.prompt, frozenset(names)), pair) is not pair:
                 left_out["the same prompt and models again"] += 1
     if not pairs:

@@ -13,18 +13,18 @@ import numpy as np
 
 from judge.case import ROLES, Message
 from rating.errors import DataError
+from rating.outcome import SIDES, of_sides
 from rating.tables.files import json_or_text
 
 PROMPTS = ("prompt", "instruction")
 ASKED = (*PROMPTS, "text", "turns", "question")
 """Columns of a prompt: of a file of cases, and of one of prompts; the first that is there."""
 OUTPUTS, GENERATORS = ("output", "response"), ("generator", "model")
-RESPONSES = {
-    "a": ("response_a", "output_a", "output_1"),
-    "b": ("response_b", "output_b", "output_2"),
-}
-MODELS = {"a": ("model_a", "model", "generator_1"), "b": ("model_b", "baseline", "generator_2")}
-CONVERSATIONS = ("conversation_a", "conversation_b")
+_TEXTS = (of_sides("response"), of_sides("output"), ("output_1", "output_2"))
+RESPONSES = dict(zip(SIDES, zip(*_TEXTS, strict=True), strict=True))
+_WRITERS = (of_sides("model"), ("model", "baseline"), ("generator_1", "generator_2"))
+MODELS = dict(zip(SIDES, zip(*_WRITERS, strict=True), strict=True))
+CONVERSATIONS = of_sides("conversation")
 PROMPT_IDS = ("prompt_id", "question_id", "instruction_id", *PROMPTS, "id")
 MODEL_IDS = ("model_id", "model", "generator", "name")
 TEXTS = (*OUTPUTS, "answer", "result", "text")

@@ -26,6 +26,7 @@ from judge.tables.cells import (
     turns_of,
 )
 from rating.errors import DataError
+from rating.outcome import SIDES, Outcome, of_sides
 from rating.tables.columns import LEFT_OUT
 from rating.tables.peers import Format, announce, recognised
 from rating.typing import Bools
@@ -348,7 +349,7 @@ def _preferences(data: Annotations) -> Columns:
 
 Texts = str | list[str] | list[dict[str, Any]]
 """A text, texts turn by turn, or messages."""
-PREFERENCE = (*_PAIR, "model_a", "model_b", "label")
+PREFERENCE = (*_PAIR, *of_sides("model"), "label")
 NO_QUESTION = "without a question and an answer"
 
 
@@ -376,7 +377,7 @@ def preference(prompt: object, chosen: object, rejected: object) -> dict[str, An
     drawn = sha256(json.dumps(parts, sort_keys=True).encode()).digest()
     turn = -1 if drawn[0] % 2 else 1
     (name_a, name_b), (a, b) = ("chosen", "rejected")[::turn], answers[::turn]
-    label = "model_a" if turn == 1 else "model_b"
+    label = (Outcome.A if turn == 1 else Outcome.B).value
     pair = dict(zip(PREFERENCE, (asked, a, b, name_a, name_b, label), strict=True))
     return pair | {LEFT_OUT: None}
 
@@ -427,8 +428,8 @@ def _plain(talk: Sequence[Message]) -> list[dict[str, Any]]:
 
 def _mt_bench_pairs(data: Annotations) -> Columns:
     """Take the questions and answers out of what MT-bench's judge was shown in the first game."""
-    writers = {"model_a": data.need("model_1"), "model_b": data.need("model_2")}
-    return _mt_bench_texts(data, "g1_user_prompt", ("response_a", "response_b"), writers)
+    writers = dict(zip(of_sides("model"), map(data.need, ("model_1", "model_2")), strict=True))
+    return _mt_bench_texts(data, "g1_user_prompt", of_sides("response"), writers)
 
 
 def _mt_bench_singles(data: Annotations) -> Columns:
@@ -440,7 +441,7 @@ def _mt_bench_texts(
 ) -> Columns:
     """Name each row by question, turn and models, as `rating.tables.peers` names the items."""
     shown = [_mt_bench(text) for text in data.need(shown_in)]
-    texts = {"prompt": "u", **dict(zip(answers, "ab", strict=False)), "reference": "r"}
+    texts = {"prompt": "u", **dict(zip(answers, SIDES, strict=False)), "reference": "r"}
     columns: Columns = {name: [one and one[key] for one in shown] for name, key in texts.items()}
     names = ["|".join(sorted(map(str, one))) for one in zip(*writers.values(), strict=True)]
     ids = [*zip(data.texts("question_id"), data.texts("turn"), names, strict=True)]

@@ -16,11 +16,12 @@ from judge.tables.cases import Source, pairs_of, read_outputs, read_prompts
 from judge.tables.cells import CONVERSATIONS, RESPONSES, data_of, turns_of
 from judge.tables.native import for_judge
 from rating.errors import DataError
+from rating.outcome import OUTCOMES, of_sides
 from rating.tables.columns import quoted_names
 from rating.tables.escaping import storable
 from rating.tables.peers import mention, recognised
 
-GOLD = ("model_a", "model_b", "tie")
+GOLD = tuple(outcome.value for outcome in OUTCOMES[:3])
 """What a gold item may be."""
 MOST_RESPONSES = 12
 MOST_CHARACTERS = 100_000
@@ -120,7 +121,7 @@ def _native(table: Annotations, *, gold: bool) -> list[RatingItem]:
     items: dict[str, RatingItem] = {}
     left_out: Counter[str] = Counter()
     for row, named in enumerate(pairs_of(judged)):
-        case, names = named.case, (named.model_a, named.model_b or "")
+        case, names = named.case, named.models
         answers = [(*case.earlier_a, case.response_a), (*case.earlier_b, case.response_b or "")]
         right = _gold(judged, row, 2) if gold else None
         ids = storable(named.battle_id), storable(named.prompt_id)
@@ -150,17 +151,18 @@ def _joined(table: Annotations, outputs: Path, prompts: Path | None) -> Annotati
         raise DataError(msg)
     names = {
         column: [_name(table, column, row) for row in range(table.n)]
-        for column in ("prompt_id", "model_a", "model_b")
+        for column in ("prompt_id", *of_sides("model"))
     }
     asked = {*names["prompt_id"]}
-    answers = read_outputs(outputs, {*names["model_a"], *names["model_b"]}, asked)
+    models = [names[column] for column in of_sides("model")]
+    answers = read_outputs(outputs, {*models[0], *models[1]}, asked)
     columns = dict(table.columns)
-    for side in "ab":
-        pairs = list(zip(names["prompt_id"], names[f"model_{side}"], strict=True))
+    for column, writers in zip(PAIR, models, strict=True):
+        pairs = list(zip(names["prompt_id"], writers, strict=True))
         if lacking := next((pair for pair in pairs if pair not in answers), None):
             msg = f"{str(outputs)!r} holds no answer of {lacking[1]!r} to {lacking[0]!r}."
             raise DataError(msg)
-        columns[f"response_{side}"] = list_of([answers[pair] for pair in pairs])
+        columns[column] = list_of([answers[pair] for pair in pairs])
     if prompts is not None:
         texts = read_prompts(prompts, asked)
         if missing := sorted(asked - texts.keys()):
@@ -216,18 +218,19 @@ def _texts(table: Annotations, row: int) -> Texts:
     has_talks = table.has(*CONVERSATIONS)
     if not has_talks and _is_given(table, "responses", row):
         return _before(table, row), _several(table, row)
-    names = [_name(table, name, row) for name in ("model_a", "model_b")]
+    a, b = of_sides("model")
+    names = [_name(table, name, row) for name in (a, b)]
     if names[0] == names[1]:
-        raise table.wrong("model_b", row + 1, names[1], "another model than model_a")
+        raise table.wrong(b, row + 1, names[1], f"another model than {a}")
     if not has_talks:
         before = _before(table, row)
         users = sum(turn.role == "user" for turn in before)
         n = 1 if any(turn.role == "assistant" for turn in before) else users
-        a, b = (_answers(table, name, row, n) for name in PAIR)
-        if len(a) != len(b):
-            wanted = f"as many answers as {PAIR[0]} has, {len(a)}"
+        ours, theirs = answers = [_answers(table, name, row, n) for name in PAIR]
+        if len(ours) != len(theirs):
+            wanted = f"as many answers as {PAIR[0]} has, {len(ours)}"
             raise table.wrong(PAIR[1], row + 1, table.cell(PAIR[1], row), wanted)
-        return _sides(before, names, [a, b])
+        return _sides(before, names, answers)
     one, other = sides = [_messages(table, name, row) for name in CONVERSATIONS]
     for name, side in zip(CONVERSATIONS, sides, strict=True):
         if side[-1].role != "assistant":

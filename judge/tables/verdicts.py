@@ -33,6 +33,7 @@ from judge.verdict import (
     verdict_of,
 )
 from rating.errors import DataError
+from rating.outcome import of_sides
 from rating.tables import formats
 from rating.tables.columns import quoted_names
 from rating.tables.vote_filter import BOTH
@@ -41,12 +42,12 @@ from rating.tables.writing import write_rows
 IFEVAL = "ifeval"
 """Checks without a model; as methods, these have a name only."""
 ENDINGS = (".parquet", ".csv", ".jsonl")
-_SIDES = tuple(f"{name}_{side}" for name in STYLES for side in RESPONSES)
+_SIDES = tuple(column for name in STYLES for column in of_sides(name))
 _ORDERS = ("winner", "preference", "status", "words")
 """What a row of a bench has of each order."""
 _USED = ("tokens_in", "tokens_out", "cost", "latency")
 COLUMNS = (
-    *("battle_id", "prompt_id", "model_a", "model_b", "winner", "judge", "method"),
+    *("battle_id", "prompt_id", *of_sides("model"), "winner", "judge", "method"),
     *("order", "preference", "corrected", "status", "error", "cost", "latency", "template"),
     *("resolved_model", "system_fingerprint", "fallback_for", *_SIDES),
 )
@@ -74,7 +75,7 @@ verdict (status `PARTLY`). ``detail`` is JSON: ``checklist``, or ``items`` with 
 """
 
 PAIRS = (
-    *("battle_id", "prompt_id", "category", "tags", "turn", "model_a", "model_b", "winner"),
+    *("battle_id", "prompt_id", "category", "tags", "turn", *of_sides("model"), "winner"),
     *(
         "judge",
         "method",
@@ -178,8 +179,7 @@ def _of_case(
     sides: dict[str, Any] = dict.fromkeys(COLUMNS) | {
         "battle_id": named.battle_id,
         "prompt_id": named.prompt_id,
-        "model_a": named.model_a,
-        "model_b": named.model_b,
+        **dict(zip(of_sides("model"), named.models, strict=True)),
         **{f"{name}_{side}": counts[side][name] for name in STYLES for side in RESPONSES},
         **_by(judge, method, asked[0]),
     }
@@ -297,7 +297,7 @@ def _by(judge: str, method: FileMethod, row: Judged) -> dict[str, Any]:
 
 
 def _whose(named: NamedCase) -> dict[str, Any]:
-    own = (named.battle_id, named.prompt_id, named.session_id, named.model_a)
+    own = (named.battle_id, named.prompt_id, named.session_id, named.models[0])
     ids = dict(zip(("battle_id", "prompt_id", "session_id", "model"), own, strict=True))
     return {**dict.fromkeys(SINGLE), **ids, **style_of(named.case.response_a)}
 
@@ -469,7 +469,7 @@ def for_own_score(data: Annotations, scored: str) -> Annotations:
         cells = ([cases.cell(name, row) for name in columns] for row in range(cases.n))
         return [str(next(filter(None, values), "")) for values in cells]
 
-    model, prompt, baseline = names("model_a"), names("prompt_id"), names("model_b")
+    (model, baseline), prompt = map(names, of_sides("model")), names("prompt_id")
     if scored == "wildbench_reward":
         levels = [(row, level) for row, one in enumerate(orders) for level in _levels(*one[1:])]
         rewards: Columns = {
@@ -523,7 +523,7 @@ def _orders_of(data: Annotations) -> list[Asked]:
             for row in range(data.n)
         ]
     cases: dict[tuple[str, ...], dict[str, int]] = defaultdict(dict)
-    names = [data.texts(name) for name in ("battle_id", "model_a", "model_b", "judge")]
+    names = [data.texts(name) for name in ("battle_id", *of_sides("model"), "judge")]
     for row, (*key, order) in enumerate(zip(*names, data.texts("order"), strict=True)):
         cases[tuple(key)][order] = row
     preference = data.numbers("preference").tolist()

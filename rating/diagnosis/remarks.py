@@ -315,7 +315,7 @@ def _shares(
     laws = beta_laws(k, n)
     tail = (1 - level) / 2
     ends = [_quantile(laws, k, n, side) for side in (tail, 1 - tail)]
-    mean = ((laws.a + k[:, None]) / (laws.a + laws.b + n[:, None])) @ laws.weight
+    mean = ((laws.alpha + k[:, None]) / (laws.alpha + laws.beta + n[:, None])) @ laws.weight
     for place in np.flatnonzero(answers).tolist():
         yield ReasonShare(
             model=models[place],
@@ -342,12 +342,12 @@ class BetaLaws(NamedTuple):
 
     Attributes
     ----------
-    a, b, weight : ndarray of shape (n_laws,)
+    alpha, beta, weight : ndarray of shape (n_laws,)
         Weights sum to one.
     """
 
-    a: Floats
-    b: Floats
+    alpha: Floats
+    beta: Floats
     weight: Floats
 
 
@@ -368,7 +368,7 @@ def beta_laws(k: Floats, n: Floats) -> BetaLaws:
     Two models say next to nothing of a spread, and their own counts of themselves.
 
     >>> laws = beta_laws(np.array([20.0, 20.0]), np.array([100.0, 100.0]))
-    >>> round(float(laws.weight @ (laws.a / (laws.a + laws.b))), 2)
+    >>> round(float(laws.weight @ (laws.alpha / (laws.alpha + laws.beta))), 2)
     0.25
     """
     nodes, weights = np.polynomial.hermite.hermgauss(NODES)
@@ -399,7 +399,7 @@ def beta_laws(k: Floats, n: Floats) -> BetaLaws:
 def _quantile(laws: BetaLaws, k: Floats, n: Floats, level: float) -> Floats:
     """Give the share of each model that the laws and its counts put this much below."""
     low, high = np.zeros(len(k)), np.ones(len(k))
-    a, b = laws.a + k[:, None], laws.b + (n - k)[:, None]
+    a, b = laws.alpha + k[:, None], laws.beta + (n - k)[:, None]
     for _ in range(HALVINGS):
         middle = (low + high) / 2
         below = scipy.special.betainc(a, b, middle[:, None]) @ laws.weight < level

@@ -161,29 +161,29 @@ class _Batch(NamedTuple):
     rows: Ints
     met: Ints
     """Codes of the models each voter met, shape (n_voters, n_met)."""
-    first: Ints
-    """On the left, by position among all voters' models: for scattering."""
-    second: Ints
+    left: Ints
+    """By position among all voters' models: for scattering."""
+    right: Ints
     won: Floats
     """Votes for the left side."""
     lost: Floats
 
     def leads(self, strength: Floats) -> Floats:
-        """Return the lead of the first of each pair, from strengths of shape of ``met``."""
+        """Return the lead of the left of each pair, from strengths of shape of ``met``."""
         flat = strength.ravel()
-        return np.asarray(flat[self.first] - flat[self.second])
+        return np.asarray(flat[self.left] - flat[self.right])
 
     def per_model(self, value: Floats) -> Floats:
-        """Add up a pair's value for its first model, and take it from its second."""
+        """Add up a pair's value for its left model, and take it from its right."""
         size = self.met.size
-        total = np.bincount(self.first.ravel(), value.ravel(), size)
-        total -= np.bincount(self.second.ravel(), value.ravel(), size)
+        total = np.bincount(self.left.ravel(), value.ravel(), size)
+        total -= np.bincount(self.right.ravel(), value.ravel(), size)
         return np.asarray(total.reshape(self.met.shape))
 
     def information(self, weight: Floats) -> Floats:
         """Return ``X'WX`` of each voter."""
         n_voters, n_met = self.met.shape
-        cell = self.first * n_met + self.second % n_met
+        cell = self.left * n_met + self.right % n_met
         flat = np.bincount(cell.ravel(), weight.ravel(), self.met.size * n_met)
         between = flat.reshape(n_voters, n_met, n_met)
         between = between + between.transpose(0, 2, 1)
@@ -209,13 +209,13 @@ def _batch(rows: Ints, met: list[Ints], ballots: list[Ballots]) -> _Batch:
     cells = [_count(models, votes) for models, votes in zip(met, ballots, strict=True)]
     shape = (len(rows), max(len(pair) for pair, _, _ in cells))
     # A pair to fill up with is a model and itself, without votes: it adds nothing anywhere.
-    first, second = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
+    left, right = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     won, lost = np.zeros(shape), np.zeros(shape)
     for row, (pair, up, down) in enumerate(cells):
-        first[row, : len(pair)], second[row, : len(pair)] = np.divmod(pair, n_met)
+        left[row, : len(pair)], right[row, : len(pair)] = np.divmod(pair, n_met)
         won[row, : len(pair)], lost[row, : len(pair)] = up, down
     offset = n_met * np.arange(len(rows))[:, None]
-    return _Batch(rows, np.array(met), first + offset, second + offset, won, lost)
+    return _Batch(rows, np.array(met), left + offset, right + offset, won, lost)
 
 
 def _count(met: Ints, votes: Ballots) -> tuple[Ints, Ints, Ints]:

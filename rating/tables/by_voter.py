@@ -34,7 +34,7 @@ from rating.options import RateOptions
 from rating.outcome import OUTCOMES, Outcome
 from rating.tables import peers
 from rating.tables.coding import Coded, Table, first_blank
-from rating.tables.columns import Reading
+from rating.tables.columns import REQUIRED, Reading
 from rating.tables.duckdb_engine import connected, require_held, rows_in_parquet, rows_of
 from rating.tables.escaping import all_quoted, quoted
 from rating.tables.files import Files, expanded, kind_of
@@ -58,7 +58,7 @@ LONG_NAME = 256
 """Bytes of a voter's name from which it is hashed by itself."""
 
 MODEL_BITS, LABEL_BITS = 11, 6
-ROLES = ("model_a", "model_b", "winner")
+ROLES = REQUIRED
 _MASK = np.array([(1 << 8 * n) - 1 for n in range(9)], dtype=np.uint64)
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 _FACTORS = (np.uint64(0xFF51AFD7ED558CCD), np.uint64(0xC4CEB9FE1A85EC53))

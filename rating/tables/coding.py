@@ -11,6 +11,7 @@ import numpy as np
 from rating.comparisons import Parts
 from rating.counting import count_packed, fits, narrowest, packed, unpacked
 from rating.errors import DataError
+from rating.tables.columns import LEFT_OUT, REQUIRED
 from rating.tables.escaping import all_quoted, literal, quoted
 from rating.typing import Bools, Floats, Integers
 
@@ -25,7 +26,7 @@ BLANK = r"[\t-\r\x1c-\x20\x85\p{Z}]*"
 FEW = 10_000
 """Rows up to which names are coded in Python: to ask the engine to takes longer than to do it."""
 
-GROUPED = {"model_a", "model_b", "winner", "left_out", "by"}
+GROUPED = {*REQUIRED, LEFT_OUT, "by"}
 """Roles of few names: rows that are alike in them are counted before they are read."""
 
 MOMENTS = {

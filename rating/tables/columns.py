@@ -8,10 +8,10 @@ from typing import Self
 
 from rating.errors import DataError, LayoutError
 from rating.options import BothBad, RateOptions
+from rating.outcome import Outcome, of_sides
 
 KNOWN: Mapping[str, tuple[str, ...]] = {
-    "model_a": ("model_a",),
-    "model_b": ("model_b",),
+    **{name: (name,) for name in of_sides("model")},
     "winner": ("winner", "outcome"),
     "voter": ("person", "voter", "voter_id", "user", "user_id", "judge_hash"),
     "prompt": ("prompt_id", "question_id", "instruction_id", "prompt"),
@@ -22,7 +22,7 @@ KNOWN: Mapping[str, tuple[str, ...]] = {
 }
 """Names by which a column is found, the first that is there; Chatbot Arena's are among them."""
 
-REQUIRED = ("model_a", "model_b", "winner")
+REQUIRED = (*of_sides("model"), "winner")
 """Roles without which a row is no vote."""
 
 JUDGES = ("judge", "judge_model", "judge_name")
@@ -61,12 +61,7 @@ LEFT_OUT = "left_out"
 LOG2 = "log2:"
 """Before the name of a style that is measured in doublings."""
 
-COUNTS = {
-    "n_model_a": "model_a",
-    "n_model_b": "model_b",
-    "n_tie": "tie",
-    "n_both_bad": "both_bad",
-}
+COUNTS = {f"n_{outcome}": outcome for outcome in Outcome}
 """Columns of a table of pairs, and the outcome that each counts; the last may be missing."""
 
 PAIRS = frozenset(COUNTS) - {"n_both_bad"}
@@ -286,7 +281,7 @@ class Reading:
         """Name the columns to read of those that are there: of names and of numbers, by role."""
         columns = self.columns
         pairs = columns.find("winner", there) is None and {*there} >= PAIRS
-        texts = {role: columns.need(role, there) for role in ("model_a", "model_b")}
+        texts = {role: columns.need(role, there) for role in of_sides("model")}
         texts["winner"] = "winner" if pairs else columns.need("winner", there)
         optional = {"voter": self.voters, "prompt": self.prompts, "left_out": True}
         for role, wanted in optional.items():
@@ -309,15 +304,15 @@ class Reading:
         for name in self.style:
             numbers |= _style_columns(name, there)
         for name in self.figures:
-            sides = {f"{name}_{side}": f"{name}_{side}" for side in "ab"}
-            numbers |= sides if {*sides} <= {*there} else {}
+            sides = of_sides(name)
+            numbers |= dict(zip(sides, sides, strict=True)) if {*sides} <= {*there} else {}
         return texts, numbers
 
 
 def _style_columns(name: str, there: Sequence[str]) -> dict[str, str]:
     """Find the columns of a style, by role: those of its two sides, or of a difference."""
     stem = name.removeprefix(LOG2)
-    sides = {f"{name}_{side}": f"{stem}_{side}" for side in "ab"}
+    sides = dict(zip(of_sides(name), of_sides(stem), strict=True))
     if name.startswith(LOG2) or set(sides.values()) <= set(there):
         return {role: require(column, there) for role, column in sides.items()}
     return {name: require(name, there)}

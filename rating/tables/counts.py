@@ -14,8 +14,9 @@ from rating import RateOptions, Report
 from rating.comparisons import Comparisons, Votes
 from rating.counting import Cells, count, occurring
 from rating.errors import ConvergenceError, DataError, NotIdentifiedError
-from rating.outcome import OUTCOMES
+from rating.outcome import OUTCOMES, SIDES, of_sides
 from rating.pooling.boards import PooledBoards, by_itself, rate_pooled
+from rating.rows import VoteRows
 from rating.tables import vote_filter, weights
 from rating.tables.coding import Coded, Table, coded_list, ranked
 from rating.tables.columns import SAMPLING, UNLABELLED, Reading
@@ -26,7 +27,7 @@ from rating.tables.parquet import long_columns
 from rating.tables.sources import ClusterTable, opened_table, spark_engine
 from rating.tables.vote_filter import VoteFilter
 from rating.typing import Bools, Floats, Integers
-from rating.value.figures import MEASURES, Figures
+from rating.value.figures import MEASURES
 
 if TYPE_CHECKING:
     from rating.tables import by_voter
@@ -114,7 +115,7 @@ def read_groups(source: object, reading: Reading) -> dict[str, Votes]:
     return groups
 
 
-class _Settled(NamedTuple):
+class Settled(NamedTuple):
     """Rows of which it is settled which count: models, sides and outcome, and when."""
 
     rows: VoteFilter
@@ -124,10 +125,11 @@ class _Settled(NamedTuple):
 
 def _votes_in(table: Table, reading: Reading) -> Votes:
     """Count the votes of a table; raises `DataError` as `read_votes`, but none may count."""
-    return _counted(_settled(table, reading), reading)
+    return _counted(settled_rows(table, reading), reading)
 
 
-def _settled(table: Table, reading: Reading) -> _Settled:
+def settled_rows(table: Table, reading: Reading) -> Settled:
+    """Settle which rows of a table count, and as what; raises `DataError` as `read_votes`."""
     rows = VoteFilter.of(table)
     outcome = rows.outcomes()
     names, a, b = rows.models()
@@ -138,10 +140,10 @@ def _settled(table: Table, reading: Reading) -> _Settled:
         rows.drop(table.numbers["repicks"] > 0, REPLACED)
     rows.settle_both_bad(outcome, reading.both_bad)
     rows.set_aside_self_battles(a, b)
-    return _Settled(rows, (names, a, b, outcome), moments)
+    return Settled(rows, (names, a, b, outcome), moments)
 
 
-def _counted(settled: _Settled, reading: Reading) -> Votes:
+def _counted(settled: Settled, reading: Reading) -> Votes:
     rows, (names, a, b, outcome), moments = settled
     groups, unprompted = rows.groups(all_prompts=reading.all_prompts)
     live = rows.live
@@ -182,8 +184,8 @@ def _counted(settled: _Settled, reading: Reading) -> Votes:
     )
 
 
-def read_figures(source: object, reading: Reading) -> tuple[Votes, Figures]:
-    """Read votes, and what was measured on the answers of each one that counts.
+def read_figures(source: object, reading: Reading) -> tuple[Votes, VoteRows]:
+    """Read votes, and each one that counts with what was measured on its answers.
 
     That is, in columns for side A and B: ``cost_a`` (US dollars) and ``seconds_a``. Empty is not
     known.
@@ -195,32 +197,51 @@ def read_figures(source: object, reading: Reading) -> tuple[Votes, Figures]:
     """
     reading = replace(reading, figures=MEASURES)
     with opened_table(source, reading, by=False) as table:
-        settled = _settled(table, reading)
+        settled = settled_rows(table, reading)
         votes = _require_votes(_counted(settled, reading), source)
-    rows, (names, a, b, _), _ = settled
-    live, numbers = rows.live, rows.table.numbers
-    values: dict[str, Floats] = {}
-    for name in reading.figures:
-        if f"{name}_a" not in numbers:
-            continue
-        values[name] = np.column_stack([numbers[f"{name}_{side}"][live] for side in "ab"])
-        known = values[name][~np.isnan(values[name])]
-        bad = known[~((known >= 0) & np.isfinite(known))]
+    names = [name for name in MEASURES if of_sides(name)[0] in table.numbers]
+    rows = vote_rows(settled, reading, {x: table.numbers[x] for n in names for x in of_sides(n)})
+    for name in names:
+        values = rows.of_answers(name)
+        bad = values[~(np.isnan(values) | ((values >= 0) & np.isfinite(values)))]
         if bad.size:
-            msg = f"{name}_a and {name}_b hold {bad[0]:g}: make it a number from 0, or empty."
-            raise DataError(msg)
-    groups, _ = rows.groups(all_prompts=reading.all_prompts)
-    units = {
-        role: None if column is None else ranked(column, live)[1].astype(np.int64)
-        for role, column in groups.items()
+            a, b = of_sides(name)
+            raise DataError(f"{a} and {b} hold {bad[0]:g}: make it a number from 0, or empty.")
+    return votes, rows
+
+
+def vote_rows(settled: Settled, reading: Reading, numbers: Mapping[str, Floats]) -> VoteRows:
+    """Give the rows that count, with some numbers of each row of their table."""
+    rows, (models, a, b, outcome), _ = settled
+    live, texts = rows.live, rows.table.texts
+    people, _ = rows.groups(all_prompts=reading.all_prompts)
+    columns = {role: column for role, column in people.items() if column}
+    if "by" in texts:
+        columns["by"] = _with_rest(texts["by"], UNLABELLED)
+    columns |= {name: _with_rest(texts[name], "") for name in {*reading.beside} & {*texts}}
+    groups = {
+        # In order of time, voters stay in that in which they came: figures are summed over them.
+        role: (column.names, column.codes[live]) if reading.ordered else ranked(column, live)
+        for role, column in columns.items()
     }
-    return votes, Figures(
-        models=names,
-        pairs=np.column_stack([a[live], b[live]]).astype(np.int64),
-        voter=units["voter"] if reading.voters else None,
-        prompt=units["prompt"],
-        values=values,
+    models, a, b = occurring(models, a[live], b[live])
+    return VoteRows(
+        models,
+        a.astype(np.int64),
+        b.astype(np.int64),
+        outcome[live].astype(np.int64),
+        rows.n[live].astype(np.int64),
+        {role: codes.astype(np.int64) for role, (_, codes) in groups.items()},
+        {role: names for role, (names, _) in groups.items()},
+        {role: values[live] for role, values in numbers.items()},
+        dict(sorted(rows.dropped.items())),
+        rows.self_battles,
     )
+
+
+def _with_rest(column: Coded, rest: str) -> Coded:
+    names = [name.strip() or rest for name in column.names]
+    return Coded((*names, rest), np.where(column.codes < 0, len(names), column.codes))
 
 
 def read_factors(
@@ -252,13 +273,13 @@ def read_factors(
     reading = reading or Reading.of(RateOptions())
     if twice := next((name for name in factors if factors.count(name) > 1), None):
         raise DataError(f"The factor {twice!r} is named twice: name each once.")
-    beside = tuple(f"{name}_{side}" for name in factors if name != MODEL for side in "ab")
+    beside = tuple(column for name in factors if name != MODEL for column in of_sides(name))
     with opened_table(source, replace(reading, beside=beside), by=False) as table:
         if lacking := next((name for name in beside if name not in table.texts), None):
             msg = f"There is no column {lacking!r}: a factor X is in the columns X_a and X_b."
             raise DataError(msg)
         live = VoteFilter.of(table).live
-        parts = [_parts(table, factors, side, live) for side in "ab"]
+        parts = [_parts(table, factors, side, live) for side in SIDES]
         systems = {part: JOINED.join(part) for side in parts for part in side if all(part)}
         named: dict[str, tuple[str, ...]] = {}
         for part, system in systems.items():
@@ -269,7 +290,7 @@ def read_factors(
                 raise DataError(msg)
         names = [[systems.get(part) for part in side] for side in parts]
         texts = {
-            f"model_{side}": coded_list(column) for side, column in zip("ab", names, strict=True)
+            role: coded_list(column) for role, column in zip(of_sides(MODEL), names, strict=True)
         }
         votes = _votes_in(replace(table, texts={**table.texts, **texts}), reading)
         levels = {
@@ -330,7 +351,7 @@ def _styles(table: Table, reading: Reading, live: Bools) -> tuple[Floats | None,
         if name in table.numbers:
             columns.append(weights.given_difference(table.numbers[name][live], name))
         else:
-            a, b = (table.numbers[f"{name}_{side}"][live] for side in "ab")
+            a, b = (table.numbers[column][live] for column in of_sides(name))
             columns.append(weights.style_difference(a, b, name))
     return weights.standardised(np.column_stack(columns), reading.style)
 

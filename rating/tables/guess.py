@@ -8,7 +8,7 @@ from itertools import permutations
 from typing import Any
 
 from rating.errors import LayoutError
-from rating.outcome import OUTCOMES, Outcome
+from rating.outcome import OUTCOMES, Outcome, of_sides
 from rating.tables.columns import JUDGES, VOTERS, words_of
 from rating.tables.escaping import visible
 from rating.tables.files import SHOWN, json_or_text
@@ -81,9 +81,8 @@ MOST_VALUES = 21
 """Different numbers of a scale of preference."""
 UNKNOWN = "OUTCOME"
 """Stands for the outcome of a label that nothing is known of."""
-TURNED = {"model_a": "model_b", "model_b": "model_a"}
-
-SIDED, ANSWERS = ("model_a", "model_b"), ("response_a", "response_b")
+SIDED, ANSWERS = of_sides("model"), of_sides("response")
+TURNED = dict(zip(SIDED, SIDED[::-1], strict=True))
 Known = Mapping[str, Sequence[str]]
 Labels = dict[str, str]
 """Outcomes by label, without the labels that are outcomes themselves."""
@@ -402,7 +401,7 @@ def layout_error(
     if missing:
         notes.append(f"No column is taken for {' and '.join(missing)}: put its name for NAME.")
     if UNKNOWN in outcomes.values():
-        notes.append(f"Put model_a, model_b, tie or both_bad for {UNKNOWN}.")
+        notes.append(f"Put {', '.join(OUTCOMES[:3])} or {OUTCOMES[3]} for {UNKNOWN}.")
     free = {name: {*words_of(name)} for name in samples if name not in roles.values()}
     notes += [
         f"{name!r} is not used. If it says {FLAGS[word]}, change the winner by it first."
@@ -413,7 +412,7 @@ def layout_error(
     if "winner" in missing and (of_side := [name for name in free if _of_one_side(name, tokens)]):
         notes.append(
             f"If {' and '.join(map(repr, of_side[:2]))} hold a score of each side, add a column "
-            "of the side with the higher one: model_a, model_b or tie."
+            f"of the side with the higher one: {Outcome.A}, {Outcome.B} or {Outcome.TIE}."
         )
     if "winner" in missing and any(words & {"ranking", "rankings"} for words in free.values()):
         notes.append("Rankings of several models are read by arena rank.")

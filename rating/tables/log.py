@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from rating.errors import DataError
+from rating.outcome import of_sides
 from rating.tables.coding import Coded, Table, coded_list, compact
 from rating.tables.columns import SAMPLING, Columns, Reading
 from rating.typing import Bools, Floats, Ints
 
-SIDES = ("model_a", "model_b")
+SIDES = of_sides("model")
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -139,7 +140,7 @@ class LoggedVotes:
         numbers = {**self.numbers} if reading.weight is not None else {}
         if reading.needs_time:
             numbers["time"] = self.created / 1e6
-        figures = [f"{name}_{side}" for name in reading.figures for side in "ab"]
+        figures = [column for name in reading.figures for column in of_sides(name)]
         there = [name for name in figures if name in self.figures]
         numbers |= {name: np.array(self.figures[name], dtype=np.float64) for name in there}
         return compact(Table(texts, numbers, None, lambda _: None))

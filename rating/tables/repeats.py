@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rating.tables.columns import KNOWN, LEFT_OUT, like_voters
+from rating.outcome import of_sides
+from rating.tables.columns import KNOWN, LEFT_OUT, REQUIRED, like_voters
 from rating.tables.escaping import all_quoted, literal, quoted
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def key_of(there: Sequence[str], where: str | None, theirs: Sequence[str] = ()) 
     theirs : sequence of str
         Columns that the id is made of.
     """
-    if not {BATTLE, "model_a", "model_b"} <= {*there} or _names(where, (BATTLE, *theirs)):
+    if not {BATTLE, *of_sides("model")} <= {*there} or _names(where, (BATTLE, *theirs)):
         return []
     return [BATTLE, *_beside(there)]
 
@@ -48,7 +49,7 @@ def doubtful_key_of(there: Sequence[str], where: str | None) -> list[str]:
     name = next((name for name in ids if name in there), None)
     if name is None and {*there} & {*KNOWN["time"]} and {*there} & {*KNOWN["voter"]}:
         name = next((name for name in KNOWN["prompt"] if name in there), None)
-    if name is None or BATTLE in there or not {"model_a", "model_b", "winner"} <= {*there}:
+    if name is None or BATTLE in there or not {*REQUIRED} <= {*there}:
         return []
     return [] if _names(where, (name,)) else [name, "winner", *_beside(there)]
 
@@ -60,7 +61,7 @@ def _names(where: str | None, columns: Sequence[str]) -> bool:
 def _beside(there: Sequence[str]) -> list[str]:
     voter = next((name for name in KNOWN["voter"] if name in there), "voter")
     time = next((name for name in KNOWN["time"] if name in there), "ts")
-    beside = dict.fromkeys(("model_a", "model_b", voter, "judge", "method", "order", "turn", time))
+    beside = dict.fromkeys((*of_sides("model"), voter, "judge", "method", "order", "turn", time))
     return list(dict.fromkeys([*filter(there.__contains__, beside), *like_voters(there)]))
 
 

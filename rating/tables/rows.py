@@ -5,7 +5,6 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from rating.counting import occurring
 from rating.diagnosis.remarks import GIVEN, INTENT, RemarkReport, reasons_of, report_remarks
 from rating.errors import DataError
 from rating.rows import VoteRows
@@ -14,14 +13,13 @@ from rating.tables.coding import (
     MOMENTS,
     NUMERIC,
     ROW,
-    Coded,
     Table,
     fetch,
     kinds,
     numbered,
-    ranked,
 )
-from rating.tables.columns import JUDGES, KINDS, UNLABELLED, Columns, Reading
+from rating.tables.columns import JUDGES, KINDS, REQUIRED, Columns, Reading
+from rating.tables.counts import settled_rows, vote_rows
 from rating.tables.files import Files
 from rating.tables.log import LoggedVotes
 from rating.tables.sources import (
@@ -30,8 +28,7 @@ from rating.tables.sources import (
     opened_table,
     require_one_kind,
 )
-from rating.tables.vote_filter import VoteFilter
-from rating.typing import Floats, Ints
+from rating.typing import Floats
 
 
 def read_rows(source: object, reading: Reading) -> VoteRows:
@@ -99,47 +96,14 @@ def report_source(
 
 
 def _rows(table: Table, reading: Reading) -> VoteRows:
-    votes = VoteFilter.of(table)
-    outcome: Ints = votes.outcomes().astype(np.int64)
-    models, a, b = votes.models()
-    votes.settle_both_bad(outcome, reading.both_bad)
-    votes.set_aside_self_battles(a, b)
-    people, _ = votes.groups(all_prompts=reading.all_prompts)
-    live = votes.live
-    columns = {role: column for role, column in people.items() if column}
-    if "by" in table.texts:
-        columns["by"] = _with_rest(table.texts["by"], UNLABELLED)
-    for name in {*reading.beside} & {*table.texts}:
-        columns[name] = _with_rest(table.texts[name], "")
-    groups = {
-        # In order of time, voters stay in that in which they came: figures are summed over them.
-        role: (column.names, column.codes[live]) if reading.ordered else ranked(column, live)
-        for role, column in columns.items()
-    }
+    settled = settled_rows(table, reading)
     numbers = {"trait": _traits(table), "time": _moments(table)} if reading.ordered else {}
-    known = {role: values[live] for role, values in numbers.items() if values is not None}
-    models, a, b = occurring(models, a[live], b[live])
-    rows = VoteRows(
-        models,
-        a.astype(np.int64),
-        b.astype(np.int64),
-        outcome[live],
-        votes.n[live].astype(np.int64),
-        {role: codes.astype(np.int64) for role, (_, codes) in groups.items()},
-        {role: names for role, (names, _) in groups.items()},
-        known,
-        dict(sorted(votes.dropped.items())),
-        votes.self_battles,
-    )
+    known = {role: values for role, values in numbers.items() if values is not None}
+    rows = vote_rows(settled, reading, known)
     if not reading.ordered:
         return rows
-    order = [table.numbers["row"][live], *([known["time"]] if "time" in known else [])]
-    return rows.taken(np.lexsort(order))
-
-
-def _with_rest(column: Coded, rest: str) -> Coded:
-    names = [name.strip() or rest for name in column.names]
-    return Coded((*names, rest), np.where(column.codes < 0, len(names), column.codes))
+    times = [rows.numbers["time"]] if "time" in known else []
+    return rows.taken(np.lexsort([table.numbers["row"][settled.rows.live], *times]))
 
 
 @contextmanager
@@ -151,7 +115,7 @@ def _in_order(source: object, reading: Reading) -> Iterator[Table]:
     if isinstance(source, LoggedVotes):
         source.require_own(reading.columns)
         prompt = ("prompt",) if reading.prompts else ()
-        yield source.in_order(("model_a", "model_b", "winner", "voter", *prompt, "left_out"))
+        yield source.in_order((*REQUIRED, "voter", *prompt, "left_out"))
         return
 
     def roles(there: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:

@@ -31,7 +31,7 @@ from rating.errors import DataError
 from rating.outcome import OUTCOMES
 from rating.tables import peers
 from rating.tables.coding import Table, coded_list
-from rating.tables.columns import N, Reading, order_columns, quoted_names
+from rating.tables.columns import REQUIRED, N, Reading, order_columns, quoted_names
 from rating.tables.files import ENDINGS, Files
 from rating.tables.sources import LONGEST, ClusterTable, label_column, opened_table
 from rating.tables.vote_filter import MOST_MODELS, ORDERS
@@ -323,7 +323,7 @@ class VotersInCluster:
     def _votes(self) -> DataFrame:
         """The votes that count, each a voter and a cell, every voter in one partition."""
         # Of the rows that count none lacks these, and all or none have a voter.
-        sure = ["model_a", "model_b", "winner"]
+        sure = [*REQUIRED]
         keys = [*sure, *({*self.known.column_names} - {*sure, "voter", N})]
         places = [f"key{place}" for place in range(len(keys))]
         columns = [*(self.known[name] for name in keys), pa.array(self.cell)]

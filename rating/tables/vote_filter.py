@@ -12,7 +12,7 @@ import numpy as np
 
 from rating.counting import fits, narrowest, packed, spelling
 from rating.errors import DataError, LayoutError
-from rating.outcome import OUTCOMES, Outcome
+from rating.outcome import OUTCOMES, SHOWN_FIRST, Outcome, of_sides
 from rating.tables.coding import Coded, Table
 from rating.tables.files import SHOWN
 from rating.tables.guess import readings
@@ -117,13 +117,13 @@ class VoteFilter:
             )
             a, b = (
                 texts.names[code] if (code := texts.codes[bad.argmax()]) >= 0 else ""
-                for texts in (self.table.texts["model_a"], self.table.texts["model_b"])
+                for texts in self._sides
             )
             msg = (
                 f"Unknown labels in the winner: {labels}, one of them of {a!r} and {b!r}. "
                 f"Known are {', '.join(map(repr, [*LABELS, SKIP]))}, and the names of the row's "
-                "two models: read others as these, as in --label left=model_a, or exclude them "
-                "with --where."
+                f"two models: read others as these, as in --label left={Outcome.A}, or exclude "
+                "them with --where."
             )
             ways = readings([name for name in column.names if name.strip()])
             pairs = [[f"{theirs}={ours}" for theirs, ours in way.items()] for way in ways]
@@ -138,12 +138,12 @@ class VoteFilter:
             np.array([*(place.setdefault(name, len(place)) for name in column.names), -1])[
                 column.codes
             ]
-            for column in (self.table.texts[role] for role in ("winner", "model_a", "model_b"))
+            for column in (self.table.texts["winner"], *self._sides)
         )
         unknown = self.live & (outcome < 0)
         for side, code in reversed([*zip(sides, (Outcome.A, Outcome.B), strict=True)]):
             outcome[unknown & (side == winner)] = OUTCOMES.index(code)
-        models = self._used(self.table.texts["model_a"]) | self._used(self.table.texts["model_b"])
+        models = set[str]().union(*map(self._used, self._sides))
         if (unknown & (outcome >= 0)).any() and (both := sorted(models & {*LABELS, SKIP})):
             msg = (
                 f"Winners are names of models, and a model is called {both[0]!r}, as a label is: "
@@ -175,8 +175,8 @@ class VoteFilter:
             If a name is missing or blank, two are one by `rating.counting.spelling`, or there
             are more than `MOST_MODELS`.
         """
-        sides = [self.table.texts[role] for role in ("model_a", "model_b")]
-        for role in ("model_a", "model_b"):
+        sides = self._sides
+        for role in of_sides("model"):
             self._refuse_missing(role)
         names = tuple(sorted(self._used(sides[0]) | self._used(sides[1])))
         refuse_many(names)
@@ -229,6 +229,10 @@ class VoteFilter:
         rows = self.live & (a == b)
         self.self_battles = int(self.n[rows].sum())
         self.live &= ~rows
+
+    @property
+    def _sides(self) -> list[Coded]:
+        return [self.table.texts[role] for role in of_sides("model")]
 
     def _used(self, column: Coded) -> set[str]:
         counts = np.bincount(column.codes[self.live], minlength=len(column.names))
@@ -306,10 +310,10 @@ def _placed(column: Coded, place: Mapping[str, int]) -> Integers:
 
 BOTH = "both"
 """Value of the column ``order`` in the row that reconciles both orders."""
-ORDERS = frozenset({"ab", "ba", BOTH})
+ORDERS = frozenset({*SHOWN_FIRST, BOTH})
 IN_BOTH = "one order of a case judged in both"
 
-CASE = ("model_a", "model_b", "case", "judge", "method")
+CASE = (*of_sides("model"), "case", "judge", "method")
 """Roles that tell cases apart."""
 
 

@@ -22,6 +22,7 @@ from rating.diagnosis.rings import (
 from rating.diagnosis.taste import fit_taste_sd
 from rating.diagnosis.voters import Alternative, VoterCheck, check_voters
 from rating.errors import DataError
+from rating.outcome import of_sides
 from rating.rows import VoteRows
 from rating.tables import vote_filter
 from rating.tables.coding import ROW, numbered
@@ -413,14 +414,14 @@ def write_weighted(
         on_all = [RingMember(one.voter, "", one.weight, one.reason) for one in report.voters]
         write_parquet([*map(asdict, (*on_all, *report.members))], weights)
         names = columns or Columns()
-        roles = {role: names.need(role, there) for role in ("voter", "model_a", "model_b")}
+        roles = {role: names.need(role, there) for role in ("voter", *of_sides("model"))}
         write_relation(_joined(numbered(rows), roles, weights), path)
 
 
 def _joined(
     rows: duckdb.DuckDBPyRelation, roles: Mapping[str, str], weights: Path
 ) -> duckdb.DuckDBPyRelation:
-    voter, a, b = (quoted(roles[role]) for role in ("voter", "model_a", "model_b"))
+    voter, a, b = map(quoted, roles.values())
     query = f"""
         WITH weighed AS (
             SELECT voter, model, product(weight) AS weight, string_agg(reason, ' ') AS reason

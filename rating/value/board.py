@@ -13,6 +13,7 @@ from rating.errors import DataError
 from rating.fitting import fit
 from rating.options import RateOptions
 from rating.report import Report
+from rating.rows import VoteRows
 from rating.sentences import Sentence
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.contrasts import Inference
@@ -24,7 +25,6 @@ from rating.value.figures import (
     FEWEST_UNITS,
     MEASURES,
     Compared,
-    Figures,
     Measure,
     effective_number,
     paired_means,
@@ -199,7 +199,7 @@ ABSENT: Mapping[Measure, Sentence] = {
 }
 
 
-def value(votes: Votes, figures: Figures, options: RateOptions | None = None) -> Value:
+def value(votes: Votes, figures: VoteRows, options: RateOptions | None = None) -> Value:
     """Set ratings against costs and seconds, with what is known of both jointly.
 
     Costs are compared within battles (`rating.value.figures.paired_means`). A model is dominated
@@ -210,8 +210,8 @@ def value(votes: Votes, figures: Figures, options: RateOptions | None = None) ->
     Parameters
     ----------
     votes : Votes
-    figures : Figures
-        Of the same votes.
+    figures : VoteRows
+        The same votes, with costs and seconds of both answers.
 
     Raises
     ------
@@ -256,12 +256,12 @@ def _require_plain(options: RateOptions) -> None:
             raise DataError(f"Value is estimated without {name}: leave it out.")
 
 
-def _of_rated(figures: Figures, models: tuple[str, ...]) -> Figures:
+def _of_rated(figures: VoteRows, models: tuple[str, ...]) -> VoteRows:
     """Give the figures with models numbered as those that are rated."""
     place = np.array([models.index(name) if name in models else -1 for name in figures.models])
-    pairs = place[figures.pairs]
-    assert (pairs >= 0).all(), "a battle of a model that is not rated"
-    return replace(figures, models=models, pairs=pairs)
+    a, b = place[figures.a], place[figures.b]
+    assert min(a.min(), b.min()) >= 0, "a battle of a model that is not rated"
+    return replace(figures, models=models, a=a, b=b)
 
 
 def joint_draws(inference: Inference, level: float, n: int, rng: np.random.Generator) -> Floats:
@@ -296,7 +296,7 @@ def _value(
     strengths: Floats,
     taken: Mapping[Measure, Compared],
     lines: Mapping[Measure, Mapping[str, Taken]],
-    figures: Figures,
+    figures: VoteRows,
     options: RateOptions,
 ) -> Value:
     near = NEAR / (options.scale / np.log(10))
@@ -339,10 +339,10 @@ def least(models: tuple[ModelValue, ...], name: Measure) -> str | None:
     return min(near)[1] if near else None
 
 
-def _warnings(report: Report, figures: Figures) -> Iterator[str]:
+def _warnings(report: Report, figures: VoteRows) -> Iterator[str]:
     unsaid = on_quasi_errors(report.quasi_se_error or 0.0)  # of a column that is not shown here
     yield from (warning for warning in report.warnings if warning != unsaid)
-    if figures.voter is None:
+    if "voter" not in figures.groups:
         yield Sentence(
             "Voters are not known: costs are compared as if each battle were somebody else's."
         )

@@ -8,6 +8,7 @@ import numpy as np
 import scipy  # its submodules load on first use
 
 from rating.leave_out import influence_factor, two_way
+from rating.rows import VoteRows
 from rating.sentences import Sentence
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.student import quantiles
@@ -21,33 +22,6 @@ Measure = Literal["cost", "seconds"]
 """US dollars, and seconds, of one answer."""
 
 MEASURES: tuple[Measure, ...] = ("cost", "seconds")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Figures:
-    """What was measured on the answers of n counted votes.
-
-    Attributes
-    ----------
-    models : tuple of str
-    pairs : ndarray of shape (n, 2)
-        Positions of the models on side A and side B.
-    voter, prompt : ndarray of shape (n,), or None
-    values : mapping of str to ndarray of shape (n, 2)
-        By names of `MEASURES`; NaN where it is not known.
-    """
-
-    models: tuple[str, ...]
-    pairs: Ints
-    voter: Ints | None
-    prompt: Ints | None
-    values: Mapping[str, Floats]
-
-    def known(self, name: str) -> Bools:
-        """Say which answers have a figure, shape (n, 2); none where there is no such column."""
-        if name not in self.values:
-            return np.zeros(self.pairs.shape, dtype=bool)
-        return ~np.isnan(self.values[name])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,7 +63,7 @@ NOTHING: Mapping[Measure, Sentence] = {
 }
 
 
-def paired_means(figures: Figures, name: Measure) -> Compared:
+def paired_means(votes: VoteRows, name: Measure) -> Compared:
     """Estimate what an answer takes by each model, all on the same prompts.
 
     Within battle b, ``log x_ba - log x_bb = c_a - c_b + e_b``: what a prompt asks for makes both
@@ -106,6 +80,8 @@ def paired_means(figures: Figures, name: Measure) -> Compared:
 
     Parameters
     ----------
+    votes : VoteRows
+        With the columns ``cost_a`` and ``cost_b``, or ``seconds_a`` and ``seconds_b``.
     name : {"cost", "seconds"}
 
     Returns
@@ -120,20 +96,20 @@ def paired_means(figures: Figures, name: Measure) -> Compared:
     .. [2] A. C. Cameron, J. B. Gelbach and D. L. Miller, "Robust inference with multiway
        clustering", Journal of Business and Economic Statistics 29(2), 2011, pp. 238-249.
     """
-    k = len(figures.models)
+    k, pairs = len(votes.models), votes.pairs
     left_out: dict[str, Sentence] = {}
-    known = figures.known(name)
-    values = figures.values.get(name, np.full(figures.pairs.shape, np.nan))
+    values = votes.of_answers(name)
+    known = ~np.isnan(values)
     with np.errstate(invalid="ignore"):
         positive = values > 0
-    free = _models(figures.pairs[known & ~positive], k)
-    both = positive.all(axis=1) & ~free[figures.pairs].any(axis=1)
-    compared = np.bincount(figures.pairs[both].ravel(), minlength=k)
-    core = _core(figures.pairs[both], compared >= FEWEST_ANSWERS)
-    rows = np.flatnonzero(both & core[figures.pairs].all(axis=1))
-    has_any = _models(figures.pairs[known], k)
+    free = _models(pairs[known & ~positive], k)
+    both = positive.all(axis=1) & ~free[pairs].any(axis=1)
+    compared = np.bincount(pairs[both].ravel(), minlength=k)
+    core = _core(pairs[both], compared >= FEWEST_ANSWERS)
+    rows = np.flatnonzero(both & core[pairs].all(axis=1))
+    has_any = _models(pairs[known], k)
     for i in np.flatnonzero(~core):
-        left_out[figures.models[i]] = (
+        left_out[votes.models[i]] = (
             NOT_KNOWN[name]
             if not has_any[i]
             else NOTHING[name]
@@ -145,15 +121,17 @@ def paired_means(figures: Figures, name: Measure) -> Compared:
         place = np.cumsum(core) - 1
         at = np.ix_(core, core)
         logs[core], covariance[at], df[core] = _least_squares(
-            place[figures.pairs[rows]], values[rows], *_units(figures, rows)
+            place[pairs[rows]], values[rows], *_units(votes, rows)
         )
     return Compared(logs, covariance, df, left_out, np.where(core, compared, 0))
 
 
-def _units(figures: Figures, rows: Ints) -> tuple[Ints, Ints]:
+def _units(votes: VoteRows, rows: Ints) -> tuple[Ints, Ints]:
     """Give voters and prompts of some battles; where they are not known each battle is one."""
     alone = np.arange(len(rows))
-    voter, prompt = (alone if x is None else x[rows] for x in (figures.voter, figures.prompt))
+    voter, prompt = (
+        votes.groups[role][rows] if role in votes.groups else alone for role in ("voter", "prompt")
+    )
     if effective_number(voter) < FEWEST_UNITS:
         voter = alone
     return voter, prompt if effective_number(prompt) >= FEWEST_UNITS else alone

@@ -81,7 +81,7 @@ def test_verdicts_are_written_and_studied(cases: list[NamedCase], tmp_path: Path
     votes = tmp_path / "votes.csv"
     head, rows = "battle_id,prompt_id,model_a,model_b,winner,voter\n", []
     for case in cases:
-        sides = f"{case.battle_id},{case.prompt_id},{case.model_a},{case.model_b}"
+        sides = f"{case.battle_id},{case.prompt_id},{','.join(case.models)}"
         rows += [f"{sides},model_a,ada\n", f"{sides},tie,bo\n"]
     votes.write_text(head + "".join(rows), encoding="utf-8")
     there, written = (judge.study(votes, v, rounds=20) for v in (made.verdicts, file))

@@ -14,7 +14,7 @@ from judge.tables.cases import NamedCase
 from judge.verdict import Judged, Run, Stop
 
 CASES = [
-    NamedCase(f"b{n}", f"p{n}", "basalt", "flint", Case((Message("user", f"{n}?"),), "a", "b"))
+    NamedCase(f"b{n}", f"p{n}", ("basalt", "flint"), Case((Message("user", f"{n}?"),), "a", "b"))
     for n in range(4)
 ]
 READ = Preference(1.0)

@@ -113,7 +113,7 @@ async def test_the_verdicts_name_every_model_that_answered() -> None:
     pairs = cases(2)
     pairwise = named("pairwise")
     run = await judged(pairs, pairwise, judge(script), MemoryJournal(), options)
-    both = [NamedCase(f"b{i}", f"p{i}", "basalt", "flint", one) for i, one in enumerate(pairs)]
+    both = [NamedCase(f"b{i}", f"p{i}", ("basalt", "flint"), one) for i, one in enumerate(pairs)]
     rows, _ = rows_and_report("owl", pairwise, both, run, 1.0)
     models = [row["resolved_model"] for row in rows if row["order"] == "both"]
     assert sorted(models) == ["owl-1", "owl-1, owl-2"]

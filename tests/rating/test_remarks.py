@@ -331,8 +331,8 @@ def test_the_laws_of_shares_are_those_that_drew_the_counts() -> None:
     k = rng.binomial(60, rng.beta(3.0, 9.0, 400)).astype(float)
     laws = beta_laws(k, n)
     assert laws.weight.sum() == pytest.approx(1)
-    assert laws.weight @ (laws.a / (laws.a + laws.b)) == pytest.approx(0.25, abs=0.02)
-    assert laws.weight @ (laws.a + laws.b) == pytest.approx(12, rel=0.25)
+    assert laws.weight @ (laws.alpha / (laws.alpha + laws.beta)) == pytest.approx(0.25, abs=0.02)
+    assert laws.weight @ (laws.alpha + laws.beta) == pytest.approx(12, rel=0.25)
 
 
 def test_the_laws_of_shares_are_weighed_as_by_a_fine_grid() -> None:
@@ -344,7 +344,7 @@ def test_the_laws_of_shares_are_weighed_as_by_a_fine_grid() -> None:
     weight /= weight.sum()
     expected = (((a + k) / (a + b + n)) * weight[..., None]).sum(axis=(0, 1))
     laws = beta_laws(k, n)
-    shares = ((laws.a + k[:, None]) / (laws.a + laws.b + n[:, None])) @ laws.weight
+    shares = ((laws.alpha + k[:, None]) / (laws.alpha + laws.beta + n[:, None])) @ laws.weight
     np.testing.assert_allclose(shares, expected, atol=0.003)
 
 

@@ -154,8 +154,8 @@ def test_a_preference_of_trl_comes_back_as_what_was_chosen(
     assert asked[-1].content == turns[-1][0]
     first, other = (a, b) if labels[0] > 0 else (b, a)
     assert (first, other) == tuple(turns[-1][place] for place in places)
-    assert {case.model_a, case.model_b} == {"chosen", "rejected"}
-    assert (case.model_a == "chosen") == (labels[0] > 0)
+    assert {*case.models} == {"chosen", "rejected"}
+    assert (case.models[0] == "chosen") == (labels[0] > 0)
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ from judge.ifeval.accuracy import Share
 from judge.labels.safety import ALL, Rate
 from judge.labels.safety_table import COLUMNS, SafetyTable
 from judge.studies.estimates import Estimate
+from rating.outcome import of_sides
 from rating.value.board import value
 from tests.arena.pages.conftest import NOW
 from tests.rating.value.planted import TEN
@@ -35,12 +36,16 @@ def valued(*, priced: bool = True, safety: SafetyTable | None = None) -> Valued:
     """Ten models, of which the last has no price; or none has."""
     world = replace(TEN, each=40)
     votes, figures = world.draw(np.random.default_rng(0))
-    values = dict(figures.values)
-    values["seconds"] = (12.0 - figures.pairs) * values["cost"] ** 0.1
-    values["cost"] = np.where(figures.pairs == 9, np.nan, values["cost"])
-    if not priced:
-        del values["cost"]
-    board = value(votes, replace(figures, values=values))
+    cost = figures.of_answers("cost")
+    measured = {"seconds": (12.0 - figures.pairs) * cost**0.1}
+    if priced:
+        measured["cost"] = np.where(figures.pairs == 9, np.nan, cost)
+    numbers = {
+        column: values
+        for name, both in measured.items()
+        for column, values in zip(of_sides(name), both.T, strict=True)
+    }
+    board = value(votes, replace(figures, numbers=numbers))
     return Valued("default-v1", "abc-1", NOW, NAMES, board, None, safety)
 
 

@@ -179,7 +179,7 @@ def test_votes_on_gold_battles_are_left_out_of_every_board_and_file(
 
 
 def pair(prompt: str = "Which?", right: Outcome = Outcome.A, owner: str = "marble") -> GoldPair:
-    return GoldPair(prompt, "granite", owner, RIGHT, WRONG, right)
+    return GoldPair(prompt, ("granite", owner), (RIGHT, WRONG), right)
 
 
 def test_the_right_side_is_that_of_the_right_answer_wherever_it_stands() -> None:

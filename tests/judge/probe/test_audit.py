@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import duckdb
@@ -18,12 +17,12 @@ from judge.probe.worlds import (
     ONLINE_ELO,
     Measure,
     Rated,
-    Votes,
     World,
     bradley_terry_strengths,
     by_bradley_terry,
 )
 from rating.errors import DataError, NotIdentifiedError
+from rating.rows import VoteRows
 from tests.judge.probe.texts import world as made_up
 
 FEW = 30
@@ -40,13 +39,15 @@ def audited(measure: Measure, taste: float, *, arenas: int = FEW, seed: int = 5)
     return audit(measure, made_up(draw, taste=taste), arenas=arenas, rng=draw)
 
 
-def of_other_votes(name: str, change: Callable[[Votes, np.random.Generator], Votes]) -> Measure:
+def of_other_votes(
+    name: str, change: Callable[[VoteRows, np.random.Generator], VoteRows]
+) -> Measure:
     """Rate by Bradley-Terry what a planted fault makes of the votes."""
 
-    def rate(votes: Votes, draw: np.random.Generator) -> Rated:
+    def rate(votes: VoteRows, draw: np.random.Generator) -> Rated:
         return by_bradley_terry(change(votes, draw), draw)
 
-    def strengths(votes: Votes, draw: np.random.Generator) -> Floats:
+    def strengths(votes: VoteRows, draw: np.random.Generator) -> Floats:
         return bradley_terry_strengths(change(votes, draw), draw)
 
     return Measure(name, rate, {"again": rate}, strengths)
@@ -55,24 +56,24 @@ def of_other_votes(name: str, change: Callable[[Votes, np.random.Generator], Vot
 def judge_that_wavers(world: World) -> Measure:
     """A planted fault: a judge that knows the truth, and draws every verdict anew each time."""
 
-    def verdicts(votes: Votes, draw: np.random.Generator) -> Votes:
+    def verdicts(votes: VoteRows, draw: np.random.Generator) -> VoteRows:
         probability = 1 / (1 + np.exp(world.strengths[votes.b] - world.strengths[votes.a]))
-        return replace(votes, score=np.where(draw.random(votes.n) < probability, 1.0, 0.0))
+        return votes.with_scores(np.where(draw.random(votes.n) < probability, 1.0, 0.0))
 
     return of_other_votes("Judge that wavers", verdicts)
 
 
-def order_of_names(votes: Votes, draw: np.random.Generator) -> Rated:
+def order_of_names(votes: VoteRows, draw: np.random.Generator) -> Rated:
     """A planted fault: whatever the votes say, models stand in the order of their names."""
     theta = np.linspace(-1, 1, len(votes.models)) + 1e-3 * draw.normal(size=len(votes.models))
     return Rated(theta, np.full(len(theta), 0.01), theta[:, None] > theta)
 
 
-def led_astray(votes: Votes, draw: np.random.Generator) -> Votes:
+def led_astray(votes: VoteRows, draw: np.random.Generator) -> VoteRows:
     """A planted fault: the more votes there are, the more of them are replaced by coins."""
     coins = draw.integers(2, size=votes.n).astype(float)
     replaced = draw.random(votes.n) < votes.n / 3000
-    return replace(votes, score=np.where(replaced, coins, votes.score))
+    return votes.with_scores(np.where(replaced, coins, votes.score))
 
 
 @pytest.mark.parametrize("taste", [0.0, 0.8])
@@ -131,7 +132,7 @@ def test_real_votes_are_rated_again_and_the_world_is_only_for_the_truth() -> Non
     votes = made_up(draw, n_models=5, n_voters=80).cast(draw)
     seen: list[int] = []
 
-    def rate(given: Votes, inner: np.random.Generator) -> Rated:
+    def rate(given: VoteRows, inner: np.random.Generator) -> Rated:
         seen.append(int(given.score.sum() == votes.score.sum() and given.n == votes.n))
         return by_bradley_terry(given, inner)
 
@@ -156,7 +157,7 @@ def test_votes_too_few_to_rate_in_parts_are_no_verdict() -> None:
 
 
 def test_a_choice_under_which_votes_give_no_rating_is_named() -> None:
-    def none(votes: Votes, draw: np.random.Generator) -> Rated:
+    def none(votes: VoteRows, draw: np.random.Generator) -> Rated:
         raise NotIdentifiedError("Nobody lost.")
 
     draw = rng(11)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from judge.probe.verdicts import Verdicts, audit_verdicts
+from judge.studies.items import Items
 
 pytestmark = pytest.mark.slow
 
@@ -48,7 +49,8 @@ class Judge:
 
         runs = {f"run {i}": labels() for i in range(N_RUNS)}
         names = tuple(f"m{i}" for i in range(N_MODELS))
-        return Verdicts(names, pairs, prompt, runs, {"A first": labels(), "B first": labels()})
+        orders = {"A first": labels(), "B first": labels()}
+        return Verdicts(Items(names, pairs, prompt), runs, orders)
 
 
 GOOD = Judge("good")

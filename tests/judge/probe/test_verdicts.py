@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import t
 
 from judge.probe.verdicts import Verdicts, _board, _reach, audit_verdicts, verdicts_changed
+from judge.studies.items import Items
 from rating.errors import DataError
 
 Floats = NDArray[np.float64]
@@ -44,7 +45,8 @@ def judged(
 
     runs = {f"run {i + 1}": labels(0.0, wavers) for i in range(n_runs)}
     orders = {"A first": labels(lean, 0.0), "B first": labels(-lean, 0.0)}
-    return Verdicts(tuple(f"m{i}" for i in range(n_models)), pairs, prompt, runs, orders)
+    cases = Items(tuple(f"m{i}" for i in range(n_models)), pairs, prompt)
+    return Verdicts(cases, runs, orders)
 
 
 def test_a_judge_that_says_the_same_again_passes_what_can_be_told() -> None:
@@ -112,14 +114,7 @@ def test_the_interval_of_the_noise_is_over_prompts() -> None:
     numbers = audit_verdicts("x", verdicts, rng=rng())["reruns"].numbers
     logs = []
     for one in range(80):
-        used = verdicts.prompt != one
-        rest = Verdicts(
-            verdicts.models,
-            verdicts.pairs[used],
-            verdicts.prompt[used],
-            {name: label[used] for name, label in verdicts.runs.items()},
-            {},
-        )
+        rest = replace(verdicts.only(verdicts.cases.prompt != one), orders={})
         left = audit_verdicts("x", rest, rng=rng())["reruns"].numbers
         logs.append(np.log(left["sd"]))
     spread = np.sqrt(79 / 80 * ((np.array(logs) - np.mean(logs)) ** 2).sum())
@@ -148,7 +143,7 @@ def test_what_was_not_read_in_one_run_is_left_out_of_all_and_is_no_tie() -> None
     holes = judged(unread=0.1)
     used = holes.read_by_all()
     every = np.array([*holes.runs.values(), *holes.orders.values()])
-    assert len(used.prompt) == int((~np.isnan(every)).all(axis=0).sum())
+    assert used.cases.n == int((~np.isnan(every)).all(axis=0).sum())
     assert verdicts_changed(used, rng=rng()).reruns.value == 0.0  # type: ignore[union-attr]
 
 
@@ -160,13 +155,7 @@ def test_one_run_and_no_orders_leave_everything_open() -> None:
 
 def test_errors_are_over_prompts_and_not_over_cases() -> None:
     few = judged(n_prompts=20, wavers=0.1)
-    again = Verdicts(
-        few.models,
-        np.tile(few.pairs, (4, 1)),
-        np.tile(few.prompt, 4),
-        {name: np.tile(label, 4) for name, label in few.runs.items()},
-        {},
-    )
+    again = replace(few.only(np.tile(np.arange(few.cases.n), 4)), orders={})
     one, other = (audit_verdicts("x", v, rng=rng())["reruns"].numbers for v in (few, again))
     assert one["se"] == pytest.approx(other["se"])
 
@@ -174,7 +163,7 @@ def test_errors_are_over_prompts_and_not_over_cases() -> None:
 def test_a_model_without_a_case_that_was_read_is_named() -> None:
     plain = judged()
     label = plain.runs["run 1"].copy()
-    label[(plain.pairs == 5).any(axis=1)] = np.nan
+    label[(plain.cases.pairs == 5).any(axis=1)] = np.nan
     with pytest.raises(DataError, match="is of m5"):
         audit_verdicts("x", replace(plain, runs={"a": label}, orders={}), rng=rng())
 
@@ -198,11 +187,11 @@ def test_the_error_of_a_win_rate_is_that_of_leaving_out_a_prompt() -> None:
     def rates(used: Floats) -> Floats:
         won = np.zeros((2, 6))
         for side, gain in ((0, score), (1, 1 - score)):
-            np.add.at(won[0], verdicts.pairs[used, side], gain[used])
-            np.add.at(won[1], verdicts.pairs[used, side], 1)
+            np.add.at(won[0], verdicts.cases.pairs[used, side], gain[used])
+            np.add.at(won[1], verdicts.cases.pairs[used, side], 1)
         return np.asarray(won[0] / won[1])
 
-    left_out = np.array([rates(verdicts.prompt != one) for one in range(50)])
+    left_out = np.array([rates(verdicts.cases.prompt != one) for one in range(50)])
     known = 49 / 50 * ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0)
     assert se == pytest.approx(np.sqrt(known.mean()), rel=1e-6)
 

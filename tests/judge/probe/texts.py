@@ -9,6 +9,7 @@ from judge.probe.people import Alignment, RatedTexts
 from judge.probe.robustness import Robustness, Sensitivity
 from judge.probe.similarity import random_measure
 from judge.probe.worlds import World
+from rating.rows import VoteRows
 
 SYLLABLES = ["ka", "lo", "mi", "ta", "ren", "dos", "vel", "bri", "nas", "tor", "ume", "pol"]
 LEXICON = [f"{a}{b}" for a in SYLLABLES for b in SYLLABLES]
@@ -110,4 +111,5 @@ def world(
     b = (a + rng.integers(1, n_models, size=len(voter))) % n_models
     names = tuple(f"m{i:0{len(str(n_models - 1))}}" for i in range(n_models))
     strengths = np.linspace(-spread, spread, n_models)
-    return World(names, strengths, a, b, voter, taste, tie_rate)
+    battles = VoteRows.scored(names, a, b, np.full(len(a), 0.5), voter)
+    return World(battles, strengths, taste, tie_rate)

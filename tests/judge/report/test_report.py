@@ -122,7 +122,7 @@ def test_a_study_of_hostile_texts_is_harmless(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("hostile", HOSTILE)
 def test_no_text_of_an_example_acts(hostile: str) -> None:
-    example = Example(hostile, hostile, hostile, hostile, *[hostile] * 5)
+    example = Example(hostile, hostile, ((hostile, hostile),) * 2, *[hostile] * 3)
     section = Section(hostile, (hostile,), examples=(example,), points=(hostile,), code=hostile)
     page = Report(hostile, hostile, {hostile: hostile}, (), section, (section,), MADE, "1.2.3")
     harmless(as_html(page))
@@ -130,7 +130,7 @@ def test_no_text_of_an_example_acts(hostile: str) -> None:
 
 def test_an_example_shows_markdown_and_how_much_of_it_is_left_out() -> None:
     text = f"**bold** $\\sqrt2$\n\n```\n{'x' * LONGEST}"
-    example = Example("A and B", text, "a", "b", "", None, "", "", text)
+    example = Example("A and B", text, (("a", ""), ("b", None)), "", "", text)
     page = Report("A", "", {}, (), Section("B", examples=(example,)), (), MADE, "1.2.3")
     html = as_html(page)
     assert html.count("<strong>bold</strong>") == html.count("<msqrt>") == 2
@@ -167,8 +167,8 @@ def test_the_example_shows_both_answers_the_question_and_what_the_judge_wrote(
     study: Study,
 ) -> None:
     examples = next(s for s in report_page(study, MADE).sections if s.examples).examples
-    odd = next(one for one in examples if one.model_a == "basalt")
-    assert (odd.text_a, odd.text_b, odd.prompt) == ("</div>No.", "Yes.", "Odd?")
+    odd = next(one for one in examples if one.answers[0][0] == "basalt")
+    assert ([text for _, text in odd.answers], odd.prompt) == (["</div>No.", "Yes."], "Odd?")
     assert (odd.people, odd.judge) == ("3 for flint.", "1 for basalt.")
     assert odd.reason == "because of its length"
 

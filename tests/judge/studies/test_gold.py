@@ -19,7 +19,7 @@ def made_up(n: int, rng: np.random.Generator) -> list[GoldPair]:
     for number in range(n):
         a, b = (int(2 ** rng.uniform(6, 9)) for _ in range(2))
         right = Outcome.A if rng.random() < 0.5 else Outcome.B
-        pairs.append(GoldPair(f"p{number}", "x", "y", "a" * a, "b" * b, right))
+        pairs.append(GoldPair(f"p{number}", ("x", "y"), ("a" * a, "b" * b), right))
     return pairs
 
 
@@ -39,7 +39,7 @@ def cast(
     for voter in range(voters):
         for place in rng.choice(len(pairs), each, replace=False):
             pair = pairs[place]
-            a, b = len(pair.response_a), len(pair.response_b)
+            a, b = map(len, pair.responses)
             gap = np.log2(b / a) * (1 if pair.right is Outcome.A else -1)
             wrong = rng.random() < expit(level + taste * gap + of_voter[voter] + of_item[place])
             choice = pair.right.swapped() if wrong else pair.right

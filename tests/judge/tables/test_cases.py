@@ -54,7 +54,7 @@ CASE = Case((Message("user", "Why?"),), "So.", "Thus.")
 def test_a_file_of_pairs_gives_cases_with_names_beside_them(tmp_path: Path, kind: str) -> None:
     names = {"model_a": "basalt", "model_b": "flint", "battle_id": "b1", "prompt_id": "p1"}
     cases = read_cases([written(tmp_path, f"pairs.{kind}", [PAIR | names])])
-    assert cases == [NamedCase("b1", "p1", "basalt", "flint", CASE)]
+    assert cases == [NamedCase("b1", "p1", ("basalt", "flint"), CASE)]
 
 
 def test_what_is_not_named_is_named_by_its_content_and_side(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_what_is_not_named_is_named_by_its_content_and_side(tmp_path: Path) -> N
     assert cases.case == CASE
     assert CASE.id.startswith(cases.battle_id)
     assert CASE.prompt_id.startswith(cases.prompt_id)
-    assert (cases.model_a, cases.model_b) == ("response_a", "response_b")
+    assert cases.models == ("response_a", "response_b")
 
 
 UNKNOWN: dict[str, dict[str, Any]] = {
@@ -95,7 +95,7 @@ def test_one_message_gives_the_options_that_read_cases_in_an_unknown_layout(
     with noticing(words.append):
         (named,) = read_cases([Files((path,), columns)])
     assert named.case == CASE
-    assert (named.model_a, named.model_b) in [("basalt", "flint"), ("response_a", "response_b")]
+    assert named.models in [("basalt", "flint"), ("response_a", "response_b")]
     assert words == []
 
 
@@ -112,7 +112,7 @@ def test_two_files_of_outputs_are_matched_by_their_instructions(tmp_path: Path) 
         return written(tmp_path, f"{name}.json", rows)
 
     cases = read_cases([outputs("basalt", "1?", "2?", "3?"), outputs("flint", "3?", "1?")])
-    assert [(c.model_a, c.model_b) for c in cases] == [("basalt", "flint")] * 2
+    assert [c.models for c in cases] == [("basalt", "flint")] * 2
     assert [(c.case.response_a, c.case.response_b) for c in cases] == [
         ("basalt: 1?", "flint: 1?"),
         ("basalt: 3?", "flint: 3?"),
@@ -229,7 +229,7 @@ def test_the_first_of_several_files_of_outputs_meets_each_of_the_others(tmp_path
         return written(tmp_path, f"{name}.jsonl", rows)
 
     files = [outputs("basalt", "1?", "2?"), outputs("flint", "2?"), outputs("slate", "1?", "2?")]
-    cases = [(c.model_b, c.case.response_a, c.case.response_b) for c in read_cases(files)]
+    cases = [(c.models[1], c.case.response_a, c.case.response_b) for c in read_cases(files)]
     assert cases == [
         ("flint", "basalt: 2?", "flint: 2?"),
         ("slate", "basalt: 1?", "slate: 1?"),
@@ -242,7 +242,7 @@ def test_a_baseline_may_be_named_beside_the_model(tmp_path: Path) -> None:
         PAIR | {"model": "basalt", "baseline": name} for name in ("flint", "slate")
     ]
     cases = read_cases([written(tmp_path, "pairs.jsonl", rows)])
-    assert [(c.model_a, c.model_b) for c in cases] == [("basalt", "flint"), ("basalt", "slate")]
+    assert [c.models for c in cases] == [("basalt", "flint"), ("basalt", "slate")]
 
 
 def test_single_responses_come_from_either_kind_of_file(tmp_path: Path) -> None:
@@ -250,12 +250,10 @@ def test_single_responses_come_from_either_kind_of_file(tmp_path: Path) -> None:
     theirs = {"instruction": "Why?", "output": "Thus.", "generator": "flint"}
     files = [written(tmp_path, "own.jsonl", [own]), written(tmp_path, "theirs.jsonl", [theirs])]
     one, other = read_responses(files)
-    assert (one.model_a, one.model_b, one.session_id, one.case.response_a) == (
-        *("basalt", None, "s1", "So."),
-    )
-    assert (other.model_a, other.case.response_b, other.session_id) == ("flint", None, None)
+    assert (one.models, one.session_id, one.case.response_a) == (("basalt",), "s1", "So.")
+    assert (other.models[0], other.case.response_b, other.session_id) == ("flint", None, None)
     pairs = written(tmp_path, "pairs.jsonl", [PAIR | {"battle_id": "b1", "model_a": "basalt"}])
-    cases = [(c.battle_id, c.model_a, c.case.response_a) for c in read_responses([pairs])]
+    cases = [(c.battle_id, c.models[0], c.case.response_a) for c in read_responses([pairs])]
     assert cases == [("b1", "basalt", "So."), ("b1", "response_b", "Thus.")]
 
 
@@ -367,7 +365,7 @@ def test_battles_of_one_turn_with_two_whole_answers_are_cases(tmp_path: Path) ->
     store.close_answers("b1", BattleState.READY, ends, message=None, now=NOW)
     prompt = (Message("user", "Why is the sky blue?"),)
     case = Case(prompt, "Blue is scattered more.", "Scattering.")
-    assert battle_cases(store) == [NamedCase("b1", "p1", "basalt", "quartz", case)]
+    assert battle_cases(store) == [NamedCase("b1", "p1", ("basalt", "quartz"), case)]
     store.add_attempts("b1", "ada", NOW, only_incomplete=False)
     with pytest.raises(DataError, match="let people play first"):
         battle_cases(store)
@@ -489,8 +487,7 @@ NAMED = st.builds(
     NamedCase,
     TEXT,
     TEXT,
-    TEXT,
-    st.none() | TEXT,
+    st.tuples(TEXT) | st.tuples(TEXT, TEXT),
     DRAWN,
     st.none() | TEXT,
     st.lists(TEXT).map(tuple),
@@ -554,7 +551,7 @@ def test_a_value_in_a_later_piece_is_quoted_with_its_row(
 
 
 async def held(n: int) -> int:
-    stored = on_disk(NamedCase("b", "p", "basalt", "flint", one) for one in some_cases(n))
+    stored = on_disk(NamedCase("b", "p", ("basalt", "flint"), one) for one in some_cases(n))
     tracemalloc.start()
     run = await judged(
         bare(stored),

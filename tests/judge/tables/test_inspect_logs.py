@@ -201,7 +201,7 @@ class TestWithInspect:
             for model in ("one", "two")
         ]
         cases = read_cases(paths)
-        assert [(case.model_a, case.model_b) for case in cases] == [("one", "two")] * 3
+        assert [case.models for case in cases] == [("one", "two")] * 3
         assert cases[1].case.response_b == "two says"
         assert cases[1].case.prompt[-1].content == HOSTILE
         assert cases[2].case.reference == "4"

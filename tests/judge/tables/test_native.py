@@ -164,7 +164,7 @@ def test_a_judge_is_asked_about_the_pairs_of_other_tools(tmp_path: Path) -> None
     assert named.battle_id == "xy(1, 0, 0)"
     assert words == [f"{path} is read as Kaggle 55k; rows left out: none"]
     (arena,) = read_cases([written(tmp_path, "a.json", [of_arena("x", "y", "tie", "ada")])])
-    assert (arena.model_a, arena.case.response_b) == ("x", "x")
+    assert (arena.models[0], arena.case.response_b) == ("x", "x")
     assert read_cases([file(tmp_path, "llmbar.json")])[0].case.response_a == "o"
     with pytest.raises(DataError, match="LLMFAO, without a prompt and two answers"):
         read_cases([file(tmp_path, "llmfao.csv")])
@@ -226,7 +226,7 @@ def test_the_test_file_of_kaggle_is_read_as_its_votes_are(tmp_path: Path, ending
         (named,) = read_cases([path])
     assert words[0] == f"{path} is read as Kaggle 55k (test); rows left out: 1 without an answer"
     assert (named.case.prompt[0].content, named.case.response_b) == ("2 + 2?", "Five.")
-    assert (named.model_a, named.battle_id) == ("response_a", "xy(1, 0, 0)")
+    assert (named.models[0], named.battle_id) == ("response_a", "xy(1, 0, 0)")
 
 
 def test_texts_in_brackets_of_pairs_of_our_own_stay_as_they_are(tmp_path: Path) -> None:
@@ -480,11 +480,11 @@ def test_a_second_turn_is_a_case_with_the_turns_of_each_side(tmp_path: Path) -> 
     assert named.case == Case(TWO, "Five.", "6.", ("Four.",), ("4.",), "4\n\n5")
     question = row["question_id"]
     assert (named.battle_id, named.prompt_id) == (f"{question}-t2-x|y", str(question))
-    assert (named.model_a, named.model_b) == ("x", "y")
+    assert named.models == ("x", "y")
     first, second = read_responses([written(tmp_path, "pairs.jsonl", [row])])
     assert first.case == Case(TWO, "Five.", None, ("Four.",), (), "4\n\n5")
     assert second.case == Case(TWO, "6.", None, ("4.",), (), "4\n\n5")
-    assert (first.model_a, second.model_a) == ("x", "y")
+    assert (first.models[0], second.models[0]) == ("x", "y")
 
 
 def test_single_answers_of_either_turn_are_cases(tmp_path: Path) -> None:
@@ -516,5 +516,5 @@ def test_mt_bench_s_own_files_can_be_asked_about(published_data: Path) -> None:
     assert sum(one.case.reference is not None for one in pairs) == 25
     assert sum(one.case.reference is not None for one in singles) == 30
     for named in (*pairs, *singles):
-        method = published("mt_bench" if named.model_b is None else "mt_bench_pairs")
+        method = published("mt_bench" if len(named.models) < 2 else "mt_bench_pairs")
         assert "${" not in method.ask(named.case, "0" * 16).messages[-1].content.split("begin")[0]

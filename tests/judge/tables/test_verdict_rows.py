@@ -50,7 +50,7 @@ def test_a_file_of_text_makes_each_row_once(ending: str, tmp_path: Path) -> None
 @pytest.mark.slow
 async def test_as_many_rows_are_written_as_there_are_in_every_form(tmp_path: Path) -> None:
     asked = cases(CHUNK // 3 + 1)
-    named = [NamedCase(f"b{n}", f"p{n}", "=basalt", "flint", one) for n, one in enumerate(asked)]
+    named = [NamedCase(f"b{n}", f"p{n}", ("=basalt", "flint"), one) for n, one in enumerate(asked)]
     run = await judged(asked, method("pairwise"), judge(latency_s=0.001), MemoryJournal())
     rows, _ = rows_and_report("judge", method("pairwise"), named, run, 1.0)
     assert len(rows) == 3 * len(asked) == len([*rows]) > CHUNK
@@ -84,7 +84,7 @@ def test_questions_are_those_of_every_case_in_each_order_and_sample() -> None:
 def test_a_model_that_repeats_itself_is_named_among_more_cases_than_are_looked_at() -> None:
     null = "This answers whatever was asked, in full and in each respect, as anybody can see."
     named = [
-        NamedCase(f"b{n}", f"p{n}", "basalt", "flint", case(n, b=null))
+        NamedCase(f"b{n}", f"p{n}", ("basalt", "flint"), case(n, b=null))
         for n in range(2 * LOOKED_AT)
     ]
     (warning,) = repeats(named)

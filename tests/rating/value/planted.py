@@ -1,14 +1,19 @@
 """Simulated worlds of known strengths and costs, and votes in them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rating import Comparisons, Votes
+from rating.rows import VoteRows
 from rating.typing import Floats, Ints
-from rating.value.figures import Figures
 
 PER_NAT = 400 / np.log(10)
+
+
+def priced(votes: VoteRows, cost: Floats) -> VoteRows:
+    """Give votes other costs of both answers."""
+    return replace(votes, numbers={"cost_a": cost[:, 0], "cost_b": cost[:, 1]})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +41,7 @@ class World:
     def models(self) -> tuple[str, ...]:
         return tuple(f"m{i}" for i in range(len(self.points)))
 
-    def draw(self, rng: np.random.Generator) -> tuple[Votes, Figures]:
+    def draw(self, rng: np.random.Generator) -> tuple[Votes, VoteRows]:
         k, n = len(self.points), self.n_voters * self.each
         voter = np.repeat(np.arange(self.n_voters), self.each)
         a = rng.integers(k, size=n)
@@ -47,10 +52,12 @@ class World:
             rng.normal(0, self.likes_sd, (prompt.max() + 1, k)) + np.array(self.points) / PER_NAT
         )
         won = rng.random(n) < 1 / (1 + np.exp(likes[prompt, b] - likes[prompt, a]))
-        values = {"cost": self._costs(rng, voter, prompt, pairs)}
+        cost_a, cost_b = self._costs(rng, voter, prompt, pairs).T
         outcome = np.where(won, 0, 1)  # in the order of OUTCOMES: model_a, model_b
         data = Comparisons.from_codes(self.models, a, b, outcome, voter=voter, prompt=prompt)
-        return Votes(data), Figures(self.models, pairs, voter, prompt, values)
+        groups, numbers = {"voter": voter, "prompt": prompt}, {"cost_a": cost_a, "cost_b": cost_b}
+        once = np.ones(n, dtype=np.int64)
+        return Votes(data), VoteRows(self.models, a, b, outcome, once, groups, numbers=numbers)
 
     def _costs(self, rng: np.random.Generator, voter: Ints, prompt: Ints, pairs: Ints) -> Floats:
         """Costs whose mean over prompts and voters is that of each model."""

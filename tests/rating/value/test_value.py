@@ -8,22 +8,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rating import DataError
+from rating.rows import VoteRows
 from rating.value.board import NEAR, dominates, value
-from rating.value.figures import Figures, paired_means
-from tests.rating.value.planted import TEN, World
+from rating.value.figures import paired_means
+from tests.rating.value.planted import TEN, World, priced
 
 
 def _two(
     cost: list[list[float]], voter: list[int] | None = None, prompt: list[int] | None = None
-) -> Figures:
-    n = len(cost)
-    return Figures(
-        ("x", "y"),
-        np.tile([0, 1], (n, 1)),
-        None if voter is None else np.array(voter),
-        None if prompt is None else np.array(prompt),
-        {"cost": np.array(cost)},
-    )
+) -> VoteRows:
+    zero = np.zeros(len(cost), dtype=np.int64)
+    known = {"voter": voter, "prompt": prompt}
+    groups = {role: np.array(codes) for role, codes in known.items() if codes is not None}
+    votes = VoteRows(("x", "y"), zero, zero + 1, zero, zero + 1, groups)
+    return priced(votes, np.array(cost))
 
 
 def test_the_ratio_of_two_models_is_the_mean_of_their_log_ratios() -> None:
@@ -80,16 +78,16 @@ def test_prompts_that_all_voters_share_widen_the_interval() -> None:
     world = World((1000.0,) * 3, (0.02, 0.01, 0.005), n_prompts=20, suits_sd=0.5)
     _, figures = world.draw(np.random.default_rng(4))
     shared = paired_means(figures, "cost")
-    ignored = paired_means(replace(figures, prompt=None), "cost")
+    ignored = paired_means(replace(figures, groups={"voter": figures.voter}), "cost")
     assert (np.diag(shared.covariance) > 3 * np.diag(ignored.covariance)).all()
     assert (shared.df < 40).all()
 
 
 def test_a_model_without_a_price_is_named_and_has_no_cost() -> None:
     votes, figures = TEN.draw(np.random.default_rng(0))
-    cost = figures.values["cost"].copy()
+    cost = figures.of_answers("cost")
     cost[figures.pairs == 3] = np.nan
-    board = value(votes, replace(figures, values={"cost": cost}))
+    board = value(votes, priced(figures, cost))
     (row,) = [row for row in board.models if row.model == "m3"]
     assert row.cost is None
     assert board.left_out["cost"] == {"m3": "no price is known"}
@@ -99,9 +97,9 @@ def test_a_model_without_a_price_is_named_and_has_no_cost() -> None:
 
 def test_a_price_of_nothing_has_no_place_on_a_scale_of_ratios() -> None:
     votes, figures = TEN.draw(np.random.default_rng(0))
-    cost = figures.values["cost"].copy()
+    cost = figures.of_answers("cost")
     cost[figures.pairs == 6] = 0.0
-    board = value(votes, replace(figures, values={"cost": cost}))
+    board = value(votes, priced(figures, cost))
     assert "m6" in board.left_out["cost"]
     assert "cost nothing" in board.left_out["cost"]["m6"]
     assert all(row.cost is None or row.cost.by != "m6" for row in board.models)
@@ -109,10 +107,10 @@ def test_a_price_of_nothing_has_no_place_on_a_scale_of_ratios() -> None:
 
 def test_models_that_no_battle_compares_with_the_others_have_no_cost() -> None:
     votes, figures = TEN.draw(np.random.default_rng(0))
-    cost = figures.values["cost"].copy()
+    cost = figures.of_answers("cost")
     apart = np.isin(figures.pairs, (8, 9)).sum(axis=1) == 1
     cost[apart] = np.nan
-    board = value(votes, replace(figures, values={"cost": cost}))
+    board = value(votes, priced(figures, cost))
     assert {*board.left_out["cost"]} == {"m8", "m9"}
     assert set(board.left_out["cost"].values()) == {"too few battles compare it with the others"}
 
@@ -120,7 +118,7 @@ def test_models_that_no_battle_compares_with_the_others_have_no_cost() -> None:
 def test_votes_without_any_figure_are_refused() -> None:
     votes, figures = TEN.draw(np.random.default_rng(0))
     with pytest.raises(DataError, match="cost_a and cost_b"):
-        value(votes, replace(figures, values={}))
+        value(votes, replace(figures, numbers={}))
 
 
 def test_equal_prices_dominate_by_quality_alone_and_never_by_themselves() -> None:
@@ -133,8 +131,8 @@ def test_equal_prices_dominate_by_quality_alone_and_never_by_themselves() -> Non
 
 def test_a_flat_price_for_all_leaves_the_best_alone_on_the_frontier() -> None:
     votes, figures = TEN.draw(np.random.default_rng(3))
-    flat = np.full_like(figures.values["cost"], 0.004)
-    board = value(votes, replace(figures, values={"cost": flat}))
+    flat = np.full(figures.pairs.shape, 0.004)
+    board = value(votes, priced(figures, flat))
     last, first = board.models[-1].cost, board.models[0]
     assert last is not None
     assert (last.dominated, last.by) == (True, first.model), "an equal price is no dearer"
