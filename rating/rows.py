@@ -76,6 +76,14 @@ class VoteRows:
         once = np.ones(len(a), dtype=np.int64)
         return cls(models, a, b, once, once, groups).with_scores(score)
 
+    @classmethod
+    def of(cls, data: Comparisons, rng: np.random.Generator) -> Self:
+        """Return counted votes one by one, in a random order: their own was not kept."""
+        row = rng.permutation(np.repeat(np.arange(len(data.votes)), data.votes))
+        (a, b), voter = data.pairs.astype(np.int64)[row].T, data.voter
+        known = None if voter is None else voter[row].astype(np.int64)
+        return cls.scored(data.models, a, b, data.score_a[row], known)
+
     def with_scores(self, score: Floats) -> Self:
         """Return the same battles with other votes, by the score of side A from 0 to 1."""
         numbers = {role: values for role, values in self.numbers.items() if role != "score"}
@@ -127,6 +135,15 @@ class VoteRows:
             groups={role: codes[rows] for role, codes in self.groups.items()},
             numbers={role: values[rows] for role, values in self.numbers.items()},
         )
+
+    def shuffled(self, rng: np.random.Generator) -> Self:
+        """Return the same votes in another order."""
+        return self.taken(rng.permutation(self.n))
+
+    def permuted(self, rng: np.random.Generator) -> Self:
+        """Give each result to a battle and a side at random: nothing is left of the truth."""
+        score = rng.permutation(self.score)
+        return self.with_scores(np.where(rng.random(self.n) < 0.5, score, 1 - score))
 
     def apart(self) -> Self:
         """Return a row for every vote."""

@@ -24,9 +24,6 @@ from judge.probe.worlds import (
     Measure,
     Rated,
     World,
-    one_by_one,
-    permuted,
-    shuffled,
 )
 from rating import RateOptions
 from rating.errors import DataError, RatingError
@@ -169,7 +166,7 @@ class _Work:
 
     def permuted(self, arenas: int) -> list[Floats]:
         """Rate casts of votes with permuted results, without those that give no rating."""
-        return self._each(arenas, self.measure.theta, lambda votes: permuted(votes, self.rng))
+        return self._each(arenas, self.measure.theta, lambda votes: votes.permuted(self.rng))
 
     def _each(
         self,
@@ -189,7 +186,7 @@ class _Work:
 
 
 def _reruns(work: _Work, seen: VoteRows, cast: Sequence[Rated]) -> Desideratum:
-    runs = [work.measure.theta(shuffled(seen, work.rng), work.rng) for _ in range(RERUNS)]
+    runs = [work.measure.theta(seen.shuffled(work.rng), work.rng) for _ in range(RERUNS)]
     if len(cast) < 2:
         return unknown("reruns", f"{len(cast)} simulated arena gave ratings: no error to compare.")
     se = np.sqrt(np.var([one.theta for one in cast], axis=0, ddof=1).mean())
@@ -219,7 +216,7 @@ def _validity(work: _Work, cast: Sequence[Rated], arenas: int) -> Desideratum:
 
 
 def _discriminability(work: _Work, seen: VoteRows) -> Desideratum:
-    votes = shuffled(seen, work.rng)
+    votes = seen.shuffled(work.rng)
     why = f"A part in {PARTS[-1]} of the {seen.n} votes gives no rating."
     looks = (_looks(work, votes, parts) for parts in PARTS)
     return discriminability(looks, why, _sample(seen), work.rng)
@@ -254,7 +251,7 @@ def _looks(work: _Work, votes: VoteRows, parts: int) -> Floats | None:
     for moment in range(parts):
         part = votes.taken(slice(moment, None, parts))
         for seed in range(SEEDS):
-            theta = work.tried(work.measure.theta, shuffled(part, work.rng))
+            theta = work.tried(work.measure.theta, part.shuffled(work.rng))
             if theta is None:
                 return None
             scores[:, seed, moment] = theta
@@ -276,7 +273,7 @@ def _consistency(work: _Work, seen: VoteRows) -> Desideratum:
 def _monotone(work: _Work, arenas: int) -> Desideratum:
     rows = []
     for _ in range(arenas):
-        votes = shuffled(work.world.cast(work.rng), work.rng)
+        votes = work.world.cast(work.rng).shuffled(work.rng)
         rated = [work.tried(work.measure.theta, _first(votes, share)) for share in MORE.tolist()]
         rows.append([work.correlation(one) for one in rated if one is not None])
         work.tell()
@@ -343,7 +340,7 @@ def probe_board(
     options = RateOptions(columns=tuple(columns))
     data = read_votes(source, Reading.of(options)).data
     rng = np.random.default_rng(seed)
-    votes = one_by_one(data, rng)
+    votes = VoteRows.of(data, rng)
     world = World.like(votes)
     audits = _audits(world, votes, arenas, seed, progress)
     about = {

@@ -22,26 +22,7 @@ from rating.typing import Bools, Floats
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
 
 
-def one_by_one(data: Comparisons, rng: np.random.Generator) -> VoteRows:
-    """Return counted votes one by one, in a random order: their own was not kept."""
-    row = rng.permutation(np.repeat(np.arange(len(data.votes)), data.votes))
-    (a, b), voter = data.pairs.astype(np.int64)[row].T, data.voter
-    known = None if voter is None else voter[row].astype(np.int64)
-    return VoteRows.scored(data.models, a, b, data.score_a[row], known)
-
-
-def shuffled(votes: VoteRows, rng: np.random.Generator) -> VoteRows:
-    """Return the same votes in another order."""
-    return votes.taken(rng.permutation(votes.n))
-
-
-def permuted(votes: VoteRows, rng: np.random.Generator) -> VoteRows:
-    """Give each result to a battle and a side at random: nothing is left of the truth."""
-    score = rng.permutation(votes.score)
-    return votes.with_scores(np.where(rng.random(votes.n) < 0.5, score, 1 - score))
-
-
-def counted(votes: VoteRows) -> Comparisons:
+def _counted(votes: VoteRows) -> Comparisons:
     """Count the votes; a split one is a part of a vote for each side.
 
     Raises
@@ -99,7 +80,7 @@ class World:
         NotIdentifiedError, rating.NotIdentifiedError
             If the votes determine no strengths.
         """
-        theta = fit_bradley_terry(counted(votes)).theta
+        theta = fit_bradley_terry(_counted(votes)).theta
         is_tie = votes.score == 0.5
         tastes_show = "voter" in votes.groups and not is_tie.all()
         taste = fit_taste_sd(votes, theta) if tastes_show else 0.0
@@ -214,7 +195,7 @@ def by_bradley_terry(
     independent : bool
         Take every vote as a voter's only one, also where voters are known.
     """
-    data = counted(votes)
+    data = _counted(votes)
     fitted = fit(data, ties=ties)
     by_voter = data.voter is not None and not independent
     inference = infer(fitted, data, ("voter",) if by_voter else ())
@@ -227,12 +208,12 @@ def by_bradley_terry(
 
 def bradley_terry_strengths(votes: VoteRows, rng: np.random.Generator) -> Floats:
     """Return the strengths of `by_bradley_terry`, a tie half a win."""
-    return fit(counted(votes)).theta
+    return fit(_counted(votes)).theta
 
 
 def by_bootstrap(votes: VoteRows, rng: np.random.Generator) -> Rated:
     """Rate by Bradley-Terry with percentile intervals over voters drawn at random."""
-    data = counted(votes)
+    data = _counted(votes)
     fitted: Fit = fit(data)
     cluster: Cluster | None = None if data.voter is None else "voter"
     drawn = bootstrap(fitted, data, rounds=ROUNDS, cluster=cluster, rng=rng)
@@ -246,7 +227,7 @@ def by_bootstrap(votes: VoteRows, rng: np.random.Generator) -> Rated:
 
 def by_online_elo(votes: VoteRows, rng: np.random.Generator, *, k: float = 4.0) -> Rated:
     """Rate by one pass over the votes, in the order in which they were cast, without intervals."""
-    counted(votes)  # each model has a vote
+    _counted(votes)  # each model has a vote
     points = online_elo(votes.a, votes.b, votes.score, len(votes.models), k=k, start=0.0)
     theta = points * math.log(10) / 400
     return Rated(theta, None, theta[:, None] - theta > _EQUAL)
@@ -254,7 +235,7 @@ def by_online_elo(votes: VoteRows, rng: np.random.Generator, *, k: float = 4.0) 
 
 def in_another_order(rate: Rate) -> Rate:
     """Return the same way to rate, of the votes in a random order."""
-    return lambda votes, rng: rate(shuffled(votes, rng), rng)
+    return lambda votes, rng: rate(votes.shuffled(rng), rng)
 
 
 BRADLEY_TERRY = Measure(

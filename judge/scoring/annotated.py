@@ -23,10 +23,11 @@ from judge.tables.verdicts import asked_judges, for_own_score, is_scored_as, own
 from rating import Outcome
 from rating.errors import DataError, NotIdentifiedError
 from rating.outcome import of_sides
+from rating.tables.coding import coded_list
 from rating.tables.columns import REQUIRED, quoted_names
 from rating.tables.files import Files
 from rating.tables.peers import recognised
-from rating.tables.vote_filter import BOTH
+from rating.tables.vote_filter import CASE, beside_both
 from rating.typing import Bools, Floats
 
 METHODS = (
@@ -477,16 +478,11 @@ def _one_row_a_case(data: Annotations) -> Annotations:
     """Leave single orders out beside the row of both, as `rating.tables.vote_filter` does."""
     if not data.has("order"):
         return data
-    order = data.texts("order")
-    known = [name for name in ("battle_id", *_CASE) if data.has(name)]
-    named = zip(*(data.texts(name) for name in known), strict=True)
-    cases = list(named) if "battle_id" in known else [()] * data.n
-    in_both = {case for case, name in zip(cases, order, strict=True) if name == BOTH}
-    rows = zip(cases, order, strict=True)
-    return data.taken(np.array([name == BOTH or case not in in_both for case, name in rows]))
+    roles = {"case": "battle_id", **{role: role for role in (*CASE, "order") if role != "case"}}
+    there = {role: data.texts(name) for role, name in roles.items() if data.has(name)}
+    return data.taken(~beside_both({role: coded_list(names) for role, names in there.items()}))
 
 
-_CASE = (*of_sides("model"), "judge", "method")
 _PAIRWISE = ("n", "n_wins", "n_ties", "n_losses", "win_rate", "standard_error")
 
 

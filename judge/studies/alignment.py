@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from judge.refusals import refuses
 from judge.studies.items import Items
-from judge.studies.rows import Rows, blank, rows_from
+from judge.studies.rows import Rows, rows_from
 from judge.tables.annotations import Annotations, annotation_pieces
 from judge.tables.cases import IMAGES, NamedCase, pairs_of
 from judge.tables.cells import PROMPTS, elements
@@ -22,6 +22,7 @@ from rating.tables.coding import Coded, coded_list
 from rating.tables.files import SHOWN
 from rating.tables.log import LoggedVotes
 from rating.tables.peers import noticing
+from rating.tables.vote_filter import blank
 from rating.typing import Bools, Floats, Ints
 
 NAMES = {

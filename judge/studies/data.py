@@ -12,12 +12,12 @@ from judge.case import Order
 from judge.studies.agreement import by_rater
 from judge.studies.alignment import REFUSAL, Aligned, align, merged
 from judge.studies.items import Items, Labels
-from judge.studies.rows import COST, ITEM, Rows, Source, blank, read_rows
+from judge.studies.rows import COST, ITEM, Rows, Source, read_rows
 from rating.errors import DataError
 from rating.outcome import of_sides
 from rating.tables.coding import Coded
 from rating.tables.columns import UNLABELLED
-from rating.tables.vote_filter import BOTH, beside_both
+from rating.tables.vote_filter import BOTH, beside_both, blank
 from rating.typing import Bools, Floats, Ints
 
 ORDERS = {Order.AB: 1, Order.BA: -1, BOTH: 0}

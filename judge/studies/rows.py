@@ -17,7 +17,7 @@ from rating.tables.columns import KINDS, REQUIRED, Columns, order_columns, requi
 from rating.tables.files import Files
 from rating.tables.log import LoggedVotes
 from rating.tables.sources import opened, require_one_kind
-from rating.tables.vote_filter import VoteFilter
+from rating.tables.vote_filter import VoteFilter, blank
 from rating.typing import Bools, Floats
 
 NAMED: Mapping[str, tuple[str, ...]] = {
@@ -281,12 +281,6 @@ def _once(rows: VoteFilter, *, unread: bool) -> tuple[str, ...]:
     n = int((again & ~sure & np.any(ids, axis=0)).sum()) if unread else 0
     note = f"{n:,} verdicts of one judge repeat an earlier one on the same item. They are counted."
     return (note,) if n else ()
-
-
-def blank(column: Coded) -> Bools:
-    """Return which rows have no name, or one of spaces."""
-    named = np.fromiter(map(bool, map(str.strip, column.names)), bool, len(column.names))
-    return np.append(~named, True)[column.codes]
 
 
 NAMES = {

@@ -5,7 +5,7 @@ import importlib.util
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from rating.tables.log import LoggedVotes
 from rating.tables.parquet import long_columns
 from rating.tables.sources import ClusterTable, opened_table, spark_engine
 from rating.tables.vote_filter import VoteFilter
-from rating.typing import Bools, Floats, Integers
+from rating.typing import Bools, Floats
 from rating.value.figures import MEASURES
 
 if TYPE_CHECKING:
@@ -39,9 +39,6 @@ _HASHED_AT_ONCE = 1 << 16
 
 PARTED_FROM = 20_000_000
 """Votes in files from which voters are rated part by part."""
-
-OUTSIDE = "outside the window"
-REPLACED = "a model was replaced after the draw"
 
 MODEL = "model"
 """Factor of the columns that any vote has, ``model_a`` and ``model_b``."""
@@ -115,36 +112,13 @@ def read_groups(source: object, reading: Reading) -> dict[str, Votes]:
     return groups
 
 
-class Settled(NamedTuple):
-    """Rows of which it is settled which count: models, sides and outcome, and when."""
-
-    rows: VoteFilter
-    battles: tuple[tuple[str, ...], Integers, Integers, Integers]
-    moments: Floats | None
-
-
 def _votes_in(table: Table, reading: Reading) -> Votes:
     """Count the votes of a table; raises `DataError` as `read_votes`, but none may count."""
-    return _counted(settled_rows(table, reading), reading)
+    return _counted(VoteFilter.settled(table, reading), reading)
 
 
-def settled_rows(table: Table, reading: Reading) -> Settled:
-    """Settle which rows of a table count, and as what; raises `DataError` as `read_votes`."""
-    rows = VoteFilter.of(table)
-    outcome = rows.outcomes()
-    names, a, b = rows.models()
-    moments = _moments(rows) if reading.needs_time else None
-    if moments is not None:
-        rows.drop(~weights.inside(moments, reading.since, reading.until), OUTSIDE)
-    if "repicks" in table.numbers:
-        rows.drop(table.numbers["repicks"] > 0, REPLACED)
-    rows.settle_both_bad(outcome, reading.both_bad)
-    rows.set_aside_self_battles(a, b)
-    return Settled(rows, (names, a, b, outcome), moments)
-
-
-def _counted(settled: Settled, reading: Reading) -> Votes:
-    rows, (names, a, b, outcome), moments = settled
+def _counted(rows: VoteFilter, reading: Reading) -> Votes:
+    names, a, b, outcome = rows.names, rows.a, rows.b, rows.outcome
     groups, unprompted = rows.groups(all_prompts=reading.all_prompts)
     live = rows.live
     if not live.all():
@@ -157,7 +131,7 @@ def _counted(settled: Settled, reading: Reading) -> Votes:
     name_of = {role: names for role, (names, _) in people.items()}
     voters, prompts = (name_of.get(role, ()) for role in ("voter", "prompt"))
     features, scale = _styles(rows.table, reading, live)
-    n, weight = rows.n[live], _weights(rows.table, reading, moments, live)
+    n, weight = rows.n[live], _weights(rows.table, reading, rows.moments, live)
     keys = (*(codes for _, codes in people.values()), a, b, outcome)
     sizes = [*map(len, name_of.values()), len(models), len(models), len(OUTCOMES)]
     total, square = (None, None) if weight is None else (n * weight, n * weight**2)
@@ -197,10 +171,11 @@ def read_figures(source: object, reading: Reading) -> tuple[Votes, VoteRows]:
     """
     reading = replace(reading, figures=MEASURES)
     with opened_table(source, reading, by=False) as table:
-        settled = settled_rows(table, reading)
-        votes = _require_votes(_counted(settled, reading), source)
+        counting = VoteFilter.settled(table, reading)
+        votes = _require_votes(_counted(counting, reading), source)
     names = [name for name in MEASURES if of_sides(name)[0] in table.numbers]
-    rows = vote_rows(settled, reading, {x: table.numbers[x] for n in names for x in of_sides(n)})
+    measured = {column: table.numbers[column] for n in names for column in of_sides(n)}
+    rows = counting.vote_rows(reading, measured)
     for name in names:
         values = rows.of_answers(name)
         bad = values[~(np.isnan(values) | ((values >= 0) & np.isfinite(values)))]
@@ -208,40 +183,6 @@ def read_figures(source: object, reading: Reading) -> tuple[Votes, VoteRows]:
             a, b = of_sides(name)
             raise DataError(f"{a} and {b} hold {bad[0]:g}: make it a number from 0, or empty.")
     return votes, rows
-
-
-def vote_rows(settled: Settled, reading: Reading, numbers: Mapping[str, Floats]) -> VoteRows:
-    """Give the rows that count, with some numbers of each row of their table."""
-    rows, (models, a, b, outcome), _ = settled
-    live, texts = rows.live, rows.table.texts
-    people, _ = rows.groups(all_prompts=reading.all_prompts)
-    columns = {role: column for role, column in people.items() if column}
-    if "by" in texts:
-        columns["by"] = _with_rest(texts["by"], UNLABELLED)
-    columns |= {name: _with_rest(texts[name], "") for name in {*reading.beside} & {*texts}}
-    groups = {
-        # In order of time, voters stay in that in which they came: figures are summed over them.
-        role: (column.names, column.codes[live]) if reading.ordered else ranked(column, live)
-        for role, column in columns.items()
-    }
-    models, a, b = occurring(models, a[live], b[live])
-    return VoteRows(
-        models,
-        a.astype(np.int64),
-        b.astype(np.int64),
-        outcome[live].astype(np.int64),
-        rows.n[live].astype(np.int64),
-        {role: codes.astype(np.int64) for role, (_, codes) in groups.items()},
-        {role: names for role, (names, _) in groups.items()},
-        {role: values[live] for role, values in numbers.items()},
-        dict(sorted(rows.dropped.items())),
-        rows.self_battles,
-    )
-
-
-def _with_rest(column: Coded, rest: str) -> Coded:
-    names = [name.strip() or rest for name in column.names]
-    return Coded((*names, rest), np.where(column.codes < 0, len(names), column.codes))
 
 
 def read_factors(
@@ -314,19 +255,6 @@ def _parts(table: Table, factors: Sequence[str], side: str, live: Bools) -> list
             raise DataError(msg)
         columns.append(levels)
     return list(zip(*columns, strict=True))
-
-
-def _moments(rows: VoteFilter) -> Floats:
-    """When each vote was cast, in seconds since 1970 UTC."""
-    moments = rows.table.numbers["time"]
-    missing = rows.live & ~np.isfinite(moments)
-    if missing.any():
-        msg = (
-            f"The time is missing in {int(rows.n[missing].sum())} votes. "
-            "Leave them out, or read without a window and a half-life."
-        )
-        raise DataError(msg)
-    return moments
 
 
 def _weights(table: Table, reading: Reading, moments: Floats | None, live: Bools) -> Floats | None:

@@ -19,7 +19,6 @@ from rating.tables.coding import (
     numbered,
 )
 from rating.tables.columns import JUDGES, KINDS, REQUIRED, Columns, Reading
-from rating.tables.counts import settled_rows, vote_rows
 from rating.tables.files import Files
 from rating.tables.log import LoggedVotes
 from rating.tables.sources import (
@@ -28,6 +27,7 @@ from rating.tables.sources import (
     opened_table,
     require_one_kind,
 )
+from rating.tables.vote_filter import VoteFilter
 from rating.typing import Floats
 
 
@@ -39,7 +39,8 @@ def read_rows(source: object, reading: Reading) -> VoteRows:
     source : path, sequence of paths, Files, table or LoggedVotes
         As `rating.tables.counts.read_votes` takes it.
     reading : Reading
-        Of which weights, a window and styles are not used. ``columns.by`` is the role ``by``.
+        Of which weights and styles are not used, nor a window of votes in order. ``columns.by`` is
+        the role ``by``.
 
     Raises
     ------
@@ -50,7 +51,9 @@ def read_rows(source: object, reading: Reading) -> VoteRows:
     by = reading.columns.by is not None
     how = _in_order(source, reading) if reading.ordered else opened_table(source, reading, by=by)
     with how as table:
-        rows = _rows(table, reading)
+        numbers = {"trait": _traits(table), "time": _moments(table)} if reading.ordered else {}
+        known = {role: values for role, values in numbers.items() if values is not None}
+        rows = VoteFilter.settled(table, reading).vote_rows(reading, known)
     if not rows.n:
         is_named = isinstance(source, LoggedVotes) or Files.of(source) is not None
         where = f" in {str(source)!r}" if is_named else ""
@@ -93,17 +96,6 @@ def report_source(
     if not reasons_of(rows) and not any(rows.names.get(INTENT, ())):
         raise DataError(f"Nothing was remarked beside the {rows.n_votes} votes of {source!s}.")
     return report_remarks(rows, first=first, second=second, level=level)
-
-
-def _rows(table: Table, reading: Reading) -> VoteRows:
-    settled = settled_rows(table, reading)
-    numbers = {"trait": _traits(table), "time": _moments(table)} if reading.ordered else {}
-    known = {role: values for role, values in numbers.items() if values is not None}
-    rows = vote_rows(settled, reading, known)
-    if not reading.ordered:
-        return rows
-    times = [rows.numbers["time"]] if "time" in known else []
-    return rows.taken(np.lexsort([table.numbers["row"][settled.rows.live], *times]))
 
 
 @contextmanager

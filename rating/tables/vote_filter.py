@@ -10,14 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from rating.counting import fits, narrowest, packed, spelling
+from rating.counting import fits, narrowest, occurring, packed, spelling
 from rating.errors import DataError, LayoutError
 from rating.outcome import OUTCOMES, SHOWN_FIRST, Outcome, of_sides
-from rating.tables.coding import Coded, Table
+from rating.rows import VoteRows
+from rating.tables import weights
+from rating.tables.coding import Coded, Table, ranked
+from rating.tables.columns import UNLABELLED, Reading
 from rating.tables.files import SHOWN
 from rating.tables.guess import readings
 from rating.tables.peers import NO_VERDICT
-from rating.typing import Bools, Integers
+from rating.typing import Bools, Floats, Integers
 
 LABELS: Mapping[str, Outcome] = {
     **{outcome.value: outcome for outcome in OUTCOMES},
@@ -29,6 +32,9 @@ LABELS: Mapping[str, Outcome] = {
 SKIP = "skip"
 NO_VOTE = "no vote"
 """Reason in ``left_out`` of a row that is there for its place in the chain alone."""
+
+OUTSIDE = "outside the window"
+REPLACED = "a model was replaced after the draw"
 
 MOST_MODELS = 1_000
 """A board holds a number for each two models, and takes time by the cube of them: minutes."""
@@ -44,6 +50,10 @@ class VoteFilter:
         Votes of each row.
     live : ndarray of bool
         Rows that still count.
+    names : tuple of str
+        Of the models, once rows are settled: ``a`` and ``b`` hold positions in them.
+    moments : ndarray of float64, or None
+        When each vote was cast, where the reading needs it.
     """
 
     table: Table
@@ -51,6 +61,11 @@ class VoteFilter:
     live: Bools
     self_battles: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
+    names: tuple[str, ...] = ()
+    a: Integers = field(default_factory=lambda: np.empty(0, np.int64))
+    b: Integers = field(default_factory=lambda: np.empty(0, np.int64))
+    outcome: Integers = field(default_factory=lambda: np.empty(0, np.int64))
+    moments: Floats | None = None
 
     @classmethod
     def of(cls, table: Table, *, unread: bool = False) -> "VoteFilter":
@@ -68,6 +83,71 @@ class VoteFilter:
         if not unread:
             _one_row_a_case(rows)
         return rows
+
+    @classmethod
+    def settled(cls, table: Table, reading: Reading) -> "VoteFilter":
+        """Settle which rows count for a reading, with which models and outcome.
+
+        Raises
+        ------
+        DataError
+            For labels that are unknown or missing; names that are missing, or differ only in case
+            or spaces; and times that are missing where they matter.
+        """
+        rows = cls.of(table)
+        rows.outcome = rows.outcomes()
+        rows.names, rows.a, rows.b = rows.models()
+        if reading.needs_time and not reading.ordered:
+            rows.moments = table.numbers["time"]
+            missing = rows.live & ~np.isfinite(rows.moments)
+            if missing.any():
+                msg = (
+                    f"The time is missing in {int(rows.n[missing].sum())} votes. "
+                    "Leave them out, or read without a window and a half-life."
+                )
+                raise DataError(msg)
+            rows.drop(~weights.inside(rows.moments, reading.since, reading.until), OUTSIDE)
+        if "repicks" in table.numbers:
+            rows.drop(table.numbers["repicks"] > 0, REPLACED)
+        rows.settle_both_bad(rows.outcome, reading.both_bad)
+        own = rows.live & (rows.a == rows.b)
+        rows.self_battles = int(rows.n[own].sum())
+        rows.live &= ~own
+        return rows
+
+    def vote_rows(self, reading: Reading, numbers: Mapping[str, Floats]) -> VoteRows:
+        """Give the rows that are settled to count, with some numbers of each row of the table.
+
+        Where votes are read in order, they come in that of their time, then of the number ``row``.
+        """
+        live, texts = self.live, self.table.texts
+        people, _ = self.groups(all_prompts=reading.all_prompts)
+        columns = {role: column for role, column in people.items() if column}
+        if "by" in texts:
+            columns["by"] = _with_rest(texts["by"], UNLABELLED)
+        columns |= {name: _with_rest(texts[name], "") for name in {*reading.beside} & {*texts}}
+        groups = {
+            # In order of time, voters stay in that in which they came: figures are summed in it.
+            role: (column.names, column.codes[live]) if reading.ordered else ranked(column, live)
+            for role, column in columns.items()
+        }
+        models, a, b = occurring(self.names, self.a[live], self.b[live])
+        rows = VoteRows(
+            models,
+            a.astype(np.int64),
+            b.astype(np.int64),
+            self.outcome[live].astype(np.int64),
+            self.n[live].astype(np.int64),
+            {role: codes.astype(np.int64) for role, (_, codes) in groups.items()},
+            {role: names for role, (names, _) in groups.items()},
+            {role: values[live] for role, values in numbers.items()},
+            dict(sorted(self.dropped.items())),
+            self.self_battles,
+        )
+        if not reading.ordered:
+            return rows
+        times = [rows.numbers["time"]] if "time" in numbers else []
+        return rows.taken(np.lexsort([self.table.numbers["row"][live], *times]))
 
     def drop(self, rows: Bools, reason: str) -> None:
         """Leave out rows, and count their votes under a reason."""
@@ -224,12 +304,6 @@ class VoteFilter:
             self._refuse(role, missing)
         return column
 
-    def set_aside_self_battles(self, a: Integers, b: Integers) -> None:
-        """Take out battles of a model against itself."""
-        rows = self.live & (a == b)
-        self.self_battles = int(self.n[rows].sum())
-        self.live &= ~rows
-
     @property
     def _sides(self) -> list[Coded]:
         return [self.table.texts[role] for role in of_sides("model")]
@@ -239,7 +313,7 @@ class VoteFilter:
         return {column.names[code] for code in np.flatnonzero(counts)}
 
     def _missing(self, role: str) -> Bools:
-        return self.live & _blank(self.table.texts[role])
+        return self.live & blank(self.table.texts[role])
 
     def _refuse_missing(self, role: str) -> None:
         missing = self._missing(role)
@@ -290,7 +364,13 @@ def refuse_many(names: Sequence[str]) -> None:
         raise DataError(msg)
 
 
-def _blank(column: Coded) -> Bools:
+def _with_rest(column: Coded, rest: str) -> Coded:
+    names = [name.strip() or rest for name in column.names]
+    return Coded((*names, rest), np.where(column.codes < 0, len(names), column.codes))
+
+
+def blank(column: Coded) -> Bools:
+    """Return which rows have no name, or one of spaces."""
     # Of many voters each name is looked at: hence no function of ours for every one of them.
     blank = ~np.fromiter(map(bool, map(str.strip, column.names)), bool, len(column.names))
     return np.append(blank, True)[column.codes]
@@ -339,10 +419,10 @@ def _one_row_a_case(rows: VoteFilter) -> None:
         return
     rows.drop(beside_both(rows.table.texts), IN_BOTH)
     if (status := rows.table.texts.get("status")) is not None:
-        blank = _blank(rows.table.texts["winner"])
+        unsaid = blank(rows.table.texts["winner"])
         for code, why in enumerate(status.names):
             if why.strip():
-                rows.drop(blank & (status.codes == code), f"{NO_VERDICT}: {why}")
+                rows.drop(unsaid & (status.codes == code), f"{NO_VERDICT}: {why}")
 
 
 def beside_both(texts: Mapping[str, Coded]) -> Bools:

@@ -8,13 +8,11 @@ import pytest
 from judge.probe.worlds import (
     MEASURES,
     World,
+    bradley_terry_strengths,
     by_bootstrap,
     by_bradley_terry,
     by_online_elo,
-    counted,
     in_another_order,
-    one_by_one,
-    permuted,
 )
 from rating import Comparisons, fit_bradley_terry, rate, to_nats
 from rating.elo import online_elo
@@ -26,6 +24,10 @@ from tests.simulation import D1
 
 def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
+
+
+def counted(votes: VoteRows) -> Comparisons:
+    return votes.comparisons(voter=votes.groups.get("voter"))
 
 
 def small(taste: float = 0.0, tie_rate: float = 0.0) -> World:
@@ -48,9 +50,7 @@ def test_under_even_pairs_the_truth_is_that_of_the_other_harness() -> None:
 
 def test_the_oracle_s_votes_give_the_truth_exactly() -> None:
     world = small(taste=0.8, tie_rate=0.2)
-    assert fit_bradley_terry(counted(world.oracle())).theta == pytest.approx(
-        world.truth(), abs=1e-7
-    )
+    assert bradley_terry_strengths(world.oracle(), rng()) == pytest.approx(world.truth(), abs=1e-7)
 
 
 def test_votes_cast_again_and_again_average_to_the_truth() -> None:
@@ -98,7 +98,7 @@ def test_without_voters_a_copy_has_no_tastes() -> None:
 
 def test_counted_votes_come_back_one_by_one_and_count_to_the_same() -> None:
     data = counted(small(taste=0.5, tie_rate=0.3).cast(rng(10)))
-    again = counted(one_by_one(data, rng(11)))
+    again = counted(VoteRows.of(data, rng(11)))
     for name in ("models", "pairs", "outcome", "votes", "voter"):
         assert np.array_equal(getattr(again, name), getattr(data, name)), name
 
@@ -107,7 +107,7 @@ def test_permuted_votes_are_as_many_of_each_kind_and_say_nothing() -> None:
     world = made_up(rng(12), n_models=3, n_voters=500, spread=2.0, tie_rate=0.2)
     votes = world.cast(rng(13))
     one_sided = votes.taken(np.flatnonzero(votes.a < votes.b))  # side A is the weaker one
-    mixed = permuted(one_sided, rng(14))
+    mixed = one_sided.permuted(rng(14))
     assert (mixed.score == 0.5).sum() == (one_sided.score == 0.5).sum()
     assert np.abs(fit_bradley_terry(counted(mixed)).theta).max() < 0.3
     assert np.abs(fit_bradley_terry(counted(one_sided)).theta).max() > 1
@@ -116,12 +116,12 @@ def test_permuted_votes_are_as_many_of_each_kind_and_say_nothing() -> None:
 def test_votes_that_leave_a_model_out_say_which() -> None:
     votes = VoteRows.scored(("x", "y", "z"), np.array([0]), np.array([1]), np.array([1.0]))
     with pytest.raises(NotIdentifiedError, match="1 votes none is on z"):
-        counted(votes)
+        by_bradley_terry(votes, rng())
 
 
 def test_both_kinds_of_tie_are_half_a_vote() -> None:
     data = Comparisons.from_arrays(["x"] * 3, ["y"] * 3, ["tie", "both_bad", "model_b"])
-    assert sorted(one_by_one(data, rng()).score) == [0.0, 0.5, 0.5]
+    assert sorted(VoteRows.of(data, rng()).score) == [0.0, 0.5, 0.5]
 
 
 @pytest.fixture(scope="module")
