@@ -104,9 +104,8 @@ def _order(key: Ints, measures: Sequence[Floats]) -> NDArray[np.intp]:
 
 def _in_order(measure: Floats) -> NDArray[np.uint64]:
     """Return whole numbers that sort as the floats do: their bits, negative ones turned."""
-    bits = (measure + 0.0).view(np.uint64)  # -0.0 + 0.0 is 0.0
-    negative = (bits >> np.uint64(63)).astype(bool)
-    return np.where(negative, ~bits, bits | np.uint64(1 << 63))
+    bits = (measure + 0.0).view(np.int64)  # -0.0 + 0.0 is 0.0
+    return (bits ^ (bits >> 63 | np.iinfo(np.int64).min)).view(np.uint64)
 
 
 def _totals(rows: Cells, order: NDArray[np.intp]) -> Cells:
@@ -114,7 +113,7 @@ def _totals(rows: Cells, order: NDArray[np.intp]) -> Cells:
     weight, square = (None if v is None else v[order] for v in (rows.weight, rows.weight_sq))
     votes = rows.votes[order]
     if rows.features is not None:
-        return Cells(keys, votes, weight, square, rows.features[order])
+        return Cells(keys, votes, weight, square, rows.features.take(order, axis=0))
     new = np.zeros(len(order), dtype=bool)
     new[:1] = True
     for key in keys:

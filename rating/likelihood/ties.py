@@ -281,7 +281,8 @@ def _add_up(
 def _logistic(x: Floats) -> tuple[Floats, Floats]:
     """Return ``1 / (1 + exp(-x))`` and ``log(1 + exp(x))`` without overflow."""
     small = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1.0, small) / (1.0 + small), np.maximum(x, 0.0) + np.log1p(small)
+    both = 1.0 + small
+    return np.where(x >= 0, 1.0, small) / both, np.maximum(x, 0.0) + np.log(both)
 
 
 def _log_expm1(x: float) -> tuple[float, float, float]:

@@ -281,7 +281,7 @@ def _styles(table: Table, reading: Reading, live: Bools) -> tuple[Floats | None,
         else:
             a, b = (table.numbers[column][live] for column in of_sides(name))
             columns.append(weights.style_difference(a, b, name))
-    return weights.standardised(np.column_stack(columns), reading.style)
+    return weights.standardised(columns, reading.style)
 
 
 def data_hash(names: Sequence[Sequence[str]], cells: Cells) -> str:

@@ -176,24 +176,31 @@ def given_difference(values: Floats, column: str) -> Floats:
     return values
 
 
-def standardised(features: Floats, names: tuple[str, ...]) -> tuple[Floats, Floats]:
-    """Divide each column by its standard deviation, which is given too; 1 for doublings.
+def standardised(columns: Sequence[Floats], names: Sequence[str]) -> tuple[Floats, Floats]:
+    """Divide each style by its standard deviation, which is given too; 1 for doublings.
 
     The mean stays: taken out, it would come back as an advantage of side A.
+
+    Returns
+    -------
+    (ndarray of shape (n, n_styles), ndarray of shape (n_styles,))
 
     Raises
     ------
     DataError
-        If a column is the same for all votes.
+        If a style is the same for all votes.
     """
-    scale = features.std(axis=0)
-    size = np.abs(features).max(axis=0, initial=0.0)
-    for name, varies in zip(names, np.ptp(features, axis=0) > _CONSTANT * size, strict=True):
-        if not varies:  # of equal differences, rounding leaves a standard deviation above 0
+    features, scale = np.empty((len(columns[0]), len(columns))), np.ones(len(columns))
+    for i, (name, values) in enumerate(zip(names, columns, strict=True)):
+        low, high = values.min(initial=np.inf), values.max(initial=-np.inf)
+        if not high - low > _CONSTANT * max(abs(low), abs(high)):
+            # of equal differences, rounding leaves a standard deviation above 0
             msg = f"The style {name!r} is the same for all votes; leave it out."
             raise DataError(msg)
-    scale = np.where([name.startswith(LOG2) for name in names], 1.0, scale)
-    return features / scale, scale
+        if not name.startswith(LOG2):
+            scale[i] = values.std()
+        np.divide(values, scale[i], out=features[:, i])
+    return features, scale
 
 
 def _refuse(values: NDArray[Any], bad: Bools, what: str, wanted: str) -> None:
