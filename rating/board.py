@@ -69,7 +69,9 @@ def rate(votes: Votes | Comparisons, options: RateOptions | None = None) -> Repo
         raise DataError(f"style is {options.style}, and the votes carry {data.feature_names}.")
     options = options.resolved(data, in_parts=votes.parts is not None)
     fitted = fit(data, ties=options.ties, ridge=options.ridge, order_effect=options.order_effect)
-    off = spread(fitted, data, options, np.random.default_rng(options.seed), votes.parts)
+    off = spread(
+        fitted, data, options, np.random.default_rng(options.seed), votes.parts, votes.sampled
+    )
     rng = np.random.default_rng([options.seed, 1])
     return report_of(fitted, votes, off, options, rng)
 
@@ -102,7 +104,10 @@ def report_of(
         parameters=_parameters(fitted, off, options),
         ratings=rows,
         quasi_se_error=worst,
-        warnings=(*votes.warnings, *_warnings(data, options, off, voters, rows, worst)),
+        warnings=(
+            *votes.warnings,
+            *_warnings(data, options, off, voters, rows, worst, votes.sampled),
+        ),
     )
 
 
@@ -241,11 +246,12 @@ def _warnings(
     voters: Activity | None,
     rows: tuple[ModelRating, ...],
     worst: float | None,
+    sampled: int,
 ) -> Iterator[str]:
     if options.interval == "none":
         return
     yield from off.warnings
-    yield from _on_clusters(data, options, voters)
+    yield from _on_clusters(data, options, voters, sampled)
     few = _too_few(data, off, options)
     if few is not None:
         yield _on_too_few(few, data.n_models)
@@ -254,7 +260,7 @@ def _warnings(
     if options.interval == "sandwich" and options.ties == "half":
         yield from on_ties(data)
     rare = few_points(data)
-    if rare and not _profiled(voters, options):
+    if rare and not _profiled(voters is None and not sampled, options):
         yield Sentence(
             "Fewer than %(n)s points won, or lost, by %(names)s (a win 1, a tie 1/2): those "
             "intervals are rough.",
@@ -293,11 +299,11 @@ def _on_too_few(who: str, models: int) -> Sentence:
 
 
 def _on_clusters(
-    data: Comparisons, options: RateOptions, voters: Activity | None
+    data: Comparisons, options: RateOptions, voters: Activity | None, sampled: int
 ) -> Iterator[str]:
     """Say what the intervals take as independent, and whom they speak for."""
     clustered = bool(clusters_of(options))
-    if voters is None and not clustered:
+    if voters is None and not sampled and not clustered:
         yield Sentence(
             "Voters are not known: the intervals treat votes as independent, "
             "and are too narrow where people voted often."
@@ -308,10 +314,13 @@ def _on_clusters(
             "rate with endless votes, each with the same share of them. Of other people they say "
             "nothing."
         )
-    elif voters is not None and not clustered:
+    elif not clustered:
+        cast = f"though a sample of them is of {sampled} voters"
+        if voters is not None:
+            cast = f"though {voters.n_clusters} voters cast them"
         yield (
-            f"The intervals treat votes as independent, though {voters.n_clusters} voters cast "
-            "them: they are too narrow where people voted often."
+            f"The intervals treat votes as independent, {cast}: they are too narrow where people "
+            "voted often."
         )
     if data.prompt is None and options.interval == "sandwich" and clustered:
         yield Sentence(
@@ -320,9 +329,9 @@ def _on_clusters(
         )
 
 
-def _profiled(voters: Activity | None, options: RateOptions) -> bool:
+def _profiled(unknown: bool, options: RateOptions) -> bool:
     """Whether rare models have intervals by profile likelihood."""
     if options.interval == "profile":
         return True
-    plain = options.interval == "sandwich" and options.cluster == "none" and voters is None
+    plain = options.interval == "sandwich" and options.cluster == "none" and unknown
     return plain and options.reference is None and not options.weighted

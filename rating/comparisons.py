@@ -363,6 +363,8 @@ class Votes:
     warnings : tuple of str
     parts : Parts or None
         The same votes by voter, where these are too many for memory; ``data`` then knows none.
+    sampled : int
+        Voters in a sample, where only a warning asks for them: ``data`` then knows none.
     """
 
     data: Comparisons
@@ -375,6 +377,7 @@ class Votes:
     data_hash: str = ""
     warnings: tuple[str, ...] = ()
     parts: Parts | None = None
+    sampled: int = 0
 
 
 def _entries(column: Iterable[object]) -> list[object]:

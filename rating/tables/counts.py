@@ -17,15 +17,15 @@ from rating.errors import ConvergenceError, DataError, NotIdentifiedError
 from rating.outcome import OUTCOMES, SIDES, of_sides
 from rating.pooling.boards import PooledBoards, by_itself, rate_pooled
 from rating.rows import VoteRows
-from rating.tables import vote_filter, weights
+from rating.tables import peers, vote_filter, weights
 from rating.tables.coding import Coded, Table, coded_list, ranked
 from rating.tables.columns import SAMPLING, UNLABELLED, Reading
-from rating.tables.duckdb_engine import rows_in_parquet
+from rating.tables.duckdb_engine import columns_in_file, rows_in_parquet, sampled_sizes
 from rating.tables.files import Files, expanded, kind_of
 from rating.tables.log import LoggedVotes
 from rating.tables.parquet import long_columns
 from rating.tables.sources import ClusterTable, opened_table, spark_engine
-from rating.tables.vote_filter import VoteFilter
+from rating.tables.vote_filter import MOST_MODELS, VoteFilter
 from rating.typing import Bools, Floats
 from rating.value.figures import MEASURES
 
@@ -39,6 +39,8 @@ _HASHED_AT_ONCE = 1 << 16
 
 PARTED_FROM = 20_000_000
 """Votes in files from which voters are rated part by part."""
+SAMPLE = 1_000_000
+"""Votes of such files whose voters are looked at where intervals do not depend on voters."""
 
 MODEL = "model"
 """Factor of the columns that any vote has, ``model_a`` and ``model_b``."""
@@ -355,7 +357,30 @@ def rate_source(
 
         if parquet := by_voter.Source.of(source, options):
             return _rate_parts(parquet, options, progress or (lambda done, total: None))
-    return rating.rate(read_votes(source, Reading.of(options)), options)
+    reading, sampled = Reading.of(options), _sampled_voters(source, options)
+    votes = read_votes(source, replace(reading, voters=reading.voters and not sampled))
+    return rating.rate(replace(votes, sampled=sampled), options)
+
+
+def _sampled_voters(source: object, options: RateOptions) -> int:
+    """Count the voters of a sample, where no more is said of them than that there are many.
+
+    0 where all are to be read: they are clusters, too few in the sample to bound any ranks, or
+    what a row means depends on more than its columns.
+    """
+    alone = options.cluster == "none" or options.interval in ("hessian", "profile")
+    files = Files.of(source)
+    if not alone or options.claims != "population" or files is None or files.where is not None:
+        return 0
+    if not _in_large_files(files):
+        return 0
+    paths = expanded(files.paths)
+    there = columns_in_file(paths[0])
+    voter = dict(files.columns).get("voter", Reading.of(options).columns.find("voter", there))
+    if voter is None or peers.recognised(there) is not None:
+        return 0
+    n = sampled_sizes(paths, voter, SAMPLE)
+    return len(n) if n.sum() ** 2 >= MOST_MODELS * (n**2).sum() else 0
 
 
 def _in_large_files(source: object) -> bool:

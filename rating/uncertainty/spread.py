@@ -75,6 +75,7 @@ def spread(
     options: RateOptions,
     rng: np.random.Generator,
     parts: Parts | None = None,
+    sampled: int = 0,
 ) -> Spread:
     """Estimate how far each rating may be off.
 
@@ -86,9 +87,11 @@ def spread(
         For the bootstrap, and for claims on ranks.
     parts : Parts, optional
         The votes by voter, where ``data`` does not know the voters.
+    sampled : int
+        Voters in a sample, where neither knows them.
     """
     if parts is None or options.interval == "none":
-        return _spread(fit, data, options, rng)
+        return _spread(fit, data, options, rng, sampled=sampled)
     voters = activity_from(voter_totals(fit, data, parts))
     return replace(_spread(fit, data, options, rng, parts, voters), voters=voters)
 
@@ -100,10 +103,11 @@ def _spread(
     rng: np.random.Generator,
     parts: Parts | None = None,
     voters: Activity | None = None,
+    sampled: int = 0,
 ) -> Spread:
     match options.interval:
         case "sandwich":
-            return _sandwich(fit, data, options, rng, parts, voters)
+            return _sandwich(fit, data, options, rng, parts, voters, sampled)
         case "hessian":
             return _hessian(fit, data, options)
         case "profile":
@@ -155,10 +159,11 @@ def _sandwich(
     rng: np.random.Generator,
     parts: Parts | None,
     voters: Activity | None,
+    sampled: int,
 ) -> Spread:
     clusters, warnings = _usable(data, options, voters)
     spread = _judged(infer(fit, data, clusters, rng=rng, parts=parts), options)
-    unknown = data.voter is None and voters is None
+    unknown = data.voter is None and voters is None and not sampled
     rare = unknown and options.reference is None and not options.weighted
     if options.cluster == "none" and rare:
         spread = _with_profiles(spread, fit, data, options)

@@ -216,6 +216,28 @@ def test_what_needs_more_than_voters_is_rated_in_memory(tmp_path: Path) -> None:
     assert by_voter.Source.of(path, RateOptions()) is None
 
 
+@pytest.mark.parametrize("options", [{"cluster": "none"}, {"interval": "hessian"}])
+def test_voters_are_sampled_where_intervals_do_not_depend_on_them(
+    tmp_path: Path, options: dict[str, Any]
+) -> None:
+    rows = random_votes(np.random.default_rng(5), n=4000, n_voters=3000)
+    path = written(tmp_path / "votes.parquet", rows)
+    ours, whole = rate_source(path, RateOptions(**options)), in_memory(path, **options)
+    assert isinstance(ours, Report)
+    assert ours.to_dict()["ratings"] == whole.to_dict()["ratings"]
+    voters = {row[3] for row in rows}
+    assert (ours.votes.voters, whole.votes.voters) == (None, len(voters))
+    (warning,) = (text for text in ours.warnings if "treat votes as independent" in text)
+    assert f"though a sample of them is of {len(voters)} voters" in warning
+
+
+def test_few_voters_in_the_sample_are_all_read(tmp_path: Path) -> None:
+    path = written(tmp_path / "votes.parquet", VOTES)
+    report = rate_source(path, RateOptions(cluster="none"))
+    assert isinstance(report, Report)
+    assert report.to_dict() == in_memory(path, cluster="none").to_dict()
+
+
 def test_nothing_of_this_is_loaded_for_a_file_of_few_votes(tmp_path: Path) -> None:
     path = written(tmp_path / "votes.parquet", VOTES)
     code = (
