@@ -73,6 +73,8 @@ class RateOptions:
         Column that parts the votes into groups: a board a value.
     pool : bool
         Let the groups borrow from each other: each drawn towards all by as much as the votes say.
+        From three groups on, one that differs from the others more than they do is named in a
+        warning.
     """
 
     ties: Ties = "half"

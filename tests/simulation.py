@@ -1,5 +1,7 @@
 """Votes drawn from known strengths by voters with tastes of their own, board after board."""
 
+import math
+import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -32,6 +34,27 @@ Codes = NDArray[np.int64]
 
 NORMAL_95 = 1.959964
 MEAN_PARETO_VOTES = 4
+
+
+def runs(default: int) -> int:
+    """Return the number of runs per design: ``SIMULATION_RUNS``, or what `make slow` can pay.
+
+    Raises
+    ------
+    ValueError
+        If ``SIMULATION_RUNS`` is not a whole number of 1 or more.
+    """
+    text = os.environ.get("SIMULATION_RUNS", "")
+    if not text:
+        return default
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"SIMULATION_RUNS is {text!r}: give a whole number of 1 or more.")
+    return int(text)
+
+
+def monte_carlo_error(share: float, n: int) -> float:
+    """Return the standard error of a share seen in n runs, where ``share`` is wanted."""
+    return math.sqrt(share * (1 - share) / n)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from rating.errors import DataError
 from rating.likelihood.identification import check_strengths, decided_groups
 from rating.options import Clusters, RateOptions
 from rating.pooling.model import Categorised, Pooled, Tree
-from rating.pooling.spread import Spread, borrowed, spread
+from rating.pooling.spread import Spread, borrowed, oddness, spread
 from rating.pooling.variance import Variance, fitted_variance
 from rating.report import DesignEffect, ModelRating, Provenance, Report, VotesUsed
 from rating.sentences import Sentence
@@ -125,11 +125,14 @@ class PooledFit:
     votes : Categorised
     variance : Variance
     spread : Spread
+    odd : ndarray of shape (n_categories,)
+        See `rating.pooling.spread.oddness`.
     """
 
     votes: Categorised
     variance: Variance
     spread: Spread
+    odd: Floats
 
     @property
     def best(self) -> Pooled:
@@ -146,7 +149,7 @@ def pooled_fit(groups: Mapping[str, Votes], options: RateOptions) -> PooledFit:
         As `pooled_strengths`.
     """
     votes, variance = pooled_strengths(groups, options)
-    return PooledFit(votes, variance, spread(variance, votes))
+    return PooledFit(votes, variance, spread(variance, votes), oddness(variance.best, votes))
 
 
 def pooled_strengths(
@@ -283,7 +286,7 @@ def report_of_mix(pooled: PooledFit, votes: Votes, mix: Floats, options: RateOpt
             share=share,
         ),
         quasi_se_error=None,
-        warnings=(*votes.warnings, *_warnings(pooled, share)),
+        warnings=(*votes.warnings, *_warnings(pooled, mix, share, options.level)),
     )
 
 
@@ -378,7 +381,14 @@ def _rows(
     return tuple(sorted(rows, key=lambda row: (row.rank, row.model)))
 
 
-def _warnings(pooled: PooledFit, share: Floats) -> Iterator[Sentence]:
+def _warnings(pooled: PooledFit, mix: Floats, share: Floats, level: float) -> Iterator[Sentence]:
+    for place in np.flatnonzero((pooled.odd < 1 - level) & (mix > 0)).tolist():
+        yield Sentence(
+            "Category %(category)s differs from the others more than they differ from each other. "
+            "Its pooled ratings are drawn towards the others, and their intervals are too narrow: "
+            "rate its own votes without pooling.",
+            category=pooled.votes.categories[place],
+        )
     low, high = 100 * share.min(), 100 * share.max()
     if high >= 1:
         yield Sentence(

@@ -25,7 +25,7 @@ class World:
 
 def planted(
     rng: np.random.Generator,
-    tau: float,
+    tau: float | Floats,
     *,
     n_models: int = 12,
     n_votes: int = 3000,
@@ -40,7 +40,7 @@ def planted(
     Each category has so many prompts, if any, that ``suit`` each model by nats more or less.
     """
     theta = np.linspace(-0.8, 0.8, n_models)
-    deviation = rng.normal(0, tau, (len(shares), n_models))
+    deviation = rng.normal(0, np.reshape(tau, (-1, 1)), (len(shares), n_models))
     liking = theta + rng.normal(0, taste, (n_voters, n_models))
     category = rng.choice(len(shares), n_votes, p=np.array(shares) / sum(shares))
     voter = rng.integers(n_voters, size=n_votes)

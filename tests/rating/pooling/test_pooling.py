@@ -330,3 +330,33 @@ def test_votes_of_no_weight_are_as_good_as_absent(world: World) -> None:
     assert boards.not_rated == {"h": "No vote counts."}
     rest = {name: votes for name, votes in world.groups.items() if name != "h"}
     assert boards.reports == rate_pooled(rest, POOL).reports
+
+
+def test_a_category_that_differs_more_than_the_others_is_named_on_its_own_board() -> None:
+    odd = planted(np.random.default_rng(9), np.array([0.1, 0.1, 1.0] + 5 * [0.1]))
+    boards = rate_pooled(odd.groups, POOL).reports
+    named = {
+        name: [text for text in board.warnings if "differs from the others" in text]
+        for name, board in boards.items()
+    }
+    assert [name for name, texts in named.items() if texts] == ["c"]
+    assert named["c"][0].startswith("Category c differs from the others more than")
+    assert "rate its own votes without pooling" in named["c"][0]
+
+
+def test_the_test_of_odd_categories_follows_their_names_and_those_of_models() -> None:
+    odd = planted(np.random.default_rng(9), np.array([0.1, 0.6] + 6 * [0.1]), n_models=5)
+    p = pooled_fit(odd.groups, POOL).odd
+    assert p.argmin() == 1
+    turned = dict(reversed(odd.groups.items()))
+    np.testing.assert_allclose(pooled_fit(turned, POOL).odd, p[::-1], rtol=1e-3)
+    renamed = {
+        name: replace(votes, data=replace(votes.data, models=votes.data.models[::-1]))
+        for name, votes in odd.groups.items()
+    }
+    np.testing.assert_allclose(pooled_fit(renamed, POOL).odd, p, rtol=1e-3)
+
+
+def test_of_two_categories_none_is_odd() -> None:
+    odd = planted(np.random.default_rng(9), np.array([0.1, 1.0]), shares=(1, 1))
+    assert pooled_fit(odd.groups, POOL).odd.tolist() == [1, 1]

@@ -15,6 +15,7 @@ from rating.pooling.mix import Mix, board_of_mix, whole_of
 from rating.pooling.model import Tau, fit_pooled
 from rating.uncertainty.student import quantile
 from tests.rating.pooling.planted import NAMES, SHARES, planted
+from tests.simulation import monte_carlo_error, runs
 
 pytestmark = pytest.mark.slow
 
@@ -165,3 +166,47 @@ def test_intervals_of_preferences_hold_on_given_mixes_and_on_counted_prompts(
     assert 0.92 <= shares["given"] <= 0.985
     assert 0.92 <= shares["40 prompts"] <= 0.985
     assert shares["40 prompts, as if given"] < shares["40 prompts"]
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize(
+    ("tau", "odd", "sd", "least"),
+    [
+        (0.0, None, 0.0, 0.0),
+        (0.1, None, 0.0, 0.0),
+        (0.3, None, 0.0, 0.0),
+        (0.1, 0, 0.8, 0.9),
+        (0.1, 4, 0.8, 0.7),
+        (0.1, 6, 0.8, 0.5),
+        (0.2, 0, 0.8, 0.6),
+        (0.1, 6, 0.4, 0.0),
+    ],
+)
+def test_an_odd_category_is_named_and_others_seldom(
+    tau: float,
+    odd: int | None,
+    sd: float,
+    least: float,
+    record_property: Callable[[str, object], None],
+) -> None:
+    """All deviate by tau, and perhaps one category by sd: ``least`` is how often it is named."""
+    sds, count = np.full(8, tau), runs(40)
+    place = 6 if odd is None else odd
+    if odd is not None:
+        sds[odd] = sd
+    flagged, covered = np.zeros((count, 8), dtype=bool), np.zeros(count)
+    for seed in range(count):
+        world = planted(np.random.default_rng([seed, 9]), sds, taste=TASTE)
+        fitted = pooled_fit(world.groups, POOL)
+        flagged[seed] = fitted.odd < 0.05
+        truth = np.array([average_voter(own) for own in world.strengths])
+        covered[seed] = _covered(fitted, np.eye(8)[place], truth)
+    own = 0.0 if odd is None else float(flagged[:, odd].mean())
+    if odd is not None:
+        flagged[:, odd] = False
+    false = float(flagged.any(axis=1).mean())
+    row = {"tau": tau, "odd": "" if odd is None else f"{SHARES[odd]:.0%}", "sd": sd}
+    row |= {"named": rounded(own), "others": rounded(false), "covered": rounded(covered.mean())}
+    record_property(f"Odd category, {count} boards", row)
+    assert false <= 0.05 + 2 * monte_carlo_error(0.05, count)
+    assert own >= least - 2 * monte_carlo_error(least, count)
