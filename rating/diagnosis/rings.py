@@ -1,6 +1,6 @@
 """Rings: accounts that vote for one model, or against it, wherever it appears."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple, Self, get_args
 
@@ -35,7 +35,7 @@ WIDEST = 1.2
 """Largest sd of honest tastes for one model, in nats; 8,931 votes of a crowd showed 0.86."""
 
 SHARES = np.array([0.01, 0.02, 0.04, 0.07, 0.11, 0.16, 0.22, 0.3, 0.4, 0.5])
-MEANS = np.linspace(-1.5, 1.5, 13)
+MEANS = np.linspace(-2.4, 2.4, 17)
 GROUP_SHARES = np.linspace(0.1, 0.9, 9)
 GROUP_SDS = np.array([0.1, 0.4, 0.8])
 GROUPS_GAIN = 6.0
@@ -149,6 +149,9 @@ def find_rings(
     with two directions of n models, a ring is named from ``2 n / alpha`` on,
     if at least `LEAST_ACCOUNTS` accounts are members more likely than not.
     That holds for one look at the votes, with strengths taken as known.
+    No ring is named where two groups of honest voters describe the votes
+    better by more than `GROUPS_GAIN`, both with as many parameters at their
+    best: the voters of a smaller taste agree with each other as members do.
 
     Where accounts have a ``trait`` (of behaviour, not of votes), those with it
     have a share of their own. What speaks for a ring are votes alone; the
@@ -330,8 +333,12 @@ def _suspects(view: _Seen, votes: VoteRows, trait: Bools, limit: float) -> list[
     total = view.total(LAWS)
     suspects = []
     for direction in get_args(Direction):
-        log_e = _log_mixture(view, direction, trait[view.voters]) - float(total.max())
-        if log_e > limit:
+        theirs = trait[view.voters]
+        log_e = _log_mixture(view, direction, theirs) - float(total.max())
+        if log_e <= limit:
+            continue
+        best = _log_mixture(view, direction, theirs, np.max)
+        if _two_tastes(view)[0] <= best + GROUPS_GAIN:
             member = _membership(view, direction, int(total.argmax()), votes, trait)
             if (member > 0.5).sum() >= LEAST_ACCOUNTS:
                 share = float(member.mean())
@@ -341,8 +348,18 @@ def _suspects(view: _Seen, votes: VoteRows, trait: Bools, limit: float) -> list[
     return suspects
 
 
-def _log_mixture(view: _Seen, direction: Direction, trait: Bools) -> float:
-    """Return the log of the mean over shares, loyalties and the laws of the others.
+def _log_mean(log_values: Floats, axis: int | None = None) -> Floats:
+    n = log_values.size if axis is None else log_values.shape[axis]
+    return np.asarray(scipy.special.logsumexp(log_values, axis=axis) - np.log(n))
+
+
+def _log_mixture(
+    view: _Seen,
+    direction: Direction,
+    trait: Bools,
+    over: Callable[..., Floats] = _log_mean,
+) -> float:
+    """Return the log of the mean over shares, loyalties and the laws of the others, or their max.
 
     Accounts with the trait have shares of their own.
     """
@@ -356,13 +373,8 @@ def _log_mixture(view: _Seen, direction: Direction, trait: Bools) -> float:
                 np.logaddexp(np.log1p(-s) + honest[rows], np.log(s) + fans[rows]).sum(axis=0)
                 for s in SHARES
             ]
-            total[at] += _log_mean(np.array(by_share), axis=0)
-    return float(_log_mean(total))
-
-
-def _log_mean(log_values: Floats, axis: int | None = None) -> Floats:
-    n = log_values.size if axis is None else log_values.shape[axis]
-    return np.asarray(scipy.special.logsumexp(log_values, axis=axis) - np.log(n))
+            total[at] += over(np.array(by_share), axis=0)
+    return float(over(total))
 
 
 def _membership(
@@ -427,10 +439,16 @@ def _gained(full: Floats, clean: Floats, model: int) -> Gained:
 
 
 def _groups(view: _Seen, models: Sequence[str]) -> TasteGroups | None:
-    """Describe two groups with a taste sd of their own each, if that gains `GROUPS_GAIN`."""
+    """Describe two groups of voters, if that gains `GROUPS_GAIN`."""
     if len(view.voters) < LEAST_ACCOUNTS:
         return None
-    one = float(view.total(LAWS).max())
+    total, share, gap = _two_tastes(view)
+    gain = total - float(view.total(LAWS).max())
+    return TasteGroups(models[view.model], share, gap, gain) if gain > GROUPS_GAIN else None
+
+
+def _two_tastes(view: _Seen) -> tuple[float, float, float]:
+    """Fit two groups whose tastes have the same sd; gives log-likelihood, share and gap."""
     low, high = np.triu_indices(len(MEANS), 1)
     best = (-np.inf, 0.0, 0.0)
     for sd in GROUP_SDS:
@@ -442,5 +460,4 @@ def _groups(view: _Seen, models: Sequence[str]) -> TasteGroups | None:
             best = max(
                 best, (float(total[at]), float(share), float(MEANS[high[at]] - MEANS[low[at]]))
             )
-    gain = best[0] - one
-    return None if gain <= GROUPS_GAIN else TasteGroups(models[view.model], best[1], best[2], gain)
+    return best

@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from tests.rating.attacked import NAMES, TARGET, Arena, Moved
+from tests.simulation import monte_carlo_error, runs
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
-N_ARENAS = 40
+N_ARENAS = runs(40)
 Recorder = Callable[[str, object], None]
 
 
@@ -54,7 +55,7 @@ def test_a_ring_is_named_and_gains_nothing(
 ) -> None:
     row = study(Arena(accounts=accounts, each=each), seed=1)
     record_property("rings", {"ring": f"{accounts} x {each}"} | asdict(row))
-    assert row.named >= named
+    assert row.named >= named - 2 * monte_carlo_error(named, N_ARENAS)
     assert row.undefended > 60
     assert abs(row.points) <= 15
     assert row.ranks <= 0.3

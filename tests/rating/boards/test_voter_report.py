@@ -26,6 +26,7 @@ from rating.tables.voter_report import (
 )
 from tests.arena.boards.log import logged
 from tests.rating.attacked import NAMES, Arena
+from tests.simulation import runs
 
 MODELS = ("basalt", "chert", "flint", "gneiss", "marl", "quartz", "schist", "slate")
 THETA = np.linspace(1.5, -1.5, len(MODELS))
@@ -396,8 +397,10 @@ def two_tastes(seed: int) -> VoteRows:
     return replace(votes, names={"voter": tuple(f"v{i:03}" for i in range(150))})
 
 
-def test_honest_voters_of_a_smaller_taste_keep_their_weight() -> None:
-    report = check_votes(two_tastes(2))
+@pytest.mark.parametrize("seed", [2, 4])
+def test_honest_voters_of_a_smaller_taste_keep_their_weight(seed: int) -> None:
+    report = check_votes(two_tastes(seed))
+    assert report.rings == ()
     assert [one.model for one in report.groups] == ["m0"]
     reached = [one for one in report.voters if one.flagged_at is not None]
     assert reached  # one law of tastes would flag them
@@ -408,10 +411,18 @@ def test_honest_voters_of_a_smaller_taste_keep_their_weight() -> None:
 
 
 @pytest.mark.slow
-def test_honest_voters_of_a_smaller_taste_are_never_flagged() -> None:
-    """Where the groups are visible: of three seeds in five; else the smaller one is a ring."""
-    reports = [check_votes(two_tastes(seed)) for seed in range(20)]
-    visible = [one for one in reports if one.groups]
-    assert len(visible) >= 6
-    assert sum(len(one.flagged) for one in visible) <= 1
-    assert all(one.rings for one in reports if not one.groups)
+@pytest.mark.timeout(900)
+def test_honest_voters_of_a_smaller_taste_are_never_flagged(
+    record_property: Callable[[str, object], None],
+) -> None:
+    count = runs(20)
+    reports = [check_votes(two_tastes(seed)) for seed in range(count)]
+    row = {
+        "groups shown": sum(bool(one.groups) for one in reports) / count,
+        "ring named": sum(bool(one.rings) for one in reports) / count,
+        "honest voters flagged": sum(len(one.flagged) for one in reports) / count / 150,
+    }
+    record_property(f"Two tastes of honest voters, {count} arenas", row)
+    assert row["groups shown"] == 1
+    assert row["ring named"] == 0
+    assert row["honest voters flagged"] <= 0.05 / 150
