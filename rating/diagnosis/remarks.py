@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy  # its submodules load on first use
 
 from rating.errors import ConvergenceError, DataError
-from rating.leave_out import jackknife_factor
+from rating.leave_out import influence_variance, jackknife_factor, two_way
 from rating.rows import VoteRows
 from rating.typing import Bools, Floats, Ints
 from rating.uncertainty.student import quantile
@@ -284,19 +285,23 @@ def reason_shares(votes: VoteRows, level: float = 0.95) -> tuple[ReasonShare, ..
 
     Of the votes with any reason. The shares of a reason over models follow a beta law, which the
     counts make more or less likely: see `beta_laws`. Counts weigh less by how much more alike
-    votes of one voter are than votes of several. Reasons that were never given are left out.
+    votes of one voter, or on one prompt where prompts are known, are than other votes. Reasons
+    that were never given are left out.
     """
     reasons = reasons_of(votes)
     some, sides = _explained(votes, reasons)
     given = np.concatenate(sides)
     model = np.concatenate([some.a, some.b])
-    voter = np.concatenate([some.voter, some.voter])
+    clusters = [some.voter, *(some.groups[name] for name in ("prompt",) if name in some.groups)]
+    clusters = [np.concatenate([own, own]) for own in clusters]
     answers = np.bincount(model, minlength=len(votes.models))
     return tuple(
         share
         for place, reason in enumerate(reasons)
         if given[:, place].any()
-        for share in _shares(votes.models, reason, model, voter, given[:, place], answers, level)
+        for share in _shares(
+            votes.models, reason, model, clusters, given[:, place], answers, level
+        )
     )
 
 
@@ -304,13 +309,15 @@ def _shares(
     models: tuple[str, ...],
     reason: str,
     model: Ints,
-    voter: Ints,
+    clusters: list[Ints],
     given: Bools,
     answers: Ints,
     level: float,
 ) -> Iterator[ReasonShare]:
     counts = np.bincount(model[given], minlength=len(models))
-    by = _design_effect(model, voter, given.astype(float), counts, answers)
+    share = np.divide(counts, answers, out=np.zeros(len(counts)), where=answers > 0)
+    alone = answers * share * (1 - share)
+    by = _design_effect(model, clusters, given - share[model], alone, level)
     k, n = counts / by, answers / by
     laws = beta_laws(k, n)
     tail = (1 - level) / 2
@@ -328,13 +335,42 @@ def _shares(
         )
 
 
-def _design_effect(model: Ints, voter: Ints, given: Floats, counts: Ints, answers: Ints) -> float:
-    """Give by how much shares vary more than if every answer were another voter's; 1 at least."""
-    share = np.divide(counts, answers, out=np.zeros(len(counts)), where=answers > 0)
-    _, cluster = np.unique(model * (voter.max() + 1) + voter, return_inverse=True)
-    sums = np.bincount(cluster, given - share[model])
-    alone = float(answers @ (share * (1 - share)))
-    return max(1.0, float(sums @ sums) / alone) if alone else 1.0
+def _design_effect(
+    model: Ints, clusters: list[Ints], off: Floats, alone: Floats, level: float
+) -> float:
+    """Give by how much shares vary more than if every answer were another voter's; 1 at least.
+
+    ``V_voter + [V_prompt - V_both]_+``, no less than ``V_prompt``, summed over the models that
+    several voters and prompts were asked about, over ``alone``: the variance of independent
+    answers. It is multiplied by the squared ratio of Student's quantile to the normal one, for
+    the counts that it divides are taken for exact.
+    """
+    kinds = list(clusters)
+    if len(kinds) > 1:
+        kinds.append(np.unique(np.stack(clusters), axis=1, return_inverse=True)[1].ravel())
+    by_kind = np.array([_within_models(model, own, off, len(alone)) for own in kinds])
+    usable = np.isfinite(by_kind).all(axis=0)
+    independent = float(alone[usable].sum())
+    if not independent:
+        return 1.0
+    sums = by_kind[:, usable].sum(axis=1)
+    counts = [np.bincount(own).astype(np.float64) for own in clusters]
+    df = [np.asarray(n.sum() ** 2 / (n**2).sum() - 1) for n in counts]
+    total, freedom = sums[0], df[0]
+    if len(clusters) > 1:
+        total, freedom = two_way((sums[0], df[0]), (sums[1], df[1]), sums[2])
+        total = np.maximum(total, sums[1])
+    wide = quantile(level, max(float(freedom), 1e-3)) / quantile(level, np.inf)
+    return max(1.0, float(total) / independent) * wide**2
+
+
+def _within_models(model: Ints, cluster: Ints, off: Floats, n_models: int) -> Floats:
+    """Give each model's variance of the sum of ``off``; infinite of one cluster."""
+    size = int(cluster.max()) + 1
+    key, place = np.unique(model * size + cluster, return_inverse=True)
+    sums = np.bincount(place, off).astype(np.float64)
+    ends = np.searchsorted(key, size * np.arange(n_models + 1))
+    return np.array([influence_variance(sums[a:b]) for a, b in pairwise(ends.tolist())])
 
 
 class BetaLaws(NamedTuple):
