@@ -22,6 +22,7 @@ from rating.uncertainty.gate import (
 from rating.uncertainty.sequence import Lead, Looks, lead_of
 from tests.rating.gated import ASKED, BETWEEN, CANDIDATE, INCUMBENT, Crowd
 from tests.rating.raced import two_models
+from tests.simulation import monte_carlo_error, runs
 
 SURE = Lead(
     value=0.0,
@@ -248,7 +249,7 @@ def test_a_model_without_votes_is_named() -> None:
         gate(data, GateOptions(candidate="owl", incumbent=INCUMBENT, margin=20))
 
 
-RUNS, LOOKS, VOTES = 100, 25, 3000
+RUNS, LOOKS, VOTES = runs(100), 25, 3000
 MODES: dict[str, tuple[Looks, int]] = {
     "once": (1, 1),
     "five": (5, 5),
@@ -257,11 +258,11 @@ MODES: dict[str, tuple[Looks, int]] = {
 }
 
 
-def answered(lead: float, runs: int) -> dict[str, float]:
+def answered(lead: float, count: int) -> dict[str, float]:
     """Return the share of gates that rule out a lead of zero, by the way they look."""
     asked = {name: options_of(looks) for name, (looks, _) in MODES.items()}
     hits = dict.fromkeys(MODES, 0)
-    for seed in range(runs):
+    for seed in range(count):
         rows = two_models(np.random.default_rng([seed, int(lead)]), VOTES, lead)
         places = [VOTES * look // LOOKS for look in range(1, LOOKS + 1)]
         data = rows.one_by_one()
@@ -270,7 +271,7 @@ def answered(lead: float, runs: int) -> dict[str, float]:
             hits[name] += any(
                 gate(data.subset(slice(n)), asked[name]).passes is not None for n in at
             )
-    return {name: hit / runs for name, hit in hits.items()}
+    return {name: hit / count for name, hit in hits.items()}
 
 
 def options_of(looks: Looks) -> GateOptions:
@@ -287,7 +288,7 @@ def test_gates_of_equal_models_on_sixty_shared_prompts_err_in_at_most_one_in_twe
     """Random effects of 0.8 nats of 300 voters and 60 prompts, 3,000 votes, up to 25 looks."""
     shares = answered(0.0, RUNS)
     record_property("gates of equal models", shares)
-    most = 0.05 + 2 * math.sqrt(0.05 * 0.95 / RUNS)
+    most = 0.05 + 2 * monte_carlo_error(0.05, RUNS)
     assert {name: share for name, share in shares.items() if share > most} == {}
 
 
@@ -308,8 +309,8 @@ def test_the_votes_needed_have_the_power_that_is_named(
     of_voter: float, of_prompt: float, record_property: Record
 ) -> None:
     """By a pilot of 600 votes at a lead of 60 points, taken as known; then with new people."""
-    passed, runs, seed = 0, 0, 0
-    while runs < RUNS:
+    passed, count, seed = 0, 0, 0
+    while count < RUNS:
         seed += 1
         rng = np.random.default_rng([seed, 7])
         pilot = two_models(
@@ -319,13 +320,13 @@ def test_the_votes_needed_have_the_power_that_is_named(
         _, total = lead.needed(lead.value, 1, None, 600, 0.95)
         if total is None or total > 20_000:
             continue
-        runs += 1
+        count += 1
         times = total / 600
         n = math.ceil(60 * times)
         rows = two_models(
             rng, total, 60, voters=n, prompts=n, of_voter=of_voter, of_prompt=of_prompt
         ).one_by_one()
         passed += gate(rows, replace(options_of(1), planned=None)).answer == "better"
-    row = {"voters": of_voter, "prompts": of_prompt, "power": passed / runs}
+    row = {"voters": of_voter, "prompts": of_prompt, "power": passed / count}
     record_property("power after the votes needed", row)
-    assert passed / runs == pytest.approx(0.8, abs=2 * math.sqrt(0.8 * 0.2 / RUNS))
+    assert passed / count == pytest.approx(0.8, abs=2 * monte_carlo_error(0.8, RUNS))

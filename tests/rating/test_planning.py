@@ -13,6 +13,7 @@ from rating.planning import (
 from rating.uncertainty.covariance import difference_variances
 from rating.uncertainty.ranks import joint_half_widths, joint_rank_ranges
 from tests.rating.builders import golden, votes, wins
+from tests.simulation import monte_carlo_error, runs
 
 
 def test_a_head_to_head_needs_the_votes_of_the_golden_table() -> None:
@@ -106,7 +107,7 @@ def test_a_board_claims_a_planned_gap_four_times_out_of_five(
     record_property: Callable[[str, object], None],
 ) -> None:
     """Eight models 40 points apart; the votes of the plan, by the true gaps, are then cast."""
-    runs, claimed, theta = 100, 0, 40 / 173.72 * np.arange(8)[::-1]
+    count, claimed, theta = runs(100), 0, 40 / 173.72 * np.arange(8)[::-1]
 
     def cast(rng: np.random.Generator, n: int) -> Comparisons:
         first = rng.integers(8, size=n)
@@ -114,7 +115,7 @@ def test_a_board_claims_a_planned_gap_four_times_out_of_five(
         won = rng.random(n) < 1 / (1 + np.exp(theta[second] - theta[first]))
         return Comparisons.from_codes([f"m{i}" for i in range(8)], first, second, 1 - won)
 
-    for seed in range(runs):
+    for seed in range(count):
         rng = np.random.default_rng(seed)
         pilot = judged(cast(rng, 1500))
         half = joint_half_widths(pilot, rng=rng)[3, 4]
@@ -122,8 +123,8 @@ def test_a_board_claims_a_planned_gap_four_times_out_of_five(
         n = round(1500 * ((half + norm.ppf(0.8) * se) / (theta[3] - theta[4])) ** 2)
         ranks = joint_rank_ranges(judged(cast(rng, n)), rng=rng)
         claimed += bool(ranks.better[3, 4])
-    record_property("planned gaps that the board claims", {"claimed": claimed / runs})
-    assert claimed / runs == pytest.approx(0.8, abs=2 * np.sqrt(0.8 * 0.2 / runs))
+    record_property("planned gaps that the board claims", {"claimed": claimed / count})
+    assert claimed / count == pytest.approx(0.8, abs=2 * monte_carlo_error(0.8, count))
 
 
 def test_equal_neighbours_are_never_separated() -> None:

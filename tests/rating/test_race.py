@@ -1,5 +1,6 @@
 """A race stops itself when two models are separated, and seldom when they are equal."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -13,9 +14,10 @@ from rating.uncertainty.gate import GateOptions, gate
 from rating.uncertainty.race import run_race
 from rating.uncertainty.sequence import Looks, boundary, tightest_at
 from tests.rating.raced import Field, two_models
+from tests.simulation import monte_carlo_error, runs
 
 AHEAD = ("m0", "m1")
-RUNS = 100
+RUNS = runs(100)
 
 
 def head_to_head(score: np.ndarray, voter: np.ndarray) -> VoteRows:
@@ -180,7 +182,9 @@ def test_what_makes_no_race_is_quoted(
 @pytest.mark.timeout(1800)
 @pytest.mark.parametrize("looks", [1, 5, 50, "any"])
 def test_equal_models_on_sixty_shared_prompts_are_seldom_separated(
-    looks: Looks, monkeypatch: pytest.MonkeyPatch
+    looks: Looks,
+    monkeypatch: pytest.MonkeyPatch,
+    record_property: Callable[[str, object], None],
 ) -> None:
     """3,000 votes of 300 voters, random effects of 0.8 nats of voters and prompts, 50 looks."""
     monkeypatch.setattr(rating.uncertainty.race, "MOST_LOOKS", 50)
@@ -190,11 +194,12 @@ def test_equal_models_on_sixty_shared_prompts_are_seldom_separated(
         ).separated
         for seed in range(RUNS)
     ]
-    share = np.mean([stop is not None for stop in stops])
-    assert share <= 0.05 + 2 * np.sqrt(0.05 * 0.95 / RUNS)
+    share = float(np.mean([stop is not None for stop in stops]))
+    record_property("equal models separated by a race", {"looks": looks, "separated": share})
+    assert share <= 0.05 + 2 * monte_carlo_error(0.05, RUNS)
 
 
-LIVE = 60
+LIVE = runs(60)
 
 
 @pytest.mark.slow
@@ -206,15 +211,16 @@ def test_returning_voters_and_shared_prompts_separate_equal_models_no_more_often
     field = Field(taste=0.4, returning=0.3, prompts=prompts, of_prompt=of_prompt)
     races = [run_race(field.draw(1500, 500 + seed), AHEAD) for seed in range(LIVE)]
     stops = np.mean([race.separated is not None for race in races])
-    assert stops <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / LIVE)
+    assert stops <= 0.05 + 3 * monte_carlo_error(0.05, LIVE)
 
 
 @pytest.mark.slow
 def test_a_live_race_that_is_followed_as_votes_come_seldom_stops_at_equal_models() -> None:
     """Each look begins anew with the votes so far: voters who return then stand elsewhere."""
     field, stops = Field(taste=0.4, returning=0.3, prompts=400), 0
-    for seed in range(75):
+    count = runs(75)
+    for seed in range(count):
         votes = field.draw(1500, 2000 + seed)
         looks = (run_race(votes, AHEAD, budget=n) for n in range(300, 1501, 150))
         stops += any(race.separated is not None for race in looks)
-    assert stops / 75 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 75)
+    assert stops / count <= 0.05 + 3 * monte_carlo_error(0.05, count)

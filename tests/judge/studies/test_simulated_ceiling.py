@@ -13,14 +13,14 @@ from judge.studies.estimates import Draws, Estimate
 from judge.studies.items import Items, Labels
 from judge.studies.reliability import Ceiling, ceiling
 from tests.judge.studies.simulated import apart, labels_of
-from tests.simulation import Share
+from tests.simulation import Share, runs
 
 pytestmark = pytest.mark.slow
 
 Record = Callable[[str, object], None]
 Floats = NDArray[np.float64]
 
-STUDIES = 400
+STUDIES = runs(400)
 ROUNDS = 400
 SEED = 1
 N_PROMPTS, PER_PROMPT = 100, 4

@@ -1,5 +1,6 @@
 """Intervals of new models over many simulated sets."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -7,8 +8,9 @@ import pytest
 
 from rating.errors import NotIdentifiedError
 from tests.judge.studies.newcomers import Planted
+from tests.simulation import monte_carlo_error, runs
 
-SETS = 400
+SETS = runs(400)
 HARD = Planted(hard=True, by_prompt=0.3, by_voter=0.3)
 GRADED = replace(HARD, hard=False)
 
@@ -42,9 +44,15 @@ def drawn(planted: Planted, sets: int = SETS) -> tuple[float, float, float]:
     ids=["typical", "best", "52 points above", "a nat above"],
 )
 def test_the_interval_of_a_new_model_holds_however_strong_it_is(
-    judge: Planted, above: float | None, coverage: float, width: float
+    judge: Planted,
+    above: float | None,
+    coverage: float,
+    width: float,
+    record_property: Callable[[str, object], None],
 ) -> None:
     held, wide, error = drawn(replace(judge, above=above))
+    row = {"hard": judge.hard, "above": above, "covered": held, "width": wide, "wanted": coverage}
+    record_property(f"a new model among 20, {SETS} sets", row)
     assert near(held, coverage)
     assert abs(error) < 25
     assert 0.5 * width < wide < 1.2 * width
@@ -61,10 +69,10 @@ def test_the_interval_of_a_new_model_holds_with_eight_known_ones(above: float | 
 @pytest.mark.slow
 def test_the_interval_of_a_new_model_holds_where_people_have_voted_little() -> None:
     held, _, _ = drawn(replace(HARD, signal=2.5, n_votes=1000))
-    assert held >= 0.95 - 2 * np.sqrt(0.95 * 0.05 / SETS)
+    assert held >= 0.95 - 2 * monte_carlo_error(0.95, SETS)
 
 
 @pytest.mark.slow
 def test_the_interval_holds_for_a_new_model_of_a_family_that_the_judge_favours() -> None:
     held, _, _ = drawn(replace(HARD, n_known=24, own=4, favour=0.8))
-    assert held >= 0.95 - 2 * np.sqrt(0.95 * 0.05 / SETS)
+    assert held >= 0.95 - 2 * monte_carlo_error(0.95, SETS)

@@ -14,12 +14,13 @@ from judge.studies.one_judge import study_judge
 from judge.studies.options import StudyOptions
 from tests.judge.studies.favouring import World
 from tests.judge.studies.labels import items_of, labels_of
+from tests.simulation import monte_carlo_error, runs
 
 pytestmark = pytest.mark.slow
 
 Record = Callable[[str, object], None]
 
-STUDIES = 40
+STUDIES = runs(40)
 MANY, FEW = World(), World(voters=12, effect=0.8)
 FAIR = ("fair", "sharp", "copy", "coin", "tie")
 
@@ -36,7 +37,7 @@ FAIR = ("fair", "sharp", "copy", "coin", "tie")
 def test_no_judge_that_favours_a_model_is_a_yes_and_no_fair_one_is_flagged(
     kind: str, share: float, world: World, record_property: Record
 ) -> None:
-    """Shares of 40 studies: 5% and two Monte Carlo errors are 4 of them."""
+    """At most 5% and two Monte Carlo errors."""
     verdicts: Counter[str] = Counter()
     flagged = 0
     for seed in range(STUDIES):
@@ -48,7 +49,7 @@ def test_no_judge_that_favours_a_model_is_a_yes_and_no_fair_one_is_flagged(
     row = {"judge": kind, "favours": share, "voters": world.voters, "effect": world.effect}
     row |= {name: verdicts[name] / STUDIES for name in ("yes", "no", "inconclusive")}
     record_property(f"verdicts, {STUDIES} studies a row", row | {"flagged": flagged / STUDIES})
-    most = 0.05 + 2 * math.sqrt(0.05 * 0.95 / STUDIES)
+    most = 0.05 + 2 * monte_carlo_error(0.05, STUDIES)
     if kind in ("coin", "longest", "tie") or (world is MANY and share >= 0.6):
         assert verdicts["yes"] <= most * STUDIES
     if kind in FAIR and not share:
@@ -71,9 +72,9 @@ def test_no_judge_that_favours_a_model_is_a_yes_and_no_fair_one_is_flagged(
 def test_favouritism_is_found_as_often_as_promised(
     world: World, share: float, low: float, high: float, record_property: Record
 ) -> None:
-    runs = 200
+    count = runs(200)
     named = []
-    for seed in range(runs):
+    for seed in range(count):
         data = world.study("fair", 1000 + seed, share)
         models = favouritism(data.items, data.people, data.judges[0].verdicts)
         flagged = {
@@ -85,8 +86,9 @@ def test_favouritism_is_found_as_often_as_promised(
         }
         named.append("m9" in flagged if share else bool(flagged))
     power = float(np.mean(named))
-    record_property(f"favouritism found, {runs} studies", {"favours": share, "found": power})
-    error = 2 * math.sqrt(max(power * (1 - power), 0.02) / runs)
+    row = {"voters": world.voters, "effect": world.effect, "favours": share, "found": power}
+    record_property(f"favouritism found, {count} studies", row)
+    error = 2 * math.sqrt(max(power * (1 - power), 0.02) / count)
     assert low - error <= power <= high + error
 
 
@@ -109,10 +111,10 @@ def test_with_as_many_items_as_decide_another_person_passes_in_nine_of_ten_studi
     test = alternative(*_crowd(200, right, rng), raters="crowd")
     assert test is not None
     assert test.decides_at is not None
-    passed, runs = 0, 60
-    for _ in range(runs):
+    passed, count = 0, runs(60)
+    for _ in range(count):
         again = alternative(*_crowd(test.decides_at, right, rng), raters="crowd")
         assert again is not None
         passed += again.winning_rate >= 0.5
-    record_property("power at decides_at", {"items": test.decides_at, "power": passed / runs})
-    assert passed / runs >= 0.8 - 2 * math.sqrt(0.8 * 0.2 / runs)
+    record_property("power at decides_at", {"items": test.decides_at, "power": passed / count})
+    assert passed / count >= 0.8 - 2 * monte_carlo_error(0.8, count)
