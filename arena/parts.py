@@ -319,7 +319,7 @@ def _gold(settings: Settings, store: Store) -> GoldPairs:
     fit = [
         pair
         for pair in pairs
-        if len(pair.prompt) <= most and max(len(pair.response_a), len(pair.response_b)) <= longest
+        if len(pair.prompt) <= most and max(map(len, pair.responses)) <= longest
     ]
     if not fit:
         msg = (

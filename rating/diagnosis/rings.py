@@ -149,9 +149,9 @@ def find_rings(
     with two directions of n models, a ring is named from ``2 n / alpha`` on,
     if at least `LEAST_ACCOUNTS` accounts are members more likely than not.
     That holds for one look at the votes, with strengths taken as known.
-    No ring is named where two groups of honest voters describe the votes
-    better by more than `GROUPS_GAIN`, both with as many parameters at their
-    best: the voters of a smaller taste agree with each other as members do.
+    Nothing is reported where two groups of honest voters describe the votes
+    better by more than `GROUPS_GAIN`, with as many parameters: a minority
+    agrees within itself as coordinated voters do.
 
     Where accounts have a ``trait`` (of behaviour, not of votes), those with it
     have a share of their own. What speaks for a ring are votes alone; the
@@ -338,7 +338,7 @@ def _suspects(view: _Seen, votes: VoteRows, trait: Bools, limit: float) -> list[
         if log_e <= limit:
             continue
         best = _log_mixture(view, direction, theirs, np.max)
-        if _two_tastes(view)[0] <= best + GROUPS_GAIN:
+        if _two_groups(view)[0] <= best + GROUPS_GAIN:
             member = _membership(view, direction, int(total.argmax()), votes, trait)
             if (member > 0.5).sum() >= LEAST_ACCOUNTS:
                 share = float(member.mean())
@@ -442,13 +442,13 @@ def _groups(view: _Seen, models: Sequence[str]) -> TasteGroups | None:
     """Describe two groups of voters, if that gains `GROUPS_GAIN`."""
     if len(view.voters) < LEAST_ACCOUNTS:
         return None
-    total, share, gap = _two_tastes(view)
+    total, share, gap = _two_groups(view)
     gain = total - float(view.total(LAWS).max())
     return TasteGroups(models[view.model], share, gap, gain) if gain > GROUPS_GAIN else None
 
 
-def _two_tastes(view: _Seen) -> tuple[float, float, float]:
-    """Fit two groups whose tastes have the same sd; gives log-likelihood, share and gap."""
+def _two_groups(view: _Seen) -> tuple[float, float, float]:
+    """Fit two groups whose preferences have the same sd; gives log-likelihood, share and gap."""
     low, high = np.triu_indices(len(MEANS), 1)
     best = (-np.inf, 0.0, 0.0)
     for sd in GROUP_SDS:

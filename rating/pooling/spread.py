@@ -131,7 +131,7 @@ def oddness(fit: Pooled, votes: Categorised) -> Floats:
     statistic of a larger standard deviation in this category: up to ``tau^4`` the squared length
     of its deviations, shrunken towards the other categories alone. It is compared with F by the
     mean and variance that it has where nothing is odd: the variance of s_c is its noise (voters
-    left out one at a time, CR3), ``tau^2 H_c^2`` and that of the other categories' mean. The
+    deleted one at a time, CR3), ``tau^2 H_c^2`` and that of the other categories' mean. The
     denominator has the effective voters of the category less one as degrees of freedom. The p is
     averaged over tau, by the marginal likelihood of the other categories.
 

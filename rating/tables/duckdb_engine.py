@@ -127,7 +127,7 @@ def rows_in_parquet(paths: Sequence[Path]) -> int:
 
 
 def sampled_sizes(paths: Sequence[Path], column: str, most: int) -> Ints:
-    """Count how often each value of a column of Parquet files occurs in up to so many rows.
+    """Count how often each value of a column of Parquet files occurs in a sample of the rows.
 
     The rows are stretches spread evenly over each file: what is between them is not unpacked.
     Empty where the column cannot be read.

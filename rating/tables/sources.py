@@ -71,7 +71,7 @@ from rating.tables.log import LoggedVotes
 LONGEST = 300
 """Characters of an engine's own words that a sentence quotes."""
 VOTERS_CHECKED = 10_000
-"""Voters whose names are compared with those of language models: every so many of them, sorted."""
+"""The most voters whose names are compared with those of language models, evenly spaced."""
 
 PACKED = (".parquet", ".gz")
 """Endings of files that may be far smaller than what they hold."""
@@ -532,9 +532,11 @@ def opened_table(source: object, reading: Reading, *, by: bool) -> Iterator[Tabl
             )
         by_name = "voter" in table.texts and reading.columns.voter is None
         voters = table.texts["voter"].names if by_name else ()
-        some = voters[:: 1 + len(voters) // (VOTERS_CHECKED + 1)]
-        if machines := [one for one in some if LIKE_A_MODEL.fullmatch(one)]:
-            n_checked = f"{len(some):,}{' sampled' if len(some) < len(voters) else ''} voters"
+        sampled = voters[:: 1 + len(voters) // (VOTERS_CHECKED + 1)]
+        if machines := [one for one in sampled if LIKE_A_MODEL.fullmatch(one)]:
+            n_checked = (
+                f"{len(sampled):,} {'sampled ' if len(sampled) < len(voters) else ''}voters"
+            )
             peers.mention(
                 f"{name}: {len(machines):,} of {n_checked} are called like language models, such "
                 f"as {machines[0]!r}. Rate people and judges apart, with --where."
