@@ -448,16 +448,24 @@ def _groups(view: _Seen, models: Sequence[str]) -> TasteGroups | None:
 
 
 def _two_groups(view: _Seen) -> tuple[float, float, float]:
-    """Fit two groups whose preferences have the same sd; gives log-likelihood, share and gap."""
+    """Fit two groups whose preferences have the same sd; gives log-likelihood, share and gap.
+
+    Minus infinity if fewer than `LEAST_ACCOUNTS` voters are more likely of one of them.
+    """
     low, high = np.triu_indices(len(MEANS), 1)
-    best = (-np.inf, 0.0, 0.0)
+    best, share_, gap, minority = -np.inf, 0.0, 0.0, 0
     for sd in GROUP_SDS:
         each = view.honest(MEANS, np.full(len(MEANS), sd))
         for share in GROUP_SHARES:
-            mixed = np.logaddexp(np.log(share) + each[:, high], np.log1p(-share) + each[:, low])
-            total = mixed.sum(axis=0)
+            above, below = np.log(share) + each[:, high], np.log1p(-share) + each[:, low]
+            total = np.logaddexp(above, below).sum(axis=0)
             at = int(total.argmax())
-            best = max(
-                best, (float(total[at]), float(share), float(MEANS[high[at]] - MEANS[low[at]]))
-            )
-    return best
+            if total[at] > best:
+                best, share_, gap = (
+                    float(total[at]),
+                    float(share),
+                    MEANS[high[at]] - MEANS[low[at]],
+                )
+                n_above = int((above[:, at] > below[:, at]).sum())
+                minority = min(n_above, len(view.voters) - n_above)
+    return best if minority >= LEAST_ACCOUNTS else -np.inf, share_, float(gap)

@@ -85,9 +85,14 @@ def text_beside(there: Sequence[str], wanted: Sequence[str]) -> tuple[str, str] 
 
 
 def n_renamed(rows: "duckdb.DuckDBPyRelation", columns: tuple[str, str]) -> int:
-    """Count the prompts with the text of another one, among the first `_RENAMED_IN` rows."""
+    """Count the prompts with the text of another one, among the first `_RENAMED_IN` rows.
+
+    Only columns of text are compared: a list in a file of kilobytes may take gigabytes to read.
+    """
+    if dict(zip(rows.columns, rows.types, strict=True))[columns[1]].id != "varchar":
+        return 0
     id_, text = map(quoted, columns)
-    pairs = rows.limit(_RENAMED_IN).filter(f"{id_} IS NOT NULL AND trim({text}::VARCHAR) <> ''")
+    pairs = rows.limit(_RENAMED_IN).filter(f"{id_} IS NOT NULL AND trim({text}) <> ''")
     hashes = pairs.project(f"hash({text}) AS t, hash({id_}) AS i").distinct().fetchnumpy()["t"]
     hashes.sort()
     return int((hashes[1:] == hashes[:-1]).sum())

@@ -353,7 +353,8 @@ def test_the_votes_of_an_arena_are_asked_as_they_come_in(command: Command, tmp_p
                 list(pool.map(partial(play, served), voters))
             other = "id-y" if candidate == "id-x" else "id-x"
             words = ("gate", "--candidate", candidate, "--incumbent", other, "--margin", "100")
-            result: Ran = command(*words, served.database, "--format", "json")
+            looks = ("--looks", "2", "--planned", "100")
+            result: Ran = command(*words, *looks, served.database, "--format", "json")
             report = json.loads(result.stdout)
             assert (report["answer"], result.returncode) == (answer, code), report
 

@@ -87,7 +87,7 @@ def test_boards_with_all_their_columns_fit_their_card(
     with person(chromium, arena, viewport={"width": width, "height": 1180}) as ada:
         ada.context.set_extra_http_headers({"Accept-Language": language})
         ada.page.goto(f"{ada.url}{path}")
-        expect(ada.page.locator(".standings tbody tr")).to_have_count(5)
+        expect(ada.page.locator(".standings tbody .rating")).not_to_have_count(0)
         assert ada.page.evaluate("document.documentElement.scrollWidth") <= width
         table, card = (
             ada.page.locator(name).bounding_box() for name in (".standings", ".card >> nth=0")
