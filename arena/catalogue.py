@@ -18,9 +18,9 @@ from babel.messages.pofile import read_po
 from babel.support import NullTranslations, Translations
 from markupsafe import Markup, escape
 
-from arena.domain.words import Language
+from arena.domain.vote import Language
 from rating.sentences import Sentence, in_digits
-from rating.tables.escaping import shown
+from rating.tables.files import shown
 
 FOLDER = Path(__file__).parent / "locale"
 LOCALES = {Language.EN: "en_GB", Language.DE: "de_DE"}

@@ -34,8 +34,7 @@ import math
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from arena.domain.answer import FailureClass, Finished
-from arena.domain.vote import Choice
+from arena.domain.vote import Choice, FailureClass, Finished
 from rating.sentences import Sentence
 
 

@@ -10,26 +10,23 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 
-from arena.domain.answer import Completion, FailureClass
 from arena.domain.model import Model
-from arena.domain.vote import RULES, Tagger
+from arena.domain.vote import RULES, Completion, FailureClass, Tagger
+from arena.endpoints.chat import finish_reason
 from arena.endpoints.client import Endpoints, Timeouts, reach
-from arena.endpoints.dialect import known_as
-from arena.endpoints.ending import finish_reason
+from arena.endpoints.failures import known_as
 from arena.endpoints.offline import PocketTransport, load_recordings
 from arena.endpoints.sse import DEFAULT_BUDGETS, Budgets
 from arena.errors import EndpointError
-from arena.store import single_battles
+from arena.store import battles as single_battles
 from arena.store.judgements import StoredJournal, judging_seed
 from arena.store.store import Store
 from arena.store.tables import fingerprint
-from judge import errors
+from judge import case as errors
 from judge.budget import Price, tokens_by_rule
-from judge.calls import Journal
-from judge.case import Case, Message
-from judge.completion import BROKEN, FILTERED, Parameters, Reply, Request, TokenLogprob
-from judge.labels.tagging import version_of
-from judge.profile import LONGEST_S, PLAIN, Profile, Terms
+from judge.calls import LONGEST_S, PLAIN, Journal, Profile, Terms
+from judge.case import BROKEN, FILTERED, Case, Message, Parameters, Reply, Request, TokenLogprob
+from judge.labels.files import version_of
 from judge.tables.cases import NamedCase, each_response
 from rating.errors import DataError
 
@@ -94,7 +91,7 @@ class EndpointJudge:
 
         Raises
         ------
-        judge.errors.CallError
+        judge.case.CallError
             If there was none.
         """
         first = self._first.get(request.parameters)
@@ -137,7 +134,7 @@ class EndpointJudge:
 
         Raises
         ------
-        judge.errors.CallError
+        judge.case.CallError
             If there was none.
         """
         try:
@@ -150,7 +147,7 @@ class EndpointJudge:
 
         Raises
         ------
-        judge.errors.CallError
+        judge.case.CallError
             If one could not be given.
         """
         ask = partial(self._endpoints.log_likelihood, self._model, lessons=self._terms.lessons)
@@ -253,7 +250,7 @@ class ModelEndpoint:
 
 
 @dataclass(frozen=True, slots=True)
-class DatabaseJournal:
+class _DatabaseJournal:
     """A journal in a database: SQLite or PostgreSQL, the arena's own or one for runs alone."""
 
     url: str
@@ -313,9 +310,9 @@ def endpoint(
     return ModelEndpoint(entry, {} if api_key is None else {KEY: api_key})
 
 
-def journal(place: str) -> DatabaseJournal:
+def journal(place: str) -> _DatabaseJournal:
     """Name the journal: a file such as ``runs.db``, or the URL of a database."""
-    return DatabaseJournal(place if "://" in place else f"sqlite:///{place}")
+    return _DatabaseJournal(place if "://" in place else f"sqlite:///{place}")
 
 
 def journal_of(store: Store, judge: str, price: Price | None) -> StoredJournal:

@@ -8,36 +8,39 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 
-from arena.boards.background import RaceWatch, Valuation
 from arena.boards.evaluation import Evaluation
+from arena.boards.fitted import RaceWatch, Valuation
 from arena.boards.labelled import LabelBoards
-from arena.boards.leaderboard import Leaderboard
-from arena.boards.newcomers import read_newcomers
+from arena.boards.leaderboard import Leaderboard, read_newcomers
 from arena.domain.battle import Notice, Sampler
 from arena.domain.model import Entry, Roster, Standing
 from arena.domain.vote import DEFAULT, POLICIES, SIMULATED
 from arena.endpoints.client import Endpoints, Timeouts, reach
-from arena.endpoints.dialect import known_as
+from arena.endpoints.failures import known_as
 from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES, PocketTransport, load_recordings
 from arena.errors import RoomError, SettingsError, StoreError
-from arena.guard.identity import Addresses, Identity
-from arena.guard.limits import RUNNING, STREAMS, Allowance, Limits, Places, Share
-from arena.guard.people import People
-from arena.logs import log_notice
-from arena.metrics import Metrics
+from arena.guard.access import People
+from arena.guard.limits import (
+    RUNNING,
+    STREAMS,
+    Addresses,
+    Allowance,
+    Identity,
+    Limits,
+    Places,
+    Share,
+)
+from arena.logs import Metrics, log_notice
 from arena.play import upkeep
 from arena.play.battles import Battles, Field
-from arena.play.gold import GoldPairs
-from arena.play.instructions import Instructed
-from arena.play.matchmaking import PairWins
+from arena.play.matchmaking import PairWins, Rules
 from arena.play.pace import MEMORY
-from arena.play.roster import LiveRoster
-from arena.play.rules import Rules
-from arena.play.sources import Sources
+from arena.play.studies import GoldPairs, Instructed
+from arena.play.upkeep import LiveRoster, Sources
 from arena.settings import Keys, Settings, read_keys, read_refusals, read_roster, read_statements
-from arena.store import lessons, log
+from arena.store import log, studies
 from arena.store import roster as roster_rows
-from arena.store.prompt_ids import prompt_secret
+from arena.store.roster import prompt_secret
 from arena.store.store import Store
 from judge.tables.cases import read_gold, read_tasks
 from rating.errors import RatingError
@@ -106,7 +109,7 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
         first_token_s=settings.first_token_timeout_s, idle_s=settings.idle_timeout_s
     )
     keys = _keys(settings, roster, stored=bool(entries))
-    known = store.read(lessons.every, _now())
+    known = store.read(studies.every, _now())
     for model in roster:
         for name in known.get(known_as(model), ()):
             logger.info("Model %r is asked without %s: its endpoint refuses it", model.id, name)
@@ -259,7 +262,7 @@ def _keep_lesson(store: Store, endpoint: str, name: str, sentence: str) -> None:
     def write() -> None:
         try:
             with store.writing() as session:
-                lessons.keep(session, endpoint, name, sentence, _now())
+                studies.keep(session, endpoint, name, sentence, _now())
         except StoreError as error:
             logger.warning("What an endpoint refuses could not be kept: %s", error)
 

@@ -15,21 +15,19 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import Field, SecretStr, TypeAdapter, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
-from arena.domain.battle import VOTE_WITHIN, PacePool, Pacing, Sampler
-from arena.domain.evaluation import CallLimits, Purpose, Statements
+from arena.domain.battle import VOTE_WITHIN, PacePool, Pacing, Sampler, WhenAsked
 from arena.domain.model import LISTED_AFTER, Model, Roster, first_fault
 from arena.domain.people import Known, Perishable, Provider
-from arena.domain.remarks import WhenAsked
-from arena.domain.words import Language
-from arena.endpoints.discover import LOCAL, Server
+from arena.domain.study import CallLimits, Purpose, Statements
+from arena.domain.vote import Language
 from arena.endpoints.sse import Budgets
+from arena.endpoints.trial import LOCAL, Server
 from arena.errors import SettingsError
 from rating.errors import DataError
-from rating.tables.escaping import storable
-from rating.tables.files import parsed, parsed_toml, read_text
+from rating.tables.files import parsed, parsed_toml, read_text, storable
 
 if TYPE_CHECKING:
-    from judge.labels.safety_table import SafetyTable
+    from judge.labels.safety import SafetyTable
     from judge.report.cards import ProbePage
 
 logger = logging.getLogger(__name__)
@@ -546,7 +544,7 @@ def read_refusals(path: Path) -> "SafetyTable":
     SettingsError
         If there is no such file or folder, or it holds something else.
     """
-    from judge.labels.safety_table import read_safety  # most commands do without
+    from judge.labels.safety import read_safety  # most commands do without
 
     try:
         return read_safety(path)

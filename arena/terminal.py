@@ -21,10 +21,10 @@ from rich.styled import Styled
 from rich.table import Table
 from rich.text import Text  # noqa: TID251 - `plain` and `table` make them
 
-from judge.errors import RERUN
+from judge.case import RERUN
 from rating.sentences import foremost
 from rating.tables.columns import LOG2
-from rating.tables.escaping import visible, visible_rows
+from rating.tables.files import visible, visible_rows
 from rating.tables.formats import as_json, has_figures, pooling_caption, shown, summary
 from rating.tables.peers import noticing
 
@@ -152,7 +152,7 @@ def mix(result: Row) -> RenderableType:
         plain("Ranks in other mixes: no category more than so many times its share of the votes."),
         table(("Model", *(f"{kappa:g} x" for kappa in kappas)), ranks),
     )
-    from rating.pooling.mix import FEW  # numpy takes a quarter of a second
+    from rating.mix import FEW  # numpy takes a quarter of a second
 
     few = result["n_effective"] < FEW
     return Group(*(Styled(part, "dim") for part in parts) if few else parts)

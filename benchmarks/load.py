@@ -24,14 +24,13 @@ from sqlmodel import Session
 from arena.domain.battle import AnswerStatus, BattleState, Side
 from arena.domain.model import Roster
 from arena.domain.vote import Voter
-from arena.guard.identity import COOKIE, Identity
+from arena.guard.limits import COOKIE, Identity
 from arena.parts import rules_of
-from arena.play.matchmaking import Draw
-from arena.play.rules import Rules
-from arena.play.snapshots import blind_battle
+from arena.play.live import blind_battle
+from arena.play.matchmaking import Draw, Rules
 from arena.settings import Settings, read_roster
-from arena.store import turns
-from arena.store.records import AnswerKey, AnswerOutcome
+from arena.store import battles
+from arena.store.chain import AnswerKey, AnswerOutcome
 from arena.store.store import Store
 from benchmarks.live import MANY, MARKDOWN, RATE, centile
 from benchmarks.players import Player, Seen, connected, new_cookie, vote_at
@@ -136,12 +135,12 @@ def _written(session: Session, voter: Voter, models: Roster, rules: Rules, now: 
     one, two, *_ = models
     draw = Draw(one, two, pair_probability=1.0, side_seed=0)
     new = blind_battle(voter, "Go", draw, rules, now, prompt_id="0", recorded=True)
-    turns.open_battle(session, new, None)
+    battles.open_battle(session, new, None)
     ends = {
         AnswerKey(1, side, 1): AnswerOutcome(text="So.", status=AnswerStatus.COMPLETE)
         for side in Side
     }
-    turns.close_answers(session, new.public_id, BattleState.READY, ends, message=None, now=now)
+    battles.close_answers(session, new.public_id, BattleState.READY, ends, message=None, now=now)
     return new.public_id
 
 

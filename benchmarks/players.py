@@ -16,7 +16,7 @@ from typing import Any
 
 import aiohttp
 
-from arena.guard.identity import COOKIE, Identity
+from arena.guard.limits import COOKIE, Identity
 from tests.kills import SETTINGS
 
 TICK_S = 0.1

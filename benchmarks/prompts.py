@@ -15,9 +15,8 @@ import numpy as np
 
 from arena.terminal import working
 from judge.labels.accuracy import labelled_prompts
-from judge.labels.duplicates import duplicates
 from judge.labels.files import tagged
-from judge.labels.released import open_release
+from judge.labels.material import duplicates, open_release
 
 T = TypeVar("T")
 Advance = Callable[[int, int], None]

@@ -12,9 +12,8 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.stats import norm
 
-from rating.uncertainty.contrasts import WELL_FOUNDED
-from rating.uncertainty.race import Race, run_race
-from rating.uncertainty.sequence import POWER, Looks, errors_at, lead_of
+from rating.contrasts import WELL_FOUNDED
+from rating.decide import POWER, Looks, Race, errors_at, lead_of, run_race
 from tests.rating.raced import Field, two_models
 
 LEVEL = 0.95

@@ -31,7 +31,7 @@ def main() -> None:
 
 def report(votes: str, verdicts: str, rounds: int) -> None:
     """Study two files part by part."""
-    from judge.studies.study import StudyOptions, study_judges
+    from judge.studies.one_judge import StudyOptions, study_judges
 
     began = last = now()
     part = ""

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from arena.domain.battle import AnswerStatus, BattleState, Mode, Pacing, Side
 from arena.domain.model import Model
 from arena.domain.vote import Choice, Voter
-from arena.store.records import AnswerKey, AnswerOutcome, Ballot, NewAnswer, NewBattle
+from arena.store.chain import AnswerKey, AnswerOutcome, Ballot, NewAnswer, NewBattle
 from arena.store.store import Store
 
 MODELS = tuple(Model(id=m, name=m, endpoint="pocket://", model=m) for m in ("x", "y"))

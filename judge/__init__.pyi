@@ -1,4 +1,5 @@
 from .budget import Price as Price
+from .calls import Profile as Profile
 from .face import JudgeRun as JudgeRun
 from .face import StudyOfJudges as StudyOfJudges
 from .face import Verdicts as Verdicts
@@ -6,8 +7,7 @@ from .face import read_cases as read_cases
 from .face import run as run
 from .face import study as study
 from .methods import method as method
-from .profile import Profile as Profile
-from .studies.latent_classes import LatentClasses as LatentClasses
-from .studies.latent_classes import dawid_skene as dawid_skene
 from .studies.raters import RaterStudy as RaterStudy
 from .studies.raters import study_raters as study_raters
+from .studies.truth import LatentClasses as LatentClasses
+from .studies.truth import dawid_skene as dawid_skene

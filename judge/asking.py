@@ -10,10 +10,8 @@ from itertools import count
 import numpy as np
 
 from judge.budget import Ledger, request_tokens
-from judge.calls import Options, RateLimits
-from judge.completion import Complete, Reply, Request
-from judge.errors import CallError, FailureClass
-from judge.profile import Terms
+from judge.calls import Options, RateLimits, Terms
+from judge.case import CallError, Complete, FailureClass, Reply, Request
 from judge.verdict import Stop
 from rating.tables.peers import mention
 

@@ -10,17 +10,14 @@ from tempfile import TemporaryDirectory
 from typing import Any, Protocol
 
 from judge.budget import Price
-from judge.calls import AGAIN, Again, Journal, Options
-from judge.case import Case
-from judge.checklists import judge_all
-from judge.completion import Complete, Reply
+from judge.calls import AGAIN, Again, Journal, Options, Terms
+from judge.case import Case, Complete, Reply
 from judge.methods import FileMethod, margined
-from judge.profile import Terms
 from judge.report.run import rows_and_report
-from judge.report.study import write_report
-from judge.runs import Progress, at_work
-from judge.studies.options import StudyOptions
-from judge.studies.study import Study, study_judges
+from judge.report.studies import write_report
+from judge.runs import Progress, at_work, judge_all
+from judge.studies.data import StudyOptions
+from judge.studies.one_judge import Study, study_judges
 from judge.tables import cases as tables
 from judge.tables.cases import NamedCase
 from judge.tables.verdicts import kinds_of, require_writable, write_judged
@@ -31,15 +28,15 @@ from rating.errors import DataError
 from rating.sentences import foremost
 from rating.tables.columns import Reading
 from rating.tables.counts import read_votes
+from rating.tables.duckdb_engine import frame_of
 from rating.tables.files import Files
-from rating.tables.writing import frame_of
 
 PathLike = str | Path
 Source = PathLike | Sequence[PathLike] | Files
 Row = Mapping[str, Any]
 
 
-class Endpoint(Protocol):
+class _Endpoint(Protocol):
     """Where a judge answers; `arena.judging.endpoint` gives one."""
 
     @property
@@ -66,7 +63,7 @@ class Endpoint(Protocol):
         ...
 
 
-class JournalPlace(Protocol):
+class _JournalPlace(Protocol):
     """Where replies are kept; `arena.judging.journal` gives one."""
 
     def opened(
@@ -229,8 +226,8 @@ def read_cases(*sources: Source, single: bool = False) -> list[NamedCase]:
 def run(
     cases: Sequence[NamedCase],
     method: FileMethod,
-    endpoint: Endpoint,
-    journal: JournalPlace,
+    endpoint: _Endpoint,
+    journal: _JournalPlace,
     *,
     swap_share: float | None = None,
     budget: float | None = None,
@@ -295,7 +292,7 @@ def study(votes: Source, verdicts: Source | Verdicts, **options: Any) -> StudyOf
     votes : path, sequence of paths, or Files
     verdicts : path, sequence of paths, Files, or Verdicts
     **options
-        Fields of `judge.studies.options.StudyOptions`.
+        Fields of `judge.studies.data.StudyOptions`.
 
     Raises
     ------

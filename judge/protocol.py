@@ -6,12 +6,19 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from judge.brackets import shaped
-from judge.case import Case, Message
-from judge.completion import BROKEN, CUT, FILTERED, Parameters, Reply, Request
-from judge.errors import FailureClass
-from judge.grammar import Reading
-from judge.thoughts import split
+from judge.case import (
+    BROKEN,
+    CUT,
+    FILTERED,
+    Case,
+    FailureClass,
+    Message,
+    Parameters,
+    Reply,
+    Request,
+)
+from judge.grammar import Reading, shaped
+from judge.replies import split
 from rating.errors import DataError
 
 _MARKERS = re.compile(
@@ -255,7 +262,7 @@ def neutralised(text: str) -> str:
 
     A space is put behind the first character of each marker: ``[[A]]`` becomes ``[ [A]]``. A
     reader sees nearly the same; no parser and no chat template does. What has the shape of a
-    verdict is what `judge.brackets` reads as one; links, indices and footnotes stay.
+    verdict is what `judge.grammar` reads as one; links, indices and footnotes stay.
 
     Examples
     --------

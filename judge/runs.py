@@ -1,31 +1,240 @@
-"""A run: every question recalled or asked once, whatever happens on the way."""
+"""A run: every question recalled or asked once, whatever happens on the way.
+
+What came of each question of a run, in the memory that a million of them may take.
+
+Every case judged; checklists that a method goes by and nobody gave are written first.
+
+A second judge, for the cases on which the first cannot be asked or will not answer.
+"""
 
 import asyncio
+import math
 import time
+from array import array
 from collections import Counter, deque
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 
 from judge.asking import STOPS, Asker, Now, Sleep
-from judge.budget import cost_of
-from judge.calls import Call, Journal, Key, Options, Question, Questions, able, call_of, recall
-from judge.case import Case
-from judge.completion import Complete, Reply
-from judge.errors import CallError, FailureClass
-from judge.grammar import Reading
-from judge.outcomes import Outcomes, State, States
-from judge.profile import Terms
+from judge.budget import Estimate, cost_of
+from judge.calls import (
+    Call,
+    Journal,
+    Key,
+    Options,
+    Question,
+    Questions,
+    Take,
+    Terms,
+    able,
+    call_of,
+    due_calls,
+    forecast,
+    no_replies,
+    recall,
+    recalled,
+)
+from judge.case import CallError, Case, Complete, FailureClass, Order, Reply
+from judge.grammar import Preference, Reading, pooled
+from judge.grammar import Questions as QuestionTexts
+from judge.methods import WRITER, FileMethod, published, unanswered, written
+from judge.methods.file import TYPICAL, Checklists
 from judge.protocol import Method, reading_of
-from judge.verdict import Run, Stop
+from judge.tables.cases import NamedCase, bare
+from judge.tables.verdicts import total
+from judge.verdict import NO_CHECKLIST, PENDING, Judged, Run, Stop, by_case
+
+T = TypeVar("T")
+
+_KEY_BYTES = 32
+_COMMON = (0.0, 0.5, 1.0)
+"""Preferences that many questions share; of some methods each has a number of its own."""
+
+
+@dataclass(slots=True)
+class _State:
+    """What is known of a question so far."""
+
+    reading: Reading | None = None
+    failure: FailureClass | None = None
+    detail: str = ""
+    keys: tuple[Key, ...] = ()
+    cost_usd: float | None = None
+    latency_s: float | None = None
+    recalled: bool = True
+    models: frozenset[str] = frozenset()
+    fingerprints: frozenset[str] = frozenset()
+
+    def book(
+        self,
+        keys: tuple[Key, ...],
+        cost_usd: float | None,
+        latency_s: float | None,
+        models: frozenset[str],
+        fingerprints: frozenset[str],
+    ) -> None:
+        """Add replies: what they cost, of which the sum of what is known stands, and by whom."""
+        self.keys += keys
+        if cost_usd is not None:
+            self.cost_usd = (self.cost_usd or 0.0) + cost_usd
+        if latency_s is not None:
+            self.latency_s = (self.latency_s or 0.0) + latency_s
+        self.models |= models
+        self.fingerprints |= fingerprints
+
+
+class _Numbered(Generic[T]):
+    """Values that many questions share, each kept once; 0 is the first."""
+
+    def __init__(self, first: T) -> None:
+        self._numbers, self._values = {first: 0}, [first]
+
+    def number(self, value: T) -> int:
+        number = self._numbers.setdefault(value, len(self._values))
+        if number == len(self._values):
+            self._values.append(value)
+        return number
+
+    def __getitem__(self, number: int) -> T:
+        return self._values[number]
+
+
+class _States:
+    """States of questions in some sixty bytes each; as objects they took six hundred.
+
+    Parameters
+    ----------
+    n : int
+        Questions; nothing is known of them.
+    """
+
+    def __init__(self, n: int) -> None:
+        blank = _State()
+        self._readings = _Numbered[tuple[Reading | None, FailureClass | None, str]](
+            (None, None, "")
+        )
+        self._names = _Numbered((blank.models, blank.fingerprints))
+        self._numbers = array("i", bytes(4 * n)), array("i", bytes(4 * n))
+        self._first = array("d", [math.nan]) * n
+        self._cost, self._latency = array("d", [math.nan]) * n, array("d", [math.nan]) * n
+        self._recalled, self._n_keys = bytearray(b"\1") * n, bytearray(n)
+        self._keys = bytearray(_KEY_BYTES * n)
+        self._further: dict[int, tuple[Key, ...]] = {}
+
+    def put(self, at: int, state: _State) -> None:
+        """Keep the state of a question, in place of the one before."""
+        readings, names = self._numbers
+        if isinstance(state.reading, Preference) and state.reading.first not in _COMMON:
+            self._first[at] = state.reading.first
+        else:
+            readings[at] = self._readings.number((state.reading, state.failure, state.detail))
+        names[at] = self._names.number((state.models, state.fingerprints))
+        self._cost[at] = math.nan if state.cost_usd is None else state.cost_usd
+        self._latency[at] = math.nan if state.latency_s is None else state.latency_s
+        self._recalled[at], self._n_keys[at] = state.recalled, min(len(state.keys), 2)
+        if state.keys:
+            self._keys[_KEY_BYTES * at : _KEY_BYTES * (at + 1)] = bytes.fromhex(state.keys[0])
+        if state.keys[1:]:
+            self._further[at] = state.keys[1:]
+
+    def __getitem__(self, at: int) -> _State:
+        """Make the state of a question."""
+        reading, failure, detail = self._readings[self._numbers[0][at]]
+        if not math.isnan(self._first[at]):
+            reading = Preference(self._first[at])
+        models, fingerprints = self._names[self._numbers[1][at]]
+        keys: tuple[Key, ...] = ()
+        if self._n_keys[at]:
+            first = self._keys[_KEY_BYTES * at : _KEY_BYTES * (at + 1)].hex()
+            keys = (Key(first), *self._further.get(at, ()))
+        return _State(
+            reading,
+            failure,
+            detail,
+            keys,
+            _known(self._cost[at]),
+            _known(self._latency[at]),
+            bool(self._recalled[at]),
+            models,
+            fingerprints,
+        )
+
+
+def _known(number: float) -> float | None:
+    return None if math.isnan(number) else number
+
+
+class _Outcomes(Sequence[Judged]):
+    """A row for each case and order, made when it is looked at."""
+
+    def __init__(self, questions: Questions, states: _States) -> None:
+        self._questions, self._states = questions, states
+        self._rows = range(questions.n_rows)
+
+    def __len__(self) -> int:
+        """Count the cases, each in each order."""
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, at: int) -> Judged: ...
+    @overload
+    def __getitem__(self, at: slice) -> list[Judged]: ...
+    def __getitem__(self, at: int | slice) -> Judged | list[Judged]:
+        """Make the row at a place, or those of a slice."""
+        if isinstance(at, slice):
+            return [self[i] for i in self._rows[at]]
+        row = self._rows[at]
+        samples = self._questions.samples
+        state = _together([self._states[row * samples + i] for i in range(samples)])
+        case_id, order = self._questions.row(row)
+        return Judged(
+            case_id=case_id,
+            order=order,
+            reading=state.reading,
+            failure=state.failure,
+            detail=state.detail,
+            keys=state.keys,
+            cost_usd=state.cost_usd,
+            latency_s=state.latency_s,
+            recalled=state.recalled,
+            models=state.models,
+            fingerprints=state.fingerprints,
+        )
+
+
+def _together(samples: Sequence[_State]) -> _State:
+    """Make one of all samples of a question; it is pending while any of them is."""
+    if len(samples) == 1:
+        return samples[0]
+    whole = _State(recalled=all(f.recalled for f in samples))
+    for f in samples:
+        whole.book(f.keys, f.cost_usd, f.latency_s, f.models, f.fingerprints)
+    readings = [f.reading for f in samples if f.reading is not None]
+    failed = [f for f in samples if f.failure is not None]
+    if len(readings) + len(failed) < len(samples):
+        return whole
+    if readings:
+        whole.reading = pooled(readings)
+    else:
+        whole.failure, whole.detail = failed[0].failure, failed[0].detail
+    return whole
+
 
 J = TypeVar("J")
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +274,7 @@ class Progress:
         return self.elapsed_s / paid * (self.n_total - self.n_done)
 
 
-class Tally:
+class _Tally:
     """Counts what is done as it is done."""
 
     def __init__(self, n_total: int) -> None:
@@ -103,7 +312,7 @@ OF_THE_CASE = frozenset({FailureClass.REFUSAL, FailureClass.TOO_LONG})
 """Failures that say nothing of the next request: a file may hold any number in a row."""
 
 
-class Breaker:
+class _Breaker:
     """Looks at the last requests of a run: when none of them worked, the next will not either.
 
     Kept replies are no requests, so a run that is taken up gets as far as it would have before.
@@ -111,7 +320,7 @@ class Breaker:
 
     Examples
     --------
-    >>> breaker = Breaker(2)
+    >>> breaker = _Breaker(2)
     >>> classes = [FailureClass.REFUSAL, FailureClass.REFUSAL, FailureClass.TRANSPORT]
     >>> [breaker.trips(failure) for failure in classes]
     [False, False, False]
@@ -226,9 +435,9 @@ class _Runner:
         self._options, self._asker, self._terms = options, asker, terms
         self._now, self._sleep, self._show = now, sleep, progress
         self._began = now()
-        self._tally, self._breaker = Tally(len(asked)), Breaker()
+        self._tally, self._breaker = _Tally(len(asked)), _Breaker()
         self._queue: asyncio.Queue[Call | None] = asyncio.Queue(options.concurrency)
-        self._states, self._open = States(len(asked)), dict[int, State]()
+        self._states, self._open = _States(len(asked)), dict[int, _State]()
         self._elsewhere: list[Question] = []
         self._held: set[Key] = set()
         self._resting: dict[Key, FailureClass] = {}
@@ -428,8 +637,8 @@ class _Runner:
             )
         )
 
-    def _state(self, question: Question) -> State:
-        return self._open.setdefault(question.number, State())
+    def _state(self, question: Question) -> _State:
+        return self._open.setdefault(question.number, _State())
 
     def _call(self, question: Question, attempt: int = 0) -> Call:
         return call_of(question, self._method, self._options, attempt)
@@ -457,7 +666,7 @@ class _Runner:
         for number, state in self._open.items():
             self._states.put(number, state)
         return Run(
-            judged=Outcomes(self._questions, self._states),
+            judged=_Outcomes(self._questions, self._states),
             stopped=self._asker.stopped,
             why=self._asker.why,
             n_asked=self._n_asked,
@@ -484,3 +693,239 @@ def at_work(
         return asyncio.run(opened())
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, opened()).result()
+
+
+async def _judge_with_checklists(
+    cases: Sequence[Case],
+    given: Checklists,
+    method: FileMethod,
+    complete: Complete,
+    journal: Journal,
+    options: Options,
+    progress: Callable[[Progress], None],
+) -> Run:
+    """Write the checklists that were not given, and judge by all of them.
+
+    The judge writes them itself, before it sees any response. They are replies like others: kept
+    in the journal, and paid for once; the run counts them in. The rows of a prompt without a
+    checklist have the status of the writing.
+
+    Raises
+    ------
+    rating.errors.RatingError
+        As `judge.runs.run`.
+    """
+    due = _due(cases, given)
+    first = await run(due, published(WRITER), complete, journal, options, progress=progress)
+    checklists = {**given, **written(first.judged, due)}
+    ready = [case for case in cases if case.prompt_id in checklists]
+    if first.stopped is not None:
+        ready = []
+    left = options.limit_usd
+    if left is not None:
+        options = replace(options, limit_usd=max(left - (first.spent_usd or 0.0), 0.0))
+    method = method.with_checklists(checklists)
+    second = await run(ready, method, complete, journal, options, progress=progress)
+    by_prompt = {case.prompt_id: row for case, row in _with_rows(due, first)}
+    asked = {row.case_id for row in second.judged}
+    unlisted = [
+        row
+        for case in {case.id: case for case in cases}.values()
+        if case.id not in asked
+        for row in _unlisted(case, by_prompt.get(case.prompt_id), method)
+    ]
+    return replace(
+        second.after(first),
+        judged=(*second.judged, *unlisted),
+        stopped=first.stopped or second.stopped,
+        why=first.why or second.why,
+        checklists=checklists,
+    )
+
+
+async def _forecast_with_checklists(
+    cases: Sequence[Case],
+    given: Checklists,
+    method: FileMethod,
+    journal: Journal,
+    options: Options,
+) -> Estimate:
+    """Estimate what `_judge_with_checklists` would ask; an unknown list is taken as `TYPICAL`."""
+    due = _due(cases, given)
+    writing = await forecast(due, published(WRITER), journal, options)
+    rest = await _written(due, journal, options)
+    checklists: Mapping[str, tuple[str, ...]] = {
+        **{case.prompt_id: TYPICAL for case in due},
+        **given,
+        **rest,
+    }
+    return writing + await forecast(cases, method.with_checklists(checklists), journal, options)
+
+
+async def _written(due: Sequence[Case], journal: Journal, options: Options) -> Checklists:
+    """Read the checklists that the journal holds, by prompt."""
+    known = await recalled(due, published(WRITER), journal, options)
+    prompts = {case.id: case.prompt_id for case in due}
+    return {
+        prompts[case_id]: reading.items
+        for case_id, reading in known.items()
+        if isinstance(reading, QuestionTexts)
+    }
+
+
+def _due(cases: Sequence[Case], given: Checklists) -> list[Case]:
+    """Return each prompt without a checklist, once, without its responses."""
+    prompts = {case.prompt_id: case for case in cases if case.prompt_id not in given}
+    return [unanswered(case) for case in prompts.values()]
+
+
+def _with_rows(due: Sequence[Case], run: Run) -> list[tuple[Case, Judged]]:
+    rows = {row.case_id: row for row in run.judged}
+    return [(case, rows[case.id]) for case in due]
+
+
+def _unlisted(case: Case, writing: Judged | None, method: FileMethod) -> list[Judged]:
+    """Give the rows of a case that was not asked about: as its writing failed, or pending."""
+    orders = (Order.AB, Order.BA) if method.pairwise else (Order.AB,)
+    failure = None if writing is None else writing.failure
+    detail, keys = (NO_CHECKLIST, writing.keys) if writing and failure else ("", ())
+    return [
+        Judged(
+            case_id=case.id, order=order, reading=None, failure=failure, detail=detail, keys=keys
+        )
+        for order in orders
+    ]
+
+
+def judge_all(
+    cases: Sequence[NamedCase],
+    method: FileMethod,
+    complete: Complete,
+    journal: Journal,
+    options: Options,
+    progress: Callable[[Progress], None],
+) -> Coroutine[Any, Any, Run]:
+    """Judge every case, with checklists where the method goes by them: see `judge.runs.run`."""
+    unnamed = bare(cases)
+    if not method.by_checklist:
+        return run(unnamed, method, complete, journal, options, progress=progress)
+    given = _given(cases)
+    return _judge_with_checklists(unnamed, given, method, complete, journal, options, progress)
+
+
+def forecast_all(
+    cases: Sequence[NamedCase], method: FileMethod, journal: Journal, options: Options
+) -> Coroutine[Any, Any, Estimate]:
+    """Estimate what `judge_all` would ask."""
+    unnamed = bare(cases)
+    if not method.by_checklist:
+        return forecast(unnamed, method, journal, options)
+    return _forecast_with_checklists(unnamed, _given(cases), method, journal, options)
+
+
+async def each_due(
+    cases: Sequence[NamedCase],
+    method: FileMethod,
+    journal: Journal,
+    options: Options,
+    take: Take = no_replies,
+) -> AsyncIterator[Call]:
+    """Give the calls that `judge_all` would make now, of `judge.calls.due_calls`.
+
+    While checklists are to be written, these alone: what is asked by them is not known before.
+    """
+    unnamed: Sequence[Case] = bare(cases)
+    if method.by_checklist:
+        given, n = _given(cases), 0
+        unlisted, writer = _due(unnamed, given), published(WRITER)
+        async for call in due_calls(unlisted, writer, journal, options, take):
+            n += 1
+            yield call
+        if n:
+            return
+        checklists = {**given, **await _written(unlisted, journal, options)}
+        unnamed, method = (
+            [case for case in unnamed if case.prompt_id in checklists],
+            method.with_checklists(checklists),
+        )
+    async for call in due_calls(unnamed, method, journal, options, take):
+        yield call
+
+
+def _given(cases: Sequence[NamedCase]) -> Checklists:
+    return {named.case.prompt_id: named.checklist for named in cases if named.checklist}
+
+
+HANDED_OVER = frozenset(
+    {
+        FailureClass.RATE_LIMIT,
+        FailureClass.OVERLOADED,
+        FailureClass.TRANSPORT,
+        FailureClass.TOO_LONG,
+        FailureClass.REJECTED,
+        FailureClass.DENIED,
+        FailureClass.REFUSAL,
+    }
+)
+"""Failures of which a case goes to the second judge: no reply for good, or a refusal.
+
+A reply in which no verdict can be read stands: the case was judged, and badly.
+"""
+OUT = frozenset({Stop.ALIKE, Stop.DENIED})
+"""Ends of a run that say that its endpoint is out: what is pending goes to the second judge."""
+
+
+def handed_over(cases: Iterable[NamedCase], first: Run) -> list[NamedCase]:
+    """Give the cases for the second judge, whole: a verdict is of one judge in both orders.
+
+    None where the first run stopped at its budget: the same call takes it up.
+    """
+    out = first.stopped in OUT
+    if first.stopped is not None and not out:
+        return []
+    theirs = {row.case_id for row in first.judged if _is_handed_over(row, out=out)}
+    return [_with_checklist(named, first) for named in cases if named.case.id in theirs]
+
+
+def reasons(first: Run) -> Mapping[str, int]:
+    """Count the cases that are handed over, by what became of the first of their orders that was.
+
+    Those that an endpoint which is out was not asked any more are `PENDING`.
+    """
+    out = first.stopped in OUT
+    whole = (
+        [row.status for row in rows if _is_handed_over(row, out=out)]
+        for rows in by_case(first.judged)
+    )
+    return dict(Counter(statuses[0] for statuses in whole if statuses))
+
+
+def together(first: Run, second: Run, judge: str) -> Run:
+    """Return both runs as one: rows of the second, by name, for the cases that it was given.
+
+    What the first judge took for a case that it then would not answer counts in the costs.
+    """
+    before = {(row.case_id, row.order): row for row in first.judged}
+    theirs = {row.case_id for row in second.judged}
+    return replace(
+        second.after(first),
+        judged=[
+            *(row for row in first.judged if row.case_id not in theirs),
+            *(_named(row, before.get((row.case_id, row.order)), judge) for row in second.judged),
+        ],
+        checklists={**second.checklists, **first.checklists},
+    )
+
+
+def _is_handed_over(row: Judged, *, out: bool) -> bool:
+    return row.failure in HANDED_OVER or (out and row.status == PENDING)
+
+
+def _with_checklist(named: NamedCase, first: Run) -> NamedCase:
+    """Give a case with the checklist that the first judge wrote for its prompt, if it did."""
+    return replace(named, checklist=first.checklists.get(named.case.prompt_id, named.checklist))
+
+
+def _named(row: Judged, before: Judged | None, judge: str) -> Judged:
+    paid = None if before is None else before.cost_usd
+    return replace(row, judge=judge, cost_usd=total([row.cost_usd, paid]))

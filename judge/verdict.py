@@ -11,8 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from judge.calls import Key
-from judge.case import CaseId, Order
-from judge.errors import FailureClass
+from judge.case import CaseId, FailureClass, Order
 from judge.grammar import Preference, Reading
 from rating import Outcome
 from rating.errors import DataError
@@ -94,7 +93,7 @@ def preference_for_a(as_is: Preference | None, swapped: Preference | None) -> fl
 
 
 @dataclass(frozen=True, slots=True)
-class Consistency:
+class _Consistency:
     """How often a judge kept its verdict when the responses changed places.
 
     Attributes
@@ -127,7 +126,7 @@ class Consistency:
         return {**asdict(self), "rate": self.rate, "first_rate": self.first_rate}
 
 
-def consistency(verdicts: Iterable[Verdict]) -> Consistency:
+def consistency(verdicts: Iterable[Verdict]) -> _Consistency:
     """Count consistent and inconsistent verdicts, the latter by direction.
 
     References
@@ -139,7 +138,7 @@ def consistency(verdicts: Iterable[Verdict]) -> Consistency:
         "undecided" if verdict.outcome is None else verdict.inconsistent or "consistent"
         for verdict in verdicts
     )
-    return Consistency(seen["consistent"], seen["first"], seen["second"], seen["undecided"])
+    return _Consistency(seen["consistent"], seen["first"], seen["second"], seen["undecided"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,7 +242,7 @@ class Judged:
     models, fingerprints : frozenset of str
         What the endpoint said answered; empty names where it did not.
     judge : str
-        Who was asked, where it was another than the run's own judge: see `judge.fallback`.
+        Who was asked, where it was another than the run's own judge: see `judge.runs`.
     """
 
     case_id: CaseId
@@ -314,7 +313,7 @@ class Run:
         By `Case.prompt_id`, where the method goes by them: those given and those written.
     lessons : tuple of str
         What was asked otherwise than the method says, because of the endpoint: see
-        `judge.profile.Terms`.
+        `judge.calls.Terms`.
     """
 
     judged: Sequence[Judged] = field(repr=False)  # asyncio.run looks at what it returns

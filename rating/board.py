@@ -8,23 +8,7 @@ import numpy as np
 
 from rating import __version__
 from rating.comparisons import Comparisons, Votes
-from rating.errors import DataError
-from rating.fitting import Fit, Parameter, fit
-from rating.options import RateOptions
-from rating.report import DesignEffect, Estimate, ModelRating, Provenance, Report, VotesUsed
-from rating.sentences import Sentence
-from rating.typing import Floats
-from rating.uncertainty.clusters import KINDS, Activity, activity
-from rating.uncertainty.covariance import difference_variances
-from rating.uncertainty.ranks import (
-    EQUAL_NATS,
-    MIN_EFFECTIVE_FOR_RANKS,
-    RankRanges,
-    joint_rank_ranges,
-    quasi_standard_errors,
-    rank_ranges,
-)
-from rating.uncertainty.spread import (
+from rating.contrasts import (
     FEW_POINTS,
     Spread,
     clusters_of,
@@ -36,7 +20,22 @@ from rating.uncertainty.spread import (
     seen_of,
     spread,
 )
-from rating.uncertainty.student import quantiles
+from rating.covariance import KINDS, Activity, activity, difference_variances
+from rating.errors import DataError
+from rating.fitting import Fit, Parameter, fit
+from rating.leave_out import quantiles
+from rating.options import RateOptions
+from rating.ranks import (
+    EQUAL_NATS,
+    MIN_EFFECTIVE_FOR_RANKS,
+    RankRanges,
+    joint_rank_ranges,
+    quasi_standard_errors,
+    rank_ranges,
+)
+from rating.report import DesignEffect, Estimate, ModelRating, Provenance, Report, VotesUsed
+from rating.sentences import Sentence
+from rating.typing import Floats
 
 QUASI_WORST = 0.1
 """Quasi-standard errors that miss a pair by more than this are left out."""
@@ -162,7 +161,7 @@ def _too_few(data: Comparisons, off: Spread, options: RateOptions) -> str | None
     """Say who is too few for any claim on ranks; None where claims can be made.
 
     By leaving out voters or prompts, a claim on two models rests on what is behind these
-    (`rating.uncertainty.ranks.joint_rank_ranges`). Other intervals have no such care.
+    (`rating.ranks.joint_rank_ranges`). Other intervals have no such care.
     """
     if off.inference is not None and off.inference.kinds:
         return None

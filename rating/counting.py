@@ -287,8 +287,8 @@ def checked_rows(columns: Mapping[str, NDArray[Any]], n_models: int) -> Cells:
     votes: Integers = np.ones(len(keys[-1]), dtype=np.int64)
     if "votes" in columns:
         votes = checked_codes("votes", columns["votes"], None)
-    weight = checked_weights("weight", columns.get("weight"))
-    square = checked_weights("weight_sq", columns.get("weight_sq"))
+    weight = _checked_weights("weight", columns.get("weight"))
+    square = _checked_weights("weight_sq", columns.get("weight_sq"))
     if square is not None and weight is None:
         raise DataError("weight_sq was given without weight.")
     if weight is not None and square is None:
@@ -317,7 +317,7 @@ def checked_codes(name: str, codes: NDArray[np.generic], size: int | None) -> In
     return signed
 
 
-def checked_weights(name: str, weight: NDArray[np.generic] | None) -> Floats | None:
+def _checked_weights(name: str, weight: NDArray[np.generic] | None) -> Floats | None:
     """Return the weights as float64, or None; raises `DataError` unless finite and >= 0."""
     if weight is None:
         return None

@@ -10,14 +10,13 @@ import scipy  # its submodules load on first use
 
 from rating.board import rate
 from rating.comparisons import Comparisons, Votes
+from rating.contrasts import MIN_EFFECTIVE_FOR_CLUSTERS, Inference, clusters_of, infer
+from rating.covariance import KINDS, Cluster, activity
 from rating.errors import ConvergenceError, DataError, NotIdentifiedError
 from rating.fitting import Fit, fit
 from rating.options import RateOptions
 from rating.report import Report
 from rating.typing import Floats, Ints
-from rating.uncertainty.clusters import KINDS, Cluster, activity
-from rating.uncertainty.contrasts import Inference, infer
-from rating.uncertainty.spread import MIN_EFFECTIVE_FOR_CLUSTERS, clusters_of
 
 _SAME = 6
 """Decimals to which levels that cannot be compared differ in a direction without information."""

@@ -7,31 +7,29 @@ import numpy as np
 
 from rating.comparisons import Comparisons
 from rating.errors import DataError, NotIdentifiedError
-from rating.likelihood.design import (
+from rating.identification import check_strengths, check_tie_parameter, has_ties
+from rating.likelihood import (
+    AT_BOUNDARY,
+    LIKELIHOODS,
     ORDER_EFFECT,
     STYLE,
-    check_covariates,
-    check_not_separated,
-    information_left,
-)
-from rating.likelihood.identification import check_strengths, check_tie_parameter, has_ties
-from rating.likelihood.newton import (
-    Objective,
-    Optimum,
-    anchored,
-    identified_inverse,
-    minimise,
-)
-from rating.likelihood.objective import (
     CellObjective,
     Deviance,
+    Likelihood,
+    Objective,
+    Optimum,
     ScoredCells,
+    anchored,
     cell_objective,
+    check_covariates,
+    check_not_separated,
     deviance,
+    identified_inverse,
+    information_left,
+    minimise,
     objective,
     solve,
 )
-from rating.likelihood.ties import AT_BOUNDARY, LIKELIHOODS, Likelihood
 from rating.outcome import Ties
 from rating.typing import Floats
 
@@ -150,7 +148,7 @@ def fit(
     """Fit by (penalised) maximum likelihood, with Newton's method.
 
     Minimise the summed negative log-likelihood of the votes plus
-    ``ridge / 2 * sum(theta ** 2)``. See `rating.likelihood.ties` for the probability of each
+    ``ridge / 2 * sum(theta ** 2)``. See `rating.likelihood` for the probability of each
     outcome given the gap::
 
         theta[a] - theta[b] + order_effect + features @ style

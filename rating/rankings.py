@@ -9,14 +9,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from rating.elo import POINTS_PER_NAT
 from rating.errors import DataError, NotIdentifiedError
-from rating.leave_out import jackknife_factor, two_way
-from rating.likelihood.identification import strong_groups
-from rating.likelihood.newton import Evaluation, anchored, minimise
+from rating.identification import strong_groups
+from rating.leave_out import jackknife_factor, quantile, quantiles, two_way
+from rating.likelihood import Evaluation, anchored, minimise
+from rating.ranks import rank_ranges
 from rating.typing import Bools, Floats, Ints
-from rating.uncertainty.ranks import rank_ranges
-from rating.uncertainty.student import quantile, quantiles
+from rating.variants import POINTS_PER_NAT
 
 MEAN = 1000.0
 """Points that the strengths average to."""

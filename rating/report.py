@@ -75,7 +75,7 @@ class Estimate:
     ----------
     value, lower, upper : float
         Nats (style: as the features were scaled, see `Provenance`); nu and theta as they stand
-        in their formulas, see `rating.likelihood.ties`.
+        in their formulas, see `rating.likelihood`.
     se : float
         Nats: for nu and theta of their logarithm.
     """

@@ -9,7 +9,7 @@ import numpy as np
 from rating.comparisons import Comparisons, Votes
 from rating.counting import check_lengths, checked_codes
 from rating.errors import DataError
-from rating.likelihood.ties import SCORE_A, TIE, A, B
+from rating.likelihood import SCORE_A, TIE, A, B
 from rating.outcome import of_sides
 from rating.typing import Bools, Floats, Integers, Ints
 

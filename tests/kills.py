@@ -22,7 +22,7 @@ from arena.store import blocks
 from arena.store.store import Store
 from arena.store.tables import BattleRow
 from arena.store.verify import verify
-from rating.tables.log import LoggedVotes
+from rating.tables.coding import LoggedVotes
 from tests.faulty_server import Behaviour, faulty_server
 from tests.process import Process
 from tests.serving import Visitor, client_of, write_roster

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from arena.domain.answer import FailureClass as Failure
+from arena.domain.vote import FailureClass as Failure
 
 GITHUB = "https://github.com/"
 

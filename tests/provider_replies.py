@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from arena.domain.answer import FailureClass as Failure
+from arena.domain.vote import FailureClass as Failure
 
 TEXT = "The sky is blue because air scatters short waves most."
 BEGUN = TEXT[:20]

@@ -17,7 +17,7 @@ from arena.store import blocks
 from arena.store.engine import opened
 from arena.store.store import Store
 from arena.store.verify import verify
-from rating.tables.log import LoggedVotes
+from rating.tables.coding import LoggedVotes
 from tests.deploy.tools import proxied
 from tests.kills import SETTINGS
 from tests.process import Process

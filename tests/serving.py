@@ -21,7 +21,7 @@ from sqlmodel import col, select, update
 from arena.app import create_app
 from arena.domain.battle import VOTE_WITHIN
 from arena.domain.people import Invitation, Role
-from arena.guard.people import new_token, token_hash
+from arena.guard.access import new_token, token_hash
 from arena.server import configured
 from arena.settings import read_settings
 from arena.store import people

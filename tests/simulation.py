@@ -23,11 +23,11 @@ from rating import (
     infer,
     rank_ranges,
 )
-from rating.elo import POINTS_PER_NAT
-from rating.likelihood.objective import solve
-from rating.sampling import arena_pairs, gain_pairs, score_variances
-from rating.uncertainty.ranks import joint_rank_ranges
-from rating.uncertainty.spread import MIN_EFFECTIVE_FOR_CLUSTERS
+from rating.contrasts import MIN_EFFECTIVE_FOR_CLUSTERS
+from rating.likelihood import solve
+from rating.planning import arena_pairs, gain_pairs, score_variances
+from rating.ranks import joint_rank_ranges
+from rating.variants import POINTS_PER_NAT
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]
@@ -70,7 +70,7 @@ class Design:
     ``n_prompts`` prompts are shared, if there are any, and suit each model by
     ``liking`` nats more or less; sides lean to the left by ``lean`` nats.
     Pairs are uniform, or ``adaptive``: drawn by the votes so far, see
-    `rating.sampling`.
+    `rating.planning`.
     """
 
     name: str = "D1"

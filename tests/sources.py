@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from arena.guard.people import new_token, token_hash
+from arena.guard.access import new_token, token_hash
 from arena.store import people, sources
 from arena.store.store import Store
 from tests.serving import Served, client_of

@@ -3,11 +3,11 @@
 from contextlib import closing
 from datetime import UTC, datetime
 
-from arena.domain.study import Kind, PlannedItem, StudyPlan
+from arena.domain.study import PlannedItem, StudyKind, StudyPlan
 from arena.store import studies
 from arena.store.store import Store
 from judge.case import Message
-from judge.tables.rating_items import RatingItem, Response
+from judge.tables.items import RatingItem, Response
 
 NOW = datetime(2026, 11, 24, 12, tzinfo=UTC)
 
@@ -27,11 +27,14 @@ def planned(
     """Plan items, and others whose right choice is the first model, or a tie to qualify by."""
     return [
         *(
-            PlannedItem(Kind.PILOT if k < pilot else Kind.ITEM, item(k, answers=answers))
+            PlannedItem(StudyKind.PILOT if k < pilot else StudyKind.ITEM, item(k, answers=answers))
             for k in range(n)
         ),
-        *(PlannedItem(Kind.GOLD, item(k, "model_a")) for k in range(gold)),
-        *(PlannedItem(Kind.QUALIFICATION, item(100 + k, "tie")) for k in range(qualification)),
+        *(PlannedItem(StudyKind.GOLD, item(k, "model_a")) for k in range(gold)),
+        *(
+            PlannedItem(StudyKind.QUALIFICATION, item(100 + k, "tie"))
+            for k in range(qualification)
+        ),
     ]
 
 

@@ -11,14 +11,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from arena.boards.evaluation import COLUMNS as STUDY_COLUMNS
 from arena.boards.export import ANSWERS, BATTLES, CHATBOT_ARENA, COLUMNS, MODELS, TRL
-from arena.boards.study import COLUMNS as STUDY_COLUMNS
 from arena.settings import Settings, read_roster
 from benchmarks import coverage
-from judge.agent_run import KINDS
+from judge.budget import KINDS
 from judge.methods import PUBLISHED
-from judge.methods.schema import DECODING, FIELDS, GRAMMARS, REPLY, TEMPLATE, TOP
-from judge.probe.interventions import kinds
+from judge.methods.file import DECODING, FIELDS, GRAMMARS, REPLY, TEMPLATE, TOP
+from judge.probe.verdicts import kinds
 from judge.tables.agent_runs import read_agent_runs
 from rating.factors import Additivity, FactorLevel, FactorReport
 from tests.agent_runs import rate_by, write_runs

@@ -1,34 +1,44 @@
-"""A board as a folder that anybody can check: its files, and how they are written."""
+"""A board as a folder that anybody can check: its files, and how they are written.
+
+Verifies a published board: its files, its chain, and that its votes give its numbers.
+"""
 
 import json
+import math
 import os
 import secrets
 import shutil
+import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
-from datetime import datetime, timedelta
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from itertools import zip_longest
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from arena.boards.evaluation import card_of
-from arena.boards.export import export_votes
+from arena.boards.evaluation import card_of, code_hash, make_card
+from arena.boards.export import Row, export_votes
 from arena.boards.fitted import OPTIONS
 from arena.boards.leaderboard import make_board, on_held, version_of
-from arena.domain.board_view import Board
-from arena.domain.evaluation import CallLimits, EvaluationCard, Statements
-from arena.domain.model import Release
+from arena.boards.record_file import POLICY, read_votes
+from arena.domain.board_view import Board, ModelRecord, rows_of
+from arena.domain.model import Kind, Release
+from arena.domain.study import CallLimits, EvaluationCard, ModelCall, Statements, VoteFacts
 from arena.domain.vote import Policy
 from arena.errors import BrokenRecordError
-from arena.store import evaluation, kept_boards, log
+from arena.store import kept_boards, log, studies
 from arena.store.kept_boards import State
 from arena.store.store import Store
 from arena.store.verify import verify
 from rating import __version__
-from rating.errors import DataError
+from rating.errors import DataError, RatingError
+from rating.tables.coding import LOGGED_SIDES, LoggedVotes, coded_list, microseconds
+from rating.tables.files import parsed
 from rating.tables.formats import as_csv, as_json
 
 FORMAT: Literal["arena-bundle-1"] = "arena-bundle-1"
@@ -48,7 +58,7 @@ class Exact(BaseModel):
     model_config = ConfigDict(strict=True, frozen=True, extra="forbid", allow_inf_nan=False)
 
 
-class PublishedChain(Exact):
+class _PublishedChain(Exact):
     """The end of the record that the votes are of."""
 
     head: Hash
@@ -82,7 +92,7 @@ class Manifest(Exact):
     arena: Text
     policy: Text
     made: Text
-    chain: PublishedChain
+    chain: _PublishedChain
     options: dict[Text, Any]
     state: State
     listed_after: Count
@@ -117,7 +127,7 @@ class PublishedRow(Exact):
     median_s: float | None
 
 
-class PublishedWaiting(Exact):
+class _PublishedWaiting(Exact):
     """A model without a rating."""
 
     model_config = ConfigDict(extra="allow")
@@ -129,7 +139,7 @@ class PublishedWaiting(Exact):
     reason: Text
 
 
-class PublishedMethod(Exact):
+class _PublishedMethod(Exact):
     """How a board was made."""
 
     words: Text
@@ -143,7 +153,7 @@ class PublishedMethod(Exact):
     updated: Text
 
 
-class PublishedVotes(Exact):
+class _PublishedVotes(Exact):
     """What a board rests on."""
 
     used: Count
@@ -153,7 +163,7 @@ class PublishedVotes(Exact):
     top_voter_share: float | None
 
 
-class PublishedShare(Exact):
+class _PublishedShare(Exact):
     """How often the models of an organisation were voted on."""
 
     organisation: Text
@@ -168,12 +178,12 @@ class PublishedBoard(Exact):
     There are no ``newcomers``: nobody could check a judge's ratings by the votes.
     """
 
-    method: PublishedMethod
-    votes: PublishedVotes
+    method: _PublishedMethod
+    votes: _PublishedVotes
     ratings: list[PublishedRow]
     newcomers: Annotated[list[Text], Field(max_length=0)]
-    waiting: list[PublishedWaiting]
-    shares: list[PublishedShare]
+    waiting: list[_PublishedWaiting]
+    shares: list[_PublishedShare]
     gini: float | None
     warnings: list[Text]
 
@@ -202,12 +212,12 @@ class Published:
     head: str
 
 
-def card_text(card: EvaluationCard) -> str:
+def _card_text(card: EvaluationCard) -> str:
     """Write a card as JSON."""
     return as_json(CARD.dump_python(card, mode="json"))
 
 
-def plain_options() -> dict[str, Any]:
+def _plain_options() -> dict[str, Any]:
     """Give the options of every board as JSON has them."""
     options: dict[str, Any] = json.loads(json.dumps(asdict(OPTIONS)))
     return options
@@ -237,7 +247,7 @@ def publish(
     vote_within : timedelta
         How long a battle takes a vote after its models were last asked.
     check : callable
-        Gives what is wrong with a bundle: see `arena.boards.bundle_check`. One with which
+        Gives what is wrong with a bundle: see `arena.boards.bundle`. One with which
         something is wrong is not published.
     votes_to : Path, optional
         New file for the votes, of which the folder then has the hash alone.
@@ -276,7 +286,7 @@ def publish(
                 enough=enough,
             )
             models = [row.model for row in board.rows]
-            logged = evaluation.read(session, policy, models, asked_since)
+            logged = studies.read(session, policy, models, asked_since)
             card = card_of(board, logged, policy, statements, limits)
             _require_whole(card, board)
             _require_right(
@@ -346,7 +356,7 @@ def _texts(board: Board, card: EvaluationCard, page: Page, *, withheld: bool) ->
     texts = {
         "board.json": as_json(board.to_dict()),
         "board.csv": as_csv(board.to_rows()),
-        "card.json": card_text(card),
+        "card.json": _card_text(card),
     }
     shown = PublishedBoard.model_validate_json(texts["board.json"])
     return texts | {
@@ -372,8 +382,8 @@ def _manifest(
         arena=__version__,
         policy=board.policy,
         made=board.updated.isoformat(),
-        chain=PublishedChain(head=end.chain_head, links=end.chain_links),
-        options=plain_options(),
+        chain=_PublishedChain(head=end.chain_head, links=end.chain_links),
+        options=_plain_options(),
         state=state,
         listed_after=board.listed_after,
         withheld=withheld,
@@ -416,3 +426,435 @@ def _sync(path: Path) -> None:
         os.fsync(handle)
     finally:
         os.close(handle)
+
+
+T = TypeVar("T")
+M = TypeVar("M", bound=BaseModel)
+COLUMN_OF = {role: role for role in (*LOGGED_SIDES, "winner", "left_out")}
+COLUMN_OF |= {"voter": "person", "prompt": "prompt_id"}
+
+TOLERANCE = 1e-9
+"""By how much a number may differ, as a share of it or of one: machines round differently."""
+LARGEST = 1 << 25
+"""Bytes of a file but for the votes; of a manifest a thirty-second of that."""
+MOST_ENTRIES = 100
+MOST_PROBLEMS = 200
+"""Problems that are named; of more the number is."""
+LONGEST = 80
+"""Characters of a value that a sentence quotes."""
+NEVER = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(slots=True)
+class Checked:
+    """What there is to say of a bundle.
+
+    Attributes
+    ----------
+    problems : list of str
+        All that is wrong, each in a sentence.
+    notes : list of str
+        What could not be checked, and why.
+    hash : str or None
+        Of the manifest; None where that cannot be read.
+    links : int
+        Links of the chain that follow from one another.
+    head : str
+        Hash of the last of them.
+    noted : int or None
+        The link that has the hash that somebody noted.
+    models, votes : int
+        On the board as the votes give it; 0 where they are not there.
+    """
+
+    problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    hash: str | None = None
+    links: int = 0
+    head: str = ""
+    noted: int | None = None
+    models: int = 0
+    votes: int = 0
+
+
+def check_bundle(folder: Path, page: Page, noted: str = "") -> Checked:
+    """Check a folder that `arena.boards.bundle.publish` wrote, as far as it can be read.
+
+    Parameters
+    ----------
+    page : callable
+        Writes ``index.html`` anew.
+    noted : str
+        First characters of the hash of a link that somebody noted earlier, or of a manifest.
+
+    Raises
+    ------
+    DataError
+        If the folder cannot be read, or has no manifest.
+    """
+    check = _Check(folder, page)
+    check.run(noted)
+    more = len(check.done.problems) - MOST_PROBLEMS
+    if more > 0:
+        check.done.problems[MOST_PROBLEMS:] = [f"There are {more:,} problems more."]
+    return check.done
+
+
+@dataclass(frozen=True, slots=True)
+class _Claims:
+    """What a bundle says of its votes: all that can be held against them."""
+
+    manifest: Manifest
+    board: PublishedBoard
+    card: EvaluationCard
+
+
+class _Check:
+    """One check of one folder: each step notes what is wrong, and goes on with what is left."""
+
+    def __init__(self, folder: Path, page: Page) -> None:
+        self.folder = folder
+        self.page = page
+        self.done = Checked()
+        self.there: set[str] = set()
+
+    def wrong(self, problem: str) -> None:
+        self.done.problems.append(problem)
+
+    def run(self, noted: str) -> None:
+        self._look()
+        manifest, board, card = self._manifest(), self._board(), self._card()
+        self._hold_hashes(manifest)
+        claims = _Claims(manifest, board, card) if manifest and board and card else None
+        if claims:
+            self._hold_page(claims)
+            self._hold_facts(claims)
+        of_folder = bool(noted) and (self.done.hash or "").startswith(noted)
+        if VOTES in self.there:
+            self._hold_votes(claims, "" if of_folder else noted)
+            return
+        self.done.notes.append(
+            f"{VOTES} is not there: the board was not rated anew, and its chain not followed."
+        )
+        if noted and not of_folder:
+            self.wrong(f"The hash {noted!r} is not that of the folder, and no chain is there.")
+
+    def _look(self) -> None:
+        """See which files there are, without following any link."""
+        try:
+            with os.scandir(self.folder) as entries:
+                files = [(entry.name, entry.stat(follow_symlinks=False)) for entry in entries]
+        except OSError as error:
+            msg = f"Cannot verify {str(self.folder)!r}: {error.strerror}. Name a folder."
+            raise DataError(msg) from error
+        if MANIFEST not in {name for name, _ in files}:
+            msg = (
+                f"Cannot verify {str(self.folder)!r}: it has no {MANIFEST}. Give a folder as "
+                "`arena publish` wrote it."
+            )
+            raise DataError(msg)
+        extra = sorted(name for name, _ in files if name not in (*FILES, MANIFEST))
+        for name in extra[:MOST_ENTRIES]:
+            self.wrong(f"{_quoted(name)} is in the folder, and no bundle has such a file.")
+        if len(extra) > MOST_ENTRIES:
+            self.wrong(f"{len(extra) - MOST_ENTRIES:,} files more are in the folder, too.")
+        for name, entry in sorted(files):
+            if name not in (*FILES, MANIFEST):
+                continue
+            if stat.S_ISREG(entry.st_mode):
+                self.there.add(name)
+            else:
+                kind = "a link" if stat.S_ISLNK(entry.st_mode) else "no file"
+                self.wrong(f"{name} is {kind}: it was not read.")
+
+    def _is_small(self, name: str) -> bool:
+        """Tell whether a file is there that may be read whole."""
+        if name not in self.there:
+            return False
+        most = LARGEST // 32 if name == MANIFEST else LARGEST
+        size = (self.folder / name).stat().st_size
+        if size > most:
+            self.wrong(f"{name} has {size:,} bytes, and may have {most:,}: it was not read.")
+        return size <= most
+
+    def _read(self, name: str, read: Callable[[str], T]) -> T | None:
+        """Read a file of JSON, which has to be written as we write it."""
+        if not self._is_small(name):
+            return None
+        try:
+            text = (self.folder / name).read_text(encoding="utf-8")
+            if as_json(parsed(text, name)) != text:
+                self.wrong(f"{name} is not written as `arena publish` writes it.")
+            return read(text)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(map(str, first["loc"])) or "the whole"
+            self.wrong(f"{name}: {_quoted(where)} does not fit: {first['msg']}.")
+        except (DataError, ValueError, RecursionError, TypeError) as error:
+            self.wrong(f"{name} cannot be read: {str(error)[:300]}")
+        except OSError as error:
+            self.wrong(f"{name} cannot be read: {error.strerror}.")
+        return None
+
+    def _manifest(self) -> Manifest | None:
+        manifest = self._read(MANIFEST, _strictly(Manifest))
+        if manifest is None:
+            return None
+        self.done.hash = manifest.hash
+        if manifest.hash != manifest.right_hash():
+            self.wrong(f"{MANIFEST}: its hash is not that of what it says.")
+        ours, is_other = _plain_options(), manifest.arena != __version__  # which has fewer options
+        for name in sorted({*ours, *manifest.options}):
+            if name not in manifest.options and is_other:
+                continue
+            theirs = manifest.options.get(name, "missing")
+            if theirs != ours.get(name):
+                self.wrong(
+                    f"{MANIFEST}: the option {_quoted(name)} is {_quoted(theirs)}, and this "
+                    f"version rates with {_quoted(ours.get(name))}."
+                )
+        if manifest.policy not in POLICY:
+            self.wrong(f"{MANIFEST}: there is no policy {_quoted(manifest.policy)}.")
+        return manifest
+
+    def _hold_hashes(self, manifest: Manifest | None) -> None:
+        files = manifest.files if manifest else {}
+        withheld = manifest.withheld if manifest else []
+        for name in sorted({*files} - {*FILES})[:MOST_ENTRIES]:
+            self.wrong(f"{MANIFEST} names {_quoted(name)}, and no bundle has such a file.")
+        for name in FILES:
+            if manifest and name not in files:
+                self.wrong(f"{MANIFEST} does not name {name}.")
+            if name not in self.there:
+                if name not in withheld:
+                    self.wrong(f"{name} is missing.")
+            elif name in files and file_hash(self.folder / name) != files[name]:
+                self.wrong(f"{name} is not as it was published: its hash is another.")
+
+    def _board(self) -> PublishedBoard | None:
+        board = self._read("board.json", _strictly(PublishedBoard))
+        if board is not None and self._is_small("board.csv"):
+            rows = rows_of(self._plain("board.json"))
+            if any(row.keys() != rows[0].keys() for row in rows):
+                self.wrong("board.json: its ratings have not all the same columns.")
+                return None
+            right = as_csv(rows).encode()
+            there = (self.folder / "board.csv").read_bytes()
+            lines = zip_longest(there.split(b"\n"), right.split(b"\n"))
+            for number, (ours, theirs) in enumerate(lines, 1):
+                if ours != theirs:
+                    self.wrong(f"board.csv: line {number} is not that of board.json.")
+        return board
+
+    def _card(self) -> EvaluationCard | None:
+        card = self._read("card.json", lambda text: CARD.validate_json(text, strict=True))
+        if card is None:
+            return None
+        if _card_text(card) != (self.folder / "card.json").read_text(encoding="utf-8"):
+            self.wrong("card.json holds more than a card, or other than one.")
+        if missing := card.statements.missing:
+            self.wrong(f"card.json lacks {', '.join(missing)}.")
+        return card
+
+    def _plain(self, name: str) -> dict[str, Any]:
+        plain: dict[str, Any] = json.loads((self.folder / name).read_text(encoding="utf-8"))
+        return plain
+
+    def _hold_page(self, claims: _Claims) -> None:
+        """Write the page anew of the board and the card, of which alone it is made."""
+        if not self._is_small("index.html"):
+            return
+        if claims.manifest.arena != __version__:
+            self.done.notes.append(
+                f"index.html was written by arena {claims.manifest.arena[:LONGEST]}, and this is "
+                f"{__version__}: it is held by its hash alone."
+            )
+            return
+        try:
+            page = self.page(claims.board, claims.card, bool(claims.manifest.withheld))
+        except (ArithmeticError, ValueError, LookupError, TypeError) as error:
+            self.wrong(f"index.html cannot be written anew of board.json and card.json: {error!r}")
+            return
+        if (self.folder / "index.html").read_bytes() != page.encode():
+            self.wrong("index.html does not show what board.json and card.json say.")
+
+    def _hold_facts(self, claims: _Claims) -> None:
+        """Hold against each other what several files say."""
+        manifest, card, method = claims.manifest, claims.card.interpretation, claims.board.method
+        for name, ours, right in (
+            ("its policy", method.policy, manifest.policy),
+            ("its moment", method.updated, manifest.made),
+        ):
+            if ours != right:
+                self.wrong(
+                    f"board.json: {name} is {_quoted(ours)}, in {MANIFEST} {_quoted(right)}."
+                )
+        if (card.chain_head, card.chain_links) != (manifest.chain.head, manifest.chain.links):
+            self.wrong(f"card.json: the end of its chain is another than in {MANIFEST}.")
+        if manifest.state.head != manifest.chain.head:
+            self.wrong(f"{MANIFEST}: its board is of another link than the newest.")
+        if manifest.arena == __version__ and card.code != code_hash():
+            self.done.notes.append(
+                "The program that published this has other code than this one, of the same "
+                f"version {__version__}."
+            )
+
+    def _hold_votes(self, claims: _Claims | None, noted: str) -> None:
+        """Follow the chain, rate the votes anew, and hold all numbers against them."""
+        try:
+            verified, votes = read_votes(self.folder / VOTES, noted)
+        except DataError as error:
+            self.wrong(f"{VOTES}: {error}")
+            return
+        self.done.links, self.done.head = verified.links, verified.head
+        self.done.noted = verified.noted
+        if verified.problem:
+            self.wrong(f"{VOTES}: {verified.problem}")
+        if claims and claims.manifest.policy in POLICY:
+            chain = claims.manifest.chain
+            if (verified.head, verified.links) != (chain.head, chain.links):
+                self.wrong(
+                    f"{VOTES}: its chain ends at link {verified.links:,}, and in {MANIFEST} at "
+                    f"{chain.links:,}, or with another hash."
+                )
+            scope = verified.scope
+            if scope and scope.policy != claims.manifest.policy:
+                self.wrong(f"{VOTES}: it is of another policy than {MANIFEST}.")
+            if scope and (scope.since or scope.until or scope.all_votes):
+                self.wrong(f"{VOTES}: it is not of all votes that a board is made of.")
+            self._hold_numbers(claims, votes)
+
+    def _hold_numbers(self, claims: _Claims, votes: Sequence[Row]) -> None:
+        try:
+            board = _rated(claims, votes)
+        except (RatingError, ArithmeticError, ValueError) as error:
+            self.wrong(f"{VOTES}: its votes cannot be rated: {str(error)[:300]}")
+            return
+        self.done.models, self.done.votes = len(board.rows), board.votes
+        card = _card_of(claims.card, votes, board, self.done)
+        for name, right in (("board.json", as_json(board.to_dict())), ("card.json", card)):
+            for place, ours, theirs in _differences(self._plain(name), json.loads(right)):
+                self.wrong(
+                    f"{name}: {place} is {_quoted(ours)}, and the votes give {_quoted(theirs)}."
+                )
+
+
+def _rated(claims: _Claims, votes: Sequence[Row]) -> Board:
+    """Make the board of votes; what they do not say of its models is as the bundle says it."""
+    manifest = claims.manifest
+    columns = _coded_log(votes)
+    named = [one.model_dump() for one in (*claims.board.waiting, *claims.board.ratings)]
+    known = {one["model"]: _record(one) for one in named}
+    voted_on = {name for side in LOGGED_SIDES for name in columns.texts[side].names} - {*known}
+    return make_board(
+        columns,
+        [*known.values(), *(_record({"model": one}) for one in sorted(voted_on))],
+        POLICY[manifest.policy],
+        version_of(manifest.state, manifest.listed_after).removesuffix(__version__)
+        + manifest.arena,
+        datetime.fromisoformat(manifest.made),
+        held=on_held(manifest.state.held),
+        entrants=manifest.state.entrants,
+        enough=manifest.listed_after,
+    )
+
+
+def _card_of(card: EvaluationCard, votes: Sequence[Row], board: Board, end: Checked) -> str:
+    """Write the card of a board of votes; what neither says is as on the card that is there."""
+    facts = VoteFacts.of(
+        {**row, "ts": row["ts"].replace(tzinfo=UTC)}
+        for row in votes
+        if row["left_out"] is None and row["winner"] is not None
+    )
+    calls = {row.model: _unknown_call(row.model) for row in board.rows}
+    right = make_card(
+        card.statements,
+        facts,
+        board,
+        calls | {call.id: call for call in card.calls.models},
+        card.calls.limits,
+        tagger=" ".join(POLICY[board.policy].tagger),
+        code=card.interpretation.code,
+        chain_head=end.head,
+        chain_links=end.links,
+    )
+    return _card_text(right)
+
+
+def _coded_log(votes: Sequence[Row]) -> LoggedVotes:
+    """Give the votes of an export as a board is made of them."""
+    moments = [row["ts"].replace(tzinfo=UTC) if row["ts"] else NEVER for row in votes]
+    return LoggedVotes(
+        texts={r: coded_list([row[name] for row in votes]) for r, name in COLUMN_OF.items()},
+        created=np.array([microseconds(moment) for moment in moments], dtype=np.int64),
+    )
+
+
+def _differences(given: object, right: object, place: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Give the places at which two plain values differ, and both values there.
+
+    Examples
+    --------
+    >>> list(_differences({"a": [1.0, 2.0]}, {"a": [1.0 + 1e-12, 3.0]}))
+    [('a.1', 2.0, 3.0)]
+    >>> list(_differences({"ratings": [{"model": "x", "rank": 1}]}, {"ratings": []}))
+    [('ratings.x', {'model': 'x', 'rank': 1}, None)]
+    """
+    match given, right:
+        case {}, {}:
+            for name in dict.fromkeys((*given, *right)):
+                yield from _differences(given.get(name), right.get(name), _below(place, name))
+        case [*ours], [*theirs]:
+            for number, (one, other) in enumerate(zip_longest(ours, theirs)):
+                named = one if isinstance(one, dict) else other
+                name = named.get("model") or named.get("id") if isinstance(named, dict) else None
+                yield from _differences(one, other, _below(place, str(name or number)))
+        case (float() | int() as ours, float() | int() as theirs) if float in (
+            type(given),
+            type(right),
+        ):
+            if not math.isclose(ours, theirs, rel_tol=TOLERANCE, abs_tol=TOLERANCE):
+                yield place, given, right
+        case _:
+            if given != right:
+                yield place, given, right
+
+
+def _below(place: str, name: str) -> str:
+    name = name if len(name) <= LONGEST else f"{name[:LONGEST]}…"
+    return f"{place}.{name}" if place else name
+
+
+def _strictly(model: type[M]) -> Callable[[str], M]:
+    return lambda text: model.model_validate_json(text, strict=True)
+
+
+def _quoted(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}…"
+
+
+def _record(row: Mapping[str, Any]) -> ModelRecord:
+    return ModelRecord(
+        id=row["model"],
+        name=row.get("name", row["model"]),
+        organisation=row.get("organisation", ""),
+        kind=Kind(row.get("kind", Kind.MODEL)),
+        battles=0,
+        failed=0,
+        abandoned=0,
+        price_per_1000=row.get("price_per_1000"),
+        median_s=row.get("median_s"),
+    )
+
+
+def _unknown_call(model: str) -> ModelCall:
+    return ModelCall(
+        id=model,
+        name=model,
+        kind=Kind.MODEL,
+        versions=0,
+        system_prompt=None,
+        decoding={},
+        tools=(),
+    )

@@ -9,25 +9,24 @@ from pathlib import Path
 from typing import Any
 
 from arena.domain.battle import Side
-from arena.domain.gold import is_gold
+from arena.domain.model import is_gold
 from arena.domain.vote import BROKEN_ANSWER, EVER, SIMULATED, Choice, Days, Policy, VoterKind
 from arena.store import chain, log
-from arena.store.chain import AnyRow
-from arena.store.records import LoggedLink
-from arena.store.remarks import exported
+from arena.store.chain import AnyRow, LoggedLink
+from arena.store.log import LoggedBattle, is_erased, shown, texts_erased
 from arena.store.store import Store
-from arena.store.transcripts import LoggedBattle, is_erased, shown, texts_erased
-from judge.labels import personal
-from judge.labels.refusals import REFUSAL, refusing
-from judge.tables.cells import MARKDOWN, STYLES, elements_by_kind, style_of
+from arena.store.voting import exported
+from judge.labels import material
+from judge.labels.taggers import REFUSAL, refusing
+from judge.tables.annotations import MARKDOWN, STYLES, elements_by_kind, style_of
 from rating import __version__
 from rating.errors import DataError
 from rating.outcome import of_sides
-from rating.tables.escaping import in_markdown
+from rating.tables.coding import LOGGED_SIDES
+from rating.tables.duckdb_engine import described, write_rows
+from rating.tables.files import in_markdown
 from rating.tables.formats import write_text
-from rating.tables.log import SIDES
 from rating.tables.vote_filter import NO_VOTE
-from rating.tables.writing import described, write_rows
 
 _MESSAGES = "STRUCT(role VARCHAR, content VARCHAR)[]"
 _WHOLE_NUMBERS = (
@@ -76,7 +75,7 @@ DRAWN = ("pair_probability", "repicks", "pacing")
 STATEMENT = ("policy", "since", "until", "all_votes")
 """Columns that state the scope of a file of votes; they are equal in every row."""
 COLUMNS = typed(
-    *("battle_id", "prompt_id", *SIDES, "winner", "voter", "person", "judge", "ts"),
+    *("battle_id", "prompt_id", *LOGGED_SIDES, "winner", "voter", "person", "judge", "ts"),
     *("voter_kind", *DRAWN, "seconds_to_vote", "left_out", *STATEMENT, "mode", "prompt_set"),
     *("sampler", "sampler_version", "fingerprint_a", "fingerprint_b", "turn", "attempt_a"),
     *("attempt_b", "order_shown", "transcript_hash", *LABELS, TOPIC, "tagger"),
@@ -110,7 +109,7 @@ ANSWERS = typed(
 )
 """Columns of an export of answers."""
 CHATBOT_ARENA = typed(
-    *("question_id", *SIDES, "winner", "judge", "conversation_a", "conversation_b", "turn"),
+    *("question_id", *LOGGED_SIDES, "winner", "judge", "conversation_a", "conversation_b", "turn"),
     *("anony", "language", "tstamp", "conv_metadata"),
 )
 """Columns as Chatbot Arena publishes them; `rating.tables.peers` reads them back."""
@@ -337,7 +336,7 @@ class _Scrubber:
     def _scrub(self, text: str) -> tuple[str, int]:
         if self._counts is None:
             return text, 0
-        scrubbed = personal.scrub(text)
+        scrubbed = material.scrub(text)
         self._counts.update(scrubbed.counts)
         return scrubbed.text, sum(scrubbed.counts.values())
 
@@ -733,10 +732,10 @@ def _texts(what: str, written: Written) -> str:
         words = "Texts are whole: mail, phone numbers, keys and addresses are still in them."
         return f"## Personal data\n\n{words}\n"
     words = (
-        f"Replaced in prompts and answers by rules (version {personal.VERSION}), which miss some "
+        f"Replaced in prompts and answers by rules (version {material.VERSION}), which miss some "
         "and know no names of people; the column `scrubbed` marks the rows:"
     )
-    counts: Mapping[str, int] = {kind: written.scrubbed[kind] for kind in personal.KINDS}
+    counts: Mapping[str, int] = {kind: written.scrubbed[kind] for kind in material.KINDS}
     rows = ((f"[{kind}]", f"{n:,}") for kind, n in counts.items())
     return f"## Personal data\n\n{words}\n\n{_table(('kind', 'pieces'), rows)}"
 

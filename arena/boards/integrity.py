@@ -12,17 +12,17 @@ from typing import NamedTuple
 from arena.domain.room_view import Examination, Suspect
 from arena.domain.vote import DEFAULT, READMITTED, ring_reason
 from arena.errors import ArenaError, RoomError
-from arena.store import blocks, exclusions, people, roster
-from arena.store.exclusions import APPLIED, HELD, Grounds
+from arena.store import blocks, people, roster, voting
 from arena.store.store import Store
-from judge.labels.self_naming import VERSION, self_naming
+from arena.store.voting import APPLIED, HELD, Grounds
+from judge.labels.accuracy import VERSION, self_naming
 from rating import __version__
-from rating.diagnosis.voters import Alternative
 from rating.errors import RatingError
 from rating.sentences import Sentence
-from rating.tables.escaping import storable
-from rating.tables.log import SIDES, LoggedVotes
+from rating.tables.coding import LOGGED_SIDES, LoggedVotes
+from rating.tables.files import storable
 from rating.tables.voter_report import MOST, VotersReport, check_source
+from rating.voters import Alternative
 
 logger = logging.getLogger(__name__)
 
@@ -45,7 +45,7 @@ LIKE: dict[Alternative, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Accused:
+class _Accused:
     """A voter, and on which model the votes are left out; all votes without one."""
 
     voter: str
@@ -54,7 +54,7 @@ class Accused:
     reason: str
 
 
-class Ballot(NamedTuple):
+class _Ballot(NamedTuple):
     """A vote that counts."""
 
     battle: str
@@ -63,7 +63,7 @@ class Ballot(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Applied:
+class _Applied:
     """What became of a rule.
 
     Attributes
@@ -82,7 +82,7 @@ class Applied:
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class _Named:
     """Answers that say who wrote them, in battles with a vote.
 
     Attributes
@@ -101,7 +101,7 @@ class Named:
     answers: int
     named: int
     by_model: dict[str, int]
-    applied: Applied | None
+    applied: _Applied | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,13 +132,13 @@ def exclude(store: Store, target: str, reason: str, by: str, now: datetime) -> D
     """
     target, reason = storable(target), storable(reason.strip())
     with store.writing() as session:
-        target = exclusions.whole_id(session, target)
-        battles = exclusions.battles_meant(session, target)
+        target = voting.whole_id(session, target)
+        battles = voting.battles_meant(session, target)
         _require(battles, target, reason)
         grounds = Grounds(BY_HAND, __version__, reason)
-        fresh = exclusions.exclude(session, DEFAULT.name, battles, grounds, now)
+        fresh = voting.exclude_votes(session, DEFAULT.name, battles, grounds, now)
         if target not in battles:
-            exclusions.flag(session, grounds, now, voter=target)
+            voting.flag(session, grounds, now, voter=target)
         detail = {"reason": reason, "policy": DEFAULT.name, "votes": fresh}
         people.note(session, by, "exclude", target, detail, now)
     return Decided(len(battles), fresh)
@@ -154,10 +154,10 @@ def readmit(store: Store, target: str, reason: str, by: str, now: datetime) -> D
     """
     target, reason = storable(target), storable(reason.strip())
     with store.writing() as session:
-        target = exclusions.whole_id(session, target)
-        battles = exclusions.battles_meant(session, target)
+        target = voting.whole_id(session, target)
+        battles = voting.battles_meant(session, target)
         _require(battles, target, reason)
-        fresh = exclusions.readmit(
+        fresh = voting.readmit(
             session, DEFAULT.name, battles, version=__version__, reason=reason, now=now
         )
         detail = {"reason": reason, "policy": DEFAULT.name, "votes": fresh}
@@ -180,7 +180,7 @@ def _require(battles: Sequence[str], target: str, reason: str) -> None:
         raise RoomError(msg)
 
 
-def name_answers(store: Store, now: datetime, *, leave_out: bool) -> Named:
+def name_answers(store: Store, now: datetime, *, leave_out: bool) -> _Named:
     """Flag battles with an answer that says who wrote it, and leave their votes out if asked to.
 
     Names of the roster and of organisations count besides the known ones. Like a rule of `apply`,
@@ -194,25 +194,25 @@ def name_answers(store: Store, now: datetime, *, leave_out: bool) -> Named:
     grounds = Grounds(SELF_NAMING, VERSION, NAMED_ITSELF)
     with store.writing() as session:
         names = roster.names(session)
-        answers = list(exclusions.answers(session))
+        answers = list(voting.answers(session))
         leaks = [one for one in answers if _names_itself(one.text, names)]
-        known = exclusions.flagged_battles(session, SELF_NAMING, VERSION)
+        known = voting.flagged_battles(session, SELF_NAMING, VERSION)
         for key in {one.key for one in leaks} - known:
-            exclusions.flag(session, grounds, now, battle=key)
+            voting.flag(session, grounds, now, battle=key)
         battles, applied = {one.battle for one in leaks}, None
         if leave_out:
-            rules = exclusions.rules(session, DEFAULT.name)
+            rules = voting.rules(session, DEFAULT.name)
             counting = {vote.battle for vote in _counting(blocks.columns(session, DEFAULT))}
             fresh = sorted((battles & counting) - rules.keys())
             standing = Counter(rule for rule in rules.values() if rule != READMITTED)
             share = (len(fresh) + standing[SELF_NAMING]) / max(1, len(counting) + standing.total())
-            applied = Applied(SELF_NAMING, 0, len(fresh), share, held=share > MOST)
+            applied = _Applied(SELF_NAMING, 0, len(fresh), share, held=share > MOST)
             outcome = replace(grounds, reason=HELD if applied.held else APPLIED)
-            exclusions.flag(session, outcome, now, score=share)
+            voting.flag(session, outcome, now, score=share)
             if not applied.held:
-                exclusions.exclude(session, DEFAULT.name, fresh, grounds, now)
+                voting.exclude_votes(session, DEFAULT.name, fresh, grounds, now)
             people.note(session, people.TERMINAL, APPLY, SELF_NAMING, asdict(applied), now)
-    return Named(
+    return _Named(
         battles=len({one.battle for one in answers}),
         answers=len(answers),
         named=len(battles),
@@ -226,17 +226,17 @@ def _names_itself(text: str, names: Collection[str]) -> bool:
     return naming is not None and naming.kind == "self"
 
 
-def accused(report: VotersReport) -> dict[str, list[Accused]]:
+def _accused(report: VotersReport) -> dict[str, list[_Accused]]:
     """Give by rule who loses votes: voters flagged jointly, and members of rings."""
     voters = [
-        Accused(one.voter, None, one.max_log_e, LIKE[one.leading])
+        _Accused(one.voter, None, one.max_log_e, LIKE[one.leading])
         for one in report.voters
         if one.flagged_jointly and one.leading and one.max_log_e
     ]
     evidence = {ring.model: ring for ring in report.rings}
     charges = report.charges
     members = [
-        Accused(
+        _Accused(
             one.voter,
             one.model,
             evidence[one.model].log_evidence,
@@ -250,7 +250,7 @@ def accused(report: VotersReport) -> dict[str, list[Accused]]:
 
 def apply(
     store: Store, report: VotersReport, now: datetime, by: str = people.TERMINAL
-) -> tuple[Applied, ...]:
+) -> tuple[_Applied, ...]:
     """Leave out what the rules name from `DEFAULT`, and note who did, all in one transaction.
 
     A rule that would leave out more than `MOST` of the votes is held: it leaves out nothing, and
@@ -263,38 +263,40 @@ def apply(
     """
     with store.writing() as session:
         counting = _counting(blocks.columns(session, DEFAULT))
-        rules = exclusions.rules(session, DEFAULT.name)
+        rules = voting.rules(session, DEFAULT.name)
         standing = Counter(rule for rule in rules.values() if rule != READMITTED)
         votes = len(counting) + standing.total()
         applied = []
-        for rule, charged in accused(report).items():
+        for rule, charged in _accused(report).items():
             meant = _meant(counting, charged, rules)
             fresh = sum(map(len, meant.values()))
             share = (fresh + standing[rule]) / max(1, votes)
-            done = Applied(rule, len(meant), fresh, share, held=share > MOST)
+            done = _Applied(rule, len(meant), fresh, share, held=share > MOST)
             applied.append(done)
             outcome = Grounds(rule, __version__, HELD if done.held else APPLIED)
-            exclusions.flag(session, outcome, now, score=share)
+            voting.flag(session, outcome, now, score=share)
             for person, battles in meant.items() if not done.held else ():
                 grounds = Grounds(rule, __version__, person.reason)
-                exclusions.flag(session, grounds, now, voter=person.voter, score=person.score)
-                exclusions.exclude(session, DEFAULT.name, battles, grounds, now)
+                voting.flag(session, grounds, now, voter=person.voter, score=person.score)
+                voting.exclude_votes(session, DEFAULT.name, battles, grounds, now)
                 rules |= dict.fromkeys(battles, rule)
             people.note(session, by, APPLY, rule, asdict(done), now)
     return tuple(applied)
 
 
-def _counting(votes: LoggedVotes) -> list[Ballot]:
-    rows = zip(*map(votes.values, ("battle", "voter", *SIDES)), strict=True)
-    return [Ballot(battle, voter, (a, b)) for battle, voter, a, b in compress(rows, votes.counted)]
+def _counting(votes: LoggedVotes) -> list[_Ballot]:
+    rows = zip(*map(votes.values, ("battle", "voter", *LOGGED_SIDES)), strict=True)
+    return [
+        _Ballot(battle, voter, (a, b)) for battle, voter, a, b in compress(rows, votes.counted)
+    ]
 
 
 def _meant(
-    counting: Sequence[Ballot], people: Sequence[Accused], rules: Collection[str]
-) -> dict[Accused, list[str]]:
+    counting: Sequence[_Ballot], people: Sequence[_Accused], rules: Collection[str]
+) -> dict[_Accused, list[str]]:
     """Give the battles whose votes each loses, of those on which there is no row yet."""
     named = {(one.voter, one.model): one for one in people}
-    meant: dict[Accused, list[str]] = defaultdict(list)
+    meant: dict[_Accused, list[str]] = defaultdict(list)
     for vote in counting:
         charges = (named.get((vote.voter, model)) for model in (None, *vote.models))
         charge = next(filter(None, charges), None)
@@ -335,7 +337,7 @@ class VoterCheck:
         if self._turn.acquire(blocking=False):
             threading.Thread(target=self._examine, name="voters", daemon=True).start()
 
-    def apply(self, by: str) -> tuple[Applied, ...]:
+    def apply(self, by: str) -> tuple[_Applied, ...]:
         """Leave out what the rules name by the newest examination: see `apply`.
 
         Raises
@@ -365,7 +367,7 @@ class VoterCheck:
 def _examination(report: VotersReport, at: datetime) -> Examination:
     charged = [
         Suspect(one.voter, one.model, one.score, one.reason, rule)
-        for rule, people in accused(report).items()
+        for rule, people in _accused(report).items()
         for one in people
     ]
     known = {one.voter for one in charged}

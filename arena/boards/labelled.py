@@ -14,35 +14,37 @@ from itertools import compress
 
 import numpy as np
 
-from arena.boards.fitted import OPTIONS, newcomers_of
-from arena.boards.source import of_newest
-from arena.domain.board_view import ModelRecord
-from arena.domain.label_view import Effect, LabelBoard, LabelCount, LabelRow, Labels
+from arena.boards.fitted import OPTIONS, newcomers_of, of_newest
+from arena.domain.board_view import Effect, LabelBoard, LabelCount, LabelRow, Labels, ModelRecord
 from arena.domain.vote import Policy
 from arena.store import blocks, chain, labels, log, people
 from arena.store.store import Store
 from judge.labels.accuracy import accuracy_of
 from rating import RateOptions, __version__
 from rating.comparisons import Votes
-from rating.elo import POINTS_PER_NAT
 from rating.errors import ConvergenceError, DataError, NotIdentifiedError
-from rating.pooling.boards import (
+from rating.leave_out import quantile
+from rating.mix import (
+    Mix,
+    MixBoard,
     PooledFit,
     PooledRating,
+    RankReach,
+    board_of_mix,
     cluster_of,
     contrast,
+    envelope,
     pooled_fit,
     pooling_of,
     report_of_mix,
+    whole_of,
 )
-from rating.pooling.mix import Mix, MixBoard, RankReach, board_of_mix, envelope, whole_of
-from rating.pooling.model import Categorised
-from rating.pooling.unseen import Unseen, on_unseen_prompts
+from rating.pooling import Categorised, Unseen, on_unseen_prompts
 from rating.sentences import Sentence
+from rating.tables.coding import LOGGED_SIDES, LoggedVotes
 from rating.tables.columns import UNLABELLED, Reading
 from rating.tables.counts import read_groups
-from rating.tables.log import SIDES, LoggedVotes
-from rating.uncertainty.student import quantile
+from rating.variants import POINTS_PER_NAT
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +87,7 @@ ONE_KIND = Sentence(
 
 
 @dataclass(frozen=True, eq=False)
-class FittedFacet:
+class _FittedFacet:
     """The boards of one facet, pooled.
 
     Attributes
@@ -149,7 +151,7 @@ class Snapshot:
     policy: str
     version: str
     updated: datetime
-    facets: Mapping[str, FittedFacet]
+    facets: Mapping[str, _FittedFacet]
     records: Mapping[str, ModelRecord]
     only: tuple[Sentence, ...] = ()
     later: Mapping[str, "Snapshot"] = field(default_factory=dict)
@@ -167,7 +169,7 @@ class Snapshot:
         """Counted votes with a category."""
         return sum(count.votes for count in self.facets[CATEGORY].counts)
 
-    def facet(self, name: str) -> FittedFacet | None:
+    def facet(self, name: str) -> _FittedFacet | None:
         """Give the boards of a facet; None before somebody asked for them."""
         return self.facets.get(name) or (
             self.later[name].facet(name) if name in self.later else None
@@ -215,7 +217,7 @@ class Snapshot:
                     del self._mixes[next(iter(self._mixes))]
             return self._mixes[key]
 
-    def _made(self, facet: FittedFacet, value: str) -> LabelBoard:
+    def _made(self, facet: _FittedFacet, value: str) -> LabelBoard:
         fit, options = facet.fit, facet.options
         assert fit is not None
         place = fit.votes.categories.index(value)
@@ -297,10 +299,10 @@ def _effect_of(value: float | None, lower: float | None, upper: float | None) ->
     return Effect(value, lower, upper)
 
 
-def fit_facet(columns: LoggedVotes, name: str) -> FittedFacet:
+def fit_facet(columns: LoggedVotes, name: str) -> _FittedFacet:
     """Fit the boards of one facet; where that cannot be, the reason is given in words."""
     columns = replace(columns, labels={name: _with_rare(columns, name)})
-    facet = FittedFacet(name, {})
+    facet = _FittedFacet(name, {})
     if not any(columns.labels[name]):
         return replace(facet, reason=NO_LABELS)
     facet = replace(facet, groups=_groups(columns, facet.options))
@@ -319,7 +321,7 @@ def fit_facet(columns: LoggedVotes, name: str) -> FittedFacet:
         return replace(facet, reason=str(error))
 
 
-def _fitted(facet: FittedFacet) -> FittedFacet:
+def _fitted(facet: _FittedFacet) -> _FittedFacet:
     if len(facet.counts) < 2:
         return replace(facet, reason=ONE_KIND if facet.counts else NO_LABELS)
     fit = pooled_fit(facet.groups, facet.options)
@@ -336,7 +338,7 @@ def _with_rare(columns: LoggedVotes, name: str) -> Sequence[str | None]:
     """Give the labels, those with the fewest votes as one if there are too many to pool."""
     values = columns.labels[name]
     counted = Counter(filter(None, compress(values, columns.counted)))
-    models = {model for side in SIDES for model in columns.texts[side].names}
+    models = {model for side in LOGGED_SIDES for model in columns.texts[side].names}
     most = max(2, MOST_STRENGTHS // max(1, len(models)))
     if len(counted) <= most:
         return values
@@ -473,7 +475,7 @@ class LabelBoards:
             by_battle = labels.of_votes(session, tagger, single, after=after)
             records = log.models(session, self._policy.kinds)
         of_vote = [by_battle.get(battle, {}) for battle in columns.values("battle")]
-        values = {name: [joint(each, name) for each in of_vote] for name in names}
+        values = {name: [_joint(each, name) for each in of_vote] for name in names}
         columns = replace(columns, labels=values)
         return Snapshot(
             policy=self._policy.name,
@@ -484,7 +486,7 @@ class LabelBoards:
             only=of_newest(after, len(columns)),
         )
 
-    def _facet(self, columns: LoggedVotes, name: str) -> FittedFacet:
+    def _facet(self, columns: LoggedVotes, name: str) -> _FittedFacet:
         if self._closing:
             raise CancelledError
         return fit_facet(columns, name)
@@ -494,12 +496,12 @@ def _version(head: str, newest: int, adopted: int) -> str:
     return f"{head[:12] or 'empty'}-{newest}-{adopted}-{__version__}"
 
 
-def joint(of_vote: Mapping[str, str], name: str) -> str | None:
+def _joint(of_vote: Mapping[str, str], name: str) -> str | None:
     """Give the value of a facet, or of two; None unless each is known.
 
     Examples
     --------
-    >>> joint({"category": "code", "language": "fr"}, "category&language")
+    >>> _joint({"category": "code", "language": "fr"}, "category&language")
     'code&fr'
     """
     values = [of_vote.get(part) for part in name.split(AND)]

@@ -1,30 +1,48 @@
-"""The board of a policy: made of the log in the background, rated, and put into words."""
+"""The board of a policy: made of the log in the background, rated, and put into words.
+
+Newcomers that a judge rates: as `arena newcomer` wrote them, and put on a board, unranked.
+
+A file of an export that a page asks for, made in a process of its own: no battle waits.
+"""
 
 import asyncio
 import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from hashlib import sha256
+from math import fsum
+from multiprocessing import get_context
 from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+from threading import Lock
 from types import MappingProxyType
+from typing import Annotated, Self
 
-from arena.boards.entrants import (
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError, model_validator
+
+from arena.boards.evaluation import fit_check, holds, pair_cells
+from arena.boards.export import Written, export_battles, export_votes
+from arena.boards.fitted import (
+    OPTIONS,
+    READING,
     Families,
+    Fitted,
+    History,
+    fit_log,
     gini_of,
+    moment_of,
     on_otherwise,
     on_retired,
     shares_of,
     stages_of,
     votes_otherwise,
 )
-from arena.boards.evidence import fit_check, holds, pair_cells
-from arena.boards.export import Written
-from arena.boards.fitted import OPTIONS, READING, Fitted, History, fit_log, moment_of
 from arena.boards.integrity import RINGS, SELF_NAMING, VOTERS
-from arena.boards.newcomers import Judged, with_newcomers
 from arena.domain.battle import VOTE_WITHIN
 from arena.domain.board_view import (
     NO_VOTES,
@@ -32,24 +50,212 @@ from arena.domain.board_view import (
     BoardRow,
     ModelRecord,
     Moment,
+    Newcomer,
     RecordCheck,
     SelfNaming,
     Waiting,
 )
 from arena.domain.model import LISTED_AFTER, Entrant, Release, Stage
-from arena.domain.vote import DEFAULT, Policy
-from arena.errors import StoreError
+from arena.domain.room_view import EXPORT_ENDINGS, EXPORTS
+from arena.domain.vote import DEFAULT, Days, Policy
+from arena.errors import ArenaError, RoomError, SettingsError, StoreError
 from arena.store import blocks, kept_boards, labels, log, roster
-from arena.store.store import Store
+from arena.store.store import Store, existing
+from judge.studies.newcomer import FEWEST_KNOWN, RANKED_FROM
 from rating import Comparisons, Report, __version__, field_rates
+from rating.contrasts import on_quasi_errors
 from rating.errors import NotIdentifiedError, RatingError
-from rating.likelihood.identification import connectivity
+from rating.identification import connectivity
+from rating.ranks import RankRanges
 from rating.sentences import Sentence
 from rating.tables import formats
+from rating.tables.coding import LoggedVotes
 from rating.tables.counts import count_votes
-from rating.tables.log import LoggedVotes
-from rating.tables.writing import write_rows
-from rating.uncertainty.spread import on_quasi_errors
+from rating.tables.duckdb_engine import write_rows
+from rating.tables.files import parsed, read_text
+
+EQUAL_POINTS = 1e-6
+"""Ratings this close share a place."""
+FEWEST_RATED = 2
+"""Models that people's votes have to rate beside newcomers."""
+
+Text = Annotated[str, Field(max_length=1000)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, strict=True)
+
+
+class _Reach(_Part):
+    value: FiniteFloat
+    lower: FiniteFloat
+    upper: FiniteFloat
+
+    @model_validator(mode="after")
+    def _holds(self) -> Self:
+        if not self.lower <= self.value <= self.upper:
+            msg = f"{self.value} does not lie from {self.lower} to {self.upper}"
+            raise ValueError(msg)
+        return self
+
+
+class _Placed(_Part):
+    model: Text
+    rating: FiniteFloat
+    by: Text
+
+
+class Judged(_Part):
+    """What a judge says of a newcomer, as ``arena newcomer --format json`` writes it.
+
+    Attributes
+    ----------
+    judge_only : object
+        The judge's rating with its interval, in points at which the anchors' average is 1000.
+    board : tuple of object
+        The anchors by people's ratings, ``by`` being ``people``, and the newcomer.
+    """
+
+    model: Text
+    judge: Text
+    level: FiniteFloat
+    calibrated_on: Annotated[int, Field(ge=1)]
+    judge_only: _Reach
+    board: Annotated[list[_Placed], Field(max_length=10_000)]
+    warnings: Annotated[list[Text], Field(max_length=100)]
+
+    def shift(self, ratings: Mapping[str, float]) -> float | None:
+        """Give the points to be added to be on a board's scale, on which its anchors are.
+
+        None where fewer than `FEWEST_KNOWN` of its anchors have a rating there.
+        """
+        known = [one for one in self.board if one.by == "people" and one.model in ratings]
+        if len(known) < FEWEST_KNOWN:
+            return None
+        return fsum(ratings[one.model] - one.rating for one in known) / len(known)
+
+
+def read_newcomers(path: Path) -> tuple[Judged, ...]:
+    """Read what `arena newcomer` wrote: a file, or every JSON file of a folder, by name.
+
+    Raises
+    ------
+    SettingsError
+        If there is no such file or folder, it holds something else, or two rate one model.
+    """
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    judged = [_read(file) for file in files]
+    models = [one.model for one in judged]
+    if twice := sorted({model for model in models if models.count(model) > 1}):
+        msg = f"ARENA_NEWCOMERS: {str(path)!r} has two ratings of {twice[0]!r}: leave one."
+        raise SettingsError(msg)
+    return tuple(judged)
+
+
+def _read(file: Path) -> Judged:
+    named = f"ARENA_NEWCOMERS: {str(file)!r}"
+    content = parsed(read_text(file, SettingsError), named, SettingsError)
+    match content:
+        case {"model": model, "judge_only": {"lower": None}}:
+            msg = (
+                f"{named} rates {str(model)[:80]!r} without an interval; the leaderboard shows "
+                "none without: remove the file, or see its warnings for what is missing."
+            )
+            raise SettingsError(msg)
+    try:
+        one = Judged.model_validate(content)
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        at = ".".join(map(str, wrong["loc"])) or "its content"
+        msg = (
+            f"{named} is not what arena newcomer --format json writes: {at}: "
+            f"{wrong['msg']}, got {str(wrong['input'])[:80]!r}."
+        )
+        raise SettingsError(msg) from error
+    if one.level != OPTIONS.level:
+        msg = (
+            f"{named} has intervals of {100 * one.level:g} %, and the leaderboard those of "
+            f"{100 * OPTIONS.level:g} %: run arena newcomer with --level {OPTIONS.level:g}."
+        )
+        raise SettingsError(msg)
+    return one
+
+
+def _with_newcomers(board: Board, judged: Sequence[Judged], fitted: Fitted) -> Board:
+    """Give a board on which models with few votes stand by a judge's word, without a rank.
+
+    They leave the ranks of the others, which are those among themselves, and what is said of
+    neighbours; their votes stay in the fit, as every vote does. A model with `RANKED_FROM` votes
+    is rated by these, whatever a judge says.
+    """
+    everybody: tuple[BoardRow | Waiting, ...] = (*board.rows, *board.waiting)
+    few = {one.model: one for one in everybody if one.votes < RANKED_FROM}
+    about = {one.model: one for one in judged if one.model in few}
+    rows = [row for row in board.rows if row.model not in about]
+    ratings = {row.model: row.rating for row in rows}
+    newcomers = [
+        _newcomer(few[model], one, shift)
+        for model, one in about.items()
+        if (shift := one.shift(ratings)) is not None
+    ]
+    if not newcomers or len(rows) < FEWEST_RATED:
+        return board
+    gone = {one.model for one in newcomers}
+    return replace(
+        board,
+        rows=_ranked_among_themselves(board.rows, gone, fitted),
+        waiting=tuple(one for one in board.waiting if one.model not in gone),
+        holds=tuple(one for one in board.holds if not {one.above, one.below} & gone),
+        among=tuple(one for one in board.among if one.model not in gone),
+        newcomers=tuple(sorted(newcomers, key=lambda one: (-one.rating, one.model))),
+    )
+
+
+def _newcomer(entry: BoardRow | Waiting, judged: Judged, shift: float) -> Newcomer:
+    return Newcomer(
+        model=entry.model,
+        name=entry.name,
+        organisation=entry.organisation,
+        stage=entry.stage,
+        votes=entry.votes,
+        until=RANKED_FROM,
+        rating=judged.judge_only.value + shift,
+        lower=judged.judge_only.lower + shift,
+        upper=judged.judge_only.upper + shift,
+        judge=judged.judge,
+        calibrated_on=judged.calibrated_on,
+        warnings=tuple(judged.warnings),
+    )
+
+
+def _ranked_among_themselves(
+    rows: Sequence[BoardRow], gone: Collection[str], fitted: Fitted
+) -> tuple[BoardRow, ...]:
+    """Give the rows of those who stay; no claim is made that was not made among all."""
+    stay = [row for row in rows if row.model not in gone]
+    if len(stay) == len(rows):
+        return tuple(stay)
+    claimed = any(row.rank_low is not None for row in rows)
+    ranges = _among([row.model for row in stay], fitted) if claimed else None
+    low = [None] * len(stay) if ranges is None else ranges.low.tolist()
+    high = [None] * len(stay) if ranges is None else ranges.high.tolist()
+    return tuple(
+        replace(
+            row,
+            rank=1 + sum(other.rating > row.rating + EQUAL_POINTS for other in stay),
+            voter_rank=1
+            + sum(other.voter_rating > row.voter_rating + EQUAL_POINTS for other in stay),
+            rank_low=low[i] if ranges is not None and ranges.claimed[i] else None,
+            rank_high=high[i] if ranges is not None and ranges.claimed[i] else None,
+        )
+        for i, row in enumerate(stay)
+    )
+
+
+def _among(models: Sequence[str], fitted: Fitted) -> RankRanges:
+    places = [fitted.fit.models.index(model) for model in models]
+    return fitted.rank_ranges().among(places)
+
 
 METHOD_BY_VOTER = Sentence(
     "Bradley-Terry, ties half; 95 % intervals by leaving out one voter at a time"
@@ -74,8 +280,6 @@ NOT_YET = Sentence(
     "The votes are being counted, and no leaderboard has been made yet. Look again in a moment."
 )
 
-EQUAL_POINTS = 1e-6
-"""Ratings this close share a place."""
 LOOK_S = 2.0
 """How often the log is looked at for new votes."""
 REST = 20
@@ -247,7 +451,7 @@ class Leaderboard:
                 self._rests_until = self._clock() + max(self._rest_s, rest_s)
             if self._clock() >= self._records_rest_until and not self._closing:
                 self._count_battles()
-                board = with_records(self._board, self._known_records())
+                board = _with_records(self._board, self._known_records())
                 self._keep(self._with_counts(board), head, took_s)
 
     def _rate(self) -> tuple[str, float]:
@@ -443,7 +647,7 @@ def make_board(
     families = Families.of(entrants, votes.data)
     rows = families.marked(board.rows, fitted.inference)
     rows = tuple(replace(row, otherwise=otherwise.get(row.model, 0)) for row in rows)
-    return with_newcomers(replace(board, rows=rows), judged, fitted)
+    return _with_newcomers(replace(board, rows=rows), judged, fitted)
 
 
 def _with_ratings(
@@ -482,7 +686,7 @@ def on_held(held: Mapping[str, float]) -> tuple[str, ...]:
     )
 
 
-def with_records(board: Board, records: Sequence[ModelRecord]) -> Board:
+def _with_records(board: Board, records: Sequence[ModelRecord]) -> Board:
     """Give a board with battles, prices and times of models as they were counted anew."""
     known = {record.id: record for record in records}
     rows = [
@@ -654,3 +858,69 @@ def export_ratings(
         last=moment_of(cast.max()),
         method=f"{board.method}; hash of the votes {board.data_hash}",
     )
+
+
+ANOTHER = Sentence("Another export is being made: wait until it is there.")
+EMPTY_DAYS = Sentence("Nothing lies between these days: the first has to come before the other.")
+UNKNOWN = Sentence("Choose what is to be exported, and as what.")
+_ONE_AT_A_TIME = Lock()
+
+
+def make_file(url: str, what: str, ending: str, days: Days, vote_within: timedelta) -> Path:
+    """Export what `DEFAULT` counts to a new file, in a folder of its own that the caller removes.
+
+    Parameters
+    ----------
+    url : str
+        Of the database.
+    what, ending : str
+        One of `EXPORTS`, and of `EXPORT_ENDINGS`.
+    vote_within : timedelta
+        How long a battle takes a vote after its models were last asked.
+
+    Raises
+    ------
+    RoomError
+        If that cannot be exported, or another export is being made.
+    """
+    if what not in EXPORTS or ending not in EXPORT_ENDINGS:
+        raise RoomError(UNKNOWN)
+    if days.since and days.until and days.until <= days.since:
+        raise RoomError(EMPTY_DAYS)
+    if not _ONE_AT_A_TIME.acquire(blocking=False):
+        raise RoomError(ANOTHER)
+    file = Path(mkdtemp(prefix="arena-export-")) / f"{what}.{ending}"
+    try:
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            why_not = pool.submit(_export, url, what, file, days, vote_within).result()
+        if why_not:
+            raise RoomError(Sentence("Nothing was exported: %(why)s", why=why_not))
+    except BaseException:
+        rmtree(file.parent)
+        raise
+    finally:
+        _ONE_AT_A_TIME.release()
+    return file
+
+
+def _export(url: str, what: str, file: Path, days: Days, vote_within: timedelta) -> str:
+    """Write the file; gives why that is not possible, empty where it is done."""
+    try:
+        with existing(url) as store:
+            _write(store, what, file, days, vote_within)
+    except (ArenaError, RatingError) as error:
+        return str(error)
+    return ""
+
+
+def _write(store: Store, what: str, file: Path, days: Days, vote_within: timedelta) -> None:
+    if what == "ratings":
+        export_ratings(store, DEFAULT, file, datetime.now(UTC), vote_within=vote_within)
+        return
+    with store.reading() as session:
+        if what == "votes":
+            links, total = log.links(session, DEFAULT), log.count_links(session)
+            export_votes(links, DEFAULT, file, total=total, days=days)
+        else:
+            some = log.battles(session, DEFAULT, voted=True, days=days)
+            export_battles(some, DEFAULT, file, "answers" if what == "answers" else "arena")

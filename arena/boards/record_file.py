@@ -25,7 +25,7 @@ from arena.boards.export import (
     is_shown,
     why_excluded,
 )
-from arena.domain.remarks import CONFIDENCE, Intent, Reason
+from arena.domain.battle import CONFIDENCE, Intent, Reason
 from arena.domain.vote import (
     BROKEN_ANSWER,
     DEFAULT,
@@ -43,8 +43,7 @@ from arena.store.chain import OF_EXCLUSION, OF_TOMBSTONE, TAKEN_OUT
 from arena.store.verify import Link, Scope, Verified, follow, on_hashes_only
 from rating.errors import DataError
 from rating.tables.duckdb_engine import columns_in_file, connected
-from rating.tables.escaping import UNSTORABLE, literal, quoted
-from rating.tables.files import SHOWN, kind_of, require_file
+from rating.tables.files import SHOWN, UNSTORABLE, kind_of, literal, quoted, require_file
 from rating.tables.sources import opened
 from rating.tables.vote_filter import NO_VOTE
 
@@ -76,7 +75,7 @@ Relation = duckdb.DuckDBPyRelation
 
 
 @dataclass(slots=True)
-class RecordFile:
+class _RecordFile:
     """The rows of an export of votes, and what is wrong with them beside their hashes.
 
     Attributes
@@ -237,7 +236,7 @@ class RecordFile:
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[RecordFile]:
+def _reading(path: Path) -> Iterator[_RecordFile]:
     """Open an export of votes.
 
     Raises
@@ -271,7 +270,7 @@ def _reading(path: Path) -> Iterator[RecordFile]:
             msg = f"Cannot verify {str(path)!r}: it is damaged ({error}). Take a whole copy."
             raise DataError(msg) from error
         marks = rows.filter("link_kind = 'mark'").project("TRY_CAST(link AS BIGINT)").limit(1)
-        yield RecordFile(
+        yield _RecordFile(
             path=path,
             total=rows.aggregate("max(TRY_CAST(links AS BIGINT))").fetchall()[0][0] or 0,
             mark=next((link or 0 for (link,) in marks.fetchall()), 0),

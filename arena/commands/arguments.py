@@ -19,7 +19,7 @@ from rating.tables.columns import KNOWN
 from rating.tables.files import SAMPLE_VOTES, Files
 
 if TYPE_CHECKING:
-    from rating.tables.log import LoggedVotes
+    from rating.tables.coding import LoggedVotes
     from rating.tables.sources import ClusterTable
 
 INTEGER = re.compile(r"[+-]?\d+")
@@ -28,7 +28,7 @@ SAMPLES = "samples"
 """The source that stands for the votes that come with the arena."""
 
 
-def read(kind: Any, words: Sequence[Token]) -> Any:
+def _read(kind: Any, words: Sequence[Token]) -> Any:
     """Read the words of an option: a moment is in UTC; numbers are finite, and never rounded."""
     text, kind = words[0].value, resolve_optional(kind)  # no word stands for None
     if kind is datetime:
@@ -112,7 +112,7 @@ def model_and_points(_kind: Any, words: Sequence[Token]) -> tuple[str, float]:
     return model, anchored
 
 
-def default_shown(value: Any) -> str | None:
+def _default_shown(value: Any) -> str | None:
     """Show the default of an option, unless it is nothing."""
     return None if value is None or value is False or value == () else str(value)
 
@@ -122,8 +122,8 @@ EVERY = Parameter(
     json_list=False,
     json_dict=False,
     allow_repeating=True,
-    converter=read,
-    show_default=default_shown,
+    converter=_read,
+    show_default=_default_shown,
 )
 """What holds of every option: given twice, the last word counts; none has a --no- twin."""
 
@@ -199,7 +199,7 @@ def policy_named(name: str | None) -> Policy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SomeRows:
+class _SomeRows:
     """What of the files is read.
 
     Attributes
@@ -215,7 +215,7 @@ class SomeRows:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen(SomeRows):
+class Chosen(_SomeRows):
     """What is read of files, of a table, or of a log.
 
     Attributes
@@ -286,7 +286,7 @@ class Chosen(SomeRows):
                 "them (arena export votes --to votes.parquet), and read the file."
             )
             raise DataError(msg)
-        from arena.boards.source import votes_of  # SQLAlchemy takes a second to import
+        from arena.boards.fitted import votes_of  # SQLAlchemy takes a second to import
 
         return votes_of(url, tagger, policy_named(self.policy))
 
@@ -300,7 +300,7 @@ class Chosen(SomeRows):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Renamed(SomeRows):
+class Renamed(_SomeRows):
     """What of the files is read, and under which names.
 
     Attributes

@@ -1,45 +1,548 @@
-"""`arena bench`."""
+"""`arena bench`.
 
-from collections.abc import Mapping, Sequence
+What a bench goes by: options as they are typed, or the keys of its file.
+
+What a bench does with endpoints and the database: asks models, then the judge.
+"""
+
+import asyncio
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from arena.commands.arguments import Flat, TableOrJson
-from arena.commands.bench_options import BenchOptions, as_typed
-from arena.commands.bench_work import (
-    Bench,
-    Played,
-    at_desk,
-    cast,
-    judged_by,
-    require_prices,
-)
-from arena.commands.judge_second import on_fallback
+from cyclopts import Parameter, Token
+
+from arena.commands.arguments import Database, File, Flat, Folder, RosterFile, TableOrJson
+from arena.commands.judge import on_fallback, with_second
 from arena.commands.judge_work import (
     IFEVAL,
     JudgeOptions,
+    Second,
     in_words,
     margin_of,
+    opened,
+    progress_of,
     require_references,
+    roster_model,
+    run_options,
     scale_of,
+    second_judge,
 )
-from arena.terminal import announced, interval, plain, say, show, stop, table, warnings, write_json
+from arena.domain.model import Model
+from arena.errors import SettingsError
+from arena.terminal import (
+    announced,
+    interval,
+    plain,
+    say,
+    show,
+    stop,
+    table,
+    warnings,
+    working,
+    write_json,
+)
 from rating.errors import DataError
-from rating.tables.files import Files, read_text
+from rating.tables.files import Files, parsed_toml, read_text
 
 if TYPE_CHECKING:
-    from judge.bench.leaderboard import Control
+    from arena.endpoints.sse import Budgets
+    from arena.store.judgements import StoredJournal
+    from arena.store.store import Store
+    from judge.bench import Contest, Control, Given
     from judge.budget import Estimate
+    from judge.calls import Key, Options
+    from judge.case import Parameters, Reply
     from judge.methods import FileMethod
     from judge.tables.items import Answers, Item, Turns
+    from judge.verdict import Run
+
+
+@Parameter(n_tokens=1)
+def names(_kind: Any, words: Sequence[Token]) -> tuple[str, ...]:
+    """Read the value of ``--models``."""
+    return _parted(",".join(word.value for word in words))
+
+
+def _parted(text: str) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, map(str.strip, text.split(",")))))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _BenchOptions:
+    """What a bench goes by, on the command line or in a file.
+
+    Attributes
+    ----------
+    items : str or None
+        Prompts: a file as the benchmark writes it, or of prompt, and id, checklist, reference.
+    where : str or None
+        Take only items for which this SQL holds, such as category = 'hard_prompt'.
+    models : tuple of str or None
+        Whom the leaderboard is of, parted by commas: of the roster, or recorded.
+    answers : list of str or None
+        Recorded answers: AlpacaEval's outputs, WildBench's results, FastChat's or Arena-Hard's
+        model answers, or prompt, response, model; again for more.
+    baseline : str or None
+        Whom pairs are compared with; the answers in the items, or upstream's, if not given.
+    judge : str or None
+        Id in the roster, or pocket-judge, a toy; ifeval takes none.
+    budget : float or None
+        Stop before more than this is spent, on answers and verdicts together.
+    max_tokens : int or None
+        Most tokens of an answer; as the roster says (4096) if not given.
+    rubric : Path or None
+        Text that says what the marks stand for, for rubric.
+    scale : str or None
+        Marks of the rubric; 1-10 if not given.
+    length_margin : int or None
+        wildbench_reward: a slight win by an answer longer by more than K characters is a tie; 500
+        if not given, negative for never.
+    swap_share : float or None
+        Share of the pairs to ask in both orders, the rest in one, drawn at random; as the method
+        says if not given.
+    difficulties : Path or None
+        alpaca_eval: the published difficulty of each instruction, for the length-controlled rate.
+    regularisation : Path or None
+        alpaca_eval: rows of gamed baselines, for the same.
+    references : Path or None
+        Reference answers to show the judge, such as FastChat's reference_answer/gpt-4.jsonl; of
+        MT-bench for math, reasoning and coding alone.
+    fallback_judge : str or None
+        Who is asked in the judge's place where its endpoint is out or it refuses a case for good.
+    concurrency : int or None
+        Most requests at a time; 16 if not given.
+    requests_per_minute : float or None
+        Most requests that each endpoint allows a minute.
+    tokens_per_minute : float or None
+        Most tokens that each allows.
+    seed : str or None
+        Draws fences in place of the database's own secret.
+    out : Path or None
+        Folder for the results.
+    """
+
+    items: Annotated[str | None, Parameter(metavar="FILE")] = None
+    where: Annotated[str | None, Parameter(metavar="SQL")] = None
+    models: Annotated[tuple[str, ...] | None, Parameter(metavar="A,B,C", converter=names)] = None
+    answers: Annotated[Sequence[str] | None, Parameter(metavar="FILE")] = None
+    baseline: Annotated[str | None, Parameter(metavar="MODEL")] = None
+    judge: Annotated[str | None, Parameter(metavar="MODEL")] = None
+    budget: Annotated[float | None, Parameter(metavar="USD")] = None
+    max_tokens: int | None = None
+    rubric: File = None
+    scale: Annotated[str | None, Parameter(metavar="LOW-HIGH")] = None
+    length_margin: Annotated[int | None, Parameter(metavar="K")] = None
+    swap_share: Annotated[float | None, Parameter(metavar="SHARE")] = None
+    difficulties: File = None
+    regularisation: File = None
+    references: File = None
+    fallback_judge: Annotated[str | None, Parameter(metavar="MODEL")] = None
+    concurrency: int | None = None
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    seed: Annotated[str | None, Parameter(metavar="TEXT")] = None
+    database: Database = None
+    roster: RosterFile = None
+    out: Folder = None
+
+
+def _as_typed(method: str, options: _BenchOptions) -> tuple[str, _BenchOptions]:
+    """Take a bench from its file, if there is one; what the command line says stands before it."""
+    if not method.endswith(".toml"):
+        return method, options
+    path = Path(method)
+    content = parsed_toml(read_text(path), repr(str(path)))
+    if "items" not in content and options.items is not None:
+        return method, options  # a method of one's own
+    values = {name: _value(path, name, value) for name, value in content.items()}
+    named = values.pop("method", None)
+    if named is None:
+        msg = f"{str(path)!r} has no key 'method': say by which, such as method = \"alpaca_eval\"."
+        raise DataError(msg)
+    given = {one.name: getattr(options, one.name) for one in fields(options)}
+    typed = {name: value for name, value in given.items() if value is not None}
+    return named, replace(_BenchOptions(**values), **typed)
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def _texts(value: Any) -> tuple[str, ...] | None:
+    several = list(_parted(value)) if isinstance(value, str) else value
+    whole = isinstance(several, list) and several and all(map(_text, several))
+    return tuple(several) if whole else None
+
+
+def _number(value: Any) -> float | None:
+    is_finite = type(value) in (int, float) and -sys.float_info.max <= value <= sys.float_info.max
+    return value if is_finite else None
+
+
+def _whole(value: Any) -> int | None:
+    return value if type(value) is int else None
+
+
+_TEXT, _NUMBER, _WHOLE = (
+    (_text, "a text"),
+    (_number, "a number"),
+    (_whole, "a whole number"),
+)
+_TEXTS = (_texts, "a list of texts")
+KEYS: Mapping[str, tuple[Callable[[Any], Any], str]] = {
+    **dict.fromkeys(("method", "baseline", "judge", "fallback_judge", "where"), _TEXT),
+    **dict.fromkeys(("scale", "seed", "database"), _TEXT),
+    **dict.fromkeys(("items", "rubric", "roster", "out"), _TEXT),
+    **dict.fromkeys(("difficulties", "regularisation"), _TEXT),
+    **dict.fromkeys(("models", "answers"), _TEXTS),
+    **dict.fromkeys(("budget", "requests_per_minute", "tokens_per_minute", "swap_share"), _NUMBER),
+    **dict.fromkeys(("max_tokens", "length_margin", "concurrency"), _WHOLE),
+}
+"""Keys of a bench's file, how each is read, and what it may be."""
+_FILES = ("items", "answers", "rubric", "roster", "out", "difficulties", "regularisation")
+"""Keys of files, which lie beside the bench's."""
+
+
+def _value(path: Path, name: str, value: Any) -> Any:
+    if name not in KEYS:
+        msg = f"{str(path)!r}: there is no key {name!r} (with {value!r}): use {', '.join(KEYS)}."
+        raise DataError(msg)
+    read, wanted = KEYS[name]
+    result = read(value)
+    if result is None:
+        msg = f"{str(path)!r}: the key {name!r} is {wanted}, not {value!r}."
+        raise DataError(msg)
+    if name not in _FILES:
+        return result
+    if name == "answers":
+        return [str(path.parent / one) for one in result]
+    file = path.parent / result
+    return str(file) if name == "items" else file
+
+
+MAX_TOKENS = 4096
+"""Most tokens of an answer, where neither the roster nor the command says how many."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bench:
+    """All that a bench needs.
+
+    Attributes
+    ----------
+    method : FileMethod or None
+        None of IFEval, which no judge reads.
+    models : tuple of str
+        Whom the leaderboard is of.
+    baseline : str or None
+        Whom they are compared with.
+    known : mapping
+        Recorded answers, by model and by the item's name.
+    asked : mapping of str to Model
+        The models of the roster that give the answers that are missing.
+    swap_share : float
+        Share of the pairs to ask in both orders.
+    control : tuple
+        Difficulties and gamed baselines for the length control, or None for each.
+    fallback_judge : str or None
+        Who judges in the judge's place where that cannot be asked or will not answer.
+    margin : int or None
+        Length margin of WB-Reward.
+    """
+
+    name: str
+    items: "Sequence[Item]"
+    method: "FileMethod | None"
+    models: tuple[str, ...]
+    baseline: str | None
+    known: "Mapping[str, Mapping[str, Turns]]"
+    asked: Mapping[str, Model]
+    judge: Model | None
+    options: JudgeOptions
+    seed: str | None = None
+    swap_share: float = 1.0
+    fallback_judge: str | None = None
+    control: "Control" = (None, None)
+    max_tokens: int | None = None
+    margin: int | None = None
+
+    @property
+    def sides(self) -> tuple[str, ...]:
+        """Everybody whose answers are needed."""
+        return tuple(dict.fromkeys([*self.models, *([self.baseline] if self.baseline else [])]))
+
+    def due(self, name: str) -> "list[Item]":
+        """Give the items of which a model's answer is not recorded."""
+        known = self.known.get(name, {})
+        return [item for item in self.items if item.id not in known]
+
+    def parameters(self, model: Model) -> "Parameters":
+        """Give the most tokens of an answer; all else of its decoding is the roster's."""
+        from judge.case import Parameters
+
+        own = model.decoding.get("max_tokens")
+        return Parameters(max_tokens=self.max_tokens or (own if type(own) is int else MAX_TOKENS))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Played:
+    """What came of a bench.
+
+    Attributes
+    ----------
+    given : mapping
+        What models said when they were asked, by model.
+    run : Run or None
+        The judge's; None where there was no judge, or it was not reached.
+    replies : mapping
+        The judge's replies.
+    handed_over : mapping of str to int
+        Cases for the fallback judge, by what became of them at the judge.
+    why : str
+        Why it stopped; empty where it came to its end.
+    """
+
+    given: "Mapping[str, Sequence[Given]]"
+    contest: "Contest"
+    run: "Run | None" = None
+    replies: "Mapping[Key, Reply]" = field(default_factory=dict)
+    handed_over: Mapping[str, int] = field(default_factory=dict)
+    why: str = ""
+    n_asked: int = 0
+    n_recalled: int = 0
+    spent_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _BenchAnswers:
+    """What models said when they were asked, as `_Played` has it."""
+
+    given: "Mapping[str, Sequence[Given]]"
+    why: str
+    n_asked: int
+    n_recalled: int
+    spent_usd: float | None
+
+
+@contextmanager
+def at_desk(bench: Bench, database: str | None, roster: Path | None) -> "Iterator[_Desk]":
+    """Open the database in which answers and verdicts are kept."""
+    from arena.settings import read_settings
+    from arena.store.store import Store
+
+    settings = read_settings(database=database, roster=roster)
+    with announced(), closing(Store(settings.database)) as store:
+        second = second_judge(
+            store,
+            settings.roster,
+            bench.fallback_judge,
+            bench.options,
+            bench.method,
+            bench.seed,
+            bench.swap_share,
+        )
+        yield _Desk(bench, store, settings.budgets(), second)
+
+
+class _Desk:
+    """Asks on behalf of one bench, within what is left of its budget."""
+
+    def __init__(
+        self, bench: Bench, store: "Store", budgets: "Budgets", second: Second | None
+    ) -> None:
+        self._bench, self._store, self._budgets = bench, store, budgets
+        self._second = second
+        self._spent: float | None = None
+        self._n_asked = self._n_recalled = 0
+
+    def estimate(self) -> "tuple[dict[str, Estimate], Estimate | None]":
+        """Estimate what is still to be asked of each model, and of the judge."""
+        from judge.bench import contest, forecast_answers, recalled_answers, with_stand_ins
+        from judge.runs import forecast_all
+
+        bench, answers = self._bench, {name: dict(own) for name, own in self._bench.known.items()}
+        of_models = {}
+        for name, model in bench.asked.items():
+            due, parameters = bench.due(name), bench.parameters(model)
+            journal, options = self._journal(model)
+            of_models[name] = asyncio.run(forecast_answers(due, parameters, journal, options))
+            in_journal = asyncio.run(recalled_answers(due, parameters, journal, options))
+            answers[name] = {**answers.get(name, {}), **in_journal}
+        if bench.method is None or bench.judge is None:
+            return of_models, None
+        filled = {**answers, **with_stand_ins(bench.items, [*bench.asked], answers)}
+        cases = contest(bench.method, bench.items, bench.models, bench.baseline, filled).cases
+        journal, options = self._journal(bench.judge)
+        named = [case.named for case in cases]
+        return of_models, asyncio.run(forecast_all(named, bench.method, journal, options))
+
+    def answer(self) -> _BenchAnswers:
+        """Let models answer what is not recorded."""
+        given: dict[str, Sequence[Given]] = {}
+        why = ""
+        for name, model in self._bench.asked.items():
+            given[name], run = self._answered(name, model)
+            if run.stopped is not None:
+                why = f"{name}: {run.why}"
+                break
+        return _BenchAnswers(
+            given=given,
+            why=why,
+            n_asked=self._n_asked,
+            n_recalled=self._n_recalled,
+            spent_usd=self._spent,
+        )
+
+    def play(self) -> _Played:
+        """Let models answer, and the judge judge."""
+        from judge.bench import contest
+
+        bench, answers = self._bench, {name: dict(own) for name, own in self._bench.known.items()}
+        answered = self.answer()
+        given, why = answered.given, answered.why
+        for name, every in given.items():
+            own = {one.item.id: one.texts for one in every if one.whole}
+            answers[name] = {**answers.get(name, {}), **own}
+        cases = contest(bench.method, bench.items, bench.models, bench.baseline, answers)
+        played = _Played(given=given, contest=cases, why=why)
+        if not why and bench.method is not None and bench.judge is not None:
+            played = self._judged(bench.judge, bench.method, played)
+        return replace(
+            played,
+            n_asked=self._n_asked,
+            n_recalled=self._n_recalled,
+            spent_usd=self._spent,
+        )
+
+    def _answered(self, name: str, model: Model) -> "tuple[Sequence[Given], Run]":
+        from judge.bench import answered
+        from judge.runs import at_work
+
+        due, parameters = self._bench.due(name), self._bench.parameters(model)
+        journal, options = self._journal(model)
+        with working(f"{name} answers") as advance:
+            given, run = at_work(
+                opened(model, self._budgets, options.terms),
+                lambda complete: answered(
+                    due, parameters, complete, journal, options, progress_of(advance)
+                ),
+            )
+        self._count(run)
+        return given, run
+
+    def _judged(self, model: Model, method: "FileMethod", played: _Played) -> _Played:
+        from judge.methods import margined
+        from judge.runs import at_work, judge_all, reasons
+        from judge.tables.verdicts import total
+
+        named = [case.named for case in played.contest.cases]
+        journal, options = self._journal(model)
+
+        with working("Judging") as advance:
+            first = at_work(
+                opened(model, self._budgets, options.terms),
+                lambda judge: judge_all(
+                    named, method, judge, journal, options, progress_of(advance)
+                ),
+            )
+        run, second = first, self._second
+        if second is not None:
+            spent = total([self._spent, first.spent_usd])
+            run = with_second(first, second, named, method, self._budgets, spent)
+        replies = asyncio.run(journal.recall([key for row in run.judged for key in row.keys]))
+        self._count(run)
+        if self._bench.margin is not None:
+            cases = {one.case.id: one.case for one in named}
+            run = replace(run, judged=margined(run.judged, cases, self._bench.margin))
+        return replace(
+            played,
+            run=run,
+            replies=replies,
+            handed_over={} if run is first else reasons(first),
+            why=run.why if run.stopped else "",
+        )
+
+    def _journal(self, model: Model) -> "tuple[StoredJournal, Options]":
+        """Open a model's journal, with what is left of the budget."""
+        from arena.judging import journal_of
+
+        bench = self._bench
+        options = run_options(self._store, model, bench.options, bench.seed, bench.swap_share)
+        if options.limit_usd is not None:
+            options = replace(options, limit_usd=max(options.limit_usd - (self._spent or 0), 0.0))
+        return journal_of(self._store, options.judge, model.price), options
+
+    def _count(self, run: "Run") -> None:
+        self._n_asked += run.n_asked
+        self._n_recalled += run.n_recalled
+        if run.spent_usd is not None:
+            self._spent = (self._spent or 0.0) + run.spent_usd
+
+
+def cast(
+    names: Sequence[str], known: Mapping[str, Any], items: int, roster: Path | None, option: str
+) -> dict[str, Model]:
+    """Give the models that are to be asked: those of the roster, unless all is recorded.
+
+    Parameters
+    ----------
+    items : int
+        How many there are.
+    option : str
+        That names the models, for the error.
+
+    Raises
+    ------
+    DataError, SettingsError
+        If a name is neither in the roster nor in the recorded answers.
+    """
+    asked = {}
+    for name in names:
+        own = known.get(name, {})
+        if len(own) == items:
+            continue
+        try:
+            asked[name] = roster_model(roster, name, option)
+        except SettingsError:
+            if not own:
+                raise
+    return asked
+
+
+def require_prices(asked: Mapping[str, Model], judge: Model | None) -> None:
+    """Raise `DataError` unless everybody who is asked has a price: a budget counts it."""
+    everybody = [*asked.values(), *([judge] if judge else [])]
+    if unknown := [model.id for model in everybody if model.price is None]:
+        msg = f"--budget counts dollars, and {unknown[0]!r} has no price in the roster: add it."
+        raise DataError(msg)
+
+
+def _judged_by(name: str, judge: str | None, roster: Path | None) -> Model | None:
+    """Give the judge; none of IFEval, which goes by rules.
+
+    Raises
+    ------
+    DataError, SettingsError
+        If there is none in the roster, or one has no use.
+    """
+    if name != IFEVAL:
+        return roster_model(roster, judge, "--judge")
+    if judge is not None:
+        msg = f"ifeval asks no judge: leave --judge {judge} out."
+        raise DataError(msg)
+    return None
 
 
 def bench(
     method: str,
     /,
     *,
-    options: Annotated[BenchOptions, Flat] = BenchOptions(),  # noqa: B008 - it is frozen
+    options: Annotated[_BenchOptions, Flat] = _BenchOptions(),
     dry_run: bool = False,
     form: TableOrJson = "table",
 ) -> None:
@@ -66,9 +569,9 @@ def bench(
     arena bench bench.toml
     arena bench bench.toml --models pocket-retrieval --dry-run
     """
-    from judge.bench.leaderboard import require_folder
+    from judge.bench import require_folder
 
-    chosen_method, chosen = as_typed(method, options)
+    chosen_method, chosen = _as_typed(method, options)
     prepared = _prepared(chosen_method, chosen)
     if not dry_run:
         if chosen.out is None:
@@ -83,10 +586,10 @@ def bench(
     _show(_report(prepared, played, chosen.out), form)
 
 
-def _prepared(method: str, chosen: BenchOptions) -> Bench:
+def _prepared(method: str, chosen: _BenchOptions) -> Bench:
     """Read what a bench needs, before anything is paid for."""
     from arena.settings import read_settings
-    from judge.bench.contest import ALIASES, baseline_answers, baseline_of
+    from judge.bench import ALIASES, baseline_answers, baseline_of
     from judge.tables.items import read_answers, read_items, read_references, referred
 
     if chosen.items is None or not chosen.models:
@@ -96,7 +599,7 @@ def _prepared(method: str, chosen: BenchOptions) -> Bench:
     roster = read_settings(database=chosen.database, roster=chosen.roster).roster
     name = ALIASES.get(method, method)
     asked_by = None if name == IFEVAL else _method(name, chosen)
-    judge = judged_by(name, chosen.judge, roster)
+    judge = _judged_by(name, chosen.judge, roster)
     with announced():
         items = read_items(Files((chosen.items,), where=chosen.where))
         recorded = read_answers(chosen.answers or ())
@@ -167,7 +670,7 @@ def _swap_share(method: "FileMethod | None", share: float | None) -> float:
 
 
 def _control(
-    method: "FileMethod | None", chosen: BenchOptions, items: "Sequence[Item]"
+    method: "FileMethod | None", chosen: _BenchOptions, items: "Sequence[Item]"
 ) -> "Control":
     """Read what the length control goes by, under the items' own names."""
     from judge.tables.items import of_items, read_difficulties, read_regularisation
@@ -191,7 +694,7 @@ def _control(
     return of_items(read_difficulties(chosen.difficulties), block, items)
 
 
-def _judge_options(chosen: BenchOptions) -> JudgeOptions:
+def _judge_options(chosen: _BenchOptions) -> JudgeOptions:
     return JudgeOptions(
         judge=chosen.judge,
         budget=chosen.budget,
@@ -203,7 +706,7 @@ def _judge_options(chosen: BenchOptions) -> JudgeOptions:
     )
 
 
-def _method(name: str, chosen: BenchOptions) -> "FileMethod":
+def _method(name: str, chosen: _BenchOptions) -> "FileMethod":
     from judge.methods import method as named
 
     text = None if chosen.rubric is None else read_text(chosen.rubric)
@@ -259,9 +762,9 @@ def _show_estimate(
         say(f"Judging: {in_words(judging)}")
 
 
-def _report(bench: Bench, played: Played, out: Path) -> dict[str, Any]:
+def _report(bench: Bench, played: _Played, out: Path) -> dict[str, Any]:
     """Write what came out, and say it: no leaderboard before all is judged."""
-    from judge.bench.leaderboard import (
+    from judge.bench import (
         failures,
         leaderboard,
         on_order,
@@ -270,7 +773,7 @@ def _report(bench: Bench, played: Played, out: Path) -> dict[str, Any]:
         write_leaderboard,
         write_results,
     )
-    from judge.report.fallback import fallback_of
+    from judge.report.page import fallback_of
     from judge.report.run import differences, repeats
 
     write_answers(played.given, out)
@@ -311,8 +814,8 @@ def _report(bench: Bench, played: Played, out: Path) -> dict[str, Any]:
     return report
 
 
-def _rows(bench: Bench, played: Played) -> tuple[list[dict[str, Any]], Mapping[str, str]]:
-    from judge.bench.contest import checked
+def _rows(bench: Bench, played: _Played) -> tuple[list[dict[str, Any]], Mapping[str, str]]:
+    from judge.bench import checked
     from judge.tables.verdicts import MARKS, PAIRS, bench_results, constraint_rows, kinds_of
 
     cases, run = played.contest.cases, played.run
@@ -375,7 +878,7 @@ OTHERS = {
 
 
 def _board(models: Sequence[Mapping[str, Any]]) -> Any:
-    from judge.bench.leaderboard import value_of
+    from judge.bench import value_of
 
     value = value_of(models[0])
     figure, others = "Win rate" if value == "win_rate" else "Score", dict(OTHERS)

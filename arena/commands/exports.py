@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from arena.boards.export import Written
     from arena.domain.vote import Policy
     from arena.store.store import Store
-    from judge.labels.released import Asked
+    from judge.labels.material import Asked
 
 T = TypeVar("T")
 All = Annotated[bool, Parameter(name="--all")]
@@ -30,7 +30,7 @@ Layout = Literal["arena", "chatbot-arena", "trl"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Export:
+class _Export:
     """What is exported from where to where.
 
     Attributes
@@ -57,7 +57,7 @@ class Export:
 
 def battles(
     *,
-    export: Annotated[Export, Flat],
+    export: Annotated[_Export, Flat],
     days: Annotated[Days, Flat] = EVER,
     everything: All = False,
     whole: bool = False,
@@ -90,7 +90,7 @@ def battles(
 
 def answers(
     *,
-    export: Annotated[Export, Flat],
+    export: Annotated[_Export, Flat],
     days: Annotated[Days, Flat] = EVER,
     everything: All = False,
     whole: bool = False,
@@ -117,10 +117,10 @@ def answers(
 
 
 def _battles(
-    export: Export, what: str, layout: str, days: Days, *, everything: bool, whole: bool
+    export: _Export, what: str, layout: str, days: Days, *, everything: bool, whole: bool
 ) -> None:
     from arena.boards.export import export_battles
-    from arena.store import transcripts
+    from arena.store import log as transcripts
 
     with _exporting(export, days) as (store, policy, advance), store.reading() as session:
         total = transcripts.count_battles(session, voted=not everything)
@@ -138,7 +138,7 @@ def _battles(
 
 def votes(
     *,
-    export: Annotated[Export, Flat],
+    export: Annotated[_Export, Flat],
     days: Annotated[Days, Flat] = EVER,
     tagger: TaggerName = None,
     everything: All = False,
@@ -166,7 +166,8 @@ def votes(
     from arena.boards.export import export_votes  # the store takes two seconds to import
     from arena.settings import read_settings
     from arena.store import labels, log
-    from arena.store.topics import asked, battles
+    from arena.store.log import asked
+    from arena.store.log import battles_of_topics as battles
     from arena.store.verify import verify
 
     if topics and not read_settings().show_battles:
@@ -200,7 +201,7 @@ def votes(
         raise BrokenRecordError(msg + verified.problem)
 
 
-def models(*, export: Annotated[Export, Flat]) -> None:
+def models(*, export: Annotated[_Export, Flat]) -> None:
     """Write the models that have ever been in the roster: names, licences, fingerprints.
 
     Examples
@@ -216,7 +217,7 @@ def models(*, export: Annotated[Export, Flat]) -> None:
     _card(export, "models", written, policy)
 
 
-def ratings(*, export: Annotated[Export, Flat]) -> None:
+def ratings(*, export: Annotated[_Export, Flat]) -> None:
     """Write the leaderboard of a policy, with intervals, method and hash of the votes.
 
     Exit code 3: the votes do not identify ratings.
@@ -244,11 +245,11 @@ def ratings(*, export: Annotated[Export, Flat]) -> None:
 
 
 @contextmanager
-def _exporting(export: Export, days: Days = EVER) -> "Iterator[tuple[Store, Policy, Advance]]":
+def _exporting(export: _Export, days: Days = EVER) -> "Iterator[tuple[Store, Policy, Advance]]":
     """Give the store, the policy, and what to call with how much is written."""
     from arena.settings import read_settings
     from arena.store.store import existing
-    from rating.tables.writing import require_writable
+    from rating.tables.duckdb_engine import require_writable
 
     if days.since and days.until and days.until <= days.since:
         msg = f"--until {days.until} is not after --since {days.since}: nothing lies between them."
@@ -262,7 +263,7 @@ def _exporting(export: Export, days: Days = EVER) -> "Iterator[tuple[Store, Poli
 
 
 @contextmanager
-def _folder(export: Export) -> Iterator[None]:
+def _folder(export: _Export) -> Iterator[None]:
     """Make the folder, where one is asked for; what fails leaves none."""
     if not export.hugging_face:
         yield
@@ -293,7 +294,7 @@ def _topics(prompts: "Sequence[Asked]", battle_of: Mapping[int, str]) -> dict[st
     return {battle_of[one.key]: title for one, title in named if title is not None}
 
 
-def _card(export: Export, what: str, written: "Written", policy: "Policy") -> None:
+def _card(export: _Export, what: str, written: "Written", policy: "Policy") -> None:
     from arena.boards.export import card_of, write_card
 
     write_card(export.file, what, written, policy, export.licence)

@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from arena.store.judgements import StoredJournal
     from arena.store.store import Store
     from judge.budget import Estimate
-    from judge.calls import Options
+    from judge.calls import Options, Terms
     from judge.methods import FileMethod
-    from judge.profile import Terms
     from judge.runs import Progress
     from judge.tables.cases import NamedCase
     from judge.verdict import Run
@@ -275,7 +274,7 @@ def second_judge(
 
 def show_estimate(work: Work, journal: "StoredJournal", form: str | None) -> None:
     """Show what the work would ask."""
-    from judge.checklists import forecast_all
+    from judge.runs import forecast_all
 
     estimate = asyncio.run(forecast_all(work.cases, work.method, journal, work.options))
     if form == "json":
@@ -306,8 +305,7 @@ def _rounded(tokens: float) -> str:
 
 def done(work: Work, journal: "StoredJournal") -> "Run":
     """Let the judge work, and show how far it is."""
-    from judge.checklists import judge_all
-    from judge.runs import at_work
+    from judge.runs import at_work, judge_all
 
     cases, method, options = work.cases, work.method, work.options
     gc.set_threshold(NEW_OBJECTS, *gc.get_threshold()[1:])
@@ -361,8 +359,8 @@ def roster_model(file: Path | None, name: str | None, option: str) -> Model:
     option : str
         That names the model, for the error.
     """
-    from arena.endpoints.discover import discover
     from arena.endpoints.offline import POCKET_JUDGE
+    from arena.endpoints.trial import discover
     from arena.settings import read_servers
 
     models = (*roster_models(file), POCKET_JUDGE)

@@ -1,29 +1,199 @@
-"""`arena label`, `arena probe duplicates` and `arena overlap`: prompts."""
+"""`arena label`, `arena probe duplicates` and `arena overlap`: prompts.
 
+A model of the roster as tagger: what `arena label --judge` asks, and what came of it.
+
+`arena topics`: what prompts are about.
+
+`arena safety`.
+"""
+
+import asyncio
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
+from rich.console import RenderableType
+from rich.styled import Styled
 
 from arena import terminal
-from arena.commands.arguments import Columns, File, Flat, RosterFile, TableOrJson
-from arena.commands.judge_work import JudgeOptions, in_words
-from arena.commands.tagging import ModelTagger, opened_tagger
+from arena.commands.arguments import (
+    Columns,
+    Database,
+    File,
+    Flat,
+    RosterFile,
+    TableOrJson,
+    require_folder_of,
+)
+from arena.commands.judge_work import (
+    JudgeOptions,
+    in_words,
+    opened,
+    roster_model,
+    roster_models,
+    run_options,
+)
+from arena.commands.rate import HEADS, cell
 from arena.errors import SettingsError
-from arena.terminal import plain, say, show, stop, working, write_json
+from arena.terminal import announced, plain, say, show, stop, working, write_json
+from rating.errors import DataError
+from rating.tables import formats
 from rating.tables.files import Files
 
 if TYPE_CHECKING:
+    from arena.domain.model import Model
+    from arena.domain.vote import Tagger
+    from arena.endpoints.sse import Budgets
+    from arena.store.judgements import StoredJournal
     from arena.store.labels import VotedTurn
+    from arena.store.store import Store
+    from judge.budget import Estimate
+    from judge.calls import Options
+    from judge.case import Case, CaseId, FailureClass
+    from judge.grammar import Reading
+    from judge.labels.accuracy import Accuracy, LabelShare, Shares
     from judge.labels.files import DownSampled
-    from judge.labels.overlap import Change, Gain, Overlap
-    from judge.labels.shares import LabelShare, Shares
-    from judge.studies.estimates import Estimate
-    from rating.diagnosis.reweighting import Move
-    from rating.tables.log import LoggedVotes
+    from judge.labels.material import Asked, Change, Gain, Overlap, Release, ShownTopic
+    from judge.labels.safety import PackItem, Rate, Read
+    from judge.labels.taggers import Label
+    from judge.protocol import Method
+    from judge.studies.estimates import Estimate as ShareEstimate
+    from judge.verdict import Run
+    from rating.goodness import Move
+    from rating.tables.coding import LoggedVotes
     from rating.typing import Floats
+
+    Labels = list[Mapping[str, Label] | None]
+
+
+@dataclass(slots=True)
+class _ModelTagger:
+    """A model that labels prompts, and a database that keeps its replies.
+
+    Attributes
+    ----------
+    asked, recalled : int
+        Replies paid for now, and those that the database held.
+    spent_usd : float or None
+        None without a price.
+    failed : Counter
+        Prompts without labels, by reason; each text once.
+    stopped : str
+        Why it stopped with prompts still pending; empty if none is.
+    """
+
+    model: "Model"
+    store: "Store"
+    journal: "StoredJournal"
+    options: "Options"
+    budgets: "Budgets"
+    asked: int = 0
+    recalled: int = 0
+    spent_usd: float | None = None
+    failed: "Counter[FailureClass]" = field(default_factory=Counter)
+    stopped: str = ""
+
+    @property
+    def tagger(self) -> "Tagger":
+        """What its labels are known by."""
+        from arena.judging import tagger_of
+
+        return tagger_of(self.model)
+
+    def estimate(self, prompts: Sequence[Sequence[str]]) -> "Estimate":
+        """Say what it would still be asked."""
+        from judge.calls import forecast
+        from judge.labels.files import Tagging
+
+        return asyncio.run(forecast(_cases(prompts), Tagging(), self.journal, self.options))
+
+    def labels(self, prompts: Sequence[Sequence[str]]) -> "Labels":
+        """Label the prompts of conversations; None where it gave no label that can be read.
+
+        What it costs is said beforehand, on standard error.
+        """
+        from judge.labels.files import Tagging
+        from judge.runs import at_work, run
+
+        before = self.estimate(prompts)
+        if before.n_calls:
+            say(f"{self.model.id}: {in_words(before)}", error=True)
+        with working(f"Asking {self.model.id}") as advance:
+            done = at_work(
+                opened(self.model, self.budgets, self.options.terms),
+                lambda complete: run(
+                    _cases(prompts),
+                    Tagging(),
+                    complete,
+                    self.journal,
+                    self.options,
+                    progress=lambda now: advance(now.n_done, now.n_total),
+                ),
+            )
+        self.asked, self.recalled, self.spent_usd = done.n_asked, done.n_recalled, done.spent_usd
+        self.failed = Counter(row.failure for row in done.judged if row.failure is not None)
+        self.stopped = done.why if done.stopped is not None else ""
+        readings = {row.case_id: row.reading for row in done.judged if row.reading is not None}
+        return _labelled(prompts, readings)
+
+    def words(self) -> str:
+        """Say what was asked, what it cost, and how many prompts have no label, and why."""
+        spent = "" if self.spent_usd is None else f" for ${self.spent_usd:.4g}"
+        failed = ", ".join(f"{n:,} {failure}" for failure, n in sorted(self.failed.items()))
+        left_out = f" Without labels: {failed}." if failed else ""
+        return (
+            f"{self.model.id}: {self.asked:,} replies asked for now{spent}, {self.recalled:,} "
+            f"known before.{left_out}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "asked": self.asked,
+            "recalled": self.recalled,
+            "spent_usd": self.spent_usd,
+            "failed": {str(failure): n for failure, n in sorted(self.failed.items())},
+        }
+
+
+@contextmanager
+def _opened_tagger(chosen: JudgeOptions, database: str | None) -> Iterator[_ModelTagger]:
+    """Open the database and find the model; raises `SettingsError` if there is no such model."""
+    from arena.judging import journal_of, tagger_of
+    from arena.settings import read_settings
+    from arena.store.store import Store
+
+    settings = read_settings(database=database, roster=chosen.roster)
+    model = roster_model(settings.roster, chosen.judge, "--judge")
+    tagger_of(model)
+    with announced(), closing(Store(settings.database)) as store:
+        options = run_options(store, model, chosen)
+        journal = journal_of(store, options.judge, model.price)
+        yield _ModelTagger(model, store, journal, options, settings.budgets())
+
+
+def _cases(prompts: Sequence[Sequence[str]]) -> "list[Case]":
+    from judge.labels.files import case_of
+
+    return [case_of(texts) for texts in prompts]
+
+
+def _labelled(prompts: Sequence[Sequence[str]], readings: "Mapping[CaseId, Reading]") -> "Labels":
+    from judge.grammar import Tags
+    from judge.labels.files import case_of, labels_of
+
+    given: Labels = []
+    for texts in prompts:
+        tags = readings.get(case_of(texts).id)
+        given.append(labels_of(tags, texts) if isinstance(tags, Tags) else None)
+    return given
+
 
 Roles = Sequence[tuple[str, str]]
 Advance = Callable[[int, int], None]
@@ -66,7 +236,7 @@ def label(
     arena label sqlite:///arena.db
     arena label prompts.jsonl --judge quartz --roster roster.toml --to labelled.parquet
     """
-    from judge.labels.shares import shares
+    from judge.labels.accuracy import shares
     from judge.labels.taggers import TAGGER, VERSION
 
     if "://" in source:
@@ -93,12 +263,12 @@ def _by_model(
     *,
     dry_run: bool,
 ) -> None:
-    from judge.labels.shares import shares
+    from judge.labels.accuracy import shares
 
     is_database = "://" in source
     if is_database:
         _require_there(source)
-    with opened_tagger(options, source if is_database else options.database) as model:
+    with _opened_tagger(options, source if is_database else options.database) as model:
         if dry_run:
             prompts = _turns_of(model)[1] if is_database else _prompts_of(source, columns)
             _show_estimate(model, prompts, form)
@@ -113,16 +283,16 @@ def _by_model(
     _end(model)
 
 
-def _turns_of(model: ModelTagger) -> "tuple[list[VotedTurn], list[list[str]]]":
-    from arena.play.labels import unlabelled_turns
+def _turns_of(model: _ModelTagger) -> "tuple[list[VotedTurn], list[list[str]]]":
+    from arena.play.upkeep import unlabelled_turns
 
     parts = unlabelled_turns(model.store, model.tagger)
     turns = [turn for part in parts for turn in part]
     return turns, [turn.prompts for turn in turns]
 
 
-def _turns(model: ModelTagger) -> Counts:
-    from arena.play.labels import store_labels
+def _turns(model: _ModelTagger) -> Counts:
+    from arena.play.upkeep import store_labels
     from arena.store.labels import counts
 
     turns, prompts = _turns_of(model)
@@ -130,9 +300,9 @@ def _turns(model: ModelTagger) -> Counts:
     return model.store.read(counts, model.tagger)
 
 
-def _rows(model: ModelTagger, source: str, to: Path | None, columns: Roles) -> Counts:
+def _rows(model: _ModelTagger, source: str, to: Path | None, columns: Roles) -> Counts:
+    from judge.labels.files import TAGGED_FACETS as FACETS
     from judge.labels.files import label_file
-    from judge.labels.tagging import FACETS
 
     def values(prompts: Sequence[Sequence[str]]) -> Iterator[tuple[str | None, ...]]:
         for labels in model.labels(prompts):
@@ -147,7 +317,7 @@ def _prompts_of(source: str, columns: Roles) -> list[list[str]]:
     return prompts_of(Files((source,)), _column_of(columns))
 
 
-def _show_estimate(model: ModelTagger, prompts: Sequence[Sequence[str]], form: str) -> None:
+def _show_estimate(model: _ModelTagger, prompts: Sequence[Sequence[str]], form: str) -> None:
     estimate = model.estimate(prompts)
     if form == "json":
         write_json(estimate.to_dict())
@@ -164,7 +334,7 @@ def _show_shares(source: str, result: "Shares", by: str) -> None:
     show(plain(f"{result.prompts:,} prompts are labelled ({by})."), grid)
 
 
-def _end(model: ModelTagger) -> None:
+def _end(model: _ModelTagger) -> None:
     """End with 1 if prompts are still pending."""
     if model.stopped:
         stop(model.stopped)
@@ -204,7 +374,7 @@ def duplicates(
     arena probe duplicates sqlite:///arena.db
     arena probe duplicates votes.parquet --to grouped.parquet
     """
-    from judge.labels import duplicates as alike
+    from judge.labels import material as alike
 
     if to and "://" in source:
         raise SettingsError(f"--to {str(to)!r} takes a file of votes: export those of {source!r}.")
@@ -231,8 +401,8 @@ def duplicates(
 
 
 def _down_sampled(source: str, columns: Roles) -> "DownSampled":
-    from judge.labels.duplicates import duplicates as groups_of
     from judge.labels.files import down_sampled, prompts_of
+    from judge.labels.material import duplicates as groups_of
 
     with working("Rating"):
         votes: Files | LoggedVotes
@@ -322,7 +492,7 @@ def overlap(
 
 def _of_benchmark(benchmark: str, source: str, columns: Roles, level: float) -> "Overlap":
     from judge.labels.files import prompts_of, rated_apart
-    from judge.labels.overlap import Benchmark, overlapping
+    from judge.labels.material import Benchmark, overlapping
 
     with working("Comparing"):
         items = Benchmark(
@@ -340,8 +510,8 @@ def _around_cutoffs(
     source: str, roster: Path, columns: Roles, level: float
 ) -> "tuple[tuple[Change, ...], dict[str, str]]":
     from arena.settings import read_roster
-    from judge.labels.duplicates import duplicates, first_written
     from judge.labels.files import before_and_after, timed_prompts
+    from judge.labels.material import duplicates, first_written
 
     models = read_roster(roster, to_battle=False)
     cutoffs = {model.id: model.cutoff for model in models if model.cutoff is not None}
@@ -386,7 +556,7 @@ def _show_changes(changes: "Sequence[Change]", not_rated: Mapping[str, str]) -> 
         say(f"{model}: {why}")
 
 
-def _ends_of(gap: "Estimate") -> str:
+def _ends_of(gap: "ShareEstimate") -> str:
     return f"{gap.value:+.0f} ({gap.lower:+.0f} to {gap.upper:+.0f})"
 
 
@@ -396,7 +566,7 @@ def _gain(one: "Gain") -> tuple[str, ...]:
 
 
 def _logged(url: str) -> "tuple[LoggedVotes, list[list[str]]]":
-    from arena.boards.source import votes_of
+    from arena.boards.fitted import votes_of
     from arena.store import labels
     from arena.store.engine import reading_existing
 
@@ -475,11 +645,11 @@ def _require_there(url: str) -> None:
 
 
 def _of_database(url: str, to: Path | None, columns: Roles, advance: Advance) -> Counts:
-    from arena.play.labels import (
+    from arena.play.upkeep import (  # SQLAlchemy takes a second to import
         TAGGING,
         label_self_naming,
         label_votes,
-    )  # SQLAlchemy takes a second to import
+    )
     from arena.store.labels import counts
     from arena.store.store import existing
 
@@ -510,3 +680,336 @@ def _cells(one: "LabelShare") -> tuple[str, ...]:
     else:
         words = f"{corrected.value:.1%} ({corrected.lower:.1%} to {corrected.upper:.1%})"
     return one.facet, one.value, f"{one.n:,}", f"{one.share:.1%}", words
+
+
+def topics(
+    source: str,
+    /,
+    *,
+    private: bool = False,
+    embeddings: Annotated[str | None, Parameter(metavar="MODEL")] = None,
+    columns: Columns = (),
+    database: Database = None,
+    roster: RosterFile = None,
+    form: TableOrJson = "table",
+) -> None:
+    """Say what prompts are about: topics by their words, with titles and how stable they are.
+
+    A topic that does not come out again from other random starts is not shown.
+
+    Parameters
+    ----------
+    source
+        Database URL, or file, folder or pattern of prompts (.parquet, .csv, .jsonl).
+    private
+        Show topics of ten people and more, rounded: of a database the release that its page
+        shows, of a file one that needs a column of voters.
+    embeddings
+        Go by embeddings by a model in the roster, instead of words; they are kept in the database.
+    columns
+        Read prompt or voter from the column of this name, as in prompt=question.
+    form
+        How to write it.
+
+    Examples
+    --------
+    arena topics sqlite:///arena.db
+    arena topics prompts.parquet --private --column voter=user --format json
+    """
+    if private and embeddings:
+        raise SettingsError("Private topics go by words alone: drop --embeddings or --private.")
+    if private:
+        release = _private(source, columns)
+    elif embeddings:
+        release = _embedded(_texts(source, columns), embeddings, database, roster)
+    else:
+        from judge.labels.material import open_release
+
+        with working("Learning") as advance:
+            release = open_release(_texts(source, columns), advance)
+    if form == "json":
+        write_json(release.to_dict())
+        return
+    one = release.agreement
+    about = (
+        f"{'About ' if release.private else ''}{release.prompts:,} prompts. Topics from other "
+        f"random starts agree by an adjusted Rand index of {one.mean:.2f} "
+        f"({one.lowest:.2f} to {one.highest:.2f})."
+    )
+    head = ("Topic", "Prompts", "Share", "Stability")
+    rows = list(_topics_rows(release.topics, release.prompts))
+    show(plain(about), terminal.table(head, rows, right=range(1, 4)))
+    if not rows:
+        say("No topic is stable enough to be shown.")
+
+
+def _topics_rows(
+    topics: "Sequence[ShownTopic]", n: int, indent: str = ""
+) -> Iterator[tuple[str, ...]]:
+    for one in topics:
+        title = indent + ", ".join(one.words)
+        yield title, f"{one.prompts:,}", f"{one.prompts / n:.1%}", f"{one.stability:.2f}"
+        yield from _topics_rows(one.within, n, indent + "  ")
+
+
+def _texts(source: str, columns: Sequence[tuple[str, str]]) -> list[str]:
+    if "://" in source:
+        return [one.text for one in _topics_logged(source)]
+    from judge.labels.files import prompts_of
+
+    named = prompts_of(Files((source,)), dict(columns).get("prompt"))
+    return ["\n\n".join(texts) for texts in named]
+
+
+def _topics_logged(url: str) -> "list[Asked]":
+    from arena.domain.vote import DEFAULT
+    from arena.store.engine import reading_existing
+    from arena.store.log import asked
+
+    with reading_existing(url) as session:
+        return asked(session, DEFAULT)
+
+
+def _private(source: str, columns: Sequence[tuple[str, str]]) -> "Release":
+    if "://" in source:
+        return _stored(source)
+    from judge.labels.files import asked_by
+    from judge.labels.material import private_release
+
+    named = dict(columns)
+    with working("Learning"):
+        asked = asked_by(Files((source,)), named.get("prompt"), named.get("voter"))
+        return private_release(None, asked)[0]
+
+
+def _stored(url: str) -> "Release":
+    """Give the newest private release: another one beside it could be held against it."""
+    from arena.store.engine import reading_existing
+    from arena.store.log import newest_topics as newest
+
+    with reading_existing(url) as session:
+        stored = newest(session, private=True)
+    if stored is None:
+        msg = (
+            f"{url} has no release of private topics: an arena with ARENA_SHOW_BATTLES=false "
+            "makes one a week, once 50 people have asked 500 prompts."
+        )
+        raise SettingsError(msg)
+    return stored.release
+
+
+def _embedded(
+    texts: list[str], model: str, database: str | None, roster: Path | None
+) -> "Release":
+    import numpy as np
+
+    from arena.commands.probe import embedded_by
+    from judge.labels.material import open_release
+
+    known = embedded_by(model, database, roster)(texts)
+    vectors = np.array([known[text] for text in texts], dtype=np.float32)
+    with working("Learning") as advance:
+        return open_release(texts, advance, vectors=vectors)
+
+
+def safety(
+    pack: str,
+    /,
+    *,
+    model: Annotated[tuple[str, ...], Parameter(metavar="ID")] = (),
+    judge: Annotated[str | None, Parameter(metavar="ID")] = None,
+    labelled: Annotated[Path | None, Parameter(metavar="FILE")] = None,
+    max_tokens: Annotated[int, Parameter(validator=Number(gte=1))] = 512,
+    budget: Annotated[float | None, Parameter(metavar="USD")] = None,
+    concurrency: Annotated[int, Parameter(validator=Number(gte=1))] = 16,
+    database: Database = None,
+    roster: RosterFile = None,
+    form: TableOrJson = "table",
+    out: File = None,
+) -> None:
+    """Ask models a pack of prompts, and say what they refuse, and what they should not have.
+
+    Of harmful prompts: how often they decline, and how often they comply, by themselves (does) and
+    with the pack's permissive system prompt (can). Of benign twins: how often they decline. Every
+    reply is kept in the database: the same command again asks nothing twice.
+    Exit code 1: it stopped with prompts still pending.
+
+    Parameters
+    ----------
+    pack
+        File of prompts (.csv, .jsonl, .parquet): prompt, category, kind (harmful or benign), and
+        perhaps system.
+    model
+        Model of the roster; again for more. All of them by default.
+    judge
+        Model of the roster that says whether an answer to a harmful prompt complies.
+    labelled
+        Answers that people labelled (prompt, response, complied), to correct the judge by.
+    max_tokens
+        Most tokens of an answer.
+    budget
+        Stop before more than this is spent on a model.
+    concurrency
+        Most requests at a time.
+    form
+        How to write it.
+    out
+        JSON file to write.
+
+    Examples
+    --------
+    arena safety pack.csv --model pocket-unigram
+    arena safety pack.csv --format json --out safety.json
+    """
+    if out is not None:
+        require_folder_of(out)
+    if labelled is not None and judge is None:
+        raise DataError("--labelled is for a judge: name it with --judge.")
+    from arena.settings import read_settings
+    from arena.store.store import Store
+    from judge.labels.safety import on_rates, rates, read_labelled, read_pack
+
+    items = read_pack(pack)
+    known = None if labelled is None else read_labelled(labelled)
+    settings = read_settings(database=database, roster=roster)
+    models = [roster_model(settings.roster, name, "--model") for name in model]
+    models = models or list(roster_models(settings.roster))
+    by = None if judge is None else roster_model(settings.roster, judge, "--judge")
+    with announced(), closing(Store(settings.database)) as store:
+        work = _Work(store, settings.budgets(), concurrency, budget, max_tokens)
+        read = [work.read(one, items, by) for one in models]
+        errors = None if by is None or known is None else work.measured(by, known)
+    done = rates(items, read, errors)
+    notes = [*work.notes, *on_rates(done, errors, judged=by is not None)]
+    result = {
+        "prompts": len(items),
+        "judge": judge,
+        "rates": [rate.to_dict() for rate in done],
+        "notes": notes,
+    }
+    if out is not None:
+        formats.write_text(formats.as_json(result), out)
+    elif form == "json":
+        write_json(result)
+    else:
+        show(*_tables(done), *map(plain, notes))
+    if work.stopped:
+        stop(work.stopped)
+
+
+@dataclass(slots=True)
+class _Work:
+    """Asks what the journal does not hold yet; ``stopped`` says why it could not end."""
+
+    store: "Store"
+    budgets: "Budgets"
+    concurrency: int
+    budget: float | None
+    max_tokens: int
+    stopped: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    def read(self, model: "Model", pack: "Sequence[PackItem]", judge: "Model | None") -> "Read":
+        """Ask a model a pack, and read its answers; what failed is noted, and left out."""
+        from judge.labels.safety import Answers, Read
+
+        asked = [(item, item.case(mode)) for item in pack for mode in item.modes]
+        run = self._run(model, [case for _, case in asked], Answers(self.max_tokens))
+        refused = {case_id: bool(score) for case_id, score in _scores(run).items()}
+        if judge is None:
+            return Read(model.id, refused)
+        texts = self._texts(model, run)
+        to_judge = {
+            case.id: item.answered(texts[case.id])
+            for item, case in asked
+            if item.kind == "harmful" and case.id in texts
+        }
+        says = self._judged(judge, list(to_judge.values()))
+        complied = {
+            asked_id: says[case.id] for asked_id, case in to_judge.items() if case.id in says
+        }
+        return Read(model.id, refused, complied)
+
+    def measured(self, judge: "Model", known: "Sequence[tuple[Case, bool]]") -> "Accuracy":
+        """Hold the judge against labels."""
+        from judge.labels.safety import judge_accuracy
+
+        says = self._judged(judge, [case for case, _ in known])
+        return judge_accuracy([(so, says[case.id]) for case, so in known if case.id in says])
+
+    def _judged(self, judge: "Model", cases: "Sequence[Case]") -> "dict[CaseId, bool]":
+        from judge.labels.safety import RUBRIC
+        from judge.methods import method as named
+
+        by_rubric = named("rubric", rubric=RUBRIC, scale=(0, 1))
+        return {k: bool(v) for k, v in _scores(self._run(judge, cases, by_rubric)).items()}
+
+    def _run(self, model: "Model", cases: "Sequence[Case]", method: "Method") -> "Run":
+        from arena.judging import former_revision_of, journal_of, revision_of, terms_of
+        from arena.store.judgements import judging_seed
+        from judge.calls import Options
+        from judge.runs import at_work, run
+
+        revision, former = revision_of(model), former_revision_of(model)
+        journal = journal_of(self.store, revision, model.price)
+        options = Options(
+            judge=revision,
+            formerly=former if journal.holds(former) else None,
+            seed=judging_seed(self.store, datetime.now(UTC)),
+            concurrency=self.concurrency,
+            price=model.price,
+            limit_usd=self.budget,
+            terms=terms_of(model, journal),
+        )
+        with working(f"Asking {model.id}") as advance:
+            result = at_work(
+                opened(model, self.budgets, options.terms),
+                lambda complete: run(
+                    cases,
+                    method,
+                    complete,
+                    journal,
+                    options,
+                    progress=lambda now: advance(now.n_done, now.n_total),
+                ),
+            )
+        failed = Counter(row.failure for row in result.judged if row.failure is not None)
+        self.notes += [
+            f"{model.id}: {n:,} left out, {failure}." for failure, n in sorted(failed.items())
+        ]
+        if result.stopped is not None:
+            self.stopped = f"{model.id}: {result.why}"
+        return result
+
+    def _texts(self, model: "Model", run: "Run") -> "dict[CaseId, str]":
+        """Give the answers, which the journal holds."""
+        from arena.judging import journal_of, revision_of
+
+        journal = journal_of(self.store, revision_of(model), model.price)
+        keys = {row.keys[-1]: row.case_id for row in run.judged if row.keys}
+        replies = asyncio.run(journal.recall(list(keys)))
+        return {keys[key]: reply.text for key, reply in replies.items()}
+
+
+def _scores(run: "Run") -> "dict[CaseId, int]":
+    from judge.grammar import Rating
+
+    rated = ((row.case_id, row.reading) for row in run.judged)
+    return {case: int(one.score) for case, one in rated if isinstance(one, Rating)}
+
+
+def _tables(done: "Sequence[Rate]") -> Iterator[RenderableType]:
+    """Lay out a table a category, the whole pack first; rates on few prompts are dim."""
+    yield plain("Per cent of prompts, corrected for errors of who read it where known; n below.")
+    heads = [key for key in HEADS if any((rate.what, rate.mode) == key for rate in done)]
+    for category in dict.fromkeys(rate.category for rate in done):
+        of_it: dict[tuple[str, tuple[str, str]], Rate] = {
+            (rate.model, (rate.what, rate.mode)): rate
+            for rate in done
+            if rate.category == category
+        }
+        models = dict.fromkeys(model for model, _ in of_it)
+        rows = [[model, *(cell(of_it.get((model, key))) for key in heads)] for model in models]
+        grid = terminal.table([category, *(HEADS[key] for key in heads)], rows)
+        few = all(rate.is_few for rate in of_it.values())
+        yield Styled(grid, "dim") if few else grid

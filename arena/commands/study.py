@@ -1,15 +1,50 @@
-"""`arena study judge`, `panel`, `truth`, `scores` and `raters`."""
+"""`arena study judge`, `panel`, `truth`, `scores` and `raters`.
 
-from dataclasses import replace
+Items of a study from prompts: models answer them when the study is created.
+
+`arena study create`, `open`, `status` and `export`: people rate given items.
+
+`arena newcomer`.
+"""
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import Parameter
+from cyclopts import Parameter, validators
 
-from arena.commands.arguments import AS_IT_IS, Flat, Renamed, require_folder_of
-from arena.terminal import plain, say, show, table, warnings, working, write, write_json
-from judge.studies.options import StudyOptions, Terms
+from arena.commands.arguments import (
+    AS_IT_IS,
+    Database,
+    File,
+    Flat,
+    Renamed,
+    RosterFile,
+    TableOrJson,
+    require_folder_of,
+)
+from arena.commands.bench import names
+from arena.errors import SettingsError
+from arena.terminal import (
+    announced,
+    plain,
+    say,
+    show,
+    stop,
+    table,
+    warnings,
+    working,
+    write,
+    write_json,
+)
+from judge.case import RERUN
+from judge.studies.data import StudyOptions, Terms
+from judge.studies.newcomer import NewcomerOptions
 from rating.errors import DataError
 
 if TYPE_CHECKING:
@@ -17,12 +52,20 @@ if TYPE_CHECKING:
 
     from rich.console import RenderableType
 
-    from judge.report.files import Page, Section
+    from arena.boards.evaluation import StudyStatus
+    from arena.domain.study import PlannedItem, RubricItem
+    from arena.store.store import Store
+    from judge.bench import Given
+    from judge.report.page import Page, Section
+    from judge.studies.estimates import Estimate
+    from judge.studies.newcomer import Newcomer
+    from judge.studies.one_judge import Study
     from judge.studies.panel import Panel
     from judge.studies.raters import RaterStudy
     from judge.studies.scores import Scored
-    from judge.studies.study import Study
     from judge.studies.truth import TruthStudy
+    from judge.tables.items import Item, RatingItem
+
 
 Form = Annotated[
     Literal["table", "json", "html", "md"] | None,
@@ -74,12 +117,11 @@ def judge(
     _require_folder(out)
     if terms.licence is not None:
         _require_new(terms.licence)
-    from arena.boards.source import votes_of  # help would wait for duckdb
-    from judge.report.sections import licence_section
-    from judge.report.study import report_page, write_report
-    from judge.studies.licence import as_toml
-    from judge.studies.licensing import grant
-    from judge.studies.study import study_judges
+    from arena.boards.fitted import votes_of  # help would wait for duckdb
+    from judge.report.page import licence_section
+    from judge.report.studies import report_page, write_report
+    from judge.studies.licence import as_toml, grant
+    from judge.studies.one_judge import study_judges
     from rating.tables.formats import write_text
     from rating.tables.sources import shared
 
@@ -130,8 +172,8 @@ def panel(
     arena study panel one.csv other.csv --format json
     """
     _require_folder(out)
-    from arena.boards.source import votes_of
-    from judge.report.panel import panel_page, write_panel
+    from arena.boards.fitted import votes_of
+    from judge.report.studies import panel_page, write_panel
     from judge.studies.panel import study_panel
     from rating.tables.sources import shared
 
@@ -175,7 +217,7 @@ def truth(
     arena study truth verdicts.csv --truth pairs.jsonl --format json
     """
     _require_folder(out)
-    from judge.report.truth import truth_page, write_truth
+    from judge.report.studies import truth_page, write_truth
     from judge.studies.truth import study_truth
     from rating.tables.sources import shared
 
@@ -227,8 +269,8 @@ def scores(
     _require_folder(out)
     if (board is None) == (other is None):
         raise DataError("Name a board of ratings, or a table of scores by --with: one of the two.")
-    from arena.boards.source import votes_of
-    from judge.report.scores import scores_page, write_scores
+    from arena.boards.fitted import votes_of
+    from judge.report.raters import scores_page, write_scores
     from judge.studies.scores import score_board, score_tables
 
     made = datetime.now(UTC).date()
@@ -318,7 +360,7 @@ def _tell(
     notes: bool = False,
 ) -> None:
     """Print a result in the form asked for, and where its report was written."""
-    from judge.report.files import as_html, as_markdown
+    from judge.report.page import as_html, as_markdown
 
     if form == "json":
         write_json(result.to_dict())
@@ -342,3 +384,611 @@ def _show(page: "Page", texts: "Iterable[str]", *, notes: bool) -> None:
         parts.append(table(part.head, part.rows))
         parts += [plain(part.note)] if notes else []
     show(*parts, *warnings(() if page.first.is_empty else texts))
+
+
+FEWEST = 2
+SHOWN = 10
+"""Failures that are named one by one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _LiveAnswers:
+    """Who answers the prompts of a study, when it is created.
+
+    Attributes
+    ----------
+    models : tuple of str or None
+        Ids in the roster, parted by commas: they answer the prompts of --items now, two of them
+        to be compared, up to 12 to be put in order. Answers that a bench of this database has got
+        already are taken from there.
+    budget : float or None
+        Stop before more than this is spent on answers.
+    max_tokens : int or None
+        Most tokens of an answer; as the roster says (4096) if not given.
+    """
+
+    models: Annotated[tuple[str, ...] | None, Parameter(metavar="A,B,C", converter=names)] = None
+    budget: Annotated[float | None, Parameter(metavar="USD")] = None
+    max_tokens: int | None = None
+    roster: RosterFile = None
+
+
+GIVEN = _LiveAnswers()
+
+
+def _answered_items(file: Path, chosen: _LiveAnswers, database: str | None) -> "list[RatingItem]":
+    """Let models answer prompts, and make an item of each that all have answered.
+
+    What failed is listed, and is no item. Ends the command with 1 where it stopped before the end:
+    the same command goes on.
+
+    Raises
+    ------
+    DataError, SettingsError
+        If the prompts or the options cannot be used, or no prompt has all answers.
+    """
+    from arena.commands.bench import Bench, at_desk, cast, require_prices
+    from arena.commands.judge_work import JudgeOptions
+    from arena.settings import read_settings
+    from judge.tables.items import MOST_RESPONSES, read_items
+
+    models = chosen.models or ()
+    if not FEWEST <= len(models) <= MOST_RESPONSES:
+        msg = (
+            f"--models names {len(models)} ({', '.join(models)}): give {FEWEST} to "
+            f"{MOST_RESPONSES} of the roster."
+        )
+        raise DataError(msg)
+    items = read_items(file)
+    roster = read_settings(database=database, roster=chosen.roster).roster
+    asked = cast(models, {}, len(items), roster, "--models")
+    if chosen.budget is not None:
+        require_prices(asked, None)
+    bench = Bench(
+        name="study",
+        items=items,
+        method=None,
+        models=models,
+        baseline=None,
+        known={},
+        asked=asked,
+        judge=None,
+        options=JudgeOptions(budget=chosen.budget, database=database, roster=chosen.roster),
+        max_tokens=chosen.max_tokens,
+    )
+    with at_desk(bench, database, chosen.roster) as desk:
+        answers = desk.answer()
+    if answers.why:
+        stop(answers.why, f"No study is made yet. {RERUN}")
+    say(
+        f"{answers.n_asked:,} answers asked for now, {answers.n_recalled:,} known before"
+        + ("." if answers.spent_usd is None else f", ${answers.spent_usd:.4g}.")
+    )
+    made = _items(items, answers.given)
+    if not made:
+        raise DataError(f"No prompt of {str(file)!r} was answered by all of {', '.join(models)}.")
+    return made
+
+
+def _items(items: "Sequence[Item]", given: "Mapping[str, Sequence[Given]]") -> "list[RatingItem]":
+    """Make an item of each prompt that all have answered, and list what is left out."""
+    from judge.case import Message
+    from judge.tables.items import MOST_CHARACTERS, RatingItem, Response, dialogue
+
+    left_out, made = [], []
+    for at, item in enumerate(items):
+        own = {model: answers[at] for model, answers in given.items()}
+        failed = [
+            f"{model} on {item.id!r}: {one.failure}{f' ({one.detail})' if one.detail else ''}"
+            for model, one in own.items()
+            if not one.whole
+        ]
+        size = sum(len(text) for one in own.values() for text in (*one.texts, *item.further))
+        if not failed and size + sum(len(m.content) for m in item.prompt) > MOST_CHARACTERS:
+            failed = [f"{item.id!r}: more than {MOST_CHARACTERS:,} characters"]
+        left_out += failed
+        if not failed:
+            further = [Message("user", turn) for turn in item.further]
+            responses = tuple(
+                Response(model, dialogue(further, one.texts)) for model, one in own.items()
+            )
+            made.append(RatingItem(item.id, item.id, tuple(item.prompt), responses))
+    for line in left_out[:SHOWN]:
+        say(f"No item: {line}.", error=True)
+    if len(left_out) > SHOWN:
+        say(f"And {len(left_out) - SHOWN:,} more failures.", error=True)
+    if left_out:
+        say(f"{len(items) - len(made):,} of {len(items):,} prompts are no items.", error=True)
+    return made
+
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,59}")
+MOST_ITEMS = 100_000
+MOST_GUIDELINES = 50_000
+MOST_NAMED = 10
+"""Names in runs that are listed one by one."""
+Raters = Annotated[int, Parameter(metavar="K", validator=validators.Number(gte=1, lte=1000))]
+
+
+def create(
+    name: str,
+    /,
+    *,
+    raters_per_item: Raters,
+    items: File = None,
+    runs: Annotated[tuple[Path, ...], Parameter(metavar="SOURCE")] = (),
+    allow_names: bool = False,
+    outputs: File = None,
+    prompts: File = None,
+    gold: File = None,
+    repeats: float = 0.0,
+    guidelines: File = None,
+    pilot: int = 0,
+    qualification: File = None,
+    pass_share: Annotated[float | None, Parameter(name="--pass", metavar="SHARE")] = None,
+    rubric: File = None,
+    until: float | None = None,
+    reveal: bool = False,
+    answers: Annotated[_LiveAnswers, Flat] = GIVEN,
+    database: Database = None,
+) -> None:
+    """Let people rate the items of a file, on the arena's pages under /studies.
+
+    Ratings stay apart from the votes of battles: no leaderboard counts them. Nothing is written
+    unless every row of every file can be used.
+
+    Parameters
+    ----------
+    name
+        What the study is called: letters, digits, - and _; it stands in its address.
+    raters_per_item
+        Ratings that each item gets, by different people, and no more.
+    items
+        Items, one a row: item_id, prompt (or messages), model_a, response_a, model_b, response_b,
+        or responses, a list of 2 to 12 {"model", "text"}; prompt_id where known. With --models
+        prompts, as arena bench takes them.
+    runs
+        Instead: recorded runs of agents, one a line, each with item, model, scaffold and steps; or
+        logs of Inspect (.eval), several or a folder. Runs of the same item are paired.
+    allow_names
+        Take runs in which a model, a scaffold or a vendor is named, where raters read it.
+    outputs
+        Answers of the models, one row a prompt and model, where the items name both and have no
+        texts, as the send.csv of arena study judge.
+    prompts
+        Texts of the prompts, likewise.
+    gold
+        Items of which the right choice is known (column gold: model_a, model_b or tie), strewn
+        among the others.
+    repeats
+        Share of a rater's items that come back with sides exchanged, such as .03.
+    guidelines
+        Markdown that raters read before they begin.
+    pilot
+        So many items come first; the rest waits for arena study open.
+    qualification
+        Items with gold that a rater must pass before rating.
+    pass_share
+        Share of them to get right.
+    rubric
+        Questions of your own about each item: a TOML file of [[item]] with name, question,
+        answers.
+    until
+        Half-width of the interval of Krippendorff's alpha at which ratings are enough.
+    reveal
+        Tell a rater, once an item is rated, who answered, and what an agent's run took.
+
+    Examples
+    --------
+    arena study create pilot-2 --items pairs.jsonl --raters-per-item 3 --repeats .05
+    arena study create agents --runs runs.jsonl --raters-per-item 3 --reveal
+    arena study create logged --runs one.eval --runs other.eval --raters-per-item 3
+    arena study create next --items send.csv --raters-per-item 2 --outputs o.json --prompts p.csv
+    arena study create experts --items pairs.csv --raters-per-item 2 --gold gold.csv --until .1
+    arena study create live --items prompts.csv --models basalt,slate --raters-per-item 2
+    """
+    from arena.domain.study import StudyKind as Kind
+    from arena.domain.study import StudyPlan
+    from arena.store import studies
+    from rating.tables.files import read_text, storable
+
+    _require_numbers(name, repeats, pilot, until)
+    if (items is None) == (not runs):
+        raise DataError(
+            "A study is of items or of runs: give one of --items FILE and --runs FILE."
+        )
+    if runs and (outputs or prompts or answers.models):
+        msg = "Runs have outcomes and tasks of their own: drop --outputs, --prompts and --models."
+        raise DataError(msg)
+    if reveal and repeats:
+        msg = (
+            f"--repeats {repeats:g} shows items again, and --reveal says whose they are: leave "
+            "out one of them."
+        )
+        raise DataError(msg)
+    if (qualification is None) != (pass_share is None):
+        msg = (
+            "A qualification has a file and a share to pass: give both --qualification and --pass."
+        )
+        raise DataError(msg)
+    if pass_share is not None and not 0 < pass_share <= 1:
+        raise DataError(f"--pass {pass_share:g} is no share: give more than 0 and 1 at the most.")
+    if items is None:
+        planned = _planned_runs(Kind.ITEM, *runs)
+    elif answers.models is not None:
+        planned = _answered(name, items, answers, outputs, database)
+    else:
+        planned = _planned(Kind.ITEM, items, outputs, prompts)
+    if pilot >= len(planned):
+        msg = f"--pilot {pilot} leaves nothing of {len(planned)} items: give fewer."
+        raise DataError(msg)
+    for place in range(pilot):
+        planned[place] = type(planned[place])(Kind.PILOT, planned[place].item)
+    more_of = _planned_runs if runs else _planned
+    for kind, file in ((Kind.GOLD, gold), (Kind.QUALIFICATION, qualification)):
+        planned += [] if file is None else more_of(kind, file)
+    _require_apart(planned, (items, *runs, gold, qualification))
+    if runs:
+        _mind_names(planned, allowed=allow_names)
+    text = "" if guidelines is None else storable(read_text(guidelines))
+    if len(text) > MOST_GUIDELINES:
+        msg = (
+            f"{str(guidelines)!r} has {len(text):,} characters: {MOST_GUIDELINES:,} are the most."
+        )
+        raise DataError(msg)
+    plan = StudyPlan(
+        name=name,
+        raters_per_item=raters_per_item,
+        repeats=repeats,
+        guidelines=text,
+        pilot=pilot,
+        pass_share=pass_share,
+        until=until,
+        reveal=reveal,
+        rubric=() if rubric is None else _rubric(rubric),
+    )
+    with _store(database) as store, store.writing() as session:
+        _people_study_require_new(studies.names(session), name)
+        studies.create(session, plan, planned, datetime.now(UTC))
+    n = sum(one.kind in (Kind.ITEM, Kind.PILOT) for one in planned)
+    say(f"The study {name!r} has {n:,} items of {raters_per_item} ratings each.")
+    say(f"People rate them at /studies/{name}.")
+
+
+def open_rest(name: str, /, *, database: Database = None) -> None:
+    """Let people rate what comes after the pilot of a study.
+
+    Parameters
+    ----------
+    name
+        The study.
+
+    Examples
+    --------
+    arena study open experts
+    arena study open experts --database postgresql://arena@localhost/arena
+    """
+    from arena.store import studies
+
+    with _store(database) as store, store.writing() as session:
+        _require_study(studies.names(session), name)
+        new = studies.open_rest(session, name)
+    say(f"All items of {name!r} " + ("can be rated now." if new else "could be rated before."))
+
+
+def status(name: str, /, *, database: Database = None, form: TableOrJson = "table") -> None:
+    """Say how far a study is, how its raters do, and how far they agree.
+
+    Agreement is Krippendorff's alpha and Gwet's AC1 of the first ratings of items, without gold,
+    pilot and skips; what cannot be told is null, and a warning says why.
+
+    Parameters
+    ----------
+    name
+        The study.
+    form
+        How to write it.
+
+    Examples
+    --------
+    arena study status experts
+    arena study status experts --format json
+    """
+    from arena.boards.evaluation import read_status
+
+    with _store(database) as store:
+        _require_known(store, name)
+        result = read_status(store, name)
+    if form == "json":
+        write_json(result.to_dict())
+    else:
+        _people_study_show(result)
+
+
+def export(
+    name: str, /, *, to: Annotated[Path, Parameter(metavar="FILE")], database: Database = None
+) -> None:
+    """Write the ratings of a study, one a row, for arena study judge and other programs.
+
+    Parameters
+    ----------
+    name
+        The study.
+    to
+        File to write: .parquet, .csv or .jsonl.
+
+    Examples
+    --------
+    arena study export experts --to experts.parquet
+    arena study export experts --to experts.csv --database sqlite:///arena.db
+    """
+    from arena.boards.evaluation import export as write
+    from arena.commands.arguments import require_folder_of
+    from rating.tables.duckdb_engine import require_writable
+
+    require_writable(to)
+    require_folder_of(to)
+    with _store(database) as store:
+        _require_known(store, name)
+        n = write(store, name, to)
+    say(f"{to} has {n:,} ratings.")
+
+
+def _people_study_show(result: "StudyStatus") -> None:
+    head = ("Rater", "Items", "Skipped", "Gold right", "Repeats alike", "Qualification")
+    rows = [
+        (
+            one.code,
+            f"{one.done:,}",
+            f"{one.skipped:,}",
+            f"{one.gold_right} of {one.gold_asked}" if one.gold_asked else "–",
+            f"{one.same} of {one.repeated}" if one.repeated else "–",
+            "–" if one.qualification is None else f"{one.qualification:.0%}",
+        )
+        for one in result.raters
+    ]
+    lines = [
+        f"{result.plan.name}: {result.done:,} of {result.items:,} items have their "
+        f"{result.plan.raters_per_item} ratings; {result.ratings:,} ratings by "
+        f"{len(result.raters):,} raters.",
+        f"Krippendorff's alpha {_words(result.agreement.alpha)}, Gwet's AC1 "
+        f"{_words(result.agreement.ac1)}.",
+    ]
+    if result.pilot:
+        state = "the rest is open" if result.opened else "the rest waits for arena study open"
+        lines.append(f"The first {result.pilot} items are a pilot: {state}.")
+    if result.stop:
+        lines.append(_stop_words(result))
+    notes = warnings([*result.agreement.warnings, *result.notes])
+    show(plain("\n".join(lines)), table(head, rows), *notes)
+
+
+def _stop_words(result: "StudyStatus") -> str:
+    stop = result.stop
+    assert stop is not None
+    if stop.half_width is None:
+        return f"Wanted: alpha ± {stop.wanted:g}. It has no interval yet."
+    now = f"Wanted: alpha ± {stop.wanted:g}; it is ± {stop.half_width:.3f}"
+    return f"{now}: enough." if stop.reached else f"{now}: about {stop.more:,} more ratings."
+
+
+def _words(estimate: "Estimate") -> str:
+    if estimate.value is None:
+        return "not known"
+    if estimate.lower is None or estimate.upper is None:
+        return f"{estimate.value:.3f}"
+    return f"{estimate.value:.3f} ({estimate.lower:.3f} to {estimate.upper:.3f})"
+
+
+def _require_numbers(name: str, repeats: float, pilot: int, until: float | None) -> None:
+    if not NAME.fullmatch(name):
+        msg = (
+            f"A study cannot be called {name[:80]!r}: give 1 to 60 letters, digits, - and _, and "
+            "begin with a letter or digit."
+        )
+        raise DataError(msg)
+    if not 0 <= repeats <= 0.5:
+        raise DataError(f"--repeats {repeats:g} is no share of 0 to .5: give one, such as .05.")
+    if pilot < 0:
+        raise DataError(f"--pilot {pilot} is no number of items: give 0 or more.")
+    if until is not None and not (math.isfinite(until) and 0 < until < 1):
+        raise DataError(f"--until {until:g} is no half-width: give one between 0 and 1.")
+
+
+def _planned(
+    kind: Any, file: Path, outputs: Path | None = None, prompts: Path | None = None
+) -> "list[PlannedItem]":
+    from arena.domain.study import StudyKind as Kind
+    from judge.tables.items import read_rating_items
+
+    has_gold = kind in (Kind.GOLD, Kind.QUALIFICATION)
+    with announced():
+        items = read_rating_items(file, gold=has_gold, outputs=outputs, prompts=prompts)
+    return _as_planned(kind, items, file)
+
+
+def _planned_runs(kind: Any, *sources: Path) -> "list[PlannedItem]":
+    from arena.domain.study import StudyKind as Kind
+    from judge.tables.agent_runs import read_agent_runs
+    from rating.tables.files import Files
+
+    with announced():
+        items = read_agent_runs(Files(sources), gold=kind is not Kind.ITEM)
+    return _as_planned(kind, items, sources[0])
+
+
+def _as_planned(kind: Any, items: "Sequence[RatingItem]", file: Path) -> "list[PlannedItem]":
+    from arena.domain.study import PlannedItem
+
+    if len(items) > MOST_ITEMS:
+        msg = f"{str(file)!r} has {len(items):,} items: a study has {MOST_ITEMS:,} at the most."
+        raise DataError(msg)
+    return [PlannedItem(kind, item) for item in items]
+
+
+def _mind_names(planned: "list[PlannedItem]", *, allowed: bool) -> None:
+    """Refuse runs that name a model or a vendor, unless that is allowed; say which in any case."""
+    from judge.labels.accuracy import names_in_runs, tools_of_one
+
+    items = [one.item for one in planned]
+    for tool, system in tools_of_one(items).items():
+        say(f"Only {system} calls {tool!r}: a rater may learn whose it is.", error=True)
+    names = names_in_runs(items)
+    for one in names[:MOST_NAMED]:
+        say(f"{one.item}, {one.system}, {one.place}: {one.words!r}", error=True)
+    if len(names) > MOST_NAMED:
+        say(f"and {len(names) - MOST_NAMED:,} more", error=True)
+    if names and not allowed:
+        msg = (
+            f"These are names of models or vendors that raters would read, {len(names):,} in all. "
+            "Rename what gives a system away, or if none does, pass --allow-names."
+        )
+        raise DataError(msg)
+
+
+def _answered(
+    name: str, items: Path, answers: _LiveAnswers, outputs: Path | None, database: str | None
+) -> "list[PlannedItem]":
+    """Plan items that models answer now, once it is known that the study can be made."""
+    from arena.domain.study import PlannedItem
+    from arena.domain.study import StudyKind as Kind
+    from arena.store import studies
+
+    if outputs is not None:
+        raise DataError("--models answer the prompts themselves: drop --outputs and --prompts.")
+    with _store(database) as store:
+        _people_study_require_new(store.read(studies.names), name)
+    return [PlannedItem(Kind.ITEM, one) for one in _answered_items(items, answers, database)]
+
+
+def _people_study_require_new(names: list[str], name: str) -> None:
+    if name in names:
+        msg = f"There is a study {name!r} already: choose another name."
+        raise SettingsError(msg)
+
+
+def _require_apart(planned: "list[PlannedItem]", files: Sequence[Path | None]) -> None:
+    """Raise `DataError` for an item that stands in two files."""
+    seen = set()
+    for one in planned:
+        if one.item.item in seen:
+            names = ", ".join(repr(str(file)) for file in files if file)
+            msg = (
+                f"The item {one.item.item!r} stands twice in {names}: give each an id of its own."
+            )
+            raise DataError(msg)
+        seen.add(one.item.item)
+
+
+def _rubric(file: Path) -> "tuple[RubricItem, ...]":
+    from arena.domain.study import RubricItem
+    from rating.tables.files import parsed_toml, read_text
+
+    wanted = (
+        f"{str(file)!r} is no rubric: write [[item]] tables, each with name, question and "
+        'answers, such as answers = ["yes", "no"]'
+    )
+    try:
+        written = parsed_toml(read_text(file), repr(str(file))).get("item", [])
+        rubric = tuple(
+            RubricItem(str(one["name"]), str(one["question"]), tuple(map(str, one["answers"])))
+            for one in written
+        )
+    except (KeyError, TypeError, AttributeError) as error:
+        raise DataError(f"{wanted} ({error}).") from error
+    names = {one.name for one in rubric}
+    for one in rubric:
+        if not NAME.fullmatch(one.name) or not one.question or len({*one.answers}) < 2:
+            msg = f"{wanted}; {one.name!r} needs a plain name, a question and two answers."
+            raise DataError(msg)
+    if not rubric or len(names) < len(rubric) or len(rubric) > 10:
+        raise DataError(f"{wanted}: 1 to 10 of them, each with a name of its own.")
+    return rubric
+
+
+def _store(database: str | None) -> "AbstractContextManager[Store]":
+    from arena.settings import read_settings
+    from arena.store.store import existing
+
+    return existing(read_settings(database=database).database)
+
+
+def _require_known(store: "Store", name: str) -> None:
+    from arena.store import studies
+
+    _require_study(store.read(studies.names), name)
+
+
+def _require_study(names: list[str], name: str) -> None:
+    if name not in names:
+        some = ", ".join(map(repr, names[:5])) or "none yet: arena study create makes one"
+        raise SettingsError(f"There is no study {name[:80]!r}; there are {some}.")
+
+
+def newcomer(
+    *,
+    votes: str,
+    verdicts: str,
+    model: str,
+    options: Annotated[NewcomerOptions, Flat] = NewcomerOptions(),  # noqa: B008 - it is frozen
+    chosen: Annotated[Renamed, Flat] = AS_IT_IS,
+    form: TableOrJson = "table",
+) -> None:
+    """Rate a model that people have not voted on by a judge, with an interval.
+
+    The judge's ratings of known models are compared with people's ratings of them: the line
+    between the two, and the scatter around it, give the new model's rating by people and its
+    interval. There is no interval under 8 known models (--fewest-known), and no rating where the
+    judge is not shown to tell models apart. Exit codes: 2 for options or files that cannot be
+    used, 3 for votes or verdicts that give no rating.
+
+    Parameters
+    ----------
+    votes
+        Votes of people: a file, folder or pattern, or the URL of the arena's database.
+    verdicts
+        Verdicts of one judge or several: a file, folder or pattern. Read are preference, score_a
+        and score_b, or confidence, the first that is there; else the verdicts alone.
+    model
+        The newcomer.
+    form
+        How to write it.
+
+    Examples
+    --------
+    arena newcomer --votes votes.parquet --verdicts verdicts.parquet --model umber
+    arena newcomer --votes votes.parquet --verdicts verdicts.parquet --model umber --format json
+    """
+    from arena.boards.fitted import votes_of  # help would wait for duckdb
+    from judge.studies.newcomer import rate_newcomer
+    from rating.tables.sources import shared
+
+    with working("Rating"):
+        people = [] if "://" in votes else [chosen.votes(votes)]
+        *cast, given = shared([*people, chosen.votes(verdicts)])
+        source = cast[0] if cast else votes_of(votes)
+        named = replace(options, anchors=_names(options.anchors), own=_names(options.own))
+        result = rate_newcomer(source, given, model, named)
+    if form == "json":
+        write_json(result.to_dict())
+    else:
+        _newcomer_show(result)
+
+
+def _names(words: Sequence[str]) -> tuple[str, ...]:
+    """Part names that stand in one word, with commas."""
+    return tuple(name for word in words for name in word.split(","))
+
+
+def _newcomer_show(result: "Newcomer") -> None:
+    first, *more = result.sentences
+    rows = []
+    for row in result.board:
+        hollow = row["by"] == "judge only"
+        known = row["lower"] is not None
+        interval = f"{row['lower']:.0f} to {row['upper']:.0f}" if known else "–"
+        mark = "○" if hollow else "●"
+        rows.append((f"{mark} {row['model']}", f"{row['rating']:.0f}", interval, row["by"]))
+    head = ("Model", "Rating", f"{100 * result.level:g}%", "By")
+    show(plain(first, style="bold"), plain(" ".join(more)), table(head, rows))
+    show(*warnings(result.warnings))

@@ -1,13 +1,95 @@
-"""A battle: two anonymous answers to one prompt, its states, and what logs may say of it."""
+"""A battle: two anonymous answers to one prompt, its states, and what logs may say of it.
 
-from collections.abc import Mapping
+Instructions of a prompt that can be checked: their words, and which answers follow them.
+
+What a voter may add to a choice: reasons, a comment, how sure they are, and why they asked.
+"""
+
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from arena.domain.answer import FailureClass
-from arena.domain.remarks import Remarks
-from arena.domain.vote import Choice, Receipt, Reveal
+from arena.domain.vote import Choice, FailureClass, Receipt, Reveal
+from rating.sentences import Sentence
+
+LONGEST_COMMENT = 1000
+"""Characters of a comment."""
+
+
+class WhenAsked(StrEnum):
+    """When the page asks for reasons: after the names are shown, before, or never."""
+
+    AFTER = "after"
+    BEFORE = "before"
+    OFF = "off"
+
+
+class Reason(StrEnum):
+    """What speaks for an answer, or against it; the set of ComparIA."""
+
+    USEFUL = "useful"
+    COMPLETE = "complete"
+    CREATIVE = "creative"
+    CLEAR_FORMATTING = "clear_formatting"
+    INCORRECT = "incorrect"
+    SUPERFICIAL = "superficial"
+    INSTRUCTIONS_NOT_FOLLOWED = "instructions_not_followed"
+
+
+REASONS: Mapping[Reason, Sentence] = {
+    Reason.USEFUL: Sentence("Useful"),
+    Reason.COMPLETE: Sentence("Complete"),
+    Reason.CREATIVE: Sentence("Creative"),
+    Reason.CLEAR_FORMATTING: Sentence("Clear formatting"),
+    Reason.INCORRECT: Sentence("Incorrect"),
+    Reason.SUPERFICIAL: Sentence("Superficial"),
+    Reason.INSTRUCTIONS_NOT_FOLLOWED: Sentence("Instructions not followed"),
+}
+CONFIDENCE: Mapping[int, Sentence] = {
+    1: Sentence("a guess"),
+    2: Sentence("fairly sure"),
+    3: Sentence("sure"),
+}
+
+
+class Intent(StrEnum):
+    """Whether the voter knew the answer, wanted to know it, or did neither."""
+
+    QUIZZING = "quizzing"
+    ASKING = "asking"
+    PLAYING = "playing"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remarks:
+    """What was remarked beside a vote; nothing of it changes the vote, or is in its chain.
+
+    Attributes
+    ----------
+    reasons_a, reasons_b : tuple of Reason
+        In the order of `Reason`, each once.
+    confidence : int or None
+        1 a guess, 2 fairly sure, 3 sure.
+    before_reveal : bool
+        Whether reasons, comment and confidence, as they stand, were given before the names.
+    """
+
+    reasons_a: tuple[Reason, ...] = ()
+    reasons_b: tuple[Reason, ...] = ()
+    comment: str = ""
+    confidence: int | None = None
+    intent: Intent | None = None
+    before_reveal: bool = False
+
+
+def in_order(reasons: Iterable[str]) -> tuple[Reason, ...]:
+    """Give reasons in the order of `Reason`, each once; raises `ValueError` of any other.
+
+    >>> [str(reason) for reason in in_order(["incorrect", "useful", "incorrect"])]
+    ['useful', 'incorrect']
+    """
+    return tuple(sorted({Reason(reason) for reason in reasons}, key=[*Reason].index))
 
 
 class Side(StrEnum):
@@ -228,3 +310,42 @@ class Voted:
 
 
 Notice = Asked | Replaced | Ended | Voted
+
+
+@dataclass(frozen=True, slots=True)
+class Followed:
+    """Whether each side follows an instruction; None where that is not known."""
+
+    id: str
+    a: bool | None
+    b: bool | None
+
+
+KINDS: Mapping[str, Sentence] = {
+    "keywords:existence": Sentence("words to use"),
+    "keywords:frequency": Sentence("how often a word comes"),
+    "keywords:forbidden_words": Sentence("words to avoid"),
+    "keywords:letter_frequency": Sentence("how often a letter comes"),
+    "language:response_language": Sentence("language of the answer"),
+    "length_constraints:number_sentences": Sentence("number of sentences"),
+    "length_constraints:number_paragraphs": Sentence("number of paragraphs"),
+    "length_constraints:number_words": Sentence("number of words"),
+    "length_constraints:nth_paragraph_first_word": Sentence("first word of a paragraph"),
+    "detectable_content:number_placeholders": Sentence("placeholders in brackets"),
+    "detectable_content:postscript": Sentence("a postscript"),
+    "detectable_format:number_bullet_lists": Sentence("number of bullet points"),
+    "detectable_format:constrained_response": Sentence("one of the answers allowed"),
+    "detectable_format:number_highlighted_sections": Sentence("highlighted parts"),
+    "detectable_format:multiple_sections": Sentence("number of sections"),
+    "detectable_format:json_format": Sentence("JSON throughout"),
+    "detectable_format:title": Sentence("a title in double angle brackets"),
+    "combination:two_responses": Sentence("two different responses"),
+    "combination:repeat_prompt": Sentence("the request repeated first"),
+    "startend:end_checker": Sentence("the words at the end"),
+    "startend:quotation": Sentence("quotation marks around it all"),
+    "change_case:capital_word_frequency": Sentence("words in capital letters"),
+    "change_case:english_capital": Sentence("English in capital letters"),
+    "change_case:english_lowercase": Sentence("English in small letters"),
+    "punctuation:no_comma": Sentence("no comma"),
+}
+"""What each of IFEval's instructions is about, by its id: the prompt says the rest."""

@@ -1,15 +1,28 @@
-"""The roster: what answers in a battle."""
+"""The roster: what answers in a battle.
 
+Applications whose votes come in: who sends what, and how the record marks it.
+
+The record marks a battle of a source by the set that its prompt is of, and its votes by the kind
+of their voters; a vote binds both.
+
+Gold battles: two recorded answers of which one is known to be right, to see who votes how.
+
+The record marks them by the set that their prompt is of, which a vote binds, so that what was
+right cannot be changed later either.
+"""
+
+import hmac
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from datetime import date, datetime
 from enum import StrEnum
 from typing import ClassVar
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
+from arena.domain.vote import Choice, Voter, VoterKind
 from judge.budget import Price
-from judge.profile import PLAIN, Profile
+from judge.calls import PLAIN, Profile
 
 BESIDE = "~"
 """In the ids of those who are in no roster: no model of one can have it."""
@@ -155,7 +168,7 @@ class Model:
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class _Fault:
     """What is wrong with a model.
 
     Attributes
@@ -175,7 +188,7 @@ class Fault:
         return f"key {self.key!r} must be {self.wanted}, got {repr(self.value)[:100]}."
 
 
-def first_fault(model: Model) -> Fault | None:
+def first_fault(model: Model) -> _Fault | None:
     """Give the first thing that is wrong with a model, wherever it comes from; None if it is fit.
 
     Examples
@@ -187,7 +200,7 @@ def first_fault(model: Model) -> Fault | None:
     return next(_faults(model), None)
 
 
-def _faults(model: Model) -> Iterator[Fault]:
+def _faults(model: Model) -> Iterator[_Fault]:
     for key, value, holds, wanted in (
         ("id", model.id, MODEL_ID.fullmatch(model.id), "letters, digits and . : / @ + - _"),
         ("name", model.name, model.name.strip(), "a name that people can read"),
@@ -284,10 +297,10 @@ def _faults(model: Model) -> Iterator[Fault]:
         ),
     ):
         if not holds:
-            yield Fault(key, value, wanted)
+            yield _Fault(key, value, wanted)
     for name in (one.name for one in fields(model)):
         if isinstance(text := getattr(model, name), str) and "\0" in text:
-            yield Fault(name, text, "a text without the character U+0000")
+            yield _Fault(name, text, "a text without the character U+0000")
     yield from _faults_of_decoding("decoding", model.decoding)
 
 
@@ -313,7 +326,7 @@ def _given_away(model: Model) -> bool:
     return any(part in model.id.lower() for part in parts)
 
 
-def _faults_of_decoding(key: str, value: object) -> Iterator[Fault]:
+def _faults_of_decoding(key: str, value: object) -> Iterator[_Fault]:
     """Name what JSON cannot hold, and numbers that no endpoint takes."""
     least, most = BOUNDS.get(key.removeprefix("decoding."), (-MOST_NUMBER, MOST_NUMBER))
     bounded = key.removeprefix("decoding.") in BOUNDS
@@ -325,10 +338,10 @@ def _faults_of_decoding(key: str, value: object) -> Iterator[Fault]:
             yield from _faults_of_decoding(key, part)
     elif isinstance(value, int | float) and not (bounded and isinstance(value, bool)):
         if not least <= value <= most:
-            yield Fault(key, value, f"a number from {least:,} to {most:,}")
+            yield _Fault(key, value, f"a number from {least:,} to {most:,}")
     elif bounded or not isinstance(value, str | None):
         wanted = f"a number from {least:,} to {most:,}" if bounded else "a value of JSON"
-        yield Fault(key, value, wanted)
+        yield _Fault(key, value, wanted)
 
 
 class Standing(StrEnum):
@@ -454,3 +467,181 @@ class Roster:
 
     def __len__(self) -> int:
         return len(self.models)
+
+
+GOLD = "gold:"
+"""How the sets of such prompts begin; the right answer follows, as a vote for it is written."""
+GONE_ON = "gold:gone-on"
+"""The set of one that went on with other models: nothing is known to be right there."""
+OWNER = "gold~"
+"""How the ids of those who gave the answers begin: no model of a roster can have such an id."""
+
+
+def set_of(right: Choice) -> str:
+    """Name the set of a gold battle by its right answer.
+
+    >>> set_of(Choice.A)
+    'gold:model_a'
+    """
+    return f"{GOLD}{right}"
+
+
+def is_gold(prompt_set: str | None) -> bool:
+    """Tell whether a battle is a gold battle, or began as one."""
+    return prompt_set is not None and prompt_set.startswith(GOLD)
+
+
+def right_of(prompt_set: str | None) -> Choice | None:
+    """Give the vote that is right; None where nothing is known to be.
+
+    >>> right_of("gold:model_b"), right_of("recorded"), right_of(GONE_ON)
+    (<Choice.B: 'model_b'>, None, None)
+    """
+    named = (prompt_set or "").removeprefix(GOLD)
+    return Choice(named) if is_gold(prompt_set) and named in {*Choice} else None
+
+
+SET = "source:"
+"""How the sets of prompts of a source begin; its name follows."""
+NAME = re.compile("[a-z0-9][a-z0-9-]{0,39}")
+HOST = re.compile("[a-z0-9._-]+|[0-9a-f:.]+")
+MOST_VERSIONS = 100
+"""Versions of one source: a board of thousands would be of mistyped names."""
+MOST_ORIGINS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """An application that is registered.
+
+    Attributes
+    ----------
+    origins : tuple of str
+        Of the pages that may show its pairs, as browsers write them.
+    per_hour : int
+        Comparisons and pairs that it may send within an hour.
+    share : float
+        Share of the turns on which it is to show a pair.
+    paused : datetime or None
+        Since when it is let in no more until it is resumed.
+    salt : str
+        Secret behind the ids of its raters, and the draw of its turns.
+    revoked : datetime or None
+        Since when its token and its pages are let in no more.
+    """
+
+    id: int
+    name: str
+    origins: tuple[str, ...]
+    per_hour: int
+    share: float
+    created: datetime
+    revoked: datetime | None
+    salt: str = field(repr=False)
+    paused: datetime | None = None
+
+    def voter(self, rater: str) -> Voter:
+        """Give the voter that a rater is, by the source's own id of them: always the same."""
+        return Voter(self._keyed("rater", rater)[:32], VoterKind.APPLICATION)
+
+    def shows(self, turn: str) -> bool:
+        """Say whether a pair is to be shown on a turn: of one turn always the same.
+
+        The draw is uniform over turns, and nobody without the salt can foresee it.
+        """
+        return int(self._keyed("turn", turn)[:16], 16) < self.share * 2**64
+
+    def model(self, version: str) -> Model:
+        """Give the model that a version is: what answers in an application is a system.
+
+        >>> support = Source(1, "support", (), 1, 0.1, datetime(2026, 5, 3), None, "")
+        >>> support.model("v7").id
+        'support~v7'
+        """
+        return Model(
+            id=f"{self.name}{BESIDE}{version}",
+            name=version,
+            organisation=self.name,
+            endpoint=f"{SET}{self.name}",
+            model=version,
+            kind=Kind.SYSTEM,
+        )
+
+    def _keyed(self, what: str, text: str) -> str:
+        return hmac.new(self.salt.encode(), f"{what}\n{text}".encode(), "sha256").hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class VersionAnswer:
+    """What a version of the application answered."""
+
+    version: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pair:
+    """Two answers to one prompt, as a source sends them; all texts are `storable`.
+
+    Attributes
+    ----------
+    key : str
+        Of the source's making: what is sent again under it is the same pair.
+    a, b : VersionAnswer
+        As they are shown; of a pair without a vote, before the sides are drawn.
+    rater : str
+        Who reads it, by an id of the source's own.
+    """
+
+    key: str
+    prompt: str
+    a: VersionAnswer
+    b: VersionAnswer
+    rater: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison(Pair):
+    """A pair with what a rater said of it, and after how many seconds."""
+
+    choice: Choice
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class SourceView:
+    """A source as those who run the arena see it; ``pairs`` are all that it has sent."""
+
+    source: Source
+    pairs: int
+    votes: int
+
+
+def is_name(text: str) -> bool:
+    """Tell whether a source may have a name.
+
+    >>> is_name("support-bot"), is_name("Support"), is_name("gold")
+    (True, False, False)
+    """
+    return NAME.fullmatch(text) is not None and text + BESIDE != OWNER
+
+
+def origin_of(address: str) -> str | None:
+    """Give the origin of an address as browsers write it; None where it is more, or none.
+
+    >>> origin_of("https://App.Example.org:443/"), origin_of("http://localhost:8000")
+    ('https://app.example.org', 'http://localhost:8000')
+    >>> origin_of("app.example.org"), origin_of("https://app.example.org/chat"), origin_of("*")
+    (None, None, None)
+    """
+    try:
+        parts = urlsplit(address)
+        port, host = parts.port, parts.hostname
+    except ValueError:
+        return None
+    beyond = parts.path.strip("/") or parts.query or parts.fragment or parts.username
+    if parts.scheme not in ("http", "https") or not HOST.fullmatch(host or "") or beyond:
+        return None
+    default = {"http": 80, "https": 443}[parts.scheme]
+    name = f"[{host}]" if ":" in str(host) else host
+    return f"{parts.scheme}://{name}" + ("" if port in (None, default) else f":{port}")

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from arena.domain.answer import FailureClass
 from arena.domain.model import Entry
 from arena.domain.people import Erased
-from judge.studies.gold_voters import VoterAccuracy
+from arena.domain.vote import FailureClass
+from judge.studies.gold import VoterAccuracy
 
 EXPORTS = ("battles", "answers", "votes", "ratings")
 EXPORT_ENDINGS = ("csv", "jsonl", "parquet")

@@ -1,13 +1,154 @@
-"""A vote, who casts it, and the named rules by which a board counts it."""
+"""A vote, who casts it, and the named rules by which a board counts it.
+
+What an endpoint says while it answers, and how it can fail.
+
+How an answer ended, by the finish reason that its endpoint gave: decided here alone.
+
+Languages of the page's own words, and which of them a visitor reads.
+"""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import NamedTuple, Self
 
-from arena.domain.ending import Cut
+from judge.case import TokenLogprob
 from rating.sentences import Sentence
+
+CAMEL = re.compile("(?<=[a-z])(?=[A-Z])")
+
+WHOLE = frozenset(
+    {
+        *("stop", "eos", "eos_token", "end_turn", "stop_sequence", "complete", "completed"),
+        *("finish", "done"),
+    }
+)
+"""Finish reasons of an answer that came to its end, in lower case.
+
+OpenAI, vLLM, SGLang, llama.cpp, Ollama, Mistral and Gemini (``STOP``): ``stop``; Text Generation
+Inference: ``eos_token``; Together: ``eos``; Anthropic and Bedrock: ``end_turn``,
+``stop_sequence``; Cohere: ``COMPLETE``.
+"""
+MAX_CHARACTERS = "max_answer_chars"
+"""The arena's own finish reason of an answer that it cut: see `arena.play.matchmaking`."""
+TRUNCATED = frozenset(
+    {
+        *("length", "max_tokens", "max_output_tokens", "model_length"),
+        *("model_context_window_exceeded", MAX_CHARACTERS),
+    }
+)
+"""Finish reasons of an answer that was cut at a limit of tokens or characters.
+
+``model_length`` is Mistral's, ``model_context_window_exceeded`` Anthropic's.
+"""
+CALLS = frozenset({"tool_calls", "tool_call", "tool_use", "function_call"})
+"""Finish reasons of a reply that calls tools: an answer if it also holds text."""
+BLOCKED = (
+    *("content_filter", "contentfilter", "safety", "recitation", "prohibited_content"),
+    *("blocklist", "spii", "sensitive", "refusal", "guardrail", "error_toxic", "blocked"),
+    *("image_safety", "censored", "moderation"),
+)
+"""Beginnings of finish reasons of a reply that was filtered; ``error_toxic`` is Cohere's."""
+BROKEN = frozenset(
+    {
+        *("error", "abort", "aborted", "cancelled", "canceled", "user_cancel", "timeout"),
+        *("network_error", "insufficient_system_resource", "error_limit", "load", "unload"),
+        *("malformed_model_output", "malformed_function_call", "malformed_tool_use"),
+        *("pause_turn", "interrupt", "language", "other"),
+    }
+)
+"""Finish reasons of a reply that broke off; ``insufficient_system_resource`` is DeepSeek's."""
+
+
+class End(StrEnum):
+    """How an answer ended."""
+
+    WHOLE = "whole"
+    TRUNCATED = "truncated"
+    CALLS = "calls"
+    FILTERED = "filtered"
+    BROKEN = "broken"
+    UNKNOWN = "unknown"
+
+
+ANSWERS = frozenset({End.WHOLE, End.TRUNCATED, End.CALLS})
+"""Ends of an answer that is shown and voted on; a reply with another end is a failure."""
+
+
+def end_of(reason: str | None) -> End:
+    """Classify a finish reason, in whatever case and however its words are joined.
+
+    Parameters
+    ----------
+    reason : str or None
+        As the endpoint gave it; empty or None where it gave none although the reply is complete.
+
+    Examples
+    --------
+    >>> [str(end_of(reason)) for reason in ("STOP", "MaxTokens", "content_filter: HATE", "bye")]
+    ['whole', 'truncated', 'filtered', 'unknown']
+    """
+    word = re.sub("[-_ ]+", "_", CAMEL.sub("_", (reason or "").strip())).lower()
+    if word.startswith(BLOCKED):
+        return End.FILTERED
+    if word in BROKEN:
+        return End.BROKEN
+    if word in TRUNCATED:
+        return End.TRUNCATED
+    if word in CALLS:
+        return End.CALLS
+    return End.WHOLE if not word or word in WHOLE else End.UNKNOWN
+
+
+class Cut(StrEnum):
+    """The limit at which an answer was cut."""
+
+    TOKENS = "tokens"
+    CHARACTERS = "characters"
+
+
+CUTS = {
+    Cut.TOKENS: Sentence("This answer was cut at its token limit."),
+    Cut.CHARACTERS: Sentence("This answer was cut at this arena's character limit."),
+}
+"""What is said of such an answer after the vote. Before it the mark could give a model away."""
+
+
+def cut_of(reason: str | None) -> Cut | None:
+    """Return the limit at which an answer with this finish reason was cut; None if it was not.
+
+    Examples
+    --------
+    >>> cut_of("length"), cut_of("stop")
+    (<Cut.TOKENS: 'tokens'>, None)
+    """
+    if reason == MAX_CHARACTERS:
+        return Cut.CHARACTERS
+    return Cut.TOKENS if end_of(reason) is End.TRUNCATED else None
+
+
+def is_on_broken_answer(
+    answers: Iterable[tuple[int, str, int, str | None]], turn: int, attempts: dict[str, int]
+) -> bool:
+    """Return whether an answer that a voter was shown ended otherwise than an answer does.
+
+    Parameters
+    ----------
+    answers : iterable of tuple
+        Turn, side, attempt and finish reason of each answer of a battle, in order of attempts.
+    turn : int
+        The turn that was voted on.
+    attempts : dict
+        The attempt of each side that the vote is about. Of earlier turns the last ones were shown.
+    """
+    shown = {
+        (of_turn, side): reason
+        for of_turn, side, attempt, reason in answers
+        if of_turn < turn or (of_turn == turn and attempt == attempts.get(side))
+    }
+    return any(end_of(reason) not in ANSWERS for reason in shown.values())
 
 
 class Choice(StrEnum):
@@ -176,7 +317,7 @@ class Policy:
         Whose labels say of which category, language and so on a vote is.
     excludes_broken : bool
         Whether votes on an answer that broke off or was filtered are excluded: see
-        `arena.domain.ending`.
+        `arena.domain.vote`.
     """
 
     name: str
@@ -217,9 +358,9 @@ class Policy:
         exclusions : tuple of str
             Reasons logged under this policy's name.
         gold : bool
-            Whether it is on a gold battle: see `arena.domain.gold`.
+            Whether it is on a gold battle: see `arena.domain.model`.
         broken : bool
-            Whether it is on an answer that did not end as answers do: see `arena.domain.ending`.
+            Whether it is on an answer that did not end as answers do: see `arena.domain.vote`.
         """
         if choice is Choice.SKIP:
             return str(SKIPPED)
@@ -285,3 +426,152 @@ APPLICATIONS = Policy("applications-v1", frozenset({VoterKind.APPLICATION}))
 
 POLICIES = (DEFAULT, WITH_BROKEN, BEFORE_EXCLUSIONS, SIMULATED, APPLICATIONS)
 """All policies, the default one first."""
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """A further piece of the visible answer."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningDelta:
+    """A further piece of the model's reasoning: logged, never shown before the vote.
+
+    Attributes
+    ----------
+    retracts : bool
+        Whether all of the answer so far was reasoning, too, and comes before this piece.
+    """
+
+    text: str
+    retracts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The regular end of an answer.
+
+    Attributes
+    ----------
+    finish_reason : str
+        As the endpoint gave it (``stop``, ``length``); empty when it gave none.
+    tokens_in, tokens_out : int or None
+        As the endpoint counted, thoughts included; None when it did not say.
+    request_id : str
+        The provider's name for the request; empty when it gave none.
+    tokens_thinking : int or None
+        Of ``tokens_out``, those of thoughts; None when it did not say.
+    """
+
+    finish_reason: str = ""
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    request_id: str = ""
+    tokens_thinking: int | None = None
+
+
+Chunk = TextDelta | ReasoningDelta | Finished
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A whole answer, asked for without streaming.
+
+    Attributes
+    ----------
+    logprobs : tuple of TokenLogprob, or None
+        None when the endpoint returned none: not the same as an empty answer.
+    model, fingerprint : str
+        What the endpoint says answered; empty where it does not.
+    """
+
+    text: str
+    finished: Finished
+    reasoning: str = ""
+    logprobs: tuple[TokenLogprob, ...] | None = None
+    model: str = ""
+    fingerprint: str = ""
+
+
+class FailureClass(StrEnum):
+    """Why a model did not answer."""
+
+    AUTH = "auth"
+    BAD_REQUEST = "bad_request"
+    CONTENT_FILTER = "content_filter"
+    CONTEXT_LENGTH = "context_length"
+    DROPPED = "dropped"
+    EMPTY = "empty"
+    INTERNAL = "internal"
+    MALFORMED = "malformed"
+    NOT_FOUND = "not_found"
+    NO_CREDIT = "no_credit"
+    OVERLOADED = "overloaded"
+    RATE_LIMIT = "rate_limit"
+    REVEALED = "revealed"
+    TIMEOUT = "timeout"
+    UNREACHABLE = "unreachable"
+
+
+FAILURES = {
+    FailureClass.AUTH: Sentence("key refused"),
+    FailureClass.BAD_REQUEST: Sentence("request refused"),
+    FailureClass.CONTENT_FILTER: Sentence("content filter"),
+    FailureClass.CONTEXT_LENGTH: Sentence("prompt too long"),
+    FailureClass.DROPPED: Sentence("connection broken"),
+    FailureClass.EMPTY: Sentence("empty answer"),
+    FailureClass.INTERNAL: Sentence("fault of ours"),
+    FailureClass.MALFORMED: Sentence("unreadable answer"),
+    FailureClass.NOT_FOUND: Sentence("not found"),
+    FailureClass.NO_CREDIT: Sentence("account without credit"),
+    FailureClass.OVERLOADED: Sentence("overloaded"),
+    FailureClass.RATE_LIMIT: Sentence("rate limit"),
+    FailureClass.REVEALED: Sentence("reasoning shown"),
+    FailureClass.TIMEOUT: Sentence("timed out"),
+    FailureClass.UNREACHABLE: Sentence("unreachable"),
+}
+"""Why a model did not answer, in words."""
+
+
+class Language(StrEnum):
+    """A language that the page's own words are in; sentences in code are English."""
+
+    EN = "en"
+    DE = "de"
+
+
+LANGUAGE_COOKIE = "language"
+"""What a browser keeps of its visitor's choice."""
+
+_RANGE = re.compile(
+    r"\s*(?P<tag>[A-Za-z]{1,8}|\*)(-[A-Za-z0-9]{1,8})*\s*"
+    r"(;\s*q\s*=\s*(?P<q>0(\.[0-9]{0,3})?|1(\.0{0,3})?)\s*)?"
+)
+MOST_RANGES = 50
+"""Languages of a browser that are looked at; no person reads more."""
+
+
+def chosen_language(cookie: str | None, accepted: str, default: Language) -> Language:
+    """Choose a language by a visitor's choice, else by ``Accept-Language`` (RFC 9110), else ours.
+
+    What cannot be read in either is passed over.
+
+    Examples
+    --------
+    >>> chosen_language(None, "fr, de-CH;q=0.8, en;q=0.7", Language.EN).value
+    'de'
+    >>> chosen_language("en", "de", Language.DE).value
+    'en'
+    """
+    if cookie in list(Language):
+        return Language(cookie)
+    weights: dict[str, float] = {}
+    for part in accepted.split(",")[:MOST_RANGES]:
+        if match := _RANGE.fullmatch(part):
+            weights.setdefault(match["tag"].lower(), float(match["q"] or 1))
+    rest = weights.get("*", 0.0)
+    known = {language: weights.get(language, rest) for language in (default, *Language)}
+    best = max(known, key=lambda language: known[language])
+    return best if known[best] else default

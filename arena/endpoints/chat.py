@@ -1,30 +1,133 @@
-"""Requests and replies in OpenAI's formats of chats and embeddings."""
+"""Requests and replies in OpenAI's formats of chats and embeddings.
+
+How a reply ended: decided here for streams, whole replies and lines of a batch alike.
+
+Files of batches, as OpenAI and Anthropic take and give them.
+"""
 
 import json
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, TypeVar
 
-from arena.domain.answer import (
+from arena.domain.model import Model
+from arena.domain.vote import (
     Chunk,
     Completion,
+    End,
     FailureClass,
     Finished,
     ReasoningDelta,
     TextDelta,
+    end_of,
 )
-from arena.domain.ending import End, end_of
-from arena.domain.model import Model
-from arena.endpoints.dialect import without
-from arena.endpoints.ending import check_error, finish_reason, paid
+from arena.endpoints.failures import IN_A_REPLY, from_error, without
 from arena.endpoints.sse import DONE, over
 from arena.errors import EndpointError
-from judge.case import Message
-from judge.completion import TokenLogprob
-from judge.thoughts import Part, Splitter, split
-from rating.tables.escaping import UNSTORABLE, storable
+from judge.case import CUT, FILTERED, Message, TokenLogprob
+from judge.replies import Part, Splitter, split
+from rating.tables.files import UNSTORABLE, parsed, storable
+
+ERROR_FIELDS = frozenset({"error_code", "errors", "exception", "detail", "message", "statuscode"})
+"""Fields of an event that is nothing but an error; FastChat sends ``error_code``."""
+
+
+def finish_reason(
+    reason: str, *, has_text: bool, refusal: str = "", as_it_is: bool = False
+) -> str:
+    """Give the finish reason of an answer in one spelling.
+
+    Parameters
+    ----------
+    reason : str
+        As the endpoint gave it; empty where it gave none although the reply is complete.
+    has_text : bool
+        Whether the answer holds anything that can be seen.
+    refusal : str
+        What the model says in place of an answer, where the protocol has a field for it.
+    as_it_is : bool
+        Whether a reply that was filtered or holds nothing counts as one: it was paid for.
+
+    Returns
+    -------
+    str
+        `CUT` for a truncated answer, `FILTERED` for one that was filtered or refused, else the
+        reason as it came.
+
+    Raises
+    ------
+    EndpointError
+        If the reply broke off, or ended for a reason that is not known here; unless
+        ``as_it_is``, also if it was filtered or refused, or holds nothing.
+
+    Examples
+    --------
+    >>> finish_reason("MAX_TOKENS", has_text=True), finish_reason("STOP", has_text=True)
+    ('length', 'STOP')
+    """
+    end, refusal = end_of(reason), refusal.strip()
+    if as_it_is and (end is End.FILTERED or refusal):
+        return FILTERED
+    if end is End.FILTERED:
+        raise EndpointError(FailureClass.CONTENT_FILTER, f"the answer was filtered ({reason})")
+    if refusal:
+        raise EndpointError(FailureClass.CONTENT_FILTER, f"the model refused: {refusal}")
+    if end is End.BROKEN:
+        detail = f"the answer broke off (finish reason {reason!r})"
+        raise EndpointError(FailureClass.OVERLOADED, detail)
+    if end is End.UNKNOWN:
+        raise EndpointError(FailureClass.MALFORMED, f"unknown finish reason {reason!r}")
+    if not (has_text or as_it_is):
+        detail = f"no visible text (finish reason {reason or 'none'})"
+        raise EndpointError(FailureClass.EMPTY, detail)
+    return CUT if end is End.TRUNCATED else reason
+
+
+@contextmanager
+def _paid(counted: Finished) -> Iterator[None]:
+    """Add to an error what the endpoint counted of the reply that it is about."""
+    try:
+        yield
+    except EndpointError as error:
+        error.counted = counted
+        raise
+
+
+def _check_error(event: Mapping[str, Any]) -> None:
+    """Raise the error that an event or a reply carries in place of an answer, or beside one.
+
+    Raises
+    ------
+    EndpointError
+        If it has an error object, or neither choices nor a usage but the fields of an error.
+    """
+    if event.get("error") or event.get("object") == "error":
+        raise from_error(event, status=IN_A_REPLY)
+    if isinstance(base := event.get("base_resp"), Mapping) and base.get("status_code"):
+        raise from_error({"base_resp": base}, status=IN_A_REPLY)
+    choices = event.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    if isinstance(first, Mapping) and first.get("error"):
+        raise from_error({"error": first["error"]}, status=IN_A_REPLY)
+    code, status = event.get("code"), event.get("status")
+    if status in ("failed", "incomplete") or (isinstance(code, int) and code >= 400):
+        raise from_error(event, status=IN_A_REPLY)
+    inside, feedback = event.get("response"), event.get("promptFeedback")
+    if isinstance(inside, Mapping) and inside.get("status") in ("failed", "incomplete"):
+        raise from_error(inside, status=IN_A_REPLY)
+    if isinstance(feedback, Mapping) and feedback.get("blockReason"):
+        detail = f"the prompt was filtered ({feedback['blockReason']})"
+        raise EndpointError(FailureClass.CONTENT_FILTER, detail)
+    if choices or event.get("usage"):
+        return
+    names = {name.lower() for name in event}
+    is_error = names & ERROR_FIELDS or event.get("type") == "error"
+    if is_error or any(name.endswith("exception") for name in names):
+        raise from_error(event, status=IN_A_REPLY)
+
 
 Json = Mapping[str, Any]
 _DECODE = json.JSONDecoder().decode
@@ -66,7 +169,7 @@ def _content(message: Message) -> object:
     return [{"type": "text", "text": message.content}, *parts]
 
 
-class Pieces:
+class _Pieces:
     """Cleans a text that comes in pieces, and joins the surrogate pairs that are cut in two."""
 
     def __init__(self) -> None:
@@ -77,7 +180,7 @@ class Pieces:
 
         Examples
         --------
-        >>> pieces = Pieces()
+        >>> pieces = _Pieces()
         >>> pieces.add("So \ud83d"), pieces.add("\ude00!")
         ('So ', '\U0001f600!')
         """
@@ -106,7 +209,7 @@ class StreamedReply:
     most_reasoning : int
         Characters of reasoning that are read.
     holds : bool
-        See `judge.thoughts.Splitter`.
+        See `judge.replies.Splitter`.
 
     Attributes
     ----------
@@ -123,7 +226,7 @@ class StreamedReply:
         self._splitter = Splitter(holds=holds)
         self._most_reasoning = most_reasoning
         self._reasoning_chars = 0
-        self._text, self._reasoning = Pieces(), Pieces()
+        self._text, self._reasoning = _Pieces(), _Pieces()
         self._body_id = ""
         self._finish_reason = ""
         self._usage: Json = {}
@@ -144,13 +247,13 @@ class StreamedReply:
         if data == DONE:
             self._done = True
             return []
-        event = decoded(data)
+        event = _decoded(data)
         self._body_id = self._body_id or _id(event)
         choice = _first(event, "choices")
         if usage := _usage(event):
             self._usage, self._was_counted = usage, not choice
         delta = _object(choice, "delta")
-        check_error({**delta, "choices": [None]})
+        _check_error({**delta, "choices": [None]})
         if not any(delta.get(name) for name in ("content", *REASONING)):
             message = {} if self.has_begun else _object(choice, "message")
             text = choice.get("text")
@@ -216,7 +319,7 @@ def read_completion(body: str, request_id: str = "", *, as_it_is: bool = False) 
     ----------
     as_it_is : bool
         Whether an answer that was filtered or is blank counts as one: it was paid for. The
-        finish reason of one that was filtered is then `judge.completion.FILTERED`.
+        finish reason of one that was filtered is then `judge.case.FILTERED`.
 
     Raises
     ------
@@ -227,8 +330,8 @@ def read_completion(body: str, request_id: str = "", *, as_it_is: bool = False) 
     """
     reply = _object_in(body)
     end = _finished("", _usage(reply), _id(reply) or label(request_id))
-    with paid(end):
-        check_error(reply)
+    with _paid(end):
+        _check_error(reply)
         choice = _first(reply, "choices")
         if not choice:
             raise EndpointError(FailureClass.MALFORMED, "the reply holds no choices")
@@ -269,16 +372,16 @@ def _name(value: object) -> str:
 def _id(reply: Json) -> str:
     """Give the id of a reply, a number with some servers."""
     value = reply.get("id")
-    return str(value) if count(value) is not None else _name(value)
+    return str(value) if _count(value) is not None else _name(value)
 
 
-def decoded(data: str) -> Json:
+def _decoded(data: str) -> Json:
     """JSON object in ``data``; an error object in it is raised as what it tells.
 
     The detail quotes ``data`` whole: cut before the key is taken out, it could show half.
     """
     value = _object_in(data)
-    check_error(value)
+    _check_error(value)
     return value
 
 
@@ -292,12 +395,12 @@ def _object_in(data: str) -> Json:
     return value
 
 
-def count(value: object) -> int | None:
+def _count(value: object) -> int | None:
     """Give a count as it was sent; None for what cannot be one.
 
     Examples
     --------
-    >>> [count(value) for value in (7, -7, True, 2**31, "7", None)]
+    >>> [_count(value) for value in (7, -7, True, 2**31, "7", None)]
     [7, None, None, None, None, None]
     """
     if not isinstance(value, int) or isinstance(value, bool):
@@ -321,7 +424,7 @@ def _finished(reason: str, usage: Json, request_id: str) -> Finished:
     thinking, tokens_out = _tokens_out(usage)
     return Finished(
         finish_reason=reason,
-        tokens_in=count(usage.get("prompt_tokens")),
+        tokens_in=_count(usage.get("prompt_tokens")),
         tokens_out=tokens_out,
         request_id=request_id,
         tokens_thinking=thinking,
@@ -334,11 +437,11 @@ def _tokens_out(usage: Json) -> tuple[int | None, int | None]:
     Some providers leave them out of ``completion_tokens``: the total tells, or a sum too small.
     """
     details = usage.get("completion_tokens_details")
-    thinking = count(details.get("reasoning_tokens")) if isinstance(details, dict) else None
-    tokens_out = count(usage.get("completion_tokens"))
+    thinking = _count(details.get("reasoning_tokens")) if isinstance(details, dict) else None
+    tokens_out = _count(usage.get("completion_tokens"))
     if thinking is None or tokens_out is None:
         return thinking, tokens_out
-    total, tokens_in = count(usage.get("total_tokens")), count(usage.get("prompt_tokens"))
+    total, tokens_in = _count(usage.get("total_tokens")), _count(usage.get("prompt_tokens"))
     rest = 0 if total is None or tokens_in is None else total - tokens_in
     apart = 0 < rest >= tokens_out + thinking
     return thinking, tokens_out + thinking if apart or thinking > tokens_out else tokens_out
@@ -465,7 +568,7 @@ def read_log_likelihood(body: str, text: str) -> float:
         If it is no JSON object of the format, carries an error, or has no finite log-probability
         for each token from the second on.
     """
-    logprobs = _object(_first(decoded(body), "choices"), "logprobs")
+    logprobs = _object(_first(_decoded(body), "choices"), "logprobs")
     values, starts = logprobs.get("token_logprobs"), logprobs.get("text_offset")
     if not isinstance(values, list) or not isinstance(starts, list) or len(values) < 3:
         detail = "no log-probabilities of the prompt: the endpoint does not echo it"
@@ -500,7 +603,7 @@ def read_embeddings(body: str, n: int) -> tuple[Vector, ...]:
         If it is no JSON object of the format, carries an error, or holds not exactly one vector
         of finite numbers for each text.
     """
-    data = decoded(body).get("data")
+    data = _decoded(body).get("data")
     rows = data if isinstance(data, list) else []
     by_index = {str(row.get("index")): _vector(row) for row in rows if isinstance(row, dict)}
     vectors = [by_index.get(str(i)) for i in range(n)]
@@ -520,3 +623,214 @@ def _vector(row: dict[str, Any]) -> Vector | None:
         return None
     whole = len(numbers) == len(values) and all(map(math.isfinite, numbers))
     return numbers if whole else None
+
+
+Format = Literal["openai", "anthropic"]
+
+OPENAI_PATH = "/v1/chat/completions"
+MOST_TOKENS = 4096
+"""Of a reply, where nothing says otherwise: Anthropic wants a number."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most that a file of requests may hold, as its maker says."""
+
+    requests: int
+    bytes: int
+
+
+LIMITS: Mapping[Format, Limits] = {
+    "openai": Limits(50_000, 200_000_000),
+    "anthropic": Limits(100_000, 256_000_000),
+}
+
+
+def format_of(model: Model) -> Format:
+    """Name the format of a model's batches: as its entry says, else by its address."""
+    anthropic = re.match(r"https://api\.anthropic\.com(?![\w.-])", model.endpoint, re.IGNORECASE)
+    return model.judging.batch or ("anthropic" if anthropic else "openai")
+
+
+def request_of(
+    model: Model,
+    custom_id: str,
+    messages: Sequence[Message],
+    decoding: Mapping[str, object],
+    refused: Collection[str] = (),
+) -> str:
+    """Give one request as JSON in the model's format.
+
+    Parameters
+    ----------
+    decoding : mapping
+        As `arena.endpoints.client.Endpoints.complete` takes it, in OpenAI's names.
+    refused : collection of str
+        Parameters that its endpoint is known to refuse.
+    """
+    body = request_body(model, messages, decoding, refused)
+    if format_of(model) == "openai":
+        line = {"custom_id": custom_id, "method": "POST", "url": OPENAI_PATH, "body": body}
+    else:
+        line = {"custom_id": custom_id, "params": _params(body, model.judging.thinking_tokens)}
+    return json.dumps(line)
+
+
+def _params(body: dict[str, Any], thinking_tokens: int | None) -> dict[str, Any]:
+    """Give the parameters of Anthropic's messages for a request in OpenAI's."""
+    most = [body.pop(name, None) for name in ("max_completion_tokens", "max_tokens")]
+    for name in ("response_format", "reasoning_effort"):
+        body.pop(name, None)
+    turns = body.pop("messages")
+    system = "\n\n".join(turn["content"] for turn in turns if turn["role"] == "system")
+    params = {
+        **body,
+        "max_tokens": next((number for number in most if number is not None), MOST_TOKENS),
+        "messages": [
+            {**turn, "content": _batches_content(turn["content"])}
+            for turn in turns
+            if turn["role"] != "system"
+        ],
+    }
+    if system:
+        params["system"] = system
+    if thinking_tokens:
+        params.pop("temperature", None)  # no other than its own is taken with thoughts
+        params["thinking"] = {"type": "enabled", "budget_tokens": thinking_tokens}
+    return params
+
+
+def _batches_content(content: Any) -> Any:
+    """Give a text as it stands, and images as Anthropic takes them."""
+    return content if isinstance(content, str) else [_batches_part(part) for part in content]
+
+
+def _batches_part(part: dict[str, Any]) -> dict[str, Any]:
+    if part["type"] == "text":
+        return part
+    head, _, data = part["image_url"]["url"].partition(";base64,")
+    kind = {"type": "base64", "media_type": head.removeprefix("data:"), "data": data}
+    return {"type": "image", "source": kind if data else {"type": "url", "url": head}}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of what came back.
+
+    Attributes
+    ----------
+    custom_id : str
+        Of the request.
+    reached : bool
+        Whether it says that the model answered; `answer_of` tells whether that can be read.
+    fields : mapping
+        The line.
+    """
+
+    custom_id: str
+    reached: bool
+    fields: Json
+
+
+def line_of(text: str) -> Line | None:
+    """Read a line of results; None of a line of requests.
+
+    Raises
+    ------
+    ValueError
+        If it is neither.
+    """
+    fields = parsed(text, "It")
+    if not isinstance(fields, dict) or not isinstance(fields.get("custom_id"), str):
+        msg = "no JSON object with a custom_id"
+        raise ValueError(msg)
+    if "body" in fields or "params" in fields:
+        return None
+    if isinstance(result := fields.get("result"), dict):
+        return Line(fields["custom_id"], result.get("type") == "succeeded", fields)
+    if not {"response", "error"} & fields.keys():
+        msg = "neither a response, nor an error, nor a result"
+        raise ValueError(msg)
+    response = fields.get("response")
+    reached = isinstance(response, dict) and response.get("status_code") == 200
+    return Line(fields["custom_id"], reached, fields)
+
+
+def answer_of(line: Line) -> Completion:
+    """Give the answer that a line holds, also one that was filtered: it was paid for.
+
+    Raises
+    ------
+    EndpointError
+        If it holds none: with what the line says of it.
+    """
+    if isinstance(result := line.fields.get("result"), dict):
+        return _of_anthropic(result)
+    response, error = line.fields.get("response"), line.fields.get("error")
+    if not isinstance(response, dict):
+        raise _not_carried_out(error)
+    status, body = response.get("status_code"), response.get("body")
+    if status == 200:
+        request_id = response.get("request_id")
+        return read_completion(
+            json.dumps(body), request_id if isinstance(request_id, str) else "", as_it_is=True
+        )
+    raise from_error(body or error or "", status=status if isinstance(status, int) else 500)
+
+
+def _not_carried_out(error: object) -> EndpointError:
+    fields = error if isinstance(error, dict) else {}
+    code, message = str(fields.get("code") or ""), str(fields.get("message") or "")
+    if code in ("batch_expired", "batch_cancelled"):
+        return EndpointError(FailureClass.TIMEOUT, f"{code}: {message}")
+    return from_error({"error": error or "neither a response nor an error"}, status=500)
+
+
+def _of_anthropic(result: Json) -> Completion:
+    kind, message = result.get("type"), result.get("message")
+    if kind == "errored":
+        inside = result.get("error")
+        inside = inside.get("error", inside) if isinstance(inside, dict) else inside
+        blamed = isinstance(inside, dict) and inside.get("type") == "invalid_request_error"
+        raise from_error({"error": inside}, status=400 if blamed else 500)
+    if kind in ("expired", "canceled"):
+        raise EndpointError(FailureClass.TIMEOUT, f"the request is {kind}")
+    if kind != "succeeded" or not isinstance(message, dict):
+        raise EndpointError(FailureClass.MALFORMED, f"a result of the type {kind!r}")
+    return _completion(message)
+
+
+def _completion(message: Json) -> Completion:
+    content = message.get("content")
+    if not isinstance(content, list):
+        raise EndpointError(FailureClass.MALFORMED, "the message holds no list of content")
+    blocks = [block for block in content if isinstance(block, dict)]
+    usage = message.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
+    reason = label(str(message.get("stop_reason") or ""))
+    text, thoughts = split(_batches_joined(blocks, "text"), is_cut=end_of(reason) is End.TRUNCATED)
+    end = Finished(
+        finish_reason="",
+        tokens_in=_tokens_in(usage),
+        tokens_out=_count(usage.get("output_tokens")),
+        request_id=label(str(message.get("id") or "")),
+    )
+    with _paid(end):
+        reason = finish_reason(reason, has_text=bool(text.strip()), as_it_is=True)
+    return Completion(
+        text,
+        replace(end, finish_reason=reason),
+        _batches_joined(blocks, "thinking") + thoughts,
+        model=label(str(message.get("model") or "")),
+    )
+
+
+def _batches_joined(blocks: Sequence[Json], kind: str) -> str:
+    return storable("".join(str(b.get(kind) or "") for b in blocks if b.get("type") == kind))
+
+
+def _tokens_in(usage: Json) -> int | None:
+    """Count what went in, with what was written to a cache or read from one."""
+    cached = ("cache_creation_input_tokens", "cache_read_input_tokens")
+    whole = _count(usage.get("input_tokens"))
+    return None if whole is None else whole + sum(_count(usage.get(n)) or 0 for n in cached)

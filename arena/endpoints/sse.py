@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import httpx
 
-from arena.domain.answer import FailureClass
+from arena.domain.vote import FailureClass
 from arena.errors import EndpointError
 
 
@@ -61,7 +61,7 @@ def check_headers(response: httpx.Response, most: int) -> None:
         )
 
 
-def pieces_of(response: httpx.Response) -> AsyncIterator[bytes]:
+def _pieces_of(response: httpx.Response) -> AsyncIterator[bytes]:
     """Give the body as it comes, without the layers for bodies that are compressed."""
     assert isinstance(response.stream, httpx.AsyncByteStream), "responses are read on the loop"
     return aiter(response.stream)
@@ -76,7 +76,7 @@ async def read_whole(response: httpx.Response, most: int) -> str:
         If it has more bytes than ``most``.
     """
     body = bytearray()
-    async for piece in pieces_of(response):
+    async for piece in _pieces_of(response):
         body += piece
         if len(body) > most:
             raise over(f"a response of more than {most:,} bytes")
@@ -127,7 +127,7 @@ class Events:
     def __init__(self, response: httpx.Response, budgets: Budgets, turn: asyncio.Lock) -> None:
         self._kind = response.headers.get("content-type", "")
         self._is_recognised = False
-        self._pieces = pieces_of(response)
+        self._pieces = _pieces_of(response)
         self._decoder = EventDecoder(budgets.line_bytes)
         self._most = self._left = budgets.response_bytes
         self._turn = turn

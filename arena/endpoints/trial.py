@@ -1,14 +1,23 @@
-"""A tiny request to each model: does it answer, and what does its endpoint say if it does not."""
+"""A tiny request to each model: does it answer, and what does its endpoint say if it does not.
+
+Model servers that run on this machine, and what they offer.
+"""
 
 import asyncio
+import json
+import re
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass, field
 
-from arena.domain.answer import FailureClass
+import httpx
+
 from arena.domain.model import Model
 from arena.domain.room_view import Trial
-from arena.endpoints.client import Endpoints
+from arena.domain.vote import FailureClass
+from arena.endpoints.client import Endpoints, url_of
+from arena.endpoints.sse import DEFAULT_BUDGETS, check_headers, read_whole
 from arena.errors import EndpointError
 from judge.case import Message
 
@@ -49,3 +58,93 @@ async def _try(endpoints: Endpoints, model: Model, prompt: str) -> Trial:
     except EndpointError as error:
         return Trial(None, failure=error.failure, sentence=error.detail)
     return Trial(time.monotonic() - began, first_s, without=endpoints.refused(model))
+
+
+TIMEOUT_S = 3.0
+CONNECT_S = 0.5
+
+NO_CHAT = re.compile(
+    "embed|rerank|whisper|tts|audio|realtime|transcribe|dall-e|image|sora|moderation"
+    "|babbage|davinci|instruct-0914",
+    re.IGNORECASE,
+)
+"""Names of models that are listed beside the others, but answer no chat."""
+
+UNUSUAL = re.compile(r"[^\w.:/@+ ()-]")
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that speaks OpenAI's format.
+
+    Attributes
+    ----------
+    url : str
+        Base URL, with ``/v1``.
+    key_env : str or None
+        Name of the environment variable with its key; None sends no key.
+    """
+
+    name: str
+    url: str
+    key_env: str | None = None
+    key: str | None = field(default=None, repr=False)
+
+
+LOCAL = (
+    Server("Ollama", "http://127.0.0.1:11434/v1"),
+    Server("llama.cpp", "http://127.0.0.1:8080/v1"),
+    Server("vLLM", "http://127.0.0.1:8000/v1"),
+    Server("LM Studio", "http://127.0.0.1:1234/v1"),
+)
+
+
+async def discover(servers: Sequence[Server]) -> tuple[Model, ...]:
+    """Ask servers for their models, all at once; one that does not list any has none."""
+    timeout = httpx.Timeout(TIMEOUT_S, connect=CONNECT_S)
+    async with httpx.AsyncClient(timeout=timeout, trust_env=False) as client:
+        by_server = await asyncio.gather(*(_models_of(client, server) for server in servers))
+    return tuple(model for models in by_server for model in models)
+
+
+async def _models_of(client: httpx.AsyncClient, server: Server) -> list[Model]:
+    key = {"Authorization": f"Bearer {server.key}"} if server.key else {}
+    headers = {"Accept-Encoding": "identity", **key}
+    try:
+        async with (
+            asyncio.timeout(TIMEOUT_S),
+            client.stream("GET", url_of(server.url, "/models"), headers=headers) as answer,
+        ):
+            check_headers(answer.raise_for_status(), DEFAULT_BUDGETS.header_bytes)
+            text = await read_whole(answer, DEFAULT_BUDGETS.response_bytes)
+        names = _names(json.loads(text))
+    except (
+        httpx.HTTPError,
+        httpx.InvalidURL,
+        EndpointError,
+        ValueError,
+        RecursionError,
+        TimeoutError,
+    ):
+        return []
+    return [_entry(server, name) for name in names if not NO_CHAT.search(name)]
+
+
+def _names(body: object) -> list[str]:
+    """Read the names of a list of models, each once; anything else holds none."""
+    data = body.get("data") if isinstance(body, dict) else None
+    if not isinstance(data, list):
+        return []
+    names = [entry.get("id") for entry in data if isinstance(entry, dict)]
+    return sorted({name for name in names if isinstance(name, str) and name.strip()})
+
+
+def _entry(server: Server, name: str) -> Model:
+    return Model(
+        id=UNUSUAL.sub("-", f"{server.name}/{name}"),
+        name=f"{name} ({server.name})",
+        endpoint=server.url,
+        model=name,
+        organisation=server.name,
+        api_key_env=server.key_env,
+    )

@@ -1,7 +1,17 @@
-"""Addresses of the reading pages, and what a browser may keep of them."""
+"""Addresses of the reading pages, and what a browser may keep of them.
 
+Addresses at which people hide, erase or download what is theirs.
+
+The picture that other sites show beside a link to a page here: a battle, in outline.
+
+Addresses of one's own mix, by sliders or by own prompts: its board as a page and as JSON.
+"""
+
+import json
+import struct
 import subprocess
 import sys
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -11,34 +21,59 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
 from types import MappingProxyType
+from typing import Annotated, Self
+from urllib.parse import parse_qs, urlencode
 
-from fastapi import APIRouter, HTTPException
+from anyio import CapacityLimiter, to_thread
+from fastapi import APIRouter, Form, HTTPException
+from starlette.datastructures import QueryParams
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from arena.boards.labelled import FACETS, LabelBoards, Snapshot
+from arena.boards.labelled import CATEGORY, FACETS, LabelBoards, Snapshot
 from arena.domain.battle import Pacing
-from arena.domain.board_view import Board, PastBattle, ReleasedTopics, ShownBattle, ShownVotes
-from arena.domain.evaluation import EvaluationCard
-from arena.domain.label_view import LabelBoard
+from arena.domain.board_view import (
+    Board,
+    LabelBoard,
+    MixView,
+    PastBattle,
+    ReleasedTopics,
+    ShownBattle,
+    ShownVotes,
+    Valued,
+)
 from arena.domain.model import PastEvent
 from arena.domain.people import Perishable, Retention
-from arena.domain.value_view import Valued
-from arena.domain.vote import APPLICATIONS, BEFORE_EXCLUSIONS, DEFAULT, Voter
-from arena.domain.words import LANGUAGE_COOKIE, Language
-from arena.guard.access import EVERYBODY, VISITORS
-from arena.pages.evaluation import evaluation_page
-from arena.pages.mix_routes import mix_router
-from arena.pages.own_data import own_data_router
-from arena.pages.preview import preview_png
+from arena.domain.study import EvaluationCard
+from arena.domain.vote import (
+    APPLICATIONS,
+    BEFORE_EXCLUSIONS,
+    DEFAULT,
+    LANGUAGE_COOKIE,
+    Language,
+    Voter,
+)
+from arena.errors import UnknownBattleError
+from arena.guard.access import EVERYBODY, PERSONAL, VISITORS
 from arena.pages.rendering import (
+    MOST_CHARACTERS,
+    MOST_PROMPTS,
+    PLACE,
+    READ,
+    AskedPair,
+    Visit,
     battle_page,
     battles_page,
+    erase_page,
     method_page,
     missing_page,
+    mix_page,
     my_battles_page,
+    origin_of,
     topics_page,
+    utc_now,
     value_page,
+    visit_to,
     with_site_head,
 )
 from arena.pages.standings import (
@@ -49,13 +84,365 @@ from arena.pages.standings import (
     label_page,
     leaderboard_page,
 )
-from arena.pages.visit import PLACE, READ, Visit, origin_of, utc_now, visit_to
-from arena.play.own_data import OwnData
+from arena.pages.studies import evaluation_page
+from arena.play.upkeep import OwnData
+from judge.labels.files import mix_of_prompts, prompts_in
+from judge.labels.taggers import CATEGORIES
 from judge.render import pages
 from judge.report.cards import ProbePage
-from judge.report.files import cards_as_html
+from judge.report.page import cards_as_html
+from rating.errors import DataError
+from rating.mix import Mix
 from rating.sentences import Sentence
 from rating.tables import formats
+
+PRIVATE = {"Cache-Control": "private, no-store"}
+AS_FILE = PRIVATE | {"Content-Disposition": 'attachment; filename="my-battles.json"'}
+
+
+def _own_data_router(
+    data: OwnData,
+    voter_of: Callable[[Request], Voter | None],
+    visit_of: Callable[[Request], Visit],
+) -> APIRouter:
+    """Routes of what belongs to whoever asks: of nobody else, and of nobody without a cookie."""
+    router = APIRouter(include_in_schema=False, dependencies=[PERSONAL])
+
+    def asking(request: Request) -> Voter:
+        voter = voter_of(request)
+        if voter is None:
+            raise HTTPException(404)
+        return voter
+
+    @router.post("/votes/{battle_id}/hidden")
+    def hide(request: Request, battle_id: str, hidden: Annotated[bool, Form()] = True) -> Response:
+        voter = voter_of(request)
+        if voter is None:
+            raise UnknownBattleError
+        data.hide(battle_id, voter, hidden=hidden)
+        return RedirectResponse(f"/votes#{battle_id}", 303, PRIVATE)
+
+    @router.api_route("/votes/erase", methods=READ)
+    def before(request: Request) -> Response:
+        page = erase_page(data.extent(asking(request)), visit_of(request), erased=False)
+        return HTMLResponse(page, headers=PRIVATE)
+
+    @router.post("/votes/erase")
+    def erase(request: Request, sure: Annotated[bool, Form()] = False) -> Response:
+        voter = asking(request)
+        if not sure:
+            return before(request)
+        page = erase_page(data.erase(voter), visit_of(request), erased=True)
+        return HTMLResponse(page, headers=PRIVATE)
+
+    @router.api_route("/votes.json", methods=READ)
+    def download(request: Request) -> Response:
+        body = json.dumps(
+            data.download(asking(request)), ensure_ascii=False, indent=1, default=_moment
+        )
+        return Response(body, media_type="application/json", headers=AS_FILE)
+
+    return router
+
+
+def _moment(value: object) -> str:
+    assert isinstance(value, datetime), f"{value!r} is no value of JSON"
+    return value.isoformat()
+
+
+WIDTH, HEIGHT = 1200, 630
+"""The size that sites ask for."""
+
+PAGE, CARD, LINE, TEXT, ACCENT, TINT = range(6)
+COLOURS = ("f7f8f4", "ffffff", "c3c3bb", "e2e2dc", "33506e", "e3e9f0")
+TEXTS = ((468, 430, 452, 380, 210), (452, 468, 396, 440, 150))
+"""Lengths of the lines in each pane."""
+
+Rectangle = tuple[int, int, int, int, int]
+"""Left, top, width, height and colour."""
+
+
+@cache
+def preview_png() -> bytes:
+    """Draw the picture as PNG: rectangles in a few colours, which no library is needed for."""
+    rows = [bytearray(WIDTH) for _ in range(HEIGHT)]
+    for left, top, width, height, colour in (*_mark(), *_pane(0), *_pane(1)):
+        for row in rows[top : top + height]:
+            row[left : left + width] = bytes([colour]) * width
+    # In PNG each row begins with how it was filtered; 0 is not at all.
+    lines = b"".join(b"\0" + row for row in rows)
+    header = struct.pack(">IIBBBBB", WIDTH, HEIGHT, 8, 3, 0, 0, 0)  # a byte a point, by palette
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        (
+            _chunk(b"IHDR", header),
+            _chunk(b"PLTE", bytes.fromhex("".join(COLOURS))),
+            _chunk(b"IDAT", zlib.compress(lines, 9)),
+            _chunk(b"IEND", b""),
+        )
+    )
+
+
+def _mark() -> tuple[Rectangle, ...]:
+    return ((568, 52, 28, 66, ACCENT), (604, 52, 28, 66, ACCENT))
+
+
+def _pane(side: int) -> tuple[Rectangle, ...]:
+    """Draw a response; the second is the one that was chosen."""
+    left, top, width, height = (60, 620)[side], 166, 520, 404
+    edge, frame, head = ((2, LINE, CARD), (6, ACCENT, TINT))[side]
+    inner = width - 2 * edge
+    lines = enumerate(TEXTS[side])
+    return (
+        (left, top, width, height, frame),
+        (left + edge, top + edge, inner, height - 2 * edge, CARD),
+        (left + edge, top + edge, inner, 64, head),
+        (left + edge, top + edge + 64, inner, 2, TEXT),
+        (left + 26, top + 26, 150, 20, (LINE, ACCENT)[side]),
+        *((left + 26, top + 106 + 56 * n, length, 20, TEXT) for n, length in lines),
+    )
+
+
+def _chunk(kind: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+
+PATIENCE_S = 2.0
+"""How long a page waits for boards that were never made before."""
+KNOWN = (*CATEGORIES, "other")
+"""Categories that an address may name."""
+LARGEST = 10**9
+"""Share, and number of prompts, that an address may name."""
+NO_SHARES = Sentence(
+    "Shares of a mix are numbers from 0 to %(most)s, of which one is above 0; prompts are "
+    "counted from 1 to %(most)s.",
+    most=LARGEST,
+)
+NO_PROMPTS = Sentence("There is no prompt in what you sent. Write one in each line.")
+TOO_MANY = Sentence(
+    "A mix can be counted from %(most)s prompts and %(characters)s characters at most. Send "
+    "fewer; nothing was kept.",
+    most=MOST_PROMPTS,
+    characters=MOST_CHARACTERS,
+)
+NO_VOTES_THERE = Sentence("No vote is on prompts of the kinds that you ask for.")
+NO_TEXT = Sentence("What you sent is not text in UTF-8. Nothing was kept.")
+NO_POLICY = Sentence("There is no board of that policy. Open the leaderboard without one.")
+NOT_YET = Sentence("The boards by kind of prompt are being worked out. Ask again in a moment.")
+
+
+@dataclass(frozen=True, slots=True)
+class _AskedMix:
+    """The mix that an address names.
+
+    Attributes
+    ----------
+    shares : mapping of str to float
+        Of any sum; empty for the mix of the votes.
+    prompts : int or None
+        Prompts that the shares were counted from.
+    """
+
+    shares: Mapping[str, float]
+    prompts: int | None
+
+    @classmethod
+    def of(cls, given: QueryParams) -> Self:
+        """Read an address.
+
+        Raises
+        ------
+        DataError
+            If a share is no number from 0, none is above 0, or one is beyond all measure.
+        """
+        try:
+            shares = {name: float(given[name]) for name in KNOWN if given.get(name)}
+            prompts = int(given["prompts"]) if given.get("prompts") else None
+        except ValueError as error:
+            raise DataError(NO_SHARES) from error
+        sound = all(0 <= share <= LARGEST for share in shares.values()) and (
+            prompts is None or 0 < prompts <= LARGEST
+        )
+        if not sound or (shares and not any(shares.values())):
+            raise DataError(NO_SHARES)
+        return cls(shares, prompts)
+
+
+def _mix_view(made: Snapshot, asked: _AskedMix) -> MixView:
+    """Rate the models on a mix; categories without a vote do not count.
+
+    Raises
+    ------
+    DataError
+        If there are no boards of categories, or all that is asked for has no vote.
+    """
+    counts = made.facets[CATEGORY].counts
+    there = {count.value: count.share for count in counts}
+    asked_for = {name: share for name, share in asked.shares.items() if share}
+    chosen = {name: share for name, share in asked_for.items() if name in there}
+    if asked_for and not chosen:
+        raise DataError(NO_VOTES_THERE)
+    left_out = {name: share for name, share in asked_for.items() if name not in there}
+    mix = Mix.of_shares(chosen or there or {"other": 1.0})
+    if asked.prompts and chosen:
+        part = sum(chosen.values()) / sum(asked_for.values())
+        mix = Mix(mix.shares, max(1, round(asked.prompts * part)))
+    board = made.mix(mix)
+    models = [row.model for row in board.report.ratings]
+    return MixView(
+        policy=made.policy,
+        version=made.version,
+        updated=made.updated,
+        counts=counts,
+        board=board,
+        left_out=left_out,
+        names={model: made.records[model].name for model in models},
+        organisations={model: made.records[model].organisation for model in models},
+    )
+
+
+def _mix_router(
+    labels: Mapping[str, LabelBoards],
+    visit_of: Callable[[Request], Visit],
+    now: Callable[[], datetime],
+    missing: Callable[[Visit, str], Response],
+) -> APIRouter:
+    """Routes of the page ``/mix``, and of its JSON.
+
+    Parameters
+    ----------
+    labels : mapping of str to LabelBoards
+        By the name of their policy.
+    missing : callable
+        Answer for an address at which there is nothing, with advice.
+    """
+    router = APIRouter(include_in_schema=False, dependencies=[VISITORS])
+    tagging = CapacityLimiter(1)
+
+    @router.api_route("/mix", methods=READ)
+    def mix(request: Request, policy: str = DEFAULT.name) -> Response:
+        if policy not in labels:
+            return missing(visit_of(request), NO_POLICY)
+        return page(request, policy)
+
+    def page(request: Request, policy: str, refusal: str = "", status: int = 200) -> Response:
+        made, given = labels[policy].read(PATIENCE_S), request.query_params
+        view, reason = None, refusal
+        try:
+            view = _mix_view(made, _AskedMix.of(given)) if made else None
+        except DataError as error:
+            view = _of_votes(made) if made else None
+            reason = reason or error.args[0]
+            status = 422 if status == 200 and view else status
+        pair = AskedPair(given.get("a", ""), given.get("b", ""))
+        body = mix_page(view, policy, pair, reason=reason, now=now(), visit=visit_of(request))
+        headers = {"Cache-Control": "private, no-cache"}
+        return HTMLResponse(body, status_code=status, headers=headers)
+
+    @router.api_route("/mix.json", methods=READ)
+    def mix_json(request: Request, policy: str = DEFAULT.name) -> Response:
+        made = _made(policy)
+        try:
+            return _as_json(_mix_view(made, _AskedMix.of(request.query_params)))
+        except DataError as error:
+            raise HTTPException(422, error.args[0]) from error
+
+    def _made(policy: str) -> Snapshot:
+        if policy not in labels:
+            raise HTTPException(404, NO_POLICY)
+        made = labels[policy].read(PATIENCE_S)
+        if made is None:
+            raise HTTPException(503, NOT_YET, headers={"Retry-After": "3"})
+        return made
+
+    @router.post("/mix")
+    async def own_prompts(request: Request, policy: str = DEFAULT.name) -> Response:
+        if policy not in labels:
+            return await to_thread.run_sync(lambda: missing(visit_of(request), NO_POLICY))
+        try:
+            text = _text_of(request, await request.body())
+            mix = await to_thread.run_sync(counted, text, limiter=tagging)
+        except _RefusedError as error:
+            status, why = error.status, error.args[0]
+            return await to_thread.run_sync(lambda: page(request, policy, why, status))
+        return RedirectResponse(_address(mix, policy), status_code=303)
+
+    @router.post("/mix.json")
+    async def own_prompts_json(request: Request, policy: str = DEFAULT.name) -> Response:
+        try:
+            text = _text_of(request, await request.body())
+            mix = await to_thread.run_sync(counted, text, limiter=tagging)
+            asked = _AskedMix(mix.shares, mix.prompts)
+            view = await to_thread.run_sync(lambda: _mix_view(_made(policy), asked))
+        except _RefusedError as error:
+            raise HTTPException(error.status, error.args[0]) from error
+        except DataError as error:
+            raise HTTPException(422, error.args[0]) from error
+        return _as_json(view)
+
+    return router
+
+
+class _RefusedError(Exception):
+    """Prompts are not taken, with a status and words."""
+
+    def __init__(self, status: int, why: str) -> None:
+        super().__init__(why)
+        self.status = status
+
+
+def _text_of(request: Request, body: bytes) -> str:
+    """Give the prompts of a form, or a body of text as it is."""
+    try:
+        text = body.decode("utf-8")
+        if request.headers.get("Content-Type", "").startswith("application/x-www-form-urlencoded"):
+            fields = parse_qs(text, encoding="utf-8", errors="strict", max_num_fields=10)
+            text = fields.get("text", [""])[0]
+    except ValueError as error:
+        raise _RefusedError(422, NO_TEXT) from error
+    return text
+
+
+def counted(text: str) -> Mix:
+    """Label the prompts of a text and count them by category; nothing of them is kept.
+
+    Raises
+    ------
+    _RefusedError
+        If there is none, or there are more than are taken.
+    """
+    if len(text) > MOST_CHARACTERS:
+        raise _RefusedError(413, TOO_MANY)
+    try:
+        prompts = prompts_in(text)
+        if len(prompts) > MOST_PROMPTS:
+            raise _RefusedError(413, TOO_MANY)
+        return mix_of_prompts(prompts, CATEGORY)
+    except DataError as error:
+        raise _RefusedError(422, NO_PROMPTS if not text.strip() else str(error)) from error
+
+
+def _address(mix: Mix, policy: str) -> str:
+    """Give the address that keeps a mix: prompts by category, and how many there were."""
+    assert mix.prompts is not None
+    named = {name: str(round(share * mix.prompts)) for name, share in mix.shares.items()}
+    other = {"policy": policy} if policy != DEFAULT.name else {}
+    return "/mix?" + urlencode(named | {"prompts": str(mix.prompts)} | other)
+
+
+def _of_votes(made: Snapshot) -> MixView | None:
+    """Give the board of the mix of the votes, where there is one."""
+    if made.facets[CATEGORY].fit is None:
+        return None
+    return _mix_view(made, _AskedMix({}, None))
+
+
+def _as_json(view: MixView) -> Response:
+    return Response(
+        formats.as_json(view.to_dict()),
+        media_type="application/json",
+        headers={"Cache-Control": "no-cache"},
+    )
+
 
 STATIC = Path(__file__).parent / "static"
 FILES = dict.fromkeys((STATIC / "pages.css", *pages.STYLESHEETS), "text/css")
@@ -67,14 +454,13 @@ DOWNLOADS = {
     "json": "application/json",
     "parquet": "application/vnd.apache.parquet",
 }
-SHORTLY_S, PATIENCE_S = 0.3, 2.0
+SHORTLY_S, PAGE_PATIENCE_S = 0.3, 2.0
 """How long a page waits for boards by label that were never made before: with and without them."""
 SAME = {"coding": "code", "math": "maths"}
 """Labels by the names that other arenas have for them."""
 NOT_FOR_YOU = Sentence("You may not see this page")
 NO_PAGE = Sentence("The address may be mistyped, or what was here has moved.")
 NO_RATINGS = Sentence("No model of this board is rated yet, so there is nothing to download.")
-NO_POLICY = Sentence("There is no board of that policy. Open the leaderboard without one.")
 NO_CARDS = Sentence("No measure of this arena has been probed yet.")
 NO_BATTLE = Sentence(
     "No counted vote is at this address. Battles can be read here once they were voted on."
@@ -116,7 +502,7 @@ class Exhibits:
     reports: Mapping[str, str] = field(default_factory=dict)
 
 
-def revalidated(request: Request, body: str, media_type: str = "text/html") -> Response:
+def _revalidated(request: Request, body: str, media_type: str = "text/html") -> Response:
     """Response that a browser may keep but asks about each time: 304 while it is the same.
 
     The tag is the hash of the body, so it also changes when "2 minutes ago" does.
@@ -219,7 +605,7 @@ def pages_router(
             visit=visit_of(request),
             whole=board_of(BEFORE_EXCLUSIONS.name) if policy is None and chosen.excluded else None,
         )
-        return revalidated(request, page)
+        return _revalidated(request, page)
 
     def label(request: Request, by_label: LabelBoards, asked: AskedLabel) -> Response:
         asked, made = _made(by_label, asked)
@@ -235,7 +621,7 @@ def pages_router(
             now=now(),
             visit=visit_of(request),
         )
-        return revalidated(request, page)
+        return _revalidated(request, page)
 
     for ending in DOWNLOADS:
 
@@ -264,11 +650,11 @@ def pages_router(
 
     @router.api_route("/models", methods=READ)
     def models_come_and_go(request: Request) -> Response:
-        return revalidated(request, entrants_page(entrants(), now(), visit_of(request)))
+        return _revalidated(request, entrants_page(entrants(), now(), visit_of(request)))
 
     @router.api_route("/value", methods=READ)
     def quality_and_cost(request: Request) -> Response:
-        return revalidated(request, value_page(value(), now=now(), visit=visit_of(request)))
+        return _revalidated(request, value_page(value(), now=now(), visit=visit_of(request)))
 
     @router.api_route("/votes", methods=READ)
     def my_page(request: Request) -> Response:
@@ -295,19 +681,19 @@ def pages_router(
             own_data=own_data is not None,
             visit=visit_of(request),
         )
-        return revalidated(request, page)
+        return _revalidated(request, page)
 
     @router.api_route("/evaluation", methods=READ)
     def evaluation(request: Request) -> Response:
         if card is None:
             return _missing(visit_of(request), NO_PAGE)
-        return revalidated(request, evaluation_page(card(), visit_of(request)))
+        return _revalidated(request, evaluation_page(card(), visit_of(request)))
 
     @router.api_route("/study", methods=READ)
     def shown_study(request: Request) -> Response:
         if study is None or not _is_there(study):
             return _missing(visit_of(request), NO_STUDY)
-        return revalidated(
+        return _revalidated(
             request, with_site_head(study.read_text(encoding="utf-8"), "/study", visit_of(request))
         )
 
@@ -316,10 +702,10 @@ def pages_router(
         released = topics()
         if released is None:
             return _missing(visit_of(request), NO_TOPICS)
-        return revalidated(request, topics_page(released, now=now(), visit=visit_of(request)))
+        return _revalidated(request, topics_page(released, now=now(), visit=visit_of(request)))
 
     if own_data is not None:  # here and below: not included, as in `arena.app`
-        router.routes.extend(own_data_router(own_data, voter_of, visit_of).routes)
+        router.routes.extend(_own_data_router(own_data, voter_of, visit_of).routes)
     if exhibits is not None:
         router.routes.extend(_exhibits_router(exhibits, voter_of, visit_of, now).routes)
 
@@ -327,12 +713,12 @@ def pages_router(
     def probed(request: Request) -> Response:
         if not cards:
             return _missing(visit_of(request), NO_CARDS)
-        return revalidated(
+        return _revalidated(
             request, with_site_head(cards_as_html(cards), "/cards", visit_of(request))
         )
 
     if labels:
-        router.routes.extend(mix_router(labels, visit_of, now, _missing).routes)
+        router.routes.extend(_mix_router(labels, visit_of, now, _missing).routes)
     router.routes.extend(_open_router().routes)
 
     @router.api_route("/leaderboard/", methods=READ)
@@ -355,11 +741,11 @@ def _made(by_label: LabelBoards, asked: AskedLabel) -> tuple[AskedLabel, Snapsho
     """Give what there is of a board by label: of two together, or of the first alone."""
     if asked.also:
         both = asked.both()
-        made = by_label.read(PATIENCE_S, both.facet)
+        made = by_label.read(PAGE_PATIENCE_S, both.facet)
         waits = made is None or made.facet(both.facet) is None
         if waits or (made and made.has_both(both.facet, both.value)):
             return both, made
-    return asked, by_label.read(PATIENCE_S, asked.facet)
+    return asked, by_label.read(PAGE_PATIENCE_S, asked.facet)
 
 
 def _asked_label(request: Request, policy: str) -> AskedLabel | None:
@@ -377,7 +763,7 @@ def _no_label(asked: AskedLabel) -> Sentence:
     )
 
 
-def choose_language(request: Request, language: str) -> Response:
+def _choose_language(request: Request, language: str) -> Response:
     """Remember a visitor's language, and show the page that they came from."""
     if language not in list(Language):
         raise HTTPException(404)
@@ -421,7 +807,7 @@ def _exhibits_router(
         page = battles_page(
             shown, newest=newest, now=now(), visit=visit_of(request), reports=exhibits.reports
         )
-        return revalidated(request, page)
+        return _revalidated(request, page)
 
     @router.api_route("/battles/{battle_id}", methods=READ)
     def battle(request: Request, battle_id: str) -> Response:
@@ -433,7 +819,7 @@ def _exhibits_router(
         if shown is None:
             return _missing(visit_of(request), NO_BATTLE)
         page = battle_page(shown, now=now(), visit=visit_of(request))
-        return revalidated(request, page)
+        return _revalidated(request, page)
 
     return router
 
@@ -441,13 +827,13 @@ def _exhibits_router(
 def _open_router() -> APIRouter:
     """Make the routes that everybody needs: the choice of a language, styles, scripts, fonts."""
     router = APIRouter(include_in_schema=False, dependencies=[EVERYBODY])
-    router.add_api_route("/language/{language}", choose_language, methods=["POST"])
+    router.add_api_route("/language/{language}", _choose_language, methods=["POST"])
     one_at_a_time = Lock()
     for path, kind in FILES.items():
 
         @router.api_route(f"/look/{path.name}", methods=READ)
         def file(request: Request, path: Path = path, kind: str = kind) -> Response:
-            return revalidated(request, path.read_text(encoding="utf-8"), kind)
+            return _revalidated(request, path.read_text(encoding="utf-8"), kind)
 
     @router.api_route("/look/preview.png", methods=READ)
     def preview() -> Response:
@@ -466,7 +852,7 @@ def _open_router() -> APIRouter:
 @cache
 def _maths_font() -> bytes:
     """Make the font, in a process of its own as it takes seconds."""
-    command = [sys.executable, "-m", "judge.render.font"]
+    command = [sys.executable, "-m", "judge.render.text"]
     return subprocess.run(command, check=True, capture_output=True).stdout  # noqa: S603 - ours
 
 

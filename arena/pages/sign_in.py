@@ -1,26 +1,170 @@
-"""Ways in: a provider of OpenID Connect, a link, a further device; and the way out."""
+"""Ways in: a provider of OpenID Connect, a link, a further device; and the way out.
 
+Signing in at a provider of OpenID Connect: authorization code with PKCE, by authlib.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from secrets import token_urlsafe
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Any
 
+from authlib.common.errors import AuthlibBaseError
+from authlib.integrations.starlette_client import OAuth
 from fastapi import APIRouter, Form
+from httpx2 import AsyncByteStream, DecodingError, HTTPError, InvalidURL, Response
 from itsdangerous import BadSignature, URLSafeTimedSerializer
+from joserfc.errors import JoseError
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.responses import HTMLResponse, RedirectResponse
+from starlette.responses import Response as PageResponse
 
-from arena.domain.people import Person
+from arena.domain.people import Known, Person, Provider, Role
 from arena.errors import ProviderError
-from arena.guard.access import ENTRANCE
-from arena.guard.identity import cookie_called, cookie_header, cookie_name
-from arena.guard.people import FOR_A_DEVICE, People
-from arena.pages.rendering import device_page, join_page, sign_in_page
-from arena.pages.visit import READ, origin_of, visit_to
+from arena.guard.access import ENTRANCE, FOR_A_DEVICE, People
+from arena.guard.limits import cookie_called, cookie_header, cookie_name
+from arena.pages.rendering import READ, device_page, join_page, origin_of, sign_in_page, visit_to
 from rating.sentences import Sentence
 
-if TYPE_CHECKING:
-    from arena.pages.oidc import OpenId
+TIMEOUT_S = 10.0
+"""How long a provider may be silent."""
+ALL_S = 30.0
+"""How long all that is asked of a provider at one step may take."""
+MOST_BYTES = 1_000_000
+"""Of one response of a provider's."""
+UNREADABLE = "what it sends cannot be read as OpenID Connect."
+
+
+@dataclass(frozen=True, slots=True)
+class _Profile:
+    """Whom a provider let in.
+
+    Attributes
+    ----------
+    subject : str
+        Whom the provider knows them as, for ever.
+    role : Role
+        The least that the settings give them, by an address of mail that the provider verified.
+    """
+
+    subject: str
+    name: str
+    role: Role
+
+
+class OpenId:
+    """A provider of OpenID Connect.
+
+    What has to be remembered while somebody is there is in ``request.scope["session"]``, which
+    the caller keeps in a cookie.
+    """
+
+    def __init__(self, provider: Provider, known: Known) -> None:
+        self.provider = provider
+        self._known = known
+        self._client = OAuth().register(
+            "oidc",
+            server_metadata_url=f"{provider.issuer}/.well-known/openid-configuration",
+            client_id=provider.client_id,
+            client_secret=provider.client_secret,
+            client_kwargs={
+                "scope": "openid profile email",
+                "code_challenge_method": "S256",
+                "timeout": TIMEOUT_S,
+                "headers": {"accept-encoding": "identity"},
+                "event_hooks": {"response": [_bound]},
+            },
+        )
+
+    async def address(self, request: Request, back: str) -> str:
+        """Give where somebody signs in, to come back to an address of ours.
+
+        Raises
+        ------
+        ProviderError
+            If the provider does not answer.
+        """
+        with _refusals():
+            async with asyncio.timeout(ALL_S):
+                redirect = await self._client.authorize_redirect(request, back)
+        return str(redirect.headers["location"])
+
+    async def profile(self, request: Request) -> _Profile:
+        """Read who comes back.
+
+        Raises
+        ------
+        ProviderError
+            If the provider let nobody in, or what it says does not hold.
+        """
+        with _refusals():
+            async with asyncio.timeout(ALL_S):
+                claims = await self._claims(request)
+        if not claims.get("sub"):
+            msg = "it named nobody."
+            raise ProviderError(msg)
+        mail = str(claims["email"]) if claims.get("email_verified") is True else ""
+        name = mail or claims.get("preferred_username") or claims.get("name") or claims["sub"]
+        return _Profile(str(claims["sub"]), str(name), self._known.role(mail))
+
+    async def _claims(self, request: Request) -> dict[str, Any]:
+        token = await self._client.authorize_access_token(request)
+        claims: dict[str, Any] = token.get("userinfo") or {}
+        if "userinfo_endpoint" in await self._client.load_server_metadata():
+            more = await self._client.userinfo(token=token)
+            claims |= more if more.get("sub") == claims.get("sub") else {}
+        return claims
+
+
+@contextmanager
+def _refusals() -> Iterator[None]:
+    """Refuse whatever goes wrong at a provider, in its words where it has any."""
+    try:
+        yield
+    except TimeoutError as error:
+        msg = f"it took longer than {ALL_S:g} s."
+        raise ProviderError(msg) from error
+    except (AuthlibBaseError, JoseError, HTTPError, ValueError, RuntimeError) as error:
+        raise ProviderError(str(error)[:300] or type(error).__name__) from error
+    except (TypeError, AttributeError, LookupError, ArithmeticError, InvalidURL) as error:
+        raise ProviderError(UNREADABLE) from error  # authlib takes it to be as the standard says
+
+
+class _Bounded(AsyncByteStream):
+    """The body of a response, up to `MOST_BYTES`."""
+
+    def __init__(self, stream: AsyncByteStream) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        taken = 0
+        async for piece in self._stream:
+            taken += len(piece)
+            if taken > MOST_BYTES:
+                msg = f"it sends more than {MOST_BYTES:,} bytes."
+                raise DecodingError(msg)
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+async def _bound(response: Response) -> None:
+    """Bound a response before its body is read: what is packed could become any size.
+
+    Raises
+    ------
+    DecodingError
+        If it is packed; later, if it is too large.
+    """
+    if (packed := response.headers.get("content-encoding", "identity")) != "identity":
+        msg = f"it sends what was not asked for, a response packed by {packed[:40]!r}."
+        raise DecodingError(msg)
+    assert isinstance(response.stream, AsyncByteStream)
+    response.stream = _Bounded(response.stream)
+
 
 AT_PROVIDER_S = 600
 """How long somebody may take at their provider."""
@@ -57,7 +201,7 @@ class Doors:
 
     def shown(
         self, request: Request, status: int = 200, problem: Sentence | None = None
-    ) -> Response:
+    ) -> PageResponse:
         """Show the ways in, and why somebody is not inside yet."""
         page = sign_in_page(
             self.openid.provider.name if self.openid else None,
@@ -67,7 +211,7 @@ class Doors:
         )
         return HTMLResponse(page, status, PRIVATE)
 
-    def entered(self, request: Request, person: Person | None, to: str = "/") -> Response:
+    def entered(self, request: Request, person: Person | None, to: str = "/") -> PageResponse:
         """Let a person in on this device; None is nobody."""
         if person is None:
             return self.shown(request, 404, NO_LINK)
@@ -83,11 +227,11 @@ def sign_in_router(doors: Doors) -> APIRouter:
     people = doors.people
 
     @router.api_route("/sign-in", methods=READ)
-    def sign_in(request: Request) -> Response:
+    def sign_in(request: Request) -> PageResponse:
         return doors.shown(request)
 
     @router.api_route("/join/{token}", methods=READ)
-    def look_at_link(request: Request, token: str) -> Response:
+    def look_at_link(request: Request, token: str) -> PageResponse:
         invitation = people.invitation(token)
         if invitation is None:
             return doors.shown(request, 404, NO_LINK)
@@ -95,18 +239,18 @@ def sign_in_router(doors: Doors) -> APIRouter:
         return HTMLResponse(page, headers=PRIVATE)
 
     @router.post("/join/{token}")
-    def join(request: Request, token: str) -> Response:
+    def join(request: Request, token: str) -> PageResponse:
         return doors.entered(request, people.accept(token, _before(request)))
 
     @router.post("/sign-out")
-    def sign_out(request: Request, everywhere: Annotated[bool, Form()] = False) -> Response:
+    def sign_out(request: Request, everywhere: Annotated[bool, Form()] = False) -> PageResponse:
         if everywhere and (person := request.state.person):
             people.sign_out_everywhere(person)
         to = "/sign-in" if doors.members_only else "/"
         return _with_cookies(to, cookie_header(request.url.scheme, "", 0))
 
     @router.post("/device")
-    def device(request: Request) -> Response:
+    def device(request: Request) -> PageResponse:
         person = request.state.person
         token = people.link_for_device(person) if person else None
         if token is None:
@@ -123,14 +267,14 @@ def sign_in_router(doors: Doors) -> APIRouter:
 def _add_openid(router: APIRouter, doors: Doors, openid: "OpenId") -> None:
     signer = URLSafeTimedSerializer(doors.people.identity.secret, salt="arena.sign-in")
 
-    def refused(request: Request, why: ProviderError) -> Response:
+    def refused(request: Request, why: ProviderError) -> PageResponse:
         words = Sentence(
             "%(name)s did not let you in: %(why)s", name=openid.provider.name, why=str(why)
         )
         return doors.shown(request, 403, words)
 
     @router.post("/sign-in/openid")
-    async def leave(request: Request, to: Annotated[str, Form()] = "/") -> Response:
+    async def leave(request: Request, to: Annotated[str, Form()] = "/") -> PageResponse:
         browser = token_urlsafe(24)
         session = {"to": inside(to), VOTER: _voter(request), BROWSER: browser}
         request.scope["session"] = session
@@ -145,7 +289,7 @@ def _add_openid(router: APIRouter, doors: Doors, openid: "OpenId") -> None:
         )
 
     @router.get(BACK)
-    async def come_back(request: Request) -> Response:
+    async def come_back(request: Request) -> PageResponse:
         try:
             session = signer.loads(_value(request, STATE), max_age=AT_PROVIDER_S)
         except BadSignature:
@@ -204,7 +348,7 @@ def _value(request: Request, name: str) -> str:
     return cookie_called(called, request.headers.getlist("cookie")) or ""
 
 
-def _with_cookies(to: str, *cookies: str) -> Response:
+def _with_cookies(to: str, *cookies: str) -> PageResponse:
     answer = RedirectResponse(to, 303, PRIVATE)
     for cookie in cookies:
         answer.headers.append("set-cookie", cookie)

@@ -9,21 +9,13 @@ from urllib.parse import urlencode
 from markupsafe import Markup, escape
 
 from arena.boards.labelled import AND, FEWEST_OF_BOTH
-from arena.domain.board_view import (
-    Board,
-    BoardRow,
-    Newcomer,
-    Waiting,
-)
-from arena.domain.label_view import LabelBoard, Labels
+from arena.domain.board_view import Board, BoardRow, LabelBoard, Labels, Newcomer, Waiting
 from arena.domain.model import PastEvent, Stage
-from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, SIMULATED
-from arena.domain.words import Language
-from arena.pages.geometry import FEWEST_COLOURED, heatmap, panels, per_pair, shared_axis
-from arena.pages.rendering import MOST_SPACIOUS, filled
-from arena.pages.visit import ANYBODY, Visit
+from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, SIMULATED, Language
+from arena.pages.rendering import ANYBODY, MOST_SPACIOUS, Visit, filled
+from arena.pages.value import FEWEST_COLOURED, heatmap, panels, per_pair, shared_axis
 from rating.sentences import Sentence
-from rating.tables.escaping import shown
+from rating.tables.files import shown
 
 LONGEST_QUERY = 100
 """Characters of a search; no name is longer."""
@@ -400,7 +392,7 @@ def label_page(
 
 
 @dataclass(frozen=True, slots=True)
-class Even:
+class _Even:
     """The board beside one on which every voter has the same weight.
 
     Attributes
@@ -415,7 +407,7 @@ class Even:
     furthest: BoardRow
 
 
-def even(board: Board) -> Even | None:
+def even(board: Board) -> _Even | None:
     """Compare the two; None where one person voted, or nothing is rated."""
     if not board.rows or board.voters < 2:
         return None
@@ -425,4 +417,4 @@ def even(board: Board) -> Even | None:
         if row.voter_rank != row.rank or not row.lower <= row.voter_rating <= row.upper
     ]
     furthest = max(board.rows, key=lambda row: abs(row.voter_rating - row.rating))
-    return Even(moved, furthest)
+    return _Even(moved, furthest)

@@ -1,9 +1,16 @@
-"""Addresses of studies: items that people rate, and how a study stands."""
+"""Addresses of studies: items that people rate, and how a study stands.
+
+The card of how the arena evaluates as a page, and a published board as a file.
+"""
 
 import re
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from math import inf
+from pathlib import Path
+from typing import Any
 
 from fastapi import APIRouter
 from starlette.concurrency import run_in_threadpool
@@ -11,12 +18,24 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from arena.boards.study import StudyStatus
+from arena.boards.bundle import PublishedBoard, PublishedRow
+from arena.boards.evaluation import StudyStatus
+from arena.catalogue import words_in
+from arena.domain.battle import CONFIDENCE, LONGEST_COMMENT, REASONS
+from arena.domain.board_view import PastRating
 from arena.domain.people import Role
-from arena.domain.remarks import CONFIDENCE, LONGEST_COMMENT, REASONS
-from arena.domain.study import Shown, Stage, StudyPlan, StudyRemarks
-from arena.domain.vote import Voter
+from arena.domain.study import (
+    TYPED,
+    EvaluationCard,
+    Purpose,
+    Shown,
+    Stage,
+    StudyPlan,
+    StudyRemarks,
+)
+from arena.domain.vote import SIMULATED, Language, Voter, VoterKind
 from arena.errors import (
+    CHOICE_WORDS,
     BusyError,
     LimitError,
     PlayError,
@@ -25,9 +44,19 @@ from arena.errors import (
     UnknownStudyError,
 )
 from arena.guard.access import FIRST_CONTACT, PERSONAL, RESEARCHERS
-from arena.pages.rendering import filled, missing_page
-from arena.pages.visit import READ, Visit, utc_now
+from arena.pages.rendering import (
+    ANYBODY,
+    ARENA_NAME,
+    MOST_SPACIOUS,
+    READ,
+    Visit,
+    filled,
+    missing_page,
+    utc_now,
+)
+from arena.pages.value import shared_axis
 from arena.play.studies import Studies
+from judge.render.pages import as_file
 from rating.sentences import Sentence
 
 PRIVATE = {"Cache-Control": "private, no-store"}
@@ -39,7 +68,7 @@ SKIP = "skip"
 LETTERS = "ABCDEFGHIJKL"
 WHOLE = re.compile("[0-9]{1,18}")
 KEY = re.compile("[0-9a-f-]{8,64}")
-CHOICE_WORDS = {
+STUDY_CHOICE_WORDS = {
     "a": Sentence("A is better"),
     "tie": Sentence("Tie"),
     "both_bad": Sentence("Both are bad"),
@@ -82,7 +111,7 @@ class StudyDesk:
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class _Sent:
     """A rating as it was sent, to send again.
 
     Attributes
@@ -119,7 +148,7 @@ def studies_router(
         return HTMLResponse(missing_page(NO_STUDY, visit_of(request)), 404, PRIVATE)
 
     def note(
-        request: Request, name: str, sentence: str, status: int, again: Sent | None = None
+        request: Request, name: str, sentence: str, status: int, again: _Sent | None = None
     ) -> Response:
         return page(request, "study_note.html", status, name=name, note=sentence, again=again)
 
@@ -182,7 +211,7 @@ def studies_router(
             key=str(uuid.uuid4()),
             letters=LETTERS,
             choices=CHOICES,
-            choice_words=CHOICE_WORDS,
+            choice_words=STUDY_CHOICE_WORDS,
             reasons=REASONS,
             confidence=CONFIDENCE,
             longest_comment=LONGEST_COMMENT,
@@ -192,7 +221,7 @@ def studies_router(
             at_first=SHOWN_AT_FIRST,
         )
 
-    def save(request: Request, name: str, voter: Voter, sent: Sent) -> Response:
+    def save(request: Request, name: str, voter: Voter, sent: _Sent) -> Response:
         try:
             if sent.choice is None:
                 _, shown = studies.give(name, voter)
@@ -289,7 +318,7 @@ def _text(form: FormData, name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _sent(form: FormData) -> Sent | None:
+def _sent(form: FormData) -> _Sent | None:
     """Read a rating that was sent; None where it is none that a page of ours sends."""
     token, key, choice = (_text(form, name) for name in ("token", "key", "choice"))
     if not WHOLE.fullmatch(token) or not KEY.fullmatch(key):
@@ -297,7 +326,7 @@ def _sent(form: FormData) -> Sent | None:
     fields = {name: value for name, value in form.items() if isinstance(value, str)}
     places = [_text(form, f"place-{n}") for n in range(len(LETTERS)) if f"place-{n}" in form]
     chosen = choice if choice in (*CHOICES, SKIP) else _ranked(places)
-    return Sent(int(token), key, chosen, fields)
+    return _Sent(int(token), key, chosen, fields)
 
 
 def _ranked(places: Sequence[str]) -> list[list[int]] | None:
@@ -331,4 +360,72 @@ def _remarks(form: FormData) -> StudyRemarks:
         _text(form, "comment"),
         int(confidence) if WHOLE.fullmatch(confidence) else None,
         rubric,
+    )
+
+
+PURPOSES = {
+    Purpose.PURCHASE: Sentence("To choose what to buy or to run"),
+    Purpose.CAPABILITY: Sentence("To say what models can do"),
+    Purpose.RISK: Sentence("To learn what could go wrong"),
+    Purpose.DEVELOPMENT: Sentence("To improve a model or a system"),
+}
+SOURCES = {TYPED: Sentence("written by voters"), "recorded": Sentence("of recordings")}
+KINDS = {
+    VoterKind.INVITED: Sentence("invited"),
+    VoterKind.LOGIN: Sentence("by login"),
+    VoterKind.ANONYMOUS: Sentence("anonymous"),
+    VoterKind.SIMULATED: Sentence("simulated"),
+    VoterKind.APPLICATION: Sentence("of an application"),
+}
+STYLE = Path(__file__).parent / "static" / "pages.css"
+
+
+def evaluation_page(card: EvaluationCard, visit: Visit = ANYBODY) -> str:
+    """Page of the card."""
+    return filled("evaluation.html", visit, **_of_card(card, visit.language))
+
+
+def bundle_page(board: PublishedBoard, card: EvaluationCard, withheld: bool) -> str:
+    """Page of a published board and its card, as a file that loads nothing.
+
+    Parameters
+    ----------
+    withheld : bool
+        Whether the votes are not beside it.
+    """
+    intervals = [_interval(row) for row in board.ratings]
+    content = filled(
+        "bundle.html",
+        ANYBODY,
+        board=board,
+        rows=list(zip(board.ratings, intervals, strict=True)),
+        axis=shared_axis(intervals, board.method.anchor_mean),
+        updated=datetime.fromisoformat(board.method.updated),
+        simulated=board.method.policy == SIMULATED.name,
+        most_spacious=MOST_SPACIOUS,
+        withheld=withheld,
+        **_of_card(card, ANYBODY.language),
+    )
+    return as_file(f"Leaderboard · {ARENA_NAME}", content, STYLE.read_text(encoding="utf-8"))
+
+
+def _of_card(card: EvaluationCard, language: Language) -> dict[str, Any]:
+    words = words_in(language)
+    each: Mapping[str, Mapping[Any, Sentence]] = {
+        "sources": SOURCES,
+        "choices": CHOICE_WORDS,
+        "kinds": KINDS,
+    }
+    return {"card": card, "purposes": PURPOSES} | {
+        name: {value: words(sentence) for value, sentence in by.items()}
+        for name, by in each.items()
+    }
+
+
+def _interval(row: PublishedRow) -> PastRating:
+    return PastRating(
+        model=row.model,
+        rating=row.rating,
+        lower=-inf if row.lower is None else row.lower,
+        upper=inf if row.upper is None else row.upper,
     )

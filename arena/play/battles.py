@@ -11,25 +11,27 @@ from functools import partial
 from random import Random
 from typing import Self
 
-from arena.domain.answer import FailureClass
-from arena.domain.battle import AnswerStatus, Notice, Side, Snapshot, Voted, Wins
-from arena.domain.instructions import Followed
+from arena.domain.battle import (
+    AnswerStatus,
+    Followed,
+    Notice,
+    Remarks,
+    Side,
+    Snapshot,
+    Voted,
+    WhenAsked,
+    Wins,
+)
 from arena.domain.model import Model, Roster
-from arena.domain.remarks import Remarks, WhenAsked
-from arena.domain.vote import Choice, Receipt, Voter
+from arena.domain.vote import Choice, FailureClass, Receipt, Voter
 from arena.errors import (
     BadPromptError,
     ClosingError,
     NotReadyError,
     PlayError,
 )
-from arena.play.gold import GoldPairs, is_owner
-from arena.play.instructions import Instructed
-from arena.play.live import Ask
-from arena.play.matchmaking import Matchmaker, draw_one
-from arena.play.pace import Paces
-from arena.play.relay import Relay, Relayed
-from arena.play.rules import (
+from arena.play.live import Ask, blind_battle, continued_battle, new_answer, stored_snapshot
+from arena.play.matchmaking import (
     EMPTY_PROMPT,
     MODEL_GONE,
     NOT_ALL_YET,
@@ -39,21 +41,19 @@ from arena.play.rules import (
     REVEALED,
     VOTE_FIRST,
     WHY_FIRST,
+    Matchmaker,
     Rules,
+    draw_one,
     too_long_message,
 )
-from arena.play.runner import Played, Runner, Running, Writers
-from arena.play.snapshots import (
-    blind_battle,
-    continued_battle,
-    new_answer,
-    stored_snapshot,
-)
-from arena.store import single_battles
-from arena.store.prompt_ids import prompt_id, prompt_secret
-from arena.store.records import Ballot, NewAnswer, NewBattle, StoredBattle
+from arena.play.pace import Paces
+from arena.play.runner import Played, Relay, Relayed, Runner, Running, Writers
+from arena.play.studies import GoldPairs, Instructed, is_owner
+from arena.store import battles
+from arena.store.chain import Ballot, NewAnswer, NewBattle, StoredBattle
+from arena.store.roster import prompt_id, prompt_secret
 from arena.store.store import Store
-from rating.tables.escaping import storable
+from rating.tables.files import storable
 
 Hold = Callable[[Voter], AbstractContextManager[object]]
 """Gives a context manager for what a visitor asks for; raises a `PlayError` to refuse it."""
@@ -418,7 +418,7 @@ class Battles:
     async def followed(self, battle_id: str, voter: Voter) -> tuple[Followed, ...]:
         """Say which instructions of the prompt that was voted on each answer follows.
 
-        Of a gold battle nothing: see `arena.play.gold`.
+        Of a gold battle nothing: see `arena.play.studies`.
 
         Raises
         ------
@@ -543,7 +543,7 @@ class Battles:
     async def _gold_battle(self, voter: Voter, prompt: str, name: str) -> NewBattle | None:
         """Draft a gold battle if it is the turn of one, and nobody has its prompt twice."""
         wanted = self._gold.untouched(prompt) is not None and not await asyncio.to_thread(
-            self._store.read, single_battles.had_gold, voter.id, name
+            self._store.read, battles.had_gold, voter.id, name
         )
         gold = self._gold.take(prompt, wanted=wanted)
         if gold is None:

@@ -1,27 +1,34 @@
-"""Draws a pair of models, with its exact probability given the votes so far, and their sides."""
+"""Draws a pair of models, with its exact probability given the votes so far, and their sides.
+
+Prompts to try that change now and then.
+
+How battles are played, and what a visitor reads when one ends without a vote.
+"""
 
 import asyncio
 import logging
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from random import Random
 from typing import Self
 
 import numpy as np
 
-from arena.domain.battle import Sampler, Wins
+from arena.domain.battle import VOTE_WITHIN, PacePool, Pacing, Sampler, Side, WhenAsked, Wins
 from arena.domain.model import Model
 from arena.domain.vote import Policy
-from arena.errors import StoreError
+from arena.errors import EXPIRED, StoreError
 from arena.store import log
 from arena.store.log import PairOutcome
 from arena.store.store import Store
 from rating import Outcome
 from rating.errors import RatingError
-from rating.likelihood.objective import hessian, solve
-from rating.sampling import (
+from rating.likelihood import hessian, solve
+from rating.planning import (
     arena_pairs,
     gain_pairs,
     pair_contrast,
@@ -29,6 +36,7 @@ from rating.sampling import (
     uniform_pairs,
     weighted_pairs,
 )
+from rating.sentences import Sentence
 from rating.typing import Floats, Ints
 
 VERSION = "2"
@@ -91,7 +99,7 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Pairing:
+class _Pairing:
     """Every pair of some models, ready to be drawn from.
 
     Attributes
@@ -137,7 +145,7 @@ def pair_probabilities(
     Returns
     -------
     ndarray of shape (n_models, n_models)
-        Symmetric, the upper triangle summing to one: see `rating.sampling`.
+        Symmetric, the upper triangle summing to one: see `rating.planning`.
     """
     if sampler is Sampler.UNIFORM:
         return uniform_pairs(len(models))
@@ -272,9 +280,9 @@ class Matchmaker:
         pairing = self._pairing(models, known) if len(models) > 1 else None
         return _Table(known, models, pairing)
 
-    def _pairing(self, models: Sequence[Model], known: Known) -> Pairing:
+    def _pairing(self, models: Sequence[Model], known: Known) -> _Pairing:
         rule = (self._sampler, self._exploration, self._race)
-        return Pairing.of(pair_probabilities(models, known, *rule))
+        return _Pairing.of(pair_probabilities(models, known, *rule))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -291,7 +299,7 @@ class _Table:
 
     known: Known
     models: tuple[Model, ...]
-    pairing: Pairing | None
+    pairing: _Pairing | None
 
 
 def draw_one(candidates: Sequence[Model], sampler: Sampler, rng: Random) -> Model:
@@ -350,3 +358,130 @@ class PairWins:
                 total[row.models] += sign * row.votes * score
                 total[row.models[::-1]] += sign * row.votes * (1 - score)
         return total
+
+
+OFFER_S = 60.0
+"""How long the same prompts are offered: a page with them is made once in that time."""
+
+
+class Offers:
+    """Draws a few of some prompts, other ones every minute; any thread may ask."""
+
+    def __init__(self, prompts: Sequence[str], n: int, rng: Random) -> None:
+        self._prompts, self._n, self._rng = prompts, n, rng
+        self._turn = threading.Lock()
+        self._now: tuple[str, ...] = ()
+        self._until_s = 0.0
+
+    def now(self) -> tuple[str, ...]:
+        """Give the prompts that are offered now."""
+        with self._turn:
+            if time.monotonic() >= self._until_s:
+                n = min(self._n, len(self._prompts))
+                self._now = tuple(self._rng.sample(self._prompts, n))
+                self._until_s = time.monotonic() + OFFER_S
+            return self._now
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """How battles are played; logged with each of them where it matters.
+
+    Attributes
+    ----------
+    exploration : float
+        Share of the draws that every sampler but the uniform one gives to all pairs alike.
+    race : tuple of (str, str) or None
+        Ids of the two models that race, for the sampler of that name.
+    characters_per_s : float
+        As fast as anybody reads: a quicker pace gains nothing.
+    pace_pool : PacePool
+        Whose earlier answers decide the pace of a battle: see `arena.play.pace`.
+    prior_delay_s, prior_characters_per_s : float, and float or None
+        What a model without earlier answers is taken to need: a delay, and a rate at which it
+        keeps up; None is the rate of reading.
+    answer_timeout_s : float
+        Longest that one answer may take in all.
+    tick_s, checkpoint_s : float
+        Seconds between releases of text, and between writes of unfinished answers.
+    retry_pauses_s : tuple of float
+        Seconds before an endpoint that failed before its first token is asked again.
+    reasons : WhenAsked
+        When the page asks for reasons; before the names, they are withheld until it has.
+    paused_for : timedelta
+        How long a model is not drawn after its endpoint said that the account has no credit.
+    most_repicks : int
+        How often a side that failed before its text was seen goes to another model.
+    vote_within : timedelta
+        How long a battle takes a vote after its models were last asked.
+    """
+
+    pacing: Pacing = Pacing.PACED
+    sampler: Sampler = Sampler.UNIFORM
+    exploration: float = 0.1
+    race: tuple[str, str] | None = None
+    characters_per_s: float = 150.0
+    pace_pool: PacePool = PacePool.PAIR
+    prior_delay_s: float = 1.0
+    prior_characters_per_s: float | None = None
+    max_prompt_chars: int = 20_000
+    max_answer_chars: int = 40_000
+    answer_timeout_s: float = 180.0
+    tick_s: float = 0.1
+    checkpoint_s: float = 2.0
+    retry_pauses_s: tuple[float, ...] = (0.5, 1.5)
+    paused_for: timedelta = timedelta(minutes=10)
+    most_repicks: int = 2
+    reasons: WhenAsked = WhenAsked.AFTER
+    vote_within: timedelta = VOTE_WITHIN
+
+
+STOPPED = Sentence(
+    "You stopped before both models had written anything. Nothing was counted. Try this prompt "
+    "again, or start a new battle."
+)
+INTERRUPTED = Sentence(
+    "The arena was restarted while the models were answering. Nothing was counted. Try this "
+    "prompt again, or start a new battle."
+)
+NOT_SAVED = Sentence(
+    "The answers could not be saved. Nothing was counted. Try this prompt again, or start a new "
+    "battle."
+)
+EMPTY_PROMPT = Sentence("Write a prompt first.")
+REVEALED = Sentence(
+    "A model showed its reasoning, which may name it. Begin a new battle with the same prompt."
+)
+VOTE_FIRST = Sentence("Vote first. Then you can go on with these two.")
+WHY_FIRST = Sentence("Show the names first. Then you can go on with these two.")
+MODEL_GONE = Sentence("One of these two models is no longer here. Start a new battle.")
+ONE_TURN = Sentence("Recorded models answer one prompt only. Start a new battle.")
+NOT_ALL_YET = Sentence("The rest of the answers cannot be shown at once yet.")
+NOT_CHECKED_YET = Sentence("What the answers follow is shown once you have seen the names.")
+NOT_RECORDED = Sentence("Only recorded prompts can be answered here. Choose one from the list.")
+
+
+def failed_message(side: Side) -> Sentence:
+    """Say which side did not answer, and nothing of why: a reason may name the model."""
+    if side is Side.A:
+        return Sentence(
+            "Model A stopped answering. Nothing was counted. Try this prompt again, or start a "
+            "new battle."
+        )
+    return Sentence(
+        "Model B stopped answering. Nothing was counted. Try this prompt again, or start a new "
+        "battle."
+    )
+
+
+ENDS = (STOPPED, INTERRUPTED, NOT_SAVED, EXPIRED, *map(failed_message, Side))
+"""Why a battle ended without a vote; the log has them in English."""
+
+
+def too_long_message(length: int, limit: int) -> Sentence:
+    """Say by how much a prompt is too long."""
+    return Sentence(
+        "The prompt has %(length)s characters; up to %(limit)s can be sent. Shorten it.",
+        length=length,
+        limit=limit,
+    )

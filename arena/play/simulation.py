@@ -11,7 +11,7 @@ from arena.domain.model import Roster
 from arena.domain.vote import Choice, Voter, VoterKind
 from arena.play.battles import Battles
 from arena.play.live import Ask
-from arena.play.rules import Rules
+from arena.play.matchmaking import Rules
 from arena.store import log
 from arena.store.store import Store
 

@@ -12,9 +12,9 @@ from subprocess import DEVNULL, PIPE, Popen
 
 from arena.domain.vote import DEFAULT
 from arena.errors import StoreError
-from arena.store import log, topics
+from arena.store import log
 from arena.store.store import Store
-from judge.labels.released import open_release, private_release
+from judge.labels.material import open_release, private_release
 from judge.labels.topics import LEAST
 from rating.errors import DataError
 
@@ -45,7 +45,7 @@ async def keep_releasing(
 
 def is_due(store: Store, now: datetime, *, private: bool) -> bool:
     """Say whether the last release is a week old, or there are votes enough for the first."""
-    last = store.read(topics.newest, private=private)
+    last = store.read(log.newest_topics, private=private)
     if last is None:
         return store.read(log.newest_vote) >= LEAST
     return now - last.created >= WEEK
@@ -61,16 +61,16 @@ def release_topics(store: Store, now: datetime, *, private: bool) -> None:
     StoreError
         If the database fails.
     """
-    last = store.read(topics.newest, private=private)
-    before = store.read(topics.state) if private else None
+    last = store.read(log.newest_topics, private=private)
+    before = store.read(log.state) if private else None
     after, also = (before.until, before.batches.waiting) if before else (0, ())
-    asked = store.read(topics.asked, DEFAULT, after, also)
+    asked = store.read(log.asked, DEFAULT, after, also)
     if private:
         made, state = private_release(before, asked)
     else:
         made, state = open_release([one.text for one in asked]), None
     with store.writing() as session:
-        topics.add(session, made, state, last.number + 1 if last else 1, now)
+        log.add(session, made, state, last.number + 1 if last else 1, now)
 
 
 async def _apart(database: str, *, private: bool) -> None:
@@ -92,7 +92,7 @@ async def _apart(database: str, *, private: bool) -> None:
         logger.error("Topics could not be released: %s", words)
 
 
-def main() -> int:
+def _main() -> int:
     """Release the topics of the database that stands on standard input."""
     os.nice(NICENESS)
     order = json.load(sys.stdin)
@@ -108,4 +108,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_main())

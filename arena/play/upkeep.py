@@ -1,19 +1,67 @@
-"""Background tasks of a server: its lease, clearing up, and verifying the record."""
+"""Background tasks of a server: its lease, clearing up, and verifying the record.
+
+Votes that applications send, and pairs that they show: into the same log as all others.
+
+Follows the roster in the database: every process battles with it seconds after a change.
+
+What people may do with what is theirs: hide a battle, erase their words, take all along.
+
+Labels what was voted on: of new votes while the arena is served, or of a whole database.
+"""
 
 import asyncio
+import hmac
 import logging
 import time
-from collections.abc import Callable, Mapping
-from datetime import datetime
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from random import Random
+from typing import Any
 
+from arena.domain.battle import BattleState, Mode, Notice, Pacing, Side, Snapshot, Voted
 from arena.domain.board_view import RecordCheck
-from arena.domain.people import Perishable
-from arena.errors import StoreError
-from arena.play.rules import INTERRUPTED
-from arena.store import blocks, erasing, kept_boards, retention
-from arena.store.lease import PATIENCE, PULSE_S
+from arena.domain.model import SET, Comparison, Entry, Pair, Source, VersionAnswer
+from arena.domain.people import Erased, Perishable
+from arena.domain.vote import NAMING, Choice, Receipt, Tagger, Voter
+from arena.errors import (
+    ERASED,
+    EXPIRED,
+    ArenaError,
+    BadComparisonError,
+    NotReadyError,
+    SentBeforeError,
+    StoreError,
+)
+from arena.guard.access import token_hash
+from arena.play.live import new_answer, stored_snapshot
+from arena.play.matchmaking import INTERRUPTED
+from arena.store import (
+    blocks,
+    erasing,
+    kept_boards,
+    labels,
+    people,
+    roster,
+    sources,
+    studies,
+    voting,
+)
+from arena.store.battles import own_battles, stored_battle, written_battle
+from arena.store.chain import Ballot, NewBattle, StoredBattle
+from arena.store.engine import PATIENCE, PULSE_S
+from arena.store.labels import NewLabel, VotedTurn
+from arena.store.roster import prompt_id
+from arena.store.sources import SentPair
 from arena.store.store import Store
 from arena.store.verify import verify
+from judge.labels.accuracy import self_naming
+from judge.labels.taggers import REFUSAL, TAGGER, VERSION, Label, refusal, tag
+from rating import __version__
+from rating.sentences import Sentence
+from rating.tables.files import storable
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +104,7 @@ async def keep_up(store: Store) -> None:
 def clear_out(store: Store, days: Mapping[Perishable, int | None], now: datetime) -> None:
     """Let what is too old go, and write the files anew where anything went since the last time."""
     for kind, most in days.items():
-        while most and retention.expire(store, kind, most, UPKEEP, now):
+        while most and erasing.expire(store, kind, most, UPKEEP, now):
             time.sleep(PAUSE_S)
     if store.read(erasing.is_to_clear):
         erasing.clear_space(store, UPKEEP, now)
@@ -135,3 +183,455 @@ class RecordVerifier:
 
 class _Closing(Exception):
     """A check of the record is broken off."""
+
+
+SAMPLER, SAMPLER_VERSION = "source", "1"
+"""How the log says that a source chose the pair."""
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What became of a pair that was sent.
+
+    Attributes
+    ----------
+    voter : str
+        Id of the rater in the log.
+    key : str or None
+        What its vote is cast with; None where the vote came along.
+    new : bool
+        Whether it was written just now, and not before.
+    """
+
+    battle_id: str
+    voter: str
+    key: str | None
+    new: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sources:
+    """What registered applications send; its methods block.
+
+    Attributes
+    ----------
+    secret : str
+        Behind the ids of prompts: see `arena.store.roster`.
+    longest_prompt, longest_answer : int
+        Characters that each may have.
+    rng : Random
+        Draws the sides of pairs.
+    vote_within : timedelta
+        How long a pair takes a vote after it was sent.
+    now : callable
+        Time now, in UTC.
+    notice : callable
+        Is told of votes.
+    """
+
+    store: Store
+    secret: str
+    longest_prompt: int
+    longest_answer: int
+    rng: Random
+    vote_within: timedelta
+    now: Callable[[], datetime]
+    notice: Callable[[Notice], None]
+
+    def of_token(self, token: str) -> Source:
+        """Give the source that has a token; raises `UnknownSourceError` if none has."""
+        return self.store.read(sources.of_token, token_hash(token))
+
+    def compare(self, source: Source, sent: Comparison) -> Taken:
+        """Commit a comparison with its vote; what is sent again is written once.
+
+        Raises
+        ------
+        BadComparisonError, LimitError, SentBeforeError
+            Nothing is written then.
+        """
+        self._require_sound(sent)
+        key_hash, now = token_hash(f"comparison\n{sent.key}"), self.now()
+        sides = {Side.A: sent.a, Side.B: sent.b}
+        shown = now - timedelta(seconds=sent.seconds)
+        with self.store.writing() as session:
+            sources.hold(session, source)
+            if known := sources.pair_of_key(session, source, key_hash):
+                stored = written_battle(session, known.battle_id)
+                _require_same(stored, known, source, sent)
+                return Taken(known.battle_id, known.owner, None, new=False)
+            new = self._draft(source, sent, sides, 0, shown)
+            sources.take(session, source, new, sides, key_hash, None, now)
+            ballot = Ballot(
+                battle_id=new.public_id,
+                voter=new.owner.id,
+                choice=sent.choice,
+                key=key_hash,
+                cast=now,
+            )
+            voting.cast(session, ballot)
+        self.notice(Voted(new.public_id, sent.choice))
+        return Taken(new.public_id, new.owner.id, None, new=True)
+
+    def open(self, source: Source, sent: Pair, token: str) -> Taken:
+        """Write a pair that a page will show, on sides that are drawn; the same key, once.
+
+        Raises
+        ------
+        BadComparisonError, LimitError, SentBeforeError
+            Nothing is written then.
+        """
+        self._require_sound(sent)
+        key_hash, now = token_hash(f"pair\n{sent.key}"), self.now()
+        seed = self.rng.getrandbits(31)
+        sides = _drawn(sent, seed)
+        with self.store.writing() as session:
+            sources.hold(session, source)
+            if known := sources.pair_of_key(session, source, key_hash):
+                stored = written_battle(session, known.battle_id)
+                _require_same(stored, known, source, sent)
+                vote_key = _vote_key(token, known.battle_id)  # of a new token another one
+                sources.vote_with(session, known.battle_id, token_hash(vote_key))
+                return Taken(known.battle_id, known.owner, vote_key, new=False)
+            new = self._draft(source, sent, sides, seed, now)
+            vote_key = _vote_key(token, new.public_id)
+            sources.take(session, source, new, sides, key_hash, token_hash(vote_key), now)
+        return Taken(new.public_id, new.owner.id, vote_key, new=True)
+
+    def is_shown_at(self, battle_id: str, origin: str) -> bool:
+        """Tell whether pages of an origin may show a pair."""
+        pair = self.store.read(sources.pair_called, storable(battle_id))
+        if pair is None or pair.source.revoked or pair.source.paused:
+            return False
+        return origin in pair.source.origins
+
+    def look(self, battle_id: str, vote_key: str) -> Snapshot:
+        """Give a pair to its page.
+
+        Raises
+        ------
+        UnknownBattleError
+            If there is no such pair, or its key is another.
+        NotReadyError
+            If its words were erased, or it has expired.
+        """
+        with self.store.reading() as session:
+            pair = sources.pair_to_vote_on(session, battle_id, token_hash(vote_key))
+            stored = written_battle(session, battle_id)
+        if pair.erased:
+            raise NotReadyError(ERASED)
+        snapshot = stored_snapshot(stored, self.now() - self.vote_within)
+        if snapshot.state is BattleState.EXPIRED:
+            raise NotReadyError(EXPIRED)
+        return snapshot
+
+    def vote(self, battle_id: str, vote_key: str, choice: Choice) -> Receipt:
+        """Commit the vote on a pair, once: see `arena.play.battles.Battles.vote`.
+
+        Raises
+        ------
+        UnknownBattleError, NotReadyError, AlreadyVotedError
+            Nothing is written then.
+        """
+        now = self.now()
+        with self.store.writing() as session:
+            pair = sources.pair_to_vote_on(session, battle_id, token_hash(vote_key))
+            ballot = Ballot(
+                battle_id=battle_id,
+                voter=pair.owner,
+                choice=choice,
+                key=token_hash(vote_key),
+                cast=now,
+                asked_since=now - self.vote_within,
+            )
+            cast = voting.cast(session, ballot)
+        if cast.new:
+            self.notice(Voted(battle_id, choice))
+        return cast.receipt
+
+    def _require_sound(self, sent: Pair) -> None:
+        texts = {
+            "prompt": (sent.prompt, self.longest_prompt),
+            f"answer of {sent.a.version!r}": (sent.a.text, self.longest_answer),
+            f"answer of {sent.b.version!r}": (sent.b.text, self.longest_answer),
+        }
+        for name, (text, most) in texts.items():
+            if not text.strip():
+                msg = Sentence("The %(name)s is empty: there is nothing to compare.", name=name)
+                raise BadComparisonError(msg)
+            if len(text) > most:
+                msg = Sentence(
+                    "The %(name)s has %(length)s characters; up to %(limit)s can be sent.",
+                    name=name,
+                    length=len(text),
+                    limit=most,
+                )
+                raise BadComparisonError(msg)
+        if sent.a.version == sent.b.version:
+            msg = Sentence(
+                "Both answers are of the version %(version)s: compare two.",
+                version=repr(sent.a.version),
+            )
+            raise BadComparisonError(msg)
+
+    def _draft(
+        self,
+        source: Source,
+        sent: Pair,
+        sides: Mapping[Side, VersionAnswer],
+        side_seed: int,
+        created: datetime,
+    ) -> NewBattle:
+        a, b = (new_answer(source.model(sides[side].version)) for side in Side)
+        return NewBattle(
+            public_id=uuid.uuid4().hex,
+            owner=source.voter(sent.rater),
+            mode=Mode.ANONYMOUS,
+            prompt=sent.prompt,
+            a=a,
+            b=b,
+            side_seed=side_seed,
+            sampler=SAMPLER,
+            sampler_version=SAMPLER_VERSION,
+            pair_probability=1.0,
+            pacing=Pacing.BOTH_DONE,
+            prompt_set=f"{SET}{source.name}",
+            prompt_id=prompt_id(self.secret, sent.prompt),
+            created=created,
+            app_version=__version__,
+        )
+
+
+def _drawn(sent: Pair, seed: int) -> Mapping[Side, VersionAnswer]:
+    """Put the answers on sides by the last bit of a seed."""
+    both = (sent.a, sent.b) if seed % 2 else (sent.b, sent.a)
+    return dict(zip(Side, both, strict=True))
+
+
+def _vote_key(token: str, battle_id: str) -> str:
+    """Give what the vote on a pair is cast with: the same whenever the pair is sent again."""
+    return hmac.new(token.encode(), battle_id.encode(), "sha256").hexdigest()
+
+
+def _require_same(stored: StoredBattle, known: SentPair, source: Source, sent: Pair) -> None:
+    """Refuse another pair under a key that was sent before; the arena draws sides of its own."""
+    if known.erased:
+        raise NotReadyError(ERASED)
+    by_version = {source.model(one.version).id: one.text for one in (sent.a, sent.b)}
+    last = stored.turns[-1]
+    same = {
+        "prompt": last.prompt == sent.prompt,
+        "answers": {one.model_id: one.text for one in (last.a, last.b)} == by_version,
+        "rater": known.owner == source.voter(sent.rater).id,
+    }
+    if isinstance(sent, Comparison):
+        same["outcome"] = stored.choice == sent.choice
+        same["sides"] = last.a.model_id == source.model(sent.a.version).id
+    others = [name for name, is_same in same.items() if not is_same]
+    if others:
+        raise SentBeforeError(sent.key, others)
+
+
+LOOK_S = 2.0
+"""How often each process looks whether the roster has changed."""
+
+
+class LiveRoster:
+    """Puts the roster to use whenever it has changed.
+
+    Parameters
+    ----------
+    use : callable
+        Called with all entries; may block, and raise an `ArenaError`: those before then stay.
+    """
+
+    def __init__(self, store: Store, use: Callable[[Sequence[Entry]], None]) -> None:
+        self._store = store
+        self._use = use
+        self._version = 0
+        self._failed = 0
+
+    def look(self) -> None:
+        """Read the roster, and put it to use, if it has changed; may block."""
+        with self._store.reading() as session:
+            version = roster.version(session)
+            if version in (self._version, self._failed):
+                return
+            entries = roster.entries(session)
+            problems = roster.unusable(session)
+        for problem in problems.values():
+            logger.error("%s", problem)
+        try:
+            self._use(entries)
+        except ArenaError as error:
+            logger.error("The changed roster cannot be used: %s", error)  # noqa: TRY400 - for people
+            self._failed = version
+        else:
+            self._version = version
+            logger.info("The roster has changed: version %d, %d entries", version, len(entries))
+
+    async def keep_up(self) -> None:
+        """Look every few seconds, off the event loop, until cancelled."""
+        while True:
+            try:
+                await asyncio.to_thread(self.look)
+            except ArenaError as error:
+                logger.warning("The roster could not be read: %s", error)
+            except Exception:
+                logger.exception("A change of the roster ended in a fault of ours")
+            await asyncio.sleep(LOOK_S)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnData:
+    """What a visitor owns, on all their devices; its methods block.
+
+    Attributes
+    ----------
+    now : callable
+        Time now, in UTC.
+    """
+
+    store: Store
+    now: Callable[[], datetime]
+
+    def hide(self, battle_id: str, voter: Voter, *, hidden: bool) -> None:
+        """Hide a battle of theirs from others, or show it again.
+
+        Raises
+        ------
+        UnknownBattleError
+            If there is none, or it is somebody else's.
+        """
+        with self.store.writing() as session:
+            erasing.hide(session, battle_id, voter.id, self.now() if hidden else None)
+
+    def extent(self, voter: Voter) -> Erased:
+        """Say how much would go."""
+        with self.store.reading() as session:
+            return erasing.extent(session, people.devices_of(session, voter.id)).of
+
+    def erase(self, voter: Voter) -> Erased:
+        """Erase all their words; who they are stays known, for they are still here."""
+        with self.store.reading() as session:
+            there = erasing.extent(session, people.devices_of(session, voter.id))
+        with self.store.writing() as session:
+            return erasing.erase(session, there, voter.id, self.now(), forget=False)
+
+    def download(self, voter: Voter) -> dict[str, Any]:
+        """Give all that is theirs, as far as they may see it: no model before its vote."""
+        with self.store.reading() as session:
+            person = people.person(session, voter.id)
+            battles = [
+                asdict(stored_snapshot(stored_battle(session, row.public_id, voter.id)))
+                | {"hidden": row.hidden, "erased": row.erased}
+                | ({"vote": row.vote} if row.vote else {})
+                for row in own_battles(session, voter.id)
+            ]
+            return {
+                "downloaded": self.now(),
+                "voters": people.devices_of(session, voter.id),
+                "name": person and person.name,
+                "battles": battles,
+                "ratings": studies.own_ratings(session, voter.id),
+            }
+
+
+TAGGING = Tagger(TAGGER, VERSION)
+"""Who labels here; a policy may read the labels of another version, or of a model."""
+LABELS_PAUSE_S = 0.005
+"""After each turn others work for so long, where an arena is served."""
+
+
+def label_votes(
+    store: Store,
+    now: Callable[[], datetime],
+    progress: Callable[[int, int], None] | None = None,
+    pause_s: float = 0.0,
+) -> int:
+    """Label every turn that was voted on and has no label yet by rules; gives how many there were.
+
+    What is labelled is stored some hundred turns at a time, so that it can be broken off.
+    """
+    total = store.read(labels.count_unlabelled, TAGGING) if progress else 0
+    done = 0
+    for turns in unlabelled_turns(store, TAGGING):
+        new = [label for turn in turns for label in labels_of(turn, pause_s)]
+        with store.writing() as session:
+            labels.add(session, new, TAGGING, now())
+        done += len(turns)
+        if progress:
+            progress(done, max(done, total))
+    return done
+
+
+def label_self_naming(store: Store, now: Callable[[], datetime], pause_s: float = 0.0) -> int:
+    """Label which answers of voted turns name a model as their author; returns how many turns.
+
+    Names of the log and the roster count besides the known ones.
+    """
+    names, done = store.read(roster.names), 0
+    for turns in unlabelled_turns(store, NAMING):
+        new = []
+        for turn in turns:
+            naming = (self_naming(answer, names) for answer in turn.answers)
+            a, b = (one is not None and one.kind == "self" for one in naming)
+            value = "both" if a and b else "a" if a else "b" if b else "none"
+            new.append(NewLabel(turn.id, NAMING.name, value, None))
+            time.sleep(pause_s)
+        with store.writing() as session:
+            labels.add(session, new, NAMING, now())
+        done += len(turns)
+    return done
+
+
+def unlabelled_turns(store: Store, tagger: Tagger) -> Iterator[list[VotedTurn]]:
+    """Read what was voted on and a tagger has not labelled, some hundred turns at a time."""
+    last = 0
+    while turns := store.read(labels.unlabelled, tagger, last):
+        yield turns
+        last = turns[-1].id
+
+
+def store_labels(
+    store: Store,
+    turns: Sequence[VotedTurn],
+    given: Sequence[Mapping[str, Label] | None],
+    tagger: Tagger,
+    now: datetime,
+) -> None:
+    """Store what a tagger says of turns, by facet; a turn with None stays unlabelled."""
+    for start in range(0, len(turns), labels.BATCH):
+        part = slice(start, start + labels.BATCH)
+        new = [
+            label
+            for turn, by_facet in zip(turns[part], given[part], strict=True)
+            for label in _rows(turn, by_facet or {})
+        ]
+        with store.writing() as session:
+            labels.add(session, new, tagger, now)
+
+
+async def keep_labelling(store: Store, now: Callable[[], datetime]) -> None:
+    """Label new votes, rest, and look again, until cancelled."""
+    while True:
+        try:
+            await asyncio.to_thread(partial(label_votes, store, now, pause_s=LABELS_PAUSE_S))
+            await asyncio.to_thread(label_self_naming, store, now, LABELS_PAUSE_S)
+        except StoreError as error:
+            logger.warning("Votes could not be labelled: %s", error)
+        except Exception:
+            logger.exception("Labelling votes ended in a fault of ours")
+        await asyncio.sleep(REST_S)
+
+
+def labels_of(turn: VotedTurn, pause_s: float) -> Iterator[NewLabel]:
+    """Label a turn by rules, and let others work for a while."""
+    yield from _rows(turn, tag(turn.prompts) | {REFUSAL: refusal(turn.answers)})
+    if pause_s:
+        time.sleep(pause_s)
+
+
+def _rows(turn: VotedTurn, by_facet: Mapping[str, Label]) -> Iterator[NewLabel]:
+    for facet, label in by_facet.items():
+        yield NewLabel(turn.id, facet, label.value, label.score)

@@ -19,12 +19,11 @@ from sqlalchemy import Connection, bindparam, delete, select
 from sqlalchemy.dialects import postgresql
 from sqlmodel import Session, col, func
 
-from arena.domain.gold import is_gold
+from arena.domain.model import is_gold
 from arena.domain.vote import Choice, Policy, VoterKind
 from arena.errors import BrokenRecordError
 from arena.store import chain
 from arena.store.chain import AnyRow
-from arena.store.counted import is_standing
 from arena.store.store import Store
 from arena.store.tables import (
     BOTH_MODELS,
@@ -34,10 +33,10 @@ from arena.store.tables import (
     VoteBlockRow,
     VoteRow,
     VoterRow,
+    is_standing,
 )
 from rating.counting import narrowest
-from rating.tables.coding import Coded
-from rating.tables.log import SIDES, LoggedVotes, microseconds
+from rating.tables.coding import LOGGED_SIDES, Coded, LoggedVotes, microseconds
 from rating.typing import Integers
 
 BLOCK = 1 << 15
@@ -46,7 +45,7 @@ BLOCK = 1 << 15
 VOTE = np.dtype(
     [
         ("link", "<i8"),
-        *((side, "<i4") for side in SIDES),
+        *((side, "<i4") for side in LOGGED_SIDES),
         ("winner", "i1"),
         ("voter", "<i4"),
         ("prompt", "<i4"),
@@ -87,7 +86,7 @@ _KEEP = postgresql.insert(VoteBlockRow).on_conflict_do_nothing()
 """SQLite writes it in the same words."""
 
 
-class Names:
+class _Names:
     """Names of models, voters and prompts, numbered as they first occur in the chain."""
 
     def __init__(self) -> None:
@@ -118,7 +117,7 @@ class Names:
         kind_of = dict(zip(of["voter"], of["voter_kind"], strict=True))
         if odd := ({*of["winner"]} - {*_CHOICE}) | ({*kind_of.values()} - {*_KIND}):
             raise ValueError(f"no choice and no kind of voter: {odd}")
-        sides = flattened.from_iterable(zip(*(of[side] for side in SIDES), strict=True))
+        sides = flattened.from_iterable(zip(*(of[side] for side in LOGGED_SIDES), strict=True))
         new = {
             "models": self._add("models", sides),
             "voters": self._add("voters", of["voter"]),
@@ -128,7 +127,7 @@ class Names:
         self.kinds += new["kinds"]
         packed = np.empty(len(of["link"]), dtype=VOTE)
         packed["link"] = of["link"]
-        for side in SIDES:
+        for side in LOGGED_SIDES:
             packed[side] = [*map(self.models.__getitem__, of[side])]
         packed["winner"] = [*map(_CHOICE.__getitem__, of["winner"])]
         packed["winner"] |= np.where([*map(is_gold, of["prompt_set"])], np.int8(GOLD), np.int8(0))
@@ -153,7 +152,7 @@ def _by_name(rows: Sequence[AnyRow]) -> Mapping[str, Sequence[Any]]:
     return defaultdict(tuple, zip(names, zip(*rows, strict=True), strict=True))
 
 
-class NamesOnDisk(Names):
+class _NamesOnDisk(_Names):
     """The same, of which those of one block alone are in memory."""
 
     def __init__(self) -> None:
@@ -180,7 +179,7 @@ class NamesOnDisk(Names):
         """
         self.kinds = []
         for role, names in (
-            ("models", {name for side in SIDES for name in of[side]}),
+            ("models", {name for side in LOGGED_SIDES for name in of[side]}),
             ("voters", {*of["voter"]}),
             ("prompts", {*of["prompt_id"]} - {None}),
         ):
@@ -211,7 +210,7 @@ def coded(session: Session, policy: Policy) -> LoggedVotes:
         If the blocks are not those of this chain.
     """
     connection = session.connection()
-    names, parts, last, end = Names(), [np.empty(0, dtype=VOTE)], 0, ""
+    names, parts, last, end = _Names(), [np.empty(0, dtype=VOTE)], 0, ""
     for block in connection.execute(_BLOCKS.execution_options(yield_per=20)):
         names.take(block.names)
         parts.append(np.frombuffer(block.votes, dtype=VOTE))
@@ -233,7 +232,7 @@ def columns(
     after : int
         Link after which votes are read.
     """
-    connection, names, parts = session.connection(), Names(), [np.empty(0, dtype=VOTE)]
+    connection, names, parts = session.connection(), _Names(), [np.empty(0, dtype=VOTE)]
     battles: list[str] = []
     numbers: dict[str, list[float | None]] = {"weight": [], "repicks": []}
     rows = connection.execute(_BESIDE.execution_options(yield_per=BLOCK), {"after": after})
@@ -253,11 +252,11 @@ def columns(
 
 
 def _logged(
-    connection: Connection, policy: Policy, names: Names, votes: NDArray[np.void], after: int = 0
+    connection: Connection, policy: Policy, names: _Names, votes: NDArray[np.void], after: int = 0
 ) -> LoggedVotes:
     return LoggedVotes(
         texts={
-            **{side: _column(names.models, votes[side]) for side in SIDES},
+            **{side: _column(names.models, votes[side]) for side in LOGGED_SIDES},
             "winner": Coded(tuple(choice.value for choice in CHOICES), votes["winner"] % BROKEN),
             "voter": _in_order(*_as_people(connection, names.voters, votes["voter"])),
             "prompt": _in_order(names.prompts, votes["prompt"]),
@@ -280,9 +279,9 @@ def lacking(store: Store, most: int = BLOCK) -> Iterator[dict[str, Any]]:
         after = rows[-1].link
 
 
-def _known(session: Session) -> tuple[Names, int]:
+def _known(session: Session) -> tuple[_Names, int]:
     """Give the names in all blocks, and the newest link in one."""
-    names, last = Names(), 0
+    names, last = _Names(), 0
     for block in session.connection().execute(_NAMES):
         names.take(block.names)
         last = block.last
@@ -335,7 +334,7 @@ class Check:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._names = NamesOnDisk()
+        self._names = _NamesOnDisk()
         self._rows: list[AnyRow] = []
         self.problem: str | None = None
         self._block = self._after(0)
@@ -399,7 +398,7 @@ def _as_people(
 
 
 def _left_out(
-    connection: Connection, policy: Policy, votes: NDArray[np.void], names: Names, after: int
+    connection: Connection, policy: Policy, votes: NDArray[np.void], names: _Names, after: int
 ) -> Coded:
     """Give the reason why each vote is left out; none where it counts."""
     query = (

@@ -2,44 +2,41 @@
 
 A vote binds each text by its hash behind a nonce. Text and nonce go together, so that nobody can
 guess the words by what is left, and the chain still verifies.
+
+What is older than the settings keep it: words, and whole battles without a vote.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import (
-    Connection,
-    bindparam,
-    case,
-    delete,
-    func,
-    insert,
-    literal,
-    select,
-    update,
-)
+from sqlalchemy import Connection, bindparam, case, delete, func, insert, literal, select, update
 from sqlmodel import Session, col
 
 from arena.domain.battle import BattleState
-from arena.domain.people import INVITES, Erased
+from arena.domain.people import INVITES, Erased, Gone, Perishable
 from arena.errors import ERASED, UnknownBattleError, UnknownPersonError
 from arena.store import blocks, chain, kept_boards
+from arena.store.battles import interrupt_battles
 from arena.store.chain import TAKEN_OUT, text_hash
-from arena.store.exclusions import LEAST_ID
+from arena.store.engine import alone
 from arena.store.people import devices_of, note
 from arena.store.store import Store
 from arena.store.tables import (
+    RUNNING,
     ActRow,
     AnswerRow,
     BattleRow,
     ExclusionRow,
+    FlagRow,
     InvitationRow,
     JudgementRow,
     LinkRow,
     PersonRow,
+    PromptLabelRow,
+    SourcePairRow,
     StudyAssignmentRow,
     StudyRaterRow,
     StudyRatingRow,
@@ -51,7 +48,7 @@ from arena.store.tables import (
     VoteRow,
     VoterRow,
 )
-from arena.store.turns import interrupt_battles
+from arena.store.voting import LEAST_ID
 
 ERASE, EXPIRE, CLEAR = "erase words", "expire", "clear space"
 """Acts: words went, for their owner or with time, and the files were written anew."""
@@ -196,7 +193,7 @@ def battles_of(session: Session, voters: Collection[str]) -> list[int]:
 def extent(session: Session, voters: list[str]) -> Extent:
     """Measure what there is to erase of somebody's; every judgement is read."""
     battles = battles_of(session, voters)
-    texts = texts_of(session, battles)
+    texts = _texts_of(session, battles)
     judgements = quoting(session, texts)
     votes = sum(
         session.connection().execute(_N_VOTES, {"battles": some}).scalar_one()
@@ -214,7 +211,7 @@ def extent(session: Session, voters: list[str]) -> Extent:
     return Extent(voters, judgements, of)
 
 
-def texts_of(session: Session, battles: Sequence[int]) -> list[str]:
+def _texts_of(session: Session, battles: Sequence[int]) -> list[str]:
     """Read what was asked and answered in battles, as far as it is there."""
     connection = session.connection()
     return [
@@ -275,7 +272,7 @@ def take_out(session: Session, battles: Sequence[int], now: datetime) -> int:
     return sum(_take_some_out(session, some, now) for some in _parts(battles))
 
 
-def forget_person(session: Session, voter: str) -> int:
+def _forget_person(session: Session, voter: str) -> int:
     """Delete who a person is, and their name wherever it was written; gives in how many rows.
 
     Their devices stay one voter. Whoever signs in again comes as somebody new.
@@ -322,7 +319,7 @@ def erase(
     votes = take_out(session, battles, now) if tombstone else 0
     gone = erase_words(session, battles, there.judgements, now)
     comments, ratings = _erase_ratings(session, there.voters, forget=forget, drop=tombstone)
-    names = forget_person(session, there.voters[0]) if forget else 0
+    names = _forget_person(session, there.voters[0]) if forget else 0
     detail = {"battles": gone.battles, "texts": gone.texts, "judgements": gone.judgements}
     counted = {"votes": votes, "comments": comments, "ratings": ratings}
     if any((gone.texts, gone.judgements, names, *counted.values())):
@@ -505,3 +502,77 @@ def _quotes(sent: str, pieces: Sequence[Collection[str]], of_piece: dict[str, li
 
 def _parts(values: Sequence[Any]) -> Iterable[list[Any]]:
     return (list(values[start : start + BATCH]) for start in range(0, len(values), BATCH))
+
+
+def expire(store: Store, kind: Perishable, days: int, by: str, now: datetime) -> int:
+    """Let some of what is too old go, and write down how much; gives the battles, 0 at the end.
+
+    Replicas wait for one another: what one of them took is no longer there for the next.
+    """
+    before = now - timedelta(days=days)
+    due = _WHICH[kind]
+    with store.reading() as session:
+        old = due(session, before)
+        judgements = quoting(session, _texts_of(session, old))
+    if not old:
+        return 0
+    with store.writing() as session:
+        alone(session.connection())
+        still = [battle for battle in due(session, before) if battle in set(old)]
+        gone = erase_words(session, still, judgements, now)
+        if kind is Perishable.UNVOTED:
+            _delete(session, still)
+        if still:
+            detail = {"battles": gone.battles, "days": days, "judgements": gone.judgements}
+            note(session, by, EXPIRE, kind, detail, now)
+    return len(old)
+
+
+def gone(session: Session) -> dict[Perishable, Gone]:
+    """Say how much went by itself so far, and when the last of it."""
+    acts = select(col(ActRow.subject), col(ActRow.detail), col(ActRow.created)).where(
+        col(ActRow.act) == EXPIRE
+    )
+    so_far: dict[Perishable, Gone] = {}
+    for subject, detail, created in session.connection().execute(acts.order_by(col(ActRow.id))):
+        kind = Perishable(subject)
+        before = so_far[kind].battles if kind in so_far else 0
+        so_far[kind] = Gone(before + detail["battles"], created)
+    return so_far
+
+
+def _words(session: Session, before: datetime) -> list[int]:
+    return _due(session, before, col(BattleRow.erased).is_(None))
+
+
+def _unvoted(session: Session, before: datetime) -> list[int]:
+    votes = select(col(VoteRow.battle_id))
+    later = select(col(BattleRow.continues)).where(col(BattleRow.continues).is_not(None))
+    key = col(BattleRow.id)
+    return _due(session, before, key.not_in(votes), key.not_in(later))
+
+
+def _due(session: Session, before: datetime, *which: Any) -> list[int]:
+    query = select(col(BattleRow.id)).where(
+        col(BattleRow.created) < before, col(BattleRow.state).not_in(RUNNING), *which
+    )
+    return list(session.scalars(query.order_by(col(BattleRow.id)).limit(BATCH)))
+
+
+_WHICH: dict[Perishable, Callable[[Session, datetime], list[int]]] = {
+    Perishable.WORDS: _words,
+    Perishable.UNVOTED: _unvoted,
+}
+
+
+def _delete(session: Session, battles: Collection[int]) -> None:
+    turns = select(col(TurnRow.id)).where(col(TurnRow.battle_id).in_(battles))
+    for rows in (
+        delete(PromptLabelRow).where(col(PromptLabelRow.turn_id).in_(turns)),
+        delete(FlagRow).where(col(FlagRow.battle_id).in_(battles)),
+        delete(SourcePairRow).where(col(SourcePairRow.battle_id).in_(battles)),
+        delete(AnswerRow).where(col(AnswerRow.battle_id).in_(battles)),
+        delete(TurnRow).where(col(TurnRow.battle_id).in_(battles)),
+        delete(BattleRow).where(col(BattleRow.id).in_(battles)),
+    ):
+        session.connection().execute(rows)

@@ -11,19 +11,13 @@ from sqlalchemy import bindparam, delete, select
 from sqlalchemy.dialects import postgresql  # SQLite spells its conflicts alike
 from sqlmodel import Session, col
 
-from arena.store import lessons
-from arena.store.lease import PATIENCE, PULSE_S
+from arena.store import studies
+from arena.store.engine import PATIENCE, PULSE_S
 from arena.store.store import Store
-from arena.store.tables import (
-    JudgementClaimRow,
-    JudgementRow,
-    JudgingSeedRow,
-    VerdictRow,
-)
+from arena.store.tables import JudgementClaimRow, JudgementRow, JudgingSeedRow, VerdictRow
 from judge.budget import Price, cost_of
 from judge.calls import Key
-from judge.completion import Reply, Request
-from judge.errors import FailureClass
+from judge.case import FailureClass, Reply, Request
 from judge.grammar import Preference, Reading, noted
 
 BATCH = 500
@@ -114,12 +108,12 @@ class StoredJournal:
 
     def lessons(self, endpoint: str) -> Mapping[str, str]:
         """Return what is known of an endpoint."""
-        return self._store.read(lessons.of, endpoint, self._now())
+        return self._store.read(studies.of, endpoint, self._now())
 
     def learn(self, endpoint: str, name: str, sentence: str) -> None:
         """Keep what an endpoint has taught; it takes a moment, a few times in the life of one."""
         with self._store.writing() as session:
-            lessons.keep(session, endpoint, name, sentence, self._now())
+            studies.keep(session, endpoint, name, sentence, self._now())
 
     async def recall(self, keys: Collection[Key]) -> Mapping[Key, Reply]:
         """Return the kept replies among these keys."""

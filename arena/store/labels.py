@@ -12,7 +12,6 @@ from sqlmodel import Session, col
 
 from arena.domain.board_view import SelfNaming
 from arena.domain.vote import DEFAULT, NAMING, Policy, Tagger
-from arena.store.counted import is_counted
 from arena.store.tables import (
     BOTH_MODELS,
     NAMES_ITSELF,
@@ -22,6 +21,7 @@ from arena.store.tables import (
     TurnRow,
     VoteRow,
     VoterRow,
+    is_counted,
 )
 from rating.errors import DataError
 

@@ -1,4 +1,9 @@
-"""The log as boards, exports and budgets read it; boards and models in it."""
+"""The log as boards, exports and budgets read it; boards and models in it.
+
+Battles with all that was asked and answered in them, some at a time, as exports read them.
+
+Releases of topics: prompts that go into the next one, and those that were made.
+"""
 
 import heapq
 import statistics
@@ -10,19 +15,20 @@ from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, and_, bindparam
+from sqlalchemy import ColumnElement, Select, and_, bindparam
+from sqlalchemy import func as core_func
+from sqlalchemy import select as core_select
+from sqlalchemy.dialects import postgresql
 from sqlalchemy.orm import aliased
 from sqlmodel import Session, col, distinct, func, or_, select
 from sqlmodel.sql.expression import SelectOfScalar
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode
-from arena.domain.board_view import Board, ModelRecord
-from arena.domain.gold import OWNER, is_gold
-from arena.domain.model import BESIDE, Kind, Model
-from arena.domain.vote import Choice, Policy, Tagger, VoterKind
-from arena.store import chain, counted, labels, remarks
-from arena.store.counted import is_over
-from arena.store.records import LinkKind, LoggedLink, Took
+from arena.domain.board_view import Board, ModelRecord, ReleasedTopics
+from arena.domain.model import BESIDE, OWNER, Kind, Model, is_gold
+from arena.domain.vote import EVER, Choice, Days, Policy, Tagger, VoterKind
+from arena.store import chain, labels, tables, voting
+from arena.store.chain import BATCH, OF_BATTLE, AnyRow, LinkKind, LoggedLink, Took
 from arena.store.tables import (
     BOTH_MODELS,
     AnswerRow,
@@ -35,12 +41,16 @@ from arena.store.tables import (
     PromptLabelRow,
     RatingRunRow,
     RosterEntryRow,
+    TopicReleaseRow,
     TurnRow,
     VoteRow,
     VoterRow,
     fingerprint,
+    is_over,
 )
-from judge.labels.refusals import REFUSAL, refusing
+from arena.store.tables import is_gold as is_gold_row
+from judge.labels.material import Asked, Batches, Release, State
+from judge.labels.taggers import REFUSAL, refusing
 
 NEWEST = 1_000_000
 """Votes of which boards by label and of cost are made: they hold an object for each value."""
@@ -103,9 +113,9 @@ def _votes(session: Session, policy: Policy) -> Iterator[LoggedLink]:
     connection = session.connection()
     for batch in chain.exported_votes(connection):
         votes = [row.id for row, *_ in batch]
-        reasons = counted.reasons_on(session, policy.name, votes)
+        reasons = tables.reasons_on(session, policy.name, votes)
         known = labels.of_votes(session, policy.tagger, LABELS, [row.battle for row, *_ in batch])
-        beside = remarks.of_votes(session, votes)
+        beside = voting.of_votes(session, votes)
         for row, transcript_hash, transcript in batch:
             binds = row._asdict() | {"transcript_hash": transcript_hash}
             link = _link(row, "vote", binds)
@@ -114,7 +124,7 @@ def _votes(session: Session, policy: Policy) -> Iterator[LoggedLink]:
                 link,
                 exclusions=why,
                 labels=known.get(row.battle_id, {}),
-                remarks=remarks.exported(beside[row.id]) if row.id in beside else {},
+                remarks=voting.exported(beside[row.id]) if row.id in beside else {},
                 transcript=transcript,
             )
 
@@ -133,7 +143,7 @@ def excluded(session: Session, policy: Policy) -> Counter[str]:
     """Count the votes that a policy excludes, by reason."""
     standing = (
         select(col(ExclusionRow.vote_id).label("vote"), col(ExclusionRow.reason).label("reason"))
-        .where(counted.is_standing(policy.name))
+        .where(tables.is_standing(policy.name))
         .subquery()
     )
     of_battle = (col(BattleRow.prompt_set), col(VoteRow.broken), standing.c.reason)
@@ -204,7 +214,7 @@ def model_records(
     Parameters
     ----------
     asked_since : datetime
-        See `arena.store.counted.is_over`.
+        See `arena.store.tables.is_over`.
     """
     of_kinds = select(VoterRow.id).where(col(VoterRow.kind).in_(kinds)).limit(1)
     if session.exec(of_kinds).first() is None:
@@ -425,13 +435,13 @@ def excluded_outcomes(session: Session, policy: str, until: int) -> list[PairOut
     return _counted(session, col(VoteRow.id).in_(_excluded(policy)), col(VoteRow.id) <= until)
 
 
-def excluded_votes(session: Session, policy: str) -> set[int]:
+def _excluded_votes(session: Session, policy: str) -> set[int]:
     """Give the keys of votes that have an exclusion logged under a policy."""
     return {*session.exec(_excluded(policy))}
 
 
 def _excluded(policy: str) -> SelectOfScalar[int]:
-    return select(ExclusionRow.vote_id).where(counted.is_standing(policy))
+    return select(ExclusionRow.vote_id).where(tables.is_standing(policy))
 
 
 def _counted(session: Session, *which: object) -> list[PairOutcome]:
@@ -441,7 +451,7 @@ def _counted(session: Session, *which: object) -> list[PairOutcome]:
         .select_from(VoteRow)
         .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
         .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
-        .where(*which, ~counted.is_gold())
+        .where(*which, ~tables.is_gold())
         .group_by(*keys)
     )
     return [
@@ -574,3 +584,231 @@ def note_event(
 ) -> None:
     """Write down what happened to a model, by its id."""
     session.add(ModelEventRow(model_id=model, event=event, detail=detail, created=now))
+
+
+TRANSCRIPT_LABELS = ("category", "language", "intent", "hard")
+"""Facets that an export of battles has; it counts turns and characters itself."""
+
+_BATTLES: Select[*tuple[Any, ...]] = (
+    core_select(
+        col(BattleRow.id),
+        *OF_BATTLE,
+        *(col(getattr(BattleRow, name)) for name in ("state", "created")),
+        core_func.coalesce(VoterRow.person, VoterRow.id).label("voter"),
+        col(VoterRow.kind).label("voter_kind"),
+        col(VoteRow.id).label("vote"),
+        col(VoteRow.outcome).label("winner"),
+        col(VoteRow.created).label("ts"),
+        *(
+            col(getattr(VoteRow, name))
+            for name in ("turn", "attempt_a", "attempt_b", "seconds_to_vote", "broken")
+        ),
+    )
+    .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
+    .join(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id), isouter=True)
+    .where(col(BattleRow.id) > bindparam("after"), col(BattleRow.hidden).is_(None))
+    .order_by(col(BattleRow.id))
+    .limit(BATCH)
+)
+_TURNS: Select[*tuple[Any, ...]] = core_select(
+    *(col(getattr(TurnRow, name)) for name in ("battle_id", "turn", "prompt", "nonce"))
+).order_by(col(TurnRow.battle_id), col(TurnRow.turn))
+_ANSWERS: Select[*tuple[Any, ...]] = core_select(
+    *(
+        col(getattr(AnswerRow, name))
+        for name in (
+            *("battle_id", "turn", "side", "attempt", "model_id", "status", "error_class"),
+            *("finish_reason", "first_token_s", "duration_s", "tokens_in", "tokens_out"),
+            *("price_input", "price_output", "cost", "created", "text", "nonce"),
+        )
+    )
+).order_by(col(AnswerRow.battle_id), col(AnswerRow.turn), col(AnswerRow.attempt), "side")
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedBattle:
+    """A battle as the log has it, with its vote if there is one.
+
+    Attributes
+    ----------
+    row : row
+        The battle, and of its vote what an export shows; None there without one.
+    turns, answers : sequence of row
+        In their order.
+    exclusions : tuple of str
+        Reasons logged against its vote under the policy that was asked for.
+    labels : mapping
+        Of the turn that was voted on, by facet.
+    remarks : row or None
+        What was remarked beside its vote.
+    """
+
+    row: AnyRow
+    turns: Sequence[AnyRow]
+    answers: Sequence[AnyRow]
+    exclusions: tuple[str, ...]
+    labels: Mapping[str, str]
+    remarks: AnyRow | None
+
+
+def battles(
+    session: Session, policy: Policy, *, voted: bool, days: Days = EVER
+) -> Iterator[LoggedBattle]:
+    """Give battles in the order in which they began, read some at a time.
+
+    Parameters
+    ----------
+    voted : bool
+        Only those with a vote.
+    """
+    query = _BATTLES.where(col(VoteRow.id).is_not(None)) if voted else _BATTLES
+    connection, after = session.connection(), 0
+    while rows := connection.execute(query, {"after": after}).all():
+        within = [row for row in rows if days.cover(row.ts or row.created)]
+        yield from _whole(session, policy, within)
+        after = rows[-1].id
+
+
+def count_battles(session: Session, *, voted: bool) -> int:
+    """Count what `battles` gives."""
+    query = core_select(core_func.count()).select_from(VoteRow if voted else BattleRow)
+    return session.connection().execute(query).scalar_one()
+
+
+def _whole(session: Session, policy: Policy, rows: Sequence[AnyRow]) -> Iterator[LoggedBattle]:
+    keys = [row.id for row in rows]
+    turns = _by_battle(session, _TURNS.where(col(TurnRow.battle_id).in_(keys)))
+    answers = _by_battle(session, _ANSWERS.where(col(AnswerRow.battle_id).in_(keys)))
+    votes = [row.vote for row in rows if row.vote is not None]
+    reasons = tables.reasons_on(session, policy.name, votes)
+    known = labels.of_votes(session, policy.tagger, TRANSCRIPT_LABELS, keys)
+    beside = voting.of_votes(session, votes)
+    for row in rows:
+        yield LoggedBattle(
+            row=row,
+            turns=turns[row.id],
+            answers=answers[row.id],
+            exclusions=(reasons[row.vote],) if row.vote in reasons else (),
+            labels=known.get(row.battle_id, {}),
+            remarks=beside.get(row.vote),
+        )
+
+
+def _by_battle(session: Session, query: Select[Any]) -> Mapping[int, list[AnyRow]]:
+    rows: dict[int, list[AnyRow]] = defaultdict(list)
+    for row in session.connection().execute(query):
+        rows[row.battle_id].append(row)
+    return rows
+
+
+def shown(battle: LoggedBattle) -> list[tuple[AnyRow, Mapping[str, AnyRow]]]:
+    """Give the turns up to the vote, each with its answers by side: the last of each attempt.
+
+    On the turn that was voted on they are those that the vote is about.
+    """
+    row, by_turn = battle.row, defaultdict[int, dict[str, AnyRow]](dict)
+    voted = {"a": row.attempt_a, "b": row.attempt_b}
+    for answer in battle.answers:
+        if answer.turn != row.turn or answer.attempt == voted[answer.side]:
+            by_turn[answer.turn][answer.side] = answer
+    return [(t, by_turn[t.turn]) for t in battle.turns if row.turn is None or t.turn <= row.turn]
+
+
+def is_erased(row: AnyRow) -> bool:
+    """Whether the words of a turn or an answer were erased."""
+    return row.nonce is None
+
+
+def texts_erased(rows: Collection[AnyRow]) -> int:
+    """Count the texts that were erased."""
+    return sum(map(is_erased, rows))
+
+
+_KEEP = postgresql.insert(TopicReleaseRow).on_conflict_do_nothing()
+"""SQLite writes it in the same words."""
+_PERSON = core_func.coalesce(VoterRow.person, VoteRow.voter_id)
+"""Who is behind a vote: devices of one person are one."""
+
+
+def newest_topics(session: Session, *, private: bool) -> ReleasedTopics | None:
+    """Give the newest release; None before the first."""
+    query = (
+        core_select(
+            col(TopicReleaseRow.number), col(TopicReleaseRow.created), col(TopicReleaseRow.shown)
+        )
+        .where(col(TopicReleaseRow.private) == private)
+        .order_by(col(TopicReleaseRow.number).desc())
+    )
+    row = session.connection().execute(query.limit(1)).first()
+    return ReleasedTopics(row.number, row.created, Release.of_dict(row.shown)) if row else None
+
+
+def state(session: Session) -> State | None:
+    """Give what the next private release goes on from; None before the first."""
+    query = core_select(TopicReleaseRow).where(col(TopicReleaseRow.private))
+    last = session.scalars(query.order_by(col(TopicReleaseRow.number).desc()).limit(1)).first()
+    if last is None:
+        return None
+    first = session.scalars(query.where(col(TopicReleaseRow.number) == 1)).one()
+    assert first.topics is not None, "the first release has no hierarchy"
+    counts = {int(topic): n for topic, n in last.counts.items()}
+    return State(first.topics, last.until, Batches(counts, frozenset(last.waiting)))
+
+
+def asked(
+    session: Session, policy: Policy, after: int = 0, also: Collection[int] = ()
+) -> list[Asked]:
+    """Give the prompts of votes that a policy counts and whose words are there.
+
+    Of a battle all prompts up to the turn that was voted on are one. Keys are those of votes.
+
+    Parameters
+    ----------
+    after : int
+        Key of the newest vote that is left out, but for those of ``also``.
+    """
+    left_out = _excluded_votes(session, policy.name)
+    query = (
+        core_select(
+            VoteRow.id, _PERSON, VoteRow.outcome, VoterRow.kind, VoteRow.broken, TurnRow.prompt
+        )  # type: ignore[call-overload]
+        .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
+        .join(TurnRow, col(TurnRow.battle_id) == col(BattleRow.id))
+        .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
+        .where(col(TurnRow.turn) <= col(VoteRow.turn), col(TurnRow.nonce).is_not(None))
+        .where(~is_gold_row())
+        .where(col(VoteRow.id) > min([after, *(key - 1 for key in also)]))
+        .order_by(col(VoteRow.id), col(TurnRow.turn))
+    )
+    texts: dict[tuple[int, str], list[str]] = defaultdict(list)
+    for key, voter, outcome, kind, broken, prompt in session.connection().execute(query):
+        counts = policy.why_not(Choice(outcome), VoterKind(kind), broken=broken) is None
+        if counts and key not in left_out and (key > after or key in also):
+            texts[key, voter].append(prompt)
+    return [Asked(key, voter, "\n\n".join(parts)) for (key, voter), parts in texts.items()]
+
+
+def battles_of_topics(session: Session) -> dict[int, str]:
+    """Give the public id of each vote's battle, by the key of the vote."""
+    query = core_select(col(VoteRow.id), col(BattleRow.public_id)).join(
+        BattleRow, col(BattleRow.id) == col(VoteRow.battle_id)
+    )
+    return {row.id: row.public_id for row in session.connection().execute(query)}
+
+
+def add(
+    session: Session, release: Release, after: State | None, number: int, now: datetime
+) -> None:
+    """Store a release; one of this number that is there stays, as two processes may make it."""
+    batches = after.batches if after else Batches({})
+    row = {
+        "private": release.private,
+        "number": number,
+        "shown": release.to_dict(),
+        "until": after.until if after else 0,
+        "counts": {str(topic): n for topic, n in batches.counts.items()},
+        "waiting": sorted(batches.waiting),
+        "topics": after.topics if after and number == 1 else None,
+        "created": now,
+    }
+    session.connection().execute(_KEEP, row)

@@ -14,13 +14,7 @@ from arena.domain.people import INVITES, Entrance, Invitation, Person, Role
 from arena.domain.room_view import Act, Acts
 from arena.domain.vote import VoterKind
 from arena.errors import UnknownPersonError
-from arena.store.tables import (
-    ActRow,
-    InvitationRow,
-    PersonRow,
-    VoteRow,
-    VoterRow,
-)
+from arena.store.tables import ActRow, InvitationRow, PersonRow, VoteRow, VoterRow
 
 TERMINAL = "terminal"
 """Who acts where a command was typed: whoever may write to the database."""

@@ -1,5 +1,10 @@
-"""The roster in the database: who battles, in every process, without a restart."""
+"""The roster in the database: who battles, in every process, without a restart.
 
+Ids of prompts: equal ones share one, by which nobody without the secret can guess them.
+"""
+
+import hmac
+import secrets
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -8,6 +13,7 @@ from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 from sqlalchemy import update
+from sqlalchemy.dialects import postgresql
 from sqlmodel import Session, col, select
 
 from arena.domain.model import (
@@ -26,7 +32,15 @@ from arena.domain.model import (
 from arena.errors import RoomError
 from arena.store import log, people
 from arena.store.engine import alone
-from arena.store.tables import ModelEventRow, ModelRow, RosterEntryRow, RosterVersionRow, new_nonce
+from arena.store.store import Store
+from arena.store.tables import (
+    ModelEventRow,
+    ModelRow,
+    PromptSecretRow,
+    RosterEntryRow,
+    RosterVersionRow,
+    new_nonce,
+)
 from rating.sentences import Sentence
 
 _MODEL = TypeAdapter(Model)
@@ -415,3 +429,17 @@ def _require_two(roster: Collection[Entry], *, weighted: bool) -> None:
             n=len(drawn),
         )
         raise RoomError(msg)
+
+
+def prompt_secret(store: Store, now: datetime) -> str:
+    """Give the secret of all prompts on this database; the first one to ask makes it."""
+    new = {"id": 1, "secret": secrets.token_hex(32), "created": now}
+    with store.writing() as session:
+        make = postgresql.insert(PromptSecretRow).values(new).on_conflict_do_nothing()
+        session.connection().execute(make)
+        return session.exec(select(col(PromptSecretRow.secret))).one()
+
+
+def prompt_id(secret: str, prompt: str) -> str:
+    """HMAC of a prompt, in 16 hexadecimal digits."""
+    return hmac.new(secret.encode(), prompt.encode(), "sha256").hexdigest()[:16]

@@ -10,8 +10,15 @@ from sqlalchemy import insert
 from sqlmodel import Session, col, func, select
 
 from arena.domain.battle import AnswerStatus, BattleState, Side
-from arena.domain.model import BESIDE, Model
-from arena.domain.source import MOST_ORIGINS, MOST_VERSIONS, Source, SourceView, VersionAnswer
+from arena.domain.model import (
+    BESIDE,
+    MOST_ORIGINS,
+    MOST_VERSIONS,
+    Model,
+    Source,
+    SourceView,
+    VersionAnswer,
+)
 from arena.errors import (
     BadComparisonError,
     LimitError,
@@ -20,9 +27,9 @@ from arena.errors import (
     UnknownBattleError,
     UnknownSourceError,
 )
-from arena.store import log, turns
+from arena.store import battles, log
+from arena.store.chain import AnswerKey, AnswerOutcome, NewBattle
 from arena.store.people import note
-from arena.store.records import AnswerKey, AnswerOutcome, NewBattle
 from arena.store.tables import BattleRow, ModelRow, SourcePairRow, SourceRow, VoteRow, VoterRow
 from rating.sentences import Sentence
 
@@ -249,12 +256,12 @@ def take(
     """
     _refuse_beyond(session, source, now)
     _enter(session, source, [source.model(one.version) for one in sides.values()], now)
-    turns.open_battle(session, new, None)
+    battles.open_battle(session, new, None)
     ends = {
         AnswerKey(1, side, 1): AnswerOutcome(text=answer.text, status=AnswerStatus.COMPLETE)
         for side, answer in sides.items()
     }
-    turns.close_answers(
+    battles.close_answers(
         session, new.public_id, BattleState.READY, ends, message=None, now=new.created
     )
     key = col(BattleRow.id)

@@ -12,14 +12,25 @@ from sqlalchemy import Engine, func, select, text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session
 
-from arena.domain.battle import BattleState, Side
+from arena.domain.battle import BattleState, Remarks, Side
 from arena.domain.model import Model
-from arena.domain.remarks import Remarks
 from arena.errors import StoreError
-from arena.store import log, turns, voting
+from arena.store import battles, log, voting
+from arena.store.battles import stored_battle, written_battle
+from arena.store.chain import (
+    AnswerKey,
+    AnswerOutcome,
+    Ballot,
+    Cast,
+    NewAnswer,
+    NewBattle,
+    SoFar,
+    StoredBattle,
+)
 from arena.store.engine import (
     LOCK_TIMEOUT_S,
     WAIT_S,
+    Lease,
     alone,
     clear_space,
     describe,
@@ -30,20 +41,7 @@ from arena.store.engine import (
     snapshot,
     sqlite_file,
 )
-from arena.store.lease import Lease
-from arena.store.notifications import Notifications
-from arena.store.records import (
-    AnswerKey,
-    AnswerOutcome,
-    Ballot,
-    Cast,
-    NewAnswer,
-    NewBattle,
-    SoFar,
-    StoredBattle,
-)
-from arena.store.remarks import remark
-from arena.store.single_battles import stored_battle, written_battle
+from arena.store.voting import Notifications, remark
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -55,7 +53,7 @@ CHECK_S = 1.0
 """How long a look at whether the database takes writes waits for others who write."""
 
 
-class OpenFile:
+class _OpenFile:
     """A SQLite file: one thread writes at a time, and none once the file was moved or deleted."""
 
     def __init__(self, path: Path) -> None:
@@ -126,7 +124,7 @@ class Store:
         self._reader = snapshot(self.engine)
         self.lock_timeout_s = lock_timeout_s
         sqlite = self.engine.dialect.name == "sqlite"
-        self._file = OpenFile(sqlite_file(self.engine.url)) if sqlite else None
+        self._file = _OpenFile(sqlite_file(self.engine.url)) if sqlite else None
         self._lease = Lease(self.engine)
         self._transactions = 0
         self._closed = False
@@ -281,7 +279,7 @@ class Store:
     def open_battle(self, new: NewBattle) -> StoredBattle:
         """Write a battle, its first turn and both answers, all before the first token."""
         with self.writing() as session:
-            return turns.open_battle(session, new, self.process)
+            return battles.open_battle(session, new, self.process)
 
     def add_turn(
         self,
@@ -295,7 +293,7 @@ class Store:
     ) -> StoredBattle:
         """Write the next turn of a ready battle; raises `NotReadyError` of any other."""
         with self.writing() as session:
-            turns.add_turn(
+            battles.add_turn(
                 session,
                 battle_id,
                 owner,
@@ -317,9 +315,9 @@ class Store:
         asked_since: datetime | None = None,
         instead: Mapping[Side, NewAnswer] | None = None,
     ) -> StoredBattle:
-        """Write new attempts of the latest turn: see `arena.store.turns.add_attempts`."""
+        """Write new attempts of the latest turn: see `arena.store.battles.add_attempts`."""
         with self.writing() as session:
-            turns.add_attempts(
+            battles.add_attempts(
                 session,
                 battle_id,
                 owner,
@@ -339,12 +337,12 @@ class Store:
         Nothing is written, and False given, if the answer has had another end in the meantime.
         """
         with self.writing() as session:
-            return turns.replace_answer(session, battle_id, key, failed, new, now)
+            return battles.replace_answer(session, battle_id, key, failed, new, now)
 
     def checkpoint(self, so_far: Mapping[str, Mapping[AnswerKey, SoFar]]) -> None:
         """Store the text of running answers, by battle; ended answers stay as they are."""
         with self.writing() as session:
-            turns.checkpoint(session, so_far)
+            battles.checkpoint(session, so_far)
 
     def close_answers(
         self,
@@ -361,7 +359,7 @@ class Store:
         with other answers. Returns the battle's state after this.
         """
         with self.writing() as session:
-            return turns.close_answers(
+            return battles.close_answers(
                 session, battle_id, state, outcomes, message=message, now=now
             )
 
@@ -371,7 +369,7 @@ class Store:
         Nothing that its models sent is written: it may be why no other end could be.
         """
         with self.writing() as session:
-            turns.fail(session, battle_id, self.process, message)
+            battles.fail(session, battle_id, self.process, message)
 
     def interrupt_running(self, message: str, *, looks: int = 1) -> int:
         """Mark the running battles of dead processes, and those of none, as interrupted.
@@ -387,13 +385,13 @@ class Store:
             How many there were.
         """
         with self.reading() as session:
-            running = turns.processes_of_running(session)
+            running = battles.processes_of_running(session)
             others = {process for process in running if process is not None}
             dead = self.dead(session, others, looks)
         if not dead and None not in running:
             return 0
         with self.writing() as session:
-            return turns.interrupt(session, dead, message)
+            return battles.interrupt(session, dead, message)
 
     def dead(self, session: Session, processes: Collection[int], looks: int) -> set[int]:
         """Tell which of the other processes had no lease at so many looks in a row."""
@@ -425,7 +423,7 @@ class Store:
     def remark(
         self, battle_id: str, owner: str, remarks: Remarks, now: datetime, *, asked: bool
     ) -> StoredBattle:
-        """Write what is remarked beside a vote, and read the battle: see `arena.store.remarks`.
+        """Write what is remarked beside a vote, and read the battle: see `arena.store.voting`.
 
         Raises
         ------

@@ -2,23 +2,35 @@
 
 Whatever gives an item out or takes a rating in locks the row of its study first: so no item gets
 more ratings than its study wants, whoever else rates at the same time.
+
+Votes on gold battles, as the log has them.
+
+Votes on prompts with instructions that can be checked, as the log has them.
+
+What endpoints have taught: the parameters that they refuse, each in their own words.
+
+What the counted votes of a log say of themselves, and how the models in it were asked.
 """
 
 import json
 import secrets
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
 
-from sqlalchemy import case, func, insert, select
+from sqlalchemy import ColumnElement, Select, String, case, cast, func, insert, select
 from sqlalchemy.dialects import postgresql
+from sqlalchemy.orm import aliased
 from sqlmodel import Session, col
 
+from arena.domain.battle import AnswerStatus
+from arena.domain.model import right_of
 from arena.domain.study import (
     HOLD,
     RATED_BY_K,
-    Kind,
+    TYPED,
     Next,
     Past,
     Place,
@@ -26,28 +38,45 @@ from arena.domain.study import (
     RubricItem,
     Shown,
     Stage,
+    StudyKind,
     StudyPlan,
     StudyRemarks,
+    VoteFacts,
     as_plain,
     blind_steps,
+    in_order,
     next_of,
     order_of,
     revealed,
 )
-from arena.domain.vote import Choice, Voter
+from arena.domain.vote import DEFAULT, Choice, Policy, Voter
 from arena.errors import RatingRefusedError, UnknownStudyError
+from arena.store import labels
 from arena.store.people import devices_of
 from arena.store.tables import (
+    BOTH_MODELS,
+    AnswerRow,
+    BattleRow,
+    ChainRow,
+    EndpointLessonRow,
+    PromptLabelRow,
     StudyAssignmentRow,
     StudyItemRow,
     StudyRaterRow,
     StudyRatingRow,
     StudyRow,
+    TurnRow,
+    VoteRow,
     VoterRow,
+    is_counted,
+    is_gold,
+    is_over,
 )
-from judge.agent_run import first_difference
-from rating.outcome import SHOWN_FIRST, SIDES, of_sides
+from judge.budget import first_difference
+from judge.studies.gold import GoldVote, ReadVote
+from rating.outcome import SHOWN_FIRST, SIDES, Outcome, of_sides
 from rating.sentences import Sentence
+from rating.tables.files import storable
 
 _NOTE_VOTER = postgresql.insert(VoterRow).on_conflict_do_nothing()  # SQLite spells it alike
 _PART_OF_PLAN = ("raters_per_item", "repeats", "pilot", "pass_share", "until", "reveal")
@@ -225,7 +254,7 @@ def rate(
         )
     )
     session.flush()
-    if item.kind == Kind.QUALIFICATION:
+    if item.kind == StudyKind.QUALIFICATION:
         _end_qualification(session, study, rater)
 
 
@@ -319,7 +348,7 @@ def rows(session: Session, name: str) -> Iterator[dict[str, Any]]:
         .order_by(col(StudyRatingRow.created), col(StudyRatingRow.assignment_id))
     )
     for rating, assignment, item, number in session.execute(query):
-        yield _exported(study.name, rating, assignment, item, code_of(number))
+        yield _exported(study.name, rating, assignment, item, _code_of(number))
 
 
 def own_ratings(session: Session, voter: str) -> list[dict[str, Any]]:
@@ -360,12 +389,12 @@ def _as_shown(reasons: Mapping[str, list[str]], order: Sequence[int]) -> dict[st
     return {back[side]: some for side, some in reasons.items()}
 
 
-def items(session: Session, name: str) -> list[tuple[str, Kind]]:
+def items(session: Session, name: str) -> list[tuple[str, StudyKind]]:
     """Give the items of a study, by id and kind, in their order."""
     study = _study(session, name)
     query = select(col(StudyItemRow.item), col(StudyItemRow.kind))
     of_study = query.where(col(StudyItemRow.study_id) == study.id).order_by(col(StudyItemRow.id))
-    return [(item, Kind(kind)) for item, kind in session.execute(of_study)]
+    return [(item, StudyKind(kind)) for item, kind in session.execute(of_study)]
 
 
 def raters(session: Session, name: str) -> list[tuple[str, float | None, bool | None]]:
@@ -380,13 +409,13 @@ def raters(session: Session, name: str) -> list[tuple[str, float | None, bool | 
         .order_by(col(StudyRaterRow.number))
     )
     every = session.scalars(query)
-    return [(code_of(one.number), one.qualification, one.passed) for one in every]
+    return [(_code_of(one.number), one.qualification, one.passed) for one in every]
 
 
-def code_of(number: int | None) -> str:
+def _code_of(number: int | None) -> str:
     """Give the code by which a rater is known outside.
 
-    >>> code_of(7)
+    >>> _code_of(7)
     'r07'
     """
     return f"r{number or 0:02}"
@@ -475,7 +504,7 @@ def _entered(session: Session, study: StudyRow, voter: Voter, now: datetime) -> 
         rater.number = (session.scalar(most) or 0) + 1
         qualifies = select(col(StudyItemRow.id)).where(
             col(StudyItemRow.study_id) == study.id,
-            col(StudyItemRow.kind) == Kind.QUALIFICATION,
+            col(StudyItemRow.kind) == StudyKind.QUALIFICATION,
         )
         rater.passed = None if session.scalars(qualifies.limit(1)).first() else True
         session.flush()
@@ -505,7 +534,7 @@ def _past(session: Session, rater: StudyRaterRow) -> list[Past]:
         .where(col(StudyAssignmentRow.rater_id).in_(same))
         .order_by(col(StudyRatingRow.created), col(StudyRatingRow.assignment_id))
     )
-    return [Past(key, Kind(kind), showing) for key, kind, showing in session.execute(query)]
+    return [Past(key, StudyKind(kind), showing) for key, kind, showing in session.execute(query)]
 
 
 def _waiting(
@@ -565,9 +594,10 @@ def _next(
     query = select(col(StudyItemRow.id), col(StudyItemRow.kind))
     of_study = query.where(col(StudyItemRow.study_id) == study.id).order_by(col(StudyItemRow.id))
     places = [
-        Place(key, Kind(kind), *taken.get(key, (0, 0))) for key, kind in session.execute(of_study)
+        Place(key, StudyKind(kind), *taken.get(key, (0, 0)))
+        for key, kind in session.execute(of_study)
     ]
-    qualifies = any(place.kind is Kind.QUALIFICATION for place in places)
+    qualifies = any(place.kind is StudyKind.QUALIFICATION for place in places)
     begun = rater is not None and rater.number is not None
     return next_of(
         _plan(study),
@@ -619,7 +649,7 @@ def _end_qualification(session: Session, study: StudyRow, rater: StudyRaterRow) 
         .outerjoin(StudyRatingRow, col(StudyRatingRow.assignment_id) == col(StudyAssignmentRow.id))
         .where(
             col(StudyItemRow.study_id) == study.id,
-            col(StudyItemRow.kind) == Kind.QUALIFICATION,
+            col(StudyItemRow.kind) == StudyKind.QUALIFICATION,
         )
     )
     answers = list(session.execute(query))
@@ -692,3 +722,255 @@ def _shown(
 def _key(row: Any) -> int:
     assert row.id is not None, "the row was not written"
     return int(row.id)
+
+
+def votes(session: Session) -> list[GoldVote]:
+    """Give the votes on gold battles in the order of the log; a skip is none."""
+    a, b = aliased(AnswerRow), aliased(AnswerRow)
+    query = (
+        select(
+            func.coalesce(col(VoterRow.person), col(VoterRow.id)),
+            func.coalesce(col(BattleRow.prompt_id), col(BattleRow.public_id)),
+            col(BattleRow.prompt_set),
+            col(VoteRow.outcome),
+            _length(a),
+            _length(b),
+        )
+        .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
+        .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
+        .outerjoin(a, _voted_on(a, "a"))
+        .outerjoin(b, _voted_on(b, "b"))
+        .where(is_gold(), col(VoteRow.outcome) != Choice.SKIP)
+        .order_by(col(VoteRow.link))
+    )
+    return [
+        GoldVote(voter, item, Outcome(right), Outcome(choice), length_a, length_b)
+        for voter, item, marked, choice, length_a, length_b in session.connection().execute(query)
+        if (right := right_of(marked)) is not None
+    ]
+
+
+def _length(answer: type[AnswerRow]) -> ColumnElement[int]:
+    return func.coalesce(col(answer.erased_chars), func.length(col(answer.text)))
+
+
+def _voted_on(answer: type[AnswerRow], side: str) -> ColumnElement[bool]:
+    """Say, in a query on votes and answers, whether one is what was voted on, on its side."""
+    attempt = col(VoteRow.attempt_a) if side == "a" else col(VoteRow.attempt_b)
+    return (
+        (col(answer.battle_id) == col(VoteRow.battle_id))
+        & (col(answer.turn) == col(VoteRow.turn))
+        & (col(answer.side) == side)
+        & (col(answer.attempt) == attempt)
+    )
+
+
+AT_ONCE = 500
+"""Prompts that one query asks for."""
+
+
+def instructed_votes(session: Session, prompts: Collection[str]) -> list[ReadVote]:
+    """Give the votes that count, on whole answers to these prompts, in the order of the log."""
+    a, b = aliased(AnswerRow), aliased(AnswerRow)
+    query = (
+        select(
+            func.coalesce(col(VoterRow.person), col(VoterRow.id)),
+            col(TurnRow.prompt),
+            col(a.text),
+            col(b.text),
+            col(VoteRow.outcome),
+            col(VoteRow.link),
+        )
+        .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
+        .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
+        .join(
+            TurnRow,
+            (col(TurnRow.battle_id) == col(VoteRow.battle_id))
+            & (col(TurnRow.turn) == col(VoteRow.turn)),
+        )
+        .join(a, _voted_on(a, "a"))
+        .join(b, _voted_on(b, "b"))
+        .where(
+            is_counted(DEFAULT),
+            *(col(answer.status) == AnswerStatus.COMPLETE for answer in (a, b)),
+            *(col(answer.nonce).is_not(None) for answer in (a, b)),
+        )
+    )
+    as_given = {storable(prompt): prompt for prompt in prompts}
+    names = [*as_given]
+    rows = [
+        row
+        for start in range(0, len(names), AT_ONCE)
+        for row in session.connection().execute(
+            query.where(col(TurnRow.prompt).in_(names[start : start + AT_ONCE]))
+        )
+    ]
+    return [
+        ReadVote(voter, as_given[prompt], text_a, text_b, Outcome(choice))
+        for voter, prompt, text_a, text_b, choice, _ in sorted(rows, key=lambda row: row[-1])
+    ]
+
+
+VALID_FOR = timedelta(days=30)
+"""For so long a lesson holds: endpoints change, and what is omitted changes the answers."""
+
+
+def every(session: Session, now: datetime) -> Mapping[str, Mapping[str, str]]:
+    """Return what is known of every endpoint: its sentence by parameter, by its name."""
+    row = EndpointLessonRow
+    columns = (col(row.endpoint), col(row.name), col(row.sentence))
+    lessons: dict[str, dict[str, str]] = defaultdict(dict)
+    for endpoint, name, sentence in session.connection().execute(
+        select(*columns).where(col(row.created) > now - VALID_FOR)
+    ):
+        lessons[endpoint][name] = sentence
+    return lessons
+
+
+def of(session: Session, endpoint: str, now: datetime) -> Mapping[str, str]:
+    """Return what is known of an endpoint."""
+    return every(session, now).get(endpoint, {})
+
+
+def keep(session: Session, endpoint: str, name: str, sentence: str, now: datetime) -> None:
+    """Write a lesson down, in the place of what was learnt of the same before."""
+    values = {"endpoint": endpoint, "name": name, "sentence": sentence, "created": now}
+    new = postgresql.insert(EndpointLessonRow).values(values)
+    again = {column: new.excluded[column] for column in ("sentence", "created")}
+    session.connection().execute(
+        new.on_conflict_do_update(index_elements=["endpoint", "name"], set_=again)
+    )
+
+
+_COUNTED: Mapping[str, Any] = {
+    "sources": func.coalesce(col(BattleRow.prompt_set), TYPED),
+    "samplers": col(BattleRow.sampler) + " " + col(BattleRow.sampler_version),
+    "pacing": col(BattleRow.pacing),
+    "turns": cast(col(VoteRow.turn), String),
+    "choices": col(VoteRow.outcome),
+    "voter_kinds": col(VoterRow.kind),
+}
+"""By what votes are counted, as `arena.domain.study.COUNTED` names it, but for labels."""
+_LABELS = {"category": "categories", "language": "languages"}
+_OF_ALL = (
+    func.count(),
+    func.count(func.distinct(col(BattleRow.prompt_id))),
+    func.count(col(BattleRow.prompt_id)),
+    func.min(col(VoteRow.created)),
+    func.max(col(VoteRow.created)),
+)
+_SYSTEM_PROMPT = case(
+    (col(AnswerRow.side) == "a", col(BattleRow.system_prompt_hash_a)),
+    else_=col(BattleRow.system_prompt_hash_b),
+)
+_ITS_MODEL = case((col(AnswerRow.side) == "a", BOTH_MODELS[0]), else_=BOTH_MODELS[1])
+_END = select(col(ChainRow.head), col(ChainRow.links))
+
+
+class Asked(NamedTuple):
+    """How a model was asked last: beginning of its system prompt's SHA-256, and what was sent."""
+
+    system_prompt: str
+    decoding: Mapping[str, Any]
+
+
+class Logged(NamedTuple):
+    """What a card takes from the log.
+
+    Attributes
+    ----------
+    asked : mapping of str to Asked
+        How models were asked, by id; what was never asked is missing.
+    head : str
+        Hash of the chain's newest link; empty before the first.
+    links : int
+        How many links there are.
+    """
+
+    facts: VoteFacts
+    asked: Mapping[str, Asked]
+    head: str
+    links: int
+
+
+def read(session: Session, policy: Policy, models: Iterable[str], asked_since: datetime) -> Logged:
+    """Read what the log says of the votes that a policy counts, and of models, by their ids.
+
+    Parameters
+    ----------
+    asked_since : datetime
+        How models were asked is read of battles that are over: see `arena.store.tables.is_over`.
+    """
+    connection = session.connection()
+    over = is_over(asked_since)
+    rows = {model: connection.execute(_newest(model, over)).one_or_none() for model in models}
+    asked = {model: Asked(*row) for model, row in rows.items() if row is not None}
+    head, links = connection.execute(_END).one()
+    return Logged(vote_facts(session, policy), asked, head, links)
+
+
+def vote_facts(session: Session, policy: Policy) -> VoteFacts:
+    """Count the votes that a policy counts."""
+    connection = session.connection()
+    votes, prompts, on_prompts, first, last = connection.execute(_counted(policy, *_OF_ALL)).one()
+    counts: dict[str, Counter[str]] = {name: Counter() for name in (*_COUNTED, *_LABELS.values())}
+    by = tuple(_COUNTED.values())
+    for *values, n in connection.execute(_counted(policy, *by, func.count()).group_by(*by)):
+        for name, value in zip(_COUNTED, values, strict=True):
+            counts[name][value] += n
+    for facet, value, n in connection.execute(_labels(policy)):
+        counts[_LABELS[facet]][value] = n
+    return VoteFacts(
+        votes=votes,
+        prompts=prompts,
+        repeated=on_prompts - prompts,
+        first=first,
+        last=last,
+        versions=_versions(session, policy),
+        **{name: in_order(by) for name, by in counts.items()},
+    )
+
+
+def _counted(policy: Policy, *columns: Any) -> Select[*tuple[Any, ...]]:
+    return (
+        select(*columns)
+        .select_from(VoteRow)
+        .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
+        .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
+        .where(is_counted(policy))
+    )
+
+
+def _labels(policy: Policy) -> Select[*tuple[Any, ...]]:
+    columns = (col(PromptLabelRow.facet), col(PromptLabelRow.value))
+    return (
+        _counted(policy, *columns, func.count())
+        .join(TurnRow, labels.voted_on())
+        .join(PromptLabelRow, col(PromptLabelRow.turn_id) == col(TurnRow.id))
+        .where(
+            col(PromptLabelRow.tagger) == policy.tagger.name,
+            col(PromptLabelRow.tagger_version) == policy.tagger.version,
+            col(PromptLabelRow.facet).in_(_LABELS),
+        )
+        .group_by(*columns)
+    )
+
+
+def _versions(session: Session, policy: Policy) -> dict[str, int]:
+    sides = (*BOTH_MODELS, col(VoteRow.fingerprint_a), col(VoteRow.fingerprint_b))
+    known = defaultdict(set)
+    for a, b, of_a, of_b in session.connection().execute(_counted(policy, *sides).distinct()):
+        known[a].add(of_a)
+        known[b].add(of_b)
+    return {model: len(versions) for model, versions in sorted(known.items())}
+
+
+def _newest(model: str, over: ColumnElement[bool]) -> Select[*tuple[Any, ...]]:
+    """Select the newest answer of a model, in some battles, that nothing took the place of."""
+    return (
+        select(_SYSTEM_PROMPT, col(AnswerRow.decoding))
+        .join(BattleRow, col(BattleRow.id) == col(AnswerRow.battle_id))
+        .where(col(AnswerRow.model_id) == model, _ITS_MODEL.in_([model]), over)
+        .order_by(col(AnswerRow.id).desc())
+        .limit(1)
+    )

@@ -1,15 +1,20 @@
-"""The tables: every field that could not be recovered later is here from the first day."""
+"""The tables: every field that could not be recovered later is here from the first day.
+
+Which votes count under a policy, and which battles are over, as clauses of queries.
+"""
 
 import hashlib
 import json
 import secrets
+from collections.abc import Collection
 from dataclasses import asdict
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from sqlalchemy import (
     JSON,
     BigInteger,
+    ColumnElement,
     DateTime,
     Dialect,
     ForeignKey,
@@ -19,13 +24,20 @@ from sqlalchemy import (
     String,
     TypeDecorator,
     UniqueConstraint,
+    and_,
     false,
+    func,
+    or_,
+    select,
     text,
 )
-from sqlmodel import Field, SQLModel, col
+from sqlalchemy.orm import aliased
+from sqlmodel import Field, Session, SQLModel, col
 
-from arena.domain.model import Model
-from rating.tables.escaping import storable
+from arena.domain.battle import BattleState, Mode
+from arena.domain.model import GOLD, Model
+from arena.domain.vote import INHERITS, READMITTED, Choice, Policy
+from rating.tables.files import storable
 
 
 def new_nonce() -> str:
@@ -225,7 +237,7 @@ CONTINUES = ForeignKey("battle.id", name="battle_continues_fkey")
 class BattleRow(Table, table=True):
     """A battle, written before the first token is asked for.
 
-    ``process`` is the number of the one that runs it, or ran it last: see `arena.store.lease`.
+    ``process`` is the number of the one that runs it, or ran it last: see `arena.store.engine`.
     ``hidden`` is when its owner hid it from others, ``erased`` when its words went: see
     `arena.store.erasing`.
     """
@@ -316,7 +328,7 @@ class PromptLabelRow(Table, table=True):
 class TopicReleaseRow(Table, table=True):
     """What was published of the topics of prompts, and what the next release goes on from.
 
-    Only private releases go on: see `judge.labels.released`. ``topics`` is their hierarchy, which
+    Only private releases go on: see `judge.labels.material`. ``topics`` is their hierarchy, which
     stands in the first one alone.
     """
 
@@ -379,7 +391,7 @@ class VoteRow(Table, table=True):
     Its fingerprints are those of the models when it was cast. Its link in the chain is ``link``,
     with ``content``, ``previous_hash`` and ``hash``: see `arena.store.chain`. ``transcript_hash``
     was written by imports of version 0.1.0: see `arena.store.chain.exported_votes`. ``broken`` is
-    whether an answer of it did not end as answers do: see `arena.domain.ending`.
+    whether an answer of it did not end as answers do: see `arena.domain.vote`.
     """
 
     __tablename__ = "vote"
@@ -405,7 +417,7 @@ class VoteRow(Table, table=True):
 
 
 class VoteRemarkRow(Table, table=True):
-    """What a voter remarked beside a vote: see `arena.domain.remarks.Remarks`. Not in the chain.
+    """What a voter remarked beside a vote: see `arena.domain.battle.Remarks`. Not in the chain.
 
     Without ``updated`` nothing was remarked yet, and the names are withheld until it is.
     """
@@ -587,7 +599,7 @@ class VerdictRow(Table, table=True):
 class JudgementClaimRow(Table, table=True):
     """A question that a process is asking a judge; gone with the answer, or with the process.
 
-    ``process`` is the number of the one that asks: see `arena.store.lease`.
+    ``process`` is the number of the one that asks: see `arena.store.engine`.
     """
 
     __tablename__ = "judgement_claim"
@@ -699,7 +711,7 @@ class StudyRatingRow(Table, table=True):
 
 
 class SourceRow(Table, table=True):
-    """An application whose votes come in: see `arena.domain.source.Source`.
+    """An application whose votes come in: see `arena.domain.model.Source`.
 
     Its token is there as a hash alone.
     """
@@ -735,3 +747,73 @@ class SourcePairRow(Table, table=True):
     key_hash: str
     vote_key_hash: str | None = None
     created: datetime = _moment()
+
+
+RUNNING = tuple(state for state in BattleState if state.running)
+_ASKED = aliased(AnswerRow)
+LAST_ASKED: ColumnElement[datetime] = (
+    select(func.max(col(_ASKED.created)))
+    .where(col(_ASKED.battle_id) == col(BattleRow.id))
+    .correlate(BattleRow)
+    .scalar_subquery()
+)
+"""When a model was last asked in a battle, in a query on battles."""
+SETTLES = timedelta(minutes=5)
+"""A battle is over so long after it expires: clocks differ, and a turn may be written late."""
+
+
+def is_newest(policy: str) -> ColumnElement[bool]:
+    """Say, in a query, whether a row is the newest on its vote."""
+    newest = (
+        select(func.max(col(ExclusionRow.link)))
+        .where(col(ExclusionRow.policy).in_(INHERITS.get(policy, (policy,))))
+        .group_by(col(ExclusionRow.vote_id))
+    )
+    return col(ExclusionRow.link).in_(newest)
+
+
+def is_standing(policy: str) -> ColumnElement[bool]:
+    """Say, in a query, whether a row is the newest on its vote and leaves it out."""
+    return is_newest(policy) & (col(ExclusionRow.rule) != READMITTED)
+
+
+def is_gold() -> ColumnElement[bool]:
+    """Say, in a query on battles, whether one is a gold battle: see `arena.domain.model`."""
+    return func.coalesce(col(BattleRow.prompt_set), "").startswith(GOLD)
+
+
+def is_over(asked_since: datetime) -> ColumnElement[bool]:
+    """Say, in a query on battles, whether one can no longer be voted on.
+
+    Public figures are of such battles alone. They have a vote or a skip, go on after a vote, or
+    have expired: see `arena.domain.battle.current_state`.
+    """
+    decided = col(BattleRow.state).in_((BattleState.VOTED, BattleState.SKIPPED))
+    asked = select(col(_ASKED.battle_id)).where(col(_ASKED.created) >= asked_since - SETTLES)
+    left = col(BattleRow.state).not_in(RUNNING) & col(BattleRow.id).not_in(asked)
+    return or_(decided, col(BattleRow.mode) != Mode.ANONYMOUS, left)
+
+
+def is_counted(policy: Policy) -> ColumnElement[bool]:
+    """Say, in a query on votes, battles and voters, whether a vote counts: `Policy.why_not`."""
+    return and_(
+        *([~col(VoteRow.broken)] if policy.excludes_broken else []),
+        col(VoteRow.outcome) != Choice.SKIP,
+        ~is_gold(),
+        col(VoterRow.kind).in_(policy.kinds),
+        col(VoteRow.id).not_in(select(col(ExclusionRow.vote_id)).where(is_standing(policy.name))),
+    )
+
+
+def reasons_on(session: Session, policy: str, votes: Collection[int]) -> dict[int, str]:
+    """Give why those of some votes are left out that are, by their keys."""
+    query = (
+        select(col(ExclusionRow.vote_id), col(ExclusionRow.rule), col(ExclusionRow.reason))
+        .where(
+            col(ExclusionRow.vote_id).in_(votes),
+            col(ExclusionRow.policy).in_(INHERITS.get(policy, (policy,))),
+        )
+        .order_by(col(ExclusionRow.link))
+    )
+    newest = {key: (rule, why) for key, rule, why in session.connection().execute(query)}
+    return {key: why for key, (rule, why) in newest.items() if rule != READMITTED}

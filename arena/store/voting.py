@@ -1,33 +1,207 @@
 """The transactions that extend the chain: a vote with every check, and an exclusion of one.
 
 Its statements are built once: people wait for a vote.
+
+What voters remark beside their votes: rows of their own, which no link of the chain binds.
+
+Votes that a policy leaves out from here on, and takes in again: rows that are only added.
+
+What processes send one another over PostgreSQL, with its NOTIFY and LISTEN.
+
+Nothing of it is stored, and what is sent while nobody listens is lost: whoever needs an answer
+asks again.
 """
 
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
-from sqlalchemy import Connection, bindparam, insert, select, update
+from sqlalchemy import (
+    Connection,
+    Engine,
+    Float,
+    String,
+    bindparam,
+    func,
+    insert,
+    or_,
+    select,
+    text,
+    type_coerce,
+    update,
+)
+from sqlalchemy.dialects.postgresql import ARRAY
+from sqlalchemy.exc import SQLAlchemyError
 from sqlmodel import Session, col
 
-from arena.domain.battle import BattleState, Mode, Side, current_state
-from arena.domain.ending import cut_of
-from arena.domain.gold import is_gold
-from arena.domain.vote import Choice, Receipt, Reveal, RevealedModel
-from arena.errors import ERASED, EXPIRED, AlreadyVotedError, NotReadyError, UnknownBattleError
-from arena.store import chain, remarks
-from arena.store.counted import LAST_ASKED
-from arena.store.records import Ballot, Cast
+from arena.domain.battle import BattleState, Intent, Mode, Remarks, Side, current_state, in_order
+from arena.domain.model import is_gold
+from arena.domain.room_view import BusyVoter, FlaggedBattle, LeftOut
+from arena.domain.vote import DEFAULT, READMITTED, Choice, Receipt, Reveal, RevealedModel, cut_of
+from arena.errors import (
+    ERASED,
+    EXPIRED,
+    AlreadyVotedError,
+    NotReadyError,
+    StoreError,
+    UnknownBattleError,
+)
+from arena.store import chain
+from arena.store.chain import Ballot, Cast
+from arena.store.engine import KEEPALIVE
 from arena.store.tables import (
     BOTH_MODELS,
+    LAST_ASKED,
+    AnswerRow,
     BattleRow,
     ExclusionRow,
+    FlagRow,
     ModelRow,
     VoteRemarkRow,
     VoteRow,
     VoterRow,
+    is_newest,
+    is_standing,
 )
-from rating.outcome import SHOWN_FIRST, of_sides
+from arena.store.tables import is_gold as is_gold_row
+from rating.outcome import SHOWN_FIRST, SIDES, of_sides
 from rating.sentences import Sentence
+
+VOTE_BEFORE_REASONS = Sentence("Vote first. Then you can say why.")
+NOT_ASKED = Sentence("This arena does not ask why.")
+REMARKED = ("reasons_a", "reasons_b", "comment", "confidence", "intent", "before_reveal")
+"""Columns of what was remarked, by their names in an export."""
+
+_ON: Any = (
+    select(
+        func.coalesce(VoterRow.person, VoterRow.id).label("owner"),
+        col(BattleRow.erased),
+        col(VoteRow.id).label("vote"),
+        col(VoteRow.outcome),
+    )
+    .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
+    .outerjoin(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
+    .where(col(BattleRow.public_id) == bindparam("public_id"))
+    .with_for_update(of=BattleRow)
+)
+_BESIDE = select(
+    *(col(getattr(VoteRemarkRow, name)) for name in (*REMARKED, "updated", "vote_id"))
+).where(col(VoteRemarkRow.vote_id).in_(bindparam("votes", expanding=True)))
+_ADD = insert(VoteRemarkRow)
+_CHANGE = update(VoteRemarkRow).where(col(VoteRemarkRow.vote_id) == bindparam("vote"))
+
+
+def remark(
+    session: Session,
+    battle_id: str,
+    owner: str,
+    remarks: Remarks,
+    now: datetime,
+    *,
+    asked: bool = True,
+) -> None:
+    """Write what was remarked beside a vote in the place of what was; the vote stays as it is.
+
+    Parameters
+    ----------
+    asked : bool
+        Whether the arena asks; where it does not, only withheld names can be asked for.
+
+    Raises
+    ------
+    UnknownBattleError, NotReadyError
+        Nothing is written then.
+    """
+    connection = session.connection()
+    on = connection.execute(_ON, {"public_id": battle_id}).one_or_none()
+    if on is None or on.owner != owner:
+        raise UnknownBattleError
+    if on.erased is not None:
+        raise NotReadyError(ERASED)
+    if on.outcome in (None, Choice.SKIP):
+        raise NotReadyError(VOTE_BEFORE_REASONS)
+    there = connection.execute(_BESIDE, {"votes": [on.vote]}).one_or_none()
+    if not asked and (there is None or there.updated is not None):
+        raise NotReadyError(NOT_ASKED)
+    values = _values(replace(remarks, before_reveal=_before_reveal(there, remarks)), now)
+    if there is None:
+        connection.execute(_ADD, {"vote_id": on.vote, **values})
+    else:
+        connection.execute(_CHANGE.values(**values), {"vote": on.vote})
+
+
+def _withhold(session: Session, vote: int) -> None:
+    """Let the names of a vote wait until something is remarked beside it."""
+    session.connection().execute(
+        _ADD, {"vote_id": vote, **_values(Remarks(before_reveal=True), None)}
+    )
+
+
+def of_votes(session: Session, votes: Collection[int]) -> dict[int, Any]:
+    """Give the rows of what was remarked beside votes, by the votes' keys."""
+    rows = session.connection().execute(_BESIDE, {"votes": list(votes)})
+    return {row.vote_id: row for row in rows if row.updated is not None}
+
+
+def of_battles(session: Session) -> dict[str, dict[str, Any]]:
+    """Give what was remarked beside all votes, by public battle id, as an export has it."""
+    query = (
+        select(
+            col(BattleRow.public_id),
+            *(col(getattr(VoteRemarkRow, name)) for name in (*REMARKED, "updated")),
+        )
+        .join(VoteRow, col(VoteRow.id) == col(VoteRemarkRow.vote_id))
+        .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
+        .where(col(VoteRemarkRow.updated).is_not(None))
+    )
+    return {row.public_id: exported(row) for row in session.connection().execute(query)}
+
+
+def exported(row: Any) -> dict[str, Any]:
+    """Give a row by the names of columns of an export of votes."""
+    return {
+        "reasons_a": ",".join(row.reasons_a),
+        "reasons_b": ",".join(row.reasons_b),
+        "confidence": row.confidence,
+        "voter_intent": row.intent,
+        "before_reveal": int(row.before_reveal),
+        "remarked": row.updated,
+    }
+
+
+def remarks_of(row: Any) -> Remarks:
+    """Give what a row says."""
+    return Remarks(
+        reasons_a=in_order(row.reasons_a),
+        reasons_b=in_order(row.reasons_b),
+        comment=row.comment,
+        confidence=row.confidence,
+        intent=Intent(row.intent) if row.intent else None,
+        before_reveal=row.before_reveal,
+    )
+
+
+def _before_reveal(there: Any, remarks: Remarks) -> bool:
+    """Say whether what is to be written was, but for the intent, given before the reveal."""
+    if there is None or not there.before_reveal:
+        return False
+    was = remarks_of(there)
+    return there.updated is None or replace(was, intent=remarks.intent) == replace(
+        remarks, before_reveal=True
+    )
+
+
+def _values(remarks: Remarks, now: datetime | None) -> dict[str, Any]:
+    return {
+        "reasons_a": list(remarks.reasons_a),
+        "reasons_b": list(remarks.reasons_b),
+        "comment": remarks.comment,
+        "confidence": remarks.confidence,
+        "intent": remarks.intent,
+        "before_reveal": remarks.before_reveal,
+        "updated": now,
+    }
 
 
 def _of_model(column: Any, model: Any) -> Any:
@@ -98,7 +272,7 @@ def cast(session: Session, ballot: Ballot) -> Cast:
         key = _append(connection, battle, transcript, ballot)
         withheld = ballot.withhold and ballot.choice is not Choice.SKIP
         if withheld:
-            remarks.withhold(session, key)
+            _withhold(session, key)
     else:
         withheld = connection.execute(_WAITS, {"vote": vote.id}).first() is not None
     reveal, gold = _reveal(battle, transcript), is_gold(battle.prompt_set)
@@ -192,3 +366,323 @@ def _append(
     connection.execute(_CLOSE, {"battle": battle.id, "state": state})
     (key,) = appended.inserted_primary_key or (0,)
     return int(key)
+
+
+HELD = "held"
+APPLIED = "applied"
+LEAST_ID = 8
+"""Characters of an id that name a voter."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grounds:
+    """Why votes are left out, or taken in again.
+
+    Attributes
+    ----------
+    version : str
+        Of the rule.
+    reason : str
+        For people; leaderboards count the votes that are left out by it.
+    """
+
+    rule: str
+    version: str
+    reason: str
+
+
+class _VotedAnswer(NamedTuple):
+    """An answer of a battle with a vote."""
+
+    key: int | None
+    battle: str
+    model: str
+    text: str
+
+
+def whole_id(session: Session, target: str) -> str:
+    """Give the id of the one voter whose id begins so; a whole id, or another, as it is."""
+    ids = (col(VoterRow.id), col(VoterRow.person))
+    begins = or_(*(one.startswith(target, autoescape=True) for one in ids))
+    query = select(func.coalesce(VoterRow.person, VoterRow.id), col(VoterRow.id)).where(begins)
+    known = session.connection().execute(query).all() if len(target) >= LEAST_ID else []
+    owners = {owner for owner, _ in known}
+    is_whole = target in owners | {one for _, one in known}
+    return target if is_whole or len(owners) != 1 else str(owners.pop())
+
+
+def busiest(session: Session, most: int) -> tuple[BusyVoter, ...]:
+    """Count the votes of those who voted most here, whether they count or not."""
+    voter = func.coalesce(VoterRow.person, VoterRow.id)
+    votes = func.count()
+    query = (
+        select(voter, votes, func.max(col(VoteRow.created)))
+        .join(VoteRow, col(VoteRow.voter_id) == col(VoterRow.id))
+        .where(col(VoterRow.kind).in_(DEFAULT.kinds))
+        .group_by(voter)
+        .order_by(votes.desc(), voter)
+        .limit(most)
+    )
+    return tuple(BusyVoter(*row) for row in session.connection().execute(query))
+
+
+def battles_meant(session: Session, target: str) -> list[str]:
+    """Give the battles whose votes a voter's id stands for, or a battle's; none if unknown.
+
+    A person's id stands for what they cast before they signed in, too.
+    """
+    ids = (VoterRow.id, VoterRow.person, BattleRow.public_id)
+    query = (
+        select(col(BattleRow.public_id))
+        .join(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
+        .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
+        .where(or_(*(col(one) == target for one in ids)))
+        .order_by(col(VoteRow.link))
+    )
+    return list(session.connection().scalars(query))
+
+
+def rules(session: Session, policy: str) -> dict[str, str]:
+    """Give the rule of the newest row on each vote that has any, by battle."""
+    query = (
+        select(col(BattleRow.public_id), col(ExclusionRow.rule))
+        .join(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
+        .join(ExclusionRow, col(ExclusionRow.vote_id) == col(VoteRow.id))
+        .where(is_newest(policy))
+    )
+    return dict(session.connection().execute(query).all())
+
+
+def exclude_votes(
+    session: Session, policy: str, battles: Collection[str], grounds: Grounds, now: datetime
+) -> int:
+    """Leave out the votes on battles, but those that are out already; gives how many.
+
+    Raises
+    ------
+    UnknownBattleError
+        If a battle has no vote.
+    """
+    known = rules(session, policy)
+    fresh = [one for one in battles if known.get(one, READMITTED) == READMITTED]
+    for battle in fresh:
+        exclude(session, battle, policy=policy, **asdict(grounds), now=now)
+    return len(fresh)
+
+
+def readmit(
+    session: Session,
+    policy: str,
+    battles: Collection[str],
+    *,
+    version: str,
+    reason: str,
+    now: datetime,
+) -> int:
+    """Take in again the votes on battles, those that are out; gives how many."""
+    known = rules(session, policy)
+    out = [one for one in battles if known.get(one, READMITTED) != READMITTED]
+    counter = asdict(Grounds(READMITTED, version, reason))
+    for battle in out:
+        exclude(session, battle, policy=policy, **counter, now=now)
+    return len(out)
+
+
+def flag(
+    session: Session,
+    grounds: Grounds,
+    now: datetime,
+    *,
+    voter: str | None = None,
+    battle: int | None = None,
+    score: float | None = None,
+) -> None:
+    """Mark a voter or a battle, by its key; else a rule as a whole, with the share it is about."""
+    row = FlagRow(voter_id=voter, battle_id=battle, score=score, created=now, **asdict(grounds))
+    session.add(row)
+
+
+def answers(session: Session) -> Iterator[_VotedAnswer]:
+    """Give the answers of battles up to the turn that was voted on, in the order of the votes."""
+    query = (
+        select(
+            col(BattleRow.id),
+            col(BattleRow.public_id),
+            col(AnswerRow.model_id),
+            col(AnswerRow.text),
+        )
+        .join(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
+        .join(AnswerRow, col(AnswerRow.battle_id) == col(BattleRow.id))
+        .where(col(AnswerRow.turn) <= col(VoteRow.turn), col(AnswerRow.nonce).is_not(None))
+        .where(~is_gold_row())
+        .order_by(col(VoteRow.link), col(AnswerRow.id))
+    )
+    for row in session.connection().execute(query.execution_options(yield_per=500)):
+        yield _VotedAnswer(row.id, row.public_id, row.model_id, row.text)
+
+
+def flagged_battles(session: Session, rule: str, version: str) -> set[int]:
+    """Give the keys of battles that a version of a rule has marked."""
+    query = select(col(FlagRow.battle_id)).where(
+        col(FlagRow.rule) == rule,
+        col(FlagRow.version) == version,
+        col(FlagRow.battle_id).is_not(None),
+    )
+    return {key for key in session.connection().scalars(query) if key is not None}
+
+
+def left_out(session: Session, policy: str, most: int) -> tuple[LeftOut, ...]:
+    """Count the votes that are left out by voter, rule and reason; those of most votes first."""
+    voter = func.coalesce(VoterRow.person, VoterRow.id)
+    grounds = (col(ExclusionRow.rule), col(ExclusionRow.reason))
+    votes = func.count()
+    query = (
+        select(voter, *grounds, votes)
+        .join(VoteRow, col(VoteRow.voter_id) == col(VoterRow.id))
+        .join(ExclusionRow, col(ExclusionRow.vote_id) == col(VoteRow.id))
+        .where(is_standing(policy))
+        .group_by(voter, *grounds)
+        .order_by(votes.desc(), voter)
+        .limit(most)
+    )
+    return tuple(LeftOut(*row) for row in session.connection().execute(query))
+
+
+def flagged(session: Session, policy: str, most: int) -> tuple[FlaggedBattle, ...]:
+    """Give the battles that rules have marked, the last marked first."""
+    out = select(col(ExclusionRow.vote_id)).where(is_standing(policy))
+    query: Any = (
+        select(
+            col(BattleRow.public_id),
+            *(one.label(side) for one, side in zip(BOTH_MODELS, SIDES, strict=True)),
+            *map(col, (FlagRow.rule, FlagRow.reason, FlagRow.created)),
+            col(VoteRow.id).in_(out).label("is_out"),
+        )
+        .join(FlagRow, col(FlagRow.battle_id) == col(BattleRow.id))
+        .join(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
+        .order_by(col(FlagRow.id).desc())
+        .limit(most)
+    )
+    rows = session.connection().execute(query).all()
+    return tuple(
+        FlaggedBattle(
+            battle=row.public_id,
+            models=(row.a, row.b),
+            rule=row.rule,
+            reason=row.reason,
+            created=row.created,
+            counts=not row.is_out,
+        )
+        for row in rows
+    )
+
+
+def held(session: Session) -> dict[str, float]:
+    """Give the rules that were held when last applied, with the share they would leave out."""
+    of_rules = col(FlagRow.voter_id).is_(None) & col(FlagRow.battle_id).is_(None)
+    newest = select(func.max(col(FlagRow.id))).where(of_rules).group_by(col(FlagRow.rule))
+    query = (
+        select(col(FlagRow.rule), type_coerce(col(FlagRow.score), Float))
+        .where(col(FlagRow.id).in_(newest), col(FlagRow.reason) == HELD)
+        .order_by(col(FlagRow.rule))
+    )
+    return dict(session.connection().execute(query).all())
+
+
+LONGEST = 7_999
+"""Bytes that PostgreSQL takes in one message."""
+
+_SENT = (
+    func.unnest(
+        bindparam("channels", type_=ARRAY(String)), bindparam("messages", type_=ARRAY(String))
+    )
+    .table_valued("channel", "message")
+    .render_derived()
+)
+_SEND = select(
+    # Nothing is lost with a message, so nobody waits until the commit is on the disk.
+    func.set_config("synchronous_commit", "off", True),
+    func.count(func.pg_notify(_SENT.c.channel, _SENT.c.message)),
+).select_from(_SENT)
+
+
+class Notifications:
+    """One process's way to send messages to the others, and to get theirs.
+
+    Parameters
+    ----------
+    process : int
+        Its number, under which others reach it: see `arena.store.engine`.
+    """
+
+    def __init__(self, engine: Engine, process: int) -> None:
+        self.process = process
+        self._engine = engine
+        self._listening: Connection | None = None
+
+    def send(self, messages: Sequence[tuple[int, str]]) -> None:
+        """Send messages, each to a process by its number, in one transaction.
+
+        Raises
+        ------
+        StoreError
+            If the database cannot be reached; nothing was sent then.
+        """
+        sent = {
+            "channels": [_channel(process) for process, _ in messages],
+            "messages": [message for _, message in messages],
+        }
+        try:
+            with self._engine.connect() as connection:
+                connection.execution_options(isolation_level="AUTOCOMMIT").execute(_SEND, sent)
+        except SQLAlchemyError as error:
+            raise _cut_off(error) from error
+
+    def receive(self, wait_s: float) -> list[str]:
+        """Give what others have sent, as soon as there is any; nothing after ``wait_s`` seconds.
+
+        The first call begins to listen, and so does the next one after an error.
+
+        Raises
+        ------
+        StoreError
+            If the connection was lost or cannot be made: messages may have been lost.
+        """
+        try:
+            connection = self._listening = self._listening or self._listen()
+            received = _driver(connection).notifies(timeout=wait_s, stop_after=1)
+            return [notify.payload for notify in received]
+        except (SQLAlchemyError, self._engine.dialect.loaded_dbapi.Error) as error:
+            self.close()
+            raise _cut_off(error) from error
+
+    def close(self) -> None:
+        """Listen no longer."""
+        if self._listening is not None:
+            self._listening.close()
+            self._listening = None
+
+    def _listen(self) -> Connection:
+        connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        connection.detach()  # not one of the pool's, and closed when it is let go
+        try:
+            for statement in (*KEEPALIVE, f'LISTEN "{_channel(self.process)}"'):
+                connection.execute(text(statement))
+        except SQLAlchemyError:
+            connection.close()
+            raise
+        return connection
+
+
+def _channel(process: int) -> str:
+    return f"arena_{process}"
+
+
+def _driver(connection: Connection) -> Any:
+    """Give psycopg's own connection: SQLAlchemy knows no notifications."""
+    return connection.connection.dbapi_connection
+
+
+def _cut_off(error: Exception) -> StoreError:
+    reason = str(error).strip().partition("\n")[0]
+    return StoreError(f"This process cannot reach the others: {reason}")

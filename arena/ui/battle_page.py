@@ -27,15 +27,11 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from arena.catalogue import words_in
-from arena.domain.ending import CUTS
-from arena.domain.instructions import KINDS
-from arena.domain.remarks import CONFIDENCE, LONGEST_COMMENT, REASONS, Intent, WhenAsked
-from arena.domain.vote import Choice
-from arena.domain.words import Language
+from arena.domain.battle import CONFIDENCE, KINDS, LONGEST_COMMENT, REASONS, Intent, WhenAsked
+from arena.domain.vote import CUTS, Choice, Language
 from arena.guard.access import FRONT_PAGE, VISITORS
-from arena.pages.rendering import environment
-from arena.pages.visit import Visit, visit_to
-from arena.play.rules import ENDS
+from arena.pages.rendering import Visit, environment, visit_to
+from arena.play.matchmaking import ENDS
 from judge.render.pages import htmlsafe_json_dumps
 from rating.sentences import Sentence, counted
 
@@ -50,7 +46,7 @@ FOR_A_YEAR = "public, max-age=31536000, immutable"
 
 
 @dataclass(frozen=True, slots=True)
-class RemarkQuestion:
+class _RemarkQuestion:
     """A remark with one of a few values and their words, by its name in the API."""
 
     name: str
@@ -59,12 +55,12 @@ class RemarkQuestion:
 
 
 REMARKS = (
-    RemarkQuestion(
+    _RemarkQuestion(
         "confidence",
         Sentence("How sure are you?"),
         {str(level): sure for level, sure in CONFIDENCE.items()},
     ),
-    RemarkQuestion(
+    _RemarkQuestion(
         "intent",
         Sentence("Did you know the answer?"),
         {
@@ -245,7 +241,7 @@ def page_router(
             .render(
                 prompts=prompts,
                 config=configured(prompts, visit.language),
-                script_words=script_words(visit.language),
+                script_words=_script_words(visit.language),
                 gradio=made["script"],
                 styles=[made["style"], "/look/tokens.css", address("battle.css")],
                 script=address("battle.js"),
@@ -338,7 +334,7 @@ def _config(values: Mapping[str, Any], prompts: Sequence[str], language: Languag
 
 
 @cache
-def script_words(language: Language) -> Markup:
+def _script_words(language: Language) -> Markup:
     """Give the words of battle.js in a language, as JSON in the page."""
     words = words_in(language)
     return htmlsafe_json_dumps(

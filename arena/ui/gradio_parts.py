@@ -26,7 +26,7 @@ _SCRIPT = re.compile(r'<script type="module"[^>]* src="\.(/assets/[^"]+\.js)"')
 _STYLE = re.compile(r'<link rel="stylesheet"[^>]* href="\.(/assets/[^"]+\.css)"')
 
 
-def components() -> gr.Blocks:
+def _components() -> gr.Blocks:
     """Build what Gradio shows: a place for our element, the prompt and the buttons.
 
     The page puts its own words on them: `arena.ui.battle_page.LABELS`.
@@ -53,11 +53,11 @@ def components() -> gr.Blocks:
     return page
 
 
-def parts() -> dict[str, str]:
+def _parts() -> dict[str, str]:
     """Give the configuration, as JSON, the theme, and the addresses of script and styles."""
     served = gr.mount_gradio_app(
         FastAPI(),
-        components(),
+        _components(),
         path="/",
         theme=gr.themes.Base(
             font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]
@@ -95,4 +95,4 @@ def first(pattern: re.Pattern[str], index: str) -> str:
 
 
 if __name__ == "__main__":
-    json.dump(parts(), sys.stdout)
+    json.dump(_parts(), sys.stdout)

@@ -24,12 +24,10 @@ from arena.judging import ModelEndpoint, journal_of
 from arena.store.judgements import StoredJournal
 from arena.store.store import Store
 from judge.calls import Options, Questions, call_of
-from judge.case import Case, Message
-from judge.checklists import judge_all
-from judge.completion import Reply, Request
+from judge.case import Case, Message, Reply, Request
 from judge.methods import method as named
 from judge.report.run import rows_and_report
-from judge.runs import Progress, run
+from judge.runs import Progress, judge_all, run
 from judge.tables.cases import each_pair, on_disk
 from judge.tables.verdicts import write_judged
 

@@ -10,11 +10,11 @@ import rating
 from benchmarks.ratings.tasks import PAIR, STYLE_TASKS, VOTER_TASKS, Points, Task
 from benchmarks.ratings.work import STYLES
 from rating import Comparisons, Fit
-from rating.elo import MEAN_POINTS, POINTS_PER_NAT, online_elo
 from rating.tables.coding import ROW, fetch, numbered
 from rating.tables.columns import Reading
 from rating.tables.counts import read_votes
 from rating.tables.sources import opened
+from rating.variants import MEAN_POINTS, POINTS_PER_NAT, online_elo
 
 
 def counted(source: Any, task: str) -> Comparisons:

@@ -15,7 +15,7 @@ from pymdownx.slugs import slugify
 
 from docs.site.public import undocumented
 from docs.site.reference import pages
-from judge.render.maths import mathml
+from judge.render.text import mathml
 
 ROOT = Path(__file__).parents[2]
 BROUGHT_IN = {"deploy.md": "deploy/README.md", "changelog.md": "CHANGELOG.md"}

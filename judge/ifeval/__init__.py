@@ -1,7 +1,17 @@
 """Instructions whose following can be checked without a model (IFEval)."""
 
-from judge.ifeval.accuracy import Accuracy, Share, accuracy, accuracy_by_instruction
-from judge.ifeval.tasks import CHECKERS, Checked, Instruction, Task, check, read_task
+from judge.ifeval.checks import (
+    CHECKERS,
+    Accuracy,
+    Checked,
+    Instruction,
+    Share,
+    Task,
+    accuracy,
+    accuracy_by_instruction,
+    check,
+    read_task,
+)
 
 __all__ = [
     "CHECKERS",

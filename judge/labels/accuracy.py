@@ -1,23 +1,153 @@
-"""How right the taggers are, on samples labelled by hand, and what that does to shares."""
+"""How right the taggers are, on samples labelled by hand, and what that does to shares.
+
+How often each label is given, raw and corrected for the errors of the tagger.
+
+Whether an answer says who wrote it: a model, its family or its vendor, in the first person.
+
+Whether what an agent did says whose it is: names of models and vendors in its steps.
+"""
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Set
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
+from typing import Any, Literal
 
 import numpy as np
 
-from judge.ifeval.accuracy import Share, share
-from judge.labels.refusals import REFUSAL
-from judge.labels.self_naming import self_naming
-from judge.labels.taggers import CATEGORIES, INTENTS, OTHER, UNKNOWN, Label, tag
-from judge.refusals import refuses
-from judge.studies.corrected import Counted, corrected_rate
+from judge.budget import Step
+from judge.ifeval.checks import Share, share
+from judge.labels.taggers import CATEGORIES, INTENTS, OTHER, REFUSAL, UNKNOWN, Label, tag
+from judge.replies import refuses
+from judge.studies.alternative import Counted, corrected_rate
 from judge.studies.estimates import Estimate
+from judge.tables.items import RatingItem, Response
 from rating.errors import NotIdentifiedError
 from rating.typing import Floats
+
+VERSION = "1"
+"""Of the rules below; another version is another set of rules."""
+
+MODELS = (
+    r"chat-?gpt|gpt(?:-?[34](?:\.5)?o?)?|claude|gemini|bard|gemma|llama|mistral|mixtral|qwen|deepseek|"
+    r"grok|phi|vicuna|kimi|glm|nova|copilot|bing chat|command[ -]r\+?|falcon|jamba|olmo|zephyr|"
+    r"granite|nemotron|baichuan|stablelm|yi|pi|通义千问"
+)
+VENDORS = (
+    r"openai|anthropic|google(?: deepmind)?|deepmind|meta(?: ai)?|mistral ai|alibaba(?: cloud)?|"
+    r"xai|microsoft|cohere|moonshot ai|zhipu ai|amazon|inflection|tii|ai21|ibm|nvidia|"
+    r"stability ai|01\.ai|the allen institute|阿里云"
+)
+
+_QUOTED = re.compile(
+    r"```.*?```|`[^`\n]*`|^>.*$|\"[^\"\n]*\"|“[^”\n]*”|«[^»\n]*»|„[^“\n]*“|(?<!\w)'[^'\n]*'(?!\w)",
+    re.DOTALL | re.MULTILINE,
+)
+"""What an answer cites: nobody speaks of themselves there."""
+
+_UNSURE = re.compile(
+    r"(?:\b(?:if|whether|that|suppose|imagine|pretend|nobody said|said|says|let's play:?|"
+    r"sentence|translate:|bot:|may or may not|could be)\s*)$",
+    re.IGNORECASE,
+)
+"""Words before a sentence about oneself that take it back: a question, a play, a quotation."""
+
+_ROLE = (
+    r"(?:(?:language|ai|conversational|chat)[ -]?)*"
+    r"(?:model|assistant|chatbot|llm|ai|bot|artificial intelligence)"
+)
+_SURNAME = (
+    r"(?![-’'\w]*\w)(?! (?!I\b|AI\b|Large|Opus|Sonnet|Haiku|Pro|Flash|Mini|Nano|Ultra)[A-Z])"
+)
+_BE = r"\b(?:I(?:['’]m| am)|I AM)"
+
+
+@dataclass(frozen=True, slots=True)
+class SelfNaming:
+    """A name in an answer.
+
+    Attributes
+    ----------
+    kind : {"self", "mention"}
+        ``self`` where the answer says that it is its author's; else it speaks of others.
+    name : str
+        As it stands in the answer.
+    """
+
+    kind: Literal["self", "mention"]
+    name: str
+
+
+def self_naming(answer: str, names: Collection[str] = ()) -> SelfNaming | None:
+    """Find the first name by which an answer says who wrote it; else the first that it mentions.
+
+    Parameters
+    ----------
+    names : collection of str
+        Of models and vendors of the roster, besides the known ones.
+
+    Examples
+    --------
+    >>> self_naming("I am GPT-4, made by OpenAI.").kind, self_naming("I like GPT-4.").kind
+    ('self', 'mention')
+    >>> self_naming("I am Quartz.", ["Quartz"]).name
+    'Quartz'
+    """
+    text = _QUOTED.sub(lambda match: " " * len(match[0]), answer)
+    text = re.sub(r"[*_]{1,2}(?=\S)|(?<=\S)[*_]{1,2}", "", text)
+    selves, any_name = _rules(tuple(sorted(names)))
+    for rule in selves:
+        for match in rule.finditer(text):
+            if not _UNSURE.search(text[: match.start()]):
+                return SelfNaming("self", match["name"])
+    mention = any_name.search(answer)
+    return mention and SelfNaming("mention", mention[0])
+
+
+@lru_cache(maxsize=64)
+def _rules(names: Sequence[str]) -> tuple[list[re.Pattern[str]], re.Pattern[str]]:
+    known = "|".join([*map(re.escape, names), MODELS, VENDORS])
+    own = "|".join([*map(re.escape, names), MODELS])
+    name = rf"(?P<name>(?i:\b(?:{known})))(?:[-\d.]\w*)*(?!\w)"
+    model = rf"(?P<name>(?i:\b(?:{own})))(?:[-\d.]\w*)*{_SURNAME}"
+    made = r"(?:(?:made|built|created|developed|designed|trained|fine-tuned)(?: and )?)+"
+    rules = [
+        rf"{_BE}(?: (?:only|indeed|also|called|named|known as|just|(?i:{VENDORS})['’]s))* "
+        rf"{model}(?!['’]s (?!gpt))",
+        rf"{_BE}[^.!?\n,;:]{{0,40}}?\b(?i:{_ROLE})\b,?(?: (?:made|built|created|trained|developed|"
+        rf"powered|called|named|known|that|which|was|by|from|of|as|at|and|independently|on|a|team|"
+        rf"in|the|family))* {name}",
+        rf"\b(?i:my (?:full )?name(?: is|['’]s)|call me|they call me|known? me as|"
+        rf"go by the name of) {model}",
+        rf"\b(?i:as|being|since|because|speaking as) (?:I(?:['’]m| am) )?{model}(?=[,:.])",
+        rf"\b(?i:as an?) (?i:[^.!?\n,]{{0,20}}{_ROLE}) (?:\w+ )?(?:by|from|of) {name}(?=[,.])",
+        rf"\b(?i:as an?) {name} (?i:{_ROLE})\b",
+        rf"\bI(?:['’]ve| have)? ?(?:was|been) {made}(?: on top of)?[^.!?\n]{{0,40}}? ?"
+        rf"(?:by|at)[^.!?\n,]{{0,30}}? {name}",
+        rf"\b{name}(?:, the company that|, who)? {made} me\b",
+        rf"\b(?i:my (?:creators?|developers?|makers?)) (?:is|are|at) {name}",
+        rf"{_BE} (?:a|an|the) {name}[^.!?\n]{{0,12}} model\b",
+        rf"\b(?i:(?:one|model|ai|assistant) you(?:['’]re| are) (?:talking|speaking|chatting) "
+        rf"(?:to|with) is) {name}",
+        rf"(?:\b[Aa]s|{_BE}) {name}['’]s (?:own )?(?i:{_ROLE})\b",
+        rf"{_BE} (?i:a product of|made by|from the house of) {name}",
+        rf"\b(?i:I (?:belong to|come from)(?: the)?) {name}(?! [A-Z])",
+        rf"\b(?i:ich wurde von|fui (?:creado|desarrollado|entrenado) por|j['’]ai été créée? par) "
+        rf"{name}",
+        rf"\bI, {model},",
+        rf"\b(?i:you(?:['’]re| are) (?:chatting|talking) (?:with|to)) {model}(?=[,.])",
+        rf"\b(?i:based on|powered by|run on|instance of|version of|part of the|one of the) "
+        rf"{model}",
+        rf"(?m:^|[.!?,] ){model} here(?=[.!])",
+        rf"\b(?i:ich bin|ich heiße|mein name ist|je suis|je m['’]appelle|soy|me llamo|sono|"
+        rf"eu sou o) {model}",
+        rf"(?:我是|私は|(?i:\bя) )(?P<name>(?i:{known}))",
+    ]
+    return [re.compile(rule) for rule in rules], re.compile(rf"\b(?:{known})(?!\w)", re.I)
+
 
 YES_NO = ("hard", "instructions")
 BY_PROMPT = ("category", "language", "intent", *YES_NO)
@@ -160,7 +290,7 @@ def _estimated(hits: int, n: int, rng: np.random.Generator) -> Floats:
 
 
 def self_naming_accuracy() -> tuple[Accuracy, Accuracy]:
-    """Hold `judge.labels.self_naming` against a sample: rows its rules were fitted to, and not.
+    """Hold `judge.labels.accuracy` against a sample: rows its rules were fitted to, and not.
 
     The rules were improved on every other row, from the first on; the rest was not looked at.
     """
@@ -294,3 +424,212 @@ def table() -> list[tuple[str, ...]]:
 def in_words(one: Share) -> str:
     """Give a rate with its interval."""
     return f"{one.rate:.2f} ({one.low:.2f} to {one.high:.2f})" if one.n else "–"
+
+
+SHOWN = ("category", "language", "intent", "hard", "instructions", *CATEGORIES, "refusal")
+"""Facets whose values are names; ``no`` is not shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class LabelShare:
+    """How many prompts have a label.
+
+    Attributes
+    ----------
+    corrected : Estimate or None
+        The share, corrected by `judge.labels.accuracy.Accuracy.corrected`; None where the label
+        is not one of yes and no, or its tagger's errors are not known.
+    """
+
+    facet: str
+    value: str
+    n: int
+    share: float
+    corrected: Estimate | None
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Shares of labels among so many prompts."""
+
+    prompts: int
+    labels: tuple[LabelShare, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {"prompts": self.prompts, "labels": [_row(one) for one in self.labels]}
+
+
+def shares(counts: Mapping[tuple[str, str], int], *, by_rules: bool = True) -> Shares:
+    """Give the shares of labels, by facet, the most frequent first.
+
+    Parameters
+    ----------
+    counts : mapping of (str, str) to int
+        By facet and value.
+    by_rules : bool
+        Whether the labels are those of the rules, whose errors are known.
+
+    Examples
+    --------
+    >>> few = shares({("category", "code"): 3, ("category", "other"): 1, ("code", "yes"): 3})
+    >>> few.prompts, [(one.facet, one.value, one.share) for one in few.labels]
+    (4, [('category', 'code', 0.75), ('category', 'other', 0.25), ('code', 'yes', 0.75)])
+    """
+    n = sum(count for (facet, _), count in counts.items() if facet == "category")
+    rows = [
+        LabelShare(
+            facet,
+            value,
+            count,
+            count / n,
+            known.corrected(count, n) if by_rules and (known := _accuracy(facet, value)) else None,
+        )
+        for name in SHOWN
+        for (facet, value), count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+        if facet == name and value != "no"
+    ]
+    return Shares(n, tuple(rows))
+
+
+def _accuracy(facet: str, value: str) -> Accuracy | None:
+    """Return how right the rules are about a value, where that is measured."""
+    named = facet == "intent" and value in MEASURED_INTENTS
+    tagger = value if named else facet if value == "yes" else ""
+    return accuracies()[tagger] if tagger else None
+
+
+def _row(one: LabelShare) -> dict[str, Any]:
+    row: dict[str, Any] = {name: getattr(one, name) for name in ("facet", "value", "n", "share")}
+    if one.corrected is None:
+        return row
+    ends = {"lower": one.corrected.lower, "upper": one.corrected.upper}
+    return row | {"corrected": one.corrected.value} | ends
+
+
+_EVERYDAY = {"amazon", "bard", "falcon", "google", "granite", "inflection", "jamba", "meta"} | {
+    *("microsoft", "nova", "phi", "pi", "yi", "zephyr")
+}
+"""Names that are words of the world as well: only the name of a tool is flagged for them."""
+_IDS = r"(?:toolu_|chatcmpl-|msg_0)\w{6,}|call_\w{20,}"
+"""Ids that an endpoint of one kind gives."""
+_TOOLS = r"str_replace_based_edit_tool|(?:web_search|computer_use)_preview|[a-z_]+_20\d{6}"
+"""Names of tools that one vendor's endpoint gives."""
+_SOLVERS = {"react"}
+"""Names of Inspect's own solvers that are words of the world as well: they say of no run whose."""
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|_")
+
+
+@dataclass(frozen=True, slots=True)
+class _RunName:
+    """A name that a rater would read.
+
+    Attributes
+    ----------
+    place : str
+        Where it is, such as "step 3, name of a tool".
+    words : str
+        As they stand there.
+    """
+
+    item: str
+    system: str
+    place: str
+    words: str
+
+
+def names_in_runs(items: Sequence[RatingItem]) -> list[_RunName]:
+    """List what in runs names a model, a scaffold or a vendor, each name once a run.
+
+    Names of the models and scaffolds of these items are flagged wherever they stand, and so are
+    ids that one vendor's endpoint gives. Known models and vendors are flagged in names of tools
+    and arguments, and in what the agent and its instructions say, there without those that are
+    everyday words; what a tool gave is of the world, and known names stay. What the task says
+    itself is not flagged.
+    """
+    own = {name for item in items for one in item.responses for name in _own(one)}
+    flagged = [
+        _RunName(item.item, one.model, place, words)
+        for item in items
+        for one in item.responses
+        for place, words in _in_response(item, one, own)
+    ]
+    once = {(one.system, one.place, one.words, one.item): one for one in flagged}
+    return list(once.values())
+
+
+def tools_of_one(items: Sequence[RatingItem]) -> dict[str, str]:
+    """Give the tools that one system alone calls, and that system: a rater may learn them."""
+    systems: dict[str, set[str]] = defaultdict(set)
+    for one in (one for item in items for one in item.responses if one.run):
+        for step in one.run.steps if one.run else ():
+            if step.kind == "tool_call":
+                systems[step.name].add(one.model)
+    return {tool: next(iter(using)) for tool, using in sorted(systems.items()) if len(using) == 1}
+
+
+def _own(one: Response) -> Iterator[str]:
+    """Give the names of a system's parts: whole, without settings, and without an organisation."""
+    for name in (one.run.model, one.run.scaffold) if one.run else ():
+        if name is not None:
+            bare = name.split(" (")[0]
+            yield from {name, bare, bare.rsplit("/", 1)[-1]} - _SOLVERS - {""}
+
+
+def _in_response(
+    item: RatingItem, one: Response, own: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    task = "\n".join(message.content for message in item.messages)
+    asked = {words.lower() for words in _matches("name", task, own)}
+    texts = [("outcome", "said", message.content) for message in one.turns]
+    for n, step in enumerate(one.run.steps if one.run else (), 1):
+        texts += [(f"step {n}, {place}", rule, text) for place, rule, text in _texts(step)]
+    for place, rule, text in texts:
+        for words in _matches(rule, text, own):
+            if words.lower() not in asked:
+                yield place, words
+
+
+def _texts(step: Step) -> Iterator[tuple[str, str, str]]:
+    """Give the texts of a step, each with its place and by which rule it is read."""
+    if step.name:
+        yield "name of a tool", "name", step.name
+    if step.arguments:
+        yield "arguments", "said", step.arguments
+    if step.text:
+        yield (
+            step.kind.replace("_", " "),
+            "given" if step.kind == "tool_result" else "said",
+            step.text,
+        )
+
+
+def _matches(rule: str, text: str, own: Collection[str]) -> Iterator[str]:
+    """Give the names in a text: by the rule for names of tools, what is said, what is given."""
+    apart = _HUMP.sub(" ", text) if rule == "name" else text.replace("_", " ")
+    patterns = _patterns(tuple(sorted(own)))
+    for match in patterns["own"].finditer(apart):
+        yield match[0]
+    for match in patterns["ids"].finditer(text):
+        yield match[0]
+    if rule == "given":
+        return
+    for match in patterns["known"].finditer(apart):
+        if rule == "name" or match["name"].lower() not in _EVERYDAY:
+            yield match[0].rstrip(".-")
+    if rule == "name":
+        for match in patterns["tools"].finditer(text):
+            yield match[0]
+    elif (naming := self_naming(text, own)) and naming.kind == "self":
+        yield naming.name
+
+
+@lru_cache(maxsize=8)
+def _patterns(own: Sequence[str]) -> Mapping[str, re.Pattern[str]]:
+    names = "|".join(re.escape(name) for name in sorted(own, key=len, reverse=True)) or r"(?!)"
+    return {
+        "own": re.compile(rf"(?<!\w)(?:{names})(?!\w)", re.IGNORECASE),
+        "known": re.compile(rf"\b(?P<name>{VENDORS}|{MODELS})(?:[-\d.]\w*)*(?!\w)", re.IGNORECASE),
+        "ids": re.compile(rf"(?<!\w)(?:{_IDS})"),
+        "tools": re.compile(rf"(?<!\w)(?:{_TOOLS})(?!\w)", re.IGNORECASE),
+    }

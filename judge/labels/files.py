@@ -1,5 +1,13 @@
-"""Prompts of files: read in their order, and written again with a column a label."""
+"""Prompts of files: read in their order, and written again with a column a label.
 
+Whether a model has learnt a benchmark by heart: it prefers the order of the items.
+
+A model as tagger: what it is asked of a prompt, how its reply is read, and what is labelled.
+"""
+
+import json
+import math
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -7,34 +15,59 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, date, datetime, time
+from functools import cache
+from importlib.resources import files
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
-from judge.labels.duplicates import Duplicates, duplicates
-from judge.labels.overlap import Change, Overlap, changed, compared, corrected
-from judge.labels.released import Asked
-from judge.labels.taggers import FACETS, tag
-from judge.tables.cells import turns_of
+from judge.case import Case, FailureClass, Message, Parameters, Reply, Request
+from judge.grammar import Reading as ReplyReading
+from judge.grammar import Tags
+from judge.labels.accuracy import labelled_prompts
+from judge.labels.material import (
+    Asked,
+    Change,
+    Duplicates,
+    Overlap,
+    changed,
+    compared,
+    corrected,
+    duplicates,
+)
+from judge.labels.taggers import (
+    CATEGORIES,
+    CRITERIA,
+    FACETS,
+    INTENTS,
+    OTHER,
+    UNKNOWN,
+    Label,
+    counted,
+    hard,
+    shown_part,
+    tag,
+)
+from judge.protocol import Description, Method, Template, conversation
+from judge.protocol import read_text as read_reply_text
+from judge.studies.estimates import Estimate
+from judge.tables.annotations import turns_of
 from rating import Report
-from rating.diagnosis.reweighting import Reweighted, weighed
 from rating.errors import DataError, NotIdentifiedError
+from rating.goodness import Reweighted, weighed
+from rating.leave_out import quantile
+from rating.mix import Mix
 from rating.options import RateOptions
-from rating.pooling.mix import Mix
-from rating.tables.coding import Relation
+from rating.tables.coding import LoggedVotes, Relation
 from rating.tables.columns import Columns, Reading, quoted_names, require
-from rating.tables.counts import Groups, rate_source
-from rating.tables.escaping import quoted
-from rating.tables.files import Files, json_or_text, read_text
-from rating.tables.log import LoggedVotes
-from rating.tables.mixes import read_mix
-from rating.tables.rows import read_rows
-from rating.tables.sources import opened
-from rating.tables.weights import parse_moments
-from rating.tables.writing import require_target, write_beside
+from rating.tables.counts import Groups, rate_source, read_mix, read_rows
+from rating.tables.duckdb_engine import require_target, write_beside
+from rating.tables.files import Files, json_or_text, quoted, read_text
+from rating.tables.sources import opened, parse_moments
 from rating.typing import Bools, Floats
 
 PROMPTS = (
@@ -88,7 +121,7 @@ class DownSampled:
 
 
 @contextmanager
-def opened_prompts(
+def _opened_prompts(
     source: Files, column: str | None
 ) -> Iterator[tuple[Relation, list[list[str]]]]:
     """Open a table, and give the prompts of each row: one, or those of a conversation.
@@ -136,7 +169,7 @@ def label_file(
     """
     if to:
         require_target(to, source)
-    with opened_prompts(source, column) as (table, prompts):
+    with _opened_prompts(source, column) as (table, prompts):
         labels = {facet: np.empty(len(prompts), dtype=object) for facet in facets}
         rows: Iterable[tuple[str | None, ...]] = by(prompts) if by else tagged(prompts, progress)
         for row, values in enumerate(rows):
@@ -276,14 +309,14 @@ def group_file(source: Files, column: str | None, to: Path, progress: Progress) 
         If the file cannot be read, has a column of this name, or cannot be written.
     """
     require_target(to, source)
-    with opened_prompts(source, column) as (table, prompts):
+    with _opened_prompts(source, column) as (table, prompts):
         groups = duplicates(["\n\n".join(texts) for texts in prompts], progress).group
         write_beside(table, {_GROUP: np.array([f"g{one}" for one in groups], dtype=object)}, to)
 
 
 def prompts_of(source: Files, column: str | None) -> list[list[str]]:
-    """Give the prompts of each row of a file; raises as `opened_prompts`."""
-    with opened_prompts(source, column) as (_, prompts):
+    """Give the prompts of each row of a file; raises as `_opened_prompts`."""
+    with _opened_prompts(source, column) as (_, prompts):
         return prompts
 
 
@@ -295,7 +328,7 @@ def timed_prompts(
     Raises
     ------
     DataError
-        As `opened_prompts`, or if a moment cannot be read.
+        As `_opened_prompts`, or if a moment cannot be read.
     """
     texts, values = _with_column(source, column, "time", time)
     if values is None:
@@ -311,7 +344,7 @@ def asked_by(source: Files, column: str | None, voter: str | None) -> list[Asked
     Raises
     ------
     DataError
-        As `opened_prompts`, or if there is no such column.
+        As `_opened_prompts`, or if there is no such column.
     """
     texts, people = _with_column(source, column, "voter", voter)
     if people is None:
@@ -325,7 +358,7 @@ def _with_column(
     source: Files, column: str | None, role: str, named: str | None
 ) -> tuple[list[str], NDArray[Any] | None]:
     """Give the prompts of a file, and a column of it if it has such a one."""
-    with opened_prompts(source, column) as (rows, prompts):
+    with _opened_prompts(source, column) as (rows, prompts):
         there = rows.columns
         name = require(named, there) if named else Columns().find(role, there)
         texts = ["\n\n".join(part) for part in prompts]
@@ -450,3 +483,304 @@ def _boards_apart(
             msg = f"The votes on prompts that {words} identify no rating. {why}"
             raise NotIdentifiedError(msg)
     return groups.reports["yes"], groups.reports["no"]
+
+
+BETWEEN = "\n\n"
+"""What stands between items."""
+FEWEST_SHARDS = 2
+
+LogLikelihoods = Callable[[Sequence[str]], Mapping[str, float]]
+"""Gives the log-likelihood (nats) of each text under a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Orders:
+    """Texts of each shard: its items in their own order first, then in others.
+
+    Attributes
+    ----------
+    texts : tuple of tuple of str, shape (n_shards, 1 + n_permutations)
+    """
+
+    texts: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Whether a model finds the order of a benchmark more likely than other orders.
+
+    Attributes
+    ----------
+    p : float
+        Share of orders, the own among them, that are as likely over all shards together: exact,
+        and at least 1 / (permutations + 1).
+    p_shards : float
+        One-sided, of the t-test that shards gain nothing by their order: rough, as gains are
+        skewed, and with ten shards far too large where another order was learnt.
+    gain : Estimate
+        Nats that a shard gains by its own order over others, with Student's interval over shards.
+    """
+
+    shards: int
+    permutations: int
+    p: float
+    p_shards: float
+    gain: Estimate
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "shards": self.shards,
+            "permutations": self.permutations,
+            "p": self.p,
+            "p_shards": self.p_shards,
+            "gain": self.gain.value,
+            "lower": self.gain.lower,
+            "upper": self.gain.upper,
+        }
+
+
+def orders(items: Sequence[str], shards: int, permutations: int, seed: int) -> _Orders:
+    """Cut a benchmark into shards of items that follow one another, and draw other orders.
+
+    Raises
+    ------
+    DataError
+        If a shard would have under three items: two have one other order alone.
+    """
+    if shards < FEWEST_SHARDS or len(items) < 3 * shards:
+        msg = (
+            f"{len(items)} items are too few for {shards} shards of three items and more: "
+            f"take between 2 and {len(items) // 3}."
+        )
+        raise DataError(msg)
+    rng = np.random.default_rng(seed)
+    return _Orders(
+        tuple(
+            tuple(
+                BETWEEN.join(items[i] for i in order)
+                for order in (part, *(rng.permutation(part) for _ in range(permutations)))
+            )
+            for part in np.array_split(np.arange(len(items)), shards)
+        )
+    )
+
+
+def memory(asked: _Orders, log_likelihoods: LogLikelihoods, level: float = 0.95) -> Memory:
+    """Test whether a model knows the order of a benchmark, and so has seen the benchmark.
+
+    Of items whose order says nothing, every order is as likely to a model that has not seen
+    them together. Each shard's own order is held against random ones [1]_, with one more in
+    numerator and denominator, so that the test is exact: ``p = (1 + #{l(pi) >= l(id)}) / (B + 1)``
+    for the sums over shards. The t-test over shards reaches smaller values, and is approximate.
+
+    References
+    ----------
+    .. [1] Y. Oren et al., "Proving test set contamination in black box language models",
+       arXiv 2310.17623, 2023, sections 3 and 4. There each shard is permuted anew for its own
+       mean, as here; the exact p of the sums over shards is ours.
+    """
+    known = log_likelihoods([text for shard in asked.texts for text in shard])
+    likely = np.array([[known[text] for text in shard] for shard in asked.texts])
+    if not np.isfinite(likely).all():
+        raise DataError("A log-likelihood is not finite: this model cannot be tested.")
+    own, others = likely[:, 0], likely[:, 1:]
+    # Orders of the same likelihood count against the model; sums differ by rounding alone.
+    close = 1e-9 * np.abs(own).sum()
+    as_likely = int((others.sum(axis=0) >= own.sum() - close).sum())
+    gains = own - others.mean(axis=1)
+    return Memory(
+        shards=len(own),
+        permutations=others.shape[1],
+        p=(1 + as_likely) / (others.shape[1] + 1),
+        p_shards=_one_sided(gains),
+        gain=_mean(gains, level),
+    )
+
+
+def _one_sided(gains: Floats) -> float:
+    """Give the p-value of a mean above zero; 1 where nothing varies and nothing is gained."""
+    if np.ptp(gains) <= 1e-9 * np.abs(gains).max():
+        return 0.0 if gains[0] > 0 else 1.0
+    return float(scipy.stats.ttest_1samp(gains, 0.0, alternative="greater").pvalue)
+
+
+def _mean(gains: Floats, level: float) -> Estimate:
+    mean = float(gains.mean())
+    reach = quantile(level, len(gains) - 1) * float(gains.std(ddof=1)) / len(gains) ** 0.5
+    return Estimate(mean, mean - reach, mean + reach, len(gains))
+
+
+class NGrams:
+    """A toy that learns texts word by word, to plant what the test is to find.
+
+    Trigrams, bigrams, words and a uniform distribution, each with a quarter of the weight.
+    """
+
+    def __init__(self, documents: Iterable[str]) -> None:
+        self._grams: Counter[tuple[str, ...]] = Counter()
+        self._contexts: Counter[tuple[str, ...]] = Counter()
+        for document in documents:
+            words = _words(document)
+            for i in range(2, len(words)):
+                for n in range(3):
+                    self._grams[tuple(words[i - n : i + 1])] += 1
+                    self._contexts[tuple(words[i - n : i])] += 1
+        self._n_words = 1 + sum(len(gram) == 1 for gram in self._grams)
+
+    def log_likelihood(self, text: str) -> float:
+        """Give the log-likelihood of a text, in nats."""
+        words = _words(text)
+        return sum(math.log(self._probability(words, i)) for i in range(2, len(words)))
+
+    def _probability(self, words: Sequence[str], i: int) -> float:
+        shares = [1 / self._n_words]
+        for n in range(3):
+            times = self._contexts[tuple(words[i - n : i])]
+            shares.append(self._grams[tuple(words[i - n : i + 1])] / times if times else 0.0)
+        return sum(shares) / 4
+
+
+def _words(text: str) -> list[str]:
+    return ["", "", *text.replace(BETWEEN, f" {BETWEEN} ").split(" ")]
+
+
+def planted(seed: int, shards: int, permutations: int) -> dict[str, Memory]:
+    """Test a toy that learnt our labelled prompts in an order, and one that learnt each alone."""
+    prompts = labelled_prompts()
+    items = [prompts[i] for i in np.random.default_rng(seed).permutation(len(prompts))]
+    asked = orders(items, shards, permutations, seed)
+    toys = {"knows the order": NGrams([BETWEEN.join(items)]), "knows the items": NGrams(items)}
+    return {
+        name: memory(asked, lambda texts, toy=toy: {t: toy.log_likelihood(t) for t in texts})  # type: ignore[misc]
+        for name, toy in toys.items()
+    }
+
+
+TAGGED_FACETS = ("category", "language", "intent", "turns", "chars", "hard")
+"""What is labelled: by the model, but for the numbers of turns and of characters."""
+
+_CODES = (
+    "aa ab ae af ak am an ar as av ay az ba be bg bi bm bn bo br bs ca ce ch co cr cs cu cv cy da "
+    "de dv dz ee el en eo es et eu fa ff fi fj fo fr fy ga gd gl gn gu gv ha he hi ho hr ht hu hy "
+    "hz ia id ie ig ii ik io is it iu ja jv ka kg ki kj kk kl km kn ko kr ks ku kv kw ky la lb lg "
+    "li ln lo lt lu lv mg mh mi mk ml mn mr ms mt my na nb nd ne ng nl nn no nr nv ny oc oj om or "
+    "os pa pi pl ps pt qu rm rn ro ru rw sa sc sd se sg si sk sl sm sn so sq sr ss st su sv sw ta "
+    "te tg th ti tk tl tn to tr ts tt tw ty ug uk ur uz ve vi vo wa wo xh yi yo za zh zu"
+)
+LANGUAGES = frozenset(_CODES.split())
+"""Codes of ISO 639-1."""
+
+_OFFERED: dict[str, frozenset[str]] = {
+    "category": frozenset((*CATEGORIES, OTHER)),
+    "language": LANGUAGES | {UNKNOWN},
+    "intent": frozenset(INTENTS),
+}
+_CRITERIA = "criteria"
+_OBJECT = re.compile(r"\{[^{}]*\}")
+
+
+@dataclass(frozen=True, slots=True)
+class Tagging(Method):
+    """Asks what a prompt asks for; there is no response."""
+
+    @property
+    def description(self) -> Description:
+        """What it is; the words lie beside this module."""
+        return _described()
+
+    def ask(self, case: Case, nonce: str) -> Request:
+        """Return the question about a prompt."""
+        return self.description.request(nonce, {"prompt": conversation(case)})
+
+    def read(self, case: Case, reply: Reply) -> ReplyReading | FailureClass:
+        """Return the tags, or why there are none."""
+        return read_reply_text(reply, tags_in)
+
+
+@cache
+def _described() -> Description:
+    system, user = (files("judge.labels") / "tagging.txt").read_text("utf-8").split("\n=====\n")
+    return Description(
+        name="tagging",
+        template=Template.of(system, user),
+        parameters=Parameters(max_tokens=1024, temperature=0.0, json_object=True),
+        tokens_out=60,
+        source="Criteria: Li et al. 2024 (arXiv:2406.11939), section 4.1; our words",
+    )
+
+
+def case_of(prompts: Sequence[str]) -> Case:
+    """Return the prompts of a conversation, oldest first, as what is asked about.
+
+    As with rules, of a long text the middle is left out: a request has a highest price.
+    """
+    return Case((Message("user", shown_part("\n\n".join(prompts))),), "")
+
+
+def version_of(revision: str) -> str:
+    """Name the version of the labels of a model: what answers, what it was asked, how it is read.
+
+    Parameters
+    ----------
+    revision : str
+        Of the model.
+
+    Examples
+    --------
+    >>> version_of("2b7e1516") == f"2b7e1516-{Tagging().description.template.hash}-2"
+    True
+    """
+    description = Tagging().description
+    return f"{revision}-{description.template.hash}-{description.parser}"
+
+
+def tags_in(text: str) -> Tags | None:
+    """Read the last JSON object of a text, if every value in it was offered.
+
+    None for a missing or further key, a key that comes twice, and a value that was not offered:
+    nothing stands in for it.
+
+    Examples
+    --------
+    >>> reply = '{"category": "code", "language": "en", "intent": "asking", "criteria": []}'
+    >>> tags_in(reply).category
+    'code'
+    >>> tags_in(reply.replace("code", "weather")) is None
+    True
+    """
+    objects = _OBJECT.findall(text)
+    try:
+        values = json.loads(objects[-1] if objects else "", object_pairs_hook=_once)
+    except (ValueError, RecursionError):
+        return None
+    if values.keys() != {*_OFFERED, _CRITERIA} or not _were_offered(values):
+        return None
+    met = values.pop(_CRITERIA)
+    return Tags(**values, criteria=tuple(name for name in CRITERIA if name in met))
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    if len({name for name, _ in pairs}) < len(pairs):
+        raise ValueError("a key comes twice")
+    return dict(pairs)
+
+
+def _were_offered(values: dict[str, Any]) -> bool:
+    met = values[_CRITERIA]
+    texts = [values[name] for name in _OFFERED]
+    if not isinstance(met, list) or not all(isinstance(one, str) for one in (*texts, *met)):
+        return False
+    named = len({*met}) == len(met) and {*met} <= {*CRITERIA}
+    return named and all(values[name] in offered for name, offered in _OFFERED.items())
+
+
+def labels_of(tags: Tags, prompts: Sequence[str]) -> dict[str, Label]:
+    """Give a label for each of `FACETS` to the prompts of a conversation."""
+    return {
+        "category": Label(tags.category),
+        "language": Label(tags.language),
+        "intent": Label(tags.intent),
+        **counted(prompts),
+        "hard": hard(tags.criteria),
+    }

@@ -1,12 +1,182 @@
-"""The taggers: what a prompt asks for, by rules that need no model and no network."""
+"""The taggers: what a prompt asks for, by rules that need no model and no network.
+
+Which of IFEval's 25 instructions a prompt gives, by the words in which people give them.
+
+Which answers of a turn decline what was asked, as a label.
+
+A rule of a tagger: patterns, and what is quicker to look for and has to be there.
+"""
 
 import re
 from collections.abc import Mapping, Sequence, Set
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
-from judge.ifeval.text import language_of
-from judge.labels.instructions import instructions_in
-from judge.labels.rule import Rule
+from judge.ifeval.checks import language_of
+from judge.replies import refuses
+
+
+class Part(NamedTuple):
+    """A pattern of a rule.
+
+    Attributes
+    ----------
+    signs : tuple of str
+        Parts of words: a text without any of them does not fit, and the pattern is not tried.
+    """
+
+    signs: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
+class Rule(NamedTuple):
+    """Whether a text in small letters fits one of several patterns."""
+
+    parts: tuple[Part, ...]
+
+    @classmethod
+    def of(cls, patterns: Mapping[str, str]) -> Self:
+        """Make a rule of patterns, each by its signs with a bar between them.
+
+        >>> Rule.of({"cat|dog": "(?:hot )?dog"}).holds("a hot dog")
+        True
+        """
+        return cls(
+            tuple(
+                Part(tuple(signs.split("|")), re.compile(pattern, re.MULTILINE))
+                for signs, pattern in patterns.items()
+            )
+        )
+
+    def holds(self, text: str) -> bool:
+        """Say whether a text in small letters fits."""
+        for signs, pattern in self.parts:
+            for sign in signs:
+                if sign in text:
+                    if pattern.search(text) is not None:
+                        return True
+                    break
+        return False
+
+
+_N = r"(?:\d+|one|two|three|four|five|six|seven|eight|nine|ten|a single)"
+_BOUND = (
+    r"(?:at least|at most|exactly|less than|fewer than|more than|no more than|under|over|about|"
+    r"around|within|up to|maximum|minimum|only|between)"
+)
+_LANGUAGE = (
+    r"(?:english|spanish|french|german|italian|portuguese|dutch|polish|russian|ukrainian|arabic|"
+    r"hebrew|hindi|urdu|bengali|chinese|japanese|korean|vietnamese|thai|finnish|swahili|persian|"
+    r"tamil|telugu|kannada|marathi|nepali|punjabi|gujarati|malayalam|bulgarian)"
+)
+_ANSWER = (
+    r"(?:answer|response|reply|output|text|essay|poem|story|summary|letter|email|post|it|list|"
+    r"article|description|title|bio|review|paragraph|sentence|entire \w+|whole \w+)"
+)
+
+PATTERNS: Mapping[str, str] = {
+    "keywords:existence": r"\b(?:includ|us|contain|mention)(?:e|es|ing|s)? (?:all )?(?:of )?the "
+    r"(?:following )?(?:key ?)?words?\b|\bthe words? ['\"“‘]?\w+['\"”’]? (?:must|should|has to)",
+    "keywords:frequency": rf"\b(?:word|keyword)s? .{{1,30}}\b{_N} times\b|\b{_N} times .{{0,30}}"
+    rf"\bword\b|\b(?:use|mention|repeat)\b.{{1,40}}\b{_BOUND} {_N} times\b",
+    "keywords:forbidden_words": r"\b(?:do not|don't|without|never|avoid|not) (?:use|using|"
+    r"mention|mentioning|include|including|say|saying|contain|containing)\b (?:any of )?"
+    r"(?:the )?(?:words?|phrases?|keywords?|letters?\b)|\bforbidden words?\b"
+    r"|\bwithout (?:using |saying )?the (?:word|letter)",
+    "keywords:letter_frequency": rf"\bletters? ['\"“‘]?\w['\"”’]? .{{0,40}}\b{_N} times\b|"
+    rf"\b{_N} times .{{0,20}}\bthe letter\b|\beach (?:word|line|sentence) (?:starts?|"
+    rf"begins?) with "
+    r"the letter",
+    "language:response_language": rf"\b(?:answer|respond|reply|write)\b.{{0,40}}\bin {_LANGUAGE}\b"
+    rf"|\b(?:entire|whole|your) (?:\w+ )?(?:in|using) (?:only )?(?:the )?{_LANGUAGE}\b"
+    rf"|\bonly {_LANGUAGE}\b|\bin {_LANGUAGE} only\b",
+    "length_constraints:number_sentences": rf"\b{_N}(?:[- ]to[- ]{_N}|-{_N})?[- ](?:short |"
+    rf"complete |simple )?sentences?\b|\b{_BOUND} {_N} sentences?",
+    "length_constraints:number_paragraphs": rf"\b{_N}(?:[- ]to[- ]{_N}|-{_N})?[- ](?:short )?"
+    r"(?:paragraphs?|stanzas?)\b",
+    "length_constraints:number_words": r"\b\d[\d,]*(?:\s?(?:-|to|–)\s?\d+)?[- ]?words?\b|"
+    rf"\b{_BOUND} (?:\w+ )?(?:\w+ )?words\b|\b(?:in|with) {_N} words?\b|\bword (?:count|limit)\b|"
+    r"\b\d+ ?(?:characters|chars)\b",
+    "length_constraints:nth_paragraph_first_word": r"\bparagraph\b.{0,30}\b(?:start|begin)s? with "
+    r"(?:the )?word\b|\b(?:first|1st|second|third|last) paragraph (?:must|should) (?:start|begin)",
+    "detectable_content:number_placeholders": r"\bplaceholders?\b|\bsquare brackets\b",
+    "detectable_content:postscript": r"\bpostscript\b|\bp\.\s?s\.|\bp\.p\.s\b",
+    "detectable_format:number_bullet_lists": rf"\b(?:{_N} )?bullet(?:[- ]points?|s|ed)?\b",
+    "detectable_format:constrained_response": r"\bmy answer is (?:yes|no|maybe)\b|\b(?:answer|"
+    r"respond|reply)\b (?:only )?(?:with )?(?:only |just |either )?(?:a )?['\"“]?(?:yes|true|"
+    r"one of)\b.{0,20}\b(?:no|false|following|options)\b|\b(?:yes|no) or (?:no|yes) only\b",
+    "detectable_format:number_highlighted_sections": r"\bhighlight(?:ed)?\b.{0,30}\b(?:sections?|"
+    r"words?|phrases?|parts?)\b|\*highlighted|\b(?:in|use) bold\b|\bbold the\b|\bmark .{0,20}bold",
+    "detectable_format:multiple_sections": rf"\b{_N} sections\b|\bsections?\b.{{0,30}}\b(?:marked|"
+    r"labell?ed|titled|starting|headed)\b|\bmark the beginning of each section\b",
+    "detectable_format:json_format": r"\b(?:in|as|into|to|using|valid|return|output|only|a) "
+    r"(?:a |an |the |only )?(?:valid |single |proper )?json\b|\bjson (?:format|object|array|"
+    r"output)",
+    "detectable_format:title": r"\bdouble angular brackets\b|<<\w|\b(?:include|contain|have|has|"
+    r"with|give it|add|needs?) (?:a|its) (?:\w+ )?title\b",
+    "combination:two_responses": r"\btwo different (?:responses|answers|versions|replies)\b|"
+    r"\bseparated by (?:6|six)? ?asterisk|\b(?:give|write|provide) (?:me )?two (?:different )?"
+    r"(?:responses|answers|versions)\b",
+    "combination:repeat_prompt": r"\b(?:first )?repeat (?:the|this|my) (?:request|question|prompt|"
+    r"sentence|instruction)|\brestate (?:the|my) (?:question|prompt)",
+    "startend:end_checker": rf"\b(?:end|finish|conclude|close)\b (?:your |"
+    rf"the )?(?:{_ANSWER} )?with "
+    r"(?:the |this |an? )?(?:exact )?(?:phrase|words?|sentence|question|line|['\"“])",
+    "startend:quotation": r"\b(?:wrap|enclose|put|surround)\b.{0,40}\b(?:double )?quot(?:ation|"
+    r"es)",
+    "change_case:capital_word_frequency": r"\b(?:words? (?:in|with) (?:all )?(?:capital|upper)|"
+    r"all[- ]cap(?:s|ital)? words?|capitali[sz]e (?:at least|every|each|the))",
+    "change_case:english_capital": r"\b(?:all caps|all[- ]capital|only capital letters|in "
+    r"(?:all )?(?:capital letters|capitals|uppercase|upper case))\b",
+    "change_case:english_lowercase": r"\b(?:all|only|in|using|entirely) (?:all )?(?:lower ?case|"
+    r"lower-case|small letters)\b|\bno capital letters\b|\bwithout capital",
+    "punctuation:no_comma": r"\b(?:no|without|avoid|not use|don't use|refrain from)\b.{0,30}"
+    r"\bcommas?\b",
+}
+"""By the id of each instruction in `judge.ifeval.CHECKERS`; of a text in small letters."""
+
+_TONGUES = _LANGUAGE.removeprefix("(?:").removesuffix(")")
+_SIGNS: Mapping[str, str] = {
+    "keywords:existence": "word",
+    "keywords:frequency": "word|times",
+    "keywords:forbidden_words": "word|phrase|letter",
+    "keywords:letter_frequency": "letter",
+    "language:response_language": _TONGUES,
+    "length_constraints:number_sentences": "sentence",
+    "length_constraints:number_paragraphs": "paragraph|stanza",
+    "length_constraints:number_words": "word|char",
+    "length_constraints:nth_paragraph_first_word": "paragraph",
+    "detectable_content:number_placeholders": "placeholder|square bracket",
+    "detectable_content:postscript": "p.|postscript",
+    "detectable_format:number_bullet_lists": "bullet",
+    "detectable_format:constrained_response": "my answer|yes|true|one of|no",
+    "detectable_format:number_highlighted_sections": "highlight|bold",
+    "detectable_format:multiple_sections": "section",
+    "detectable_format:json_format": "json",
+    "detectable_format:title": "title|angular|<<",
+    "combination:two_responses": "two|asterisk",
+    "combination:repeat_prompt": "repeat|restate",
+    "startend:end_checker": "with",
+    "startend:quotation": "quot",
+    "change_case:capital_word_frequency": "cap|upper",
+    "change_case:english_capital": "cap|upper",
+    "change_case:english_lowercase": "lower|small letter|capital",
+    "punctuation:no_comma": "comma",
+}
+"""Parts of words of which an instruction needs one: quicker to look for than its pattern."""
+
+RULES = {id: Rule.of({_SIGNS[id]: pattern}) for id, pattern in PATTERNS.items()}
+
+
+def instructions_in(text: str) -> tuple[str, ...]:
+    """Name the instructions that a prompt in small letters gives, in the order of `PATTERNS`.
+
+    Examples
+    --------
+    >>> instructions_in("describe rome in under 50 words and without commas.")
+    ('length_constraints:number_words', 'punctuation:no_comma')
+    """
+    return tuple(id for id, rule in RULES.items() if rule.holds(text))
+
 
 TAGGER = "rules"
 VERSION = "1"
@@ -29,7 +199,7 @@ CRITERIA = (
     "technical accuracy",
     "real-world application",
 )
-"""Of a hard prompt; see `criteria`."""
+"""Of a hard prompt; see `_criteria`."""
 HARD = 6
 """Of `CRITERIA`, how many a hard prompt meets at least."""
 
@@ -47,7 +217,7 @@ class Label(NamedTuple):
     score: float | None = None
 
 
-class Text(NamedTuple):
+class _Text(NamedTuple):
     """A text as the rules look at it: in small letters, the middle of a long one left out."""
 
     text: str
@@ -74,7 +244,7 @@ def tag(prompts: Sequence[str]) -> dict[str, Label]:
     text = _text(shown)
     has = _kinds(text)
     constraints = instructions_in(text.text)
-    met = criteria(text, has)
+    met = _criteria(text, has)
     category = next((name for name in CATEGORIES if has[name]), OTHER)
     return {
         "category": Label(category),
@@ -98,7 +268,7 @@ def hard(met: Sequence[str]) -> Label:
     return Label(_yes(len(met) >= HARD), len(met))
 
 
-def criteria(text: Text, has: Mapping[str, bool]) -> tuple[str, ...]:
+def _criteria(text: _Text, has: Mapping[str, bool]) -> tuple[str, ...]:
     """Name the criteria of a hard prompt that rules see: fewer than people do.
 
     Parameters
@@ -130,17 +300,17 @@ def shown_part(text: str) -> str:
     return text if len(text) <= HEAD + TAIL else f"{text[:HEAD]}\n{text[-TAIL:]}"
 
 
-def _text(shown: str) -> Text:
+def _text(shown: str) -> _Text:
     small = shown.lower().replace("’", "'")
     words = _WORD.findall(small)
-    return Text(small, words, frozenset(words))
+    return _Text(small, words, frozenset(words))
 
 
 def _yes(holds: bool) -> str:
     return "yes" if holds else "no"
 
 
-def _count(text: Text, words: Set[str]) -> int:
+def _count(text: _Text, words: Set[str]) -> int:
     return len(text.vocabulary & words)
 
 
@@ -192,7 +362,7 @@ _CODE = Rule.of(
 )
 
 
-def _is_code(text: Text) -> bool:
+def _is_code(text: _Text) -> bool:
     perhaps = _count(text, _PERHAPS_PROGRAMMING)
     return (
         perhaps >= 3
@@ -242,7 +412,7 @@ _QUESTION_OF_NUMBERS = Rule.of(
 _NUMBER = re.compile(r"\d+(?:[.,/]\d+)*|\b(?:two|three|four|five|six|seven|twice|half|dozen)\b")
 
 
-def _is_maths(text: Text, is_code: bool) -> bool:
+def _is_maths(text: _Text, is_code: bool) -> bool:
     if _count(text, _MATHEMATICS):
         return True
     perhaps, sums = _count(text, _PERHAPS_MATHEMATICS), False
@@ -296,11 +466,11 @@ _TONGUE = (
     r"greek|swedish|norwegian|danish|finnish|czech|hungarian|romanian|swahili|persian|farsi|"
     r"indonesian|malay|tamil|telugu|klingon|esperanto)"
 )
-_TONGUES = _TONGUE.removeprefix("(?:").removesuffix(")")
+_LANGUAGES = _TONGUE.removeprefix("(?:").removesuffix(")")
 _TRANSLATION = Rule.of(
     {
         "translat": r"(?<!machine )\btranslat(?:e|es|ing|ion)\b(?!\s+(?:theory|studies|memory))",
-        _TONGUES: rf"\bhow (?:do|would|can|to|does)\b.{{0,12}}\bsay\b.{{0,80}}\bin {_TONGUE}\b|"
+        _LANGUAGES: rf"\bhow (?:do|would|can|to|does)\b.{{0,12}}\bsay\b.{{0,80}}\bin {_TONGUE}\b|"
         rf"\b(?:put|render|convert|rewrite|write)\b.{{0,80}}\b(?:in|into|to) {_TONGUE}\b"
         rf"(?=[\s:.,?!]*$|\s*[:\n])|\bwhat(?:'s| is| does) ['\"“‘].{{0,60}}\bin {_TONGUE}\b|"
         rf"\b(?:from )?{_TONGUE} (?:to|into) {_TONGUE}\b|\bthe {_TONGUE} (?:words? )?for\b",
@@ -358,7 +528,7 @@ _ROLE = Rule.of(
 )
 
 
-def _kinds(text: Text) -> dict[str, bool]:
+def _kinds(text: _Text) -> dict[str, bool]:
     """Say whether a prompt is of each of `CATEGORIES`; it may be of several."""
     is_code = _is_code(text)
     return {
@@ -472,7 +642,7 @@ _PLAY = Rule.of(
 )
 
 
-def _intent(text: Text) -> str:
+def _intent(text: _Text) -> str:
     """Tell quizzing, to which the answer is known, and playing from the rest, which is asking."""
     short = text.text[:600]
     if _CHOICES.holds(text.text) or _TESTER.holds(short):
@@ -480,3 +650,30 @@ def _intent(text: Text) -> str:
     if len(text.words) <= 12 and (not text.words or _GREETING.match(short) or _PLAY.holds(short)):
         return "playing"
     return "asking"
+
+
+REFUSAL = "refusal"
+"""The facet of a turn whose answers these are."""
+
+
+def refusal(answers: Sequence[str]) -> Label:
+    """Say which of the two answers of a turn refuse: ``none``, ``a``, ``b`` or ``both``.
+
+    Examples
+    --------
+    >>> refusal(["Sure.", "I cannot help with that."]).value
+    'b'
+    """
+    a, b = map(refuses, answers)
+    return Label("both" if a and b else "a" if a else "b" if b else "none")
+
+
+def refusing(label: str) -> tuple[bool, bool]:
+    """Read a label of `refusal`: whether the answer on side A refuses, and that on side B.
+
+    Examples
+    --------
+    >>> refusing("both"), refusing("b"), refusing("none")
+    ((True, True), (False, True), (False, False))
+    """
+    return label in ("a", "both"), label in ("b", "both")

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.ifeval.text import common_words
+from judge.ifeval.checks import common_words
 from judge.labels.taggers import shown_part
 from rating.errors import DataError
 from rating.typing import Bools, Floats, Ints
@@ -69,7 +69,7 @@ class Gates(NamedTuple):
 OPEN = Gates(1, 1, 1, None)
 """Where everybody can read every prompt."""
 PRIVATE = Gates(10, 25, 5, 10)
-"""Where nobody can: see `judge.labels.released`."""
+"""Where nobody can: see `judge.labels.material`."""
 
 
 @dataclass(frozen=True, slots=True)

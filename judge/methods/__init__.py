@@ -2,9 +2,15 @@
 
 from pathlib import Path
 
-from judge.methods.checklist import margined, unanswered, written
-from judge.methods.file import FileMethod
-from judge.methods.parse import ENDING, published, read_method
+from judge.methods.file import (
+    ENDING,
+    FileMethod,
+    margined,
+    published,
+    read_method,
+    unanswered,
+    written,
+)
 from rating.errors import DataError
 
 __all__ = [

@@ -1,13 +1,22 @@
-"""A method of judging as a file says it: what is asked in which words, and how it is read."""
+"""A method of judging as a file says it: what is asked in which words, and how it is read.
 
+What methods go by beside the case: checklists of prompts, and margins of length.
+
+Reads a method of judging from its file, and says what in it cannot be.
+
+The keys of a method's file, and what each may be.
+"""
+
+import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
-from judge.case import Case
-from judge.completion import FILTERED, Reply, Request
-from judge.errors import FailureClass
+from judge.case import FILTERED, Case, CaseId, FailureClass, Parameters, Reply, Request
 from judge.grammar import (
     Items,
     Preference,
@@ -23,21 +32,317 @@ from judge.grammar import (
     lone_label,
     questions,
 )
-from judge.methods.checklist import Checklists, checklist_of
-from judge.methods.schema import is_scale
 from judge.protocol import Description, Template, Turns, conversation, dialogue, pair, read_text
-from judge.thoughts import answer_tokens
+from judge.replies import answer_tokens
+from judge.verdict import Judged
 from rating.errors import DataError
+from rating.tables.files import parsed_toml
+from rating.tables.files import read_text as read_text_file
+
+Checklists = Mapping[str, tuple[str, ...]]
+"""Questions by `Case.prompt_id`."""
+
+TYPICAL = ("Does the answer do what was asked, and is what it says about this point right?",) * 7
+"""Stands in estimates for a checklist that is still to be written: about 130 tokens."""
+
+
+def written(judged: Iterable[Judged], cases: Iterable[Case]) -> dict[str, tuple[str, ...]]:
+    """Return the checklists that a run of checklist_writer over ``cases`` brought, by prompt.
+
+    Prompts whose checklist could not be read are not among them: leave their cases out, and say
+    so.
+    """
+    prompts = {case.id: case.prompt_id for case in cases}
+    return {
+        prompts[row.case_id]: row.reading.items
+        for row in judged
+        if isinstance(row.reading, Questions)
+    }
+
+
+def _checklist_of(case: Case, checklists: Checklists) -> tuple[str, ...]:
+    """Return the questions for a case's prompt.
+
+    Raises
+    ------
+    DataError
+        If there are none.
+    """
+    items = checklists.get(case.prompt_id, ())
+    if not items:
+        raise DataError(
+            f"There is no checklist for the prompt {case.prompt[-1].content[:60]!r}"
+            f" ({case.prompt_id[:12]}). Let checklist_writer write one, or give it."
+        )
+    return items
+
+
+def unanswered(case: Case) -> Case:
+    """Return the prompt of a case without its responses."""
+    return Case(case.prompt, "")
+
+
+def with_margin(preference: Preference, case: Case, margin: int | None) -> Preference:
+    """Make a tie of a slight win by a reply that is longer by more than a margin.
+
+    Parameters
+    ----------
+    preference : Preference
+        For side A of ``case``.
+    margin : int or None
+        WildBench's K, in characters; None leaves every verdict as it is (its K = infinity, which
+        its code writes as -1).
+
+    References
+    ----------
+    .. [1] B. Y. Lin et al., "WildBench: benchmarking LLMs with challenging tasks from real users
+       in the wild", ICLR 2025, section 3.3, length margin K.
+
+    Examples
+    --------
+    >>> from judge.case import Message
+    >>> case = Case((Message("user", "Hi"),), "long " * 200, "short")
+    >>> with_margin(Preference(0.75), case, 500), with_margin(Preference(1.0), case, 500)
+    (Preference(first=0.5), Preference(first=1.0))
+    """
+    first, second = pair(case)
+    longer = len(first) - len(second)
+    slight = {0.75: longer, 0.25: -longer}.get(preference.first)
+    if margin is None or slight is None or slight <= margin:
+        return preference
+    return Preference(0.5)
+
+
+def margined(
+    judged: Iterable[Judged], cases: Mapping[CaseId, Case], margin: int | None
+) -> tuple[Judged, ...]:
+    """Return the rows of a run with the length margin taken off.
+
+    The journal keeps what the judge said, so another margin on the same replies is free.
+    """
+    return tuple(
+        replace(row, reading=with_margin(row.reading, cases[row.case_id].shown(row.order), margin))
+        if isinstance(row.reading, Preference)
+        else row
+        for row in judged
+    )
+
+
+def reward(preference: Preference) -> float:
+    """Return WB-Reward of the first: 1 much better, 1/2 slightly, 0 equal, and so down to -1.
+
+    Examples
+    --------
+    >>> [reward(Preference(share)) for share in (1.0, 0.75, 0.5, 0.25, 0.0)]
+    [1.0, 0.5, 0.0, -0.5, -1.0]
+    """
+    return 2 * preference.first - 1
+
+
+FIELDS = (
+    *("prompt", "response_a", "response_b", "turns_a", "turns_b"),
+    *("reference", "checklist", "rubric"),
+)
+"""What a template may show: of the case, and of the rules that it is judged by."""
+
+SCORES = (
+    *("alpaca_eval", "arena_hard", "llmbar", "marks", "pairwise", "wildbench"),
+    "wildbench_reward",
+)
+"""What `arena judge score` may make of the verdicts."""
+
+GRAMMARS: Mapping[str, frozenset[str]] = {
+    "bracketed": frozenset({"verdicts"}),
+    "keyed": frozenset({"key", "verdicts"}),
+    "bracketed_mark": frozenset({"scale", "fractions"}),
+    "keyed_mark": frozenset({"key", "scale", "fractions"}),
+    "label_probability": frozenset({"labels"}),
+    "lone_label": frozenset({"labels"}),
+    "answers": frozenset(),
+    "questions": frozenset({"scale"}),
+}
+"""The grammars of `judge.grammar`, by the names of their functions, and the keys of each."""
+
+OPTIONAL = frozenset({"fractions"})
+"""Keys that a grammar may have."""
+OF_PAIRS = ("bracketed", "keyed", "label_probability", "lone_label")
+"""Grammars that read which of two responses is preferred."""
+OF_ONE = ("answers", "questions")
+"""Grammars that never do."""
+
+VERDICT = re.compile(r"[A-Z](?:[<>=+]{1,3}[A-Z]?)?")
+NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,59}")
+
+
+@dataclass(frozen=True, slots=True)
+class _Key:
+    """What a key may be.
+
+    Attributes
+    ----------
+    allows : callable
+        Whether a value is one.
+    wanted : str
+        What to give, for the error.
+    """
+
+    allows: Callable[[Any], bool]
+    wanted: str
+    required: bool = False
+
+
+Keys = Mapping[str, _Key]
+
+
+def _line(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip()) and "\n" not in value
+
+
+def _text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _lines(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_line, value))
+
+
+def _whole(low: int, high: int) -> Callable[[Any], bool]:
+    return lambda value: type(value) is int and low <= value <= high
+
+
+def _number(low: float, high: float) -> Callable[[Any], bool]:
+    return lambda value: type(value) in (int, float) and low <= value <= high
+
+
+def _one_of(names: Iterable[str]) -> Callable[[Any], bool]:
+    known = frozenset(names)
+    return lambda value: isinstance(value, str) and value in known
+
+
+def _fields(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(map(_one_of(FIELDS), value))
+        and len(set(value)) == len(value)
+    )
+
+
+def _is_scale(value: Any) -> bool:
+    """Whether a value is two whole marks that run upwards within 0 and 999."""
+    return (
+        isinstance(value, list | tuple)
+        and len(value) == 2
+        and all(map(_whole(0, 999), value))
+        and value[0] < value[1]
+    )
+
+
+def _verdicts(value: Any) -> bool:
+    return (
+        isinstance(value, dict)
+        and all(VERDICT.fullmatch(name) for name in value)
+        and all(map(_number(0, 1), value.values()))
+        and any(share > 0.5 for share in value.values())
+        and any(share < 0.5 for share in value.values())
+    )
+
+
+def _labels(value: Any) -> bool:
+    words = isinstance(value, list) and all(
+        isinstance(one, str) and re.fullmatch(r"\w{1,16}", one) for one in value
+    )
+    return words and len(value) == len(set(value)) == 2
+
+
+def _table(value: Any) -> bool:
+    return isinstance(value, dict)
+
+
+TOP: Keys = {
+    "about": _Key(_line, "one line that says what is asked", required=True),
+    "source": _Key(_line, "one line that says where the method comes from"),
+    "score": _Key(_one_of(SCORES), f"one of {', '.join(SCORES)}"),
+    "fields": _Key(_fields, f"a list of some of {', '.join(FIELDS)}, each once", required=True),
+    "orders": _Key(_one_of(("both", "one")), '"both", or "one" that is drawn for each pair'),
+    "samples": _Key(_whole(1, 100), "a whole number from 1 to 100"),
+    "fallback": _Key(_line, "the name of a method, or a file beside this one that ends in .toml"),
+    "length_margin": _Key(_whole(0, 1_000_000), "a whole number of characters"),
+    "changes": _Key(_lines, "a list of sentences, one for each difference from the source"),
+    "reply": _Key(_table, "a table [reply]", required=True),
+    "decoding": _Key(_table, "a table [decoding]", required=True),
+    "template": _Key(
+        lambda value: _table(value) or _line(value),
+        "a table [template], or the name of a published method, for its words",
+        required=True,
+    ),
+}
+REPLY: Keys = {
+    "grammar": _Key(_one_of(GRAMMARS), f"one of {', '.join(GRAMMARS)}", required=True),
+    "verdicts": _Key(
+        _verdicts,
+        "a table from verdicts such as A, A>>B or A++ to how far the first response is preferred, "
+        "from 0 to 1, some above and some below .5",
+    ),
+    "key": _Key(
+        lambda value: isinstance(value, str) and re.fullmatch(r"[\w -]{1,60}", value) is not None,
+        "a key of JSON, in letters, digits, _ and -",
+    ),
+    "scale": _Key(_is_scale, "the lowest and the highest mark within 0 and 999, as in [1, 10]"),
+    "fractions": _Key(
+        lambda value: isinstance(value, bool), "true or false: whether marks such as 7.5 count"
+    ),
+    "labels": _Key(_labels, 'two words of which the first is for the first, as in ["m", "M"]'),
+}
+DECODING: Keys = {
+    "max_tokens": _Key(_whole(1, 1_000_000), "a whole number from 1 on", required=True),
+    "temperature": _Key(_number(0, 2), "a number from 0 to 2, or nothing to send none"),
+    "top_logprobs": _Key(_whole(1, 20), "a whole number from 1 to 20"),
+    "json_object": _Key(lambda value: isinstance(value, bool), "true or false"),
+    "expected_tokens": _Key(_whole(1, 1_000_000), "the usual tokens of a reply, from 1 on"),
+}
+TEMPLATE: Keys = {
+    "system": _Key(_text, "the words of the system message", required=True),
+    "user": _Key(_text, "the words of the user's message", required=True),
+    "given": _Key(
+        lambda value: _table(value) and {*value} == {"reference"} and _text(value["reference"]),
+        "a table with reference: the words at its place where a case has a right answer",
+    ),
+}
+
+
+def _require_keys(source: str, table: str, values: Mapping[str, Any], keys: Keys) -> None:
+    """Raise `DataError` unless a table has the keys that it must, no others, and fit values.
+
+    Parameters
+    ----------
+    source : str
+        The file, for the error.
+    table : str
+        Such as ``[reply]``; empty for the keys above all tables.
+    """
+    where = f"{source!r}{f', {table}' if table else ''}"
+    for name, value in values.items():
+        if name not in keys:
+            msg = f"{where}: there is no key {name!r}: use {', '.join(keys)}."
+            raise DataError(msg)
+        if not keys[name].allows(value):
+            msg = f"{where}: {name} is {value!r}: give {keys[name].wanted}."
+            raise DataError(msg)
+    for name, key in keys.items():
+        if key.required and name not in values:
+            msg = f"{where}: the key {name!r} is missing: give {key.wanted}."
+            raise DataError(msg)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Grammar:
+class _Grammar:
     """How a reply is read: one of the grammars of `judge.grammar`, and what it offers.
 
     Attributes
     ----------
     name : str
-        One of `judge.methods.schema.GRAMMARS`.
+        One of `judge.methods.file.GRAMMARS`.
     verdicts : mapping
         From what may be said to how far the first response is preferred.
     key : str
@@ -64,18 +369,20 @@ class Grammar:
         mark = f"a {'' if self.fractions else 'whole '}mark from {low} to {high}"
         match self.name:
             case "bracketed":
-                return f"{_one_of(f'[[{name}]]' for name in self.verdicts)}, as its last verdict"
+                return (
+                    f"{_file_one_of(f'[[{name}]]' for name in self.verdicts)}, as its last verdict"
+                )
             case "keyed":
-                verdicts = _one_of(f'"{name}"' for name in self.verdicts)
+                verdicts = _file_one_of(f'"{name}"' for name in self.verdicts)
                 return f'JSON with the key "{self.key}" and the value {verdicts}'
             case "bracketed_mark":
                 return f"{mark} in double brackets, as in [[{high}]], as its last mark"
             case "keyed_mark":
                 return f'JSON with the key "{self.key}" and {mark}'
             case "label_probability":
-                return f"{_one_of(self.labels)} as its first token, with log-probabilities"
+                return f"{_file_one_of(self.labels)} as its first token, with log-probabilities"
             case "lone_label":
-                return f"{_one_of(self.labels)}, and nothing else"
+                return f"{_file_one_of(self.labels)}, and nothing else"
             case "answers":
                 return "yes or no to each item by its number, as in 3: [[yes]]"
             case _:
@@ -105,7 +412,7 @@ class Grammar:
                 return _marked(mark, low, high, pairwise)
 
 
-def _one_of(names: Iterable[str]) -> str:
+def _file_one_of(names: Iterable[str]) -> str:
     *rest, last = names
     return f"{', '.join(rest)} or {last}"
 
@@ -127,7 +434,7 @@ class FileMethod:
     about : str
         What is asked, in a line.
     fields : tuple of str
-        What is shown, of `judge.methods.schema.FIELDS`.
+        What is shown, of `judge.methods.file.FIELDS`.
     grammar : Grammar
     score : str or None
         What `arena judge score` makes of the verdicts.
@@ -150,7 +457,7 @@ class FileMethod:
     description: Description
     about: str
     fields: tuple[str, ...]
-    grammar: Grammar
+    grammar: _Grammar
     score: str | None = None
     swap_share: float = 1.0
     fallback: str | None = None
@@ -209,7 +516,7 @@ class FileMethod:
         if scale is not None:
             if not {"low", "high"} <= self.template.places:
                 raise DataError(f"A scale is for methods that show it, not for {self.name!r}.")
-            if not is_scale(scale):
+            if not _is_scale(scale):
                 raise DataError(
                     f"A scale runs upwards within 0 and 999, not {scale[0]}-{scale[1]}."
                 )
@@ -228,7 +535,7 @@ class FileMethod:
         """Return what a reply says, in the sides as shown, or why it says nothing."""
         if self.grammar.name == "label_probability":
             return _weighted(reply, self.grammar.labels)
-        n_items = len(checklist_of(case, self.checklists)) if self.by_checklist else 0
+        n_items = len(_checklist_of(case, self.checklists)) if self.by_checklist else 0
         return read_text(
             reply,
             lambda text: self.grammar.read(text, n_items, self.pairwise),
@@ -284,7 +591,7 @@ class FileMethod:
         return case.reference
 
     def _checklist(self, case: Case) -> str:
-        items = checklist_of(case, self.checklists)
+        items = _checklist_of(case, self.checklists)
         if self.grammar.name != "answers":
             return "\n".join(f"- {item}" for item in items)
         return "\n".join(f"{number}. {item}" for number, item in enumerate(items, start=1))
@@ -307,3 +614,192 @@ def _weighted(reply: Reply, labels: tuple[str, str]) -> Reading | FailureClass:
         return FailureClass.NO_LOGPROBS
     share = label_probability(answer_tokens(reply.logprobs), labels)
     return FailureClass.UNPARSED if share is None else Preference(share)
+
+
+ENDING = ".toml"
+PARSER = 3
+"""Version of `judge.grammar`: another one reads what is kept again, and asks nothing."""
+USUAL_TOKENS = 250
+"""Expected of a reply, where a file does not say."""
+
+
+@cache
+def published(name: str) -> FileMethod:
+    """Read one of the methods that come with the arena, by its name."""
+    text = (files("judge.methods") / f"{name}{ENDING}").read_text("utf-8")
+    return parsed(text, name, f"{name}{ENDING}")
+
+
+def read_method(path: Path, taken: tuple[str, ...]) -> FileMethod:
+    """Read a method from a file of somebody's own.
+
+    Parameters
+    ----------
+    taken : tuple of str
+        Names that it cannot have.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read, is no such file, or has a name that is taken.
+    """
+    name = path.name.removesuffix(ENDING)
+    if name in taken or not NAME.fullmatch(name):
+        why = "is the name of a published method" if name in taken else "is no name of a method"
+        msg = f"{name!r} {why}, and stands in verdicts: give the file {str(path)!r} another one."
+        raise DataError(msg)
+    method = parsed(read_text_file(path), name, str(path))
+    if method.fallback is not None and method.fallback.endswith(ENDING):
+        return replace(method, fallback=str(path.parent / method.fallback))
+    return method
+
+
+def parsed(text: str, name: str, source: str) -> FileMethod:
+    """Read the text of a method's file.
+
+    Raises
+    ------
+    DataError
+        If a key is unknown, missing or malformed, or two do not go together; it is quoted.
+    """
+    values = parsed_toml(text, repr(source))
+    _require_keys(source, "", values, TOP)
+    _require_keys(source, "[decoding]", values["decoding"], DECODING)
+    grammar = _grammar(source, values["reply"])
+    method = FileMethod(
+        description=_description(name, values, _template(source, values["template"])),
+        about=values["about"],
+        fields=tuple(values["fields"]),
+        grammar=grammar,
+        score=values.get("score"),
+        swap_share=0.0 if values.get("orders") == "one" else 1.0,
+        fallback=values.get("fallback"),
+        length_margin=values.get("length_margin"),
+        changes=tuple(values.get("changes", ())),
+        text=text,
+    )
+    for wrong, why in _contradictions(method, values):
+        if wrong:
+            msg = f"{source!r}: {why}."
+            raise DataError(msg)
+    return method
+
+
+def _grammar(source: str, values: Mapping[str, Any]) -> _Grammar:
+    _require_keys(source, "[reply]", values, REPLY)
+    name = values["grammar"]
+    keys = {key: REPLY[key] for key in REPLY if key == "grammar" or key in GRAMMARS[name]}
+    required = {key: replace(one, required=key not in OPTIONAL) for key, one in keys.items()}
+    _require_keys(source, f"[reply] of the grammar {name!r}", values, required)
+    return _Grammar(
+        name=name,
+        verdicts={one: Preference(share) for one, share in values.get("verdicts", {}).items()},
+        key=values.get("key", ""),
+        scale=tuple(values["scale"]) if "scale" in values else None,
+        labels=tuple(values.get("labels", ("m", "M"))),
+        fractions=values.get("fractions", False),
+    )
+
+
+def _template(source: str, values: str | Mapping[str, Any]) -> Template:
+    if isinstance(values, str):
+        if not NAME.fullmatch(values) or not (files("judge.methods") / f"{values}.toml").is_file():
+            msg = f"{source!r}: template is {values!r}: name a published method, for its words."
+            raise DataError(msg)
+        return published(values).template
+    _require_keys(source, "[template]", values, TEMPLATE)
+    return Template.of(values["system"], values["user"], values.get("given"))
+
+
+def _description(name: str, values: Mapping[str, Any], template: Template) -> Description:
+    sent = dict(values["decoding"])
+    expected = sent.pop("expected_tokens", min(sent["max_tokens"], USUAL_TOKENS))
+    return Description(
+        name=name,
+        template=template,
+        parameters=Parameters(**sent),
+        parser=PARSER,
+        pairwise=not {"response_b", "turns_b"}.isdisjoint(values["fields"]),
+        samples=values.get("samples", 1),
+        tokens_out=expected,
+        source=values.get("source", ""),
+    )
+
+
+def _contradictions(method: FileMethod, values: Mapping[str, Any]) -> Iterator[tuple[object, str]]:
+    """Give what must not be, and the sentence for it."""
+    yield from _in_words(method)
+    fields, grammar, pairwise = {*method.fields}, method.grammar.name, method.pairwise
+    named = f"grammar is {grammar!r}, which"
+    yield (
+        pairwise and fields.isdisjoint({"response_a", "turns_a"}),
+        f"fields is {values['fields']}: two responses are compared, so show response_a or turns_a",
+    )
+    yield (
+        grammar in OF_PAIRS and not pairwise,
+        f"{named} tells two responses apart: name response_b or turns_b in fields",
+    )
+    yield (
+        grammar in OF_ONE and pairwise,
+        f"{named} looks at one response: take response_b and turns_b out of fields",
+    )
+    yield (
+        grammar == "answers" and not method.by_checklist,
+        f"{named} reads yes or no to items: name checklist in fields",
+    )
+    by_token = grammar == "label_probability"
+    yield (
+        by_token and method.description.parameters.top_logprobs is None,
+        f"{named} reads log-probabilities: ask for them with top_logprobs in [decoding]",
+    )
+    yield (
+        method.fallback is not None and not by_token,
+        f"fallback is {method.fallback!r}, for replies without log-probabilities: only the "
+        "grammar 'label_probability' reads any",
+    )
+    for key in ("samples", "orders", "length_margin"):
+        yield (
+            key in values and not pairwise,
+            f"{key} is {values.get(key)!r}, which is for methods that compare two responses",
+        )
+
+
+def _in_words(method: FileMethod) -> Iterator[tuple[object, str]]:
+    """Give what must not be in a template, and the sentence for it."""
+    template, fields = method.template, {*method.fields}
+    scale = {"low", "high"} if method.grammar.scale else set()
+    empty, idle = template.places - fields - scale - {"nonce"}, fields - template.places
+    every = (template.system, template.user, *template.given.values())
+    words = "".join(text for pieces in every for text in pieces[::2])
+    yield (
+        "${" in words,
+        f"a place is written ${{response_a}}, not {words[words.find('${') :][:20]!r}",
+    )
+    yield (
+        empty,
+        f"nothing fills the places {_quoted(empty)} of the template: name them in fields, or take "
+        "them out",
+    )
+    yield (
+        idle,
+        f"the fields {_quoted(idle)} stand nowhere in the template: write "
+        f"${{{min(idle, default='')}}} there, or take them out",
+    )
+    yield (
+        {*template.given} - fields,
+        f"[template.given] has {_quoted({*template.given} - fields)}, which is not in fields",
+    )
+    yield (
+        {*template.given} & {*template.system[1::2]},
+        f"[template.given] has {_quoted(template.given)}, which stands in the system message: put "
+        "it in the user's message alone",
+    )
+    yield (
+        "nonce" not in template.places,
+        "there is no ${nonce} in the template: put [begin answer ${nonce}] and [end answer "
+        "${nonce}] around what others wrote, so that no answer can end its own fence",
+    )
+
+
+def _quoted(names: Iterable[str]) -> str:
+    return ", ".join(repr(name) for name in sorted(names))

@@ -6,7 +6,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from judge.probe.desiderata import (
+from judge.probe.people import MEASURES, Rated, World, WorldMeasure
+from judge.probe.ranking import (
     Desideratum,
     Simulated,
     Truth,
@@ -15,16 +16,11 @@ from judge.probe.desiderata import (
     on_monotone,
     on_reruns,
     on_validity,
+    signal_to_noise,
     unknown,
+    variance_shares,
 )
-from judge.probe.discriminability import signal_to_noise, variance_shares
-from judge.probe.reliability import consistency, rerun_noise, spearman
-from judge.probe.worlds import (
-    MEASURES,
-    Measure,
-    Rated,
-    World,
-)
+from judge.probe.robustness import consistency, rerun_noise, spearman
 from rating import RateOptions
 from rating.errors import DataError, RatingError
 from rating.rows import VoteRows
@@ -53,7 +49,7 @@ class Audit:
     ----------
     measure : str
     desiderata : tuple of Desideratum
-        In the order of `judge.probe.desiderata.NAMES`.
+        In the order of `judge.probe.ranking.NAMES`.
     """
 
     measure: str
@@ -78,7 +74,7 @@ class Audit:
 
 
 def audit(
-    measure: Measure,
+    measure: WorldMeasure,
     world: World,
     *,
     votes: VoteRows | None = None,
@@ -135,7 +131,7 @@ def audit(
 class _Work:
     """What every part of an audit needs, and the count of arenas done."""
 
-    measure: Measure
+    measure: WorldMeasure
     world: World
     rng: np.random.Generator
     progress: Progress

@@ -1,22 +1,52 @@
-"""Cards of measures of similarity, on texts from files: five axes, never one number for all."""
+"""Cards of measures of similarity, on texts from files: five axes, never one number for all.
+
+What a judge is probed with, by groups of interventions, and the report of what it did.
+"""
 
 import html
 import math
 import re
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from judge.probe.axes import Cards, Plan, card_of, oracle_card
-from judge.probe.corpus import Clustering, Retrieval
-from judge.probe.embedding import texts_asked
+from judge.probe.findings import Votes, checks, dose_response, findings, human_agreement, scores_of
 from judge.probe.people import Alignment, RatedTexts
-from judge.probe.robustness import MIN_WORDS, Robustness, Sensitivity
-from judge.probe.similarity import BAG_OF_WORDS, CLASSICAL, LENGTH_COUNTER, Measure, random_measure
+from judge.probe.prompts import Clustering, Retrieval, texts_asked
+from judge.probe.robustness import MIN_WORDS, Probe, Robustness, Sensitivity, probes, resisted
+from judge.probe.similarity import (
+    BAG_OF_WORDS,
+    CLASSICAL,
+    LENGTH_COUNTER,
+    VERSION,
+    Cards,
+    Measure,
+    Plan,
+    card_of,
+    oracle_card,
+    random_measure,
+)
+from judge.probe.verdicts import (
+    BIASES,
+    CHECKS,
+    INJECTIONS,
+    MISSING,
+    PEOPLE,
+    Material,
+    altered,
+    interventions,
+    kinds,
+)
+from judge.studies.estimates import plural
 from judge.tables.annotations import Annotations, read_annotations
 from judge.tables.native import for_similarity, unfit
+from judge.verdict import Run
 from rating.errors import DataError
 from rating.tables.columns import quoted_names
 from rating.tables.files import json_or_text, read_text
@@ -35,7 +65,7 @@ ENTRIES = {"docs": ("doc", "docno"), "questions": ("top", "num")}
 
 
 @dataclass(frozen=True, slots=True)
-class Classes:
+class _Classes:
     """Texts and the class each belongs to."""
 
     name: str
@@ -60,11 +90,11 @@ class Library:
 
 
 @dataclass(frozen=True, slots=True)
-class Material:
+class CardMaterial:
     """The texts that files hold, by the axes that they are for."""
 
     rated: tuple[RatedTexts, ...]
-    classes: Classes | None
+    classes: _Classes | None
     library: Library | None
 
     def long_texts(self, least: int) -> tuple[str, tuple[str, ...]]:
@@ -145,7 +175,7 @@ def _chosen(names: Sequence[str]) -> tuple[Measure, ...]:
     return tuple(chosen) or CLASSICAL
 
 
-def _plans(material: Material, sample: int, rng: np.random.Generator) -> tuple[Plan, ...]:
+def _plans(material: CardMaterial, sample: int, rng: np.random.Generator) -> tuple[Plan, ...]:
     """Plan what the material allows, in the order of the axes."""
     plans: list[Plan] = []
     if material.rated:
@@ -164,7 +194,7 @@ def _plans(material: Material, sample: int, rng: np.random.Generator) -> tuple[P
     return tuple(plans)
 
 
-def _clustering(classes: Classes, sample: int, rng: np.random.Generator) -> Plan:
+def _clustering(classes: _Classes, sample: int, rng: np.random.Generator) -> Plan:
     rows = _drawn(len(classes.texts), sample, rng)
     texts, labels = ([column[i] for i in rows] for column in (classes.texts, classes.labels))
     data = _of(classes.name, len(rows), len(classes.texts), "texts")
@@ -195,13 +225,13 @@ class _Parts:
     rated: list[RatedTexts]
     waiting: list[Annotations]
     sources: dict[str, str]
-    classes: Classes | None = None
+    classes: _Classes | None = None
     entries: dict[str, dict[str, str]] | None = None
     judged: list[tuple[str, str, float]] | None = None
     library: str = ""
 
 
-def read_material(files: Sequence[Path]) -> Material:
+def read_material(files: Sequence[Path]) -> CardMaterial:
     """Read files, each for what its columns say it is.
 
     Rated pairs: a column for each of two texts (``sentence1`` and ``sentence2``, ``reference`` and
@@ -226,7 +256,7 @@ def read_material(files: Sequence[Path]) -> Material:
     rated = [*parts.rated, *(_rated_documents(table, parts.sources) for table in parts.waiting)]
     if parts.sources and not parts.waiting:
         raise DataError("There are sources of documents, and no file that rates texts of them.")
-    return Material(tuple(rated), parts.classes, _library(parts))
+    return CardMaterial(tuple(rated), parts.classes, _library(parts))
 
 
 def _table(file: Path, parts: _Parts) -> None:
@@ -238,7 +268,7 @@ def _table(file: Path, parts: _Parts) -> None:
         parts.rated.append(_rated_pairs(table, *pair))
     elif text and kind:
         labels = tuple(table.texts(kind))
-        parts.classes = Classes(file.name, tuple(table.texts(text)), labels)
+        parts.classes = _Classes(file.name, tuple(table.texts(text)), labels)
     elif document and reference and not text:
         of = (_first(value) for value in table.texts(reference))
         parts.sources |= dict(zip(table.texts(document), of, strict=True))
@@ -386,3 +416,139 @@ def _as_judged(topics: Mapping[str, str], gains: Mapping[str, object]) -> Mappin
     if lost is not None:
         raise DataError(f"There is no topic {lost!r}: relevance and topics are not of one set.")
     return counted
+
+
+ALL = "all"
+"""Another name of `BIASES`."""
+SAMPLE = 100
+"""Pairs, at most, for checks; the other groups take every pair if not told otherwise."""
+
+Tried = Mapping[str, tuple[Probe, ...]]
+"""What is asked, by group."""
+
+
+@cache
+def groups() -> Mapping[str, Mapping[str, str]]:
+    """Describe the groups: ``title``, ``measure``, what is ``expected``, and what is ``asked``."""
+    return tomllib.loads((files("judge.probe") / "groups.toml").read_text("utf-8"))
+
+
+def chosen_kinds(names: Sequence[str]) -> Mapping[str, tuple[str, ...]]:
+    """Find interventions by their names, or by those of groups: in any case, dashes for spaces.
+
+    Without a name they are injected answers.
+
+    Raises
+    ------
+    DataError
+        For a name that is not known.
+    """
+    of = kinds()
+    known = {group: {*every} for group, every in of.items()} | {ALL: {*of[BIASES]}}
+    single = {_typed(kind): {kind} for every in of.values() for kind in every}
+    for name in names:
+        if _typed(name) not in known | single:
+            raise DataError(
+                f"There is no --intervention {name!r}: choose a group ({', '.join(known)}) or "
+                f"one of {', '.join(single)}."
+            )
+    wanted = set().union(*((known | single)[_typed(one)] for one in names or (INJECTIONS,)))
+    by_group = {group: tuple(one for one in every if one in wanted) for group, every in of.items()}
+    return {group: every for group, every in by_group.items() if every}
+
+
+def _typed(name: str) -> str:
+    return name.casefold().replace(" ", "-")
+
+
+def plan(
+    wanted: Mapping[str, Sequence[str]],
+    source: Material,
+    votes: Votes,
+    *,
+    judge: str,
+    single: bool = False,
+    sample: int | None = None,
+) -> Tried:
+    """Make every intervention on every pair, or on a sample of them.
+
+    The sample is the first pairs by the hash of their content: a larger one contains a smaller
+    one, and asks nothing again.
+
+    Parameters
+    ----------
+    wanted : mapping
+        Of `chosen_kinds`.
+    votes : mapping
+        Votes on cases, for the group ``people``.
+    judge : str
+        The name by which answers claim to be the judge's own.
+    single : bool
+        Show changed answers alone, for marks.
+    sample : int or None
+        Pairs, at most; None for `SAMPLE` in checks, and every one elsewhere.
+
+    Raises
+    ------
+    DataError
+        If an intervention changes nothing of any pair, or takes two answers where one is marked.
+    """
+    tried = {}
+    for group, chosen in wanted.items():
+        n = SAMPLE if sample is None and group in CHECKS else sample
+        pairs = source.pairs
+        if n is not None:
+            pairs = tuple(sorted(pairs, key=lambda pair: pair.as_given.id))
+        if group == INJECTIONS:
+            every = probes(Material(pairs, source.basis).honest[:n], single=single)
+            made = tuple(probe for probe in every if probe.kind in chosen)
+        elif group == BIASES:
+            made = interventions(pairs[:n], chosen, judge, single=single)
+        elif group == PEOPLE:
+            cases = [] if single else sorted(votes, key=lambda case: case.id)[:n]
+            made = tuple(Probe(kind, case, case) for case in cases for kind in chosen)
+        else:
+            made = altered(group, pairs, chosen, most=n, single=single)
+        if not any(probe.kind in chosen for probe in made):
+            raise DataError(
+                f"{chosen[0]!r} compares two answers, and the method looks at one."
+                if single
+                else f"{chosen[0]!r} changes nothing in any of {plural(len(pairs[:n]), 'pair')}: "
+                "give other --cases, or choose another --intervention."
+            )
+        tried[group] = made
+    return tried
+
+
+def report(
+    tried: Tried,
+    run: Run,
+    source: Material,
+    votes: Votes,
+    scale: tuple[int, int],
+    *,
+    single: bool = False,
+) -> dict[str, Any]:
+    """Return what came of a run over both cases of each probe, as plain values for JSON."""
+    scores = scores_of(run.judged, scale)
+    about = {group: {**groups()[group], "probes": len(of)} for group, of in tried.items()}
+    parts: list[dict[str, Any]] = [{"groups": about, "warnings": []}]
+    if injected := tried.get(INJECTIONS):
+        parts.append(resisted(injected, scores, marks=single))
+    if biased := tried.get(BIASES):
+        parts.append(findings(biased, run.judged, source.basis, source.n_left_out, scale))
+    if checked := {group: of for group, of in tried.items() if group in CHECKS}:
+        rows = checks(checked, scores, votes)
+        n = sum(row["n_undecided"] for row in rows)
+        unread = [f"{plural(n, 'probe')} without a verdict: excluded."] if n else []
+        parts.append({"checks": rows, "perturbations_version": VERSION, "warnings": unread})
+        parts.append({"better_by": source.basis, "pairs_left_out": source.n_left_out})
+    if missing := tried.get(MISSING):
+        parts.append({"dose_response": dose_response(missing, run.judged, scale)})
+    if voted := tried.get(PEOPLE):
+        of_these = {probe.case: votes[probe.case] for probe in voted}
+        people = {"pairs": len(of_these), "of_pairs": len(votes)}
+        people |= {"votes": sum(sum(one) for people in of_these.values() for one in people)}
+        parts.append({"people": people | {"between_people": human_agreement(of_these, scores)}})
+    whole = {name: value for part in parts for name, value in part.items()}
+    return whole | {"warnings": [text for part in parts for text in part.get("warnings", [])]}

@@ -1,22 +1,177 @@
-"""What a judge did, in figures and in words: all thresholds and sentences."""
+"""What a judge did, in figures and in words: all thresholds and sentences.
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+What explains how alike prompts are: regressions of pairs, with whole prompts permuted.
+
+People's votes on cases: matched by item or battle, and how far people agree.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from judge.case import CaseId, Order
+from judge.case import Case, CaseId, Order
 from judge.grammar import Items, Rating
-from judge.ifeval.accuracy import share
-from judge.probe.axes import UNKNOWN
-from judge.probe.injections import Probe, Row, Scores, by_kind, success_of
-from judge.probe.interventions import DOSES, HARMLESS, LENGTH, MEANING, MISSING, PEOPLE, Basis
+from judge.ifeval.checks import share
 from judge.probe.people import draw_prompts, rank_correlation
-from judge.probe.voted import Votes
+from judge.probe.robustness import Probe, Row, Scores, by_kind, success_of
+from judge.probe.similarity import UNKNOWN, tf_idf, words
+from judge.probe.verdicts import DOSES, HARMLESS, LENGTH, MEANING, MISSING, PEOPLE, Basis
+from judge.studies.alignment import on_cases
 from judge.studies.estimates import Estimate, gap_of, joined, plural
+from judge.tables.annotations import Annotations, read_annotations
+from judge.tables.cases import NamedCase, Source
+from judge.tables.native import for_judge
 from judge.verdict import Judged, by_case, verdicts
 from rating.errors import DataError
+from rating.tables.columns import KNOWN
+from rating.tables.files import Files
+from rating.tables.vote_filter import SKIP
+from rating.typing import Floats, Ints
+
+Vote = tuple[NamedCase, int, float]
+"""A case, the row of its vote, and 1 for its side A, -1 for side B, 0 for neither."""
+Votes = Mapping[Case, Sequence[tuple[int, int]]]
+"""Votes for side A and for side B of each case by each person; those for a tie are not counted."""
+
+
+def votes_on(named: Sequence[NamedCase], sources: Sequence[Source], file: Source | None) -> Votes:
+    """Match votes to the pairs that they are on.
+
+    Pairs of equal content are one, whichever side stands first; a pair without any vote is left
+    out, one with ties alone is not.
+
+    Parameters
+    ----------
+    named : sequence of NamedCase
+        As read from ``sources``.
+    sources : sequence of path, or of Files
+        What the cases were read from.
+    file : path, Files or None
+        A vote a row: ``winner``, ``battle_id`` or ``item_id`` (if the cases have it, too), and
+        ``model_a`` and ``model_b`` where sides may be exchanged (see
+        `judge.studies.alignment.on_cases`). None for votes in the column
+        ``winner`` of the one file of cases. A row that is skipped, has no winner, or has a reason
+        in ``left_out`` is none. A vote without a voter is by a person of its own.
+
+    Raises
+    ------
+    DataError
+        If votes cannot be read, are not on the cases, or there are none.
+    """
+    if file is None and len(sources) != 1:
+        msg = f"Cases of {len(sources)} files have no votes beside them: name theirs with --votes."
+        raise DataError(msg)
+    counts: dict[Case, dict[object, tuple[int, int]]] = {}
+    if file is None:
+        table = _own(sources[0])
+        cast = [(named[row], row, label) for row, label in _labels(table)]
+    else:
+        table = read_annotations(file, "votes", peers=True)
+        cast = [*_matched(named, sources, table)]
+    column = next((name for name in KNOWN["voter"] if table.has(name)), None)
+    voters = [None] * table.n if column is None else table.need(column).tolist()
+    for one, row, label in cast:
+        case, side = one.case, label
+        if (swapped := case.swapped()) in counts:
+            case, side = swapped, -label
+        person = str(voters[row] or "").strip() or row
+        for_a, for_b = counts.setdefault(case, {}).get(person, (0, 0))
+        counts[case][person] = for_a + (side > 0), for_b + (side < 0)
+    if not counts:
+        where = str(sources[0] if file is None else file)
+        raise DataError(f"No vote in {where!r} counts and is on one of the {len(named):,} cases.")
+    return {case: [*people.values()] for case, people in counts.items()}
+
+
+def human_agreement(votes: Votes, scores: Scores) -> dict[str, Any] | None:
+    """Estimate how often two people agree on a pair, and how much of that a judge reaches.
+
+    Over the pairs with votes of two people or more, each counting the same; None without any.
+    Votes of one person on a pair are not compared with each other.
+
+    Returns
+    -------
+    dict
+        ``n`` pairs, and shares with intervals over prompts. ``people_agree``: A, how often two
+        people do. ``highest``: ``(1 + sqrt(2 A - 1)) / 2``; a judge that gives one verdict on a
+        pair agrees with a person no more often, and the best at least with probability A.
+        ``reached``: how often this judge does, a tie counting half.
+
+    Notes
+    -----
+    With ``d = 2 p - 1``, p the share of people for side A, two of them agree with probability
+    ``E(1 + d^2) / 2``, and one of them with the majority with ``E(1 + |d|) / 2``: Jensen's
+    inequality gives the bounds. Where people agree less than half of the time, ``2 A - 1`` is
+    taken as 0.
+    """
+    agree, reached = [], []
+    for case, people in votes.items():
+        a, b = map(sum, zip(*people, strict=True))
+        n, for_b = a + b, scores.get(case.id)
+        pairs = n**2 - sum((one + other) ** 2 for one, other in people)
+        if not pairs:
+            continue
+        same = a**2 + b**2 - sum(one**2 + other**2 for one, other in people)
+        agree.append((case.prompt_id, same / pairs))
+        right = None if for_b is None else ((1 - for_b) * a + for_b * b) / n
+        reached.append((case.prompt_id, right))
+    if not agree:
+        return None
+    between = share(agree)
+    rate, low, high = (
+        (1 + math.sqrt(max(2 * end - 1, 0))) / 2
+        for end in (between.rate, between.low, between.high)
+    )
+    highest = replace(between, rate=rate, low=low, high=high)
+    figures = {"people_agree": between, "highest": highest, "reached": share(reached)}
+    return {"n": between.n, **{name: figure.to_dict() for name, figure in figures.items()}}
+
+
+def _own(source: Source) -> Annotations:
+    """Read the votes that stand beside the cases."""
+    if not _is_file(source):
+        msg = f"Votes on the cases of {str(source)!r} are not known: name their file with --votes."
+        raise DataError(msg)
+    return for_judge(read_annotations(source, "cases"), pairs=True)
+
+
+def _matched(
+    named: Sequence[NamedCase], sources: Sequence[Source], table: Annotations
+) -> Iterator[Vote]:
+    labels = dict(_labels(table))
+    for case, row, sign in on_cases(named, _items(sources), ", ".join(map(str, sources)), table):
+        if row in labels:
+            yield named[case], row, sign * labels[row]
+
+
+def _items(sources: Sequence[Source]) -> Sequence[object] | None:
+    """Read the items of one file of cases; None where it names none."""
+    if len(sources) != 1 or not _is_file(sources[0]):
+        return None
+    table = for_judge(read_annotations(sources[0], "cases"), pairs=True)
+    return list(table.columns["item_id"]) if table.has("item_id") else None
+
+
+def _is_file(source: Source) -> bool:
+    files = Files.of(source)
+    return files is not None and Path(files.paths[0]).is_file()
+
+
+def _labels(table: Annotations) -> Iterator[tuple[int, float]]:
+    """Yield the rows that are votes: 1 for side A, -1 for side B, 0 for a tie."""
+    winner = table.need("winner")
+    left_out = table.need("left_out") if table.has("left_out") else [None] * table.n
+    for row, (value, reason) in enumerate(zip(winner, left_out, strict=True)):
+        counts = reason is None or not str(reason).strip()
+        if counts and value != SKIP:
+            label = table.label(row, value)
+            if not math.isnan(label):
+                yield row, label
+
 
 What = Literal["moved", "turned", "not_moved", "no_room", "cannot_tell"]
 
@@ -42,7 +197,7 @@ def findings(
     n_left_out: int = 0,
     scale: tuple[int, int] = SCALE,
 ) -> dict[str, Any]:
-    """Read a run over both arms of interventions (`judge.probe.interventions`).
+    """Read a run over both arms of interventions (`judge.probe.verdicts`).
 
     Claims that a judge is moved hold together: each takes an interval of level 1 less `FAMILY`
     over the number of kinds (Bonferroni). That it is not moved is said of each kind at 95 %.
@@ -60,7 +215,7 @@ def findings(
     -------
     dict
         ``headline`` and ``sentences``; in ``interventions`` the ``finding`` of each kind with its
-        figures (`judge.probe.injections.success_of`); in ``length`` what a filler alone wins
+        figures (`judge.probe.robustness.success_of`); in ``length`` what a filler alone wins
         beyond the answer as it is, which is in no finding.
     """
     marks = all(one.case.response_b is None for one in tried)
@@ -110,12 +265,12 @@ def scores_of(judged: Iterable[Judged], scale: tuple[int, int] = SCALE) -> Score
     for row in rows:
         if row.for_a is not None:
             scores[row.case_id, row.order] = 1 - row.for_a.outcome.score_a
-        elif (mark := mark_of(row, scale)) is not None:
+        elif (mark := _mark_of(row, scale)) is not None:
             scores[row.case_id] = mark
     return scores
 
 
-def mark_of(row: Judged, scale: tuple[int, int]) -> float | None:
+def _mark_of(row: Judged, scale: tuple[int, int]) -> float | None:
     """Return a mark from 0 to 1, or the share of a checklist's items that are met; None without.
 
     Raises
@@ -217,7 +372,7 @@ def checks(
     ``rate`` is the share of people's votes that a verdict agrees with, of verdicts that a harmless
     change leaves as they are, or of probes in which the answer as it was does better than its
     copy; a tie counts half. The interval is over prompts, and exact
-    (`judge.ifeval.accuracy.share`).
+    (`judge.ifeval.checks.share`).
     ``finding`` is ``as_expected`` where the 95% interval lies above the bar of the group, and
     ``not_as_expected`` where the interval at a level of 1 less `FAMILY` over the number of kinds
     lies below it; else, and under `FEWEST` prompts, ``cannot_tell``.
@@ -272,7 +427,7 @@ def dose_response(
     for_b = {}
     for rows in by_case(judged):
         preferences = [row.for_a for row in rows]
-        mark = mark_of(rows[0], scale)
+        mark = _mark_of(rows[0], scale)
         if None not in preferences:
             for_b[rows[0].case_id] = float(np.mean([1 - one.first for one in preferences if one]))
         elif mark is not None:
@@ -299,3 +454,243 @@ def dose_response(
             estimate = replace(estimate, lower=None, upper=None)
         correlations[what] = estimate.to_dict()
     return correlations
+
+
+SAME = 1e-9
+"""Share of its variance below which a term says nothing that the others do not."""
+FEWEST_PROMPTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class _Term:
+    """What one property of two prompts explains, the others at hand.
+
+    Attributes
+    ----------
+    name : str
+    slope : float or None
+        Standard deviations of alikeness by one of the term; None where the term does not vary,
+        or says nothing that the others do not.
+    partial_r2 : float or None
+        Share of what the others leave.
+    p : float or None
+        Of a slope as far from 0, prompts permuted.
+    """
+
+    name: str
+    slope: float | None
+    partial_r2: float | None
+    p: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What explains how alike prompts are in the order that they give models.
+
+    Attributes
+    ----------
+    prompts, pairs : int
+    r2 : float
+        Of all terms together.
+    draws : int
+    terms : tuple of Term
+    """
+
+    prompts: int
+    pairs: int
+    r2: float
+    draws: int
+    terms: tuple[_Term, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return asdict(self)
+
+
+MOST_CELLS = 24
+"""Of a side of a map, and so groups of which there is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class LikenessMap:
+    """How alike prompts are, those of a group beside each other, a few prompts a cell.
+
+    Attributes
+    ----------
+    by : str
+        What groups them.
+    within, between : float or None
+        Mean likeness of two prompts of the same group, and of different ones, over the mean of a
+        prompt with itself: a correlation across models. None without such a pair.
+    groups : tuple of (str, int)
+        Names, and how many rows of cells each has.
+    cells : tuple of tuple of float or None
+        That of two cells.
+    """
+
+    by: str
+    within: float | None
+    between: float | None
+    groups: tuple[tuple[str, int], ...]
+    cells: tuple[tuple[float | None, ...], ...]
+
+
+def map_of(by: str, alike: Floats, codes: Ints, names: Sequence[str]) -> LikenessMap | None:
+    """Lay out how alike prompts are by group; None of more than `MOST_CELLS` groups.
+
+    Parameters
+    ----------
+    alike : ndarray of shape (n_prompts, n_prompts)
+        Symmetric; a prompt with itself on the diagonal.
+    codes : ndarray of shape (n_prompts,), int64
+        Positions in ``names``.
+    """
+    there, sizes = np.unique(codes, return_counts=True)
+    if len(there) > MOST_CELLS or not np.trace(alike) > 0:
+        return None
+    rows = np.maximum(1, np.floor(sizes * min(1.0, MOST_CELLS / len(codes)))).astype(np.int64)
+    cell = np.empty(len(codes), dtype=np.int64)
+    for code, first, size, n in zip(there, np.cumsum(rows) - rows, sizes, rows, strict=True):
+        cell[codes == code] = first + np.arange(size) * n // size
+    side = (cell[:, None] == np.arange(rows.sum())).astype(np.float64)
+    likeness = (alike - np.diag(np.diag(alike))) / float(np.diag(alike).mean())
+    in_cell = side.sum(axis=0)
+    pairs = np.outer(in_cell, in_cell) - np.diag(in_cell)
+    sums = side.T @ likeness @ side
+    same = codes[:, None] == codes[None, :]
+    n_same = int(same.sum()) - len(codes)
+    n_other = int((~same).sum())
+    return LikenessMap(
+        by,
+        float(likeness[same].sum()) / n_same if n_same else None,
+        float(likeness[~same].sum()) / n_other if n_other else None,
+        tuple((names[code], int(n)) for code, n in zip(there, rows, strict=True)),
+        tuple(
+            tuple(round(s / n, 4) if n else None for s, n in zip(*line, strict=True))
+            for line in zip(sums.tolist(), pairs.tolist(), strict=True)
+        ),
+    )
+
+
+def explain(
+    alike: Floats,
+    terms: Mapping[str, Floats],
+    *,
+    draws: int,
+    rng: np.random.Generator,
+    progress: Callable[[int, int], None] = lambda *_: None,
+) -> Explained:
+    """Regress how alike two prompts are on properties of the two (MRQAP).
+
+    Pairs that share a prompt depend on each other, so a permutation moves whole prompts: rows and
+    columns together, of what the other terms leave of a term (double semi-partialling). The
+    statistic is the partial correlation.
+
+    Parameters
+    ----------
+    alike : ndarray of shape (n_prompts, n_prompts)
+        Symmetric; the diagonal is not used.
+    terms : mapping of str to ndarray of the same shape
+        Symmetric.
+
+    Raises
+    ------
+    DataError
+        For fewer than five prompts, or if all are equally alike.
+
+    References
+    ----------
+    .. [1] D. Dekker, D. Krackhardt and T. A. B. Snijders, "Sensitivity of MRQAP tests to
+       collinearity and autocorrelation conditions", Psychometrika 72(4), 2007, pp. 563-581.
+    """
+    n = len(alike)
+    if n < FEWEST_PROMPTS:
+        raise DataError(f"{n} prompts are too few to explain: give {FEWEST_PROMPTS} or more.")
+    y = _centred(alike)
+    if not y.any():
+        raise DataError("All prompts are equally alike: there is nothing to explain.")
+    columns = {name: _centred(term) for name, term in terms.items()}
+    used = {name: x for name, x in columns.items() if x.any()}
+    every = _basis([*used.values()], n * n)
+    done, total = 0, draws * max(1, len(used))
+    results = []
+    for name in terms:
+        if name not in used:
+            results.append(_Term(name, None, None, None))
+            continue
+        others = _basis([x for other, x in used.items() if other != name], n * n)
+        left = used[name].ravel() - others @ (others.T @ used[name].ravel())
+        if left @ left <= SAME * float((used[name] ** 2).sum()):
+            results.append(_Term(name, None, None, None))
+            continue
+        free = y.ravel() - others @ (others.T @ y.ravel())
+        seen = _partial(free, left, others)
+        table, beyond = left.reshape(n, n), 0
+        for _ in range(draws):
+            order = rng.permutation(n)
+            drawn = _partial(free, table[np.ix_(order, order)].ravel(), others)
+            beyond += abs(drawn) >= abs(seen) - SAME
+            done += 1
+            progress(done, total)
+        slope = seen * np.sqrt((free @ free) / (left @ left))
+        slope *= np.sqrt(float((used[name] ** 2).sum()) / float((y**2).sum()))
+        results.append(
+            _Term(name, float(slope), float(seen**2), float((1 + beyond) / (draws + 1)))
+        )
+    fitted = every.T @ y.ravel()
+    r2 = float(fitted @ fitted) / float((y**2).sum())
+    return Explained(n, n * (n - 1) // 2, r2, draws, tuple(results))
+
+
+def _centred(table: Floats) -> Floats:
+    """Take the mean of all pairs out, with zeros on the diagonal: it then never counts."""
+    n = len(table)
+    off = ~np.eye(n, dtype=bool)
+    centred = np.where(off, table - table[off].mean(), 0.0)
+    small = float((centred**2).sum()) <= 1e-20 * max(1.0, float((table[off] ** 2).sum()))
+    return np.zeros_like(centred) if small else centred
+
+
+def _basis(columns: Sequence[Floats], rows: int) -> Floats:
+    """Return an orthonormal basis of what columns span, shape (rows, rank)."""
+    if not columns:
+        return np.empty((rows, 0))
+    left, size, _ = np.linalg.svd(
+        np.column_stack([x.ravel() / np.sqrt((x**2).sum()) for x in columns]), full_matrices=False
+    )
+    return np.asarray(left[:, size > np.sqrt(SAME)])
+
+
+def _partial(free: Floats, x: Floats, others: Floats) -> float:
+    """Correlate what others leave of y with what they leave of a centred column."""
+    shared = others.T @ x
+    size = float(x @ x - shared @ shared)
+    return float(free @ x) / np.sqrt(size * float(free @ free)) if size > 0 else 0.0
+
+
+def terms_of(
+    texts: Sequence[str] | None,
+    groups: Mapping[str, Ints],
+    failed: Floats | None = None,
+) -> dict[str, Floats]:
+    """Return properties of every two prompts.
+
+    Parameters
+    ----------
+    texts : sequence of str, length n_prompts, or None
+        For the cosine of their TF-IDF vectors, and the difference of the logs of their lengths.
+    groups : mapping of str to ndarray of shape (n_prompts,)
+        For whether the two are in the same group.
+    failed : ndarray of shape (n_prompts,), optional
+        Whether every model failed: for whether both prompts are so.
+    """
+    terms: dict[str, Floats] = {}
+    if texts is not None and any(map(words, texts)):
+        terms["similar words (TF-IDF cosine)"] = tf_idf(texts).matrix(texts, texts)
+        length = np.log1p(np.array([len(text) for text in texts], dtype=np.float64))
+        terms["difference of log lengths"] = np.abs(length[:, None] - length[None, :])
+    for name, codes in groups.items():
+        terms[f"same {name}"] = (codes[:, None] == codes[None, :]).astype(np.float64)
+    if failed is not None:
+        terms["failed by all models, both"] = np.outer(failed, failed).astype(np.float64)
+    return terms

@@ -1,15 +1,25 @@
-"""Alignment: how scores agree with what people said of texts."""
+"""Alignment: how scores agree with what people said of texts.
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+How well models are known by their words: a bag-of-words classifier on held-out answers.
+
+Simulated arenas whose truth is known, and the ways to rate them that are audited.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 
-from judge.probe.axes import (
+from judge.ifeval.checks import Share, share
+from judge.probe.similarity import (
     ROUNDS,
     Axis,
     AxisName,
     Drawn,
+    Measure,
     Part,
     axis_of,
     compare,
@@ -19,10 +29,16 @@ from judge.probe.axes import (
     scores_of,
     tie_groups,
 )
-from judge.probe.similarity import Measure
-from rating.errors import DataError
+from rating import Cluster, Comparisons, bootstrap, fit_bradley_terry, infer
+from rating.errors import DataError, NotIdentifiedError
+from rating.fitting import Fit, fit
 from rating.leave_out import draw_counts, sums_within
-from rating.typing import Floats, Ints
+from rating.likelihood import A, B, solve
+from rating.outcome import Ties
+from rating.rows import VoteRows
+from rating.typing import Bools, Floats, Ints
+from rating.variants import online_elo
+from rating.voters import fit_taste_sd
 
 RANK_CORRELATION = "rank correlation"
 NET_AGREEMENT = "net agreement"
@@ -63,7 +79,7 @@ class RatedTexts:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class _Figure:
     """One figure of one set of ratings.
 
     Attributes
@@ -78,9 +94,9 @@ class Figure:
     counts: bool = False
 
 
-def figures_of_ratings(
+def _figures_of_ratings(
     rated: RatedTexts, scores: Floats, rng: np.random.Generator
-) -> Iterator[Figure]:
+) -> Iterator[_Figure]:
     """Yield how scores go with the mean rating, and with each dimension if there are several."""
     drawn = draw_prompts(rated.prompt, rng)
     columns = {rated.name: rated.ratings.mean(axis=1)}
@@ -90,11 +106,11 @@ def figures_of_ratings(
     for name, ratings in columns.items():
         counts = name == rated.name
         correlation = rank_correlation(scores, ratings, rated.prompt, drawn)
-        yield Figure(RANK_CORRELATION, name, correlation, counts)
+        yield _Figure(RANK_CORRELATION, name, correlation, counts)
         net = rated_pairs(scores, ratings, rated.prompt, drawn)
         if net.n:
-            yield Figure(NET_AGREEMENT, name, net, counts)
-            yield Figure(ACCURACY, name, _accuracy(net))
+            yield _Figure(NET_AGREEMENT, name, net, counts)
+            yield _Figure(ACCURACY, name, _accuracy(net))
 
 
 def draw_prompts(prompt: Ints, rng: np.random.Generator) -> Floats:
@@ -220,7 +236,7 @@ class Alignment:
         figures = [
             figure
             for one, own in zip(self.rated, cut, strict=True)
-            for figure in figures_of_ratings(one, own, rng)
+            for figure in _figures_of_ratings(one, own, rng)
         ]
         by_kind = [
             mean_of(one.drawn for one in figures if one.counts and one.group == group)
@@ -235,3 +251,382 @@ class Alignment:
             data=self.data,
             warnings=(NO_CEILING,),
         )
+
+
+FOLDS = 5
+LEAST = 10
+"""Answers of a model from which it is among those to be known."""
+MOST_WORDS = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Recognition:
+    """How often a model is known by its words.
+
+    Attributes
+    ----------
+    answers : int
+    recall : Share
+        Of the model's answers, those that the classifier gives it, with an interval by prompt.
+    words : tuple of str
+        That speak most for it.
+    """
+
+    model: str
+    answers: int
+    recall: Share
+    words: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _RecognitionReport:
+    """How well a bag of words knows the models.
+
+    Attributes
+    ----------
+    accuracy : Share
+        Of the held-out answers, those whose model is known.
+    majority : float
+        The same by always naming the model with the most answers.
+    left_out : tuple of str
+        Models of fewer than `LEAST` answers.
+    """
+
+    accuracy: Share
+    majority: float
+    groups: int
+    models: tuple[_Recognition, ...]
+    left_out: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return asdict(self)
+
+
+def recognise(
+    models: Sequence[str], texts: Sequence[str], groups: Sequence[str], seed: int = 0
+) -> _RecognitionReport:
+    """Ask of each answer who wrote it, of a classifier that has not seen its prompt.
+
+    Words and pairs of words (tf-idf, `MOST_WORDS` of them), logistic regression, `FOLDS` folds
+    in which the answers to one prompt stay together. Intervals allow for answers to one prompt
+    that are alike: see `judge.ifeval.checks.share`.
+
+    Parameters
+    ----------
+    models, texts, groups : sequence of str, one an answer
+        Who wrote it, what, and on which prompt.
+
+    Raises
+    ------
+    DataError
+        For fewer than two models of `LEAST` answers, or fewer than `FOLDS` prompts.
+
+    References
+    ----------
+    .. [1] R. Min et al., "Improving Your Model Ranking on Chatbot Arena by
+       Vote Rigging", ICML 2025: attackers recognise the model to push.
+    """
+    from sklearn.feature_extraction.text import TfidfVectorizer  # takes a second to import
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.model_selection import GroupKFold, cross_val_predict
+    from sklearn.pipeline import make_pipeline
+
+    names, counts = np.unique(np.array(models, dtype=str), return_counts=True)
+    known = [str(name) for name in names[counts >= LEAST]]
+    rows = np.flatnonzero(np.isin(models, known)).tolist()
+    prompts = len({groups[row] for row in rows})
+    if len(known) < 2 or prompts < FOLDS:
+        msg = (
+            f"Two models of {LEAST} answers each on {FOLDS} prompts are needed; there are "
+            f"{len(known)} such models and {prompts} prompts."
+        )
+        raise DataError(msg)
+    true, answers = np.array(models)[rows], [texts[row] for row in rows]
+    words = TfidfVectorizer(ngram_range=(1, 2), max_features=MOST_WORDS, sublinear_tf=True)
+    classifier = make_pipeline(words, LogisticRegression(C=10.0, max_iter=1000))
+    folds = GroupKFold(FOLDS, shuffle=True, random_state=seed)
+    of = [groups[row] for row in rows]
+    guessed = cross_val_predict(classifier, answers, true, groups=of, cv=folds)
+    telling = _telling(classifier.fit(answers, true), known)
+    right = guessed == true
+    return _RecognitionReport(
+        accuracy=_share(right, of),
+        majority=float(counts.max() / counts[counts >= LEAST].sum()),
+        groups=prompts,
+        models=tuple(
+            _Recognition(
+                name,
+                int((true == name).sum()),
+                _share(right[true == name], np.array(of)[true == name].tolist()),
+                telling[name],
+            )
+            for name in known
+        ),
+        left_out=tuple(map(str, names[counts < LEAST])),
+    )
+
+
+def _share(right: Bools, groups: Sequence[str]) -> Share:
+    return share(zip(groups, right.tolist(), strict=True))
+
+
+def _telling(classifier: Any, known: Sequence[str]) -> dict[str, tuple[str, ...]]:
+    words, regression = (step for _, step in classifier.steps)
+    weight = regression.coef_
+    if len(weight) == 1:  # of two models
+        weight = np.vstack([-weight[0], weight[0]])
+    vocabulary = words.get_feature_names_out()
+    best = np.argsort(-weight, axis=1)[:, :5]
+    return {name: tuple(vocabulary[row].tolist()) for name, row in zip(known, best, strict=True)}
+
+
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
+
+
+def _counted(votes: VoteRows) -> Comparisons:
+    """Count the votes; a split one is a part of a vote for each side.
+
+    Raises
+    ------
+    NotIdentifiedError
+        If there is no vote on some model.
+    """
+    voter = votes.groups.get("voter")
+    if "score" in votes.numbers:
+        data = Comparisons.from_codes(
+            votes.models,
+            np.tile(votes.a, 2),
+            np.tile(votes.b, 2),
+            np.repeat([A, B], votes.n),
+            weight=np.concatenate([votes.score, 1 - votes.score]),
+            voter=None if voter is None else np.tile(voter, 2),
+        )
+    else:
+        data = votes.comparisons(voter=voter)
+    if data.models != votes.models:
+        missing = ", ".join(sorted({*votes.models} - {*data.models}))
+        raise NotIdentifiedError(f"Of {votes.n} votes none is on {missing}.")
+    return data
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class World:
+    """A simulated arena: battles and voters stay, and the votes are drawn anew each time.
+
+    A voter sees model m at ``strengths[m] + taste * u[m]`` with u standard normal, ties a share
+    ``tie_rate`` of the battles whatever the gap, and else prefers by Bradley-Terry.
+
+    Attributes
+    ----------
+    battles : VoteRows
+        Who votes on which models; where voters are not known, each vote has a taste of its own.
+        How these votes went does not count.
+    strengths : ndarray of shape (n_models,)
+        In nats.
+    taste : float
+        In nats.
+    """
+
+    battles: VoteRows
+    strengths: Floats
+    taste: float
+    tie_rate: float
+
+    @classmethod
+    def like(cls, votes: VoteRows) -> Self:
+        """Make an arena like one that was seen: its battles, its fitted strengths and tastes.
+
+        Raises
+        ------
+        NotIdentifiedError, rating.NotIdentifiedError
+            If the votes determine no strengths.
+        """
+        theta = fit_bradley_terry(_counted(votes)).theta
+        is_tie = votes.score == 0.5
+        tastes_show = "voter" in votes.groups and not is_tie.all()
+        taste = fit_taste_sd(votes, theta) if tastes_show else 0.0
+        return cls(votes, theta, taste, float(is_tie.mean()))
+
+    def truth(self) -> Floats:
+        """Return the strengths that Bradley-Terry would reach with endless voters, in nats.
+
+        Those of the probabilities of all voters together, under the pairs as they were shown:
+        tastes and ties draw them together.
+        """
+        k, a, b = len(self.strengths), self.battles.a, self.battles.b
+        probability = self._mean_probability()
+        wins = np.zeros(k * k)
+        wins += np.bincount(a * k + b, probability, k * k)
+        wins += np.bincount(b * k + a, 1 - probability, k * k)
+        return solve(wins.reshape(k, k), np.zeros(k)).theta
+
+    def cast(self, rng: np.random.Generator) -> VoteRows:
+        """Draw voters' tastes and their votes."""
+        liking = self.liking(rng)
+        draw = rng.random(self.battles.n)
+        score = np.where(draw < (1 - self.tie_rate) * _probability(liking), 1.0, 0.0)
+        return self.battles.with_scores(np.where(draw >= 1 - self.tie_rate, 0.5, score))
+
+    def liking(self, rng: np.random.Generator) -> Floats:
+        """Draw tastes; return by how much each vote's voter likes side A better, in nats."""
+        votes = self.battles
+        gap = np.asarray(self.strengths[votes.a] - self.strengths[votes.b])
+        if self.taste == 0:
+            return gap
+        voter = votes.groups.get("voter", np.arange(votes.n))
+        taste = rng.normal(0, self.taste, (int(voter.max()) + 1, len(self.strengths)))
+        return gap + (taste[voter, votes.a] - taste[voter, votes.b])
+
+    def oracle(self) -> VoteRows:
+        """Cast every vote as the share of all voters who would cast it for side A: no noise."""
+        return self.battles.with_scores(self._mean_probability())
+
+    def _mean_probability(self) -> Floats:
+        gap = self.strengths[self.battles.a] - self.strengths[self.battles.b]
+        pairs, place = np.unique(gap, return_inverse=True)
+        shifted = pairs[:, None] + np.sqrt(2) * self.taste * _NODES
+        mean = _probability(shifted) @ (_WEIGHTS / _WEIGHTS.sum())
+        return np.asarray((1 - self.tie_rate) * mean[place] + self.tie_rate / 2)
+
+
+def _probability(gap: Floats) -> Floats:
+    return np.asarray(1 / (1 + np.exp(-gap)))
+
+
+LEVEL = 0.95
+WORLD_ROUNDS = 200
+_EQUAL = 1e-9
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rated:
+    """What a measure says of votes.
+
+    Attributes
+    ----------
+    theta : ndarray of shape (n_models,)
+        In nats, summing to zero.
+    half : ndarray of shape (n_models,), or None
+        Half widths of 95 % intervals; None where the measure gives none.
+    above : ndarray of shape (n_models, n_models), bool
+        Where it claims that the row is better than the column: at 95 % a pair, and every
+        difference if it gives no interval.
+    """
+
+    theta: Floats
+    half: Floats | None
+    above: Bools
+
+
+Rate = Callable[[VoteRows, np.random.Generator], Rated]
+Strengths = Callable[[VoteRows, np.random.Generator], Floats]
+
+
+@dataclass(frozen=True, slots=True)
+class WorldMeasure:
+    """A way to rate, and the same with other choices that should come to the same.
+
+    Attributes
+    ----------
+    knobs : mapping of str to Rate
+        By what was chosen otherwise.
+    strengths : callable, optional
+        The same ``theta`` without intervals, where those take time of their own.
+    """
+
+    name: str
+    rate: Rate
+    knobs: Mapping[str, Rate]
+    strengths: Strengths | None = None
+
+    def theta(self, votes: VoteRows, rng: np.random.Generator) -> Floats:
+        """Return the strengths of the models, where nobody asks for their intervals."""
+        if self.strengths is not None:
+            return self.strengths(votes, rng)
+        return self.rate(votes, rng).theta
+
+
+def by_bradley_terry(
+    votes: VoteRows, rng: np.random.Generator, *, ties: Ties = "half", independent: bool = False
+) -> Rated:
+    """Rate as the board does: intervals by leaving out one voter at a time, Student's t.
+
+    Parameters
+    ----------
+    independent : bool
+        Take every vote as a voter's only one, also where voters are known.
+    """
+    data = _counted(votes)
+    fitted = fit(data, ties=ties)
+    by_voter = data.voter is not None and not independent
+    inference = infer(fitted, data, ("voter",) if by_voter else ())
+    pairs = inference.pairs
+    bar = pairs.table(pairs.each.half_width(LEVEL))
+    gap = fitted.theta[:, None] - fitted.theta
+    half = inference.ratings().half_width(LEVEL)
+    return Rated(fitted.theta, half, gap > np.maximum(bar, _EQUAL))
+
+
+def bradley_terry_strengths(votes: VoteRows, rng: np.random.Generator) -> Floats:
+    """Return the strengths of `by_bradley_terry`, a tie half a win."""
+    return fit(_counted(votes)).theta
+
+
+def by_bootstrap(votes: VoteRows, rng: np.random.Generator) -> Rated:
+    """Rate by Bradley-Terry with percentile intervals over voters drawn at random."""
+    data = _counted(votes)
+    fitted: Fit = fit(data)
+    cluster: Cluster | None = None if data.voter is None else "voter"
+    drawn = bootstrap(fitted, data, rounds=WORLD_ROUNDS, cluster=cluster, rng=rng)
+    lower, upper = drawn.interval(LEVEL)
+    with np.errstate(invalid="ignore"):  # two models that beat all others cannot be compared
+        gaps = drawn.theta[:, :, None] - drawn.theta[:, None, :]
+    least = np.nan_to_num(gaps, nan=-math.inf, posinf=math.inf, neginf=-math.inf)
+    above = np.quantile(least, (1 - LEVEL) / 2, axis=0, method="lower") > _EQUAL
+    return Rated(fitted.theta, (upper - lower) / 2, above)
+
+
+def by_online_elo(votes: VoteRows, rng: np.random.Generator, *, k: float = 4.0) -> Rated:
+    """Rate by one pass over the votes, in the order in which they were cast, without intervals."""
+    _counted(votes)  # each model has a vote
+    points = online_elo(votes.a, votes.b, votes.score, len(votes.models), k=k, start=0.0)
+    theta = points * math.log(10) / 400
+    return Rated(theta, None, theta[:, None] - theta > _EQUAL)
+
+
+def in_another_order(rate: Rate) -> Rate:
+    """Return the same way to rate, of the votes in a random order."""
+    return lambda votes, rng: rate(votes.shuffled(rng), rng)
+
+
+BRADLEY_TERRY = WorldMeasure(
+    "Bradley-Terry, intervals by voter",
+    by_bradley_terry,
+    {
+        "ties by Davidson": partial(by_bradley_terry, ties="davidson"),
+        "ties by Rao-Kupper": partial(by_bradley_terry, ties="rao-kupper"),
+        "intervals by bootstrap": by_bootstrap,
+        "another order of votes": in_another_order(by_bradley_terry),
+    },
+    bradley_terry_strengths,
+)
+INDEPENDENT = WorldMeasure(
+    "Bradley-Terry, votes as independent",
+    partial(by_bradley_terry, independent=True),
+    {
+        "ties by Davidson": partial(by_bradley_terry, ties="davidson", independent=True),
+        "intervals by voter": by_bradley_terry,
+        "another order of votes": in_another_order(partial(by_bradley_terry, independent=True)),
+    },
+    bradley_terry_strengths,
+)
+ONLINE_ELO = WorldMeasure(
+    "Online Elo",
+    by_online_elo,
+    {
+        "another order of votes": in_another_order(by_online_elo),
+        "half as many points at stake": partial(by_online_elo, k=2.0),
+    },
+)
+MEASURES = (BRADLEY_TERRY, INDEPENDENT, ONLINE_ELO)

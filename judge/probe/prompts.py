@@ -1,22 +1,33 @@
-"""The audit of a benchmark's prompts: do they hang together, does it matter, what explains it."""
+"""The audit of a benchmark's prompts: do they hang together, does it matter, what explains it.
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+Axes of a collection: do texts of a class come together, are relevant ones still found.
+
+Cosine of embeddings: a port to whatever embeds texts, and the journal that remembers it.
+"""
+
+import asyncio
+import json
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
+from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+import scipy
 
-from judge.probe.coherence import (
-    LEAST,
-    SWEEPS,
-    Coherence,
-    margins,
-    of_table,
-    p_value,
-    varying,
-)
-from judge.probe.explained import Explained, LikenessMap, explain, map_of, terms_of
+from judge.asking import REPORTED_S, in_words, wait_before_retry
+from judge.calls import Journal, Key, key_of
+from judge.case import CallError, Message, Order, Parameters, Reply, Request
+from judge.probe.findings import Explained, LikenessMap, explain, map_of, terms_of
 from judge.probe.ranking import (
     MOST_CLUSTERED,
     Ranking,
@@ -27,20 +38,44 @@ from judge.probe.ranking import (
     reach_of_table,
     reach_of_votes,
 )
-from judge.probe.similarity import tf_idf, words
-from judge.tables.annotations import Annotations, read_annotations
-from judge.tables.cells import ASKED, PROMPT_IDS
-from rating.diagnosis.nesting import Nested, nested_test
-from rating.diagnosis.reweighting import Weighting, reweighted
+from judge.probe.similarity import (
+    CHARACTER_NOISE,
+    RANDOM_CASE,
+    WIDE_SPACING,
+    WORD_SHUFFLE,
+    Axis,
+    AxisName,
+    Measure,
+    Part,
+    Plan,
+    Products,
+    axis_of,
+    drawn_from,
+    few,
+    mean_of,
+    means,
+    parts_of,
+    ratio,
+    scores_of,
+    tf_idf,
+    tie_groups,
+    words,
+)
+from judge.probe.verdicts import LEAST, SWEEPS, Coherence, margins, of_table, p_value, varying
+from judge.studies.estimates import Estimate
+from judge.tables.annotations import ASKED, PROMPT_IDS, Annotations, read_annotations
 from rating.errors import DataError, RatingError
 from rating.fitting import fit
+from rating.goodness import Nested, Weighting, nested_test, reweighted
+from rating.leave_out import quantile
+from rating.mix import Mix, RankReach
 from rating.outcome import of_sides
-from rating.pooling.mix import Mix, RankReach
 from rating.rows import VoteRows
 from rating.tables.columns import Columns, Reading, quoted_names
+from rating.tables.counts import read_rows
 from rating.tables.duckdb_engine import columns_in_file
 from rating.tables.files import Files, expanded, kind_of
-from rating.tables.rows import read_rows
+from rating.tables.peers import mention
 from rating.typing import Floats, Ints
 
 Progress = Callable[[int, int], None]
@@ -67,7 +102,7 @@ NO_VOTER = "groups dealt among votes on the same pair of models"
 
 
 @dataclass(frozen=True, slots=True)
-class PromptsProbe:
+class _PromptsProbe:
     """What the audit says of prompts.
 
     Attributes
@@ -138,7 +173,7 @@ def probe_prompts(
     *,
     columns: Sequence[tuple[str, str]] = (),
     progress: Progress = lambda *_: None,
-) -> PromptsProbe:
+) -> _PromptsProbe:
     """Audit the prompts of votes, or of a table of results with the column ``model``.
 
     Raises
@@ -241,7 +276,7 @@ class _Results:
 
 def _of_results(
     table: Annotations, asked: Asked, known: Annotations | None, progress: Progress
-) -> PromptsProbe:
+) -> _PromptsProbe:
     value = asked.value or next((name for name in RESULTS if table.has(name)), "score")
     results = _read_results(table, value, asked, known)
     right = PREFERENCE if asked.right is None and value == "preference" else asked.right
@@ -272,7 +307,7 @@ def _of_results(
     failed = (varying(values)[:, some] == 0).all(axis=0).astype(np.float64)
     of_some = {by: one[some] for by, one in codes.items()}
     terms = terms_of(texts_of_some, of_some, failed)
-    return PromptsProbe(
+    return _PromptsProbe(
         {
             "results": int(results.values.size),
             "models": len(results.models),
@@ -431,7 +466,7 @@ def _of_votes(
     known: Annotations | None,
     columns: Columns,
     progress: Progress,
-) -> PromptsProbe:
+) -> _PromptsProbe:
     reading = Reading(columns, prompts=True, both_bad="tie")
     rows = read_rows(source, reading)
     prompts = rows.names.get("prompt", ())
@@ -476,7 +511,7 @@ def _of_votes(
         terms = terms_of(texts_of_some, {by: of[some] for by, (of, _) in of_prompts.items()})
         likeness = _map(alike, some, of_prompts, texts_of_some)
         explained = _explained(alike, terms, asked, progress)
-    return PromptsProbe(
+    return _PromptsProbe(
         {
             "votes": rows.n_votes,
             "models": len(rows.models),
@@ -585,3 +620,392 @@ def _alike_votes(rows: VoteRows, asked: Asked) -> tuple[Floats, Ints]:
     sums /= np.sqrt(np.bincount(prompt, rows.times, len(names)))[:, None]
     some = _some(len(names), asked)
     return sums[some] @ fitted.inverse_information @ sums[some].T, some
+
+
+HALVES = 20
+"""Random halves of the texts, each clustered anew, behind an interval."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clustering:
+    """Texts, and the class each belongs to.
+
+    Attributes
+    ----------
+    label : ndarray of shape (n_texts,)
+        Number of the class, from 0.
+    """
+
+    texts: tuple[str, ...]
+    label: Ints
+    data: str
+
+    @classmethod
+    def plan(cls, texts: Sequence[str], labels: Sequence[str], data: str) -> Self:
+        """Give each class a number.
+
+        Raises
+        ------
+        DataError
+            If lengths differ, or there are fewer than two classes or four texts.
+        """
+        if len(texts) != len(labels):
+            raise DataError(f"{len(texts)} texts and {len(labels)} labels: give each text one.")
+        classes, label = np.unique(np.array(labels), return_inverse=True)
+        if len(classes) < 2 or len(texts) < 4:
+            msg = f"{len(texts)} texts of {len(classes)} classes: clustering needs four of two."
+            raise DataError(msg)
+        return cls(tuple(texts), label, data)
+
+    def ask(self, measure: Measure) -> Floats:
+        """Score every text against every other, shape (n_texts, n_texts)."""
+        scores = measure.fit(self.texts).matrix(self.texts, self.texts)
+        return scores_of(measure.name, scores)
+
+    def truth(self) -> Floats:
+        """Return what an oracle answers: 1 for texts of one class, else 0."""
+        return np.equal.outer(self.label, self.label).astype(np.float64)
+
+    def read(self, scores: Floats, *, rng: np.random.Generator) -> Axis:
+        """Cluster the texts, and compare with their classes.
+
+        Average linkage over ``1 - (s(x, y) / s(x, x) + s(y, x) / s(y, y)) / 2``, cut into as many
+        clusters as there are classes. The value is the V-measure ``2 h c / (h + c)``, adjusted
+        for what a random assignment with these sizes of clusters gets. Its interval is
+        ``value +- t sd``, cut at 1, sd over random halves of the texts, each clustered anew: that
+        of half of the texts is the standard error of all. Texts are put into a random order
+        first, because ties go by order, and a file may hold the classes one after the other.
+
+        Returns
+        -------
+        Axis
+            Parts: ``v_measure``, ``homogeneity``, ``completeness``, and the adjusted Rand index.
+
+        References
+        ----------
+        .. [1] A. Rosenberg and J. Hirschberg, "V-measure", EMNLP 2007.
+        .. [2] N. X. Vinh, J. Epps and J. Bailey, "Information theoretic measures for clusterings
+           comparison", JMLR 11, 2010: the adjusted mutual information over the mean entropy.
+        .. [3] J. Shao and C. F. J. Wu, "A general theory for jackknife variance estimation",
+           Annals of Statistics 17(3), 1989: leaving out half.
+        """
+        n = len(self.texts)
+        distance = _distance(scores)
+        orders = [rng.permutation(n)[:size] for size in (n, *[n // 2] * HALVES)]
+        whole, *halves = [_figures(distance[np.ix_(o, o)], self.label[o]) for o in orders]
+        spread = np.std(halves, axis=0, ddof=1)
+        reach = quantile(0.95, HALVES - 1) * spread
+        drawn = [
+            Estimate(float(v), float(v - r), float(min(v + r, 1)), n)
+            for v, r in zip(whole, reach, strict=True)
+        ]
+        parts = tuple(
+            Part("agreement with classes", name, one)
+            for name, one in zip(FIGURES, drawn, strict=True)
+        )
+        return Axis(AxisName.CLUSTERING, drawn[0], parts[1:], n, self.data, few(n, "texts"))
+
+
+FIGURES = (
+    "adjusted V-measure",
+    "V-measure",
+    "homogeneity",
+    "completeness",
+    "adjusted Rand index",
+)
+
+
+def _distance(scores: Floats) -> Floats:
+    own = np.diagonal(scores)[:, None]
+    share = np.divide(scores, own, out=np.zeros_like(scores), where=own > 0)
+    share += share.T
+    distance = np.clip(1 - share / 2, 0, None)
+    np.fill_diagonal(distance, 0)
+    return distance
+
+
+def _figures(distance: Floats, label: Ints) -> tuple[float, ...]:
+    # Imported here: it takes a second, and most processes never need it.
+    from sklearn import metrics
+
+    close = scipy.spatial.distance.squareform(distance, checks=False)
+    tree = scipy.cluster.hierarchy.linkage(close, "average")
+    group = scipy.cluster.hierarchy.fcluster(tree, len(np.unique(label)), "maxclust")
+    homogeneity, completeness, v = metrics.homogeneity_completeness_v_measure(label, group)
+    return (
+        float(metrics.adjusted_mutual_info_score(label, group)),
+        float(v),
+        float(homogeneity),
+        float(completeness),
+        float(metrics.adjusted_rand_score(label, group)),
+    )
+
+
+DEPTH = 10
+NOISE = 0.5
+"""Length of the foreign words behind a question, over its own."""
+DISTURBED = (RANDOM_CASE, CHARACTER_NOISE, WIDE_SPACING, WORD_SHUFFLE)
+FOREIGN = "foreign words"
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """Questions, clean and disturbed, and the texts to find.
+
+    Attributes
+    ----------
+    questions : tuple of tuple of str
+        ``questions[t][q]`` is question q under disturbance t; the first row is clean.
+    disturbances : tuple of str
+        Names of the rows behind the first.
+    relevant : ndarray of shape (n_questions, n_texts), float64
+        How relevant a text is to a question; 0 for not at all.
+    """
+
+    questions: tuple[tuple[str, ...], ...]
+    disturbances: tuple[str, ...]
+    texts: tuple[str, ...]
+    relevant: Floats
+    data: str
+
+    @classmethod
+    def plan(
+        cls,
+        questions: Sequence[str],
+        texts: Sequence[str],
+        relevant: Mapping[tuple[int, int], float],
+        data: str,
+        *,
+        rng: np.random.Generator,
+    ) -> Self:
+        """Disturb the questions.
+
+        Parameters
+        ----------
+        relevant : mapping
+            From the indices of a question and a text to how relevant it is.
+
+        Raises
+        ------
+        DataError
+            If a question has no relevant text, or there are fewer texts than are ranked.
+        """
+        gains = np.zeros((len(questions), len(texts)))
+        for (question, text), gain in relevant.items():
+            gains[question, text] = gain
+        lost = np.flatnonzero(gains.max(axis=1, initial=0) <= 0)
+        if len(lost):
+            msg = f"Question {lost[0]}, {questions[lost[0]]!r}, has no relevant text:"
+            raise DataError(f"{msg} leave it out.")
+        if len(texts) < DEPTH:
+            raise DataError(f"{len(texts)} texts to find: the first {DEPTH} are ranked.")
+        made = [tuple(each.apply(q, rng) for q in questions) for each in DISTURBED]
+        foreign = tuple(_with_foreign(q, texts[int(rng.integers(len(texts)))]) for q in questions)
+        names = (*(each.name for each in DISTURBED), FOREIGN)
+        return cls((tuple(questions), *made, foreign), names, tuple(texts), gains, data)
+
+    def ask(self, measure: Measure) -> Floats:
+        """Score texts for questions, shape (1 + n_disturbances, n_questions, n_texts)."""
+        asked = [question for row in self.questions for question in row]
+        scores = measure.fit(self.texts).matrix(asked, self.texts)
+        return scores_of(measure.name, scores).reshape(-1, *self.relevant.shape)
+
+    def truth(self) -> Floats:
+        """Return what an oracle answers: how relevant a text is."""
+        return np.repeat(self.relevant[None], len(self.questions), axis=0)
+
+    def read(self, scores: Floats, *, rng: np.random.Generator) -> Axis:
+        """Estimate what of the best ranking is left when questions are disturbed.
+
+        The value is the mean over disturbances of NDCG@10, adjusted for the mean over all orders
+        of the texts: ``(NDCG - floor) / (1 - floor)``. Texts that tie share their ranks.
+
+        Returns
+        -------
+        Axis
+            Parts: ``NDCG@10``, unadjusted, of clean and disturbed questions; ``kept``, that of
+            each disturbance over that of clean questions, and their mean (RR). A measure that
+            finds nothing has nothing to lose: its share kept says little.
+
+        References
+        ----------
+        .. [1] K. Järvelin and J. Kekäläinen, "Cumulated gain-based evaluation of IR techniques",
+           ACM TOIS 20(4), 2002; with ties: F. McSherry and M. Najork, ECIR 2008.
+        """
+        table = np.array([_ndcg(row, self.relevant) for row in scores]).T
+        floor = _ndcg(np.zeros_like(self.relevant), self.relevant)
+        adjusted = (table - floor[:, None]) / (1 - floor[:, None])
+        drawn = means(np.hstack([adjusted, table]), rng=rng)
+        k = len(self.questions)
+        clean, disturbed = drawn[k], drawn[k + 1 :]
+        shares = [drawn_from(ratio, one, clean, n=one.n) for one in disturbed]
+        parts = [
+            *parts_of("NDCG@10", ("clean", *self.disturbances), drawn[k:]),
+            *parts_of("kept", self.disturbances, shares),
+            Part("kept", "mean", mean_of(shares).estimate()),
+        ]
+        return axis_of(
+            AxisName.RETRIEVAL,
+            mean_of(drawn[1:k]),
+            parts,
+            clusters=table.shape[0],
+            what="questions",
+            data=self.data,
+        )
+
+
+def _with_foreign(question: str, text: str) -> str:
+    n = max(1, round(NOISE * len(question.split())))
+    return " ".join([question, *text.split()[:n]])
+
+
+def _ndcg(scores: Floats, gains: Floats) -> Floats:
+    """Return NDCG@10 of each question, shape (n_questions,)."""
+    discount = 1 / np.log2(np.arange(2, DEPTH + 2))
+    best = np.sort(gains, axis=1)[:, ::-1][:, :DEPTH] @ discount
+    ranked = np.array([_gains_by_rank(s, g) for s, g in zip(scores, gains, strict=True)])
+    return np.asarray(ranked @ discount / best)
+
+
+def _gains_by_rank(scores: Floats, gains: Floats) -> Floats:
+    """Return the gain at each of the first ranks, the mean of those that tie there."""
+    group = tie_groups(-scores)
+    sizes = np.bincount(group)
+    return np.asarray(np.repeat(np.bincount(group, gains) / sizes, sizes)[:DEPTH])
+
+
+Vectors = Mapping[str, Floats]
+
+AT_ONCE = 64
+"""Texts in one request."""
+LOOK_AGAIN_S = 1.0
+"""Between looks for texts that another process asks about."""
+_EMBEDDED = Parameters(max_tokens=0)
+
+
+Embed = Callable[[Sequence[str]], Awaitable[Sequence[Sequence[float]]]]
+"""Embeds texts with one model, once: a vector for each, in their order. Raises `CallError`."""
+
+
+def embedding_measure(model: str, vectors: Vectors) -> Measure:
+    """Return the cosine of a model's embeddings; a vector of zeros is like nothing."""
+
+    def units(texts: Sequence[str]) -> Floats:
+        rows = np.array([vectors[text] for text in texts])
+        length = np.linalg.norm(rows, axis=1, keepdims=True)
+        return np.asarray(rows / np.where(length > 0, length, 1))
+
+    scorer = Products(lambda references, texts: (units(references), units(texts)))
+    return Measure(f"{model} cosine", f"cosine of embeddings by {model}", lambda _: scorer)
+
+
+def texts_asked(plans: Iterable[Plan]) -> tuple[str, ...]:
+    """Return every text that is scored under these plans, once."""
+    met: dict[str, None] = {}
+
+    def noted(references: Sequence[str], texts: Sequence[str]) -> tuple[Floats, Floats]:
+        met.update(dict.fromkeys([*references, *texts]))
+        return np.zeros((len(references), 1)), np.zeros((len(texts), 1))
+
+    for plan in plans:
+        plan.ask(Measure("texts", "notes what it is asked", lambda _: Products(noted)))
+    return tuple(met)
+
+
+async def embed_all(
+    texts: Iterable[str],
+    embed: Embed,
+    journal: Journal,
+    *,
+    model: str,
+    sleep: Callable[[float], Awaitable[None]],
+    rng: np.random.Generator,
+    progress: Callable[[int, int], None] = lambda done, of: None,
+) -> Vectors:
+    """Embed texts, each once for ever: what the journal holds is not asked again.
+
+    A vector is kept as the reply to its text, as JSON, under a key of the text and the model. A
+    run that broke off goes on where it was, and what another process asks about is waited for.
+
+    Parameters
+    ----------
+    model : str
+        What embeds, down to its revision.
+    progress : callable
+        Takes the number of texts that have a vector, and the number of all.
+
+    Raises
+    ------
+    CallError
+        If the endpoint fails for good; what came before is kept.
+    DataError
+        If it returns another number of vectors, or vectors of another length.
+    """
+    request = {text: Request((Message("user", text),), _EMBEDDED) for text in dict.fromkeys(texts)}
+    key = {text: key_of(one, f"embedding: {model}", Order.AB) for text, one in request.items()}
+    vectors = await _recalled(journal, key)
+    left = [text for text in key if text not in vectors]
+    while left:
+        for start in range(0, len(left), AT_ONCE):
+            progress(len(vectors), len(key))
+            batch = {text: key[text] for text in left[start : start + AT_ONCE]}
+            async with _claimed(journal, batch) as ours:
+                if ours:
+                    made = await _patiently(embed, ours, sleep, rng)
+                    replies = [Reply(text=json.dumps([*map(float, one)])) for one in made]
+                    rows = zip(ours, replies, strict=True)
+                    await asyncio.gather(*(journal.keep(key[t], request[t], r) for t, r in rows))
+            vectors |= await _recalled(journal, batch)
+        left = [text for text in left if text not in vectors]
+        if left:
+            await sleep(LOOK_AGAIN_S)
+    progress(len(vectors), len(key))
+    if len({len(vector) for vector in vectors.values()}) > 1:
+        raise DataError(f"Embeddings by {model} differ in length: is it one model?")
+    return vectors
+
+
+async def _recalled(journal: Journal, key: Mapping[str, Key]) -> dict[str, Floats]:
+    replies = await journal.recall(list(key.values()))
+    return {
+        text: np.array(json.loads(replies[name].text), dtype=np.float64)
+        for text, name in key.items()
+        if name in replies
+    }
+
+
+@asynccontextmanager
+async def _claimed(journal: Journal, key: Mapping[str, Key]) -> AsyncIterator[list[str]]:
+    """Give the texts that are ours to ask about; without an answer the claim is given up."""
+    claimed = await journal.claim(list(key.values()))
+    try:
+        yield [text for text, name in key.items() if name in claimed]
+    except BaseException:
+        replies = await journal.recall(claimed)
+        await journal.release(claimed - replies.keys())
+        raise
+
+
+async def _patiently(
+    embed: Embed,
+    batch: Sequence[str],
+    sleep: Callable[[float], Awaitable[None]],
+    rng: np.random.Generator,
+) -> Sequence[Sequence[float]]:
+    tries, waited = 0, 0.0
+    while True:
+        try:
+            vectors = await embed(batch)
+        except CallError as error:
+            tries += 1
+            wait = wait_before_retry(error, tries, rng, waited)
+            if wait is None:
+                raise
+            if wait > REPORTED_S:
+                mention(in_words(wait, error))
+            waited += wait
+            await sleep(wait)
+        else:
+            if len(vectors) != len(batch):
+                raise DataError(f"{len(vectors)} embeddings for {len(batch)} texts.")
+            return vectors

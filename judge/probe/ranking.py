@@ -1,17 +1,32 @@
-"""Do other mixes of prompts change the ranking? Ways to weigh prompts, and ranks in any mix."""
+"""Do other mixes of prompts change the ranking? Ways to weigh prompts, and ranks in any mix.
 
+What a measure must do to be relied on, and whether the figures show that it does.
+
+Whether a measure tells entrants apart: signal over noise, and shares of the variance.
+"""
+
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-import scipy  # its submodules load on first use
+import scipy
 
+from judge.probe.robustness import (
+    LEAST_CORRELATION,
+    MOST_NOISE,
+    Consistency,
+    RerunNoise,
+    checked,
+    not_rounding,
+)
 from judge.probe.similarity import tf_idf, words
-from rating.diagnosis.reweighting import Reweighted, Scored, Weighting, compared
+from rating.errors import DataError
+from rating.goodness import Reweighted, Scored, Weighting, compared
+from rating.leave_out import quantile
+from rating.mix import Mix, RankReach, envelope, pooled_strengths
 from rating.options import RateOptions
-from rating.pooling.boards import pooled_strengths
-from rating.pooling.mix import Mix, RankReach, envelope
 from rating.rows import VoteRows
 from rating.typing import Floats, Ints
 
@@ -127,7 +142,7 @@ def reach_of_votes(rows: VoteRows) -> tuple[RankReach, ...]:
     Raises
     ------
     DataError, NotIdentifiedError, ConvergenceError
-        As `rating.pooling.boards.pooled_strengths`.
+        As `rating.mix.pooled_strengths`.
     """
     votes, variance = pooled_strengths(
         rows.votes_by_group(), RateOptions(by="group", pool=True, interval="none")
@@ -212,3 +227,575 @@ def reach_of_table(models: Sequence[str], values: Floats, group: Ints) -> tuple[
     total = spread + luck
     share = np.divide(spread, total, out=np.zeros_like(total), where=total > 0)
     return tuple(envelope(models, (whole + share * (of_group - whole)).T, sizes))
+
+
+COMFORTABLE = 2.0
+"""Signal over noise from which entrants count as different; at 1 it is a coin flip."""
+DEGREE = 2
+_MOST_APART = 1e4
+"""Largest distance of entrants that the inverse of the noncentral F distribution tells."""
+
+
+@dataclass(frozen=True, slots=True)
+class SignalToNoise:
+    """How far entrants lie apart, in units of how far they wander.
+
+    Attributes
+    ----------
+    signal : float
+        Sd over entrants of their mean score.
+    noise : float
+        Pooled sd of what is left of each entrant's scores after its trend and after what all
+        entrants share, over the root of how many snapshots a score is the mean of.
+    ratio : float or None
+        ``signal / noise``; None where nothing wanders, which leaves nothing to divide by.
+    lower, upper : float or None
+        95 % interval of the ratio for such entrants at other moments, if noise is normal;
+        ``upper`` is None where it is beyond what can be computed.
+    n_entrants, n_snapshots : int
+    """
+
+    signal: float
+    noise: float
+    ratio: float | None
+    lower: float | None
+    upper: float | None
+    n_entrants: int
+    n_snapshots: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {name: getattr(self, name) for name in self.__slots__}
+
+
+def signal_to_noise(scores: Floats, *, averaged: int = 1) -> SignalToNoise:
+    """Compare the spread of entrants with how each wanders around its own parabola.
+
+    Noise is ``sqrt(sum of squared residuals / ((n_entrants - 1) (n_snapshots - 3)))`` after a
+    least-squares polynomial of degree 2 in time for each entrant: three coefficients each, which
+    the denominator takes off, so that a longer look does not make the noise larger. Residuals are
+    first taken from their mean over entrants: what moves all of them sets none apart, and scores
+    that sum to a constant would else seem quieter than they are. (The source takes nothing off,
+    and divides by n_entrants.)
+
+    The interval is that of the noncentral F distribution: ``averaged (1 + nc / (n_entrants - 1)) /
+    n_snapshots`` is the squared ratio that entrants ``nc`` apart have on average.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_entrants, n_snapshots)
+        At moments that lie equally apart.
+    averaged : int
+        Snapshots that the score in use is the mean of; with all of them, entrants that are alike
+        have a ratio around one: what is left of the noise is all that sets them apart.
+
+    Raises
+    ------
+    DataError
+        With fewer than two entrants or four snapshots.
+
+    References
+    ----------
+    .. [1] D. Chanin, "Measuring what sparse autoencoder benchmarks measure", arXiv 2605.18229.
+
+    Examples
+    --------
+    Two entrants, ten points apart; one wanders by a point to and fro.
+
+    >>> wander = np.array([1.0, -1, 1, -1, 1, -1])
+    >>> ratio = signal_to_noise(np.stack([10 + wander, np.zeros(6)]))
+    >>> round(ratio.signal, 3), round(ratio.noise, 3)
+    (7.071, 0.956)
+    """
+    n_entrants, n_snapshots = checked(scores, "entrants", "snapshots").shape
+    if n_entrants < 2 or n_snapshots < DEGREE + 2:
+        msg = f"{n_entrants} entrants at {n_snapshots} moments: give 2 at {DEGREE + 2} or more."
+        raise DataError(msg)
+    signal = float(scores.mean(axis=1).std(ddof=1))
+    left = detrended(scores - scores.mean(axis=0))
+    free = (n_entrants - 1) * (n_snapshots - DEGREE - 1)
+    noise = not_rounding(math.sqrt(float((left**2).sum()) / free / averaged), scores)
+    if not noise:
+        return SignalToNoise(signal, noise, None, None, None, *scores.shape)
+    part, ratio = averaged / n_snapshots, signal / noise
+    lower, upper = (
+        None if apart is None else math.sqrt(part * (1 + apart / (n_entrants - 1)))
+        for apart in _apart(ratio**2 / part, n_entrants - 1, free)
+    )
+    return SignalToNoise(signal, noise, ratio, lower, upper, *scores.shape)
+
+
+def _apart(f: float, df: int, free: int) -> tuple[float, float | None]:
+    """Return the ends of the noncentrality of an F statistic; None for an end out of reach."""
+    low, high = (float(scipy.special.ncfdtrinc(df, free, p, f)) for p in (0.975, 0.025))
+    return low, high if high < _MOST_APART else None
+
+
+def detrended(scores: Floats) -> Floats:
+    """Return what is left of each row after its least-squares parabola."""
+    time = np.linspace(-1, 1, scores.shape[1])
+    basis, _ = np.linalg.qr(np.vander(time, DEGREE + 1))
+    return np.asarray(scores - (scores @ basis) @ basis.T)
+
+
+NULL_DRAWS = 20_000
+EXCHANGES = 999
+_DRAWN_AT_ONCE = 2_000_000
+MOST_P = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class VarianceShares:
+    """Shares of the variance, and how likely the entrants' share is if none differs.
+
+    Attributes
+    ----------
+    entrant, seed, snapshot : float
+        In [0, 1], summing to one.
+    p : float
+        Chance of such a share of the entrants or a larger one where all scores are one noise.
+    p_exchanged : float
+        The same where entrants are exchanged at random at each snapshot.
+    shape : tuple of int
+        Entrants, seeds, snapshots.
+    """
+
+    entrant: float
+    seed: float
+    snapshot: float
+    p: float
+    p_exchanged: float
+    shape: tuple[int, int, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {name: getattr(self, name) for name in self.__slots__} | {"shape": [*self.shape]}
+
+
+def variance_shares(
+    scores: Floats, *, rng: np.random.Generator, draws: int = NULL_DRAWS
+) -> VarianceShares:
+    """Share out the variance of scores over what varied.
+
+    With scores of entrant v, seed s and snapshot t, and all variances of ddof 1::
+
+        V_entrant  = Var_v (mean over s and t)
+        V_seed     = mean_v Var_s (mean over t)
+        V_snapshot = mean_{v, s} Var_t
+
+    each over their sum. The entrants' share is not zero where entrants are alike: what is left of
+    the noise after a mean stays in it. So it is held against the same design filled with noise,
+    ``p = (1 + #{null >= share}) / (draws + 1)``. That null takes every score for a look of its
+    own. Where seeds see the same data, as reruns do, their noise is shared, and the mean over
+    seeds takes less of it away: so a second null exchanges the entrants at each snapshot, all
+    seeds together, and keeps whatever goes together within it. It takes snapshots as independent.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n_entrants, n_seeds, n_snapshots)
+
+    Raises
+    ------
+    DataError
+        Unless there are two or more of each, or if no score differs from another.
+
+    References
+    ----------
+    .. [1] D. Chanin, "Measuring what sparse autoencoder benchmarks measure", arXiv 2605.18229,
+       whose null of 4 entrants, 3 seeds and 9 snapshots this gives.
+    """
+    shape = _checked_shape(checked(scores, "entrants", "seeds", "snapshots").shape)
+    parts = _parts(scores)
+    if not parts.any():
+        raise DataError(f"All scores are {scores.flat[0]}: there is no variance to share out.")
+    entrant, seed, snapshot = (float(part) for part in parts / parts.sum())
+    null = null_entrant_shares(shape, rng=rng, draws=draws)
+    exchanged = _exchanged_entrant_shares(scores, rng=rng, draws=min(draws, EXCHANGES))
+    return VarianceShares(
+        entrant, seed, snapshot, _p(null, entrant), _p(exchanged, entrant), shape
+    )
+
+
+def null_entrant_shares(
+    shape: tuple[int, int, int], *, rng: np.random.Generator, draws: int = NULL_DRAWS
+) -> Floats:
+    """Draw the entrants' share where every score is the same normal noise, shape (draws,).
+
+    For V entrants, S seeds and T snapshots of unit noise the three variances are independent::
+
+        V_entrant  ~ chi2(V - 1) / ((V - 1) S T)
+        V_seed     ~ chi2(V (S - 1)) / (V (S - 1) T)
+        V_snapshot ~ chi2(V S (T - 1)) / (V S (T - 1))
+
+    Examples
+    --------
+    >>> shares = null_entrant_shares((4, 3, 9), rng=np.random.default_rng(1))
+    >>> round(float((shares > 0.1).mean()), 3)
+    0.021
+    """
+    v, s, t = _checked_shape(shape)
+    df = np.array([v - 1, v * (s - 1), v * s * (t - 1)])
+    parts = rng.chisquare(df, (draws, 3)) / (df * [s * t, t, 1])
+    return np.asarray(parts[:, 0] / parts.sum(axis=1))
+
+
+def _exchanged_entrant_shares(
+    scores: Floats, *, rng: np.random.Generator, draws: int = EXCHANGES
+) -> Floats:
+    """Draw the entrants' share with entrants exchanged at each snapshot, shape (draws,)."""
+    v, _, t = scores.shape
+    by_snapshot = scores.transpose(2, 0, 1)
+    at_once = max(1, _DRAWN_AT_ONCE // scores.size)
+    shares = []
+    for start in range(0, draws, at_once):
+        n = min(at_once, draws - start)
+        order = rng.permuted(np.tile(np.arange(v), (n, t, 1)), axis=2)
+        given = by_snapshot[np.arange(t)[:, None], order]
+        parts = _parts(given.transpose(0, 2, 3, 1))
+        shares.append(parts[0] / parts.sum(axis=0))
+    return np.concatenate(shares)
+
+
+def _p(null: Floats, share: float) -> float:
+    return (1 + int((null >= share * (1 - 1e-12)).sum())) / (len(null) + 1)
+
+
+def _parts(scores: Floats) -> Floats:
+    """Return the variances by entrant, seed and snapshot, of designs along any first axes."""
+    over_time = scores.mean(axis=-1)
+    return np.stack(
+        [
+            over_time.mean(axis=-1).var(axis=-1, ddof=1),
+            over_time.var(axis=-1, ddof=1).mean(axis=-1),
+            scores.var(axis=-1, ddof=1).mean(axis=(-1, -2)),
+        ]
+    )
+
+
+def _checked_shape(shape: tuple[int, ...]) -> tuple[int, int, int]:
+    if min(shape) < 2:
+        msg = f"{' x '.join(map(str, shape))} entrants, seeds and snapshots: give two of each."
+        raise DataError(msg)
+    entrants, seeds, snapshots = shape
+    return entrants, seeds, snapshots
+
+
+NAMES = ("reruns", "validity", "discriminability", "consistency", "monotone")
+LEAST_COVERED, MOST_COVERED = 0.93, 0.97
+SURE = 0.999
+"""Level of the interval that a simulated figure is given for having been simulated."""
+VERDICTS = {True: "passes", False: "fails", None: "cannot_tell"}
+MOST_FALL = 0.01
+"""Of the rank correlation with every doubling of the votes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Desideratum:
+    """One thing asked of a measure.
+
+    Attributes
+    ----------
+    name : str
+        One of `NAMES`.
+    passed : bool or None
+        True where the whole interval of the figure passes, False where none of it does; None
+        otherwise, and ``text`` then says why.
+    rule : str
+        What it takes to pass, with the threshold.
+    text : str
+        The outcome in words.
+    numbers : mapping of str to object
+        The same as numbers, for JSON.
+    """
+
+    name: str
+    passed: bool | None
+    rule: str
+    text: str
+    numbers: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON: finite numbers, or None."""
+        return {
+            "name": self.name,
+            "passed": self.passed,
+            "verdict": VERDICTS[self.passed],
+            "rule": self.rule,
+            "found": self.text,
+            "numbers": {name: _plain(value) for name, value in self.numbers.items()},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Simulated:
+    """A mean over simulated arenas and its Monte Carlo error.
+
+    Attributes
+    ----------
+    error : float
+        Standard error.
+    n : int
+        Arenas, two or more.
+    """
+
+    mean: float
+    error: float
+    n: int
+
+    @property
+    def slack(self) -> float:
+        """Half width of the `SURE` interval, Student's t."""
+        return quantile(SURE, self.n - 1) * self.error
+
+    @classmethod
+    def of(cls, values: Floats) -> "Simulated":
+        """Return the mean of one value an arena."""
+        error = float(values.std(ddof=1)) / math.sqrt(len(values))
+        return cls(float(values.mean()), error, len(values))
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """What a measure made of arenas whose truth is known.
+
+    Attributes
+    ----------
+    spearman : Simulated
+        Rank correlation with the true strengths.
+    rmse : float
+        Root mean squared error of a strength, in nats.
+    covered : Simulated or None
+        Share of the strengths inside their 95 % interval; None where there are no intervals.
+    permuted : Simulated
+        Rank correlation when results are dealt out at random.
+    oracle : float
+        Rank correlation when every vote is what all voters together would say.
+    failed : int
+        Arenas whose votes gave no rating.
+    """
+
+    spearman: Simulated
+    rmse: float
+    covered: Simulated | None
+    permuted: Simulated
+    oracle: float
+    failed: int
+
+
+def unknown(name: str, why: str) -> Desideratum:
+    """Return a desideratum that neither passed nor failed."""
+    return Desideratum(name, None, _RULES[name], why)
+
+
+def on_reruns(
+    noise: RerunNoise, se: float, ends: tuple[float, float], *, sample: str
+) -> Desideratum:
+    """Ask that running the measure again moves a score by little of its standard error.
+
+    Parameters
+    ----------
+    se : float
+        Standard error of a score.
+    ends : tuple of float
+        95 % interval of their ratio.
+    sample : str
+        What the scores are of, as ``"60 prompts"``.
+    """
+    ratio, (lower, upper) = noise.over(se), ends
+    text = (
+        f"Running it again moves a score by {noise.sd:.2g} (sd), {_share(ratio)} of its standard "
+        f"error {se:.2g} ({_share(lower)} to {_share(upper)}); two scores of one run each must "
+        f"differ by {noise.smallest:.2g}."
+    )
+    if noise.sd == 0:
+        text = f"{noise.n_runs} runs gave the same scores."
+    numbers = noise.to_dict() | {"se": se, "ratio": ratio, "lower": lower, "upper": upper}
+    passed = True if upper <= MOST_NOISE else False if lower > MOST_NOISE else None
+    if passed is None:
+        text = f"{_cannot_tell(sample)} {text}"
+    return Desideratum("reruns", passed, _RULES["reruns"], text, numbers)
+
+
+def on_validity(truth: Truth) -> Desideratum:
+    """Ask for true intervals, no order out of nothing, and nothing better than the truth."""
+    faults = [*_validity_faults(truth)]
+    covered = "it gives no intervals to check"
+    if truth.covered is not None:
+        covered = f"95 % intervals hold {100 * truth.covered.mean:.1f} % of the strengths"
+    text = (
+        f"Rank correlation with the truth {truth.spearman.mean:.2f}; {covered}; "
+        f"{truth.oracle:.2f} with an oracle's votes, "
+        f"{truth.permuted.mean:z.2f} with permuted ones."
+    )
+    numbers = {
+        "spearman": truth.spearman.mean,
+        "rmse": truth.rmse,
+        "coverage": truth.covered and truth.covered.mean,
+        "coverage_error": truth.covered and truth.covered.error,
+        "permuted": truth.permuted.mean,
+        "permuted_error": truth.permuted.error,
+        "oracle": truth.oracle,
+        "arenas": truth.spearman.n,
+        "arenas_failed": truth.failed,
+    }
+    if truth.failed:
+        text += f" Votes of {truth.failed} more arenas gave no rating."
+    words = " ".join([*faults, text])
+    return Desideratum("validity", not faults, _RULES["validity"], words, numbers)
+
+
+def on_discriminability(
+    signal: SignalToNoise, shares: VarianceShares, *, sample: str
+) -> Desideratum:
+    """Ask that entrants lie further apart than they wander.
+
+    It is never failed: entrants that show no difference may be alike.
+    """
+    ratio = "endless" if signal.ratio is None else f"{signal.ratio:.1f}"
+    reach = "" if signal.lower is None else f" ({signal.lower:.1f} to {_end(signal.upper)})"
+    text = (
+        f"Signal over noise {ratio}{reach}; {100 * shares.entrant:.0f} % of the variance is "
+        f"between entrants (p = {max(shares.p, shares.p_exchanged):.2g} if they were alike), "
+        f"{100 * shares.seed:.0f} % between reruns, {100 * shares.snapshot:.0f} % between "
+        f"{signal.n_snapshots} parts."
+    )
+    numbers = {"signal_to_noise": signal.to_dict(), "variance_shares": shares.to_dict()}
+    apart = signal.signal > 0 if signal.lower is None else signal.lower >= COMFORTABLE
+    stands_out = apart and max(shares.p, shares.p_exchanged) <= MOST_P
+    if not stands_out:
+        text = f"{_cannot_tell(sample)} The entrants may be alike. {text}"
+    rule = _RULES["discriminability"]
+    return Desideratum("discriminability", stands_out or None, rule, text, numbers)
+
+
+def on_consistency(
+    agreement: Consistency, *, sample: str, ends: tuple[float, float] | None = None
+) -> Desideratum:
+    """Ask that boards with choices that should not matter say the same.
+
+    Parameters
+    ----------
+    ends : tuple of float, optional
+        95 % interval of the lowest rank correlation over other samples; None where the boards are
+        of one sample that they must agree on.
+    """
+    name, rule = "consistency", _RULES["consistency"]
+    lowest, most = agreement.lowest, agreement.most_contradictions
+    if lowest is None:
+        why = "No rank correlation is defined: it takes three entrants that are not all alike."
+        return Desideratum(name, None, rule, why, agreement.to_dict())
+    lower, upper = (lowest, lowest) if ends is None else ends
+    pairs = "no pair" if not most else f"{most} pair{'' if most == 1 else 's'}"
+    reach = "" if upper - lower < 0.005 else f" ({lower:.2f} to {upper:.2f})"
+    text = (
+        f"Lowest rank correlation of {len(agreement.boards)} boards {lowest:.2f}{reach}; two "
+        f"boards contradict each other on {pairs}; {100 * agreement.same_winner:.0f} % of them "
+        "keep the winner."
+    )
+    passed = False if most else True if min(lowest, lower) >= LEAST_CORRELATION else None
+    if passed is None:
+        sure = lowest >= LEAST_CORRELATION
+        why = "On others they may differ more." if sure else "Boards differ where none is sure."
+        text = f"{_cannot_tell(sample)} {why} {text}"
+    numbers = agreement.to_dict() | {"lowest": lowest, "lower": lower, "upper": upper}
+    return Desideratum(name, passed, rule, text, numbers)
+
+
+def on_monotone(spearman: Floats, shares: Floats) -> Desideratum:
+    """Ask that more votes bring a measure nearer to the truth.
+
+    Parameters
+    ----------
+    spearman : ndarray of shape (n_arenas, n_shares)
+        Rank correlation with the truth after each share of the votes.
+    shares : ndarray of shape (n_shares,)
+
+    Notes
+    -----
+    The slope on log2 of the share is fitted in each arena by least squares; the interval is
+    Student's t over arenas.
+    """
+    if len(spearman) < 2:
+        return unknown("monotone", f"{len(spearman)} arena gave ratings at every moment.")
+    time = np.log2(shares)
+    time = time - time.mean()
+    slope = spearman @ time / (time @ time)
+    error = float(slope.std(ddof=1)) / math.sqrt(len(slope))
+    reach = quantile(0.95, len(slope) - 1) * error
+    lower, upper = float(slope.mean()) - reach, float(slope.mean()) + reach
+    steps = ", ".join(f"{x:.2f}" for x in spearman.mean(axis=0))
+    text = (
+        f"Every doubling of the votes adds {slope.mean():.3f} ({lower:.3f} to {upper:.3f}) to "
+        f"the rank correlation with the truth: {steps}."
+    )
+    numbers = {
+        "slope": float(slope.mean()),
+        "lower": lower,
+        "upper": upper,
+        "shares": shares.tolist(),
+        "spearman": spearman.mean(axis=0).tolist(),
+        "arenas": len(slope),
+    }
+    passed = True if lower >= -MOST_FALL else False if upper < 0 else None
+    if passed is None:
+        text = f"Too few arenas to rule out a fall: ask for more. {text}"
+    return Desideratum("monotone", passed, _RULES["monotone"], text, numbers)
+
+
+def _validity_faults(truth: Truth) -> list[str]:
+    faults = []
+    if truth.covered is not None:
+        if truth.covered.mean + truth.covered.slack < LEAST_COVERED:
+            faults.append("Its intervals are too narrow.")
+        if truth.covered.mean - truth.covered.slack > MOST_COVERED:
+            faults.append("Its intervals are too wide.")
+    if abs(truth.permuted.mean) > truth.permuted.slack:
+        faults.append("It finds an order where there is none.")
+    if truth.oracle < truth.spearman.mean:
+        faults.append("It ranks worse with an oracle's votes than with people's.")
+    if truth.spearman.mean <= truth.spearman.slack:
+        faults.append("It does not find the truth.")
+    return faults
+
+
+def _cannot_tell(sample: str) -> str:
+    return f"Cannot be told with {sample}."
+
+
+def _end(value: float | None) -> str:
+    return "endless" if value is None else f"{value:.1f}"
+
+
+def _share(ratio: float) -> str:
+    return "endlessly more" if math.isinf(ratio) else f"{100 * ratio:.0f} %"
+
+
+def _plain(value: object) -> object:
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+_RULES = {
+    "reruns": (
+        "The sd over reruns is at most a third of a score's standard error: passed where the "
+        "whole 95 % interval is, failed where none of it is."
+    ),
+    "validity": (
+        f"On simulated arenas 95 % intervals hold {100 * LEAST_COVERED:.0f} to "
+        f"{100 * MOST_COVERED:.0f} % of the true strengths, permuted votes give no order, and an "
+        "oracle's votes give the best one; but for what chance in simulating explains (99.9 %)."
+    ),
+    "discriminability": (
+        f"Entrants spread at least {COMFORTABLE:g} times as far as they wander, by the whole 95 % "
+        f"interval, and differ by more than alike ones would (p at most {MOST_P:g}). Never "
+        "failed: what is not told apart may be alike."
+    ),
+    "consistency": (
+        "With choices that should not matter, no two boards contradict each other, which fails, "
+        f"and their rank correlations are {LEAST_CORRELATION:g} or more, by the whole 95 % "
+        "interval where samples differ."
+    ),
+    "monotone": (
+        f"The rank correlation with the truth does not fall by more than {MOST_FALL:g} with every "
+        "doubling of the votes (lower end of 95 %)."
+    ),
+}

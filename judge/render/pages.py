@@ -10,8 +10,8 @@ from jinja2 import FileSystemLoader, StrictUndefined
 from jinja2.utils import htmlsafe_json_dumps as htmlsafe_json_dumps
 from markupsafe import Markup
 
-from judge.render.markdown import render
-from rating.tables.escaping import shown
+from judge.render.text import render
+from rating.tables.files import shown
 
 HERE = Path(__file__).parent
 STYLESHEETS = (HERE / "tokens.css", HERE / "rendered.css")
@@ -77,7 +77,7 @@ def _shared_style(content: str) -> str:
     formulas = "".join(_FORMULA.findall(content))
     if not formulas:
         return _FONT_FACE.sub("", style)
-    from judge.render.font import maths_font  # fontTools is large, and most pages do without
+    from judge.render.text import maths_font  # fontTools is large, and most pages do without
 
     font = b64encode(maths_font(formulas)).decode()
     return style.replace(_FONT_FILE, f"data:font/woff2;base64,{font}")

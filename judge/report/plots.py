@@ -9,7 +9,7 @@ from unicodedata import east_asian_width
 
 import numpy as np
 
-from rating.tables.escaping import in_html, visible
+from rating.tables.files import in_html, visible
 from rating.typing import Floats
 
 WIDTH = 620.0

@@ -9,13 +9,11 @@ from statistics import fmean
 from typing import Any
 
 from judge.calls import UNPARSED, Key
-from judge.case import repeated_output
-from judge.completion import Reply
-from judge.errors import RERUN, FailureClass
+from judge.case import RERUN, FailureClass, Reply, repeated_output
 from judge.grammar import Preference, noted
 from judge.ifeval import Accuracy, Checked, accuracy
 from judge.methods import FileMethod
-from judge.methods.checklist import reward
+from judge.methods.file import reward
 from judge.tables.cases import NamedCase
 from judge.tables.verdicts import IFEVAL, judged_rows, rated_rows
 from judge.verdict import (
@@ -49,7 +47,7 @@ WITH_REPLY = {READ, REFUSAL, FailureClass.NO_LOGPROBS, *UNPARSED}
 
 
 @dataclass(frozen=True, slots=True)
-class Unparsed:
+class _Unparsed:
     """Replies without a verdict in a run.
 
     Attributes
@@ -84,24 +82,24 @@ class Unparsed:
         )
 
 
-def unparsed_of(run: Run) -> Unparsed:
+def unparsed_of(run: Run) -> _Unparsed:
     """Count the questions of a run whose replies hold no verdict."""
     with_reply = [row for row in run.judged if row.status in WITH_REPLY]
     rows = [row for row in with_reply if row.failure in UNPARSED]
     shown = rows
     if not rows and run.stopped is Stop.ALIKE:  # before all samples of any question were in
         shown = [row for row in run.judged if row.status == PENDING and row.keys]
-    return Unparsed(len(rows), len(with_reply), tuple(shown[:MOST_EXAMPLES]))
+    return _Unparsed(len(rows), len(with_reply), tuple(shown[:MOST_EXAMPLES]))
 
 
-def excerpt(reply: str) -> str:
+def _excerpt(reply: str) -> str:
     """Cut a reply to what is shown of it: its beginning, and more of its end."""
     head, tail = SHOWN_OF_REPLY
     return reply if len(reply) <= head + tail else f"{reply[:head]} … {reply[-tail:]}"
 
 
 def examples(
-    unparsed: Unparsed, cases: Sequence[NamedCase], replies: Mapping[Key, Reply]
+    unparsed: _Unparsed, cases: Sequence[NamedCase], replies: Mapping[Key, Reply]
 ) -> list[dict[str, Any]]:
     """Give the first replies without a verdict, cut, with the cases that they are of.
 
@@ -119,7 +117,7 @@ def examples(
             "order": row.order.value,
             "status": row.status,
             "finish_reason": replies[row.keys[-1]].finish_reason,
-            "reply": excerpt(replies[row.keys[-1]].text),
+            "reply": _excerpt(replies[row.keys[-1]].text),
         }
         for row in unparsed.rows
         if row.keys and row.keys[-1] in replies
@@ -226,7 +224,7 @@ def _on_error(error: Mapping[str, Any]) -> str:
     return f"{error['n']:,} {error['failure']}: the endpoint says {error['sentence']!r}."
 
 
-def place_of(run: Run) -> PositionEffect | None:
+def _place_of(run: Run) -> PositionEffect | None:
     """Estimate what the first place is worth; None with under two cases read in both orders."""
     try:
         return position_effect_of(run.judged)
@@ -356,7 +354,7 @@ def _mean(model: str, scores: Sequence[float | None]) -> dict[str, Any]:
 def _of_pairs(
     judge: str, method: FileMethod, cases: Sequence[NamedCase], run: Run, swap_share: float
 ) -> tuple[Sequence[dict[str, Any]], dict[str, Any]]:
-    place = place_of(run)
+    place = _place_of(run)
     correction = place if swap_share < 1 else None
     rows = judged_rows(cases, run.judged, judge, method, correction)
     results: dict[str, Any] = {

@@ -9,13 +9,24 @@ from typing import Any
 import numpy as np
 
 from judge.methods import PUBLISHED, method_file
-from judge.methods.parse import ENDING
-from judge.scoring.alpaca_eval import alpaca_eval_scores, preferences_from_logprobs
-from judge.scoring.arena_hard import STYLE, Games, arena_hard_score, style_controlled
-from judge.scoring.controlled import ScoreOptions, length_controls
-from judge.scoring.pairwise import TIE, clustered_error, pairwise_scores, swap_scores
-from judge.scoring.rewards import instruction_scores, reward_scores
-from judge.scoring.wildbench import LATEST, wildbench_scores
+from judge.methods.file import ENDING
+from judge.scoring.benchmarks import (
+    LATEST,
+    STYLE,
+    TIE,
+    Games,
+    alpaca_eval_scores,
+    arena_hard_score,
+    clustered_error,
+    instruction_scores,
+    pairwise_scores,
+    preferences_from_logprobs,
+    reward_scores,
+    style_controlled,
+    swap_scores,
+    wildbench_scores,
+)
+from judge.scoring.length_control import ScoreOptions, length_controls
 from judge.tables.annotations import Annotations, groups, read_annotations
 from judge.tables.items import read_difficulties, read_regularisation
 from judge.tables.native import for_score, method_of_peer
@@ -84,7 +95,7 @@ def judge_score(
         If a file cannot be read as annotations of the method, or an option does not fit it.
     """
     if method is None:
-        method = inferred(read_annotations(file))
+        method = _inferred(read_annotations(file))
     asked, method = method, _score_of(method)
     scorer = _SCORERS[method]
     if compat not in (None, *COMPATS):
@@ -165,7 +176,7 @@ def _score_of(method: str) -> str:
     return score
 
 
-def inferred(data: Annotations) -> str:
+def _inferred(data: Annotations) -> str:
     """Name the method by which a file is scored: as it says itself, or by its columns.
 
     Raises

@@ -7,20 +7,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.refusals import refuses
-from judge.studies.items import Items
-from judge.studies.rows import Rows, rows_from
-from judge.tables.annotations import Annotations, annotation_pieces
+from judge.replies import refuses
+from judge.studies.rows import Items, Rows, rows_from
+from judge.tables.annotations import PROMPTS, Annotations, annotation_pieces, elements
 from judge.tables.cases import IMAGES, NamedCase, pairs_of
-from judge.tables.cells import PROMPTS, elements
 from judge.tables.native import for_judge
 from rating.counting import spelling
 from rating.errors import DataError
 from rating.outcome import of_sides
 from rating.sentences import counted
-from rating.tables.coding import Coded, coded_list
+from rating.tables.coding import Coded, LoggedVotes, coded_list
 from rating.tables.files import SHOWN
-from rating.tables.log import LoggedVotes
 from rating.tables.peers import noticing
 from rating.tables.vote_filter import blank
 from rating.typing import Bools, Floats, Ints

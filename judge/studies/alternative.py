@@ -1,4 +1,9 @@
-"""May a judge take the place of one of the people? The alternative-annotator test."""
+"""May a judge take the place of one of the people? The alternative-annotator test.
+
+A rate by a judge that errs, corrected by what is known of its errors.
+
+Whether the probabilities that a judge gives are those with which people agree.
+"""
 
 import math
 from collections.abc import Sequence
@@ -6,16 +11,36 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-import scipy  # its submodules load on first use
+import scipy
 
-from judge.studies.agreement import LABELS, counts
+from judge.scoring.logistic import Rows
+from judge.studies.boards import from_influence
+from judge.studies.estimates import (
+    LABELS,
+    SHARE,
+    Draws,
+    Estimate,
+    clustered,
+    counts,
+    interval,
+    over,
+    ratio,
+    with_width,
+)
 from judge.studies.gates import MARGINS, MIN_ITEMS, MIN_PEOPLE, PASS, Alternative, Raters
-from judge.studies.items import Items, Labels
-from judge.studies.rates import larger
-from rating.errors import DataError
-from rating.leave_out import influence_factor
+from judge.studies.reliability import larger
+from judge.studies.rows import Items, Labels
+from rating.errors import DataError, NotIdentifiedError
+from rating.leave_out import (
+    drawn_sums,
+    influence_factor,
+    influence_variance,
+    normal_quantile,
+    quantile,
+    sums_within,
+)
+from rating.likelihood import minimise
 from rating.typing import Bools, Floats, Ints
-from rating.uncertainty.student import normal_quantile
 
 STAND_INS = 20
 """Draws of a person in the place of the judge."""
@@ -26,7 +51,7 @@ _COIN = (np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0]))
 
 
 @dataclass(frozen=True, slots=True)
-class Annotator:
+class _Annotator:
     """A judge against one of the people, over items that others voted on as well.
 
     Attributes
@@ -71,7 +96,7 @@ class AlternativeTest:
     winning_rate: float | None
     advantage: float | None
     passed: bool | None
-    annotators: tuple[Annotator, ...]
+    annotators: tuple[_Annotator, ...]
     n_left_out: int
     margin: float
 
@@ -203,7 +228,7 @@ def alternative_test(
     p_values = tested.p_values(margin)
     rejected = _rejected(p_values, false_discoveries)
     columns = (tested.rater, tested.judge_wins, tested.person_wins, p_values, rejected, tested.n)
-    annotators = tuple(map(Annotator, *(column.tolist() for column in columns)))
+    annotators = tuple(map(_Annotator, *(column.tolist() for column in columns)))
     rate = float(rejected.mean())
     return AlternativeTest(
         rate, float(tested.judge_wins.mean()), rate >= PASS, annotators, n_left_out, margin
@@ -337,3 +362,535 @@ def _rejected(p: Floats, rate: float) -> Bools:
     rejected = np.zeros(m, dtype=bool)
     rejected[order[: np.flatnonzero(enough).max(initial=-1) + 1]] = True
     return rejected
+
+
+ASSUMPTION = (
+    "The judge errs as often where people did not vote as where they did, and its errors on "
+    "different prompts are independent of one another."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """How often something happened of how many times.
+
+    Attributes
+    ----------
+    hits, n : int
+    independent : float or None
+        Independent rows that carry as much as these n; None for n itself.
+    prompts : float or None
+        Effective prompts that the rows are of, ``(sum n)^2 / sum n^2``; None for n of them.
+    """
+
+    hits: int
+    n: int
+    independent: float | None = None
+    prompts: float | None = None
+
+    @classmethod
+    def by_prompt(cls, hits: Floats, n: Floats) -> "Counted":
+        """Count over prompts, given the hits and the rows of each, shape (n_prompts,).
+
+        The n rows are worth ``n / D`` independent ones, D the variance of the share clustered by
+        prompt over that for independent rows, and at least 1 [1]_. A share of 0 or 1 shows no
+        spread: there each prompt is worth one row.
+
+        References
+        ----------
+        .. [1] J. N. K. Rao and A. J. Scott, "A simple method for the analysis of clustered binary
+           data", Biometrics 48(2), 1992, pp. 577-585.
+        """
+        n_hits, total = round(float(hits.sum())), round(float(n.sum()))
+        if not total:
+            return cls(n_hits, total)
+        share, n_prompts = n_hits / total, int((n > 0).sum())
+        prompts = float(total**2 / (n @ n))
+        if 0 < share < 1 and n_prompts > 1:
+            apart = hits - share * n
+            clustered = float(influence_variance(apart, n_prompts)) / total**2
+            design = max(clustered * (total - 1) / (share * (1 - share)), 1.0)
+        else:
+            design = total / prompts
+        return cls(n_hits, total, total / design, prompts)
+
+    def __post_init__(self) -> None:
+        """Raise `DataError` unless it happened 0 to n times."""
+        if not 0 <= self.hits <= self.n:
+            raise DataError(f"{self.hits} of {self.n} is no share: count from 0 to all of them.")
+
+    @property
+    def share(self) -> float:
+        """Hits over n; NaN of nothing."""
+        return self.hits / self.n if self.n else math.nan
+
+    def smoothed(self, more: float) -> tuple[float, float]:
+        """Return the share and the independent rows with ``more`` added, half of them hits."""
+        rows = self.n if self.independent is None else self.independent
+        return (rows * self.share + more / 2) / (rows + more), rows + more
+
+    def df(self) -> tuple[float, float]:
+        """Return the degrees of freedom of its variance by prompt and by row, 1 or more."""
+        prompts = self.n if self.prompts is None else self.prompts
+        return max(prompts - 1.0, 1.0), max(self.n - 1.0, 1.0)
+
+
+def corrected_rate(
+    positive: Counted, specificity: Counted, sensitivity: Counted, *, level: float = 0.95
+) -> Estimate:
+    """Correct the rate at which a judge says yes (Rogan and Gladen), with an honest interval.
+
+    With p the judge's rate, ``q0`` its specificity and ``q1`` its sensitivity
+
+    ::
+
+        theta = (p + q0 - 1) / (q0 + q1 - 1)
+
+    clipped to 0 and 1. The interval is centred at theta of the smoothed p (``z^2`` more cases,
+    half of them yes), q0 and q1 (two more each), moved by
+
+    ::
+
+        2 z^2 (theta q1 (1 - q1) / m1 - (1 - theta) q0 (1 - q0) / m0)
+
+    and z times as wide to each side as the root of
+
+    ::
+
+        p (1 - p) / n + (1 - theta)^2 q0 (1 - q0) / m0 + theta^2 q1 (1 - q1) / m1
+
+    over ``q0 + q1 - 1``, all of it smoothed, sizes included: it allows for the errors being
+    estimated as well as for the verdicts being a sample.
+
+    Where counts say of how many prompts they are, each size is the number of independent rows
+    that they are worth, and the interval is wider by the quantile of Student's t for prompts over
+    the one for rows (degrees of freedom after Satterthwaite). With a prompt a row both change
+    nothing: it is the published interval [2]_.
+
+    Parameters
+    ----------
+    positive : Counted
+        Verdicts that say yes.
+    specificity, sensitivity : Counted
+        Verdicts that were right where people said no, and where they said yes.
+
+    Raises
+    ------
+    NotIdentifiedError
+        If ``q0 + q1 <= 1``, found or smoothed, so that the verdict says nothing, or one of the
+        three counts is of nothing.
+
+    References
+    ----------
+    .. [1] W. J. Rogan and B. Gladen, "Estimating prevalence from the results of a screening
+       test", American Journal of Epidemiology 107(1), 1978.
+    .. [2] C. Lee et al., "How to Correctly Report LLM-as-a-Judge Evaluations", 2025
+       (arXiv:2511.21140).
+
+    Examples
+    --------
+    >>> rate = corrected_rate(Counted(400, 1000), Counted(140, 200), Counted(180, 200))
+    >>> round(rate.value, 5), round(rate.lower, 5), round(rate.upper, 5)
+    (0.16667, 0.05635, 0.26273)
+    """
+    _check(positive, specificity, sensitivity)
+    z = quantile(level, np.inf)
+    p, n = positive.smoothed(z * z)
+    q0, m0 = specificity.smoothed(2)
+    q1, m1 = sensitivity.smoothed(2)
+    informed = q0 + q1 - 1
+    if informed <= 0:
+        raise NotIdentifiedError(_uninformed(q0, q1))
+    theta = _rate(p, q0, q1)
+    of_no, of_yes = q0 * (1 - q0) / m0, q1 * (1 - q1) / m1
+    shift = 2 * z * z * (theta * of_yes - (1 - theta) * of_no)
+    parts = (p * (1 - p) / n, (1 - theta) ** 2 * of_no, theta**2 * of_yes)
+    wider = _wider((positive, specificity, sensitivity), parts, level)
+    reach = wider * z * math.sqrt(sum(parts)) / informed
+    return Estimate(
+        _rate(positive.share, specificity.share, sensitivity.share),
+        _clipped(theta + shift - reach),
+        _clipped(theta + shift + reach),
+        positive.n,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How often a model is preferred, over rows that prefer a side.
+
+    Attributes
+    ----------
+    by_people, by_judge : Counted
+        Votes and verdicts that prefer it.
+    specificity, sensitivity : Counted
+        As in `corrected_rate`, over pairs of a verdict and a vote of the same item.
+    """
+
+    by_people: Counted
+    by_judge: Counted
+    specificity: Counted
+    sensitivity: Counted
+
+    def corrected(self, *, level: float = 0.95) -> Estimate:
+        """Correct the judge's rate; raises as `corrected_rate`."""
+        return corrected_rate(self.by_judge, self.specificity, self.sensitivity, level=level)
+
+
+def win_tallies(items: Items, people: Labels, judge: Labels) -> dict[str, Tally]:
+    """Count for each model what people and a judge prefer, by prompt.
+
+    Over rows that prefer a side. The errors are counted over pairs of a verdict and a vote of the
+    same item, so they hold people's own disagreement; `ASSUMPTION` must hold. Rows of a prompt
+    are taken as dependent, and the three counts as independent of each other.
+    """
+    votes, says = (_decisive(items, one) for one in (people, judge))
+    (voted, against), (judged, denied) = (
+        (counts.ravel(), counts[::-1].ravel()) for counts in (votes, says)
+    )
+    happened = np.stack([voted, judged, against * denied, voted * judged])
+    not_so = np.stack([against, denied, against * judged, voted * denied])
+    key = items.pairs.T.ravel() * items.n_prompts + np.tile(items.prompt, 2)
+    cells, cell = np.unique(key, return_inverse=True)
+    hits, misses = (
+        np.array([np.bincount(cell, row, len(cells)) for row in rows])
+        for rows in (happened, not_so)
+    )
+    ends = np.searchsorted(cells, items.n_prompts * np.arange(len(items.models) + 1))
+    return {
+        model: Tally(*map(Counted.by_prompt, hits[:, start:stop], (hits + misses)[:, start:stop]))
+        for model, start, stop in zip(items.models, ends[:-1], ends[1:], strict=True)
+    }
+
+
+def _check(positive: Counted, specificity: Counted, sensitivity: Counted) -> None:
+    if not positive.n:
+        raise NotIdentifiedError("There are no verdicts to correct.")
+    if not specificity.n or not sensitivity.n:
+        what = "against" if not specificity.n else "for"
+        msg = f"No case that people voted {what} has a verdict: its errors there are unknown."
+        raise NotIdentifiedError(msg)
+    if specificity.share + sensitivity.share <= 1:
+        raise NotIdentifiedError(_uninformed(specificity.share, sensitivity.share))
+
+
+def _uninformed(q0: float, q1: float) -> str:
+    return (
+        f"The judge is right of {q0:.3f} of what people say no to and of {q1:.3f} of what they "
+        "say yes to: together 1 or less, as if it threw a coin. Its verdicts cannot be corrected."
+    )
+
+
+def _wider(counts: tuple[Counted, ...], variances: tuple[float, ...], level: float) -> float:
+    """Return t for the prompts over t for the rows; 1 where no count knows prompts."""
+    if all(count.prompts is None for count in counts):
+        return 1.0
+    by_prompt, by_row = (
+        sum(variances) ** 2 / sum(v**2 / df for v, df in zip(variances, degrees, strict=True))
+        for degrees in zip(*(count.df() for count in counts), strict=True)
+    )
+    return quantile(level, by_prompt) / quantile(level, by_row)
+
+
+def _rate(p: float, q0: float, q1: float) -> float:
+    return _clipped((p + q0 - 1) / (q0 + q1 - 1))
+
+
+def _clipped(value: float) -> float:
+    return min(1.0, max(0.0, value))
+
+
+def _decisive(items: Items, labels: Labels) -> Ints:
+    """Count rows for side A and for side B of each item, shape (2, n_items)."""
+    return np.stack(
+        [np.bincount(labels.item[labels.label == sign], minlength=items.n) for sign in (1, -1)]
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class WinRate:
+    """How often one model is preferred, ties left out.
+
+    Attributes
+    ----------
+    by_people : float or None
+        On the items with votes; None without votes that prefer a side.
+    by_judge : float
+        On all items that it judged.
+    corrected : Estimate or None
+        The same, corrected; None where it cannot be: ``why`` says it.
+    """
+
+    model: str
+    by_people: float | None
+    by_judge: float
+    corrected: Estimate | None
+    why: str = ""
+
+
+def win_rates(items: Items, people: Labels, judge: Labels, level: float) -> tuple[WinRate, ...]:
+    """Correct the judge's win rate of each model that it compared.
+
+    Empty where every item it judged has votes: people's own rate needs no correction.
+    """
+    if np.isin(judge.item, people.item).all():
+        return ()
+    tallies = win_tallies(items, people, judge)
+    compared = np.unique(items.pairs[judge.item]).tolist()
+    names = [items.models[number] for number in compared]
+    return tuple(_win_rate(name, tallies[name], level) for name in names)
+
+
+def _win_rate(model: str, tally: Tally, level: float) -> WinRate:
+    by_people = tally.by_people.share if tally.by_people.n else None
+    try:
+        corrected, why = tally.corrected(level=level), ""
+    except NotIdentifiedError as error:
+        corrected, why = None, str(error)
+    return WinRate(model, by_people, tally.by_judge.share, corrected, why)
+
+
+N_BINS = 10
+FOLDS = 5
+NEAREST = 1e-4
+"""Chances this near to 0 or 1 are taken as this, before they become odds: a certain judge that
+is wrong once would otherwise have no temperature."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Bin:
+    """Verdicts of about the same probability.
+
+    Attributes
+    ----------
+    mean_chance : float
+        The judge's mean probability of the side that it prefers.
+    people : Estimate
+        How often people prefer that side, a tie counting as half; ``n`` is the number of pairs of
+        a verdict and a vote.
+    """
+
+    mean_chance: float
+    people: Estimate
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Calibration:
+    """How far probabilities can be trusted.
+
+    Attributes
+    ----------
+    bins : tuple of Bin
+        The reliability curve, from a half up; bins without verdicts are left out.
+    ece : Estimate
+        Expected calibration error: the mean distance of the bins from people.
+    brier : Estimate
+        Mean squared distance of the probability from the vote, 1, 1/2 or 0.
+    temperature : Estimate
+        What to divide the judge's log-odds by: above 1 it is too sure of itself.
+    isotonic : ndarray of shape (n_steps, 2)
+        Chances and what people make of them, never falling; between steps in straight lines.
+    brier_by_temperature, brier_isotonic : Estimate
+        The Brier score of probabilities mapped by either map, learnt on other prompts.
+    n : int
+        Pairs of a verdict with a probability and a vote.
+    """
+
+    bins: tuple[_Bin, ...]
+    ece: Estimate
+    brier: Estimate
+    temperature: Estimate
+    isotonic: Floats
+    brier_by_temperature: Estimate
+    brier_isotonic: Estimate
+    n: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Cases:
+    """Verdicts with a probability, sides turned so that the judge prefers side A."""
+
+    prompt: Ints
+    probability: Floats
+    score: Floats
+    square: Floats
+    votes: Floats
+
+    def only(self, rows: Bools) -> "_Cases":
+        return _Cases(*(getattr(self, name)[rows] for name in _Cases.__slots__))
+
+
+def calibration(items: Items, people: Labels, judge: Labels, draws: Draws) -> Calibration:
+    """Compare a judge's probabilities with people's votes, over pairs of the same item.
+
+    Which side is A means nothing, so every verdict is turned to the side that the judge prefers:
+    chances run from a half to one. A bin holds a tenth of that range. Noise makes every bin miss
+    by a little, and drawing prompts adds it once more: for the interval of ``ece`` the squared
+    miss of a bin in a round loses twice its variance over rounds, and the interval is widened to
+    hold the value. The temperature T is the maximum likelihood of ``logit P = logit(chance) / T``;
+    its interval is the sandwich by prompt.
+
+    Raises
+    ------
+    NotIdentifiedError
+        If no verdict with a probability has a vote.
+
+    References
+    ----------
+    .. [1] C. Guo et al., "On Calibration of Modern Neural Networks", ICML 2017.
+    .. [2] B. Zadrozny and C. Elkan, "Transforming classifier scores into accurate multiclass
+       probability estimates", KDD 2002 (isotonic regression).
+    """
+    cases = _cases(items, people, judge)
+    if not cases.votes.sum():
+        raise NotIdentifiedError("No verdict with a chance has a vote of the same item.")
+    stats = _by_bin(cases)
+    drawn = drawn_sums(stats, draws.rounds if len(stats) >= 2 else 0, draws.rng)
+    on_others = _mapped_on_other_prompts(cases, draws.rng)
+    briers = [_brier(cases, mapped, draws) for mapped in (cases.probability, *on_others)]
+    return Calibration(
+        bins=_curve(stats, drawn, draws.level),
+        ece=_ece(stats, drawn, draws.level),
+        brier=briers[0],
+        temperature=_temperature(cases, draws.level),
+        isotonic=_steps(cases),
+        brier_by_temperature=briers[1],
+        brier_isotonic=briers[2],
+        n=int(cases.votes.sum()),
+    )
+
+
+def with_isotonic(probability: Floats, steps: Floats) -> Floats:
+    """Map probabilities by `Calibration.isotonic`; those below a half as their reverse."""
+    upper = np.interp(np.maximum(probability, 1 - probability), steps[:, 0], steps[:, 1])
+    return np.where(probability >= 0.5, upper, 1 - upper)
+
+
+def _cases(items: Items, people: Labels, judge: Labels) -> _Cases:
+    labels = counts(items, people)[judge.item]
+    votes = labels.sum(axis=1)
+    used = ~np.isnan(judge.probability) & (votes > 0)
+    probability, labels, votes = judge.probability[used], labels[used], votes[used]
+    for_a, tied = labels[:, 2] / votes, labels[:, 1] / votes
+    turned = np.where(probability < 0.5, labels[:, 0] / votes, for_a)
+    undecided = probability == 0.5  # either side is as good: half of the votes each way
+    whole = np.where(undecided, (1 - tied) / 2, turned)
+    return _Cases(
+        prompt=items.prompt[judge.item[used]],
+        probability=np.maximum(probability, 1 - probability),
+        score=whole + tied / 2,
+        square=whole + tied / 4,
+        votes=votes,
+    )
+
+
+def _sums(cases: _Cases, values: Floats) -> Floats:
+    """Sum values of each pair, shape (n_cases, k), over prompts."""
+    known, place = np.unique(cases.prompt, return_inverse=True)
+    return sums_within(place, values * cases.votes[:, None], len(known))
+
+
+def _by_bin(cases: _Cases) -> Floats:
+    """Sum probabilities, scores and pairs by prompt and bin, shape (n_prompts, 3 bins)."""
+    at = np.minimum((2 * N_BINS * (cases.probability - 0.5)).astype(int), N_BINS - 1)
+    within = (at[:, None] == np.arange(N_BINS)).astype(np.float64)
+    parts = [within * cases.probability[:, None], within * cases.score[:, None], within]
+    return _sums(cases, np.hstack(parts))
+
+
+def _curve(stats: Floats, drawn: Floats, level: float) -> tuple[_Bin, ...]:
+    probability, score, pairs = np.split(stats.sum(axis=0), 3)
+    _, scores, sizes = np.split(drawn, 3, axis=1)
+    shares = over(scores, sizes)
+    return tuple(
+        _Bin(
+            float(probability[k] / pairs[k]),
+            Estimate(float(score[k] / pairs[k]), *_ends(shares[:, k], level), n=int(pairs[k])),
+        )
+        for k in np.flatnonzero(pairs)
+    )
+
+
+def _ends(drawn: Floats, level: float) -> tuple[float | None, float | None]:
+    return with_width(*interval(drawn, level)) if len(drawn) else (None, None)
+
+
+def _ece(stats: Floats, drawn: Floats, level: float) -> Estimate:
+    value = float(np.abs(_misses(stats.sum(axis=0, keepdims=True))).sum())
+    n = int(stats[:, 2 * N_BINS :].sum())
+    if not len(drawn):
+        return Estimate(value, None, None, n)
+    misses = _misses(drawn)
+    left = np.sqrt(np.maximum(misses**2 - 2 * misses.var(axis=0), 0)).sum(axis=1)
+    low, high = np.quantile(left, [(1 - level) / 2, (1 + level) / 2])
+    return Estimate(value, *with_width(min(float(low), value), max(float(high), value)), n)
+
+
+def _misses(sums: Floats) -> Floats:
+    """Return how far each bin lies off people, weighed by its pairs, shape (r, bins)."""
+    probability, score, pairs = np.split(sums, 3, axis=1)
+    return np.asarray((probability - score) / pairs.sum(axis=1, keepdims=True))
+
+
+def _brier(cases: _Cases, probability: Floats, draws: Draws) -> Estimate:
+    n = int(cases.votes.sum())
+    if np.isnan(probability).any():  # a fold without a map
+        return Estimate(None, None, None, n)
+    distance = cases.square - 2 * probability * cases.score + probability**2
+    stats = _sums(cases, np.column_stack([distance, np.ones(len(distance))]))
+    return clustered(stats, ratio, draws, n=n, mean=SHARE)
+
+
+def _temperature(cases: _Cases, level: float) -> Estimate:
+    n, slope = int(cases.votes.sum()), _slope(cases)
+    if slope is None or slope <= 0:
+        return Estimate(None, None, None, n)
+    odds = _logit(cases.probability)
+    fitted = scipy.special.expit(slope * odds)
+    curve = float(cases.votes @ (fitted * (1 - fitted) * odds**2))
+    pull = _sums(cases, ((cases.score - fitted) * odds / curve)[:, None])[:, 0]
+    inverse = from_influence(slope, pull, n=n, level=level)
+    if inverse.lower is None or inverse.upper is None:
+        return Estimate(1 / slope, None, None, n)
+    hottest = 1 / inverse.lower if inverse.lower > 0 else None
+    return Estimate(1 / slope, 1 / inverse.upper, hottest, n)
+
+
+def _slope(cases: _Cases) -> float | None:
+    """Return what log-odds are to be multiplied by; None where nothing holds it."""
+    odds = _logit(cases.probability)
+    certain = odds > 0
+    score = cases.score[certain]
+    if not certain.any() or (score == 1).all() or (score == 0).all():
+        return None
+    rows = Rows(odds[certain, None], score, cases.votes[certain])
+    return float(minimise(rows, np.zeros(1)).x[0])
+
+
+def _steps(cases: _Cases) -> Floats:
+    """Fit the isotonic map: where each level begins and ends, shape (n_steps, 2)."""
+    probability, place = np.unique(cases.probability, return_inverse=True)
+    votes = np.bincount(place, cases.votes)
+    score = np.bincount(place, cases.votes * cases.score) / votes
+    fitted = scipy.optimize.isotonic_regression(score, weights=votes).x
+    ends = np.r_[True, fitted[1:] != fitted[:-1]] | np.r_[fitted[1:] != fitted[:-1], True]
+    return np.column_stack([probability[ends], fitted[ends]])
+
+
+def _mapped_on_other_prompts(cases: _Cases, rng: np.random.Generator) -> tuple[Floats, Floats]:
+    """Return probabilities by temperature and by the isotonic map, learnt on other prompts."""
+    known, place = np.unique(cases.prompt, return_inverse=True)
+    fold = rng.permutation(len(known))[place] % FOLDS
+    hot, steps = np.full((2, len(fold)), np.nan)
+    for k in range(FOLDS):
+        held, rest = fold == k, cases.only(fold != k)
+        slope = _slope(rest) if len(rest.probability) else None
+        if slope is not None:
+            hot[held] = scipy.special.expit(slope * _logit(cases.probability[held]))
+        if len(rest.probability):
+            steps[held] = with_isotonic(cases.probability[held], _steps(rest))
+    return hot, steps
+
+
+def _logit(probability: Floats) -> Floats:
+    return np.asarray(scipy.special.logit(np.clip(probability, NEAREST, 1 - NEAREST)))

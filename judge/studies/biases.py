@@ -1,27 +1,38 @@
-"""What moves a judge beyond people: position, length, format, refusals and its own model."""
+"""What moves a judge beyond people: position, length, format, refusals and its own model.
+
+Which models a judge favours, beyond what a fair judge of the same strength would give them.
+
+Raters who go by the side an answer stands on, or say other than they said before.
+"""
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+import scipy
 
-from judge.studies.boards import (
-    POSITION,
-    Preferences,
-    common_models,
-    from_influence,
-    preferences,
-)
-from judge.studies.estimates import FEW_PROMPTS, Estimate, gap_of, percent_of, plural
-from judge.studies.items import Items, Labels
-from rating.elo import POINTS_PER_NAT
+from judge.ifeval.checks import wilson
+from judge.studies.boards import POSITION, Preferences, common_models, from_influence, preferences
+from judge.studies.estimates import FEW_PROMPTS, Estimate, gap_of, percent, percent_of, plural
+from judge.studies.gates import MIN_ITEMS, MIN_MODELS, MIN_PROMPTS
+from judge.studies.rows import Items, Labels
+from rating.covariance import effective_number
 from rating.errors import NotIdentifiedError
-from rating.leave_out import influence_variance
-from rating.typing import Floats
-from rating.uncertainty.student import quantile
+from rating.leave_out import (
+    MOST_CLUSTERS,
+    influence_variance,
+    jackknife_variance,
+    quantile,
+    quantiles,
+    sums_within,
+    two_way,
+)
+from rating.sentences import Sentence
+from rating.typing import Floats, Ints
+from rating.variants import POINTS_PER_NAT
 
 LENGTH, FORMAT, REFUSAL, SELF = "length", "format", "refusal", "self"
 TERMS = (POSITION, LENGTH, FORMAT, REFUSAL, SELF)
@@ -53,7 +64,7 @@ class Effect:
 
 
 @dataclass(frozen=True, slots=True)
-class SelfPreference:
+class _SelfPreference:
     """How a judge places itself; in points of its own board.
 
     Attributes
@@ -86,7 +97,7 @@ class Biases:
         In points: ``position`` for being shown first, ``length`` for being twice as long,
         ``format`` for twice the markdown, ``refusal`` for declining what was asked. ``self`` is
         by how much the judge's own model leads the others' mean; its difference is
-        `SelfPreference.excess`.
+        `_SelfPreference.excess`.
     own_model : str or None
         The model that is the judge's own, as far as names tell.
     self_preference : SelfPreference or None
@@ -98,7 +109,7 @@ class Biases:
 
     effects: Mapping[str, Effect]
     own_model: str | None
-    self_preference: SelfPreference | None
+    self_preference: _SelfPreference | None
     warnings: tuple[str, ...]
     moderation: "ModerationGap | None" = None
 
@@ -369,7 +380,7 @@ def _bare(name: str) -> str:
 
 def self_preference(
     people: Preferences, judge: Preferences, name: str, *, level: float = 0.95
-) -> SelfPreference | None:
+) -> _SelfPreference | None:
     """Measure how far a judge's own model stands off the line through the others.
 
     With a and b the strengths by people and by the judge, over the other models
@@ -436,7 +447,7 @@ def self_preference(
     half = max(
         quantile(level, m - 2) * math.sqrt(k * scatter), _uncertain(pull, k * between, level)
     )
-    return SelfPreference(
+    return _SelfPreference(
         _with_half(excess, half, m),
         scale,
         POINTS_PER_NAT * float(np.sqrt(np.mean(off**2))),
@@ -473,3 +484,290 @@ def _noise(first: Floats, second: Floats) -> float:
         moved[:, :-1] - moved[:, :-1].mean(axis=1, keepdims=True) for moved in (first, second)
     ]
     return float((parts[0] * parts[1]).sum())
+
+
+ERROR = 0.05
+"""Shared by all models that are tested: so often a fair judge is said to favour any."""
+_HIGHEST = 3.0
+_SIGNS = (1, -1, -1, 1, 1)
+"""Of the moments below, seen from side B."""
+_AT_ONCE = 4_000_000
+"""Values of tables in memory at a time."""
+
+
+def favouritism(items: Items, people: Labels, judge: Labels) -> dict[str, Estimate]:
+    """Estimate for each model by how much of a win per item the judge favours it.
+
+    With j and p the mean score of model m less 1/2 on an item, by verdicts and by votes, J_m and
+    P_m their means over the items of m, and N_k items of model k without m::
+
+        b_m   = J_m - kappa P_m
+        kappa = sum_k (N_k J_k P_k - mean_k j p) / sum_k (N_k P_k^2 - mean_k p^2)
+
+    over the models k except m, from 0 to 3. The judge's score less people's is no bias: a judge
+    with less noise than a person gives strong models more. kappa is how much more, and the means
+    of products take off what the noise of votes adds. All of this is computed again without each
+    voter, each prompt, and each voter's votes on a prompt; with these variances the limits are
+    ``b_m -+ t sqrt(max(V_voter + max(0, V_prompt - V_both), V_prompt, V_both))``, Student's t at
+    `ERROR` over the models, with one less than the effective voters or prompts of m, the fewer.
+    A judge that favours the best model also seems to be a stronger judge, which hides it.
+
+    Returns
+    -------
+    dict of str to Estimate
+        ``n`` is the number of items. No limits for a model on fewer than `MIN_ITEMS` items or
+        `MIN_PROMPTS` prompts; empty under `MIN_MODELS` models.
+    """
+    scores = [one.mean(one.label / 2, items.n) for one in (people, judge)]
+    used = ~np.isnan(scores[0] + scores[1]) & (items.pairs[:, 0] != items.pairs[:, 1])
+    known, codes = np.unique(items.pairs[used], return_inverse=True)
+    if len(known) < MIN_MODELS:
+        return {}
+    pairs, k, prompt = codes.reshape(-1, 2), len(known), items.prompt[used]
+    p, j = (one[used] for one in scores)
+    cast = people.only(used[people.item])
+    item = (np.cumsum(used) - 1)[cast.item]
+    n_raters = int(cast.rater.max(initial=0)) + 1
+    cells, cell = np.unique(item * n_raters + cast.rater, return_inverse=True)
+    at, voter = np.divmod(cells, n_raters)
+    left = np.bincount(item)[at] - np.bincount(cell)
+    votes = np.bincount(item, cast.label / 2)[at] - np.bincount(cell, cast.label / 2)
+    others = np.divide(votes, left, out=np.zeros(len(at)), where=left > 0)
+    moments = _moments(np.ones(len(p)), j, p)
+    without = np.where(left[:, None] > 0, _moments(np.ones(len(at)), j[at], others), 0.0)
+    total = _tables(pairs, moments, np.zeros(len(p), dtype=np.int64), 1, k)
+    value = _beyond(total, np.zeros(k))[0]
+    clusters = (prompt, voter, voter * items.n_prompts + prompt[at])
+    changes = (-moments, without - moments[at], without - moments[at])
+    of_pairs = (pairs, pairs[at], pairs[at])
+    by_prompt, by_voter, by_both = (
+        _variance(total, *one, value) for one in zip(of_pairs, changes, clusters, strict=True)
+    )
+    effective = [_effective(*one, k) for one in zip(of_pairs[:2], clusters[:2], strict=True)]
+    df = np.minimum(*effective) - 1
+    two = two_way((by_voter, df), (by_prompt, df), by_both)[0]
+    error = np.sqrt(np.maximum(two, np.maximum(by_prompt, by_both)))
+    n = np.bincount(pairs.ravel())
+    on_prompts = np.unique(pairs.ravel() * items.n_prompts + prompt.repeat(2)) // items.n_prompts
+    tested = (n >= MIN_ITEMS) & (np.bincount(on_prompts) >= MIN_PROMPTS) & (df >= 1) & (error > 0)
+    level = 1 - ERROR / max(1, int(tested.sum()))
+    reach = quantiles(level, np.where(tested, df, 1.0)) * error
+    return {
+        items.models[model]: Estimate(
+            float(value[i]),
+            float(value[i] - reach[i]) if tested[i] else None,
+            float(value[i] + reach[i]) if tested[i] else None,
+            int(n[i]),
+        )
+        for i, model in enumerate(known.tolist())
+    }
+
+
+def _moments(n: Floats, j: Floats, p: Floats) -> Floats:
+    return np.column_stack([n, j, p, j * p, p * p])
+
+
+def _tables(pairs: Ints, moments: Floats, cluster: Ints, n: int, k: int) -> Floats:
+    """Sum moments of items, seen from each model against each other, shape (n, 5, k, k)."""
+    cell = cluster * k**2 + pairs @ np.array([k, 1])
+    sums = [np.bincount(cell, one, n * k**2).reshape(n, k, k) for one in moments.T]
+    return np.stack(
+        [one + sign * one.swapaxes(1, 2) for one, sign in zip(sums, _SIGNS, strict=True)], axis=1
+    )
+
+
+def _beyond(tables: Floats, otherwise: Floats) -> Floats:
+    """Return ``b_m`` of each sum of moments, shape (n, k); ``otherwise`` without an item of m."""
+    own = tables.sum(axis=-1)
+    n, j, p, jp, pp = np.moveaxis(own[..., None] - tables, 1, 0)  # of model k, without m
+    size = np.where(np.eye(n.shape[-1], dtype=bool) | (n <= 0), np.inf, n)
+    followed, spread = (
+        ((one * p - noise) / size).sum(axis=1) for one, noise in ((j, jp), (p, pp))
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        kappa = np.where(spread > 0, followed / spread, np.where(followed > 0, np.inf, 0.0))
+        kappa = np.clip(np.nan_to_num(kappa), 0.0, _HIGHEST)
+        return np.where(own[:, 0] > 0, (own[:, 1] - kappa * own[:, 2]) / own[:, 0], otherwise)
+
+
+def _variance(total: Floats, pairs: Ints, change: Floats, cluster: Ints, value: Floats) -> Floats:
+    """Return the jackknife variance of ``b_m``, one cluster left out at a time."""
+    k = total.shape[-1]
+    group = np.unique(cluster, return_inverse=True)[1] % MOST_CLUSTERS
+    order = np.argsort(group, kind="stable")
+    pairs, change, group = pairs[order], change[order], group[order]
+    n, size = int(group[-1]) + 1, max(1, _AT_ONCE // (5 * k**2))
+    parts = []
+    for start in range(0, n, size):
+        rows = slice(*np.searchsorted(group, [start, start + size]))
+        width = min(size, n - start)
+        moved = _tables(pairs[rows], change[rows], group[rows] - start, width, k)
+        parts.append(_beyond(total + moved, value))
+    return jackknife_variance(np.concatenate(parts), value)
+
+
+def _effective(pairs: Ints, cluster: Ints, k: int) -> Floats:
+    """Return the effective clusters of the rows of each model."""
+    known, place = np.unique(cluster, return_inverse=True)
+    cell = pairs.ravel() * len(known) + place.repeat(2)
+    cells, counted = np.unique(cell, return_counts=True)
+    n = counted.astype(np.float64)
+    return effective_number(*sums_within(cells // len(known), np.column_stack([n, n**2]), k).T)
+
+
+FALSE_ALARM = 0.05
+"""At most so often one of a study's raters is warned of who goes by the answers."""
+BY_SIDE = 0.75
+"""Share of choices that go to one side, where half of all go by the side alone."""
+COIN = 0.5
+
+Kind = Literal["side", "side again", "other answer"]
+
+
+@dataclass(frozen=True, slots=True)
+class SideCounts:
+    """What a rater chose.
+
+    Attributes
+    ----------
+    left, chosen : int
+        Choices for what stood on the left, of those for either side.
+    same, twice : int
+        Items that came again with their sides exchanged and got the same answer, of those where
+        a side was chosen both times.
+    """
+
+    rater: str
+    left: int = 0
+    chosen: int = 0
+    same: int = 0
+    twice: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class SideWarning:
+    """What speaks against a rater.
+
+    Attributes
+    ----------
+    kind : {"side", "side again", "other answer"}
+        Whether choices go to one side, to the same side when an item comes again, or to another
+        answer as often as a coin's.
+    share : Estimate
+        Of choices for what stood on the left; of items with the same side again; of items with
+        the same answer again.
+    sentence : Sentence
+    """
+
+    rater: str
+    kind: Kind
+    share: Estimate
+    sentence: Sentence
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "rater": self.rater,
+            "kind": self.kind,
+            "share": self.share.to_dict(),
+            "sentence": str(self.sentence),
+        }
+
+
+def warn_of_sides(raters: Sequence[SideCounts], level: float = 0.95) -> tuple[SideWarning, ...]:
+    """Name the raters whose choices follow the side, or contradict each other like a coin's.
+
+    Three tests a rater, each at ``FALSE_ALARM`` over three times the number of raters:
+
+    - more than `BY_SIDE` of the choices for a side go to the left, or to the right. Sides are
+      drawn, so who goes by the answer gets half, and who goes by the side in a share d of the
+      choices and by the answer in the others gets ``(1 + d) / 2``: exact binomial, both ends;
+    - items that come again with sides exchanged get the same side more often than the same
+      answer. Without a lean to a side that is at most as likely, whatever the answers: exact
+      binomial;
+    - they get the same answer in at most half, and less often than the other raters' items:
+      exact hypergeometric (Fisher). Who is steady, but less so than others, can meet it.
+
+    Parameters
+    ----------
+    level : float
+        Of the intervals (Wilson); the tests do not depend on it.
+
+    Returns
+    -------
+    tuple of SideWarning
+        At most one a rater, the first that holds, in the order of the raters.
+
+    Examples
+    --------
+    >>> [one.kind for one in warn_of_sides([SideCounts("r1", 58, 60), SideCounts("r2", 31, 60)])]
+    ['side']
+    """
+    return tuple(_warnings(raters, level)) if raters else ()
+
+
+def _warnings(raters: Sequence[SideCounts], level: float) -> Iterator[SideWarning]:
+    limit = FALSE_ALARM / (3 * len(raters))
+    same, twice = sum(one.same for one in raters), sum(one.twice for one in raters)
+    for one in raters:
+        others = (same - one.same, twice - one.twice)
+        if 2 * _at_least(max(one.left, one.chosen - one.left), one.chosen, BY_SIDE) <= limit:
+            yield _side(one, level)
+        elif _at_least(one.twice - one.same, one.twice, COIN) <= limit:
+            yield _side_again(one, level)
+        elif 2 * one.same <= one.twice and _at_most(one.same, one.twice, *others) <= limit:
+            yield _other_answer(one, *others, level)
+
+
+def _at_least(hits: int, n: int, p: float) -> float:
+    """Return how likely so many hits or more are, each with probability p."""
+    return float(scipy.special.bdtrc(hits - 1, n, p)) if hits > 0 else 1.0
+
+
+def _at_most(hits: int, n: int, others: int, of_others: int) -> float:
+    """Return how likely so few of all hits are among these n, if all n are alike."""
+    total, every = hits + others, math.comb(n + of_others, n)
+    ways = (math.comb(total, k) * math.comb(n + of_others - total, n - k) for k in range(hits + 1))
+    return sum(ways) / every
+
+
+def _side(one: SideCounts, level: float) -> SideWarning:
+    share = _share(one.left, one.chosen, level)
+    sentence = Sentence(
+        "%(rater)s goes by the side more than by the answer: of %(n)s choices for a side "
+        "%(share)s are for the answer shown first. Who goes by the answer gets half.",
+        rater=one.rater,
+        share=percent_of(share),
+        n=one.chosen,
+    )
+    return SideWarning(one.rater, "side", share, sentence)
+
+
+def _side_again(one: SideCounts, level: float) -> SideWarning:
+    share = _share(one.twice - one.same, one.twice, level)
+    sentence = Sentence(
+        "%(rater)s goes by the side more than by the answer: of %(n)s items that came again with "
+        "their sides exchanged, %(share)s got the same side again.",
+        rater=one.rater,
+        share=percent_of(share),
+        n=one.twice,
+    )
+    return SideWarning(one.rater, "side again", share, sentence)
+
+
+def _other_answer(one: SideCounts, others: int, of_others: int, level: float) -> SideWarning:
+    share = _share(one.same, one.twice, level)
+    sentence = Sentence(
+        "%(rater)s is not shown to choose better than a coin: of %(n)s items that came again with "
+        "their sides exchanged, %(share)s got the same answer. With the others it is %(others)s.",
+        rater=one.rater,
+        share=percent_of(share),
+        n=one.twice,
+        others=percent(others / of_others),
+    )
+    return SideWarning(one.rater, "other answer", share, sentence)
+
+
+def _share(hits: int, n: int, level: float) -> Estimate:
+    rate = hits / n
+    return Estimate(rate, *wilson(rate, n, level), n)

@@ -1,31 +1,608 @@
-"""Boards by people and by judges: how they are fitted, and how they compare."""
+"""Boards by people and by judges: how they are fitted, and how they compare.
+
+How well scores tell models apart, and whether as a reference does: pairs of models.
+
+Correlations of scores, of boards, and of scores from elsewhere with ratings.
+
+A judge as a ranker of models: how decisive it is, and which models it favours (JuStRank).
+"""
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from itertools import combinations
+from typing import Any, Literal
 
 import numpy as np
-import scipy  # its submodules load on first use
+import scipy
 from numpy.typing import NDArray
 
-from judge.studies.correlations import (
-    FEW_MODELS,
-    MIN_MODELS,
-    Figures,
-    Moved,
-    around,
-    both_correlations,
-    correlated,
+from judge.studies.estimates import (
+    FEW_PROMPTS,
+    FEWEST_PEOPLE,
+    Draws,
+    Ends,
+    Estimate,
+    interval,
+    with_width,
 )
-from judge.studies.estimates import FEW_PROMPTS, FEWEST_PEOPLE, Draws, Estimate, with_width
-from judge.studies.items import Items, Labels
-from judge.studies.separability import Confidence, Pair, confidence
+from judge.studies.rows import Items, Labels
 from rating import Comparisons, Fit, fit, hessian_covariance
-from rating.errors import ConvergenceError, NotIdentifiedError
-from rating.leave_out import drawn_sums, influence_variance
-from rating.typing import Floats
-from rating.uncertainty.clusters import activity, grouping, intersection
-from rating.uncertainty.student import quantile
+from rating.covariance import activity, grouping, intersection
+from rating.errors import ConvergenceError, DataError, NotIdentifiedError
+from rating.leave_out import drawn_sums, influence_variance, quantile, sums_within
+from rating.typing import Bools, Floats, Ints
+
+Rule = Literal["overlap", "pairwise"]
+Pair = tuple[str, str]
+RULES: tuple[Rule, ...] = ("overlap", "pairwise")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IntervalEnds:
+    """Scores with intervals, each shape (n_models,).
+
+    Attributes
+    ----------
+    value, lower, upper : ndarray of float
+        NaN where there is none.
+    """
+
+    value: Floats
+    lower: Floats
+    upper: Floats
+
+    def known(self) -> Bools:
+        """Tell which models have all three."""
+        return ~np.isnan(self.value + self.lower + self.upper)
+
+    def of(self, models: Bools) -> "IntervalEnds":
+        """Return some of the models."""
+        return IntervalEnds(self.value[models], self.lower[models], self.upper[models])
+
+    def pairs(self) -> tuple[Floats, Floats, Floats]:
+        """Return the gap of every two models, and the reach of both towards each other."""
+        first, second = np.triu_indices(len(self.value), 1)
+        gap = self.value[first] - self.value[second]
+        down, up = self.value - self.lower, self.upper - self.value
+        ahead = gap > 0
+        own = np.where(ahead, down[first], up[first])
+        other = np.where(ahead, up[second], down[second])
+        return gap, own, other
+
+
+def separated(scores: IntervalEnds, rule: Rule) -> Floats:
+    """Return 1 or -1 for pairs of models that are separated, else 0, shape (n_pairs,).
+
+    Parameters
+    ----------
+    rule : {"overlap", "pairwise"}
+        By intervals that do not overlap, as Arena-Hard; or by the interval of the difference,
+        the square root of both reaches squared: right for independent scores, and for ratings
+        with quasi-standard errors. Intervals that touch may well tell two models apart.
+    """
+    gap, own, other = scores.pairs()
+    reach = own + other if rule == "overlap" else np.hypot(own, other)
+    return np.where(np.abs(gap) > reach, np.sign(gap), 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Confidence:
+    """How far a benchmark is sure of what a reference is sure of, by one rule.
+
+    Attributes
+    ----------
+    separated, separated_by_reference : float or None
+        Share of the pairs of models that each tells apart.
+    agreement : float or None
+        Over the pairs that the reference tells apart: 1 where the benchmark does the same, -1 the
+        other way, 0 where it does not; the mean.
+    agreement_of_separated : float or None
+        Over the pairs that both tell apart: the share that they order alike.
+    separated_of_reference : float or None
+        Share of the pairs that the reference tells apart which the benchmark tells apart, too.
+    agreement_over_all : float or None
+        The sum of ``agreement`` over all pairs, as Arena-Hard's paper: pairs that the reference
+        does not tell apart count 0.
+    left_out : tuple of (str, str)
+        Pairs that the reference does not tell apart: left out of ``agreement``, and 0 in
+        ``agreement_over_all``.
+    opposite : tuple of (str, str)
+        Pairs that both tell apart, and each the other way; the reference has the first ahead.
+    """
+
+    separated: float | None
+    separated_by_reference: float | None
+    agreement: float | None
+    agreement_of_separated: float | None
+    separated_of_reference: float | None
+    agreement_over_all: float | None
+    left_out: tuple[Pair, ...]
+    opposite: tuple[Pair, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Separability:
+    """How well a benchmark tells models apart, and whether as the reference does.
+
+    Attributes
+    ----------
+    n : int
+        Models with intervals of whatever is compared.
+    overlap, pairwise : Confidence
+    order_brier : float or None
+        Mean squared distance of the probability that the benchmark gives to one model being ahead
+        of another, from the reference's order; equal models half.
+    """
+
+    n: int
+    overlap: _Confidence
+    pairwise: _Confidence
+    order_brier: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return asdict(self)
+
+
+def separability(
+    models: Sequence[str],
+    scores: IntervalEnds | None,
+    reference: Floats,
+    ends: Mapping[Rule, IntervalEnds] | None,
+    *,
+    level: float,
+) -> Separability | None:
+    """Compare how scores and a reference order every two models.
+
+    Parameters
+    ----------
+    models : sequence of str
+    scores : Ends or None
+        Of the benchmark; None where it has no intervals.
+    reference : ndarray of shape (n_models,)
+    ends : mapping of rule to Ends, or None
+        Of the reference, where it has intervals: for the pairwise rule of quasi-standard errors.
+    level : float
+        Of the intervals of the benchmark.
+
+    Returns
+    -------
+    Separability or None
+        None without intervals of either.
+
+    References
+    ----------
+    .. [1] T. Li et al., "From Crowdsourced Data to High-Quality Benchmarks: Arena-Hard and
+       BenchBuilder Pipeline", 2024 (arXiv:2406.11939).
+    """
+    if scores is None and ends is None:
+        return None
+    known = ~np.isnan(reference)
+    for one in (scores, *(ends or {}).values()):
+        known = known & (True if one is None else one.known())
+    mine = None if scores is None else scores.of(known)
+    names = [name for name, there in zip(models, known, strict=True) if there]
+    rules = {
+        rule: _confidence(names, mine, None if ends is None else ends[rule].of(known), rule)
+        for rule in RULES
+    }
+    brier = None if mine is None else _order_brier(mine, reference[known], level)
+    return Separability(int(known.sum()), rules["overlap"], rules["pairwise"], brier)
+
+
+def _confidence(
+    models: Sequence[str], scores: IntervalEnds | None, reference: IntervalEnds | None, rule: Rule
+) -> _Confidence:
+    mine, theirs = (None if x is None else separated(x, rule) for x in (scores, reference))
+    return confidence(models, mine, theirs)
+
+
+def confidence(models: Sequence[str], mine: Floats | None, theirs: Floats | None) -> _Confidence:
+    """Compare separated pairs, as `separated` gives them, with those of a reference."""
+    own = None if mine is None else _mean(mine != 0)
+    if theirs is None:
+        return _Confidence(own, None, None, None, None, None, (), ())
+    of_reference, pairs = _mean(theirs != 0), list(combinations(models, 2))
+    left_out = tuple(pair for pair, sign in zip(pairs, theirs, strict=True) if sign == 0)
+    if mine is None:
+        return _Confidence(None, of_reference, None, None, None, None, left_out, ())
+    both = mine * theirs
+    opposite = tuple(
+        pair if sign > 0 else pair[::-1]
+        for pair, sign, product in zip(pairs, theirs, both, strict=True)
+        if product < 0
+    )
+    return _Confidence(
+        separated=own,
+        separated_by_reference=of_reference,
+        agreement=_mean(both[theirs != 0]),
+        agreement_of_separated=_mean(both[both != 0] > 0),
+        separated_of_reference=_mean(both[theirs != 0] != 0),
+        agreement_over_all=_mean(both),
+        left_out=left_out,
+        opposite=opposite,
+    )
+
+
+def _order_brier(scores: IntervalEnds, reference: Floats, level: float) -> float | None:
+    gap, own, other = scores.pairs()
+    error = np.hypot(own, other) / quantile(level, np.inf)
+    first, second = np.triu_indices(len(reference), 1)
+    ahead = (np.sign(reference[first] - reference[second]) + 1) / 2
+    sure = np.where(gap == 0, 0.0, np.sign(gap) * np.inf)  # without an error it is sure
+    leads = np.divide(gap, error, out=sure, where=error > 0)
+    return _mean((scipy.special.ndtr(leads) - ahead) ** 2)
+
+
+def _mean(values: Floats | Bools) -> float | None:
+    return float(np.mean(values)) if len(values) else None
+
+
+MIN_MODELS = 3
+
+FEW_MODELS = 10
+"""Under this many models a correlation says little."""
+_CELLS = 1 << 20
+"""Differences of two models' scores that are held at once."""
+KINDS = ("spearman", "kendall", "pearson")
+
+NOISE_FREED = "_noise_freed"
+
+FIGURES = (*KINDS, *(kind + NOISE_FREED for kind in KINDS))
+"""Correlations as found, and freed of the noise in both boards."""
+
+
+_NORMAL: dict[str, tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]]] = {
+    "spearman": (
+        lambda r: np.asarray(2 * np.sin(math.pi * r / 6)),
+        lambda r: np.asarray(6 / math.pi * np.arcsin(r / 2)),
+    ),
+    "kendall": (
+        lambda r: np.asarray(np.sin(math.pi * r / 2)),
+        lambda r: np.asarray(2 / math.pi * np.arcsin(r)),
+    ),
+    "pearson": (lambda r: r, lambda r: r),
+}
+"""From a correlation to Pearson's of a bivariate normal law that has it, and back."""
+
+_NOTHING_LEFT = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class _Correlations:
+    """How two columns of scores go together; NaN where a column does not vary.
+
+    Attributes
+    ----------
+    pearson_top, pearson : float
+        Over the models that are best by the reference, and over all.
+    spearman : float
+        Pearson of the ranks, equal scores sharing their mean rank.
+    kendall : float
+        tau-b.
+    n_models : int
+        With both scores.
+    """
+
+    pearson_top: float
+    pearson: float
+    spearman: float
+    kendall: float
+    n_models: int
+
+
+def correlations(scores: Floats, reference: Floats, *, top: int = 6) -> _Correlations:
+    """Correlate scores with a reference, such as a judge's with people's.
+
+    Parameters
+    ----------
+    scores, reference : ndarray of shape (n_models,)
+        NaN where a model has no score: it is left out.
+    top : int
+        How many of the best by ``reference`` the first correlation is over.
+
+    Raises
+    ------
+    DataError
+        If lengths differ, or fewer than three models have both scores.
+
+    References
+    ----------
+    .. [1] B. Y. Lin et al., "WildBench", ICLR 2025, table 3.
+    """
+    if scores.shape != reference.shape:
+        msg = f"{len(scores)} scores and {len(reference)} of the reference: give one a model."
+        raise DataError(msg)
+    both = ~(np.isnan(scores) | np.isnan(reference))
+    x, y = scores[both], reference[both]
+    if len(x) < MIN_MODELS:
+        msg = f"{len(x)} models have both scores: a correlation needs {MIN_MODELS} or more."
+        raise DataError(msg)
+    best = np.argsort(-y, kind="stable")[:top]
+    by_kind = row_correlations(x[None], y[None])
+    return _Correlations(
+        pearson_top=float(_pearson(x[None, best], y[None, best])[0]),
+        n_models=len(x),
+        **{kind: float(values[0]) for kind, values in by_kind.items()},
+    )
+
+
+def row_correlations(scores: Floats, reference: Floats) -> dict[str, Floats]:
+    """Correlate each row of scores with that of the reference, as `correlations` does over all.
+
+    Parameters
+    ----------
+    scores, reference : ndarray of shape (n_rows, n_models)
+        Without NaN.
+
+    Returns
+    -------
+    dict of str to ndarray of shape (n_rows,)
+        ``pearson``, ``spearman`` and ``kendall``; NaN where a row of either does not vary.
+    """
+    x, y = np.ascontiguousarray(scores), np.ascontiguousarray(reference)  # rows are then summed
+    rows, n = x.shape  # in the order in which one alone is
+    at_once = max(1, _CELLS // (n * n))
+    starts = range(0, rows, at_once)
+    parts = [_together(x[i : i + at_once], y[i : i + at_once]) for i in starts]
+    names = ("pearson", "spearman", "kendall")
+    return dict(zip(names, np.concatenate(parts, axis=1), strict=True))
+
+
+def _together(x: Floats, y: Floats) -> Floats:
+    sides = _signs(x), _signs(y)
+    ranks = (signs.sum(axis=2) / 2 for signs in sides)  # the number below and half of the equal
+    order = (signs.reshape(len(x), -1) for signs in sides)  # tau-b is their cosine
+    return np.stack([_pearson(x, y), _pearson(*ranks), _cosine(*order)])
+
+
+def _signs(x: Floats) -> Floats:
+    """Return the signs of all differences within each row, shape (n_rows, n, n)."""
+    return np.asarray(np.sign(x[:, :, None] - x[:, None, :]))
+
+
+def _pearson(x: Floats, y: Floats) -> Floats:
+    return _cosine(x - x.mean(axis=1, keepdims=True), y - y.mean(axis=1, keepdims=True))
+
+
+def _cosine(x: Floats, y: Floats) -> Floats:
+    size = np.sqrt(np.vecdot(x, x) * np.vecdot(y, y))
+    return np.asarray(np.vecdot(x, y) / np.where(size > 0, size, np.nan))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Moved:
+    """Boards as found, and as each round moves them.
+
+    Attributes
+    ----------
+    theta : tuple of ndarray of shape (1 + rounds, n_models)
+        One a board; the first row is as found.
+    noise : ndarray of shape (n_boards, n_boards)
+        What the uncertainty of strengths adds to the variance of a board over its models, and to
+        the covariance of two.
+    """
+
+    theta: tuple[Floats, ...]
+    noise: Floats
+
+
+def _both_correlations(moved: Moved, first: int, second: int, level: float) -> dict[str, Estimate]:
+    """Estimate each of `KINDS` as found and freed of noise, by the names of `FIGURES`."""
+    n = moved.theta[0].shape[1]
+    return {
+        name: around(values, n, level)
+        for freed, suffix in ((False, ""), (True, NOISE_FREED))
+        for kind, values in correlated(moved, first, second, freed=freed).items()
+        for name in (kind + suffix,)
+    }
+
+
+def correlated(moved: Moved, first: int, second: int, *, freed: bool) -> dict[str, Floats]:
+    """Correlate two boards in each row: the data, then each round, less the noise of drawing.
+
+    The boards found hold the noise of the data, and a round as much again. With ``s`` the
+    variances of a row's boards, ``n`` their noise and k how often it is taken away, a correlation
+    r becomes
+
+    ::
+
+        (r sqrt(s_1 s_2) - k n_12) / sqrt((s_1 - k n_1) (s_2 - k n_2))
+
+    clipped to -1 and 1, where it ends up if noise leaves no variance. Rank correlations go
+    through the Pearson correlation of the normal law that has them, and back.
+
+    Parameters
+    ----------
+    freed : bool
+        Whether the noise of the data is taken away as well: k is 1 for the data and 2 for a
+        round, else 0 and 1.
+
+    Returns
+    -------
+    dict of str to ndarray of shape (1 + rounds,)
+        For each of `KINDS`; NaN where a board does not vary, or has fewer than three models.
+
+    References
+    ----------
+    .. [1] C. Spearman, "The proof and measurement of association between two things", American
+       Journal of Psychology 15(1), 1904 (the correction for attenuation).
+    .. [2] M. Kendall and J. D. Gibbons, Rank Correlation Methods, 5th ed., 1990.
+    """
+    one, other = moved.theta[first], moved.theta[second]
+    if one.shape[1] < MIN_MODELS:
+        return {kind: np.full(len(one), np.nan) for kind in KINDS}
+    rows = row_correlations(other, one)
+    places = np.ix_([first, second], [first, second])
+    spread = one.var(axis=1, ddof=1), other.var(axis=1, ddof=1)
+    times = int(freed) + (np.arange(len(one)) > 0)
+    noise = times[:, None, None] * moved.noise[places]
+    left = {kind: _without_noise(kind, rows[kind], spread, noise) for kind in KINDS}
+    return {kind: np.where(times > 0, left[kind], rows[kind]) for kind in KINDS}
+
+
+def around(values: Floats, n: int, level: float) -> Estimate:
+    """Return the first value, with the percentile interval of the others, widened to hold it.
+
+    Without an interval where the others are all equal.
+    """
+    value = float(values[0])
+    if math.isnan(value):
+        return Estimate(None, None, None, n)
+    if len(values) == 1:
+        return Estimate(value, None, None, n)
+    lower, upper = interval(values[1:], level)
+    if lower is None or upper is None:
+        return Estimate(value, lower, upper, n)
+    return Estimate(value, *with_width(min(lower, value), max(upper, value)), n)
+
+
+def _without_noise(kind: str, raw: Floats, spread: tuple[Floats, Floats], noise: Floats) -> Floats:
+    to_normal, back = _NORMAL[kind]
+    left = [np.maximum(s - noise[:, k, k], _NOTHING_LEFT * s) for k, s in enumerate(spread)]
+    shared = to_normal(raw) * np.sqrt(spread[0] * spread[1]) - noise[:, 0, 1]
+    whole = np.sqrt(left[0] * left[1])
+    return back(np.clip(shared / np.where(whole > 0, whole, np.nan), -1, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class _Figures:
+    """How two boards, or scores and a board, go together, by the names of `FIGURES`.
+
+    Attributes
+    ----------
+    spearman, kendall, pearson : Estimate
+        As found; ``n`` is the number of models.
+    spearman_noise_freed, kendall_noise_freed, pearson_noise_freed : Estimate
+        Of boards of endless votes and verdicts: noise lowers a correlation.
+    """
+
+    spearman: Estimate
+    kendall: Estimate
+    pearson: Estimate
+    spearman_noise_freed: Estimate
+    kendall_noise_freed: Estimate
+    pearson_noise_freed: Estimate
+
+
+def figures_of(correlated: _Figures | None) -> dict[str, dict[str, float | None]]:
+    """Return the correlations of a comparison with their intervals; of None, all None."""
+    ends = ("value", "lower", "upper")
+    return {
+        name: {end: getattr(getattr(correlated, name, None), end, None) for end in ends}
+        for name in FIGURES
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreCorrelations(_Figures):
+    """How scores go with ratings, over the models that have both.
+
+    The intervals are for these models: by how uncertain the ratings are. No figure has a value
+    where the scores or the ratings do not vary, or under three models have both.
+
+    Attributes
+    ----------
+    other_models : mapping of str to pair of float or None
+        Percentile intervals for models like these: models drawn with replacement.
+    warnings : tuple of str
+    """
+
+    other_models: dict[str, Ends]
+    warnings: tuple[str, ...]
+
+    @property
+    def n(self) -> int:
+        """How many models have both."""
+        return self.spearman.n
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        plain: dict[str, Any] = {"n": self.n, **figures_of(self)}
+        for kind, (lower, upper) in self.other_models.items():
+            plain[kind]["other_models"] = {"lower": lower, "upper": upper}
+        return plain
+
+
+def score_correlations(
+    ratings: Floats, covariance: Floats | None, scores: Floats, draws: Draws
+) -> ScoreCorrelations:
+    """Correlate scores with ratings.
+
+    The interval for these models draws ratings from the normal law of their covariance and
+    corrects each round for noise as `judge.studies.boards.correlated` does, the scores being
+    exact: a benchmark's own uncertainty is not in it. The interval for other models draws models
+    with replacement, scores and ratings as found; a round in which a column does not vary counts
+    as endless at both ends. Where all rounds are equal, there is no interval.
+
+    Parameters
+    ----------
+    ratings, scores : ndarray of shape (n_models,)
+        In any units; a score is NaN where a model has none.
+    covariance : ndarray of shape (n_models, n_models), or None
+        Of the ratings, in their unit squared; only what it says of differences counts. None
+        gives no interval for these models.
+
+    Raises
+    ------
+    DataError
+        If shapes differ.
+
+    References
+    ----------
+    .. [1] C. Spearman, "The proof and measurement of association between two things", American
+       Journal of Psychology 15(1), 1904 (the correction for attenuation).
+    """
+    if ratings.shape != scores.shape:
+        raise DataError(f"{len(ratings)} ratings and {len(scores)} scores: give one a model.")
+    both = ~np.isnan(scores)
+    if covariance is not None:
+        covariance = covariance[np.ix_(both, both)]
+    moved = _moved(ratings[both], covariance, scores[both], draws)
+    estimates = _both_correlations(moved, 0, 1, draws.level)
+    drawn = _models_drawn(ratings[both], scores[both], draws)
+    ends = {kind: _ends(estimates[kind], drawn[kind], draws.level) for kind in KINDS}
+    warnings = _warnings(int(both.sum()), estimates["pearson"])
+    return ScoreCorrelations(**estimates, other_models=ends, warnings=warnings)
+
+
+def _moved(ratings: Floats, covariance: Floats | None, scores: Floats, draws: Draws) -> Moved:
+    n = len(ratings)
+    if covariance is None or n < MIN_MODELS:
+        return Moved((scores[None], ratings[None]), np.zeros((2, 2)))
+    root = np.linalg.svd(covariance, hermitian=True)
+    moves = draws.rng.normal(size=(draws.rounds, n)) * np.sqrt(root.S) @ root.Vh
+    drawn = np.vstack([ratings, ratings + moves])
+    spread = (np.trace(covariance) - covariance.sum() / n) / (n - 1)
+    still = np.broadcast_to(scores, drawn.shape)
+    return Moved((still, drawn), np.diag([0.0, float(spread)]))
+
+
+def _models_drawn(ratings: Floats, scores: Floats, draws: Draws) -> dict[str, Floats]:
+    if len(ratings) < MIN_MODELS:
+        return {kind: np.full(draws.rounds, np.nan) for kind in KINDS}
+    some = draws.rng.integers(len(ratings), size=(draws.rounds, len(ratings)))
+    return row_correlations(scores[some], ratings[some])
+
+
+def _ends(estimate: Estimate, drawn: Floats, level: float) -> Ends:
+    return (None, None) if estimate.value is None else with_width(*interval(drawn, level))
+
+
+def _warnings(n: int, estimate: Estimate) -> tuple[str, ...]:
+    if n < MIN_MODELS:
+        have = f"{n} model{' has' if n == 1 else 's have'} a score and a rating"
+        return (f"{have}: a correlation needs {MIN_MODELS} or more.",)
+    if estimate.value is None:
+        return ("The scores or the ratings are all the same: there is no correlation.",)
+    if n < FEW_MODELS:
+        return (
+            f"A correlation over {n} models says little: with other models it may well be "
+            f"another. Compare {FEW_MODELS} or more.",
+        )
+    return ()
+
 
 POSITION = "position"
 """Term that is 1 where side A was shown first and -1 where side B was."""
@@ -163,7 +740,7 @@ def _influence(fitted: Fit, data: Comparisons) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class BoardsCompared(Figures):
+class BoardsCompared(_Figures):
     """How a judge's board goes with people's: as found, of boards of as many votes and verdicts.
 
     Attributes
@@ -182,9 +759,9 @@ class BoardsCompared(Figures):
     """
 
     models: tuple[str, ...]
-    overlap: Confidence
+    overlap: _Confidence
     order_brier: float | None
-    pairwise: Confidence
+    pairwise: _Confidence
     warnings: tuple[str, ...]
 
     def pairs_to_dict(self) -> dict[str, Any]:
@@ -216,8 +793,8 @@ def compare_boards(people: Preferences, judge: Preferences, draws: Draws) -> Boa
        BenchBuilder Pipeline", 2024 (arXiv:2406.11939).
     """
     names = common_models(people, judge)
-    moved = moved_boards((people, judge), names, draws)
-    estimates = both_correlations(moved, 0, 1, draws.level)
+    moved = _moved_boards((people, judge), names, draws)
+    estimates = _both_correlations(moved, 0, 1, draws.level)
     sides = [board.of_models(names) for board in (people, judge)]
     apart, different = (
         confidence(names, *(rule(*side, draws.level) for side in reversed(sides)))
@@ -227,9 +804,9 @@ def compare_boards(people: Preferences, judge: Preferences, draws: Draws) -> Boa
         **estimates,
         models=names,
         overlap=apart,
-        order_brier=_order_brier(sides[0][0], *sides[1]),
+        order_brier=_boards_order_brier(sides[0][0], *sides[1]),
         pairwise=different,
-        warnings=_warnings(len(names), _prompts(people, judge)),
+        warnings=_boards_warnings(len(names), _prompts(people, judge)),
     )
 
 
@@ -239,7 +816,7 @@ def common_models(*boards: Preferences) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-def moved_boards(boards: tuple[Preferences, ...], names: tuple[str, ...], draws: Draws) -> Moved:
+def _moved_boards(boards: tuple[Preferences, ...], names: tuple[str, ...], draws: Draws) -> Moved:
     """Draw prompts, the same for all boards, and move each by their influences on it."""
     centred = [board.of_models(names) for board in boards]
     together = np.hstack([influence for _, influence in centred])
@@ -300,7 +877,7 @@ def reversed_pairs(people: Preferences, judge: Preferences) -> tuple[Pair, ...]:
     return confidence(names, *(ranked(board, names) for board in (judge, people))).opposite
 
 
-def _order_brier(people: Floats, theta: Floats, influence: Floats) -> float | None:
+def _boards_order_brier(people: Floats, theta: Floats, influence: Floats) -> float | None:
     first, second = np.triu_indices(len(theta), 1)
     square = influence.T @ influence
     own = np.diag(square)
@@ -321,7 +898,7 @@ def _prompts(*boards: Preferences) -> int:
     return min(int((board.influence != 0).any(axis=1).sum()) for board in boards)
 
 
-def _warnings(n_models: int, n_prompts: int) -> tuple[str, ...]:
+def _boards_warnings(n_models: int, n_prompts: int) -> tuple[str, ...]:
     warnings = []
     if n_models < MIN_MODELS:
         have = f"{n_models} model{' is' if n_models == 1 else 's are'} on both boards"
@@ -364,7 +941,210 @@ def contest(people: Preferences, first: Preferences, second: Preferences, draws:
     Intervals as in `judge.studies.boards.compare_boards`.
     """
     names = common_models(people, first, second)
-    moved = moved_boards((people, first, second), names, draws)
+    moved = _moved_boards((people, first, second), names, draws)
     ours, theirs = (correlated(moved, 0, judge, freed=False) for judge in (1, 2))
     gaps = {kind: around(ours[kind] - theirs[kind], len(names), draws.level) for kind in ours}
     return Contest(names, **gaps)
+
+
+FEWEST_ITEMS = 20
+"""Of a pair of models: with fewer, a win rate says little but chance."""
+FEWEST_PAIRS = 3
+_LOWEST, _HIGHEST = 0.05, 20.0
+_GRID = np.geomspace(_LOWEST, _HIGHEST, 25)
+_FINE = np.linspace(-1, 1, 9) * np.log(_GRID[1] / _GRID[0])
+"""Logarithms around the best point of the grid, as far as its neighbours."""
+_AT_ONCE = 2_000_000
+"""Values of the curve in memory at a time."""
+
+
+@dataclass(frozen=True, slots=True)
+class SystemRanking:
+    """How the win rates of a judge stand to those of people, over pairs of models.
+
+    Attributes
+    ----------
+    decisiveness : Estimate
+        Of the curve by which the judge's win rates follow those of people: above 1 it makes gaps
+        wider, below 1 narrower.
+    bias : mapping of str to Estimate
+        By model: mean over its opponents of the judge's win rate less what the curve gives.
+    bias_sd : Estimate
+        Standard deviation of these, as published. It is above 0 by chance alone.
+    bias_sd_noise_freed : float
+        Less what other prompts would make of a judge without any; 0 where that is all of it.
+    n_pairs : int
+        Pairs of models with `FEWEST_ITEMS` items or more.
+    """
+
+    decisiveness: Estimate
+    bias: dict[str, Estimate]
+    bias_sd: Estimate
+    bias_sd_noise_freed: float
+    n_pairs: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "decisiveness": self.decisiveness.to_dict(),
+            "bias": [{"model": model} | one.to_dict() for model, one in self.bias.items()],
+            "bias_sd": self.bias_sd.to_dict(),
+            "bias_sd_noise_freed": self.bias_sd_noise_freed,
+            "pairs": self.n_pairs,
+        }
+
+
+def system_ranking(items: Items, people: Labels, judge: Labels, draws: Draws) -> SystemRanking:
+    """Hold a judge's win rates over pairs of models against those of people.
+
+    With ``g`` the win rate of one model over another by people and ``p`` by the judge, on the
+    items that both have labels on, a tie half a win and each item counting once::
+
+        p_ab ~ I(g_ab; alpha, alpha)        the cumulative beta distribution
+        bias_a = mean over b of (p_ab - I(g_ab; alpha, alpha))
+        bias_sd = sd over a of bias_a
+
+    ``alpha`` is the decisiveness, here by least squares over pairs. Win rates by people are of a
+    sample, and what chance there is in them draws ``alpha`` towards 1 where it is above.
+    Intervals draw whole prompts.
+
+    Raises
+    ------
+    NotIdentifiedError
+        If fewer than `FEWEST_PAIRS` pairs of models have `FEWEST_ITEMS` items.
+
+    References
+    ----------
+    .. [1] A. Gera et al., "JuStRank: Benchmarking LLM Judges for System Ranking", ACL 2025,
+       section 6. The paper does not say how the curve is fitted; what is freed of noise is ours.
+    """
+    pairs, stats = _by_prompt(items, people, judge)
+    sums = np.vstack([stats.sum(axis=0), drawn_sums(stats, draws.rounds, draws.rng)])
+    gold, own = _win_rates(sums)
+    alpha = decisiveness(gold, own)
+    lifted = own - curve(gold, alpha[:, None])
+    models = np.unique(pairs)
+    bias = np.stack([_bias(lifted, pairs, int(model)) for model in models], axis=1)
+    spread = bias.std(axis=1)
+    noise = float(np.nanvar(bias[1:], axis=0).mean()) if draws.rounds else 0.0
+    n = len(pairs)
+
+    def estimate(values: Floats, count: int) -> Estimate:
+        return Estimate(float(values[0]), *interval(values[1:], draws.level), count)
+
+    return SystemRanking(
+        decisiveness=estimate(alpha, n),
+        bias={
+            items.models[model]: estimate(bias[:, place], int((pairs == model).sum()))
+            for place, model in enumerate(models)
+        },
+        bias_sd=estimate(spread, len(models)),
+        bias_sd_noise_freed=float(np.sqrt(max(spread[0] ** 2 - noise, 0.0))),
+        n_pairs=n,
+    )
+
+
+def curve(gold: Floats, alpha: Floats) -> Floats:
+    """Return the win rates of a judge of a decisiveness who favours nobody.
+
+    Examples
+    --------
+    >>> curve(np.array([0.2, 0.5, 0.8]), np.array(1.0)).round(3).tolist()
+    [0.2, 0.5, 0.8]
+    >>> curve(np.array([0.2, 0.5, 0.8]), np.array(2.0)).round(3).tolist()
+    [0.104, 0.5, 0.896]
+    """
+    return np.asarray(scipy.special.betainc(alpha, alpha, gold))
+
+
+def decisiveness(gold: Floats, own: Floats) -> Floats:
+    """Fit ``alpha`` by least squares over pairs, from .05 to 20.
+
+    Parameters
+    ----------
+    gold, own : ndarray of shape (r, n_pairs)
+        Win rates by people and by the judge; of each row, a fit.
+
+    Returns
+    -------
+    ndarray of shape (r,)
+    """
+    at_once = max(1, _AT_ONCE // (gold.shape[1] * len(_GRID)))
+    parts = range(0, len(gold), at_once)
+    return np.concatenate([_fitted(gold[i : i + at_once], own[i : i + at_once]) for i in parts])
+
+
+def _fitted(gold: Floats, own: Floats) -> Floats:
+    """Take the best point of a grid, of a finer one around it, and the vertex of a parabola."""
+    coarse = np.log(_GRID)[None] + np.zeros((len(gold), 1))
+    middle = _best(gold, own, coarse)[0]
+    fine = middle[:, None] + _FINE
+    losses = _best(gold, own, fine)[1]
+    at = np.clip(losses.argmin(axis=1), 1, len(_FINE) - 2)
+    before, here, after = (losses[np.arange(len(gold)), at + step] for step in (-1, 0, 1))
+    bend = before - 2 * here + after
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shift = np.where(bend > 0, 0.5 * (before - after) / bend, 0.0)
+    best = fine[np.arange(len(gold)), at] + (_FINE[1] - _FINE[0]) * np.clip(shift, -1.0, 1.0)
+    return np.asarray(np.clip(np.exp(best), _LOWEST, _HIGHEST))
+
+
+def _best(gold: Floats, own: Floats, logs: Floats) -> tuple[Floats, Floats]:
+    """Return the point of least loss of each row, and the losses at all points."""
+    losses = np.stack(
+        [((own - curve(gold, np.exp(a)[:, None])) ** 2).sum(axis=1) for a in logs.T], axis=1
+    )
+    return logs[np.arange(len(logs)), losses.argmin(axis=1)], losses
+
+
+def _by_prompt(items: Items, people: Labels, judge: Labels) -> tuple[Ints, Floats]:
+    """Give the pairs that have enough items, and what each prompt adds to their sums.
+
+    Returns
+    -------
+    pairs : ndarray of shape (n_pairs, 2)
+    stats : ndarray of shape (n_prompts, 3 n_pairs)
+        Wins by people, by the judge, and items, of the first model of each pair.
+    """
+    by_people, by_judge = _system_ranking_share(items, people), _system_ranking_share(items, judge)
+    a, b = items.pairs.T
+    used = np.flatnonzero(~np.isnan(by_people) & ~np.isnan(by_judge) & (a != b))
+    turned = a[used] > b[used]
+    sides = np.sort(items.pairs[used], axis=1)
+    pairs, which, counts = np.unique(sides, axis=0, return_inverse=True, return_counts=True)
+    enough = np.flatnonzero(counts >= FEWEST_ITEMS)
+    if len(enough) < FEWEST_PAIRS:
+        msg = (
+            f"{len(enough)} pairs of models have {FEWEST_ITEMS} items or more that people and the "
+            f"judge have a label on: it takes {FEWEST_PAIRS}."
+        )
+        raise NotIdentifiedError(msg)
+    place = np.full(len(pairs), -1)
+    place[enough] = np.arange(len(enough))
+    column = place[which.ravel()]
+    rows = column >= 0
+    wins = [np.where(turned, 1 - one[used], one[used])[rows] for one in (by_people, by_judge)]
+    stats = np.zeros((int(rows.sum()), 3 * len(enough)))
+    for part, values in enumerate((*wins, np.ones(int(rows.sum())))):
+        stats[np.arange(len(stats)), part * len(enough) + column[rows]] = values
+    return pairs[enough], sums_within(items.prompt[used][rows], stats, items.n_prompts)
+
+
+def _system_ranking_share(items: Items, labels: Labels) -> Floats:
+    """Return the mean share of side A of each item, NaN where it has no label."""
+    n = np.bincount(labels.item, minlength=items.n)
+    total = np.bincount(labels.item, (labels.label + 1) / 2, minlength=items.n)
+    return np.where(n > 0, total / np.maximum(n, 1), np.nan)
+
+
+def _win_rates(sums: Floats) -> tuple[Floats, Floats]:
+    """Divide; of a pair that no drawn prompt has, the rate is one half by both."""
+    people, judge, n = np.split(sums, 3, axis=1)
+    of_people, of_judge = (np.where(n > 0, won / np.maximum(n, 1), 0.5) for won in (people, judge))
+    return of_people, of_judge
+
+
+def _bias(lifted: Floats, pairs: Ints, model: int) -> Floats:
+    first, second = (pairs == model).T
+    signed = np.concatenate([lifted[:, first], -lifted[:, second]], axis=1)
+    return np.asarray(signed.mean(axis=1))

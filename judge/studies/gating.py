@@ -1,37 +1,33 @@
-"""A release gate by votes of people and verdicts of a judge, or by a licensed judge alone."""
+"""A release gate by votes of people and verdicts of a judge, or by a licensed judge alone.
 
-from collections.abc import Sequence
+Votes of a race, and the lead by them and a judge's verdicts together.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 
 import numpy as np
-import scipy  # its submodules load on first use
+import scipy
 
 from judge.studies.alignment import align
 from judge.studies.data import judge_of, one_a_case, study_data
 from judge.studies.estimates import plural
-from judge.studies.licence import Graded, Licence, counted
-from judge.studies.licensing import require_people
-from judge.studies.powered_ratings import powered_lead
+from judge.studies.licence import Graded, Licence, counted, require_people
+from judge.studies.newcomer import variance_of_sum
+from judge.studies.powered import powered_lead, row_scores
 from judge.studies.rows import Rows, Source, read_rows
-from judge.studies.soft_verdicts import variance_of_sum
 from judge.studies.watch import columns_of, licensed_signal
 from rating import read_votes
 from rating.comparisons import Comparisons
-from rating.elo import POINTS_PER_NAT
-from rating.errors import DataError, NotIdentifiedError
-from rating.outcome import of_sides
-from rating.tables.columns import Reading
-from rating.tables.log import LoggedVotes
-from rating.tables.rows import read_rows as read_vote_rows
-from rating.tables.sources import opened
-from rating.typing import Bools, Floats, Ints
-from rating.uncertainty.contrasts import WELL_FOUNDED
-from rating.uncertainty.gate import (
+from rating.contrasts import WELL_FOUNDED
+from rating.decide import (
+    FEWEST_SCORED,
     Behind,
     Difference,
     Gate,
     GateOptions,
+    Lead,
     decided,
     gate,
     require_both,
@@ -39,7 +35,16 @@ from rating.uncertainty.gate import (
     rows_planned,
     untold,
 )
-from rating.uncertainty.sequence import FEWEST_SCORED, Lead
+from rating.errors import DataError, NotIdentifiedError
+from rating.outcome import of_sides
+from rating.rows import VoteRows
+from rating.tables.coding import LoggedVotes
+from rating.tables.columns import Reading
+from rating.tables.counts import read_rows as read_vote_rows
+from rating.tables.peers import mention
+from rating.tables.sources import opened
+from rating.typing import Bools, Floats, Ints
+from rating.variants import POINTS_PER_NAT
 
 OF_A_RUN = ("method", "template")
 """Columns that verdicts have, and votes of people do not."""
@@ -67,7 +72,7 @@ class Verdicts:
 def ask(
     votes: Source, options: GateOptions, verdicts: Verdicts | None = None, *, today: date
 ) -> Gate:
-    """Ask whether a candidate is better than an incumbent: see `rating.uncertainty.gate`.
+    """Ask whether a candidate is better than an incumbent: see `rating.decide`.
 
     With verdicts votes and verdicts are put together (`powered_lead`): a judge that is wrong in
     the same way on all of them makes nothing wrong. It answers alone only where votes of people
@@ -314,3 +319,31 @@ def _moved(log_odds: float, favour: float) -> float | None:
     """Return points of a win rate less what a judge favours; None where no rate is left."""
     rate = float(scipy.special.expit(log_odds)) - favour / 100
     return POINTS_PER_NAT * float(scipy.special.logit(rate)) if 0 < rate < 1 else None
+
+
+def race_with_judge(
+    votes: Source, verdicts: Source, between: tuple[str, str], judge: str | None = None
+) -> tuple[VoteRows, Callable[[int], tuple[Lead, float]]]:
+    """Read votes, in the order of their source, and what makes a lead of the first of them.
+
+    The lead is that of a gate with verdicts: see `judge.studies.powered.powered_lead`.
+
+    Raises
+    ------
+    DataError
+        If a source cannot be read.
+    """
+    cast = read_rows(votes, unread=False)
+    aligned = align(cast, read_rows(verdicts, unread=True))
+    for note in aligned.warnings:
+        mention(note)
+    data = study_data(aligned)
+    items, people, given = data.items, data.people, judge_of(data, judge).verdicts
+    a, b = items.pairs[people.item].T
+    rows = VoteRows.scored(items.models, a, b, row_scores(people), people.rater)
+
+    def judged(n: int) -> tuple[Lead, float]:
+        powered = powered_lead(items, people.only(np.arange(n)), given, between)
+        return powered.lead, powered.judge_weight
+
+    return rows, judged

@@ -1,23 +1,115 @@
-"""Votes on pairs of which one answer is right: who names it, and who prefers the wrong one."""
+"""Votes on pairs of which one answer is right: who names it, and who prefers the wrong one.
+
+Votes on pairs of which one answer is right, and how often each voter names it.
+
+Votes between an answer that follows an instruction and one that does not, and who notices.
+"""
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-import scipy  # its submodules load on first use
+import scipy
 
+from judge.ifeval import Checked, Task, check
 from judge.studies.estimates import Estimate, number_of, percent, percent_of, plural
-from judge.studies.gold_voters import GoldVote, VoterAccuracy, accuracies, first_answers
 from judge.tables.annotations import Annotations, read_annotations
 from judge.tables.cases import OUTCOMES, RIGHT, Source
 from rating.errors import DataError
+from rating.leave_out import quantile
 from rating.outcome import Outcome
 from rating.tables.columns import KNOWN
 from rating.tables.vote_filter import LABELS
 from rating.typing import Bools, Floats, Ints
-from rating.uncertainty.student import quantile
+
+PRIOR = (8.0, 2.0)
+"""Of a voter's accuracy, before any answer: Beta, as if ten had been seen and eight been right."""
+
+
+@dataclass(frozen=True, slots=True)
+class GoldVote:
+    """A vote on a pair of which one answer is right.
+
+    Attributes
+    ----------
+    item : str
+        Names the prompt: answers to one prompt are not independent.
+    right, choice : Outcome
+        The vote that is right, and the one that was cast.
+    length_a, length_b : int or None
+        Characters of the answers.
+    """
+
+    voter: str
+    item: str
+    right: Outcome
+    choice: Outcome
+    length_a: int | None = None
+    length_b: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class VoterAccuracy:
+    """How often a voter names what is right: posterior mean and interval of a Beta prior."""
+
+    voter: str
+    right: int
+    answered: int
+    accuracy: float
+    lower: float
+    upper: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return asdict(self)
+
+
+def accuracy_of(voter: str, right: int, answered: int, level: float = 0.95) -> VoterAccuracy:
+    """Estimate a voter's accuracy from gold pairs.
+
+    With the prior ``Beta(8, 2)`` the accuracy after ``r`` right of ``n`` has the distribution
+    ``Beta(8 + r, 2 + n - r)``: its mean, and its equal-tailed interval.
+
+    Raises
+    ------
+    DataError
+        If more are right than were answered.
+
+    Examples
+    --------
+    >>> one = accuracy_of("ada", 7, 10)
+    >>> one.accuracy, round(one.lower, 3), round(one.upper, 3)
+    (0.75, 0.544, 0.909)
+    """
+    if not 0 <= right <= answered:
+        raise DataError(f"{right} right of {answered} answered: give at most as many.")
+    a, b = PRIOR[0] + right, PRIOR[1] + answered - right
+    tails = scipy.special.betaincinv(a, b, [(1 - level) / 2, (1 + level) / 2])
+    return VoterAccuracy(voter, right, answered, a / (a + b), float(tails[0]), float(tails[1]))
+
+
+def accuracies(votes: Iterable[GoldVote], level: float = 0.95) -> tuple[VoterAccuracy, ...]:
+    """Estimate the accuracy of every voter, those with most answers first."""
+    answered, right = Counter[str](), Counter[str]()
+    for vote in _first_answers(votes):
+        answered[vote.voter] += 1
+        right[vote.voter] += vote.choice is vote.right
+    return tuple(
+        accuracy_of(voter, right[voter], n, level)
+        for voter, n in sorted(answered.items(), key=lambda one: (-one[1], one[0]))
+    )
+
+
+def _first_answers(votes: Iterable[GoldVote]) -> list[GoldVote]:
+    """Keep each voter's first vote on an item: they know it afterwards."""
+    firsts: dict[tuple[str, str], GoldVote] = {}
+    for vote in votes:
+        firsts.setdefault((vote.voter, vote.item), vote)
+    return [*firsts.values()]
+
 
 LEAST_VOTERS = 3
 """With fewer, intervals are for other pairs and not for other people."""
@@ -114,7 +206,7 @@ def study_gold(votes: Sequence[GoldVote], level: float = 0.95) -> GoldStudy:
     """
     if not 0 < level < 1:
         raise DataError(f"level must lie between 0 and 1, not {level}.")
-    first = first_answers(votes)
+    first = _first_answers(votes)
     used = [vote for vote in first if vote.right in (Outcome.A, Outcome.B)]
     voter, item = (_numbers(names) for names in ([v.voter for v in used], [v.item for v in used]))
     right = np.array([vote.choice is vote.right for vote in used], dtype=bool)
@@ -269,7 +361,7 @@ def read_gold_votes(source: Source) -> list[GoldVote]:
     """
     table = read_annotations(source, "votes")
     table.need(RIGHT[0])
-    winner, voter, item = (known_column(table, role) for role in ("winner", "voter", "prompt"))
+    winner, voter, item = (_known_column(table, role) for role in ("winner", "voter", "prompt"))
     voters, items, choices = table.texts(voter), table.texts(item), table.need(winner)
     with_lengths = table.has(*TEXTS)
     lengths = [[_length(x) for x in table.need(name)] for name in TEXTS] if with_lengths else None
@@ -283,7 +375,7 @@ def read_gold_votes(source: Source) -> list[GoldVote]:
     return votes
 
 
-def known_column(table: Annotations, role: str) -> str:
+def _known_column(table: Annotations, role: str) -> str:
     """Name the first column that a role is known by; raises `DataError` if none is there."""
     column = next((name for name in KNOWN[role] if table.has(name)), role)
     table.need(column)
@@ -292,3 +384,218 @@ def known_column(table: Annotations, role: str) -> str:
 
 def _length(text: object) -> int | None:
     return len(text) if isinstance(text, str) else None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadVote:
+    """A vote with the texts that were voted on."""
+
+    voter: str
+    prompt: str
+    response_a: str
+    response_b: str
+    choice: Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class InstructedVote:
+    """A vote on answers to a prompt with instructions.
+
+    Attributes
+    ----------
+    vote : GoldVote
+        Its ``right`` is the side that alone follows all of them; a tie where both or neither do.
+    kinds : mapping of str to Outcome
+        By the id of an instruction, the side that alone follows it.
+    """
+
+    vote: GoldVote
+    kinds: Mapping[str, Outcome]
+
+
+@dataclass(frozen=True, slots=True)
+class _ByKind:
+    """Votes for the side that breaks an instruction, where the other follows it."""
+
+    id: str
+    violator: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class InstructedStudy:
+    """What votes tell of whether voters notice that an instruction is broken.
+
+    Attributes
+    ----------
+    votes, voters, prompts : int
+        First votes of voters on a prompt where one answer follows all instructions and the other
+        does not.
+    follower, undecided : int
+        Those for the answer that follows, and for no side.
+    alike, unread : int
+        Votes left out: both answers follow all, or neither; or it cannot be told.
+    violator : Estimate
+        Share of votes for the answer that breaks an instruction.
+    by_gap : tuple of ByGap
+        The same in thirds by ``log2`` of its length over the other's.
+    taste : Estimate or None
+        By how many nats the log-odds of preferring it grow with each doubling of its length.
+    by_kind : tuple of ByKind
+        Most votes first. Here one answer follows this instruction and the other breaks it,
+        whatever else they do.
+    """
+
+    votes: int
+    voters: int
+    prompts: int
+    follower: int
+    undecided: int
+    alike: int
+    unread: int
+    violator: Estimate
+    by_gap: tuple[ByGap, ...]
+    taste: Estimate | None
+    by_kind: tuple[_ByKind, ...]
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Say what the votes tell, in words."""
+        if not self.votes:
+            return (
+                "No vote is between an answer that follows all instructions and one that not.",
+            )
+        parts = [
+            f"Where one answer follows all instructions and the other does not, "
+            f"{percent_of(self.violator)} of {plural(self.votes, 'vote')} prefer the one that "
+            f"does not, {percent(self.follower / self.votes)} the one that does, "
+            f"{percent(self.undecided / self.votes)} neither "
+            f"({plural(self.voters, 'voter')}, {plural(self.prompts, 'prompt')})."
+        ]
+        if self.taste is not None:
+            parts.append(
+                "With each doubling of its length against the other's, the log-odds of preferring "
+                f"the one that does not grow by {number_of(self.taste)}."
+            )
+        if self.voters < LEAST_VOTERS:
+            parts.append(
+                f"With fewer than {LEAST_VOTERS} voters the intervals are for other prompts, not "
+                "for other people."
+            )
+        return tuple(parts)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON: shares from 0 to 1, null where nothing can be told."""
+        return asdict(self) | {"sentences": list(self.sentences)}
+
+
+def check_votes(
+    votes: Iterable[ReadVote], tasks: Mapping[str, Task]
+) -> tuple[list[InstructedVote], int]:
+    """Check both answers of each vote, strictly; gives how many votes could not be read, too.
+
+    Parameters
+    ----------
+    tasks : mapping of str to Task
+        By prompt; votes on other prompts are passed over.
+    """
+    read, unread = [], 0
+    for vote in votes:
+        if (task := tasks.get(vote.prompt)) is None:
+            continue
+        a, b = check(task, vote.response_a), check(task, vote.response_b)
+        right = _alone(a.all_strict, b.all_strict)
+        if right is None:
+            unread += 1
+            continue
+        lengths = (len(vote.response_a), len(vote.response_b))
+        gold = GoldVote(vote.voter, vote.prompt, right, vote.choice, *lengths)
+        read.append(InstructedVote(gold, _by_kind(a, b)))
+    return read, unread
+
+
+def _by_kind(a: Checked, b: Checked) -> dict[str, Outcome]:
+    sides = {id: _alone(x, y) for id, x, y in zip(a.ids, a.strict, b.strict, strict=True)}
+    return {id: side for id, side in sides.items() if side in (Outcome.A, Outcome.B)}
+
+
+def _alone(a: bool | None, b: bool | None) -> Outcome | None:
+    """Name the side that alone follows; a tie where they are alike, None where it is unknown."""
+    if a is None or b is None:
+        return None
+    return Outcome.TIE if a == b else Outcome.A if a else Outcome.B
+
+
+def study_instructed(
+    votes: Sequence[InstructedVote], unread: int = 0, level: float = 0.95
+) -> InstructedStudy:
+    """Say how often the answer that breaks an instruction is preferred.
+
+    Intervals allow for other voters and other prompts, as those of `study_gold`. A voter's first
+    vote on a prompt counts.
+
+    Raises
+    ------
+    DataError
+        If ``level`` is not between 0 and 1.
+    """
+    first: dict[tuple[str, str], InstructedVote] = {}
+    for one in votes:
+        first.setdefault((one.vote.voter, one.vote.item), one)
+    study = study_gold([one.vote for one in first.values()], level)
+    return InstructedStudy(
+        votes=study.votes,
+        voters=study.voters,
+        prompts=study.items,
+        follower=study.right,
+        undecided=study.undecided,
+        alike=study.level_pairs,
+        unread=unread,
+        violator=study.wrong,
+        by_gap=study.by_gap,
+        taste=study.taste,
+        by_kind=_kinds([*first.values()], level),
+    )
+
+
+def _kinds(votes: Sequence[InstructedVote], level: float) -> tuple[_ByKind, ...]:
+    ids = sorted({id for one in votes for id in one.kinds})
+    kinds = [_ByKind(id, _violator(id, votes, level)) for id in ids]
+    return tuple(sorted(kinds, key=lambda kind: (-kind.violator.n, kind.id)))
+
+
+def _violator(id: str, votes: Sequence[InstructedVote], level: float) -> Estimate:
+    rows = [(one.vote, one.kinds[id]) for one in votes if id in one.kinds]
+    hit = np.array([vote.choice is side.swapped() for vote, side in rows], dtype=bool)
+    voter, item = (
+        np.unique(names, return_inverse=True)[1]
+        for names in ([v.voter for v, _ in rows], [v.item for v, _ in rows])
+    )
+    return clustered_share(hit, voter, item, level)
+
+
+def read_votes_with_texts(source: Source) -> list[ReadVote]:
+    """Read votes with both answers; a skip, and a row without one of the texts, is none.
+
+    Parameters
+    ----------
+    source : path or Files
+        A vote a row: ``winner``, ``voter``, ``prompt``, ``response_a``, ``response_b``.
+
+    Raises
+    ------
+    DataError
+        If a column is missing, or a value is no vote.
+    """
+    table = read_annotations(source, "votes")
+    winners, voters = (table.need(_known_column(table, role)) for role in ("winner", "voter"))
+    prompts, *texts = (table.need(name) for name in ("prompt", *TEXTS))
+    votes = []
+    for row in range(table.n):
+        values = [voters[row], prompts[row], *(column[row] for column in texts)]
+        if np.isnan(table.label(row, winners[row])) or not all(
+            isinstance(value, str) for value in values[1:]
+        ):
+            continue
+        voter, prompt, a, b = map(str, values)
+        votes.append(ReadVote(voter, prompt, a, b, LABELS[str(winners[row])]))
+    return votes

@@ -1,36 +1,456 @@
-"""A new model rated by a judge: the judge's board, regressed on people's, turned round."""
+"""A new model rated by a judge: the judge's board, regressed on people's, turned round.
+
+A judge's ratings regressed on people's, with errors in both, and the line turned round.
+
+A judge's verdicts as calibrated probabilities, and boards of models by votes or by these.
+"""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from fnmatch import fnmatchcase
 from typing import Any, Literal
 
 import numpy as np
-import scipy  # its submodules load on first use
+import scipy
+from numpy.typing import NDArray
 
 from judge.studies.alignment import align
 from judge.studies.biases import own_model
 from judge.studies.data import JudgeVerdicts, StudyData, judge_of, study_data
-from judge.studies.errors_in_both import Line
 from judge.studies.estimates import Estimate, finite, joined, plural, points_of
-from judge.studies.powered_ratings import powered_ratings
-from judge.studies.rows import Source, read_rows
-from judge.studies.soft_verdicts import (
-    Calibrated,
-    CalibrationMethod,
-    Compared,
-    Evidence,
-    Kind,
-    board_of,
-    calibrated,
-    odds_of,
-    with_signal,
-)
-from rating.elo import POINTS_PER_NAT, to_points
+from judge.studies.powered import powered_ratings
+from judge.studies.rows import Items, Labels, Rows, Source, read_rows
 from rating.errors import DataError, NotIdentifiedError
-from rating.leave_out import sums_within
-from rating.typing import Floats, Ints
-from rating.uncertainty.student import quantile
+from rating.leave_out import clustered_variance, influence_variance, quantile, sums_within, two_way
+from rating.likelihood import Evaluation, hessian, minimise, solve
+from rating.typing import Bools, Floats, Ints
+from rating.variants import POINTS_PER_NAT, to_points
+
+LEAST_SHARE = 0.3
+"""Share of the spread of people's ratings that is at least taken for more than sampling."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """``judge = mean_judge + slope (people - mean_people)`` over n models that both rated, nats.
+
+    Attributes
+    ----------
+    slope, slope_variance : float
+        What the judge's ratings move per nat of people's.
+    scatter : float
+        Residual variance of the judge's ratings, with ``n - 2`` degrees of freedom.
+    miss : float
+        Variance by which the judge misses models beyond sampling error.
+    """
+
+    n: int
+    mean_people: float
+    mean_judge: float
+    slope: float
+    slope_variance: float
+    scatter: float
+    miss: float
+
+    @classmethod
+    def of(
+        cls, people: Floats, judge: Floats, v_people: Floats, v_judge: Floats, shared: float
+    ) -> "Line":
+        """Fit the line by moments corrected for the sampling errors of both.
+
+        With sample moments S, mean variances v and the mean covariance of both errors, v_xy::
+
+            den = max(S_yy - v_y, LEAST_SHARE S_yy)     slope = (S_xy - v_xy) / den
+            slope_variance = (S_yy scatter + (slope v_y)^2) / den^2 / (n - 1)
+            miss = max(0, scatter - v_x - slope^2 v_y + 2 slope v_xy)
+
+        Parameters
+        ----------
+        people, judge : ndarray of shape (n,), n >= 3
+            Ratings y and x.
+        v_people, v_judge : ndarray of shape (n,)
+            Their variances.
+        shared : float
+            v_xy: people and the judge saw the same answers.
+
+        References
+        ----------
+        .. [1] W. A. Fuller, Measurement Error Models, 1987, section 1.2. Where we deviate: the
+           corrected variance of people's ratings has a floor.
+        """
+        n, noise = len(people), float(v_people.mean())
+        y, x = people - people.mean(), judge - judge.mean()
+        s_yy = float(y @ y) / (n - 1)
+        den = max(s_yy - noise, LEAST_SHARE * s_yy)
+        slope = (float(x @ y) / (n - 1) - shared) / den
+        scatter = float(((x - slope * y) ** 2).sum()) / (n - 2)
+        sampled = float(v_judge.mean()) + slope**2 * noise - 2 * slope * shared
+        slope_variance = (s_yy * scatter + (slope * noise) ** 2) / den**2 / (n - 1)
+        means = float(people.mean()), float(judge.mean())
+        return cls(n, *means, slope, slope_variance, scatter, max(0.0, scatter - sampled))
+
+    def people(self, judge: float) -> float:
+        """Return people's rating at a judge's: the line turned round."""
+        return self.mean_people + (judge - self.mean_judge) / self.slope
+
+    def interval(self, judge: float, variance: float, level: float) -> tuple[float, float] | None:
+        """Return Fieller's interval for people's rating of a new model.
+
+        With ``d = judge - mean_judge``, ``V = miss + variance + scatter / n`` and Student's t of
+        ``n - 2`` degrees of freedom, the ends are::
+
+            mean_people + (slope d -+ t sqrt(d^2 slope_variance + V A)) / A
+            A = slope^2 - t^2 slope_variance
+
+        None where ``A <= 0`` or ``slope <= 0``: the slope is not shown to be above zero.
+
+        Parameters
+        ----------
+        variance : float
+            Sampling variance of the judge's rating of it.
+
+        References
+        ----------
+        .. [1] E. C. Fieller, "Some problems in interval estimation", Journal of the Royal
+           Statistical Society B 16(2), 1954, pp. 175-185.
+
+        Examples
+        --------
+        >>> line = Line(20, 0.0, 0.0, 0.5, 0.0, 0.0, 0.01)
+        >>> [round(end, 3) for end in line.interval(0.5, 0.0, 0.95)]
+        [0.58, 1.42]
+        """
+        t = quantile(level, self.n - 2)
+        a = self.slope**2 - t**2 * self.slope_variance
+        if a <= 0 or self.slope <= 0:
+            return None
+        d = judge - self.mean_judge
+        around = self.miss + variance + self.scatter / self.n
+        half = t * float(np.sqrt(d**2 * self.slope_variance + around * a))
+        middle = self.slope * d
+        return self.mean_people + (middle - half) / a, self.mean_people + (middle + half) / a
+
+
+RIDGE = 0.01
+"""Of strengths and of the slope: a finite place for who only won, and next to nothing else."""
+NEAREST = 1e-4
+"""Probabilities this near to 0 or 1 are taken as this, before they become odds."""
+
+Kind = Literal["probabilities", "marks", "confidence", "verdicts"]
+CalibrationMethod = Literal["temperature", "isotonic"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compared:
+    """Comparisons of two models by people, a judge or both, one a row.
+
+    Attributes
+    ----------
+    pairs : ndarray of shape (n, 2), int64
+        Models on side A and on side B.
+    prompt, rater : ndarray of shape (n,), int64
+    score : ndarray of shape (n,)
+        What a person gave side A: 1, 1/2 or 0; NaN where nobody voted.
+    signal : ndarray of shape (n,)
+        How far the judge prefers side A, on any scale on which 0 is undecided; NaN where it was
+        not asked.
+    judge : ndarray of shape (n,)
+        The mean of 1, 1/2 or 0 over the judge's verdicts of the item; NaN where it was not asked.
+    """
+
+    pairs: Ints
+    prompt: Ints
+    rater: Ints
+    score: Floats
+    signal: Floats
+    judge: Floats
+
+    @classmethod
+    def of(cls, items: Items, votes: Labels, signal: Floats, judge: Floats) -> "Compared":
+        """Set votes beside what a judge says of each item."""
+        at = votes.item
+        score = (votes.label + 1) / 2
+        return cls(items.pairs[at], items.prompt[at], votes.rater, score, signal[at], judge[at])
+
+    @property
+    def size(self) -> Floats:
+        """How far the judge is from undecided; 0 where it was not asked."""
+        return np.nan_to_num(np.abs(self.signal))
+
+    @property
+    def agreement(self) -> Floats:
+        """How far each vote agrees with the judge: 1, 0, or between where one sees a tie."""
+        return np.asarray(1 - np.abs(self.score - self.judge))
+
+    def only(self, rows: NDArray[Any]) -> "Compared":
+        """Return some rows, by mask or by index."""
+        return Compared(*(getattr(self, field.name)[rows] for field in fields(self)))
+
+    def has(self, model: int) -> Bools:
+        """Tell in which rows a model was compared."""
+        return np.asarray((self.pairs == model).any(axis=1))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Evidence:
+    """What people and a judge say of some models.
+
+    Attributes
+    ----------
+    voted : Compared
+        One row a vote.
+    judged : Compared
+        One row an item with a verdict; scores are not known.
+    """
+
+    models: tuple[str, ...]
+    voted: Compared
+    judged: Compared
+
+    @classmethod
+    def of(cls, items: Items, people: Labels, verdicts: Labels) -> "_Evidence":
+        """Collect votes and verdicts; a judge's orders and repetitions of an item are averaged."""
+        read = verdicts.only(~np.isnan(verdicts.probability))
+        signal = read.mean(_odds_of(read.probability), items.n)
+        judge = read.mean((read.label + 1) / 2, items.n)
+        asked = np.flatnonzero(~np.isnan(judge))
+        nobody = np.full(len(asked), np.nan)
+        judged = Compared(
+            items.pairs[asked], items.prompt[asked], asked, nobody, signal[asked], judge[asked]
+        )
+        return cls(items.models, Compared.of(items, people, signal, judge), judged)
+
+
+def with_signal(rows: Rows) -> tuple[Rows, Kind]:
+    """Give verdicts a preference for side A from whatever the judge gave: the best that is there.
+
+    Its probability; else the gap of two marks in units of the gaps' root mean square; else the
+    verdict times its confidence; else the verdict. What is not a probability is put into the
+    logistic function, for calibration finds the scale of it.
+
+    Raises
+    ------
+    DataError
+        For a confidence below 0, or marks that give every two answers the same.
+    """
+    kind, signal = _signal(rows)
+    if signal is None:
+        return rows, kind
+    preference = np.where(rows.read, scipy.special.expit(signal), np.nan)
+    return replace(rows, numbers={**rows.numbers, "preference": preference}), kind
+
+
+def _signal(rows: Rows) -> tuple[Kind, Floats | None]:
+    numbers = rows.numbers
+    if not np.isnan(numbers.get("preference", np.array([np.nan]))).all():
+        return "probabilities", None
+    if "score_a" in numbers and "score_b" in numbers:
+        gap = numbers["score_a"] - numbers["score_b"]
+        scale = float(np.sqrt(np.nanmean(gap**2))) if not np.isnan(gap).all() else 0.0
+        if scale == 0:
+            msg = f"The marks of {rows.source!r} are the same on both sides: they tell nothing."
+            raise DataError(msg)
+        return "marks", np.asarray(gap / scale)
+    label = rows.label.astype(np.float64)
+    if "confidence" not in numbers:
+        return "verdicts", label
+    confidence = numbers["confidence"]
+    if (confidence < 0).any():
+        low = confidence[confidence < 0][0]
+        msg = f"A confidence of {rows.source!r} is {low:g}: give none below 0."
+        raise DataError(msg)
+    return "confidence", np.asarray(label * confidence)
+
+
+def _odds_of(probability: Floats) -> Floats:
+    """Return log-odds, of probabilities no nearer to 0 and 1 than `NEAREST`."""
+    return np.asarray(scipy.special.logit(np.clip(probability, NEAREST, 1 - NEAREST)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Calibrated:
+    """Which probability a judge's signal stands for.
+
+    Attributes
+    ----------
+    slope : float
+        What the signal is multiplied by to be log-odds: the inverse of the temperature.
+    loss : float
+        Negative log-likelihood of the votes at that slope, nats.
+    n : int
+        Decisive votes behind it.
+    steps : ndarray of shape (n_steps, 2), or None
+        The isotonic map of the signal's size, where that is used instead of the slope.
+    """
+
+    slope: float
+    loss: float
+    n: int
+    steps: Floats | None = None
+
+    def probability(self, signal: Floats) -> Floats:
+        """Return the probability that people prefer side A."""
+        if self.steps is None:
+            return np.asarray(scipy.special.expit(self.slope * signal))
+        size, upper = self.steps.T
+        above = np.interp(np.abs(signal), size, upper)
+        return np.where(signal > 0, above, np.where(signal < 0, 1 - above, 0.5))
+
+
+def calibrated(votes: Compared, method: CalibrationMethod = "temperature") -> _Calibrated:
+    """Learn the probability of a signal from decisive votes, by maximum likelihood.
+
+    ``P(people prefer A) = expit(slope signal)``, or any function that never falls and treats both
+    sides alike. Ties decide nothing and are left out, as published [1]_.
+
+    Raises
+    ------
+    NotIdentifiedError
+        If no vote with a verdict is decisive, or the judge is undecided in all of them.
+
+    References
+    ----------
+    .. [1] A. Kargi and D. Salinas, arXiv 2606.13221, 2026.
+    """
+    there = votes.only(~np.isnan(votes.signal))
+    rows = there.only(there.score != 0.5)
+    n_there, n = len(there.score), len(rows.score)
+    if n_there and not n:
+        msg = (
+            f"All {n_there} votes with a verdict are ties: which answers people prefer, and how "
+            "often the judge agrees, cannot be learnt from them."
+        )
+        raise NotIdentifiedError(msg)
+    if not np.any(rows.signal):
+        msg = (
+            f"The judge is undecided in all {n} cases that people decided: it gives nothing to "
+            "rate a model by."
+        )
+        raise NotIdentifiedError(msg)
+    line = _Line(rows.signal, rows.score)
+    slope, at = line.best()
+    loss = at.loss - RIDGE / 2 * slope**2
+    steps = _isotonic(rows) if method == "isotonic" else None
+    return _Calibrated(slope, float(loss), n, steps)
+
+
+def _isotonic(rows: Compared) -> Floats:
+    """Fit how often people prefer the side that a signal of some size prefers, never falling."""
+    decided = rows.only(rows.signal != 0)
+    right = np.where(decided.signal > 0, decided.score, 1 - decided.score)
+    size, place = np.unique(np.abs(decided.signal), return_inverse=True)
+    votes = np.bincount(place)
+    share = np.bincount(place, right) / votes
+    return np.column_stack([size, scipy.optimize.isotonic_regression(share, weights=votes).x])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Board:
+    """Strengths of the models that others are rated against.
+
+    Attributes
+    ----------
+    theta : ndarray of shape (n_models,)
+        Nats, summing to zero over the anchors; NaN for the others.
+    anchors : ndarray of int
+        Their positions.
+    influence : ndarray of shape (n_rows, n_anchors)
+        How far each vote moved each strength.
+    """
+
+    theta: Floats
+    anchors: Ints
+    influence: Floats
+    votes: Compared
+
+    def variances(self, contrasts: Floats, voters: bool) -> Floats:
+        """Return the variances of contrasts of the anchors, shape (m, n_anchors), by prompt.
+
+        With ``voters`` by voter, and what prompts add: see `rating.leave_out.two_way`.
+        """
+        moved = self.influence @ contrasts.T
+        prompt, rater = self.votes.prompt, self.votes.rater
+        by_prompt = clustered_variance(moved, prompt)
+        if not voters:
+            return by_prompt
+        by_voter = clustered_variance(moved, rater)
+        cells = clustered_variance(moved, rater * (int(prompt.max()) + 1) + prompt)
+        endless = np.full(len(contrasts), np.inf)
+        return two_way((by_voter, endless), (by_prompt, endless), cells)[0]
+
+
+def board_of(rows: Compared, score: Floats, anchors: Ints, n_models: int) -> _Board:
+    """Fit Bradley-Terry with soft targets to the comparisons of anchors, with `RIDGE`.
+
+    Parameters
+    ----------
+    score : ndarray of shape (n_rows,)
+        Of side A, from 0 to 1: of a person, or what a judge expects.
+    """
+    place = np.full(n_models, -1)
+    place[anchors] = np.arange(len(anchors))
+    among: Bools = np.all(place[rows.pairs] >= 0, axis=1)
+    rows, score, k = rows.only(among), score[among], len(anchors)
+    a, b = place[rows.pairs].T
+    wins = np.zeros((k, k))
+    np.add.at(wins, (a, b), score)
+    np.add.at(wins, (b, a), 1 - score)
+    own = solve(wins, np.zeros(k), ridge=RIDGE).theta
+    inverse = np.linalg.inv(hessian(own, wins, ridge=RIDGE))
+    residual = score - scipy.special.expit(own[a] - own[b])
+    influence = residual[:, None] * (inverse[a] - inverse[b])
+    theta = np.full(n_models, np.nan)
+    theta[anchors] = own
+    return _Board(theta, anchors, influence, rows)
+
+
+def variance_of_sum(influence: Floats, prompt: Ints, rater: Ints | None = None) -> float:
+    """Return the variance of a sum whose terms depend on each other within prompts and raters.
+
+    ``max(V_rater + max(0, V_prompt - V_each), V_each)``, each with ``n / (n - 1)``; infinite
+    where there is one cluster of a kind.
+    """
+    by_prompt = float(clustered_variance(influence, prompt))
+    each = float(influence_variance(influence))
+    if rater is None:
+        return max(by_prompt, each)
+    by_rater = float(clustered_variance(influence, rater))
+    if not np.isfinite(by_rater + by_prompt):
+        return np.inf
+    return max(by_rater + max(0.0, by_prompt - each), each)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Line:
+    """Logistic loss of one coefficient, with `RIDGE`: ``logit = x slope``."""
+
+    x: Floats
+    score: Floats
+
+    @property
+    def n_models(self) -> int:
+        return 0
+
+    @property
+    def absolute(self) -> bool:
+        return True
+
+    @property
+    def total(self) -> float:
+        return float(len(self.score))
+
+    def evaluate(self, at: Floats) -> Evaluation:
+        logit = self.x * at[0]
+        probability = scipy.special.expit(logit)
+        loss = (np.logaddexp(0, logit) - self.score * logit).sum() + RIDGE / 2 * at[0] ** 2
+        gradient = self.x @ (probability - self.score) + RIDGE * at[0]
+        curve = self.x**2 @ (probability * (1 - probability)) + RIDGE
+        return Evaluation(float(loss), np.array([gradient]), np.array([[curve]]))
+
+    def best(self) -> tuple[float, Evaluation]:
+        best = minimise(self, np.zeros(1))
+        return float(best.x[0]), best.at
+
 
 FEWEST_KNOWN = 3
 """Known models without which there is no line from a judge's ratings to people's."""
@@ -85,7 +505,7 @@ class NewcomerOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class _Known:
     """A model that people rated, and the judge.
 
     Attributes
@@ -109,8 +529,8 @@ class Known:
 
 
 @dataclass(frozen=True, slots=True)
-class WithVotes:
-    """The rating by votes and verdicts together; see `judge.studies.powered_ratings`."""
+class _WithVotes:
+    """The rating by votes and verdicts together; see `judge.studies.powered`."""
 
     rating: float
     lower: float | None
@@ -161,9 +581,9 @@ class Newcomer:
     slope: float
     beyond: Literal["best", "worst"] | None
     judge_only: Estimate
-    with_votes: WithVotes | None
+    with_votes: _WithVotes | None
     self_preference: Estimate | None
-    known: tuple[Known, ...]
+    known: tuple[_Known, ...]
     anchors: tuple[tuple[str, float], ...]
     gap: float
     n_prompts: int
@@ -280,7 +700,7 @@ def newcomer(
     the new one. Verdicts count as they are; of a judge that grades, probabilities that people
     prefer a side, learnt on votes on other models. The judge's ratings are regressed on people's,
     with errors in both, and the line is turned round with Fieller's interval
-    (`judge.studies.errors_in_both`). Variances are by prompt, those of people by voter as well.
+    (`judge.studies.newcomer`). Variances are by prompt, those of people by voter as well.
 
     It is for models like the known ones. The judge's own family is not: known models of it are no
     part of the line, and a newcomer of it is moved by their mean distance from it, whose
@@ -295,7 +715,7 @@ def newcomer(
         known, votes or verdicts are all ties, or the judge is not shown to tell models apart and
         votes do not rate the model.
     """
-    evidence = Evidence.of(data.items, data.people, judge.verdicts)
+    evidence = _Evidence.of(data.items, data.people, judge.verdicts)
     new = _position(evidence, model)
     anchors = _anchors(evidence, new, options.anchors)
     _require_verdicts(evidence, new, anchors)
@@ -304,7 +724,7 @@ def newcomer(
     return _summed(data, judge, _Rated.of(evidence, new, anchors, family, learnt, kind), options)
 
 
-def _position(evidence: Evidence, model: str) -> int:
+def _position(evidence: _Evidence, model: str) -> int:
     if model in evidence.models:
         return evidence.models.index(model)
     known = ", ".join(map(repr, evidence.models[:3]))
@@ -312,7 +732,7 @@ def _position(evidence: Evidence, model: str) -> int:
     raise DataError(msg)
 
 
-def _anchors(evidence: Evidence, new: int, wanted: Sequence[str]) -> Ints:
+def _anchors(evidence: _Evidence, new: int, wanted: Sequence[str]) -> Ints:
     """Find the models that people compared with each other, the largest group that hangs together.
 
     Raises `DataError` for a name that fits none, `NotIdentifiedError` for too few.
@@ -337,7 +757,7 @@ def _anchors(evidence: Evidence, new: int, wanted: Sequence[str]) -> Ints:
     return anchors
 
 
-def _require_verdicts(evidence: Evidence, new: int, anchors: Ints) -> None:
+def _require_verdicts(evidence: _Evidence, new: int, anchors: Ints) -> None:
     judged = evidence.judged
     name = evidence.models[new]
     own = judged.only(judged.has(new))
@@ -372,13 +792,13 @@ class _Rated:
         Those on the newcomer, with what it expects of them as ``score``.
     """
 
-    evidence: Evidence
+    evidence: _Evidence
     new: int
     anchors: Ints
     others: Ints
     own: Ints
     of_family: bool
-    learnt: Calibrated
+    learnt: _Calibrated
     kind: Kind
     people: Floats
     judge: Floats
@@ -388,11 +808,11 @@ class _Rated:
     @classmethod
     def of(
         cls,
-        evidence: Evidence,
+        evidence: _Evidence,
         new: int,
         anchors: Ints,
         family: set[int],
-        learnt: Calibrated,
+        learnt: _Calibrated,
         kind: Kind,
     ) -> "_Rated":
         voted, judged, k = evidence.voted, evidence.judged, len(evidence.models)
@@ -437,7 +857,7 @@ class _Rated:
         )
 
     @property
-    def known(self) -> tuple[Known, ...]:
+    def known(self) -> tuple[_Known, ...]:
         """The models that both rated."""
         slope, names = self.line.slope, self.evidence.models
         rows = []
@@ -445,7 +865,7 @@ class _Rated:
             (y, v_y), x, v_x = self.people[:, m], float(self.judge[0, m]), self.judge[1, m]
             people, judge = to_points(np.array([y, self.line.people(x)])).tolist()
             error = POINTS_PER_NAT * float(np.sqrt(v_y + v_x / slope**2))
-            rows.append(Known(names[m], people, judge, people - judge, error, m in self.own))
+            rows.append(_Known(names[m], people, judge, people - judge, error, m in self.own))
         return tuple(rows)
 
     @property
@@ -466,7 +886,7 @@ class _Rated:
 
 
 def _strengths(
-    evidence: Evidence, rows: Compared, models: Ints, average: Floats, *, voters: bool
+    evidence: _Evidence, rows: Compared, models: Ints, average: Floats, *, voters: bool
 ) -> tuple[Floats, Floats]:
     """Fit strengths against a weighted average of them.
 
@@ -523,7 +943,7 @@ def _summed(
     else:
         warnings.append(f"{_NOT_SHOWN}.")
     by: By = "judge only"
-    answer: Estimate | WithVotes = alone
+    answer: Estimate | _WithVotes = alone
     rating = alone.value
     if votes >= RANKED_FROM and powered is not None and powered.lower is not None:
         rating, answer, by = powered.rating, powered, "judge and people"
@@ -577,7 +997,7 @@ def _without_interval(n: int, won: float, fewest: int) -> Iterator[str]:
         )
 
 
-def _family(evidence: Evidence, judge: str, wanted: Sequence[str]) -> set[int]:
+def _family(evidence: _Evidence, judge: str, wanted: Sequence[str]) -> set[int]:
     """Find the models of the judge's family; raises `DataError` for a name that fits none."""
     if not wanted:
         own = own_model(judge, evidence.models)
@@ -593,10 +1013,10 @@ def _family(evidence: Evidence, judge: str, wanted: Sequence[str]) -> set[int]:
 
 def _with_votes(
     data: StudyData, judge: JudgeVerdicts, rated: _Rated, level: float, warnings: list[str]
-) -> WithVotes | None:
+) -> _WithVotes | None:
     """Rate the newcomer by votes and soft verdicts together, where the votes allow it."""
     name = rated.evidence.models[rated.new]
-    soft = rated.learnt.probability(odds_of(judge.verdicts.probability))
+    soft = rated.learnt.probability(_odds_of(judge.verdicts.probability))
     verdicts = replace(judge.verdicts, probability=soft)
     try:
         powered = powered_ratings(data.items, data.people, verdicts, level=level)
@@ -609,7 +1029,7 @@ def _with_votes(
     rating = theta[at] - theta[known].mean()
     half = (powered.ratings.upper - theta)[at] * _wider(powered.ratings.averaged[at], theta)
     points = to_points(np.array([rating, rating - half, rating + half]))
-    return WithVotes(float(points[0]), finite(points[1]), finite(points[2]))
+    return _WithVotes(float(points[0]), finite(points[1]), finite(points[2]))
 
 
 def _wider(averaged: np.bool_, theta: Floats) -> float:

@@ -1,31 +1,57 @@
-"""What a study says of one judge."""
+"""What a study says of one judge.
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+Judges against each other on the same items: agreement, its price, and where they differ.
+
+May a judge stand in for people: all that votes and verdicts on the same items say.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import combinations
 from typing import Any, TypeVar
 
 import numpy as np
 
-from judge.studies.agreement import over_people
-from judge.studies.alternative import alternative
-from judge.studies.biases import TERMS, Biases, biases, own_model
+from judge.studies.alignment import Outputs
+from judge.studies.alternative import Calibration, WinRate, alternative, calibration, win_rates
+from judge.studies.biases import TERMS, Biases, biases, favouritism, own_model
 from judge.studies.boards import (
     BoardsCompared,
+    Contest,
+    Pair,
     Preferences,
+    SystemRanking,
     compare_boards,
+    contest,
+    figures_of,
     preferences,
     ranked,
     reversed_pairs,
+    system_ranking,
 )
-from judge.studies.calibration import Calibration, calibration
-from judge.studies.corrected import WinRate
-from judge.studies.correlations import figures_of
-from judge.studies.data import JudgeVerdicts, Shared, StudyData, shared_by
-from judge.studies.estimates import FEW_PROMPTS, FEWEST_PEOPLE, Estimate, plural
-from judge.studies.favouritism import favouritism
+from judge.studies.data import (
+    JudgeVerdicts,
+    Shared,
+    StudyData,
+    StudyOptions,
+    read_study,
+    shared_by,
+)
+from judge.studies.estimates import (
+    FEW_PROMPTS,
+    FEWEST_PEOPLE,
+    Draws,
+    Estimate,
+    gap_of,
+    over_another,
+    over_people,
+    pair_agreement,
+    plural,
+)
 from judge.studies.gates import (
     MIN_ITEMS,
     MIN_PEOPLE,
+    MIN_PROMPTS,
     Alternative,
     Evidence,
     FirstAnswer,
@@ -34,15 +60,25 @@ from judge.studies.gates import (
     Unranked,
     first_answer,
 )
-from judge.studies.items import Labels
-from judge.studies.options import StudyOptions
-from judge.studies.plan import Plan
-from judge.studies.powered_ratings import POWERED, PoweredRatings, powered_ratings
-from judge.studies.rates import Agreement, Swaps, agreement, baselines, swaps, voted
-from judge.studies.reliability import Ceiling, ceiling
-from judge.studies.separability import Pair
-from judge.studies.system_ranking import SystemRanking, system_ranking
+from judge.studies.licence import Licence
+from judge.studies.plan import Plan, plan_votes
+from judge.studies.powered import POWERED, PoweredRatings, powered_ratings
+from judge.studies.reliability import (
+    Agreement,
+    Ceiling,
+    Swaps,
+    agreement,
+    baselines,
+    ceiling,
+    swaps,
+    voted,
+)
+from judge.studies.rows import Items, Labels, Source
+from judge.tables.cases import read_outputs, read_prompts
 from rating.errors import DataError, NotIdentifiedError, RatingError
+from rating.leave_out import influence_factor, quantile
+from rating.typing import Bools, Floats
+from rating.variants import to_points
 
 Value = TypeVar("Value")
 NO_VOTERS = (
@@ -264,7 +300,7 @@ def study_judge(
         swapped = swaps(items, judge.in_orders, options.draws())
     tell("boards")
     of_people, of_judge = (
-        identified("Boards", board, warnings)
+        _identified("Boards", board, warnings)
         for board in (
             lambda: preferences(items, people, people=True),
             lambda: preferences(items, verdicts),
@@ -344,7 +380,7 @@ def _moved(
     options: StudyOptions,
     warnings: list[str],
 ) -> Biases | None:
-    moved = identified(
+    moved = _identified(
         "Biases",
         lambda: biases(
             data.items,
@@ -364,7 +400,7 @@ def _moved(
 def _powered(
     data: StudyData, verdicts: Labels, options: StudyOptions, warnings: list[str]
 ) -> PoweredRatings | None:
-    powered = identified(
+    powered = _identified(
         "Prediction-powered ratings",
         lambda: powered_ratings(data.items, data.people, verdicts, level=options.level),
         warnings,
@@ -382,7 +418,7 @@ def _few_people(data: StudyData) -> list[str]:
     return [FEW_PEOPLE] if data.voters_known and few else []
 
 
-def identified(what: str, find: Callable[[], Value], warnings: list[str]) -> Value | None:
+def _identified(what: str, find: Callable[[], Value], warnings: list[str]) -> Value | None:
     """Compute what the data may not determine; return None and add a warning if they do not."""
     try:
         return find()
@@ -407,3 +443,444 @@ def _few(shared: Shared) -> list[str]:
             "every figure."
         )
     return warnings
+
+
+COIN = 0.5
+"""How often one who reads nothing agrees where both prefer a side."""
+THOUSAND = 1000
+MOST_SPOKEN = 3
+
+LENGTHS = (
+    ("Lengths within a fifth", 0.0, 0.25),
+    ("One up to twice as long", 0.25, 1.0),
+    ("One more than twice as long", 1.0, np.inf),
+)
+"""Doublings by which one answer is longer: from, and under."""
+DISTANCES = (
+    ("Models within 50 points", 0.0, 50.0),
+    ("50 to 150 points apart", 50.0, 150.0),
+    ("More than 150 points apart", 150.0, np.inf),
+)
+"""How far apart people's votes rate the two models of an item: near ones are hard to tell."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Lead:
+    """By how much one judge agrees with people more often than another.
+
+    Attributes
+    ----------
+    without_ties, with_ties : Estimate
+        Difference of agreement, on the items that both have a verdict on and somebody voted on.
+    certain : bool
+        Whether the first, at a level over all pairs of judges (Bonferroni), leaves out 0, on
+        `MIN_PROMPTS` prompts or more.
+    n_items, n_prompts : int
+    cost : float or None
+        Dollars a thousand items that a point of a per cent more costs by going from the worse to
+        the better judge; below 0 where the better is cheaper; None where neither is certainly
+        better, or a cost is not known.
+    """
+
+    first: str
+    second: str
+    without_ties: Estimate
+    with_ties: Estimate
+    certain: bool
+    n_items: int
+    n_prompts: int
+    cost: float | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "first": self.first,
+            "second": self.second,
+            "without_ties": self.without_ties.to_dict(),
+            "with_ties": self.with_ties.to_dict(),
+            "certain": self.certain,
+            "items": self.n_items,
+            "prompts": self.n_prompts,
+            "usd_per_point": self.cost,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The agreement of all judges on some of the items that all of them have a verdict on.
+
+    Attributes
+    ----------
+    by : str
+        ``all``, ``length``, ``difficulty``, or the column that parts the items.
+    agreement : mapping of str to Estimate
+        Of each judge, ties left out; without a value under `MIN_PROMPTS` prompts.
+    """
+
+    by: str
+    name: str
+    agreement: Mapping[str, Estimate]
+    n_items: int
+    n_prompts: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "by": self.by,
+            "part": self.name,
+            "items": self.n_items,
+            "prompts": self.n_prompts,
+            "agreement": {name: one.to_dict() for name, one in self.agreement.items()},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """Two judges or more against each other.
+
+    Attributes
+    ----------
+    costs : mapping of str to float or None
+        Dollars a thousand items.
+    parts : tuple of Part
+        The first is all items that every judge has a verdict on; others have at least one.
+    """
+
+    leads: tuple[_Lead, ...]
+    costs: Mapping[str, float | None]
+    parts: tuple[_Part, ...]
+
+    def price(self, judge: str) -> float | None:
+        """Return dollars a thousand items for each point of agreement above a coin.
+
+        None where the cost is not known, or it is not shown to agree more often than a coin.
+        """
+        cost, agreed = self.costs[judge], self.parts[0].agreement[judge]
+        if cost is None or agreed.value is None or agreed.lower is None or agreed.lower <= COIN:
+            return None
+        return cost / (100 * (agreed.value - COIN))
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Say of every pair whether one judge is shown to agree with people more often.
+
+        Of more than `MOST_SPOKEN` judges, of the pairs with the one that agrees most.
+        """
+        leads = self.leads
+        if len(self.costs) > MOST_SPOKEN:
+            agreed = self.parts[0].agreement
+            best = max(agreed, key=lambda name: agreed[name].value or 0.0)
+            leads = tuple(lead for lead in leads if best in (lead.first, lead.second))
+        return tuple(map(_sentence, leads))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "pairs": [lead.to_dict() for lead in self.leads],
+            "costs": {
+                name: {"usd_per_thousand": cost, "usd_per_point_above_coin": self.price(name)}
+                for name, cost in self.costs.items()
+            },
+            "parts": [part.to_dict() for part in self.parts],
+            "sentences": list(self.sentences),
+        }
+
+
+def side_by_side(
+    data: StudyData, options: StudyOptions, people: Preferences | None
+) -> SideBySide | None:
+    """Compare judges on the same items; None of a single one.
+
+    Parameters
+    ----------
+    people : Preferences or None
+        The board by people, for how hard items are; None leaves that out.
+    """
+    if len(data.judges) < 2:
+        return None
+    costs = {
+        judge.name: None if judge.cost is None else THOUSAND * judge.cost for judge in data.judges
+    }
+    pairs = [*combinations(data.judges, 2)]
+    leads = tuple(_lead(data, pair, options, len(pairs), costs) for pair in pairs)
+    whole, *some = _parts(data, options, people)
+    parts = (whole, *(part for part in some if part.n_items))
+    return SideBySide(leads, costs, parts)
+
+
+def _lead(
+    data: StudyData,
+    pair: tuple[JudgeVerdicts, JudgeVerdicts],
+    options: StudyOptions,
+    n_pairs: int,
+    costs: Mapping[str, float | None],
+) -> _Lead:
+    shared = _judged(data.items, data.people, pair)
+    one, other = (judge.verdicts.only(shared[judge.verdicts.item]) for judge in pair)
+    votes = voted(data.items, data.people, options)
+
+    def lead(draws: Draws, *, ties: bool) -> Estimate:
+        return over_another(data.items, one, other, votes, draws, ties=ties)
+
+    n_prompts = len(np.unique(data.items.prompt[shared]))
+    plain = lead(options.draws(), ties=False)
+    level = 1 - (1 - options.level) / n_pairs
+    together = lead(replace(options.draws(), level=level), ties=False)
+    certain = n_prompts >= MIN_PROMPTS and certainly(together, n_prompts, level)
+    names = pair[0].name, pair[1].name
+    return _Lead(
+        *names,
+        without_ties=plain,
+        with_ties=lead(options.draws(), ties=True),
+        certain=certain,
+        n_items=int(shared.sum()),
+        n_prompts=n_prompts,
+        cost=_price(plain, *(costs[name] for name in names)) if certain else None,
+    )
+
+
+def _judged(items: Items, people: Labels, judges: Sequence[JudgeVerdicts]) -> Bools:
+    """Return the items that somebody voted on and all these judges have a verdict on."""
+    every = np.arange(items.n)
+    both = np.isin(every, people.item)
+    for judge in judges:
+        both &= np.isin(every, judge.verdicts.item)
+    return both
+
+
+def certainly(one: Estimate, n_prompts: int, level: float) -> bool:
+    """Whether an interval, opened as few prompts ask for, leaves out 0.
+
+    Percentiles of prompts drawn anew are too near by ``sqrt(n / (n - 1))`` and by what Student's t
+    is wider than the normal.
+
+    References
+    ----------
+    .. [1] T. Hesterberg, "What teachers should know about the bootstrap", The American
+       Statistician 69(4), 2015, section 4.5 (expanded percentiles).
+    """
+    if one.value is None or one.lower is None or one.upper is None or n_prompts < 2:
+        return False
+    wider = quantile(level, n_prompts - 1) / quantile(level, np.inf)
+    wider *= np.sqrt(influence_factor(n_prompts))
+    low, high = one.value - wider * (one.value - one.lower), one.upper - one.value
+    return bool(low > 0 or one.value + wider * high < 0)
+
+
+def _price(lead: Estimate, first: float | None, second: float | None) -> float | None:
+    if first is None or second is None or not lead.value:
+        return None
+    return (first - second) / (100 * lead.value)
+
+
+def _parts(data: StudyData, options: StudyOptions, people: Preferences | None) -> Iterator[_Part]:
+    shared = _judged(data.items, data.people, data.judges)
+    yield _part("all", "All", data, shared, options)
+    features = {"length": (LENGTHS, data.items.gaps.get("length"))}
+    if people is not None:
+        features["difficulty"] = DISTANCES, _distances(data.items, people)
+    for by, (cuts, values) in features.items():
+        if values is not None:
+            size = np.abs(values)
+            for name, low, high in cuts:
+                yield _part(by, name, data, shared & (size >= low) & (size < high), options)
+    for name, group in data.groups.items():
+        if {judge.name for judge in group.judges} == {judge.name for judge in data.judges}:
+            of_all = _judged(group.items, group.people, group.judges)
+            yield _part(str(options.by), name, group, of_all, options)
+
+
+def _distances(items: Items, people: Preferences) -> Floats:
+    """Return by how many points people rate the models of each item apart, NaN if unknown."""
+    points = dict(zip(people.models, to_points(people.theta).tolist(), strict=True))
+    rated = np.array([points.get(name, np.nan) for name in items.models])
+    return np.asarray(rated[items.pairs[:, 0]] - rated[items.pairs[:, 1]])
+
+
+def _part(by: str, name: str, data: StudyData, rows: Bools, options: StudyOptions) -> _Part:
+    n_prompts = len(np.unique(data.items.prompt[rows]))
+    votes = voted(data.items, data.people, options)
+    agreement = {
+        judge.name: pair_agreement(
+            data.items,
+            judge.verdicts.only(rows[judge.verdicts.item]),
+            votes,
+            options.draws(),
+            ties=False,
+        )
+        if n_prompts >= MIN_PROMPTS
+        else Estimate(None, None, None, 0)
+        for judge in data.judges
+    }
+    return _Part(by, name, agreement, int(rows.sum()), n_prompts)
+
+
+def _sentence(lead: _Lead) -> str:
+    one = lead.without_ties
+    if one.value is None:
+        return (
+            f"{lead.first} and {lead.second} cannot be compared: on no item do both and a vote "
+            "prefer a side."
+        )
+    gap = f"{gap_of(one)} points of a per cent on {plural(lead.n_items, 'shared item')}"
+    if not lead.certain:
+        few = "" if lead.n_prompts >= MIN_PROMPTS else f", of {plural(lead.n_prompts, 'prompt')}"
+        return (
+            f"Neither {lead.first} nor {lead.second} is shown to agree with people more often "
+            f"than the other: {gap}{few}."
+        )
+    better, worse = (lead.first, lead.second) if one.value > 0 else (lead.second, lead.first)
+    text = f"{better} agrees with people more often than {worse}: by {gap_of(_turned(one))} points"
+    return f"{text} of a per cent on {plural(lead.n_items, 'shared item')}{_on_price(lead)}."
+
+
+def _turned(one: Estimate) -> Estimate:
+    """Write a lead of the second judge as one."""
+    if one.value is None or one.value > 0 or one.lower is None or one.upper is None:
+        return one
+    return Estimate(-one.value, -one.upper, -one.lower, one.n)
+
+
+def _on_price(lead: _Lead) -> str:
+    if lead.cost is None:
+        return ""
+    if lead.cost <= 0:
+        return ", and costs no more"
+    return f", and each of these points costs ${lead.cost:.2g} more a thousand items"
+
+
+Progress = Callable[[int, int, str], None]
+"""Called with the steps done, the steps in all, and what is done next."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Study:
+    """The studies of all judges.
+
+    Attributes
+    ----------
+    votes, verdicts : str
+        Where these were read.
+    contests : mapping of (str, str) to Contest
+        By how much the board of one judge goes better with that of people than another's.
+    against : SideBySide or None
+        Judges against each other on the same items; None of a single one.
+    outputs : Outputs or None
+    texts : mapping of str to str
+        Texts of prompts, by name; empty where not at hand.
+    licence : Licence or None
+        Where the one judge may stand in for people; None where that was not asked for.
+    """
+
+    votes: Source
+    verdicts: Source
+    options: StudyOptions
+    data: StudyData
+    judges: tuple[JudgeStudy, ...]
+    contests: Mapping[tuple[str, str], Contest]
+    against: SideBySide | None
+    outputs: Outputs | None
+    texts: Mapping[str, str]
+    licence: Licence | None = None
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What to keep in mind, each once."""
+        every = {judge.name: [*judge.warnings, *judge.missing()] for judge in self.judges}
+        common = set.intersection(*map(set, every.values()))
+        warnings = (
+            text if text in common else f"{name}: {text}"
+            for name, texts in every.items()
+            for text in texts
+        )
+        return tuple(dict.fromkeys(warnings))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON: of the one judge, or of several by name."""
+        by_judge = {judge.name: judge.to_dict() for judge in self.judges}
+        if self.licence is not None:
+            by_judge[self.licence.judge]["licence"] = self.licence.to_dict()
+        if self.against is None:
+            return next(iter(by_judge.values()))
+        return {"judges": by_judge, "against_each_other": self.against.to_dict()}
+
+
+def study_judges(
+    votes: Source, verdicts: Source, options: StudyOptions, progress: Progress = lambda *_: None
+) -> Study:
+    """Compare the verdicts of one judge or several with votes of people.
+
+    Parameters
+    ----------
+    votes, verdicts : path, Files or LoggedVotes
+        Files; for votes also an arena's log.
+
+    Raises
+    ------
+    DataError
+        If a source cannot be read, the two have nothing in common, or an option does not fit.
+    """
+    progress(0, 0, ", reading")
+    data = read_study(votes, verdicts, voters=options.voters, by=options.by)
+    outputs = None
+    if options.outputs is not None:
+        outputs = Outputs(read_outputs(options.outputs, data.items.models, data.prompts))
+        data = _measured(data, outputs)
+    texts = read_prompts(options.prompts, data.prompts) if options.prompts else {}
+    judges = _studied(data, options, progress)
+    contests = dict(_contests(judges, options))
+    boards = next((judge.boards for judge in judges if judge.boards is not None), None)
+    against = side_by_side(data, options, None if boards is None else boards[0])
+    return Study(votes, verdicts, options, data, judges, contests, against, outputs, texts)
+
+
+def _contests(
+    judges: Sequence[JudgeStudy], options: StudyOptions
+) -> Iterator[tuple[tuple[str, str], Contest]]:
+    for one, other in combinations(judges, 2):
+        if one.boards is not None and other.boards is not None:
+            boards = (one.boards[0], one.boards[1], other.boards[1])
+            yield (one.name, other.name), contest(*boards, options.draws())
+
+
+def _studied(data: StudyData, options: StudyOptions, progress: Progress) -> tuple[JudgeStudy, ...]:
+    total = len(data.judges) * (1 + len(data.groups))
+    studies = []
+    for place, judge in enumerate(data.judges):
+        done = place * (1 + len(data.groups))
+
+        def tell(part: str, done: int = done, name: str = judge.name) -> None:
+            progress(done, total, f", {part} of {name}")
+
+        whole = study_judge(data, judge, options, tell)
+        groups = {}
+        for number, (value, part) in enumerate(data.groups.items(), 1):
+            progress(done + number, total, f", {options.by} {value} of {judge.name}")
+            own = next((one for one in part.judges if one.name == judge.name), None)
+            if own is not None and shared_by(part, own).items.n:
+                groups[value] = study_judge(part, own, options, lambda _: None)
+        studies.append(replace(_planned(data, judge, whole, options), groups=groups))
+    return tuple(studies)
+
+
+def _planned(
+    data: StudyData, judge: JudgeVerdicts, whole: JudgeStudy, options: StudyOptions
+) -> JudgeStudy:
+    """Add what follows from all of the votes and verdicts together."""
+    warnings = list(whole.warnings)
+    powered, bought = whole.powered, None
+    if powered is not None:
+        bought = _identified(
+            "Plan of votes",
+            lambda: plan_votes(data, judge, powered, options.draws().rng),
+            warnings,
+        )
+    rates = win_rates(data.items, data.people, judge.verdicts, options.level)
+    return replace(whole, plan=bought, win_rates=rates, warnings=tuple(warnings))
+
+
+def _measured(data: StudyData, outputs: Outputs) -> StudyData:
+    """Take length and format from the responses, where the files do not tell."""
+    gaps = outputs.gaps(data.items, data.prompts) | dict(data.items.gaps)
+    groups = {value: _measured(part, outputs) for value, part in data.groups.items()}
+    return replace(data, items=replace(data.items, gaps=gaps), groups=groups)

@@ -1,19 +1,38 @@
-"""A panel of judges held against people or labels: what it is worth, in figures and in words."""
+"""A panel of judges held against people or labels: what it is worth, in figures and in words.
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+What a panel of judges is worth: how many independent ones, and which judge to add next.
+
+Verdicts of several judges beside labels or votes of people, ready for a panel's card.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from judge.studies.data import NO_ORDER
+from judge.studies.alignment import align, merged
+from judge.studies.data import (
+    NO_ORDER,
+    StudyData,
+    StudyOptions,
+    judges_apart,
+    read_votes,
+    study_data,
+)
 from judge.studies.estimates import (
     SHARE,
     Estimate,
+    Statistic,
     clustered,
+    counts,
     gap_of,
     joined,
+    majority,
     number_of,
     over,
     percent,
@@ -21,28 +40,578 @@ from judge.studies.estimates import (
     plural,
 )
 from judge.studies.gates import MIN_PROMPTS
-from judge.studies.options import StudyOptions
-from judge.studies.panel_card import (
-    Added,
-    Card,
-    card,
-    error_correlations,
-    flat,
-    order_by_accuracy,
-    order_by_n_eff,
-)
-from judge.studies.panel_data import Errors, PanelData, errors_of, read_panel
-from judge.studies.rows import Source
+from judge.studies.rows import Labels, Rows, Source, read_rows
+from rating.errors import DataError
 from rating.leave_out import sums_within
+from rating.tables.coding import Coded
 from rating.tables.files import Files
-from rating.typing import Floats
+from rating.tables.sources import columns_of
+from rating.typing import Bools, Floats, Ints
+
+FAMILY, LABEL = "family", "label"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _PanelData:
+    """Verdicts of a panel, and what they are held against.
+
+    Attributes
+    ----------
+    data : StudyData
+        Its people are the votes, or the labels of the files.
+    truth : Labels
+        One row an item: what most people say, or the label.
+    by_people : bool
+        Whether the truth is of people.
+    families : mapping of str to str
+        Family of each judge.
+    """
+
+    data: StudyData
+    truth: Labels
+    by_people: bool
+    families: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Errors:
+    """Who errs on which of the items that every judge read.
+
+    Attributes
+    ----------
+    judges : tuple of str, length k
+    wrong : ndarray of shape (n_items, k)
+        1 where a verdict is not the truth, else 0.
+    prompt : ndarray of shape (n_items,), int64
+        Number of the prompt, from 0 without a gap.
+    verdict : ndarray of shape (n_items, k), or None
+        1, 0 or -1 for side A; None where the truth is a label.
+    people : ndarray of shape (n_items, 3), or None
+        Of people's 1, 0 or -1 the mean, and the mean product of two different people's with a 1,
+        or 0 and 0 where only one voted.
+    """
+
+    judges: tuple[str, ...]
+    wrong: Floats
+    prompt: Ints
+    verdict: Floats | None = None
+    people: Floats | None = None
+
+    def only(self, judges: Sequence[int]) -> "Errors":
+        """Keep some judges, on the same items."""
+        names = tuple(self.judges[j] for j in judges)
+        verdict = None if self.verdict is None else self.verdict[:, list(judges)]
+        return Errors(names, self.wrong[:, list(judges)], self.prompt, verdict, self.people)
+
+
+def _read_panel(
+    verdicts: Sequence[Files], votes: Source | None, *, voters: str | None = None
+) -> _PanelData:
+    """Read verdicts, and votes of people or the labels beside the verdicts.
+
+    A judge goes by the column ``judge``, without one by the name of its file; asked by several
+    methods, it is a judge by each. Its family is in the column ``family``, else `family_of` gives
+    it.
+
+    Parameters
+    ----------
+    verdicts : sequence of Files
+        Tables, each of one judge or several.
+    votes : source, optional
+        Votes of people; without, the tables have a column ``label`` with the right answer.
+    voters : str, optional
+        Pattern of the voters whose votes count.
+
+    Raises
+    ------
+    DataError
+        If a source cannot be read, there are neither votes nor labels, labels or families
+        contradict each other, or verdicts and votes have no item in common.
+    """
+    stems = [Path(files.paths[0]).stem for files in verdicts]
+    parts = []
+    for stem, files in zip(stems, verdicts, strict=True):
+        rows = read_rows(files, unread=True, by=FAMILY)
+        name = stem if stems.count(stem) == 1 else str(files.paths[0])
+        whole = Coded((name,), np.zeros(rows.n, dtype=np.int64))
+        parts.append(replace(rows, names={"judge": whole, **rows.names}))
+    given = judges_apart(_stacked(parts))
+    if votes is not None:
+        cast = read_votes(votes, voters)
+    elif voters is not None:
+        msg = f"--voters {voters!r} chooses among votes of people: name these by --votes."
+        raise DataError(msg)
+    else:
+        cast = _stacked([_read_labels(files) for files in verdicts])
+    data = study_data(align(cast, given))
+    if votes is None:
+        _refuse_two_labels(data)
+    truth = majority(data.items, data.people)
+    return _PanelData(data, truth, votes is not None, _families(given))
+
+
+def _stacked(parts: Sequence[Rows]) -> Rows:
+    """Put the rows of several tables below each other; what a table has not is missing there."""
+    if len(parts) == 1:
+        return parts[0]
+    sizes = [part.n for part in parts]
+    names = {
+        role: _joined([part.names.get(role) for part in parts], sizes)
+        for role in dict.fromkeys(role for part in parts for role in part.names)
+    }
+    numbers = {
+        role: np.concatenate([part.numbers.get(role, np.full(part.n, np.nan)) for part in parts])
+        for role in dict.fromkeys(role for part in parts for role in part.numbers)
+    }
+    dropped: Counter[str] = Counter()
+    for part in parts:
+        dropped.update(part.dropped)
+    source = ", ".join(dict.fromkeys(part.source for part in parts))
+    label = np.concatenate([part.label for part in parts])
+    read = np.concatenate([part.read for part in parts])
+    notes = tuple(one for part in parts for one in part.notes)
+    return Rows(source, names, numbers, label, read, dict(dropped), notes)
+
+
+def _joined(columns: Sequence[Coded | None], sizes: Sequence[int]) -> Coded:
+    filled = [
+        Coded((), np.full(size, -1)) if column is None else column
+        for column, size in zip(columns, sizes, strict=True)
+    ]
+    names, codes = merged(filled)
+    return Coded(names, np.concatenate(codes))
+
+
+def _read_labels(files: Files) -> Rows:
+    """Read the right answers of a table of verdicts, as votes beside them."""
+    theirs = dict(files.columns).get(LABEL, LABEL)
+    if theirs not in columns_of(files):
+        msg = (
+            f"There is nothing to hold the verdicts of {str(files)!r} against: name votes of "
+            f"people by --votes, or give the right answer in a column {LABEL!r} (--column "
+            f"{LABEL}=NAME reads it from another)."
+        )
+        raise DataError(msg)
+    others = [pair for pair in files.columns if pair[0] not in (LABEL, "winner")]
+    rows = read_rows(replace(files, columns=(*others, ("winner", theirs))), unread=True)
+    if not rows.read.any():
+        raise DataError(f"The column {theirs!r} of {str(files)!r} is empty: it holds no label.")
+    numbers = {role: values for role, values in rows.numbers.items() if role != "preference"}
+    return replace(rows, numbers=numbers, dropped={})
+
+
+def _refuse_two_labels(data: StudyData) -> None:
+    twice = np.flatnonzero((counts(data.items, data.people) > 0).sum(axis=1) > 1)
+    if not twice.size:
+        return
+    item = int(twice[0])
+    a, b = (data.items.models[model] for model in data.items.pairs[item])
+    prompt = data.prompts[data.items.prompt[item]]
+    msg = (
+        f"The item of {a!r} and {b!r}" + (f" on the prompt {prompt!r}" if prompt else "") + " has "
+        "two labels that differ: give each item one, or name votes of people by --votes."
+    )
+    raise DataError(msg)
+
+
+def _families(rows: Rows) -> dict[str, str]:
+    families = {}
+    for name in rows.used("judge"):
+        theirs = rows.only(rows.named("judge") == name).used("by")
+        if len({one.strip() for one in theirs}) > 1:
+            raise DataError(
+                f"The judge {name!r} is of the families {theirs[0]!r} and {theirs[1]!r}: give it "
+                "one."
+            )
+        families[name] = theirs[0].strip() if theirs else family_of(name)
+    return families
+
+
+def family_of(judge: str) -> str:
+    """Take the letters that a judge's name begins with, without its provider, for its family.
+
+    Examples
+    --------
+    >>> family_of("gpt-4"), family_of("meta/Llama3-70b"), family_of("7b")
+    ('gpt', 'llama', '7b')
+    """
+    bare = judge.partition(",")[0].rstrip("/").rpartition("/")[2].strip().casefold()
+    letters = re.match(r"[^\W\d_]+", bare)
+    return letters.group() if letters else bare or judge
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Complete:
+    """The errors on the items that every judge read, and how many items each leaves out.
+
+    Attributes
+    ----------
+    without : mapping of str to int
+        Items with a truth that a judge gave no verdict on that was read.
+    n_labelled : int
+        Items that have a truth.
+    n_ties : int
+        Of the items that every judge read, those whose truth is a tie.
+    """
+
+    errors: Errors
+    without: Mapping[str, int]
+    n_labelled: int
+    n_ties: int
+
+
+def _errors_of(panel: _PanelData) -> _Complete:
+    """Hold verdicts against the truth, on the items where every judge has one that was read.
+
+    A judge's repetitions, or its orders where no row is of both, count once: what most of them
+    say.
+
+    Raises
+    ------
+    DataError
+        If there is no such item.
+    """
+    items = panel.data.items
+    truth, there = _by_item(panel.truth, items.n)
+    given, read = [], []
+    for judge in panel.data.judges:
+        label, has = _by_item(majority(items, judge.verdicts), items.n)
+        given.append(label)
+        read.append(has)
+    names = tuple(judge.name for judge in panel.data.judges)
+    without = {name: int((there & ~has).sum()) for name, has in zip(names, read, strict=True)}
+    used = there & np.all(read, axis=0)
+    if not used.any():
+        worst = max(without, key=lambda name: without[name])
+        msg = (
+            f"No item has a verdict of all {len(names)} judges that was read: {worst!r} has none "
+            f'on {without[worst]:,} of {int(there.sum()):,}. Leave it out (--where "judge <> '
+            f"'{worst}'\"), or judge the same items."
+        )
+        raise DataError(msg)
+    verdict = np.column_stack(given)[used].astype(np.float64)
+    wrong = np.asarray(verdict != truth[used, None], dtype=np.float64)
+    _, prompt = np.unique(items.prompt[used], return_inverse=True)
+    errors = Errors(names, wrong, prompt.astype(np.int64))
+    if panel.by_people:
+        errors = replace(errors, verdict=verdict, people=_votes(panel.data)[used])
+    return _Complete(errors, without, int(there.sum()), int((truth[used] == 0).sum()))
+
+
+def _votes(data: StudyData) -> Floats:
+    """Return `Errors.people` of every item; a person who voted again counts once."""
+    n, people = data.items.n, data.people
+    person, place = np.unique(people.rater * n + people.item, return_inverse=True)
+    own = np.bincount(place, people.label) / np.bincount(place)
+    total, square, voters = (np.bincount(person % n, x, n) for x in (own, own**2, own * 0 + 1))
+    pairs = voters * (voters - 1)
+    product = (total**2 - square) / np.maximum(pairs, 1)
+    return np.column_stack([total / np.maximum(voters, 1), product * (pairs > 0), pairs > 0])
+
+
+def _by_item(labels: Labels, n_items: int) -> tuple[Ints, Bools]:
+    label, there = np.zeros(n_items, dtype=np.int64), np.zeros(n_items, dtype=bool)
+    label[labels.item], there[labels.item] = labels.label, True
+    return label, there
+
+
+SHARES = ("mean", "best", "majority", "independent")
+"""The accuracies of a card, in the order in which `_shares` stacks them."""
+_LEAST_AGREEMENT = 0.1
+_NEARLY_ALWAYS = 0.999
+
+
+@dataclass(frozen=True, slots=True)
+class _Card:
+    """What a panel of k judges is worth; an item on which half of them are right counts half.
+
+    Attributes
+    ----------
+    n_eff : Estimate
+        ``k / (1 + (k - 1) mean_correlation)``: as many judges whose errors are independent. With
+        votes taken as the truth it is a lower figure: errors of people count as shared errors.
+    at_most : Estimate
+        Upper figure from items on which two people voted, or no value: see `_at_most`.
+    mean_correlation : Estimate
+        Of the errors of two judges, over all pairs of which both err now and then.
+    mean, best, majority, independent : Estimate
+        Shares of items that are right: of the mean judge, the best one, what most judges say,
+        and what most would say if each erred as often as now, and independently of the others.
+    gap : Estimate
+        ``independent`` less ``majority``. Against votes neither ``independent`` nor ``gap`` has a
+        value: disagreement among people would be taken for shared errors.
+    over_best : Estimate
+        ``majority`` less ``best``, the best being chosen anew in each draw.
+    """
+
+    k: int
+    n_eff: Estimate
+    at_most: Estimate
+    mean_correlation: Estimate
+    mean: Estimate
+    best: Estimate
+    majority: Estimate
+    independent: Estimate
+    gap: Estimate
+    over_best: Estimate
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON: a number by its name, its interval beside it."""
+        accuracy: dict[str, float | None] = {}
+        for name in SHARES:
+            accuracy |= _flat(name, getattr(self, name))
+        return {
+            "k": self.k,
+            **_flat("n_eff", self.n_eff),
+            **_flat("at_most", self.at_most),
+            **_flat("mean_correlation", self.mean_correlation),
+            "accuracy": accuracy,
+            **_flat("gap", self.gap),
+            **_flat("over_best", self.over_best),
+        }
+
+
+def _flat(name: str, estimate: Estimate) -> dict[str, float | None]:
+    """Return a number by its name for JSON, and the ends of its interval beside it."""
+    return {
+        name: estimate.value,
+        f"{name}_lower": estimate.lower,
+        f"{name}_upper": estimate.upper,
+    }
+
+
+def card(errors: Errors, options: StudyOptions) -> _Card:
+    """Estimate what a panel is worth; intervals draw whole prompts.
+
+    References
+    ----------
+    .. [1] P. Kohli, 2026 (arXiv:2605.29800): the effective number of judges, and the majority of
+       independent ones beside that of the panel.
+
+    Examples
+    --------
+    Three judges who err on the same one of two items are one judge.
+
+    >>> same = np.array([[1.0, 1.0, 1.0], [0.0, 0.0, 0.0]])
+    >>> one = card(Errors(("x", "y", "z"), same, np.array([0, 1])), StudyOptions())
+    >>> one.n_eff.value, one.majority.value, one.independent.value
+    (1.0, 0.5, 0.5)
+    """
+    wrong, (n, k) = errors.wrong, errors.wrong.shape
+    first, second = np.triu_indices(k, 1)
+    each = np.column_stack(
+        [_panel_right(wrong), np.ones(n), wrong, wrong[:, first] * wrong[:, second]]
+    )
+    sums = sums_within(errors.prompt, each, int(errors.prompt.max()) + 1)
+
+    def drawn(statistic: Statistic) -> Estimate:
+        return clustered(sums, statistic, options.draws(), n=n)
+
+    def column(place: int) -> Estimate:
+        return drawn(lambda rows: _shares(rows, k)[:, place])
+
+    nothing = Estimate(None, None, None, n)
+    by_people = errors.people is not None
+    return _Card(
+        k=k,
+        n_eff=drawn(lambda rows: _n_eff(rows, k)),
+        at_most=_at_most(errors, options) if by_people and k > 1 else nothing,
+        mean_correlation=drawn(lambda rows: _mean_correlation(rows, k)),
+        mean=column(0),
+        best=column(1),
+        majority=clustered(
+            sums, lambda rows: over(rows[:, 0], rows[:, 1]), options.draws(), n=n, mean=SHARE
+        ),
+        independent=nothing if by_people else column(3),
+        gap=nothing
+        if by_people
+        else drawn(lambda rows: _shares(rows, k) @ np.array([0, 0, -1.0, 1.0])),
+        over_best=drawn(lambda rows: _shares(rows, k) @ np.array([0, -1.0, 1.0, 0])),
+    )
+
+
+def _at_most(errors: Errors, options: StudyOptions) -> Estimate:
+    """Estimate how many independent judges a panel is worth if people err, from above.
+
+    With verdicts and votes of 1 and -1, ``m_jk = mean J_j J_k``, ``a_j = mean J_j vote`` and q the
+    mean product of two people's votes on an item, a judge goes with the truth by
+    ``a_j / sqrt(q)``, and errors correlate by::
+
+        (m_jk - a_j a_k / q) / sqrt((1 - a_j^2 / q) (1 - a_k^2 / q))
+
+    That is exact where all items are equally clear, and too high where people and judges find the
+    same items hard. No value unless q is certain to be above 0.1.
+    """
+    verdict, votes = errors.verdict, errors.people
+    assert verdict is not None
+    assert votes is not None
+    k = verdict.shape[1]
+    first, second = np.triu_indices(k, 1)
+    each = np.column_stack(
+        [
+            votes[:, 1:],
+            np.ones(len(verdict)),
+            verdict * votes[:, :1],
+            verdict**2,
+            verdict[:, first] * verdict[:, second],
+        ]
+    )
+    sums = sums_within(errors.prompt, each, int(errors.prompt.max()) + 1)
+    agree = clustered(
+        sums, lambda rows: over(rows[:, 0], rows[:, 1]), options.draws(), n=int(votes[:, 2].sum())
+    )
+    if agree.lower is None or agree.lower <= _LEAST_AGREEMENT:
+        return replace(agree, value=None, lower=None, upper=None)
+
+    def worth(rows: Floats) -> Floats:
+        q, n = over(rows[:, 0], rows[:, 1])[:, None], rows[:, 2:3]
+        own, square = over(rows[:, 3 : 3 + k], n), over(rows[:, 3 + k : 3 + 2 * k], n)
+        most = _NEARLY_ALWAYS * np.sqrt(square)
+        own = np.clip(own / np.sqrt(np.where(q > 0, q, np.nan)), -most, most)
+        left = square - own**2
+        both = over(rows[:, 3 + 2 * k :], n) - own[:, first] * own[:, second]
+        rho = over(both, np.sqrt(left[:, first] * left[:, second])).mean(axis=1)
+        return over(np.full(len(rows), float(k)), 1 + (k - 1) * rho)
+
+    return clustered(sums, worth, options.draws(), n=len(verdict))
+
+
+def _panel_right(wrong: Floats) -> Floats:
+    """Tell whether more than half of the judges are right on an item; half of them is a half."""
+    k = wrong.shape[1]
+    return np.asarray((np.sign(k / 2 - wrong.sum(axis=1)) + 1) / 2)
+
+
+def _shares(rows: Floats, k: int) -> Floats:
+    """Return `SHARES` of sums over items, shape (r, 4)."""
+    n = rows[:, 1:2]
+    accuracy = 1 - over(rows[:, 2 : 2 + k], n)
+    return np.column_stack(
+        [
+            accuracy.mean(axis=1),
+            accuracy.max(axis=1),
+            over(rows[:, 0], rows[:, 1]),
+            independent_majority(accuracy),
+        ]
+    )
+
+
+def independent_majority(accuracy: Floats) -> Floats:
+    """Return the probability that most of independent judges are right, shape (r,).
+
+    The number of those who are right is Poisson-binomial; exactly half counts half.
+
+    Parameters
+    ----------
+    accuracy : ndarray of shape (r, k)
+
+    Examples
+    --------
+    >>> independent_majority(np.array([[0.8, 0.8, 0.8]])).round(3).tolist()  # .8^3 + 3 .2 .8^2
+    [0.896]
+    """
+    rounds, k = accuracy.shape
+    of_right = np.zeros((rounds, k + 1))
+    of_right[:, 0] = 1.0
+    for j in range(k):
+        p = accuracy[:, j : j + 1]
+        of_right[:, 1:] = of_right[:, 1:] * (1 - p) + of_right[:, :-1] * p
+        of_right[:, :1] *= 1 - p
+    return np.asarray(of_right @ ((np.sign(np.arange(k + 1) - k / 2) + 1) / 2))
+
+
+def _correlations(rows: Floats, k: int) -> Floats:
+    """Return the correlation of the errors of each pair, NaN where one never or always errs."""
+    n, first, second = rows[:, 1:2], *np.triu_indices(k, 1)
+    share = over(rows[:, 2 : 2 + k], n)
+    variance = np.where(share * (1 - share) > 1e-12, share * (1 - share), np.nan)
+    covariance = over(rows[:, 2 + k :], n) - share[:, first] * share[:, second]
+    return np.asarray(covariance / np.sqrt(variance[:, first] * variance[:, second]))
+
+
+def _mean_correlation(rows: Floats, k: int) -> Floats:
+    pairs = _correlations(rows, k)
+    known = ~np.isnan(pairs)
+    return over(np.where(known, pairs, 0.0).sum(axis=1), known.sum(axis=1).astype(np.float64))
+
+
+def _n_eff(rows: Floats, k: int) -> Floats:
+    if k == 1:
+        return np.ones(len(rows))
+    return over(np.full(len(rows), float(k)), 1 + (k - 1) * _mean_correlation(rows, k))
+
+
+def error_correlations(errors: Errors) -> Floats:
+    """Return the correlations of errors, shape (k, k), NaN where one never or always errs."""
+    k = errors.wrong.shape[1]
+    first, second = np.triu_indices(k, 1)
+    products = errors.wrong[:, first] * errors.wrong[:, second]
+    one = np.ones((len(errors.wrong), 1))
+    sums = np.column_stack([one, one, errors.wrong, products]).sum(axis=0, keepdims=True)
+    matrix = np.full((k, k), np.nan)
+    matrix[first, second] = matrix[second, first] = _correlations(sums, k)[0]
+    return matrix
+
+
+@dataclass(frozen=True, slots=True)
+class Added:
+    """A judge that a panel gets next, and what the panel is then worth; None is not known."""
+
+    judge: str
+    n_eff: float | None
+    majority: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {"judge": self.judge, "n_eff": self.n_eff, "accuracy": self.majority}
+
+
+def order_by_accuracy(errors: Errors) -> tuple[Added, ...]:
+    """Add judges one by one, each time the one with whom most are right most often.
+
+    The first is the one most often right; the first by name of equal ones.
+    """
+    return _ordered(errors, lambda one: (one.majority, one.n_eff or 0.0))
+
+
+def order_by_n_eff(errors: Errors) -> tuple[Added, ...]:
+    """Add judges one by one, each time the one with whom the panel is worth most judges.
+
+    Begins as `order_by_accuracy`, which also decides between equal ones.
+    """
+    return _ordered(errors, lambda one: (one.n_eff or 0.0, one.majority))
+
+
+def _ordered(errors: Errors, worth: Callable[[Added], tuple[float, float]]) -> tuple[Added, ...]:
+    matrix = error_correlations(errors)
+    added: list[Added] = []
+    chosen: list[int] = []
+    while len(chosen) < len(errors.judges):
+        rest = [j for j in range(len(errors.judges)) if j not in chosen]
+        options = {j: _with(errors, matrix, [*chosen, j]) for j in rest}
+        best = max(rest, key=lambda j: tuple(round(x, 12) for x in worth(options[j])))
+        chosen.append(best)
+        added.append(options[best])
+    return tuple(added)
+
+
+def _with(errors: Errors, matrix: Floats, judges: list[int]) -> Added:
+    k = len(judges)
+    right = float(_panel_right(errors.wrong[:, judges]).mean())
+    pairs = matrix[np.ix_(judges, judges)][np.triu_indices(k, 1)]
+    known = pairs[~np.isnan(pairs)]
+    n_eff = 1.0 if k == 1 else None
+    if known.size and 1 + (k - 1) * known.mean() > 1e-12:
+        n_eff = float(k / (1 + (k - 1) * known.mean()))
+    return Added(errors.judges[judges[-1]], n_eff, right)
+
 
 ALIKE = 1 - 1e-9
 """A correlation of errors from here on is that of two judges who err on the same items."""
 
 
 @dataclass(frozen=True, slots=True)
-class Judge:
+class _Judge:
     """One judge of a panel.
 
     Attributes
@@ -79,12 +648,12 @@ class Panel:
     verdicts: tuple[Files, ...]
     votes: Source | None
     options: StudyOptions
-    card: Card
-    judges: tuple[Judge, ...]
+    card: _Card
+    judges: tuple[_Judge, ...]
     correlations: Floats
     by_n_eff: tuple[Added, ...]
     by_accuracy: tuple[Added, ...]
-    without_family: Mapping[str, Card]
+    without_family: Mapping[str, _Card]
     by_people: bool
     n_items: int
     n_labelled: int
@@ -140,11 +709,11 @@ class Panel:
         }
 
 
-def _judge_to_dict(judge: Judge) -> dict[str, Any]:
+def _judge_to_dict(judge: _Judge) -> dict[str, Any]:
     return {
         "judge": judge.name,
         "family": judge.family,
-        **flat("accuracy", judge.accuracy),
+        **_flat("accuracy", judge.accuracy),
         "verdicts": judge.n_verdicts,
         "unread": judge.n_unread,
         "items_left_out": judge.without,
@@ -161,7 +730,7 @@ def study_panel(verdicts: Sequence[Files], votes: Source | None, options: StudyO
     Parameters
     ----------
     verdicts, votes
-        As of `judge.studies.panel_data.read_panel`.
+        As of `judge.studies.panel.read_panel`.
 
     Raises
     ------
@@ -169,8 +738,8 @@ def study_panel(verdicts: Sequence[Files], votes: Source | None, options: StudyO
         If a source cannot be read, there is nothing to hold verdicts against, or no item that
         every judge read.
     """
-    data = read_panel(verdicts, votes, voters=options.voters)
-    complete = errors_of(data)
+    data = _read_panel(verdicts, votes, voters=options.voters)
+    complete = _errors_of(data)
     errors = complete.errors
     whole = card(errors, options)
     judges = tuple(_judges(data, errors, complete.without, options))
@@ -195,8 +764,8 @@ def study_panel(verdicts: Sequence[Files], votes: Source | None, options: StudyO
 
 
 def _judges(
-    data: PanelData, errors: Errors, without: Mapping[str, int], options: StudyOptions
-) -> Iterator[Judge]:
+    data: _PanelData, errors: Errors, without: Mapping[str, int], options: StudyOptions
+) -> Iterator[_Judge]:
     sums = np.column_stack([1 - errors.wrong, np.ones(len(errors.wrong))])
     by_prompt = sums_within(errors.prompt, sums, int(errors.prompt.max()) + 1)
     for place, judge in enumerate(data.data.judges):
@@ -209,10 +778,10 @@ def _judges(
         )
         n_verdicts = judge.verdicts.n + judge.n_unread
         family = data.families[judge.name]
-        yield Judge(judge.name, family, accuracy, n_verdicts, judge.n_unread, without[judge.name])
+        yield _Judge(judge.name, family, accuracy, n_verdicts, judge.n_unread, without[judge.name])
 
 
-def _without_family(data: PanelData, errors: Errors, options: StudyOptions) -> dict[str, Card]:
+def _without_family(data: _PanelData, errors: Errors, options: StudyOptions) -> dict[str, _Card]:
     families = [data.families[name] for name in errors.judges]
     if len({*families}) < 2:
         return {}
@@ -222,7 +791,7 @@ def _without_family(data: PanelData, errors: Errors, options: StudyOptions) -> d
     }
 
 
-def _warnings(data: PanelData, errors: Errors, whole: Card, matrix: Floats) -> Iterator[str]:
+def _warnings(data: _PanelData, errors: Errors, whole: _Card, matrix: Floats) -> Iterator[str]:
     yield from (text for text in data.data.warnings if text != NO_ORDER)
     n_prompts = int(errors.prompt.max()) + 1
     if n_prompts < MIN_PROMPTS:
@@ -246,7 +815,7 @@ def _warnings(data: PanelData, errors: Errors, whole: Card, matrix: Floats) -> I
             )
 
 
-def _headline(card: Card, n_prompts: int, *, by_people: bool) -> str:
+def _headline(card: _Card, n_prompts: int, *, by_people: bool) -> str:
     if card.k == 1:
         return "A panel of one judge is worth one."
     if n_prompts < MIN_PROMPTS:
@@ -310,7 +879,7 @@ def _points(estimate: Estimate) -> str:
     return f"{gap_of(estimate)} points of a per cent"
 
 
-def _on_gap(card: Card) -> str:
+def _on_gap(card: _Card) -> str:
     gap, independent = card.gap, percent(card.independent.value)
     if card.k == 2:
         return (

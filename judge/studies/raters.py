@@ -1,38 +1,236 @@
-"""What the raters of a study are like, and what more ratings would buy, from its export."""
+"""What the raters of a study are like, and what more ratings would buy, from its export.
 
-from collections.abc import Iterator, Mapping
+The ratings of a study by people, as `arena study export` writes them, one row each.
+
+How far people who rate the same items agree, with nobody beside them.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy  # its submodules load on first use
+import scipy
+from numpy.typing import NDArray
 
-from judge.ifeval.accuracy import wilson
-from judge.studies.agreement import pairs_with_others
-from judge.studies.alpha_plan import WANTED_ALPHA, AlphaPlan, plan_alpha
+from judge.case import Order
+from judge.ifeval.checks import wilson
+from judge.studies.alignment import align
+from judge.studies.biases import SideCounts, SideWarning, warn_of_sides
+from judge.studies.data import ORDERS, StudyOptions, labels_of_people
 from judge.studies.estimates import (
     FEW_PROMPTS,
+    HALF,
     Draws,
     Estimate,
+    Shares,
     clustered,
+    counts,
     gap_of,
+    pairs_with_others,
     percent_of,
     plural,
     ratio,
+    variance_shares,
 )
-from judge.studies.items import B, Items, Labels
-from judge.studies.latent_classes import PRIOR, UNKNOWN, dawid_skene
-from judge.studies.options import StudyOptions
-from judge.studies.rated import CONFIDENCE, Rated, read_rated
-from judge.studies.rater_plan import WANTED, RaterPlan, plan_ratings, preference, share_of
-from judge.studies.reliability import Ratings, alpha
-from judge.studies.side_by_side import certainly
-from judge.studies.sides import SideCounts, SideWarning, warn_of_sides
-from judge.studies.variance import HALF, Shares, variance_shares
+from judge.studies.one_judge import certainly
+from judge.studies.plan import (
+    WANTED_ALPHA,
+    WANTED_RATERS,
+    AlphaPlan,
+    RaterPlan,
+    plan_alpha,
+    plan_ratings,
+    preference,
+    share_of,
+)
+from judge.studies.reliability import Ratings, ac1, alpha
+from judge.studies.rows import TIE, B, Items, Labels, Rows, rows_from
+from judge.studies.truth import PRIOR, UNKNOWN, dawid_skene
+from judge.tables.annotations import Annotations, read_annotations
 from rating.errors import DataError
 from rating.leave_out import jackknife_variance, sums_within
+from rating.outcome import Outcome, of_sides
+from rating.sentences import Sentence, counted
 from rating.tables.files import Files
+from rating.tables.vote_filter import LABELS, SKIP
 from rating.typing import Bools, Floats, Ints
+
+KINDS = ("item", "gold", "qualification", "pilot")
+CONFIDENCE = {1: "a guess", 2: "fairly sure", 3: "sure"}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rated:
+    """Ratings of pairs, in their items' own sides.
+
+    Attributes
+    ----------
+    source, study : str
+        Where they were read, and the study's name; empty if the file does not say.
+    items : Items
+    raters : tuple of str
+    labels : Labels
+        ``first`` is 1 where side A stood on the left, -1 where side B did, 0 where it is unknown.
+    kind : ndarray of shape (n,), str
+    repeat : ndarray of shape (n,), bool
+        Whether the rater saw the item for the second time.
+    gold : ndarray of shape (n,)
+        The right label; NaN where there is none.
+    confidence, seconds : ndarray of shape (n,)
+        NaN where unknown.
+    skipped : ndarray of shape (n_raters,), int64
+        Items that a rater chose nothing of.
+    left_out : mapping of str to int
+        Rows that are in no figure, by reason.
+    """
+
+    source: str
+    study: str
+    items: Items
+    raters: tuple[str, ...]
+    labels: Labels
+    kind: NDArray[np.str_]
+    repeat: Bools
+    gold: Floats
+    confidence: Floats
+    seconds: Floats
+    skipped: Ints
+    left_out: Mapping[str, int]
+
+    @property
+    def counted(self) -> Bools:
+        """First ratings of the study's items: neither gold, pilot, qualification nor repeats."""
+        return np.asarray((self.kind == "item") & ~self.repeat)
+
+    def repeats(self) -> Ints:
+        """Return the rows of items that a rater rated twice, first and second, shape (m, 2)."""
+        both = self.labels.rater * self.items.n + self.labels.item
+        first, second = np.flatnonzero(~self.repeat), np.flatnonzero(self.repeat)
+        _, at, other = np.intersect1d(both[first], both[second], return_indices=True)
+        return np.column_stack([first[at], second[other]])
+
+
+def read_rated(source: Files) -> _Rated:
+    """Read the ratings of one study.
+
+    Needed are the columns ``item``, ``rater``, ``sides`` and ``choice``; rankings and skipped
+    items are left out and counted.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read, a value is none of those in its column, a rater rated an item twice
+        without a repeat, or there is no choice at all.
+    """
+    table = read_annotations(source, "ratings of a study")
+    for name in ("item", "rater", "sides", "choice"):
+        table.need(name)
+    studies = sorted(set(table.texts("study"))) if table.has("study") else [""]
+    if len(studies) > 1:
+        raise DataError(
+            f"{table.source!r} holds {len(studies)} studies ({', '.join(studies[:3])} …): choose "
+            f"one, as with --where \"study = '{studies[0]}'\"."
+        )
+    ranking = f"one of {', '.join((*LABELS, SKIP))}, or nothing for a ranking"
+    choice = _words(table, "choice", (*LABELS, SKIP, ""), ranking)
+    read = np.flatnonzero(~np.isin(choice, ["", SKIP]))
+    if not len(read):
+        raise DataError(f"No row of {str(source)!r} has a choice between two answers.")
+    raters, rater = np.unique(table.texts("rater"), return_inverse=True)
+    kind = np.full(table.n, "item")
+    if table.has("kind"):
+        table.texts("kind")
+        kind = _words(table, "kind", KINDS, f"one of {', '.join(KINDS)}")
+    repeat = table.flags("repeat") if table.has("repeat") else np.zeros(table.n, dtype=bool)
+    item, items = _items(table, kind)
+    _require_once(table, item[read], rater[read], repeat[read], read)
+    sides = _words(table, "sides", (*Order, ""), "ab or ba, or nothing where it is unknown")
+    signs = {name: round(2 * outcome.score_a - 1) for name, outcome in LABELS.items()}
+    labels = Labels(
+        item=item[read],
+        rater=rater[read],
+        label=np.array([signs[name] for name in choice[read].tolist()], dtype=np.int8),
+        first=np.array([ORDERS.get(name, 0) for name in sides[read].tolist()], dtype=np.int8),
+        probability=np.full(len(read), np.nan),
+    )
+    reasons = Counter(dict(table.left_out))
+    reasons.update({"skipped": int((choice == SKIP).sum())})
+    reasons.update({"a ranking, no choice": int((choice == "").sum())})
+    gold = [table.right_side("gold", r) if table.has("gold") else np.nan for r in read.tolist()]
+    sure = _numbers(table, "confidence", [*CONFIDENCE], "1, 2 or 3, or nothing")
+    seconds = _numbers(table, "seconds", None, "seconds from 0 up, or nothing")
+    return _Rated(
+        source=str(source),
+        study=studies[0],
+        items=items,
+        raters=tuple(raters.tolist()),
+        labels=labels,
+        kind=kind[read],
+        repeat=repeat[read],
+        gold=np.array(gold),
+        confidence=sure[read],
+        seconds=seconds[read],
+        skipped=np.bincount(rater[choice == SKIP], minlength=len(raters)),
+        left_out={reason: n for reason, n in reasons.items() if n},
+    )
+
+
+def _words(table: Annotations, name: str, known: Sequence[str], wanted: str) -> NDArray[np.str_]:
+    """Give a column of words, empty where there is none; raises `DataError` for unknown ones."""
+    words = ["" if value is None else str(value).strip() for value in table.need(name)]
+    for row, word in enumerate(words):
+        if word not in known:
+            raise table.wrong(name, row + 1, table.need(name)[row], wanted)
+    return np.array(words)
+
+
+def _numbers(table: Annotations, name: str, known: Sequence[int] | None, wanted: str) -> Floats:
+    """Give known numbers, or any from 0 up; NaN for nothing; raises `DataError` for others."""
+    values = table.numbers(name) if table.has(name) else np.full(table.n, np.nan)
+    fits = (values >= 0) & (values < np.inf) if known is None else np.isin(values, known)
+    for row in np.flatnonzero(~fits & ~np.isnan(values)).tolist():
+        raise table.wrong(name, row + 1, table.need(name)[row], wanted)
+    return values
+
+
+def _require_once(table: Annotations, item: Ints, rater: Ints, repeat: Bools, rows: Ints) -> None:
+    """Raise `DataError` where a rater rated an item twice, and neither is a repeat."""
+    key = np.column_stack([item, rater, repeat])
+    _, first, counts = np.unique(key, axis=0, return_index=True, return_counts=True)
+    if not (counts > 1).any():
+        return
+    at = int(first[counts > 1][0])
+    name, who = table.texts("item")[rows[at]], table.texts("rater")[rows[at]]
+    again = "repeat 1" if repeat[at] else "repeat 0"
+    raise DataError(
+        f"Rater {who!r} has several ratings of item {name!r} with {again} in {table.source!r}: "
+        "one file of one study holds each once."
+    )
+
+
+def _items(table: Annotations, kind: NDArray[np.str_]) -> tuple[Ints, Items]:
+    """Give items numbered prompts and models; without its name a prompt is the item's own."""
+    names = table.texts("item")
+    own = [f"{name}\n{of}" for name, of in zip(names, kind.tolist(), strict=True)]
+    _, first, item = np.unique(own, return_index=True, return_inverse=True)
+    nothing = [""] * table.n
+    of = {x: [*table.columns.get(x, nothing)] for x in ("prompt_id", *of_sides("model"))}
+    prompt_id, *sides = (rows_from(of, table.source).named(name) for name in of)
+    prompt = [given or f"\n{at}" for given, at in zip(prompt_id, item.tolist(), strict=True)]
+    prompts = np.unique(prompt, return_inverse=True)[1]
+    models, codes = np.unique([name or "" for side in sides for name in side], return_inverse=True)
+    pairs = codes.reshape(2, -1).T.astype(np.int64)
+    named = np.column_stack([pairs, prompts])
+    for row in np.flatnonzero((named != named[first][item]).any(axis=1)).tolist():
+        raise DataError(
+            f"Row {row + 1} of {table.source!r} has item {names[row]!r} with another prompt or "
+            "other models than a row before: an item is one prompt and two answers."
+        )
+    numbers = np.unique(prompts[first], return_inverse=True)[1]
+    return item.astype(np.int64), Items(tuple(models.tolist()), pairs[first], numbers)
+
 
 USUAL = StudyOptions()
 FEWEST_AN_ITEM = 3
@@ -112,7 +310,7 @@ class RaterStudy:
     """
 
     source: Files
-    rated: Rated
+    rated: _Rated
     options: StudyOptions
     raters: tuple[Rater, ...]
     agreement: Estimate
@@ -168,7 +366,7 @@ def study_raters(
     source: object,
     options: StudyOptions = USUAL,
     *,
-    until: float = WANTED,
+    until: float = WANTED_RATERS,
     until_alpha: float = WANTED_ALPHA,
 ) -> RaterStudy:
     """Say what the raters of a study are like, and what more ratings would buy.
@@ -188,7 +386,7 @@ def study_raters(
     Raises
     ------
     DataError
-        As `judge.studies.rated.read_rated`; if no item of the study is rated, ``until`` is not
+        As `judge.studies.raters.read_rated`; if no item of the study is rated, ``until`` is not
         between 0 and 1/2, or ``until_alpha`` not between 0 and 1.
     """
     if not 0 < until < HALF:
@@ -249,7 +447,7 @@ def _by_name(items: Items, labels: Labels) -> Labels:
     return replace(labels, label=np.where(first > second, -labels.label, labels.label))
 
 
-def _twice(rated: Rated) -> tuple[Labels, Labels]:
+def _twice(rated: _Rated) -> tuple[Labels, Labels]:
     """Return first and second ratings of the same items, row by row."""
     rows = rated.repeats()
     rows = rows[(rated.kind[rows[:, 0]] != "qualification")]
@@ -293,7 +491,7 @@ def _left_in_repeats(items: Items, twice: tuple[Labels, Labels], draws: Draws) -
     return share_of(items, first, np.column_stack([left, np.ones(first.n)]), draws)
 
 
-def _side_counts(rated: Rated, twice: tuple[Labels, Labels]) -> list[SideCounts]:
+def _side_counts(rated: _Rated, twice: tuple[Labels, Labels]) -> list[SideCounts]:
     """Count for each rater where choices went, and what items got that came again."""
     labels = rated.labels.only(rated.kind != "qualification")
     labels = labels.only((labels.label != 0) & (labels.first != 0))
@@ -313,7 +511,7 @@ def _side_counts(rated: Rated, twice: tuple[Labels, Labels]) -> list[SideCounts]
 
 
 def _raters(
-    rated: Rated, twice: tuple[Labels, Labels], options: StudyOptions
+    rated: _Rated, twice: tuple[Labels, Labels], options: StudyOptions
 ) -> tuple[Rater, ...]:
     items, labels = rated.items, rated.labels
     counted, level = labels.only(rated.counted), options.level
@@ -375,7 +573,7 @@ def _share(hits: Bools, level: float) -> Estimate:
     return Estimate(rate, *wilson(rate, n, level), n)
 
 
-def _consensus(rated: Rated, level: float) -> dict[int, Estimate]:
+def _consensus(rated: _Rated, level: float) -> dict[int, Estimate]:
     """Give each rater's accuracy by latent classes, where people share items enough."""
     rows = (rated.kind != "qualification") & ~rated.repeat
     labels = rated.labels.only(rows)
@@ -546,3 +744,107 @@ def _warnings(study: RaterStudy) -> Iterator[str]:
         yield "There are no gold items: nobody is held against what is right."
     if not study.retest.n:
         yield "No item was shown twice: nothing is known of raters' own noise."
+
+
+NO_PAIR = Sentence(
+    "No item of two answers has ratings by two people yet: alpha and AC1 are not known."
+)
+ONE_VALUE = Sentence("All ratings so far say the same: alpha is not defined.")
+
+
+@dataclass(frozen=True, slots=True)
+class _ItemAgreement:
+    """What was said of an item: how often each, and the share of pairs of raters that agree."""
+
+    item: str
+    model_a: int
+    tie: int
+    model_b: int
+    agreed: float
+
+
+@dataclass(frozen=True, slots=True)
+class PeoplesAgreement:
+    """Agreement of people.
+
+    Attributes
+    ----------
+    alpha, ac1 : Estimate
+        Krippendorff's alpha and Gwet's AC1, as `judge.studies.reliability.agreement` gives them,
+        where a judge has a verdict on every item.
+    by_item : tuple of ItemAgreement
+        The items that two people rated, the least agreed on first; the sides as
+        `judge.studies.alignment.align` has them.
+    warnings : tuple of str
+        Why something is not known.
+    """
+
+    alpha: Estimate
+    ac1: Estimate
+    by_item: tuple[_ItemAgreement, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+NOTHING = Estimate(None, None, None, 0)
+
+
+def agreement_of(rows: Rows, options: StudyOptions = USUAL) -> PeoplesAgreement:
+    """Estimate how far people agree, by rows that each say who rated which item how.
+
+    Raises
+    ------
+    DataError
+        If an item is on other models in one row than in another.
+    """
+    aligned = align(rows, rows)
+    items, people = aligned.items, labels_of_people(aligned)
+    ratings = Ratings.of_labels(items, people, ties=bool((people.label == TIE).any()))
+    if not ratings.shared.any():
+        return PeoplesAgreement(NOTHING, NOTHING, warnings=(NO_PAIR,))
+    by_alpha = alpha(ratings, options.draws())
+    warnings = list(aligned.warnings)
+    if by_alpha.value is None:
+        warnings.append(ONE_VALUE)
+    if items.n_prompts < FEW_PROMPTS:
+        warnings.append(
+            counted(
+                "The ratings are on %(n)s prompt: under %(few)s the intervals are too narrow.",
+                "The ratings are on %(n)s prompts: under %(few)s the intervals are too narrow.",
+                items.n_prompts,
+                few=FEW_PROMPTS,
+            )
+        )
+    return PeoplesAgreement(
+        by_alpha,
+        ac1(ratings, options.draws()),
+        _by_item(aligned.sources[0], aligned.item[0], counts(items, people), ratings.pairs),
+        tuple(warnings),
+    )
+
+
+def _by_item(rows: Rows, item: Ints, table: Floats, pairs: Floats) -> tuple[_ItemAgreement, ...]:
+    names = dict(zip(item.tolist(), rows.named("item"), strict=True))
+    every = [
+        _ItemAgreement(
+            names[place],
+            *(int(a), int(tie), int(b)),
+            float(np.trace(both) / both.sum()),
+        )
+        for place, ((b, tie, a), both) in enumerate(zip(table, pairs, strict=True))
+        if place in names and both.any()
+    ]
+    return tuple(sorted(every, key=lambda one: (one.agreed, one.item)))
+
+
+def rows_of(ratings: Sequence[Mapping[str, Any]], source: str = "the study") -> Rows:
+    """Make rows of ratings that count, as an export of a study has them.
+
+    Those of `read_rows` from the file are the same.
+    """
+    names = {"item": "item", "voter": "rater", "prompt": "prompt_id"}
+    names |= {role: role for role in of_sides("model")}
+    signs = {Outcome.A: 1, Outcome.B: -1}
+    label = [signs.get(Outcome(row["choice"]), 0) for row in ratings]
+    return rows_from(
+        {role: [row[name] for row in ratings] for role, name in names.items()}, source, label
+    )

@@ -8,25 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from judge.studies.correlations import (
+from judge.studies.boards import (
     MIN_MODELS,
+    IntervalEnds,
     ScoreCorrelations,
+    Separability,
     correlations,
     score_correlations,
+    separability,
 )
-from judge.studies.options import StudyOptions
-from judge.studies.separability import Ends, Separability, separability
+from judge.studies.data import StudyOptions
 from judge.tables.annotations import Annotations, read_annotations
 from rating import RateOptions
 from rating.errors import DataError
+from rating.leave_out import quantile
+from rating.tables.coding import LoggedVotes
 from rating.tables.columns import quoted_names
-from rating.tables.compare import read_board
 from rating.tables.counts import rate_source
-from rating.tables.every_eval_ever import is_folder_of_logs
 from rating.tables.files import json_or_text, read_text
-from rating.tables.log import LoggedVotes
+from rating.tables.formats import is_folder_of_logs
+from rating.tables.voter_report import read_board
 from rating.typing import Floats
-from rating.uncertainty.student import quantile
 
 ALIKE = (
     "The board has no quasi-standard errors: ratings are taken as independent, each with its own "
@@ -37,7 +39,7 @@ UNKNOWN = "The board does not say how uncertain its ratings are: no intervals fo
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class RatedBoard:
+class _RatedBoard:
     """Ratings in points.
 
     Attributes
@@ -56,7 +58,7 @@ class RatedBoard:
     warnings: tuple[str, ...]
 
 
-def read_rated(source: str | Path | LoggedVotes, level: float) -> RatedBoard:
+def _read_rated(source: str | Path | LoggedVotes, level: float) -> _RatedBoard:
     """Read a board that ``arena rate --format json`` wrote, or rate votes.
 
     Parameters
@@ -77,11 +79,11 @@ def read_rated(source: str | Path | LoggedVotes, level: float) -> RatedBoard:
     if isinstance(source, LoggedVotes):
         name = source.name
     elif _is_board(Path(source)):
-        return rated_board(read_board(Path(source)), name)
-    return rated_board(rate_source(source, RateOptions(level=level)).to_dict(), name)
+        return _rated_board(read_board(Path(source)), name)
+    return _rated_board(rate_source(source, RateOptions(level=level)).to_dict(), name)
 
 
-def rated_board(board: Mapping[str, Any], source: str) -> RatedBoard:
+def _rated_board(board: Mapping[str, Any], source: str) -> _RatedBoard:
     """Take ratings and their errors from a board.
 
     Raises
@@ -93,7 +95,7 @@ def rated_board(board: Mapping[str, Any], source: str) -> RatedBoard:
     try:
         ratings = np.array([float(row["rating"]) for row in rows])
         errors, warnings = _errors(rows)
-        return RatedBoard(
+        return _RatedBoard(
             models=tuple(str(row["model"]) for row in rows),
             ratings=ratings,
             covariance=None if errors is None else np.diag(errors**2),
@@ -134,7 +136,7 @@ MISSING = ("", "-", "–", "—", "n/a", "na", "nan", "none", "null")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Scores:
+class _Scores:
     """Scores of models.
 
     Attributes
@@ -156,19 +158,19 @@ class Scores:
         """Give the scores of these models, NaN where one is not in the table."""
         return self._placed(self.columns[column], models)
 
-    def ends_of(self, column: str, models: tuple[str, ...]) -> Ends | None:
+    def ends_of(self, column: str, models: tuple[str, ...]) -> IntervalEnds | None:
         """Give the scores of these models with their intervals; None where there are none."""
         if column not in self.ends:
             return None
         lower, upper = (self._placed(end, models) for end in self.ends[column])
-        return Ends(self.of(column, models), lower, upper)
+        return IntervalEnds(self.of(column, models), lower, upper)
 
     def _placed(self, values: Floats, models: tuple[str, ...]) -> Floats:
         scores = dict(zip(self.models, values.tolist(), strict=True))
         return np.array([scores.get(model, math.nan) for model in models])
 
 
-def read_scores(path: Path) -> Scores:
+def read_scores(path: Path) -> _Scores:
     """Read a table with the column ``model`` and one or more of numbers.
 
     Raises
@@ -192,7 +194,7 @@ def read_scores(path: Path) -> Scores:
             f"{quoted_names(list(table.columns))}: give one a benchmark, such as MMLU."
         )
         raise DataError(msg)
-    return Scores(tuple(models), columns, left_out, ends)
+    return _Scores(tuple(models), columns, left_out, ends)
 
 
 def _with_ends(
@@ -263,7 +265,7 @@ MEAN_WIN_RATE = (
 
 
 @dataclass(frozen=True, slots=True)
-class MeanWinRate:
+class _MeanWinRate:
     """How often a model has a higher score than another, as a mean over columns.
 
     Attributes
@@ -278,7 +280,7 @@ class MeanWinRate:
     n: int
 
 
-def mean_win_rates(scores: Scores) -> tuple[MeanWinRate, ...]:
+def mean_win_rates(scores: _Scores) -> tuple[_MeanWinRate, ...]:
     """Take for each column the share of other models with a lower score, equal ones half.
 
     Higher scores count as better. Best first; a model without such a column is left out.
@@ -296,7 +298,7 @@ def mean_win_rates(scores: Scores) -> tuple[MeanWinRate, ...]:
     rate = np.divide(won, n, out=np.zeros(won.shape), where=n > 0)
     columns = (n > 0).sum(axis=0)
     rates = [
-        MeanWinRate(model, float(total / used), int(used))
+        _MeanWinRate(model, float(total / used), int(used))
         for model, total, used in zip(scores.models, rate.sum(axis=0), columns, strict=True)
         if used
     ]
@@ -326,8 +328,8 @@ class Scored:
     source: str
     board_source: str
     asked: tuple[str, ...]
-    scores: Scores
-    board: RatedBoard
+    scores: _Scores
+    board: _RatedBoard
     columns: Mapping[str, ScoreCorrelations]
     options: StudyOptions
     separability: Mapping[str, Separability | None]
@@ -432,17 +434,17 @@ def score_tables(
     return _scored(asked, table, f"{other}, {column}", board, options, top)
 
 
-def _table_as_board(reference: Scores, column: str) -> RatedBoard:
+def _table_as_board(reference: _Scores, column: str) -> _RatedBoard:
     """Take a column of scores as ratings, with the errors that its intervals imply."""
     known = ~np.isnan(reference.columns[column])
     models = tuple(name for name, there in zip(reference.models, known, strict=True) if there)
     values, ends = reference.of(column, models), reference.ends_of(column, models)
     if ends is None or not ends.known().all():
         none = (None,) * len(models)
-        return RatedBoard(models, values, None, none, none, (EXACT,))
+        return _RatedBoard(models, values, None, none, none, (EXACT,))
     errors = (ends.upper - ends.lower) / (2 * ENDS_Z)
     lower, upper = tuple(ends.lower.tolist()), tuple(ends.upper.tolist())
-    return RatedBoard(models, values, np.diag(errors**2), lower, upper, ())
+    return _RatedBoard(models, values, np.diag(errors**2), lower, upper, ())
 
 
 def score_board(
@@ -459,15 +461,15 @@ def score_board(
     NotIdentifiedError
         If the votes identify no rating.
     """
-    table, rated = read_scores(scores), read_rated(board, options.level)
+    table, rated = read_scores(scores), _read_rated(board, options.level)
     return _scored((str(scores), str(board)), table, str(board), rated, options, top)
 
 
 def _scored(
     asked: tuple[str, ...],
-    table: Scores,
+    table: _Scores,
     board: str,
-    rated: RatedBoard,
+    rated: _RatedBoard,
     options: StudyOptions,
     top: int,
 ) -> Scored:
@@ -501,17 +503,17 @@ def _top(scores: Floats, ratings: Floats, top: int) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _pairs(table: Scores, name: str, rated: RatedBoard, level: float) -> Separability | None:
+def _pairs(table: _Scores, name: str, rated: _RatedBoard, level: float) -> Separability | None:
     lower, upper = (
         np.array([math.nan if end is None else end for end in ends])
         for ends in (rated.lower, rated.upper)
     )
-    own = Ends(rated.ratings, lower, upper)
+    own = IntervalEnds(rated.ratings, lower, upper)
     known = own.known().any()
     quasi = own
     if rated.covariance is not None:
         reach = quantile(level, np.inf) * np.sqrt(np.diag(rated.covariance))
-        quasi = Ends(rated.ratings, rated.ratings - reach, rated.ratings + reach)
+        quasi = IntervalEnds(rated.ratings, rated.ratings - reach, rated.ratings + reach)
     return separability(
         rated.models,
         table.ends_of(name, rated.models),

@@ -1,19 +1,21 @@
-"""Judges against labels that are taken as truth: how often each names the right side."""
+"""Judges against labels that are taken as truth: how often each names the right side.
+
+How often each rater is right where nobody knows what is: Dawid and Skene's latent classes.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from judge.case import Order
-from judge.errors import FailureClass
+from judge.case import FailureClass, Order
 from judge.scoring.annotated import choices
-from judge.scoring.pairwise import TIE, SwapScores, swap_scores
+from judge.scoring.benchmarks import TIE, SwapScores, swap_scores
 from judge.studies.alignment import on_cases
-from judge.studies.data import judges_apart
+from judge.studies.data import StudyOptions, judges_apart
 from judge.studies.estimates import (
     Estimate,
     MeanOfPrompts,
@@ -25,17 +27,17 @@ from judge.studies.estimates import (
     ratio,
 )
 from judge.studies.gates import MIN_PROMPTS
-from judge.studies.options import StudyOptions
+from judge.studies.one_judge import MOST_SPOKEN, certainly
 from judge.studies.rows import rows_from
-from judge.studies.side_by_side import MOST_SPOKEN, certainly
 from judge.tables.annotations import Annotations, groups, read_annotations
 from judge.tables.cases import NamedCase, pairs_of, read_labels
 from judge.tables.native import for_judge
 from judge.verdict import PENDING
-from rating.errors import DataError
+from rating.errors import ConvergenceError, DataError
 from rating.leave_out import sums_within
 from rating.tables.files import Files
 from rating.tables.vote_filter import BOTH
+from rating.typing import Floats, Ints
 
 ALL = "all"
 NOT_ASKED = ""
@@ -54,7 +56,7 @@ SIDES = {1.0: "1", -1.0: "2", 0.0: TIE}
 _GAP = MeanOfPrompts(-1.0, 1.0, (1,))
 
 
-class Asked(NamedTuple):
+class _Asked(NamedTuple):
     """What a judge said of a case: side 1 or 2, a tie, None where unread, or `NOT_ASKED`."""
 
     judge: str
@@ -71,7 +73,7 @@ class Asked(NamedTuple):
         return NOT_ASKED not in (self.as_is, self.swapped)
 
 
-class Truth(NamedTuple):
+class _Truth(NamedTuple):
     """What is right of a case, and what intervals and parts go by."""
 
     label: str
@@ -79,7 +81,7 @@ class Truth(NamedTuple):
     part: str
 
 
-Labelled = tuple[str, Sequence[tuple[NamedCase, Truth, object]]]
+Labelled = tuple[str, Sequence[tuple[NamedCase, _Truth, object]]]
 """A source of labels, and each of its cases with what is right of it, and its item."""
 
 
@@ -143,7 +145,7 @@ class Accuracy:
 
 
 @dataclass(frozen=True, slots=True)
-class Lead:
+class _Lead:
     """By how much one judge names the right side more often, on the cases both were asked.
 
     Attributes
@@ -187,7 +189,7 @@ class TruthStudy:
     whole: tuple[Accuracy, ...]
     parts: tuple[Accuracy, ...]
     shown: Mapping[str, int]
-    leads: tuple[Lead, ...]
+    leads: tuple[_Lead, ...]
     n_cases: int
     n_unlabelled: int
     n_without_reply: int
@@ -269,7 +271,7 @@ def study_truth(
 
 def _read(
     verdicts: Sequence[Files], labels: Files | None, by: str | None
-) -> tuple[list[Asked], Counter[str], str | None]:
+) -> tuple[list[_Asked], Counter[str], str | None]:
     """Read all that was asked, count what is left out, and name the column that parts cases."""
     counted: Counter[str] = Counter()
     tables = [read_annotations(files, "verdicts") for files in verdicts]
@@ -299,13 +301,13 @@ def _labelled(labels: Files, by: str | None, counted: Counter[str]) -> Labelled:
     table = for_judge(read_annotations(labels, "cases"), pairs=True)
     parts, pairs = _parts(table, by), pairs_of(table)
     items = table.columns.get("item_id", [None] * table.n)
-    known: dict[str, tuple[NamedCase, Truth, object]] = {}
+    known: dict[str, tuple[NamedCase, _Truth, object]] = {}
     for named, side, part, item in zip(pairs, sides.tolist(), parts, items, strict=True):
         label = SIDES.get(side)
         if label in (None, TIE):
             counted["unlabelled"] += 1
             continue
-        truth = Truth(str(label), named.prompt_id, part)
+        truth = _Truth(str(label), named.prompt_id, part)
         if known.setdefault(named.battle_id, (named, truth, item))[1].label != label:
             raise DataError(f"{str(labels)!r} has two labels that differ for one pair: give one.")
     return str(labels), [*known.values()]
@@ -315,12 +317,12 @@ def _parts(table: Annotations, by: str | None) -> list[str]:
     return [""] * table.n if by is None else table.texts(by)
 
 
-def _llmbar(table: Annotations, by: str | None) -> Iterator[Asked]:
+def _llmbar(table: Annotations, by: str | None) -> Iterator[_Asked]:
     judges, cases = _named(table, ("judge", "llm"), "strategy"), _numbers(table)
     label, as_is, swapped = (choices(table, name) for name in ("label", *BOTH_ORDERS))
     rows = zip(judges, cases, _parts(table, by), label, as_is, swapped, strict=True)
     for judge, case, part, right, first, second in rows:
-        yield Asked(judge, case, case, part, str(right), first, second)
+        yield _Asked(judge, case, case, part, str(right), first, second)
 
 
 def _numbers(table: Annotations) -> list[str]:
@@ -341,13 +343,13 @@ def _named(table: Annotations, names: Sequence[str], method: str) -> list[str]:
 
 def _judged(
     table: Annotations, known: Labelled | None, by: str | None, counted: Counter[str]
-) -> Iterator[Asked]:
+) -> Iterator[_Asked]:
     """Put the orders of each case together; a row of both stands beside them, and is passed."""
     judges = _named(table, ("judge",), "method")
     orders = table.texts("order") if table.has("order") else [Order.AB] * table.n
     on = dict(_beside(table, by) if known is None else _matched(table, *known))
     answers: dict[tuple[str, str], dict[str, str | None]] = {}
-    of: dict[tuple[str, str], Truth] = {}
+    of: dict[tuple[str, str], _Truth] = {}
     for row, (judge, order) in enumerate(zip(judges, orders, strict=True)):
         if order == BOTH:
             continue
@@ -366,12 +368,12 @@ def _judged(
     for (judge, name), by_order in answers.items():
         both = (by_order.get(order, NOT_ASKED) for order in Order)
         label, prompt, part = of[judge, name]
-        yield Asked(judge, name, prompt, part, label, *both)
+        yield _Asked(judge, name, prompt, part, label, *both)
 
 
 def _matched(
-    table: Annotations, source: str, known: Sequence[tuple[NamedCase, Truth, object]]
-) -> Iterator[tuple[int, tuple[str, Truth, int]]]:
+    table: Annotations, source: str, known: Sequence[tuple[NamedCase, _Truth, object]]
+) -> Iterator[tuple[int, tuple[str, _Truth, int]]]:
     """Give the case, what is right of it, and which way round it is, of the rows that are on one.
 
     Raises
@@ -389,7 +391,7 @@ def _matched(
 
 def _beside(
     table: Annotations, by: str | None
-) -> Iterator[tuple[int, tuple[str, Truth | None, int]]]:
+) -> Iterator[tuple[int, tuple[str, _Truth | None, int]]]:
     """Read the labels that stand beside verdicts."""
     column = "battle_id" if table.has("battle_id") or not table.has("item_id") else "item_id"
     names = table.texts(column)
@@ -397,24 +399,24 @@ def _beside(
     parts = _parts(table, by)
     for row, (name, prompt, part) in enumerate(zip(names, prompts, parts, strict=True)):
         label = SIDES.get(table.right_side("label", row))
-        truth = None if label in (None, TIE) else Truth(str(label), prompt, part)
+        truth = None if label in (None, TIE) else _Truth(str(label), prompt, part)
         yield row, (name, truth, 1)
 
 
-def _accuracy(judge: str, part: str, rows: Sequence[Asked], level: float) -> Accuracy:
+def _accuracy(judge: str, part: str, rows: Sequence[_Asked], level: float) -> Accuracy:
     both = [row for row in rows if row.in_both]
     scores = _scores(both, level) if both else None
     n_prompts = len({row.prompt for row in both})
     return Accuracy(judge, part, scores, len(rows) - len(both), n_prompts)
 
 
-def _scores(both: Sequence[Asked], level: float) -> SwapScores:
+def _scores(both: Sequence[_Asked], level: float) -> SwapScores:
     rows = [(row.label, row.as_is, row.swapped, row.prompt) for row in both]
     labels, as_is, swapped, prompts = zip(*rows, strict=True)
     return swap_scores(labels, as_is, swapped, prompts, level=level)
 
 
-def _shown(one: Accuracy, rows: Iterable[Asked], n_judges: int, options: StudyOptions) -> int:
+def _shown(one: Accuracy, rows: Iterable[_Asked], n_judges: int, options: StudyOptions) -> int:
     """Tell whether a judge is right more or less often than a coin, at a level over all judges."""
     if one.scores is None or one.n_prompts < MIN_PROMPTS:
         return 0
@@ -424,8 +426,8 @@ def _shown(one: Accuracy, rows: Iterable[Asked], n_judges: int, options: StudyOp
 
 
 def _leads(
-    by_judge: Mapping[str, Sequence[Asked]], whole: Sequence[Accuracy], options: StudyOptions
-) -> Iterator[Lead]:
+    by_judge: Mapping[str, Sequence[_Asked]], whole: Sequence[Accuracy], options: StudyOptions
+) -> Iterator[_Lead]:
     pairs = [*combinations(by_judge, 2)]
     n_pairs = len(pairs)
     if len(by_judge) > MOST_SPOKEN:
@@ -435,11 +437,11 @@ def _leads(
         gap, strict, n_prompts = _gap(by_judge[first], by_judge[second], options, n_pairs)
         level = 1 - (1 - options.level) / n_pairs
         certain = n_prompts >= MIN_PROMPTS and certainly(strict, n_prompts, level)
-        yield Lead(first, second, gap, n_prompts, certain)
+        yield _Lead(first, second, gap, n_prompts, certain)
 
 
 def _gap(
-    first: Iterable[Asked], second: Iterable[Asked], options: StudyOptions, n_pairs: int
+    first: Iterable[_Asked], second: Iterable[_Asked], options: StudyOptions, n_pairs: int
 ) -> tuple[Estimate, Estimate, int]:
     """Estimate a difference on shared cases, at the level asked for and at that of a claim."""
     ours, theirs = ({row.case: row for row in rows if row.in_both} for rows in (first, second))
@@ -458,7 +460,7 @@ def _gap(
     return plain, strict, len(names)
 
 
-def _right(row: Asked) -> float:
+def _right(row: _Asked) -> float:
     return ((row.as_is == row.label) + (row.swapped == row.label)) / 2
 
 
@@ -502,7 +504,7 @@ def _against_coin(one: Accuracy, shown: int) -> str:
     return "It is not shown to be right more often than a coin, at 50 %."
 
 
-def _on_lead(lead: Lead) -> str:
+def _on_lead(lead: _Lead) -> str:
     one = lead.gap
     if one.value is None:
         return f"{lead.first} and {lead.second} were asked about no case in common in both orders."
@@ -535,3 +537,196 @@ def _warnings(study: TruthStudy) -> Iterator[str]:
     for n, what, why in counts:
         if n:
             yield f"{plural(n, what)} {why}."
+
+
+Errors = Literal["confusion", "one"]
+
+PRIOR = (8.0, 2.0)
+"""A rater is right in 8 cases of 10 before anything is known of them: Beta(8, 2)."""
+UNKNOWN = -1
+_MOST_STEPS = 20_000
+_TOLERANCE = 1e-10
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LatentClasses:
+    """What raters' labels say of the items and of the raters.
+
+    Attributes
+    ----------
+    prevalence : ndarray of shape (n_classes,)
+        Share of the items that are of each class.
+    errors : ndarray of shape (n_raters, n_classes, n_classes)
+        Probability that a rater gives the label of the last axis to an item of the class of the
+        middle one.
+    posterior : ndarray of shape (n_items, n_classes)
+        Probability of each class of each item.
+    log_likelihood : float
+        Of the labels, in nats, the prior left out.
+    """
+
+    prevalence: Floats
+    errors: Floats
+    posterior: Floats
+    log_likelihood: float
+
+    @property
+    def accuracy(self) -> Floats:
+        """How often each rater gives an item its class, shape (n_raters,)."""
+        return np.asarray(np.einsum("j,rjj->r", self.prevalence, self.errors))
+
+    @property
+    def above_guessing(self) -> bool:
+        """Whether raters are right more often, on average, than whoever draws a label.
+
+        Only then do the classes have the names of the labels: raters who are mostly wrong give
+        the same likelihood as raters who are mostly right, with the classes exchanged.
+        """
+        return float(self.accuracy.mean()) > 1 / len(self.prevalence)
+
+
+def dawid_skene(
+    item: Ints,
+    rater: Ints,
+    label: Ints,
+    n_classes: int,
+    *,
+    known: Ints | None = None,
+    errors: Errors = "confusion",
+    prior: tuple[float, float] | None = PRIOR,
+    start: Floats | None = None,
+) -> LatentClasses:
+    """Fit latent classes by EM: each item is of one class, and raters miss it independently.
+
+    ``P(labels of item i) = sum_j p_j prod_r e_r[j, label]``. It begins at the shares of an item's
+    labels, so that classes keep the names of labels where the majority is right more often than
+    not; where raters are not better than guessing, nothing tells classes apart, and see
+    `LatentClasses.above_guessing`. Without a prior and ``known`` it takes items of three raters.
+    Where some items are harder than others for everybody, raters seem better than they are.
+
+    Parameters
+    ----------
+    item, rater, label : ndarray of shape (n,), int64
+        A label each row, numbered from 0; a rater may say nothing of an item, or say it twice.
+    n_classes : int
+        Two or more.
+    known : ndarray of shape (n_items,), int64, optional
+        The class of items where it is known, else -1.
+    errors : {"confusion", "one"}
+        Whether a rater errs by class as they do, or as often in every class, the wrong labels
+        alike.
+    prior : (float, float) or None
+        Labels that a rater is taken to have given beforehand, right and wrong, so that the
+        accuracy is the mean of a Beta posterior; with ``confusion`` in each class. None for the
+        likelihood alone.
+    start : ndarray of shape (n_items, n_classes), optional
+        Probabilities to begin at.
+
+    Raises
+    ------
+    DataError
+        If there is no label, a label or a known class is not from 0 to ``n_classes - 1``, or
+        there are less than two classes.
+    ConvergenceError
+        If it does not come to rest.
+
+    References
+    ----------
+    .. [1] A. P. Dawid and A. M. Skene, "Maximum likelihood estimation of observer error-rates
+       using the EM algorithm", Applied Statistics 28(1), 1979, pp. 20-28.
+
+    Examples
+    --------
+    Three raters on four items; the third says the other of the second item.
+
+    >>> item, rater = np.repeat(np.arange(4), 3), np.tile(np.arange(3), 4)
+    >>> label = np.array([0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 1, 1])
+    >>> fitted = dawid_skene(item, rater, label, 2, errors="one")
+    >>> fitted.posterior.argmax(axis=1).tolist(), fitted.accuracy.round(2).tolist()
+    ([0, 1, 0, 1], [0.85, 0.85, 0.79])
+    """
+    known = _checked(item, label, n_classes, known)
+    n_raters, right = int(rater.max()) + 1, np.eye(n_classes)
+    given = right[label]
+    posterior = _shares(item, given, len(known)) if start is None else start
+    pinned = known >= 0
+    pinned_to = right[known[pinned]]
+    reached = -np.inf
+    for _ in range(_MOST_STEPS):
+        posterior[pinned] = pinned_to
+        prevalence = posterior.mean(axis=0)
+        rates = _rates(rater, given, posterior[item], n_raters, errors, prior)
+        with np.errstate(divide="ignore"):
+            each = np.log(prevalence) + sums_within(
+                item, np.log(rates[rater, :, label]), len(known)
+            )
+        top = each.max(axis=1, keepdims=True)
+        posterior = np.exp(each - top)
+        total = posterior.sum(axis=1, keepdims=True)
+        posterior /= total
+        posterior[pinned] = pinned_to
+        value = float(np.log(total).sum() + top.sum()) + _log_prior(rates, prior, errors)
+        if abs(value - reached) <= _TOLERANCE * (1 + abs(value)):
+            likelihood = value - _log_prior(rates, prior, errors)
+            return LatentClasses(prevalence, rates, posterior, likelihood)
+        reached = value
+    raise ConvergenceError(
+        f"Latent classes of {len(known)} items did not come to rest in {_MOST_STEPS} steps: "
+        "rate more items, or give a prior."
+    )
+
+
+def _checked(item: Ints, label: Ints, n_classes: int, known: Ints | None) -> Ints:
+    """Return the known classes of all items; raises `DataError` for what cannot be."""
+    if n_classes < 2:
+        raise DataError(f"There must be two classes or more, not {n_classes}.")
+    if not len(item):
+        raise DataError("There is no label to fit classes to.")
+    known = np.full(int(item.max()) + 1, UNKNOWN) if known is None else known
+    for name, values, least in (("Labels", label, 0), ("Known classes", known, UNKNOWN)):
+        if not least <= values.min() <= values.max() < n_classes:
+            wrong = values[(values < least) | (values >= n_classes)][0]
+            raise DataError(f"{name} are {least} to {n_classes - 1}, not {wrong}.")
+    return known
+
+
+def _shares(item: Ints, given: Floats, n_items: int) -> Floats:
+    """Return the share of each label among those of an item; all alike without any."""
+    counts = sums_within(item, given, n_items)
+    size = counts.sum(axis=1, keepdims=True)
+    return np.where(size > 0, counts / np.where(size > 0, size, 1), 1 / given.shape[1])
+
+
+def _rates(
+    rater: Ints,
+    given: Floats,
+    of_class: Floats,
+    n_raters: int,
+    errors: Errors,
+    prior: tuple[float, float] | None,
+) -> Floats:
+    """Return how raters label each class, with the labels that the prior adds."""
+    k = given.shape[1]
+    cells = (of_class[:, :, None] * given[:, None, :]).reshape(len(given), k * k)
+    counts = sums_within(rater, cells, n_raters).reshape(n_raters, k, k)
+    right, wrong = (0.0, 0.0) if prior is None else prior
+    if errors == "one":
+        good = np.einsum("rjj->r", counts) + right
+        accuracy = good / np.maximum(counts.sum(axis=(1, 2)) + right + wrong, 1e-300)
+        off = (1 - accuracy) / (k - 1)
+        return np.asarray(off[:, None, None] + (accuracy - off)[:, None, None] * np.eye(k))
+    counts = counts + wrong / (k - 1) + (right - wrong / (k - 1)) * np.eye(k)
+    size = counts.sum(axis=2, keepdims=True)
+    return np.asarray(np.where(size > 0, counts / np.where(size > 0, size, 1), 1 / k))
+
+
+def _log_prior(rates: Floats, prior: tuple[float, float] | None, errors: Errors) -> float:
+    """Return the log density, but for a constant, that makes posterior means its maximum."""
+    if prior is None:
+        return 0.0
+    k, (right, wrong) = rates.shape[1], prior
+    if errors == "one":
+        accuracy = rates[:, 0, 0]
+        return float((right * np.log(accuracy) + wrong * np.log1p(-accuracy)).sum())
+    weight = wrong / (k - 1) + (right - wrong / (k - 1)) * np.eye(k)
+    return float((weight * np.log(rates)).sum())

@@ -11,10 +11,17 @@ import numpy as np
 from judge.studies.alignment import Aligned, align, on_voted
 from judge.studies.data import one_a_case, study_data
 from judge.studies.estimates import minus, plural
-from judge.studies.licence import BOUND, Licence, Reference, counted
-from judge.studies.licensing import hash_of, labelled, require_people
+from judge.studies.licence import (
+    BOUND,
+    Licence,
+    Reference,
+    counted,
+    hash_of,
+    labelled,
+    require_people,
+)
+from judge.studies.newcomer import Compared, with_signal
 from judge.studies.rows import Rows, Source, read_rows
-from judge.studies.soft_verdicts import Compared, with_signal
 from rating.errors import DataError
 from rating.outcome import of_sides
 from rating.typing import Floats, Ints
@@ -35,7 +42,7 @@ SPREAD = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Look:
+class _Look:
     """Where the watch stands after some votes.
 
     Attributes
@@ -99,7 +106,7 @@ class Watched:
     judge: str
     status: Status
     why: str
-    last: Look | None
+    last: _Look | None
     votes_a_year: int
     not_counted: tuple[str, ...]
     warnings: tuple[str, ...] = ()
@@ -181,7 +188,7 @@ def columns_of(rows: Rows) -> dict[str, list[str | None]]:
     return columns if "judge" in columns else columns | {"judge": ["judge"] * rows.n}
 
 
-def _status(licence: Licence, last: Look | None, n: int, *, revoked: bool) -> tuple[Status, str]:
+def _status(licence: Licence, last: _Look | None, n: int, *, revoked: bool) -> tuple[Status, str]:
     if last is None:
         return "cannot_say", f"There are {plural(n, 'vote')} to go by, and it takes {FEWEST}."
     moved = minus(
@@ -198,7 +205,7 @@ def _status(licence: Licence, last: Look | None, n: int, *, revoked: bool) -> tu
     return "valid", f"Not revoked after {plural(last.votes, 'vote')}: {moved}."
 
 
-def follow(reference: Reference, rows: Compared) -> list[Look]:
+def follow(reference: Reference, rows: Compared) -> list[_Look]:
     """Compare agreement with that of a licence, vote by vote, by a bound that allows for looking.
 
     With a_i the agreement of vote i, of a verdict of kind k whose agreement was p_k and its
@@ -241,7 +248,7 @@ def follow(reference: Reference, rows: Compared) -> list[Look]:
     bound = errors * np.sqrt(variance + of_reference)
     looks = np.column_stack([fall, bound])[FEWEST - 1 :] * (100 / total[FEWEST - 1 :, None])
     return [
-        Look(votes=n, fall=fell, bound=line)
+        _Look(votes=n, fall=fell, bound=line)
         for n, (fell, line) in enumerate(looks.tolist(), FEWEST)
     ]
 

@@ -9,18 +9,24 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, NoReturn
 
-from judge.agent_run import KINDS, NO_TEXT, AgentRun, Step
+from judge.budget import KINDS, NO_TEXT, AgentRun, Step
 from judge.case import ROLES, Message
 from judge.tables import inspect_logs
 from judge.tables.cases import Source
 from judge.tables.inspect_logs import runs_of
-from judge.tables.rating_items import MOST_CHARACTERS, MOST_NAME, RatingItem, Response
+from judge.tables.items import MOST_CHARACTERS, MOST_NAME, RatingItem, Response
 from rating.errors import DataError
 from rating.outcome import Outcome
-from rating.tables.bounds import LARGE_VALUE
 from rating.tables.counts import JOINED
-from rating.tables.escaping import storable
-from rating.tables.files import SHOWN, Files, expanded, json_entries, kind_of
+from rating.tables.files import (
+    LARGE_VALUE,
+    SHOWN,
+    Files,
+    expanded,
+    json_entries,
+    kind_of,
+    storable,
+)
 from rating.tables.peers import announce, mention
 
 MOST_STEPS = 500

@@ -17,8 +17,7 @@ import numpy as np
 
 from judge.case import Case, Message
 from judge.ifeval import Task, read_task
-from judge.tables.annotations import Annotations, annotation_pieces, as_text, read_annotations
-from judge.tables.cells import (
+from judge.tables.annotations import (
     ASKED,
     GENERATORS,
     MODEL_IDS,
@@ -30,16 +29,20 @@ from judge.tables.cells import (
     PROMPTS,
     RESPONSES,
     TEXTS,
+    Annotations,
+    annotation_pieces,
+    as_text,
     data_of,
+    read_annotations,
     read_image,
     turns_of,
 )
 from judge.tables.native import announce_judged, for_judge
 from rating.errors import DataError, RatingError
 from rating.outcome import Outcome
+from rating.tables.coding import ROWS, layout_error, samples_of
 from rating.tables.columns import JUDGES, KNOWN, quoted_names
 from rating.tables.files import Files
-from rating.tables.guess import ROWS, layout_error, samples_of
 from rating.tables.peers import mention, recognised
 from rating.typing import Floats
 

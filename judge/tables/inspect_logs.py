@@ -11,10 +11,9 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from judge.agent_run import NO_TEXT
+from judge.budget import NO_TEXT
 from rating.errors import DataError
-from rating.tables.bounds import BATCH, PARTS, in_mb, require_unpacked
-from rating.tables.files import require_file
+from rating.tables.files import BATCH, PARTS, in_mb, require_file, require_unpacked
 from rating.tables.peers import announce
 
 NAME = "Inspect's log"
@@ -142,14 +141,14 @@ def _row(task: Any, sample: Any, *, with_epoch: bool) -> Row:
         "task": task.task,
         "reference": targets[0] if len(targets) == 1 and targets[0] else None,
     }
-    marks = marks_of({name: score.value for name, score in (sample.scores or {}).items()})
+    marks = _marks_of({name: score.value for name, score in (sample.scores or {}).items()})
     return row | {mark: value for mark, value in marks if mark not in row}
 
 
-def marks_of(values: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
+def _marks_of(values: Mapping[str, Any]) -> Iterator[tuple[str, float | None]]:
     """Give the mark of each scorer by its name; None where its value is no number.
 
-    >>> dict(marks_of({"match": "P", "graded": {"style": 4, "why": "dull"}}))
+    >>> dict(_marks_of({"match": "P", "graded": {"style": 4, "why": "dull"}}))
     {'match': 0.5, 'graded style': 4.0, 'graded why': None}
     """
     for scorer, value in values.items():
@@ -270,7 +269,7 @@ def _run(sample: Plain, uncarried: Counter[str]) -> dict[str, Any]:
         steps.append({"kind": "error", "text": error})
     if limit := sample.get("limit"):
         steps.append({"kind": "error", "text": f"Stopped by a limit: {limit['type']}."})
-    marks = dict(marks_of({name: one["value"] for name, one in (sample["scores"] or {}).items()}))
+    marks = dict(_marks_of({name: one["value"] for name, one in (sample["scores"] or {}).items()}))
     usage = sample["model_usage"].values()  # US dollars, where every model's price is known
     costs = [float(cost) for one in usage if (cost := one.get("total_cost")) is not None]
     uncarried["events"] += sample.get("events") or 0

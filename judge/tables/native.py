@@ -13,15 +13,17 @@ from typing import Any
 import numpy as np
 
 from judge.case import Message
-from judge.tables.annotations import Annotations, holds_first, list_of
-from judge.tables.cells import (
+from judge.tables.annotations import (
     CONVERSATIONS,
     NO_ANSWER,
     NO_TURNS,
     OUTPUTS,
     RESPONSES,
+    Annotations,
     data_of,
     exchange,
+    holds_first,
+    list_of,
     plain,
     turns_of,
 )

@@ -12,15 +12,13 @@ from typing import Any
 import numpy as np
 
 from judge.calls import Key
-from judge.case import CaseId, Order
-from judge.completion import Reply
+from judge.case import CaseId, Order, Reply
 from judge.grammar import ARROWS, NOT_PLAYED, Items, Preference, Rating
 from judge.ifeval import Checked
 from judge.methods import FileMethod
-from judge.methods.checklist import Checklists
-from judge.tables.annotations import Annotations
+from judge.methods.file import Checklists
+from judge.tables.annotations import RESPONSES, STYLES, Annotations, style_of
 from judge.tables.cases import NamedCase
-from judge.tables.cells import RESPONSES, STYLES, style_of
 from judge.tables.native import Columns, only
 from judge.verdict import (
     PENDING,
@@ -36,8 +34,8 @@ from rating.errors import DataError
 from rating.outcome import of_sides
 from rating.tables import formats
 from rating.tables.columns import quoted_names
+from rating.tables.duckdb_engine import write_rows
 from rating.tables.vote_filter import BOTH
-from rating.tables.writing import write_rows
 
 IFEVAL = "ifeval"
 """Checks without a model; as methods, these have a name only."""
@@ -59,7 +57,7 @@ case asked in one order, less what standing first is worth in the run; it may le
 ``both``. ``error`` is what the endpoint said where it gave no reply. ``template`` is the hash of
 what the method asks (`judge.protocol.Template`). ``resolved_model`` and ``system_fingerprint``
 are what the endpoint said answered, several with commas, and `SETTLED` where nothing was asked.
-``fallback_for`` is the judge in whose place ``judge`` was asked (`judge.fallback`), else null.
+``fallback_for`` is the judge in whose place ``judge`` was asked (`judge.runs`), else null.
 Lengths in characters and counts of Markdown are of both responses, so that ``arena rate --style``
 takes them.
 """

@@ -33,12 +33,10 @@ from rating.errors import DataError, RatingError
 from rating.options import RateOptions
 from rating.outcome import OUTCOMES, Outcome
 from rating.tables import peers
-from rating.tables.coding import Coded, Table, first_blank
+from rating.tables.coding import Coded, Table, first_blank, key_of, n_repeated
 from rating.tables.columns import REQUIRED, Reading
 from rating.tables.duckdb_engine import connected, require_held, rows_in_parquet, rows_of
-from rating.tables.escaping import all_quoted, quoted
-from rating.tables.files import Files, expanded, kind_of
-from rating.tables.repeats import key_of, n_repeated
+from rating.tables.files import Files, all_quoted, expanded, kind_of, quoted
 from rating.tables.sources import LONGEST, label_column
 from rating.tables.vote_filter import LABELS, MOST_MODELS, refuse_many
 from rating.typing import Bools, Integers
@@ -157,7 +155,7 @@ def _readable(schema: pa.Schema, columns: Mapping[str, str]) -> bool:
 
 
 @dataclass(slots=True)
-class Counts:
+class _Counts:
     """Votes by both models, label, and whether the voter is missing, as they are read."""
 
     names: dict[str, dict[str, int]] = field(default_factory=lambda: {r: {} for r in ROLES})
@@ -250,7 +248,7 @@ def _mixed(words: NDArray[np.uint64]) -> NDArray[np.uint64]:
 
 
 @dataclass(frozen=True, slots=True)
-class Folder:
+class _Folder:
     """A work folder: ``counts.npz``, a file of votes for each part, and results.
 
     It is of one user, and held by one process at a time.
@@ -270,13 +268,13 @@ class Folder:
         """Name the file of the votes of a part."""
         return self.path / f"part-{number:03}.votes"
 
-    def counted(self, source: Source) -> Counts:
+    def counted(self, source: Source) -> _Counts:
         """Read the source, unless a run before has: count the votes, and part them by voter."""
         stored_at = self.path / "counts.npz"
         if stored_at.exists():
             stored = _loaded(stored_at)
-            return Counts(json.loads(str(stored["names"])), stored["table"])
-        counts = Counts()
+            return _Counts(json.loads(str(stored["names"])), stored["table"])
+        counts = _Counts()
         with ExitStack() as files:
             parts = [files.enter_context(self.part(i).open("wb")) for i in range(self.n_parts)]
             words, codes = np.empty(IN_A_BLOCK, dtype="<u8"), np.empty(IN_A_BLOCK, dtype="<u4")
@@ -296,7 +294,7 @@ class Folder:
         return counts
 
     def _coded(
-        self, batch: Any, source: Source, counts: Counts
+        self, batch: Any, source: Source, counts: _Counts
     ) -> tuple[NDArray[np.uint64], NDArray[np.uint32]]:
         """Count the votes of a batch, and give those that name their voter."""
         codes = [counts.coded(role, batch.column(source.columns[role])) for role in ROLES]
@@ -338,13 +336,18 @@ class StoredParts:
         By `ROLES`, what a code is: a position in ``models``, or an outcome; -1 counts for nothing.
     """
 
-    folder: Folder
+    folder: _Folder
     models: tuple[str, ...]
     places: tuple[Integers, ...]
 
     @classmethod
     def of(
-        cls, folder: Folder, source: Source, counts: Counts, models: tuple[str, ...], both_bad: str
+        cls,
+        folder: _Folder,
+        source: Source,
+        counts: _Counts,
+        models: tuple[str, ...],
+        both_bad: str,
     ) -> "StoredParts":
         """Take the models in the order of the board, and labels as outcomes."""
         index = {name: place for place, name in enumerate(models)}
@@ -484,7 +487,7 @@ def _loaded(path: Path) -> Sums:
 
 
 @contextmanager
-def work_folder(source: Source, options: RateOptions, progress: Progress) -> Iterator[Folder]:
+def work_folder(source: Source, options: RateOptions, progress: Progress) -> Iterator[_Folder]:
     """Give the work folder of a rating, as it was left; afterwards it is removed.
 
     It stays where the process is stopped, so that the same rating goes on from there.
@@ -515,7 +518,7 @@ def work_folder(source: Source, options: RateOptions, progress: Progress) -> Ite
             raise DataError(msg) from error
         _own(path)
         try:
-            yield Folder(path, int(key[:15], 16), source.rows, progress)
+            yield _Folder(path, int(key[:15], 16), source.rows, progress)
         except RatingError:
             _removed(path, lock)
             raise

@@ -224,7 +224,7 @@ class Reading:
         after the draw, and the probability is not that of the pair voted on.
     style : tuple of str
         ``X`` for the columns ``X_a`` and ``X_b``, compared by
-        `rating.tables.weights.style_difference`, or for a column ``X`` that is a difference;
+        `rating.tables.sources.style_difference`, or for a column ``X`` that is a difference;
         ``log2:X`` for how many times ``X_a`` is ``X_b`` doubled.
     figures : tuple of str
         ``X`` for what was measured on each answer, in the columns ``X_a`` and ``X_b``; those that

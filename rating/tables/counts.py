@@ -1,9 +1,15 @@
-"""Votes of a file, a table or a log: counted in cells, and rated."""
+"""Votes of a file, a table or a log: counted in cells, and rated.
+
+One's own prompts as a mix of categories, and the board of a source of votes on it.
+
+Votes of a file, a table or a log, one by one: for what goes by single votes.
+"""
 
 import hashlib
 import importlib.util
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -14,23 +20,53 @@ from rating import RateOptions, Report
 from rating.comparisons import Comparisons, Votes
 from rating.counting import Cells, count, occurring
 from rating.errors import ConvergenceError, DataError, NotIdentifiedError
+from rating.mix import KAPPAS, Mix, MixBoard, PooledBoards, by_itself, rate_mix, rate_pooled
 from rating.outcome import OUTCOMES, SIDES, of_sides
-from rating.pooling.boards import PooledBoards, by_itself, rate_pooled
+from rating.remarks import GIVEN, INTENT, RemarkReport, reasons_of, report_remarks
 from rating.rows import VoteRows
-from rating.tables import peers, vote_filter, weights
-from rating.tables.coding import Coded, Table, coded_list, ranked
-from rating.tables.columns import SAMPLING, UNLABELLED, Reading
+from rating.tables import peers, sources, vote_filter
+from rating.tables.coding import (
+    MOMENTS,
+    NUMERIC,
+    ROW,
+    Coded,
+    LoggedVotes,
+    Table,
+    as_name,
+    coded_list,
+    fetch,
+    kinds,
+    numbered,
+    ranked,
+)
+from rating.tables.columns import (
+    JUDGES,
+    KINDS,
+    REQUIRED,
+    SAMPLING,
+    UNLABELLED,
+    Columns,
+    Reading,
+    require,
+)
 from rating.tables.duckdb_engine import columns_in_file, rows_in_parquet, sampled_sizes
 from rating.tables.files import Files, expanded, kind_of
-from rating.tables.log import LoggedVotes
 from rating.tables.parquet import long_columns
-from rating.tables.sources import ClusterTable, opened_table, spark_engine
+from rating.tables.sources import (
+    ClusterTable,
+    only_of_text,
+    opened,
+    opened_table,
+    require_one_kind,
+    spark_engine,
+)
 from rating.tables.vote_filter import MOST_MODELS, VoteFilter
 from rating.typing import Bools, Floats
-from rating.value.figures import MEASURES
+from rating.value import MEASURES
 
 if TYPE_CHECKING:
     from rating.tables import by_voter
+
 
 CANONICAL = "votes-1"
 """Version of what is hashed, and how."""
@@ -154,7 +190,7 @@ def _counted(rows: VoteFilter, reading: Reading) -> Votes:
         self_battles=rows.self_battles,
         dropped=dict(sorted(rows.dropped.items())),
         style_sd={} if scale is None else dict(zip(reading.style, scale.tolist(), strict=True)),
-        data_hash=data_hash([models, voters, prompts, reading.style], cells),
+        data_hash=_data_hash([models, voters, prompts, reading.style], cells),
         warnings=tuple(warnings),
         parts=None if elsewhere is None else elsewhere(models, live, a, b, outcome),
     )
@@ -262,12 +298,12 @@ def _parts(table: Table, factors: Sequence[str], side: str, live: Bools) -> list
 def _weights(table: Table, reading: Reading, moments: Floats | None, live: Bools) -> Floats | None:
     weight = None
     if reading.weight == SAMPLING:
-        weight = weights.sampling_weights(table.numbers["weight"][live])
+        weight = sources.sampling_weights(table.numbers["weight"][live])
     elif reading.weight is not None:
-        weight = weights.given_weights(table.numbers["weight"][live], reading.weight)
+        weight = sources.given_weights(table.numbers["weight"][live], reading.weight)
     if reading.half_life_days is not None and moments is not None:
         now = float(moments[live].max(initial=-np.inf))
-        age = weights.decay(moments[live], reading.half_life_days, now)
+        age = sources.decay(moments[live], reading.half_life_days, now)
         weight = age if weight is None else weight * age
     return weight
 
@@ -279,14 +315,14 @@ def _styles(table: Table, reading: Reading, live: Bools) -> tuple[Floats | None,
     columns = []
     for name in reading.style:
         if name in table.numbers:
-            columns.append(weights.given_difference(table.numbers[name][live], name))
+            columns.append(sources.given_difference(table.numbers[name][live], name))
         else:
             a, b = (table.numbers[column][live] for column in of_sides(name))
-            columns.append(weights.style_difference(a, b, name))
-    return weights.standardised(columns, reading.style)
+            columns.append(sources.style_difference(a, b, name))
+    return sources.standardised(columns, reading.style)
 
 
-def data_hash(names: Sequence[Sequence[str]], cells: Cells) -> str:
+def _data_hash(names: Sequence[Sequence[str]], cells: Cells) -> str:
     """SHA-256 of the names and of the cells, as little-endian numbers of eight bytes."""
     digest = hashlib.sha256(json.dumps([CANONICAL, *names]).encode())
     arrays = [*cells.keys, cells.votes, cells.weight, cells.weight_sq, cells.features]
@@ -427,3 +463,177 @@ def _rate_groups(source: object, options: RateOptions, progress: Progress | None
         msg = f"No group of {options.by!r} can be rated; of {value!r}: {why}"
         raise NotIdentifiedError(msg)
     return Groups(reports, not_rated)
+
+
+def read_mix(source: object, column: str) -> Mix:
+    """Count one's own prompts by category.
+
+    Parameters
+    ----------
+    source : path, sequence of paths, Files or table
+        A prompt a row; as `rating.read_votes` takes it.
+    column : str
+        That of the category.
+
+    Raises
+    ------
+    DataError
+        If the source cannot be read, lacks the column, or a prompt has no category.
+    """
+
+    def wanted(there: Sequence[str]) -> list[str]:
+        return [require(column, there)]
+
+    with opened(source, wanted, holds="prompts", as_peers=False) as rows:
+        name = as_name(rows, *wanted(rows.columns))
+        counts = dict(rows.aggregate(f"{name}, count(*)", name).order("1").fetchall())
+    if unnamed := sum(n for name, n in counts.items() if not (name and name.strip())):
+        raise DataError(f"{unnamed:,} prompts have no {column}: leave them out, or name it.")
+    return Mix.of_counts(counts)
+
+
+def rate_mix_of(
+    source: object,
+    mix: Mix,
+    options: RateOptions,
+    *,
+    kappas: Sequence[float] = KAPPAS,
+    reweighted: bool = False,
+) -> MixBoard:
+    """Rate the models of a source of votes on one's own mix: see `rating.rate_mix`.
+
+    Raises
+    ------
+    DataError, NotIdentifiedError, ConvergenceError
+        As `rating.rate_mix`, and if the votes cannot be read.
+    """
+    groups = read_groups(source, Reading.of(options))
+    return rate_mix(groups, mix, options, kappas=kappas, reweighted=reweighted)
+
+
+def read_rows(source: object, reading: Reading) -> VoteRows:
+    """Read the votes that count.
+
+    Parameters
+    ----------
+    source : path, sequence of paths, Files, table or LoggedVotes
+        As `rating.tables.counts.read_votes` takes it.
+    reading : Reading
+        Of which weights and styles are not used, nor a window of votes in order. ``columns.by`` is
+        the role ``by``.
+
+    Raises
+    ------
+    DataError
+        As `rating.tables.counts.read_votes`; and of votes in order, if they do not say who cast
+        them.
+    """
+    by = reading.columns.by is not None
+    how = _in_order(source, reading) if reading.ordered else opened_table(source, reading, by=by)
+    with how as table:
+        numbers = {"trait": _traits(table), "time": _moments(table)} if reading.ordered else {}
+        known = {role: values for role, values in numbers.items() if values is not None}
+        rows = VoteFilter.settled(table, reading).vote_rows(reading, known)
+    if not rows.n:
+        is_named = isinstance(source, LoggedVotes) or Files.of(source) is not None
+        where = f" in {str(source)!r}" if is_named else ""
+        why = ", ".join(f"{n} {why}" for why, n in rows.dropped.items()) or "there are none"
+        raise DataError(f"No votes to count{where}: {why}.")
+    if reading.ordered and reading.voters and "voter" not in rows.groups:
+        msg = f"The votes of {str(source)!r} do not say who cast them: no voter can be examined."
+        raise DataError(msg)
+    return rows
+
+
+def report_source(
+    source: object,
+    columns: Columns,
+    *,
+    first: str = "quizzing",
+    second: str = "asking",
+    level: float = 0.95,
+) -> RemarkReport:
+    """Read remarks and say what they say: see `rating.remarks.report_remarks`.
+
+    Raises
+    ------
+    DataError
+        As `read_rows`; and if there is no column of remarks, nothing in them, or no voter.
+    """
+    columns_of_text = (*GIVEN, INTENT)
+    rows = read_rows(
+        source, Reading(columns, prompts=True, both_bad="tie", beside=columns_of_text)
+    )
+    if rows.groups.keys().isdisjoint(columns_of_text):
+        msg = (
+            f"{str(source)!r} holds no remarks: the columns {', '.join(GIVEN)} or {INTENT} are "
+            "needed, as arena export votes writes them."
+        )
+        raise DataError(msg)
+    if "voter" not in rows.groups:
+        msg = f"{str(source)!r} does not say who voted: name the column with --column voter=NAME."
+        raise DataError(msg)
+    if not reasons_of(rows) and not any(rows.names.get(INTENT, ())):
+        raise DataError(f"Nothing was remarked beside the {rows.n_votes} votes of {source!s}.")
+    return report_remarks(rows, first=first, second=second, level=level)
+
+
+@contextmanager
+def _in_order(source: object, reading: Reading) -> Iterator[Table]:
+    """Read every vote as a row, with its number, and its time and trait where they are known.
+
+    A log has its order and no traits; no time is read of it.
+    """
+    if isinstance(source, LoggedVotes):
+        source.require_own(reading.columns)
+        prompt = ("prompt",) if reading.prompts else ()
+        yield source.in_order((*REQUIRED, "voter", *prompt, "left_out"))
+        return
+
+    def roles(there: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
+        texts, _ = reading.roles(there, by=False)
+        must = ("winner", "voter") if reading.voters else ("winner",)
+        needed = {role: reading.columns.need(role, there) for role in must}
+        optional = {role: reading.columns.find(role, there) for role in ("time", "trait")}
+        return texts | needed, {role: name for role, name in optional.items() if name is not None}
+
+    def wanted(there: Sequence[str]) -> list[str]:
+        own = {name for named in roles(there) for name in named.values()}
+        return [name for name in there if name in {*own, *JUDGES, *KINDS}]
+
+    with opened(source, wanted, once=True, named=reading.columns) as rows:
+        texts, numbers = roles(rows.columns)
+        require_one_kind(rows, str(source), reading.columns.asked)
+        types = kinds(rows)
+        for role, beside in (("time", MOMENTS), ("trait", {"boolean"})):
+            if role in numbers and types[numbers[role]] not in beside | NUMERIC:
+                texts[role] = numbers.pop(role)
+        yield fetch(numbered(rows), only_of_text(rows, texts), {**numbers, "row": ROW})
+
+
+def _moments(table: Table) -> Floats | None:
+    """When each vote was cast, in seconds since 1970 UTC; None unless all votes say so."""
+    moments = table.numbers.get("time")
+    if column := table.texts.get("time"):
+        parsed = [sources.parse_moment(text) if text.strip() else np.nan for text in column.names]
+        moments = np.array([*parsed, np.nan])[column.codes]
+    return moments if moments is not None and np.isfinite(moments).all() else None
+
+
+def _traits(table: Table) -> Floats | None:
+    """Whether each vote has the trait, 0 or 1; a missing value is none.
+
+    Raises
+    ------
+    DataError
+        If a text is neither true nor false.
+    """
+    values = table.numbers.get("trait")
+    if column := table.texts.get("trait"):
+        known = {"true": 1.0, "1": 1.0, "false": 0.0, "0": 0.0, "": 0.0}
+        if odd := [text for text in column.names if text.strip().lower() not in known]:
+            msg = f"A column of a trait holds {odd[0]!r}: it takes true, false, 1 or 0."
+            raise DataError(msg)
+        each = [known[text.strip().lower()] for text in column.names]
+        values = np.array([*each, 0.0])[column.codes]
+    return None if values is None else (np.nan_to_num(values) != 0).astype(np.float64)

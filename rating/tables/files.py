@@ -1,38 +1,180 @@
-"""Files that people name: which these are, and read whole, or refused in a sentence."""
+"""Files that people name: which these are, and read whole, or refused in a sentence.
+
+Names and texts that others chose, as each kind of output shows them: nothing in them acts.
+
+One function for each kind of output. `visible` is in all of them but CSV and a database, which are
+read back.
+
+How much of a file is held in memory at a time, so that no file can exhaust it.
+
+A few kilobytes can unpack to gigabytes: by compression, or as one value that many rows share. What
+may be held therefore depends on the size of the file: no honest file is 50 times smaller than its
+contents, and no cell of honest data takes less than half a bit.
+"""
 
 import codecs
+import csv
 import glob
 import gzip
+import io
 import json
 import os
 import re
+import shlex
 import stat
 import tempfile
 import tomllib
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from html import escape
 from itertools import chain
 from pathlib import Path
 from typing import IO, Any, Self, cast
 
 from rating.errors import DataError
-from rating.tables.bounds import (
-    DEPTH,
-    ENTRY,
-    PARTS,
-    TOML,
-    VALUE,
-    WHOLE,
-    in_mb,
-    require_cells,
-    require_parts,
-    require_shallow,
-    require_short,
-    require_unpacked,
-    too_deep,
-)
+
+MB = 2**20
+VALUE = MB
+"""Bytes of one value: a name, a prompt, an answer."""
+LARGE_VALUE = 10 * MB
+"""Bytes of an image, or of a text in a recorded run of an agent."""
+LARGE = ("image", "images")
+"""Columns of such values."""
+ENTRY = 16 * MB
+"""Bytes of one row of JSON: a line, or an entry of a list."""
+BATCH = 32 * MB
+"""Bytes that are held at a time of any file, however small it is.
+
+Readers take up to ten times as much: in UTF-32, as objects, in the engine and beside it.
+"""
+WHOLE = 1024 * MB
+"""Bytes of a file of text that is read as a whole."""
+UNPACKED = 50
+"""Times the size of a file that its contents may have, beyond `BATCH`."""
+DEPTH = 100
+"""Lists and objects inside each other."""
+PARTS = 500_000
+"""Lists and objects in one piece of JSON or TOML."""
+COLUMNS = 10_000
+CELLS = 2_000_000
+"""Cells that any table may have, however small its file is."""
+CELLS_PER_BYTE = 16
+"""Cells of a larger table for each byte of its file."""
+TOML = LARGE_VALUE
+"""Bytes of a file of TOML."""
+
+
+def most_unpacked(size: int) -> int:
+    """Give the bytes that may be held of files of some size."""
+    return max(BATCH, UNPACKED * size)
+
+
+def in_mb(n: int) -> str:
+    """Give bytes in a sentence."""
+    return f"{n / MB:,.0f} MB"
+
+
+def size_of(paths: Iterable[Path]) -> int:
+    """Add up the bytes of files."""
+    return sum(path.stat().st_size for path in paths)
+
+
+def require_unpacked(name: str, n: int, size: int, error: type[Exception] = DataError) -> None:
+    """Raise an error if a file holds more than its size allows.
+
+    Parameters
+    ----------
+    n : int
+        Bytes that are unpacked, so far or in all.
+    size : int
+        Bytes of the file.
+    """
+    if n > most_unpacked(size):
+        msg = (
+            f"{name!r} has {size:,} bytes and unpacks to more than {in_mb(most_unpacked(size))}: "
+            f"a file may unpack to {in_mb(BATCH)} or to {UNPACKED} times its size. Write it "
+            "without compression, as CSV or JSON lines."
+        )
+        raise error(msg)
+
+
+def require_cells(name: str, cells: int, size: int, error: type[Exception] = DataError) -> None:
+    """Raise an error if a table has more cells than a file of its size can hold."""
+    if cells > max(CELLS, CELLS_PER_BYTE * size):
+        msg = (
+            f"{name!r} has {size:,} bytes for {cells:,} cells or more: a table may have {CELLS:,} "
+            f"cells, or {CELLS_PER_BYTE} for each byte. Count equal votes in one row "
+            "(n_model_a, n_model_b, n_tie), or write the file as CSV or JSON lines."
+        )
+        raise error(msg)
+
+
+def _require_parts(
+    text: str,
+    where: str,
+    error: type[Exception] = DataError,
+    begin: int = 0,
+    end: int | None = None,
+) -> bool:
+    """Raise an error if a piece of JSON or TOML has more lists and objects than `PARTS`.
+
+    Returns
+    -------
+    bool
+        Whether it has enough of them to be nested deeper than `DEPTH`.
+    """
+    end = len(text) if end is None else end
+    n = text.count("[", begin, end) + text.count("{", begin, end)
+    if n > PARTS:
+        msg = f"{where} has {n:,} lists and objects, more than {PARTS:,}: split it."
+        raise error(msg)
+    return n > DEPTH
+
+
+def _require_shallow(value: Any, where: str, error: type[Exception] = DataError) -> None:
+    """Raise an error if a value has lists and objects nested deeper than `DEPTH`."""
+    level = [value]
+    for _ in range(DEPTH + 1):
+        level = [
+            one
+            for each in level
+            if isinstance(each, list | dict)
+            for one in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not level:
+            return
+    raise _too_deep(where, error)
+
+
+def _too_deep(where: str, error: type[Exception]) -> Exception:
+    """Make the error for lists and objects nested deeper than `DEPTH`."""
+    return error(f"{where} is nested more than {DEPTH} levels deep. Flatten it.")
+
+
+def _require_short(
+    value: Any, where: str, most: int = VALUE, error: type[Exception] = DataError
+) -> None:
+    """Raise an error if a text in a row of JSON is longer than ``most`` bytes.
+
+    Under a name in `LARGE` it may have `LARGE_VALUE`.
+    """
+    level: list[tuple[str, int, Any]] = [("", most, value)]
+    while level:
+        name, bound, one = level.pop()
+        if isinstance(one, dict):
+            for key, inner in one.items():
+                level.append((key, LARGE_VALUE if key in LARGE else bound, inner))
+        elif isinstance(one, list):
+            level += [(name, bound, inner) for inner in one]
+        elif isinstance(one, str) and len(one) > bound:
+            msg = (
+                f"{where} has a value of {len(one):,} bytes in {name!r}: one may have "
+                f"{bound:,}. Shorten it, or leave the row out."
+            )
+            raise error(msg)
+
 
 SHOWN = 80
 """Characters of a value that a sentence quotes."""
@@ -258,12 +400,12 @@ def raw_pieces(path: Path, error: type[Exception] = DataError) -> Iterator[bytes
     ------
     Exception
         Of the kind ``error``, if it is no file, cannot be read, or unpacks to more than
-        `rating.tables.bounds.most_unpacked` of its size.
+        `rating.tables.files.most_unpacked` of its size.
     """
     yield from _read(path, error, lambda file: file.read(PIECE))
 
 
-def text_lines(path: Path, error: type[Exception] = DataError) -> Iterator[str]:
+def _text_lines(path: Path, error: type[Exception] = DataError) -> Iterator[str]:
     """Give the lines of a file as `read_text` reads it, one after the other."""
     lines = _read(path, error, lambda file: file.readline(ENTRY + 1))
     for number, line in enumerate(lines, 1):
@@ -334,18 +476,18 @@ def parsed(text: str, where: str, error: type[Exception] = DataError) -> Any:
     Raises
     ------
     Exception
-        Of the kind ``error``, if it is no JSON, is nested deeper than `rating.tables.bounds.DEPTH`
-        or has more lists and objects than `rating.tables.bounds.PARTS`.
+        Of the kind ``error``, if it is no JSON, is nested deeper than `rating.tables.files.DEPTH`
+        or has more lists and objects than `rating.tables.files.PARTS`.
     """
-    nested = require_parts(text, where, error)
+    nested = _require_parts(text, where, error)
     try:
         value = json.loads(text)
     except RecursionError as problem:
-        raise too_deep(where, error) from problem
+        raise _too_deep(where, error) from problem
     except ValueError as problem:
         raise _no_json(text, where, problem, error) from problem
     if nested:
-        require_shallow(value, where, error)
+        _require_shallow(value, where, error)
     return _mended(value) if _HALF.search(text) else value
 
 
@@ -353,16 +495,16 @@ def parsed_toml(text: str, where: str, error: type[Exception] = DataError) -> di
     """Parse TOML; raises ``error`` as `parsed`, and for text longer than `bounds.TOML`."""
     if len(text) > TOML:
         raise error(f"{where} has more than {in_mb(TOML)}, and is read as a whole: split it.")
-    require_parts(text, where, error)
+    _require_parts(text, where, error)
     if _DOTTED.search(text):
-        raise too_deep(where, error)
+        raise _too_deep(where, error)
     try:
         values = tomllib.loads(text)
     except RecursionError as problem:
-        raise too_deep(where, error) from problem
+        raise _too_deep(where, error) from problem
     except tomllib.TOMLDecodeError as problem:
         raise error(f"{where} is not TOML: {problem}.") from problem
-    require_shallow(values, where, error)
+    _require_shallow(values, where, error)
     return values
 
 
@@ -388,7 +530,7 @@ def json_entries(
     cells, size = 0, path.stat().st_size if path.name.endswith(".gz") else None
     for where, entry, n in _entries(path, error):
         if n > most:
-            require_short(entry, where, most, error)
+            _require_short(entry, where, most, error)
         if size is not None:
             cells += 1 + (len(entry) if isinstance(entry, list | dict) else 0)
             require_cells(str(path), cells, size, error)
@@ -406,7 +548,7 @@ def _entries(path: Path, error: type[Exception]) -> Iterator[tuple[str, Any, int
         text = read_text(path, error)
         yield name, parsed(text, name, error), len(text)
         return
-    for number, line in enumerate(text_lines(path, error), 1):
+    for number, line in enumerate(_text_lines(path, error), 1):
         if line.strip():
             where = f"Line {number} of {name}"
             yield where, parsed(line, where, error), len(line)
@@ -459,11 +601,11 @@ class _List:
         self.sign()
         while True:
             if len(self.text) - self.at > PARTS:  # it would be parsed again and again
-                require_parts(self.text, where, error, self.at)
+                _require_parts(self.text, where, error, self.at)
             try:
                 value, end = _DECODE(self.text, self.at)
             except RecursionError as problem:
-                raise too_deep(where, error) from problem
+                raise _too_deep(where, error) from problem
             except ValueError as problem:
                 if len(self.text) - self.at <= ENTRY and self._read_on():
                     continue
@@ -473,8 +615,8 @@ class _List:
         begin, self.at = self.at, end
         if end - begin > ENTRY:
             raise error(f"{where} is longer than {in_mb(ENTRY)}: split it.")
-        if require_parts(self.text, where, error, begin, end):
-            require_shallow(value, where, error)
+        if _require_parts(self.text, where, error, begin, end):
+            _require_shallow(value, where, error)
         halved = _HALF.search(self.text, begin, end)
         return _mended(value) if halved else value, end - begin
 
@@ -544,3 +686,170 @@ def replacing(path: Path) -> Iterator[Path]:
         yield made
         made.chmod(0o600)
         made.replace(target)
+
+
+REPLACED = "\ufffd"
+LINES = "\n\r\t"
+"""What stays in a text of several lines."""
+
+_UNSEEN = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+"""Control characters, ends of lines, what turns the direction of writing, halves of pairs."""
+
+UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
+"""Characters that some database cannot hold."""
+
+_FORMULA = r"'*[=+\-@\t\r\n＝＋－＠](?s:.*)"
+"""What a spreadsheet would run; with apostrophes before it, so that one can be taken off again."""
+
+_NUMBER = r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?"
+
+_MARKDOWN = re.compile(r"[\\`*_\[\]<>#|~&$]")
+
+_LATEX = str.maketrans(
+    {
+        "\\": r"\textbackslash{}",
+        "~": r"\textasciitilde{}",
+        "^": r"\textasciicircum{}",
+        REPLACED: "?",
+        **{c: f"\\{c}" for c in "&%$#_{}"},
+    }
+)
+
+
+def in_shell(word: str) -> str:
+    r"""Quote a word of a command for a shell, with escapes for what a terminal would obey.
+
+    >>> print(in_shell("a b"), in_shell("a\x1b'"))
+    'a b' $'a\u001b\''
+    """
+    if not _UNSEEN.search(word):
+        return shlex.quote(word)
+    parts = word.replace("\\", "\\\\").replace("'", "\\'")
+    return "$'" + _UNSEEN.sub(lambda one: f"\\u{ord(one[0]):04x}", parts) + "'"
+
+
+def visible_rows(rows: Iterable[Iterable[str]], keep: str = "") -> list[list[str]]:
+    """Return the cells of a table as `visible` does each."""
+    return [[visible(cell, keep) for cell in row] for row in rows]
+
+
+def visible(text: str, keep: str = "") -> str:
+    r"""Replace what a terminal obeys, what breaks a line and what turns the writing by U+FFFD.
+
+    Parameters
+    ----------
+    keep : str
+        Characters that stay as they are, such as ends of lines.
+
+    Examples
+    --------
+    >>> visible("\x1b[31mred\x07") == "\ufffd[31mred\ufffd"
+    True
+    """
+    return _UNSEEN.sub(lambda match: match[0] if match[0] in keep else REPLACED, text)
+
+
+def shown(value: Any) -> Any:
+    """Give what a template shows: of a text what `visible` leaves, and its lines."""
+    is_text = isinstance(value, str) and not hasattr(value, "__html__")
+    return visible(value, LINES) if is_text else value
+
+
+def storable(text: str) -> str:
+    """Give a text as a database has it: what none can hold becomes U+FFFD.
+
+    PostgreSQL refuses the character NUL, and UTF-8 has no half of a surrogate pair.
+    """
+    return UNSTORABLE.sub(REPLACED, text)
+
+
+def in_html(text: str) -> str:
+    """Write a text into HTML or SVG."""
+    return escape(visible(text))
+
+
+def in_json(text: str) -> str:
+    """Write what `visible` would replace as JSON's own escapes: the values stay what they are."""
+    return _UNSEEN.sub(
+        lambda match: match[0] if match[0] == "\n" else f"\\u{ord(match[0]):04x}", text
+    )
+
+
+def in_markdown(text: str) -> str:
+    r"""Write a text on one line of Markdown, or in a cell of a table.
+
+    Examples
+    --------
+    >>> in_markdown("a|b [c](d)")
+    'a\\|b \\[c\\](d)'
+    """
+    return _MARKDOWN.sub(r"\\\g<0>", visible(text))
+
+
+def in_latex(text: str) -> str:
+    """Write a text on one line of LaTeX, or in a cell of a table."""
+    return visible(text).translate(_LATEX)
+
+
+def in_csv(value: object) -> object:
+    """Write a cell of CSV: a text that a spreadsheet would run gets an apostrophe before it.
+
+    Numbers stay, also such as are text: ``-1.5`` runs nothing. `from_csv_sql` takes it off again.
+
+    Examples
+    --------
+    >>> [in_csv(value) for value in ("=1+1", "-1.5", "'@x", -2, "x")]
+    ["'=1+1", '-1.5', "''@x", -2, 'x']
+    """
+    if not isinstance(value, str) or not re.fullmatch(_FORMULA, value):
+        return value
+    return value if re.fullmatch(_NUMBER, value) else f"'{value}"
+
+
+def csv_text(rows: Iterable[Iterable[object]]) -> str:
+    r"""Write lines of CSV; only a writer that ends them by CR LF puts quotes around either.
+
+    >>> csv_text([("a", "=1"), (1.5, None)])
+    "a,'=1\n1.5,\n"
+    """
+    lines = []
+    for row in rows:
+        out = io.StringIO(newline="")
+        csv.writer(out, lineterminator="\r\n").writerow(map(in_csv, row))
+        lines.append(out.getvalue().removesuffix("\r\n") + "\n")
+    return "".join(lines)
+
+
+def in_csv_sql(column: str) -> str:
+    """Give the expression of SQL that does to a column of text what `in_csv` does to a value."""
+    runs, number = (f"regexp_full_match({column}, {literal(p)})" for p in (_FORMULA, _NUMBER))
+    return f"CASE WHEN {runs} AND NOT {number} THEN '''' || {column} ELSE {column} END"
+
+
+def from_csv(row: Iterable[str]) -> list[str]:
+    """Take off the apostrophes that `in_csv` wrote."""
+    return [cell[1:] if re.fullmatch(f"'{_FORMULA}", cell) else cell for cell in row]
+
+
+def from_csv_sql(columns: Iterable[str]) -> str:
+    """Give the columns of SQL, each with what `from_csv` does to a text done to its cells."""
+    parts = []
+    for name in map(quoted, columns):
+        written = f"starts_with({name}, '''') AND regexp_full_match({name}, {literal(_FORMULA)})"
+        parts.append(f"CASE WHEN {written} THEN substr({name}, 2) ELSE {name} END AS {name}")
+    return ", ".join(parts)
+
+
+def quoted(name: str) -> str:
+    """Write the name of a column into SQL."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def all_quoted(names: Iterable[str]) -> str:
+    """Write the names of columns into SQL, with commas."""
+    return ", ".join(map(quoted, names))
+
+
+def literal(text: str) -> str:
+    """Write a text into SQL."""
+    return "'" + text.replace("'", "''") + "'"

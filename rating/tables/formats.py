@@ -1,27 +1,43 @@
-"""Boards in words, as JSON and as rows that other programs read: CSV, Markdown, LaTeX, Parquet."""
+"""Boards in words, as JSON and as rows that other programs read: CSV, Markdown, LaTeX, Parquet.
+
+Boards as every_eval_ever has evaluations: a JSON file a model, which are read back whole.
+"""
 
 import json
+import uuid
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import date
+from datetime import date, datetime
+from hashlib import sha256
 from importlib import import_module
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rating.errors import DataError
-from rating.tables.escaping import LINES, csv_text, in_json, in_latex, in_markdown, visible
-from rating.tables.files import replacing
+from rating.tables.files import (
+    LINES,
+    SHOWN,
+    csv_text,
+    in_json,
+    in_latex,
+    in_markdown,
+    parsed,
+    read_text,
+    replacing,
+    visible,
+)
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
+    from rating.decide import Gate
     from rating.report import Report
-    from rating.uncertainty.gate import Gate
+
 
 Row = Mapping[str, Any]
 
-FORMATS = ("table", "json", "csv", "markdown", "latex", "parquet")
+BOARD_FORMATS = ("table", "json", "csv", "markdown", "latex", "parquet")
 ENDINGS = {
     ".json": "json",
     ".csv": "csv",
@@ -54,11 +70,13 @@ def chosen_format(name: str | None, out: Path | None) -> str:
         If there is no such format, or it needs a file.
     """
     form = name or (ENDINGS.get(out.suffix, "") if out else "table")
-    if form not in FORMATS:
+    if form not in BOARD_FORMATS:
         if name is None:
-            msg = f"Cannot tell the format of {str(out)!r}: add --format {'|'.join(FORMATS)}."
+            msg = (
+                f"Cannot tell the format of {str(out)!r}: add --format {'|'.join(BOARD_FORMATS)}."
+            )
         else:
-            msg = f"There is no format {name!r}: choose one of {', '.join(FORMATS)}."
+            msg = f"There is no format {name!r}: choose one of {', '.join(BOARD_FORMATS)}."
         raise DataError(msg)
     if form == "parquet" and out is None:
         msg = "Parquet is not for a terminal: name a file with --out."
@@ -92,7 +110,7 @@ def as_text(board: Row, form: str) -> str:
         under = "".join(f"\n* {in_markdown(text)}" for text in warnings)
         return f"{in_markdown(heading)}\n\n{as_markdown(rows)}{under}\n".lstrip()
     comments = "".join(f"% {in_latex(text)}\n" for text in (heading, *warnings) if text)
-    return comments + as_latex(rows)
+    return comments + _as_latex(rows)
 
 
 def make_folder(folder: Path) -> None:
@@ -148,7 +166,7 @@ def as_markdown(rows: Sequence[Row]) -> str:
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
 
 
-def as_latex(rows: Sequence[Row]) -> str:
+def _as_latex(rows: Sequence[Row]) -> str:
     """Write rows as a tabular of the package booktabs."""
     names, cells = _cells(rows)
     sides = "".join("r" if name in COLUMNS else "l" for name in names)
@@ -242,8 +260,7 @@ def write_parquet(rows: Sequence[Row], path: Path) -> None:
         If the file cannot be written.
     """
     # These and numpy take half a second to import, and text does without.
-    from rating.tables.duckdb_engine import connected
-    from rating.tables.writing import telling
+    from rating.tables.duckdb_engine import connected, telling
 
     with telling(path), connected() as connection:
         left = iter(rows)
@@ -347,12 +364,12 @@ INTERVALS = {
 CLUSTERS = {"voter": "by voter", "prompt": "by prompt", "both": "by voter and by prompt"}
 
 
-def votes_caption(report: ReportDict) -> str:
+def _votes_caption(report: ReportDict) -> str:
     """Give how many votes by how many voters.
 
     Examples
     --------
-    >>> votes_caption({"votes": {"used": 2184, "voters": 56, "effective_voters": 31.4}})
+    >>> _votes_caption({"votes": {"used": 2184, "voters": 56, "effective_voters": 31.4}})
     '2,184 votes by 56 voters (effectively 31)'
     """
     votes = report["votes"]
@@ -375,25 +392,25 @@ def summary(report: ReportDict) -> str:
 Bradley-Terry, a tie half a win; no intervals; 400 points are odds of ten to one.'
     """
     votes, method = report["votes"], report["method"]
-    votes_text = votes_caption(report)
+    votes_text = _votes_caption(report)
     if votes.get("top_voter_share") is not None:
         votes_text += f"; the busiest cast {votes['top_voter_share']:.0%}"
     aside = {"a model against itself": votes["self"], **votes["dropped"]}
     left = ", ".join(f"{n:,} {why}" for why, n in aside.items() if n)
     sentences = [f"{votes_text}.", f"Left out: {left}." if left else ""]
-    made = f"{method_caption(report)}; {interval_caption(report)}"
+    made = f"{_method_caption(report)}; {_interval_caption(report)}"
     sentences.append(f"{made}; {method['scale']:g} points are odds of ten to one.")
     return " ".join(filter(None, sentences))
 
 
-def method_caption(report: ReportDict) -> str:
+def _method_caption(report: ReportDict) -> str:
     """Name the model and its options that matter to a reader.
 
     Examples
     --------
-    >>> method_caption({"method": {"ties": "half", "ridge": 1.0, "style": ["length"]}})
+    >>> _method_caption({"method": {"ties": "half", "ridge": 1.0, "style": ["length"]}})
     'Bradley-Terry, a tie half a win, ridge 1, style held equal (length)'
-    >>> method_caption({"method": {"half_life": 30, "since": "2026-01-31T00:00:00+00:00"}})
+    >>> _method_caption({"method": {"half_life": 30, "since": "2026-01-31T00:00:00+00:00"}})
     'Bradley-Terry, a tie half a win, weights halved every 30 days of age, since 2026-01-31'
     """
     method = report["method"]
@@ -473,12 +490,12 @@ def has_intervals(report: ReportDict) -> bool:
     return bool(report["method"].get("interval", "sandwich") != "none")
 
 
-def interval_caption(report: ReportDict) -> str:
+def _interval_caption(report: ReportDict) -> str:
     """Name level and method of the intervals.
 
     Examples
     --------
-    >>> interval_caption({"method": {"interval": "sandwich", "cluster": "voter", "level": 0.95}})
+    >>> _interval_caption({"method": {"interval": "sandwich", "cluster": "voter", "level": 0.95}})
     '95 % intervals: sandwich, clustered by voter'
     """
     method = report["method"]
@@ -493,12 +510,12 @@ def interval_caption(report: ReportDict) -> str:
     return f"{text}, clustered {cluster}" if cluster else f"{text}, votes taken as independent"
 
 
-def origin_caption(report: ReportDict, made: date) -> str:
+def _origin_caption(report: ReportDict, made: date) -> str:
     """Name the data, the version and the day.
 
     Examples
     --------
-    >>> origin_caption({"method": {"version": "1.2", "data_hash": "0123456789abcdef"}},
+    >>> _origin_caption({"method": {"version": "1.2", "data_hash": "0123456789abcdef"}},
     ...             date(2026, 5, 3))
     'arena 1.2, data 0123456789ab, 2026-05-03'
     """
@@ -519,10 +536,207 @@ def caption(report: ReportDict, made: date, *extra: str, intervals: bool = True)
     intervals : bool
         Whether the picture shows intervals.
     """
-    method = method_caption(report)
+    method = _method_caption(report)
     if intervals:
-        method += f"; {interval_caption(report)}"
-    origin = origin_caption(report, made)
+        method += f"; {_interval_caption(report)}"
+    origin = _origin_caption(report, made)
     return " ".join(
-        filter(None, [f"{votes_caption(report)}.", f"{method}.", *extra, f"{origin}."])
+        filter(None, [f"{_votes_caption(report)}.", f"{method}.", *extra, f"{origin}."])
     )
+
+
+Board = Mapping[str, Any]
+
+SCHEMA = "0.3.0"
+"""Version of the schema, https://github.com/evaleval/every_eval_ever."""
+LIBRARY = "arena"
+UNKNOWN = "unknown"
+"""What stands for organisations that votes do not name; the datastore takes it, and warns."""
+_PLAIN = str.maketrans(dict.fromkeys('<>:"/\\|?*', "_"))
+
+
+def write_logs(
+    board: Board, folder: Path, now: datetime, developers: Mapping[str, str] | None = None
+) -> list[Path]:
+    """Write a board, a file a model, under the paths that the datastore has.
+
+    Parameters
+    ----------
+    board : mapping
+        As `rating.Report.to_dict` gives it.
+    folder : Path
+        Is made where it is not there; files of the same votes and method are written anew.
+    now : datetime
+        When the files were made.
+    developers : mapping of str to str, optional
+        Who made a model, where that is known; of ``org/model`` it is ``org``.
+
+    Returns
+    -------
+    list of Path
+        ``data/<collection>/<developer>/<model>/<uuid>.json``, in the order of the ratings.
+
+    Raises
+    ------
+    DataError
+        If it is no board of one group, or a file cannot be written.
+    """
+    if "ratings" not in board or "method" not in board:
+        msg = "every_eval_ever takes one board: leave out --by and --compare."
+        raise DataError(msg)
+    paths = []
+    for place, row in enumerate(board["ratings"]):
+        log = _log(board, row, place, now)
+        if developer := (developers or {}).get(row["model"]):
+            log["model_info"]["developer"] = developer
+        path = folder / _place(log)
+        make_folder(path.parent)
+        write_text(as_json(log), path)
+        paths.append(path)
+    return paths
+
+
+def _place(log: Mapping[str, Any]) -> Path:
+    collection = log["evaluation_results"][0]["source_data"]["dataset_name"]
+    developer, _, model = log["model_info"]["id"].rpartition("/")
+    developer = developer or log["model_info"].get("developer", UNKNOWN)
+    digest = sha256(log["evaluation_id"].encode()).digest()[:16]
+    parts = (collection, developer, model)
+    return Path("data", *map(_portable, parts), f"{uuid.UUID(bytes=digest, version=4)}.json")
+
+
+def _portable(name: str) -> str:
+    """Give a name that every file system takes for one folder."""
+    plain = "".join(c for c in name.translate(_PLAIN) if c.isprintable())
+    return plain.encode(errors="replace")[:100].decode(errors="ignore").strip(" .") or "_"
+
+
+def _log(board: Board, row: Mapping[str, Any], place: int, now: datetime) -> dict[str, Any]:
+    method = board["method"]
+    made = sha256(as_json(method).encode()).hexdigest()[:12]
+    name = str(row["model"])
+    return {
+        "schema_version": SCHEMA,
+        "evaluation_id": f"arena-{made}/{name}/{method['data_hash']}",
+        "retrieved_timestamp": str(now.timestamp()),
+        "source_metadata": {
+            "source_name": "pairwise votes",
+            "source_type": "evaluation_run",
+            "source_organization_name": UNKNOWN,
+            "evaluator_relationship": "other",
+        },
+        "eval_library": {"name": LIBRARY, "version": method["version"]},
+        "model_info": {
+            "name": name,
+            "id": name,
+            "additional_details": {"deployment_type": UNKNOWN, "model_availability": UNKNOWN},
+        },
+        "evaluation_results": [_result(board, row, place, f"arena-{made}")],
+    }
+
+
+def _result(board: Board, row: Mapping[str, Any], place: int, dataset: str) -> dict[str, Any]:
+    method = board["method"]
+    beside = {name: value for name, value in board.items() if name != "ratings"}
+    rest = {name: value for name, value in row.items() if name not in ("model", "rating")}
+    return {
+        "evaluation_name": "arena.votes",
+        "source_data": {
+            "dataset_name": dataset,
+            "source_type": "other",
+            "additional_details": {"sha256_of_votes": method["data_hash"]},
+        },
+        "metric_config": {
+            "evaluation_description": summary(board),
+            "metric_id": "arena.bradley_terry",
+            "metric_name": _method_caption(board),
+            "metric_kind": "elo",
+            "metric_unit": "points",
+            "lower_is_better": False,
+            "score_type": "continuous",
+            "min_score": "-Infinity",
+            "max_score": "Infinity",
+            "additional_details": _as_texts(beside),
+        },
+        "score_details": {
+            "score": row["rating"],
+            "uncertainty": _uncertainty(board, row),
+            "details": _as_texts(rest | {"place": place}),
+        },
+    }
+
+
+def _as_texts(values: Mapping[str, Any]) -> dict[str, str]:
+    """Write values as JSON: beside what it names itself, the schema has texts alone."""
+    return {name: json.dumps(value, ensure_ascii=False) for name, value in values.items()}
+
+
+def _uncertainty(board: Board, row: Mapping[str, Any]) -> dict[str, Any]:
+    how, uncertainty = _interval_caption(board), dict[str, Any](num_samples=row["votes"])
+    if board["method"].get("reference") is not None:
+        return uncertainty  # errors and ends are those of a difference, not of the score
+    if row["se"] is not None:
+        uncertainty["standard_error"] = {"value": row["se"], "method": how}
+    if row["lower"] is not None and row["upper"] is not None:
+        uncertainty["confidence_interval"] = {
+            "lower": row["lower"],
+            "upper": row["upper"],
+            "confidence_level": board["method"]["level"],
+            "method": how,
+        }
+    return uncertainty
+
+
+def is_folder_of_logs(path: Path) -> bool:
+    """Whether a folder holds files as `write_logs` places them."""
+    try:
+        return path.is_dir() and any(path.glob("data/*/*/*/*.json"))
+    except OSError:  # what cannot be looked at is refused by whoever reads it
+        return False
+
+
+def read_logs(folder: Path) -> dict[str, Any]:
+    """Read the board that `write_logs` wrote into a folder; equal to it, number by number.
+
+    Raises
+    ------
+    DataError
+        If a file is something else, or the files are of several boards.
+    """
+    boards: dict[str, Path] = {}
+    rows: dict[int, dict[str, Any]] = {}
+    beside: dict[str, Any] = {}
+    for path in sorted(folder.glob("data/*/*/*/*.json")):
+        try:
+            place, row, beside = _board_of(parsed(read_text(path), repr(str(path))))
+        except (KeyError, TypeError, ValueError) as error:
+            msg = (
+                f"{str(path)!r} is not as arena rate --format every-eval-ever writes it "
+                f"({type(error).__name__}: {str(error)[:SHOWN]}): rate the votes anew."
+            )
+            raise DataError(msg) from error
+        boards.setdefault(as_json(beside), path)
+        if len(boards) > 1 or place in rows:
+            one = next(iter(boards.values()))
+            msg = (
+                f"{str(one)!r} and {str(path)!r} are of two boards: put each into its own folder."
+            )
+            raise DataError(msg)
+        rows[place] = row
+    return {**beside, "ratings": [rows[place] for place in sorted(rows)]}
+
+
+def _board_of(log: Mapping[str, Any]) -> tuple[int, dict[str, Any], dict[str, Any]]:
+    """Take a log apart into the place of a row, the row, and the board without its rows."""
+    if log["eval_library"]["name"] != LIBRARY:
+        raise ValueError(f"made by {log['eval_library']['name']}")
+    (result,) = log["evaluation_results"]
+    score = result["score_details"]
+    rest = _values(score["details"])
+    place = int(rest.pop("place"))
+    row = {"model": log["model_info"]["name"], "rating": score["score"], **rest}
+    return place, row, _values(result["metric_config"]["additional_details"])
+
+
+def _values(texts: Mapping[str, str]) -> dict[str, Any]:
+    return {name: json.loads(text) for name, text in texts.items()}

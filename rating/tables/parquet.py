@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rating.errors import DataError
-from rating.tables.bounds import BATCH, COLUMNS, MB, UNPACKED, VALUE, in_mb, most_unpacked
+from rating.tables.files import BATCH, COLUMNS, MB, UNPACKED, VALUE, in_mb, most_unpacked
 
 MAGIC = b"PAR1"
 MOST_FOOTER = 2 * BATCH

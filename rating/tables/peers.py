@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rating.errors import DataError
 from rating.tables.columns import LEFT_OUT, quoted_names
-from rating.tables.escaping import quoted
+from rating.tables.files import quoted
 
 if TYPE_CHECKING:
     import duckdb

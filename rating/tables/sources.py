@@ -5,6 +5,10 @@ pyarrow, and so is the stream of a frame (``__arrow_c_stream__``): duckdb takes 
 pyarrow is installed, it holds what the stream gives, mostly without a copy, and duckdb reads it
 there as often as it needs; without it duckdb copies the columns that are read. To give a stream,
 pandas itself takes pyarrow.
+
+Weights of votes, by the probability of being drawn and by age; and style of two answers.
+
+Rankings from tables: a row a ranking, as in ``a > b = c``.
 """
 
 import importlib.util
@@ -13,6 +17,7 @@ import tempfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import reduce
 from pathlib import Path
 from types import ModuleType
@@ -20,18 +25,26 @@ from typing import Any
 
 import duckdb
 import numpy as np
+from numpy.typing import NDArray
 
 from rating.errors import DataError, LayoutError
-from rating.tables import peers, repeats, weights
-from rating.tables.bounds import size_of
+from rating.rankings import Rankings
+from rating.tables import coding, peers
 from rating.tables.coding import (
     MOMENTS,
+    MOST_COLUMNS,
     NUMERIC,
+    ROW,
+    ROWS,
+    LoggedVotes,
     Relation,
     Table,
     compact,
     fetch,
     kinds,
+    layout_error,
+    numbered,
+    samples_of,
 )
 from rating.tables.columns import (
     COUNTS,
@@ -40,6 +53,7 @@ from rating.tables.columns import (
     KNOWN,
     LEFT_OUT,
     LIKE_A_MODEL,
+    LOG2,
     MACHINES,
     PEOPLE,
     REQUIRED,
@@ -63,10 +77,218 @@ from rating.tables.duckdb_engine import (
     rows_of,
     too_long,
 )
-from rating.tables.escaping import all_quoted, literal, quoted
-from rating.tables.files import ENDINGS, Files, expanded, json_objects, kind_of
-from rating.tables.guess import MOST_COLUMNS, ROWS, layout_error, samples_of
-from rating.tables.log import LoggedVotes
+from rating.tables.files import (
+    ENDINGS,
+    Files,
+    all_quoted,
+    expanded,
+    json_objects,
+    json_or_text,
+    kind_of,
+    literal,
+    quoted,
+    size_of,
+)
+from rating.tables.peers import RANKED
+from rating.typing import Bools, Floats
+
+DAY_S = 86_400.0
+SECONDS = (1e8, 1e10)
+"""Numbers that are seconds since 1970, from 1973 to 2286; years, days and milliseconds are not."""
+
+
+def sampling_weights(probability: Floats) -> Floats:
+    """Weigh a vote by one over the probability with which its pair was drawn.
+
+    The ratings then aim at pairs drawn alike, whatever the sampler preferred.
+
+    Raises
+    ------
+    DataError
+        If a probability is missing, or not above 0 and at most 1.
+    """
+    _refuse(
+        probability, ~((probability > 0) & (probability <= 1)), "pair probability", "in (0, 1]"
+    )
+    return 1 / probability
+
+
+def given_weights(weight: Floats, column: str) -> Floats:
+    """Give the weights of a column; raises `DataError` if one is negative or not finite."""
+    _refuse(weight, ~(np.isfinite(weight) & (weight >= 0)), f"weight in {column!r}", "0 or more")
+    return weight
+
+
+def decay(seconds: Floats, half_life_days: float, now: float) -> Floats:
+    """Weigh a vote by its age: 1 now, and half for every half-life that has passed.
+
+    Parameters
+    ----------
+    seconds : ndarray of float64
+        When each vote was cast, in seconds since 1970 UTC.
+    now : float
+        The moment at which a vote weighs 1; later votes weigh more.
+
+    Raises
+    ------
+    DataError
+        If the half-life is not a positive number of days.
+
+    Examples
+    --------
+    >>> decay(np.array([0.0, 86_400.0]), half_life_days=1, now=86_400.0).tolist()
+    [0.5, 1.0]
+    """
+    if not (np.isfinite(half_life_days) and half_life_days > 0):
+        msg = f"A half-life of {half_life_days} days cannot be used; give a positive number."
+        raise DataError(msg)
+    return np.exp2((seconds - now) / (DAY_S * half_life_days))
+
+
+def inside(seconds: Floats, since: datetime | None, until: datetime | None) -> Bools:
+    """Tell which votes were cast from ``since`` on and before ``until``."""
+    low = -np.inf if since is None else _utc_seconds(since)
+    high = np.inf if until is None else _utc_seconds(until)
+    return (seconds >= low) & (seconds < high)
+
+
+def _utc_seconds(moment: datetime) -> float:
+    """Give a moment in seconds since 1970; one without a zone is in UTC."""
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def parse_moment(text: str) -> float:
+    """Read a moment: ISO 8601, in UTC unless it says otherwise, or seconds since 1970.
+
+    Examples
+    --------
+    >>> parse_moment("1970-01-02T00:00:00Z"), parse_moment("1970-01-01 01:00:00+01:00")
+    (86400.0, 0.0)
+    >>> parse_moment("1690000000.5")
+    1690000000.5
+    """
+    return _seconds(_moment(text))
+
+
+def parse_moments(texts: Sequence[str]) -> Floats:
+    """Read moments in seconds since 1970, as `parse_moment`; a blank one is NaN.
+
+    Raises
+    ------
+    DataError
+        If one cannot be read, or some say their zone and others do not.
+    """
+    read = [_moment(text) if text.strip() else np.nan for text in texts]
+    dates = [(text, m) for text, m in zip(texts, read, strict=True) if isinstance(m, datetime)]
+    bare = next((text for text, moment in dates if moment.tzinfo is None), None)
+    zoned = next((text for text, moment in dates if moment.tzinfo is not None), None)
+    if bare is not None and zoned is not None:
+        msg = (
+            f"Some times say their zone, such as {zoned!r}, and some do not, such as {bare!r}: "
+            "write all of them like 2026-01-31T12:00:00Z."
+        )
+        raise DataError(msg)
+    return np.array([_seconds(moment) for moment in read], dtype=np.float64)
+
+
+def _seconds(moment: datetime | float) -> float:
+    return _utc_seconds(moment) if isinstance(moment, datetime) else moment
+
+
+def _moment(text: str) -> datetime | float:
+    try:
+        if SECONDS[0] <= float(text) < SECONDS[1]:
+            return float(text)
+    except ValueError:
+        pass
+    try:
+        return datetime.fromisoformat(text)
+    except ValueError as error:
+        msg = (
+            f"Cannot read the moment {text!r}: write it like 2026-01-31T12:00:00Z, or in seconds "
+            "since 1970."
+        )
+        raise DataError(msg) from error
+
+
+def _checked_seconds(seconds: Floats) -> Floats:
+    """Give numbers of seconds since 1970; raises `DataError` if they count something else."""
+    outside = (seconds < SECONDS[0]) | (seconds >= SECONDS[1])
+    _refuse(seconds, outside, "time", "in seconds since 1970, or a date")
+    return seconds
+
+
+_CONSTANT = 1e-9
+"""Differences of values, over the largest of them, that are the errors of arithmetic."""
+
+
+def style_difference(a: Floats, b: Floats, column: str) -> Floats:
+    """Compare a count on side A with side B: ``(a - b) / (a + b)``, and 0 where both are 0.
+
+    As LMArena's style control does, from -1 to 1; or, for a column after `LOG2`, in doublings:
+    ``log2(a / b)``, for what is always positive, such as a length.
+
+    Raises
+    ------
+    DataError
+        If a count is missing, negative or not finite; or 0, and doublings were asked for.
+
+    Examples
+    --------
+    >>> style_difference(np.array([3.0, 0.0]), np.array([1.0, 0.0]), "lists").tolist()
+    [0.5, 0.0]
+    >>> style_difference(np.array([400.0, 50.0]), np.array([100.0, 50.0]), "log2:length").tolist()
+    [2.0, 0.0]
+    """
+    doubled = column.startswith(LOG2)
+    wanted = "above 0 to be doubled" if doubled else "0 or more"
+    for side, values in (("a", a), ("b", b)):
+        good = np.isfinite(values) & ((values > 0) if doubled else (values >= 0))
+        _refuse(values, ~good, f"value in '{column.removeprefix(LOG2)}_{side}'", wanted)
+    if doubled:
+        return np.asarray(np.log2(a / b))
+    both = a + b
+    return np.divide(a - b, both, out=np.zeros_like(both), where=both > 0)
+
+
+def given_difference(values: Floats, column: str) -> Floats:
+    """Give differences from a column; raises `DataError` if one is not finite."""
+    _refuse(values, ~np.isfinite(values), f"difference in {column!r}", "finite")
+    return values
+
+
+def standardised(columns: Sequence[Floats], names: Sequence[str]) -> tuple[Floats, Floats]:
+    """Divide each style by its standard deviation, which is given too; 1 for doublings.
+
+    The mean stays: taken out, it would come back as an advantage of side A.
+
+    Returns
+    -------
+    (ndarray of shape (n, n_styles), ndarray of shape (n_styles,))
+
+    Raises
+    ------
+    DataError
+        If a style is the same for all votes.
+    """
+    features, scale = np.empty((len(columns[0]), len(columns))), np.ones(len(columns))
+    for i, (name, values) in enumerate(zip(names, columns, strict=True)):
+        low, high = values.min(initial=np.inf), values.max(initial=-np.inf)
+        if not high - low > _CONSTANT * max(abs(low), abs(high)):
+            # of equal differences, rounding leaves a standard deviation above 0
+            msg = f"The style {name!r} is the same for all votes; leave it out."
+            raise DataError(msg)
+        if not name.startswith(LOG2):
+            scale[i] = values.std()
+        np.divide(values, scale[i], out=features[:, i])
+    return features, scale
+
+
+def _refuse(values: NDArray[Any], bad: Bools, what: str, wanted: str) -> None:
+    if bad.any():
+        msg = f"A {what} is {values[bad][0]}, in {int(bad.sum())} rows; it must be {wanted}."
+        raise DataError(msg)
+
 
 LONGEST = 300
 """Characters of an engine's own words that a sentence quotes."""
@@ -232,7 +454,7 @@ def _opened_files(
         try:
             rows, n_chosen = chosen(rows_of(connection, paths), files)
             theirs, known, raw = rows.columns, None, rows
-            labelled = not {*winners(files)}.isdisjoint(theirs)  # else the format makes a winner
+            labelled = not {*_winners(files)}.isdisjoint(theirs)  # else the format makes a winner
             rows = _labelled(rows, files) if labelled else rows
             if as_peers:
                 rows, known = peers.as_votes(rows, files.where)
@@ -249,10 +471,10 @@ def _opened_files(
             is_packed_text = paths[0].suffix in PACKED and kind_of(paths[0]) == "text"
             if is_packed_text and size_of(paths) < SMALL:  # to write all of it takes memory, too
                 require_held(rows.project(all_quoted(names)), paths)
-            ids = known.columns_for([repeats.BATTLE], theirs) if known else []
-            key = repeats.key_of(rows.columns, files.where, ids) if once else []
-            doubtful = repeats.doubtful_key_of(rows.columns, files.where) if once else []
-            renamed = repeats.text_beside(rows.columns, names) if once else None
+            ids = known.columns_for([coding.BATTLE], theirs) if known else []
+            key = coding.key_of(rows.columns, files.where, ids) if once else []
+            doubtful = coding.doubtful_key_of(rows.columns, files.where) if once else []
+            renamed = coding.text_beside(rows.columns, names) if once else None
             if kind_of(paths[0]) != "Parquet":
                 read = dict.fromkeys((*names, *key, *doubtful, *(renamed or ())))
                 rows = as_parquet(connection, rows, [*read], Path(folder) / "votes.parquet")
@@ -262,17 +484,17 @@ def _opened_files(
                     require_held(raw.project(all_quoted(known.columns_for(ours, theirs))), paths)
                 else:
                     require_held(rows.project(all_quoted(names)), paths)
-            n_renamed = repeats.n_renamed(rows, renamed) if renamed else 0
-            if n_repeated := repeats.n_repeated(rows, key):
-                same = repeats.n_repeated(rows, [*key, "winner"]) if "winner" in names else None
+            n_renamed = coding.n_renamed(rows, renamed) if renamed else 0
+            if n_repeated := coding.n_repeated(rows, key):
+                same = coding.n_repeated(rows, [*key, "winner"]) if "winner" in names else None
                 if same is not None and same < n_repeated:
                     peers.mention(
                         f"{files}: {n_repeated - same:,} of the repeated rows name another winner "
                         "than an earlier row with their battle_id. The first row counts."
                     )
-                rows = repeats.marked(rows, key)
+                rows = coding.marked(rows, key)
                 rows = as_parquet(connection, rows, names, Path(folder) / "once.parquet")
-            n_doubtful = repeats.n_repeated(rows, doubtful)
+            n_doubtful = coding.n_repeated(rows, doubtful)
         except (duckdb.Error, DataError) as error:
             reason = error.__cause__ if isinstance(error, DataError) else error
             if isinstance(reason, duckdb.Error):
@@ -281,13 +503,13 @@ def _opened_files(
         if left_out is not None:
             left_out |= n_chosen
         elif known is not None or n_chosen or n_repeated or len(paths) > 1:
-            own = {repeats.REPEATED: n_repeated} if n_repeated else {}
+            own = {coding.REPEATED: n_repeated} if n_repeated else {}
             reasons = (own if known is None else peers.left_out(rows)) | n_chosen
             peers.announce(str(files), known.name if known else holds, reasons, len(paths))
         if n_doubtful:
-            peers.mention(repeats.warning(str(files), paths, n_doubtful, doubtful))
+            peers.mention(coding.warning(str(files), paths, n_doubtful, doubtful))
         if renamed and n_renamed:
-            peers.mention(repeats.renamed_warning(str(files), n_renamed, renamed))
+            peers.mention(coding.renamed_warning(str(files), n_renamed, renamed))
         yield rows
 
 
@@ -374,7 +596,7 @@ def chosen(rows: Relation, files: Files) -> tuple[Relation, dict[str, int]]:
     return fit, {"by where": n - n_fit}
 
 
-def winners(files: Files) -> tuple[str, ...]:
+def _winners(files: Files) -> tuple[str, ...]:
     """Name the columns that may hold the winner, the likeliest first."""
     named = dict(files.columns).get("winner", files.winner)
     return (*([named] if named else []), *KNOWN["winner"])
@@ -382,7 +604,7 @@ def winners(files: Files) -> tuple[str, ...]:
 
 def label_column(files: Files, there: Sequence[str]) -> str:
     """Name the column whose labels are to be read as others; raises `DataError` without one."""
-    name = next((name for name in winners(files) if name in there), None)
+    name = next((name for name in _winners(files) if name in there), None)
     if name is None:
         msg = f"There is no column of a winner in {str(files)!r} to read labels of; "
         raise DataError(f"{msg}there are {quoted_names(there)}.")
@@ -542,7 +764,7 @@ def opened_table(source: object, reading: Reading, *, by: bool) -> Iterator[Tabl
                 f"as {machines[0]!r}. Rate people and judges apart, with --where."
             )
         if "time" in numbers and types[numbers["time"]] in NUMERIC:
-            weights.checked_seconds(table.numbers["time"])
+            _checked_seconds(table.numbers["time"])
         yield _timed(compact(table))
 
 
@@ -636,6 +858,113 @@ def _timed(table: Table) -> Table:
     column = table.texts.get("time")
     if column is None:
         return table
-    moments = np.append(weights.parse_moments(column.names), np.nan)[column.codes]
+    moments = np.append(parse_moments(column.names), np.nan)[column.codes]
     texts = {role: texts for role, texts in table.texts.items() if role != "time"}
     return replace(table, texts=texts, numbers={**table.numbers, "time": moments})
+
+
+COLUMN = "ranking"
+BETTER, EVEN = " > ", " = "
+MARKS = {">", "<", "="}
+"""No name begins or ends with one."""
+
+
+def read_rankings(source: object, columns: Columns = Columns()) -> Rankings:  # noqa: B008
+    """Read rankings of files or a table: a row each, and who made it on what, if that is known.
+
+    The column ``ranking`` holds them as `parsed` takes them, or lists of Parquet; rows without
+    one are left out, and of a study's export second showings and those not of its items.
+
+    Raises
+    ------
+    DataError
+        If there is no such column, or a ranking cannot be read.
+    """
+
+    def texts(there: Sequence[str]) -> dict[str, str]:
+        roles = {role: columns.find(role, there) for role in ("voter", "prompt")}
+        optional = {**roles, LEFT_OUT: LEFT_OUT}
+        known = {role: name for role, name in optional.items() if name and name in there}
+        return {"ranking": require(COLUMN, there), **known}
+
+    with opened(source, lambda there: [*texts(there).values()]) as rows_there:
+        if kinds(rows_there)[COLUMN] == "list":
+            rows_there = rows_there.project(
+                f"* REPLACE (CAST(to_json({COLUMN}) AS VARCHAR) AS {COLUMN})"
+            )
+        table = fetch(numbered(rows_there), texts(rows_there.columns), {"row": ROW})
+    ranking, voters = table.texts["ranking"], table.texts.get("voter")
+    counts = ranking.codes >= 0
+    if (reasons := table.texts.get(LEFT_OUT)) is not None:  # rows of a study are left out as ranks
+        known = [reason == RANKED or not reason for reason in reasons.names]
+        counts &= np.array([*known, True])[reasons.codes]
+    rows = [i for i in np.flatnonzero(counts) if ranking.names[ranking.codes[i]].strip()]
+    if not rows:
+        raise DataError(f"No row of {str(source)!r} has a {COLUMN}.")
+    read = [parsed(text) if text.strip() else [] for text in ranking.names]
+    odd = sorted(name for places in read for place in places for name in place if ">" in name)
+    if odd and (tight := [text for text in ranking.names if ">" in text and _is_tight(text)]):
+        raise DataError(
+            f"Cannot read the ranking {tight[0]!r}: a model is called {odd[0]!r}, so write ' > ' "
+            "with spaces between the models."
+        )
+    named = [read[ranking.codes[i]] for i in rows]
+    prompts = None
+    if (asked := table.texts.get("prompt")) is not None:
+        prompts = [asked.names[asked.codes[i]] if asked.codes[i] >= 0 else "" for i in rows]
+    if voters is None:
+        return Rankings.of(named, prompts=prompts)
+    if blank := sum(voters.codes[i] < 0 for i in rows):
+        raise DataError(
+            f"{blank} of {len(rows)} rankings of {str(source)!r} do not say who made them: name "
+            "the voter in each row, or leave the column out."
+        )
+    return Rankings.of(named, [voters.names[voters.codes[i]] for i in rows], prompts)
+
+
+def parsed(text: str) -> list[list[str]]:
+    """Read one ranking: in words, as a list of names, or as a list of lists where some are even.
+
+    Marks without spaces part names where ``>`` is the only one.
+
+    Raises
+    ------
+    DataError
+        If a name is empty, or in words begins or ends with one of `MARKS`.
+
+    Examples
+    --------
+    >>> parsed("gpt-4 > claude-1 = llama-13b")
+    [['gpt-4'], ['claude-1', 'llama-13b']]
+    >>> parsed("gpt-4>claude-1")
+    [['gpt-4'], ['claude-1']]
+    >>> parsed('["gpt-4", ["claude-1", "llama-13b"]]')
+    [['gpt-4'], ['claude-1', 'llama-13b']]
+    """
+    if isinstance(value := json_or_text(text), list):
+        places = [[place] if isinstance(place, str) else place for place in value]
+        if not all(
+            isinstance(place, list) and place and all(isinstance(x, str) and x for x in place)
+            for place in places
+        ):
+            raise DataError(
+                f"Cannot read the ranking {text!r}: give a list of names from the best on, such "
+                'as ["x", "y", "z"], with a list in place of a name where some are even: '
+                '["x", ["y", "z"]].'
+            )
+        return places
+    marks = MARKS & {*text}
+    better = ">" if _is_tight(text) and marks == {">"} else BETTER
+    ranking = [[name.strip() for name in place.split(EVEN)] for place in text.split(better)]
+    odd = any(not name or {name[0], name[-1]} & MARKS for place in ranking for name in place)
+    if odd or (marks and _is_tight(text) and better == BETTER):
+        raise DataError(
+            f"Cannot read the ranking {text!r}: write the models from the best on, with ' > ' "
+            "between them, and ' = ' between those that are even, as in 'x > y = z'."
+        )
+    return ranking
+
+
+def _is_tight(text: str) -> bool:
+    """Whether no mark has spaces around it."""
+    return BETTER not in text and EVEN not in text

@@ -27,6 +27,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sql
 
 from rating.comparisons import Comparisons, Sums
+from rating.covariance import totals
 from rating.errors import DataError
 from rating.outcome import OUTCOMES
 from rating.tables import peers
@@ -36,7 +37,6 @@ from rating.tables.files import ENDINGS, Files
 from rating.tables.sources import LONGEST, ClusterTable, label_column, opened_table
 from rating.tables.vote_filter import MOST_MODELS, ORDERS
 from rating.typing import Bools, Integers
-from rating.uncertainty.clusters import totals
 
 VOTES_A_PART = 5_000_000
 """Votes by voter that one process of the cluster holds at a time, about 100 bytes each."""

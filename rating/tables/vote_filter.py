@@ -14,11 +14,10 @@ from rating.counting import fits, narrowest, occurring, packed, spelling
 from rating.errors import DataError, LayoutError
 from rating.outcome import OUTCOMES, SHOWN_FIRST, Outcome, of_sides
 from rating.rows import VoteRows
-from rating.tables import weights
-from rating.tables.coding import Coded, Table, ranked
+from rating.tables import sources
+from rating.tables.coding import Coded, Table, ranked, readings
 from rating.tables.columns import UNLABELLED, Reading
 from rating.tables.files import SHOWN
-from rating.tables.guess import readings
 from rating.tables.peers import NO_VERDICT
 from rating.typing import Bools, Floats, Integers
 
@@ -106,7 +105,7 @@ class VoteFilter:
                     "Leave them out, or read without a window and a half-life."
                 )
                 raise DataError(msg)
-            rows.drop(~weights.inside(rows.moments, reading.since, reading.until), OUTSIDE)
+            rows.drop(~sources.inside(rows.moments, reading.since, reading.until), OUTSIDE)
         if "repicks" in table.numbers:
             rows.drop(table.numbers["repicks"] > 0, REPLACED)
         rows.settle_both_bad(rows.outcome, reading.both_bad)

@@ -1,40 +1,52 @@
-"""Which voters do not vote as somebody with a taste of their own would: evidence, not deletion."""
+"""Which voters do not vote as somebody with a taste of their own would: evidence, not deletion.
 
+What accounts that attack could do to a leaderboard, with its defences on and off.
+
+Two boards side by side: who moved, and how sure that is.
+"""
+
+import math
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from math import inf, log
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import duckdb
 import numpy as np
 
 from rating import __version__
-from rating.diagnosis.rings import (
+from rating.contrasts import WELL_FOUNDED
+from rating.errors import DataError
+from rating.fitting import fit
+from rating.influence import Held, certify
+from rating.leave_out import quantile
+from rating.likelihood import solve
+from rating.outcome import of_sides
+from rating.rows import VoteRows
+from rating.tables import vote_filter
+from rating.tables.coding import ROW, LoggedVotes, numbered
+from rating.tables.columns import Columns, Reading
+from rating.tables.counts import read_rows
+from rating.tables.duckdb_engine import require_target, write_relation
+from rating.tables.files import Files, literal, parsed, quoted, read_text
+from rating.tables.formats import is_folder_of_logs, read_logs, write_parquet
+from rating.tables.sources import opened
+from rating.typing import Bools, Floats, Ints
+from rating.variants import POINTS_PER_NAT
+from rating.voters import (
+    Alternative,
     Ring,
     RingCheck,
     Strengths,
     TasteGroups,
+    VoterCheck,
+    check_voters,
     find_rings,
     fit_strengths,
+    fit_taste_sd,
 )
-from rating.diagnosis.taste import fit_taste_sd
-from rating.diagnosis.voters import Alternative, VoterCheck, check_voters
-from rating.errors import DataError
-from rating.outcome import of_sides
-from rating.rows import VoteRows
-from rating.tables import vote_filter
-from rating.tables.coding import ROW, numbered
-from rating.tables.columns import Columns, Reading
-from rating.tables.escaping import literal, quoted
-from rating.tables.files import Files
-from rating.tables.formats import write_parquet
-from rating.tables.log import LoggedVotes
-from rating.tables.rows import read_rows
-from rating.tables.sources import opened
-from rating.tables.writing import require_target, write_relation
-from rating.typing import Ints
 
 ALPHA = 0.05
 LEAST = 20
@@ -244,11 +256,11 @@ def check_source(
     """Examine the voters of a file or a log.
 
     The strengths and the advantage of the left side are those of
-    `rating.diagnosis.rings.fit_strengths` on all votes, without the voter's own where these are
+    `rating.voters.fit_strengths` on all votes, without the voter's own where these are
     `HEAVY` of all; the taste sd is fitted on the voters examined
-    (`rating.diagnosis.taste.fit_taste_sd`), the evidence is that of
-    `rating.diagnosis.voters.check_voters`. Rings of all voters are those of
-    `rating.diagnosis.rings.find_rings`.
+    (`rating.voters.fit_taste_sd`), the evidence is that of
+    `rating.voters.check_voters`. Rings of all voters are those of
+    `rating.voters.find_rings`.
 
     Parameters
     ----------
@@ -446,3 +458,355 @@ def _weight_of(name: str, voter: str, model: str) -> str:
         f"LEFT JOIN weighed AS {name} ON CAST(votes.{voter} AS VARCHAR) = {name}.voter "
         f"AND {of_model} = {name}.model"
     )
+
+
+Strategy = Literal["fan", "target", "omnipresent", "inverted", "always-left", "random"]
+PUSHING: tuple[Strategy, ...] = ("fan", "target", "omnipresent")
+"""Strategies that serve one model; of the others the model that moves most is reported."""
+
+TASTE_SD = 0.4
+"""Of attackers where they vote honestly, in nats."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attack:
+    """Accounts that attack.
+
+    Attributes
+    ----------
+    strategy : str
+        ``fan`` votes for the model wherever it appears and honestly elsewhere; ``target`` votes
+        on the model alone, as who recognises its answers could; ``omnipresent`` is a fan who also
+        votes against the two models above; ``inverted`` votes for the worse, ``always-left`` for
+        the left side, ``random`` by coin.
+    accounts, votes : int
+        How many, and the votes of each.
+    model : str or None
+        The one to push; None for the one in the middle of the leaderboard.
+    """
+
+    strategy: Strategy
+    accounts: int
+    votes: int
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Moved:
+    """How far the model moved: points, and ranks upwards, on average over runs.
+
+    Attributes
+    ----------
+    points_low, points_high : float
+        Smallest and largest of the runs.
+    """
+
+    points: float
+    ranks: float
+    points_low: float
+    points_high: float
+
+
+@dataclass(frozen=True, slots=True)
+class _AttackResult:
+    """What an attack moved.
+
+    Attributes
+    ----------
+    model : str
+        The one it pushed, or that moved most without defences.
+    off, on : Moved
+        Without defences, and with votes left out as ``arena voters --apply`` would.
+    left_out, honest_left_out : float
+        Shares of the attackers' and of the honest votes that the defences left out.
+    holds : tuple of Held
+        What the first ranks hold against, whatever new accounts do.
+    """
+
+    attack: Attack
+    model: str
+    runs: int
+    off: _Moved
+    on: _Moved
+    left_out: float
+    honest_left_out: float
+    holds: tuple[Held, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            **asdict(self.attack),
+            "model": self.model,
+            "runs": self.runs,
+            "moved": {"off": asdict(self.off), "on": asdict(self.on)},
+            "left_out": self.left_out,
+            "honest_left_out": self.honest_left_out,
+            "holds": [asdict(held) for held in self.holds],
+            "version": __version__,
+        }
+
+
+def simulate(
+    votes: VoteRows,
+    attack: Attack,
+    *,
+    runs: int = 5,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> _AttackResult:
+    """Add the votes of attackers to votes that were cast, and rate with and without defences.
+
+    Attackers meet pairs of models with equal probability (``target``: the model and any other);
+    where they are honest, they see the models at the strengths of the votes with tastes of sd
+    `TASTE_SD`. The defences are those of ``arena voters --apply``: votes of voters flagged
+    jointly, and of sure members of rings on their model, are left out, unless a rule would leave
+    out more than `MOST` of all. What moved is against the votes that were cast, rated by maximum
+    likelihood.
+
+    Parameters
+    ----------
+    runs : int
+        Draws of the attackers' votes.
+    progress : callable, optional
+        Takes how many runs are done, and of how many.
+
+    Raises
+    ------
+    DataError
+        For an attack of nobody, an unknown model, or votes of fewer than 15 voters.
+    NotIdentifiedError
+        If the votes identify no ratings.
+    """
+    if min(attack.accounts, attack.votes, runs) < 1:
+        raise DataError(
+            f"An attack needs accounts, votes and runs, 1 or more each, not {attack.accounts:,}, "
+            f"{attack.votes:,} and {runs:,}."
+        )
+    if attack.model is not None and attack.model not in votes.models:
+        msg = f"There is no model {attack.model!r} to push; there are {', '.join(votes.models)}."
+        raise DataError(msg)
+    voters = len(np.unique(votes.voter))
+    if voters < WELL_FOUNDED:
+        raise DataError(
+            f"Too little data: the votes are of {voters:,} voters, and an attack on a board is "
+            f"simulated from {WELL_FOUNDED} voters on."
+        )
+    fitted = fit(votes.comparisons())
+    before, wins = votes.placed(fitted.models, fitted.theta), _wins(votes)
+    order = np.argsort(-before)
+    target = order[len(order) // 2] if attack.model is None else votes.models.index(attack.model)
+    off, on = np.empty((2, runs, len(before)))
+    left_out, honest_left_out = np.empty((2, runs))
+    for run in range(runs):
+        rng = np.random.default_rng([seed, run])
+        attacked = _with(votes, attack, int(target), before, rng)
+        is_new, out = attacked.voter >= len(votes.names["voter"]), _left_out(attacked)
+        left_out[run], honest_left_out[run] = out[is_new].mean(), out[~is_new].mean()
+        off[run] = solve(_wins(attacked), before).theta
+        on[run] = solve(_wins(attacked.taken(~out)), before).theta
+        if progress:
+            progress(run + 1, runs)
+    if attack.strategy not in PUSHING:
+        target = np.abs(off.mean(axis=0) - before).argmax()
+    return _AttackResult(
+        attack=attack,
+        model=votes.models[target],
+        runs=runs,
+        off=_moved(off, before, int(target)),
+        on=_moved(on, before, int(target)),
+        left_out=float(left_out.mean()),
+        honest_left_out=float(honest_left_out.mean()),
+        holds=certify(wins, attack.votes),
+    )
+
+
+def _with(
+    votes: VoteRows, attack: Attack, target: int, theta: Floats, rng: np.random.Generator
+) -> VoteRows:
+    """Add the attackers' votes."""
+    n, k = attack.accounts * attack.votes, len(votes.models)
+    voter = np.repeat(np.arange(attack.accounts), attack.votes)
+    left = rng.integers(k, size=n)
+    if attack.strategy == "target":
+        left[:] = target
+    right = (left + rng.integers(1, k, size=n)) % k
+    turned = rng.random(n) < 0.5
+    left, right = np.where(turned, right, left), np.where(turned, left, right)
+    liking = theta + rng.normal(0, TASTE_SD, (attack.accounts, k))
+    lead = liking[voter, left] - liking[voter, right]
+    p = 1 / (1 + np.exp(lead if attack.strategy == "inverted" else -lead))
+    won = rng.random(n) < p
+    if attack.strategy == "always-left":
+        won[:] = True
+    elif attack.strategy == "random":
+        won = rng.random(n) < 0.5
+    elif attack.strategy in PUSHING:
+        above = np.flatnonzero(theta > theta[target])
+        rivals = above[np.argsort(theta[above])][: 2 * (attack.strategy == "omnipresent")]
+        against = np.isin(left, rivals), np.isin(right, rivals)
+        sides = [left == target, right == target]
+        sides += [against[0] & ~against[1], against[1] & ~against[0]]
+        won = np.select(sides, [True, False, False, True], won)
+    names = votes.names["voter"]
+    attacked = VoteRows.scored(
+        votes.models,
+        np.concatenate([votes.a, left]),
+        np.concatenate([votes.b, right]),
+        np.concatenate([votes.score, won]),
+        np.concatenate([votes.voter, len(names) + voter]),
+    )
+    attackers = (f"attacker {i + 1}" for i in range(attack.accounts))
+    return replace(attacked, names={"voter": (*names, *attackers)})
+
+
+def _left_out(votes: VoteRows) -> Bools:
+    """Say which votes the defences leave out."""
+    out = np.zeros(votes.n, dtype=bool)
+    codes = {name: code for code, name in enumerate(votes.names["voter"])}
+    for charges in check_votes(votes).charges.values():
+        named = np.zeros(votes.n, dtype=bool)
+        for voter, model in charges:
+            rows = votes.voter == codes[voter]
+            named |= rows if model is None else rows & votes.on(votes.models.index(model))
+        if named.mean() <= MOST:
+            out |= named
+    return out
+
+
+def _wins(votes: VoteRows) -> Floats:
+    wins = np.zeros((len(votes.models), len(votes.models)))
+    np.add.at(wins, (votes.a, votes.b), votes.score)
+    np.add.at(wins, (votes.b, votes.a), 1 - votes.score)
+    return wins
+
+
+def _moved(after: Floats, before: Floats, model: int) -> _Moved:
+    points = POINTS_PER_NAT * (after[:, model] - before[model])
+    above = (after > after[:, [model]]).sum(axis=1)
+    ranks = (before > before[model]).sum() - above
+    low, high = float(points.min()), float(points.max())
+    return _Moved(float(points.mean()), float(ranks.mean()), low, high)
+
+
+SCALE = ("ties", "both_bad", "scale", "mean", "anchor", "reference", "order_effect", "style")
+"""Options that change what the points mean: boards that differ in them are not compared."""
+
+WITHOUT_DF = (
+    "The board in {which} does not say its degrees of freedom, as boards of before: the intervals "
+    "take the normal distribution for it, and are too narrow where few people voted."
+)
+SAME = "Both boards are of the same votes: what moved, moved by the method."
+APART = (
+    "The interval of a move takes the two boards as having no vote in common; where they share "
+    "votes, how uncertain the move is cannot be known from the two boards alone."
+)
+
+
+def read_board(path: Path) -> Mapping[str, Any]:
+    """Read what `arena rate` wrote as JSON: a file, or every_eval_ever's folder of files.
+
+    Raises
+    ------
+    DataError
+        If the file is not there, or is something else.
+    """
+    if is_folder_of_logs(path):
+        return read_logs(path)
+    board = parsed(read_text(path), f"The board {str(path)!r}")
+    if not isinstance(board, dict) or not {"method", "ratings"} <= board.keys():
+        what = "groups" if isinstance(board, dict) and "groups" in board else "something else"
+        msg = (
+            f"{str(path)!r} holds {what}, not one board: "
+            "name a file that arena rate wrote with --format json, without --by."
+        )
+        raise DataError(msg)
+    return board
+
+
+def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+    """Say who moved by how much, the largest move first.
+
+    Parameters
+    ----------
+    old, new : mapping
+        As `rating.Report.to_dict` gives them.
+
+    Returns
+    -------
+    dict
+        ``old`` and ``new`` (version and data_hash), ``same_votes``, ``moved`` (a row a model:
+        model, old, new, moved, lower, upper, df, rank_old, rank_new), ``gone``, ``added``,
+        ``note``. ``df`` is null for the normal distribution.
+
+    Raises
+    ------
+    DataError
+        If the two boards are not on one scale.
+    """
+    for name in SCALE:
+        was, is_now = (board["method"].get(name) for board in (old, new))
+        if was != is_now:
+            msg = (
+                f"The boards are on different scales: {name} was {was!r}, and is {is_now!r}. "
+                f"Rate both with the same {name}."
+            )
+            raise DataError(msg)
+    before = {row["model"]: row for row in old["ratings"]}
+    after = {row["model"]: row for row in new["ratings"]}
+    same = old["method"]["data_hash"] == new["method"]["data_hash"]
+    level = float(new["method"]["level"])
+    moved = [
+        _move(before[name], after[name], level, same=same) for name in after if name in before
+    ]
+    notes = [SAME if same else APART]
+    for which, board in (("old", old), ("new", new)):
+        if not same and any("df" not in row for row in board["ratings"]):
+            notes.append(WITHOUT_DF.format(which=which))
+    return {
+        "old": {name: old["method"][name] for name in ("version", "data_hash")},
+        "new": {name: new["method"][name] for name in ("version", "data_hash")},
+        "same_votes": same,
+        "moved": sorted(moved, key=lambda row: (-abs(row["moved"]), row["model"])),
+        "gone": sorted(before.keys() - after.keys()),
+        "added": sorted(after.keys() - before.keys()),
+        "note": " ".join(notes),
+    }
+
+
+def _move(
+    old: Mapping[str, Any], new: Mapping[str, Any], level: float, *, same: bool
+) -> dict[str, Any]:
+    """Say how far a model moved, with Welch's interval: each board by its degrees of freedom."""
+    moved = new["rating"] - old["rating"]
+    known = not same and old["se"] is not None and new["se"] is not None
+    squares = [_error(row, level) ** 2 for row in (old, new)] if known else []
+    total = sum(squares)
+    share = sum(v**2 / _df(row) for v, row in zip(squares, (old, new), strict=False))
+    df = total**2 / share if share else math.inf
+    reach = quantile(level, df) * math.sqrt(total) if 0 < total < math.inf else None
+    return {
+        "model": new["model"],
+        "old": old["rating"],
+        "new": new["rating"],
+        "moved": moved,
+        "lower": None if reach is None else moved - reach,
+        "upper": None if reach is None else moved + reach,
+        "df": df if math.isfinite(df) else None,
+        "rank_old": old["rank"],
+        "rank_new": new["rank"],
+    }
+
+
+def _df(row: Mapping[str, Any]) -> float:
+    df = row.get("df")
+    return math.inf if df is None else float(df)
+
+
+def _error(row: Mapping[str, Any], level: float) -> float:
+    """Return the standard error that the interval stands for: no smaller than the board's."""
+    if row["lower"] is None or row["upper"] is None:
+        return math.inf
+    if "df" not in row:
+        return float(row["se"])
+    half = (row["upper"] - row["lower"]) / 2
+    return float(max(row["se"], half / quantile(level, _df(row))))

@@ -4,11 +4,10 @@ from dataclasses import replace
 
 from sqlalchemy import text
 
-from arena.domain.battle import AnswerStatus, BattleState
-from arena.domain.remarks import Intent, Reason, Remarks
+from arena.domain.battle import AnswerStatus, BattleState, Intent, Reason, Remarks
 from arena.domain.vote import DEFAULT, SIMULATED, Choice, Voter, VoterKind
-from arena.play.labels import label_votes
-from arena.store import erasing, exclusions
+from arena.play.upkeep import label_votes
+from arena.store import erasing, voting
 from arena.store.store import Store
 from tests.arena.store.battles import (
     A1,
@@ -64,7 +63,7 @@ def lived_in(url: str) -> Store:
     ends = lost | {B1: complete("Half")}
     store.close_answers("failed", BattleState.FAILED, ends, message="It failed.", now=NOW)
     with store.writing() as session:
-        exclusions.readmit(session, DEFAULT.name, ["b1"], version="1", reason="ours", now=NOW)
+        voting.readmit(session, DEFAULT.name, ["b1"], version="1", reason="ours", now=NOW)
         person = "UPDATE voter SET person = 'bob' WHERE id = 'v1v1v1v1v1v1v1v1'"
         session.connection().execute(text(person))
         hidden = "UPDATE battle SET hidden = created WHERE public_id = 'b4'"

@@ -19,7 +19,7 @@ import pytest
 
 from arena.app import create_app
 from arena.domain.vote import POLICIES
-from arena.play.labels import label_self_naming, label_votes
+from arena.play.upkeep import label_self_naming, label_votes
 from arena.settings import read_settings
 from arena.store import kept_boards
 from arena.store.engine import sqlite_file

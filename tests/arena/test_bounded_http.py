@@ -19,9 +19,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from arena import server
-from arena.bounded_http import Bounds
 from arena.guard.access import Trust
-from arena.server import configured
+from arena.server import Bounds, configured
 from arena.settings import read_settings
 from tests.faulty_server import Behaviour, PromptServer, faulty_server
 from tests.serving import Served, Visitor, quick_arena, served_by

@@ -15,7 +15,7 @@ from babel.messages.pofile import read_po
 from jinja2 import nodes
 
 from arena.catalogue import FOLDER, words_in
-from arena.domain.words import Language, chosen_language
+from arena.domain.vote import Language, chosen_language
 from arena.pages.rendering import TEMPLATES, environment
 from arena.ui.battle_page import COUNTED, SCRIPT_WORDS, STATIC
 from judge.render.pages import Environment

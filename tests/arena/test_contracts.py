@@ -13,45 +13,41 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PLANTED = {
-    "The three houses": ("rating/elo.py", "import arena.domain.vote"),
-    "The rooms of the arena": ("arena/store/chain.py", "import arena.play.rules"),
-    "The floors of rating": ("rating/tables/columns.py", "import rating.charts.picture"),
-    "The mathematics of ratings knows no files": ("rating/elo.py", "import rating.tables.files"),
-    "The mathematics of ratings is arrays": ("rating/elo.py", "import pathlib"),
-    "The floors of judge": ("judge/tables/cases.py", "import judge.report.files"),
-    "judge knows no web and no database": ("judge/__init__.py", "import starlette"),
-    "The domain is plain values": ("arena/domain/vote.py", "import pathlib"),
-    "What the web shows, it gets from play and boards": (
-        "arena/api/public_routes.py",
-        "import arena.store.log",
-    ),
-    "Judges work without the web": ("arena/judging.py", "import arena.api.problems"),
-    "httpx lives with the endpoints": ("arena/play/rules.py", "import httpx"),
-    "Providers of OpenID Connect are reached from one place": (
-        "arena/pages/sign_in.py",
-        "import authlib",
-    ),
-    "SQL lives in the store": ("arena/boards/export.py", "import sqlalchemy"),
-    "Gradio lives in the battle page": ("arena/pages/filters.py", "import gradio"),
-    "FastAPI lives where pages and routes are": ("arena/play/rules.py", "import fastapi"),
-    "Jinja lives in the pages": ("arena/pages/rendering.py", "import jinja2"),
-    "Babel lives in the catalogue": ("arena/pages/filters.py", "import babel"),
-    "The command line lives with the commands": ("arena/app.py", "import cyclopts"),
-    "uvicorn lives in the server": ("arena/cli.py", "import uvicorn"),
-    "structlog lives in the logs": ("arena/play/rules.py", "import structlog"),
-    "prometheus lives in the metrics": ("arena/play/rules.py", "import prometheus_client"),
-    "duckdb lives with tables": ("arena/store/log.py", "import duckdb"),
-    "Spark is optional, and in one place": ("rating/tables/sources.py", "import pyspark"),
-    "Inspect is optional, and in one place": ("judge/tables/native.py", "import inspect_ai"),
-    "Pictures that are files live in charts": ("arena/pages/geometry.py", "import matplotlib"),
-    "Compiled loops are optional, and in one place": ("rating/elo.py", "import numba"),
-    "Markdown lives in the renderer": ("judge/report/cards.py", "import markdown_it"),
-    "No circles": ("arena/domain/vote.py", "import arena.errors"),
+    "Imports run from arena to judge to rating": ("rating/variants.py", "arena.domain.vote"),
+    "Layers of arena": ("arena/store/chain.py", "arena.play.matchmaking"),
+    "Layers of judge": ("judge/tables/cases.py", "judge.report.page"),
+    "Layers of rating": ("rating/tables/columns.py", "rating.charts.drawing"),
+    "The mathematics of ratings works on arrays alone": ("rating/variants.py", "pathlib"),
+    "judge knows no web and no database": ("judge/__init__.py", "starlette"),
+    "The domain is plain values": ("arena/domain/vote.py", "pathlib"),
+    "The web gets what it shows from play and boards": ("arena/api/routes.py", "arena.store.log"),
+    "Judges work without the web": ("arena/judging.py", "arena.api.middleware"),
+    "No cycles": ("arena/domain/vote.py", "arena.errors"),
+}
+PLACES = "Each library is imported in one place"
+LIBRARIES = {
+    "httpx": "arena/play/matchmaking.py",
+    "aiohttp": "arena/play/matchmaking.py",
+    "authlib": "arena/pages/standings.py",
+    "sqlalchemy": "arena/boards/export.py",
+    "gradio": "arena/pages/rendering.py",
+    "fastapi": "arena/play/matchmaking.py",
+    "jinja2": "arena/pages/rendering.py",
+    "babel": "arena/pages/rendering.py",
+    "cyclopts": "arena/app.py",
+    "uvicorn": "arena/cli.py",
+    "structlog": "arena/play/matchmaking.py",
+    "prometheus_client": "arena/play/matchmaking.py",
+    "duckdb": "arena/store/log.py",
+    "pyspark": "rating/tables/sources.py",
+    "inspect_ai": "judge/tables/native.py",
+    "matplotlib": "arena/pages/value.py",
+    "numba": "rating/variants.py",
+    "markdown_it": "judge/report/cards.py",
 }
 
-
-CIRCLE = "No circles"
-"""Planted apart: among other violations, another import may be said to close the circle."""
+CYCLE = "No cycles"
+"""Planted apart: among other violations, another import may be named as the one of the cycle."""
 
 
 def lint(folder: Path) -> str:
@@ -71,20 +67,23 @@ def broken(folder: Path) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tree")
-    for house in ("arena", "judge", "rating"):
-        shutil.copytree(ROOT / house, folder / house)
+    for package in ("arena", "judge", "rating"):
+        shutil.copytree(ROOT / package, folder / package)
     shutil.copy(ROOT / "pyproject.toml", folder)
+    (folder / "tests").mkdir()
+    shutil.copy(ROOT / "tests" / "places.py", folder / "tests")
     return folder
 
 
 @contextmanager
-def with_lines(copy: Path, names: Iterable[str]) -> Iterator[None]:
-    """Plant the violation of each contract, and take them out again."""
-    paths = {name: copy / PLANTED[name][0] for name in names}
-    before = {path: path.read_text(encoding="utf-8") for path in paths.values()}
-    for name, path in paths.items():
-        with path.open("a", encoding="utf-8") as file:
-            file.write(f"\n{PLANTED[name][1]}\n")
+def with_lines(copy: Path, planted: Iterable[tuple[str, str]]) -> Iterator[None]:
+    """Plant imports at the ends of files, and take them out again."""
+    before = dict[Path, str]()
+    for name, module in planted:
+        path = copy / name
+        text = path.read_text(encoding="utf-8")
+        before.setdefault(path, text)
+        path.write_text(f"{text}\nimport {module}\n", encoding="utf-8")
     try:
         yield
     finally:
@@ -95,31 +94,51 @@ def with_lines(copy: Path, names: Iterable[str]) -> Iterator[None]:
 @pytest.fixture(scope="module")
 def caught(copy: Path) -> dict[str, str]:
     """What is written of each contract where all are violated."""
-    with with_lines(copy, [name for name in PLANTED if name != CIRCLE]):
-        together = broken(copy)
-    with with_lines(copy, [CIRCLE]):
-        return together | {CIRCLE: broken(copy).get(CIRCLE, "")}
+    together = [PLANTED[name] for name in PLANTED if name != CYCLE]
+    with with_lines(copy, [*together, *((path, name) for name, path in LIBRARIES.items())]):
+        errors = broken(copy)
+    with with_lines(copy, [PLANTED[CYCLE]]):
+        return errors | {CYCLE: broken(copy).get(CYCLE, "")}
 
 
 def test_the_contracts_hold_and_each_has_a_planted_violation(copy: Path) -> None:
     verdicts = [line for line in lint(copy).splitlines() if line.endswith((" KEPT", " BROKEN"))]
-    assert verdicts == [f"{name} KEPT" for name in PLANTED]
+    assert sorted(verdicts) == sorted(f"{name} KEPT" for name in [*PLANTED, PLACES])
+
+
+def module_of(path: str) -> str:
+    return path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_violation_is_caught(caught: dict[str, str], name: str) -> None:
-    path, line = PLANTED[name]
-    importer = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-    imported = line.removeprefix("import ")
-    if name == CIRCLE:
-        importer, imported = (f".{one.split('.')[1]}" for one in (importer, imported))
+    path, imported = PLANTED[name]
+    importer = module_of(path)
+    if name == CYCLE:  # any import of the cycle may be named
+        assert {".domain", ".errors"} <= {*caught.get(name, "").split()}
+        return
     assert f"{importer} -> {imported} (" in caught.get(name, "")
 
 
-def test_a_module_that_belongs_to_no_room_is_caught(copy: Path) -> None:
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_a_library_imported_elsewhere_is_caught(caught: dict[str, str], library: str) -> None:
+    assert f"- {module_of(LIBRARIES[library])} imports {library}\n" in caught[PLACES]
+
+
+def test_a_place_that_no_longer_imports_its_library_is_caught(copy: Path) -> None:
+    path = copy / "rating" / "kernels.py"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("from numba import njit", "njit = print"), encoding="utf-8")
+    try:
+        assert "rating.kernels imports none of numba" in broken(copy)[PLACES]
+    finally:
+        path.write_text(text, encoding="utf-8")
+
+
+def test_a_module_in_no_layer_is_caught(copy: Path) -> None:
     stray = copy / "arena" / "utils.py"
     stray.write_text('"""Odds and ends."""\n', encoding="utf-8")
     try:
-        assert "- arena.utils" in broken(copy)["The rooms of the arena"]
+        assert "- arena.utils" in broken(copy)["Layers of arena"]
     finally:
         stray.unlink()

@@ -23,7 +23,7 @@ from arena.domain.people import Role
 from arena.domain.vote import DEFAULT, Voter
 from arena.play import upkeep
 from arena.store import blocks, erasing
-from arena.store.prompt_ids import prompt_id
+from arena.store.roster import prompt_id
 from arena.store.store import Store
 from arena.store.tables import Table
 from arena.store.verify import verify

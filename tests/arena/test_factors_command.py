@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from arena.commands.factors import in_words
+from arena.commands.rate import in_words
 from rating.factors import Additivity
 from tests.command import invoke, refused
 from tests.rating.tables.test_factors import written

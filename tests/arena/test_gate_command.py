@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from arena.commands.gate import EXITS
-from judge.render.markdown import render
+from arena.commands.decide import EXITS
+from judge.render.text import render
 from tests.command import Command, Ran, examples, refused, run
 from tests.faulty_server import Behaviour, faulty_server
 from tests.judge.studies.licensed import BY, World

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from arena.domain.battle import AnswerStatus, BattleState
-from arena.domain.gold import GONE_ON, set_of
+from arena.domain.model import GONE_ON, set_of
 from arena.domain.vote import Choice, Voter
-from arena.store.gold import votes
 from arena.store.store import Store
+from arena.store.studies import votes
 from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, new_battle
 from tests.command import Command
 

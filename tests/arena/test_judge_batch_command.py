@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from arena.endpoints import batches
-from arena.endpoints.batches import Limits
+from arena.endpoints import chat
+from arena.endpoints.chat import Limits
 from tests.arena.endpoints.test_batches import completion, message
 from tests.arena.test_judge_run_command import PAIRS, rows
 from tests.command import Command, Ran
@@ -141,16 +141,16 @@ def test_a_reply_that_says_nothing_is_put_into_the_next_batch_as_another_attempt
 def test_files_hold_no_more_than_their_maker_takes(
     command: Command, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(batches.LIMITS, "openai", Limits(3, 200_000_000))
+    monkeypatch.setitem(chat.LIMITS, "openai", Limits(3, 200_000_000))
     run(command, "--batch", "write", "few")
     sizes = [len(f.read_text().splitlines()) for f in sorted((folder / "few").iterdir())]
     assert sizes == [3, 1]
     longest = max(len(json.dumps(line)) for line in requests(folder / "few"))
-    monkeypatch.setitem(batches.LIMITS, "openai", Limits(50, longest + 30))
+    monkeypatch.setitem(chat.LIMITS, "openai", Limits(50, longest + 30))
     run(command, "--batch", "write", "small")
     assert len(requests(folder / "small")) == 4
     assert all(f.stat().st_size <= longest + 30 for f in (folder / "small").iterdir())
-    monkeypatch.setitem(batches.LIMITS, "openai", Limits(50, 99))
+    monkeypatch.setitem(chat.LIMITS, "openai", Limits(50, 99))
     refused = run(command, "--batch", "write", "none")
     assert "is more than a batch takes" in refused.stderr
     assert not [*(folder / "none").glob("*.jsonl")]

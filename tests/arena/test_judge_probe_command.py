@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from arena.settings import read_cards
-from judge.probe.injections import honest_cases, injections, probes
+from judge.probe.robustness import honest_cases, injections, probes
 from tests.command import Command, examples, refused
 from tests.judge.probe.texts import pairs
 from tests.judging_server import JudgingServer, fenced, judging_server

@@ -12,7 +12,7 @@ import duckdb
 import pytest
 
 from arena.domain.vote import Choice
-from arena.play.labels import label_votes
+from arena.play.upkeep import label_votes
 from arena.store import labels
 from arena.store.store import Store
 from tests.arena.store.battles import MODELS, NOW
@@ -282,7 +282,7 @@ def test_replies_that_are_in_are_not_asked_for_again_after_a_crash(
 ) -> None:
     """Labels are stored at the end, replies as they come."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("arena.play.labels.store_labels", lambda *given: 1 / 0)
+        patch.setattr("arena.play.upkeep.store_labels", lambda *given: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             command("label", database_url, *OWL)
     assert len(server.requests) == 8

@@ -13,11 +13,11 @@ import duckdb
 import pytest
 from sqlalchemy import text
 
-from arena.boards.source import votes_of
+from arena.boards.fitted import votes_of
 from arena.domain.battle import BattleState
 from arena.domain.vote import DEFAULT, Choice
-from arena.play import labels as labelling
-from arena.play.labels import TAGGING, label_votes
+from arena.play import upkeep as labelling
+from arena.play.upkeep import TAGGING, label_votes
 from arena.store import labels
 from arena.store.store import Store
 from judge.labels.taggers import FACETS
@@ -359,7 +359,7 @@ def test_frequent_prompts_counted_less_move_the_board(
 def test_an_arena_that_is_served_labels_new_votes_by_itself(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.play.labels.REST_S", 0.05)
+    monkeypatch.setattr("arena.play.upkeep.REST_S", 0.05)
     with quick_arena(tmp_path) as served, served.visitor() as ada:
         ada.vote(ada.play(), "model_a")
         for _ in range(100):

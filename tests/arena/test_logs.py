@@ -11,9 +11,8 @@ from typing import Any
 
 import pytest
 
-from arena.domain.answer import FailureClass
 from arena.domain.battle import Asked, BattleState, Ended, Voted
-from arena.domain.vote import Choice
+from arena.domain.vote import Choice, FailureClass
 from arena.errors import StoreError
 from arena.logs import log_notice, set_up
 from tests.faulty_server import Behaviour, Fault, faulty_server

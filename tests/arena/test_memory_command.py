@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judge.labels.memory import BETWEEN, NGrams
+from judge.labels.files import BETWEEN, NGrams
 from tests.command import Command, refused
 from tests.faulty_server import Behaviour, faulty_server
 from tests.serving import write_roster

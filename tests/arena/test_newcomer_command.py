@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from arena.boards.newcomers import read_newcomers
+from arena.boards.leaderboard import read_newcomers
 from tests.command import Command, refused
 from tests.judge.studies.newcomers import NEW, Planted
 

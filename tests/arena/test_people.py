@@ -22,8 +22,8 @@ from werkzeug.serving import make_server
 from arena.domain.people import PROXY, Known, Role
 from arena.domain.vote import DEFAULT, Voter
 from arena.errors import SettingsError
-from arena.guard.identity import Identity
-from arena.guard.people import People
+from arena.guard.access import People
+from arena.guard.limits import Identity
 from arena.pages.sign_in import inside
 from arena.settings import read_settings
 from arena.store import blocks, people
@@ -155,7 +155,7 @@ def test_another_site_cannot_let_somebody_in_as_somebody_else(
 def test_a_change_of_a_role_holds_for_the_next_request(
     command: Command, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.guard.people.HOLD_S", 0)
+    monkeypatch.setattr("arena.guard.access.HOLD_S", 0)
     with served.visitor() as ada:
         come_in(ada, link_of(command, served, "Ada"))
         change = ("people", "change", "Ada", "--database", served.database)
@@ -174,7 +174,7 @@ def test_a_change_of_a_role_holds_for_the_next_request(
 def test_signing_out_everywhere_ends_the_other_devices_too(
     command: Command, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.guard.people.HOLD_S", 0)
+    monkeypatch.setattr("arena.guard.access.HOLD_S", 0)
     with served.visitor() as laptop, served.visitor() as phone:
         come_in(laptop, link_of(command, served, "Ada"))
         come_in(phone, device_link(laptop))
@@ -214,7 +214,7 @@ def test_a_link_for_a_device_ends_with_the_devices(
 def test_who_was_signed_out_a_moment_ago_gets_no_link_for_a_device(
     command: Command, served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.guard.people.HOLD_S", 600)
+    monkeypatch.setattr("arena.guard.access.HOLD_S", 600)
     with served.visitor() as thief:
         come_in(thief, link_of(command, served, "Ada"))
         thief.get("/votes")
@@ -333,7 +333,7 @@ def test_nobody_else_says_who_has_logged_in(tmp_path: Path) -> None:
 def test_behind_a_proxy_who_only_reads_waits_for_nobody_who_writes(
     database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.guard.people.HOLD_S", 0)
+    monkeypatch.setattr("arena.guard.access.HOLD_S", 0)
     settings = {"user_header": "Remote-User", "trusted_proxies": "127.0.0.1", "secret_key": "k"}
     with (
         quick_arena(tmp_path, database=database_url, lock_timeout_s=0.5, **settings) as served,
@@ -613,7 +613,7 @@ def test_a_provider_that_says_badly_who_came_is_refused(
 def test_a_provider_that_sends_for_ever_is_waited_for_so_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("arena.pages.oidc.ALL_S", 0.3)
+    monkeypatch.setattr("arena.pages.sign_in.ALL_S", 0.3)
     with (
         providing(dripping) as url,
         quick_arena(tmp_path, **of_provider(url)) as served,

@@ -10,12 +10,11 @@ from typing import Any
 
 import pytest
 
-from arena.boards.study import COLUMNS, read_status
+from arena.boards.evaluation import COLUMNS, read_status
 from arena.domain.vote import Voter
 from arena.store import studies
 from arena.store.store import Store
-from judge.studies.people import agreement_of
-from judge.studies.raters import study_raters
+from judge.studies.raters import agreement_of, study_raters
 from judge.studies.rows import read_rows
 from tests.arena.store.test_studies import rate_all
 from tests.command import invoke

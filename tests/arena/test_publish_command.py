@@ -10,7 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from arena.domain.evaluation import Purpose, Statements
+from arena.domain.study import Purpose, Statements
 from arena.errors import SettingsError
 from arena.settings import LONGEST_STATEMENT, read_statements
 from tests.arena.boards.published import fill, nudge, problems, seal

@@ -8,8 +8,7 @@ from pathlib import Path
 import duckdb
 import numpy as np
 
-from arena.domain.battle import BattleState
-from arena.domain.remarks import Intent, Reason, Remarks
+from arena.domain.battle import BattleState, Intent, Reason, Remarks
 from arena.domain.vote import Choice, Voter
 from arena.store.store import Store
 from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, new_battle

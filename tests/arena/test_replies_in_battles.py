@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from sqlmodel import select
 
-from arena.domain.answer import FailureClass
 from arena.domain.battle import AnswerStatus
+from arena.domain.vote import FailureClass
 from arena.store.store import Store
 from arena.store.tables import AnswerRow
 from tests.command import Command

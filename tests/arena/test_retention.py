@@ -13,7 +13,7 @@ from arena.domain.vote import Choice
 from arena.errors import SettingsError
 from arena.play.upkeep import UPKEEP, clear_out
 from arena.settings import read_settings
-from arena.store import people, retention
+from arena.store import erasing, people
 from arena.store.store import Store
 from arena.store.verify import verify
 from tests.arena.store.battles import MODELS, NOW, at_once, ballot, new_battle, ready
@@ -55,7 +55,7 @@ def test_words_and_battles_without_a_vote_go_after_their_days(store: Store) -> N
     assert battles(store) == {"voted": False, "running": True}
     with store.reading() as session:
         assert (verify(session).problem, verify(session).erased) == (None, 3)
-        went = retention.gone(session)
+        went = erasing.gone(session)
         acts = [(act.by, act.act, act.subject) for act in reversed(people.acts(session).acts)]
     assert went == {
         Perishable.WORDS: Gone(3, LATER),
@@ -77,11 +77,11 @@ def test_replicas_that_look_at_once_let_each_battle_go_once(
 ) -> None:
     def look(_number: int) -> None:
         with closing(Store(database_url)) as other:
-            retention.expire(other, Perishable.WORDS, 5, UPKEEP, LATER)
+            erasing.expire(other, Perishable.WORDS, 5, UPKEEP, LATER)
 
     at_once(3, look)
     with store.reading() as session:
-        assert retention.gone(session)[Perishable.WORDS].battles == 3
+        assert erasing.gone(session)[Perishable.WORDS].battles == 3
         assert verify(session).problem is None
 
 
@@ -103,7 +103,7 @@ def test_the_method_page_says_what_is_kept_and_what_went(tmp_path: Path) -> None
         ada.play()
         with closing(Store(database)) as store:
             now = datetime.now(UTC) + timedelta(days=31)
-            assert retention.expire(store, Perishable.WORDS, 30, UPKEEP, now) == 1
+            assert erasing.expire(store, Perishable.WORDS, 30, UPKEEP, now) == 1
         assert "So far the words of 1 battle went that way" in ada.get("/method").text
     with quick_arena(tmp_path, database=database) as served, served.visitor() as bob:
         assert "Words are kept until somebody erases them." in bob.get("/method").text

@@ -11,7 +11,7 @@ import pytest
 from arena.domain.battle import BattleState
 from arena.domain.vote import DEFAULT, Choice, Voter
 from arena.store.store import Store
-from rating.tables import writing
+from rating.tables import duckdb_engine
 from rating.tables.files import expanded
 from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, exclude, new_battle
 from tests.arena.test_export_command import front_matter
@@ -124,7 +124,7 @@ def test_many_rows_are_parted_into_shards_in_their_order(tmp_path: Path) -> None
     rows = [{"n": n, "text": f"{n} " * 50} for n in range(10_000)]
     (tmp_path / "data").mkdir()
     kinds = {"n": "BIGINT", "text": "VARCHAR"}
-    writing.write_rows(rows, kinds, tmp_path / "data", shard_bytes=1)
+    duckdb_engine.write_rows(rows, kinds, tmp_path / "data", shard_bytes=1)
     names = [f"train-0000{n}-of-00003.parquet" for n in range(3)]
     assert [file.name for file in expanded([tmp_path])] == names
     assert [row[0] for name in names for row in rows_of(f"{tmp_path}/data/{name}")] == [
@@ -132,7 +132,7 @@ def test_many_rows_are_parted_into_shards_in_their_order(tmp_path: Path) -> None
     ]
     shutil.rmtree(tmp_path / "data")
     (tmp_path / "data").mkdir()
-    writing.write_rows([], kinds, tmp_path / "data")
+    duckdb_engine.write_rows([], kinds, tmp_path / "data")
     assert rows_of(f"{tmp_path}/data/train-00000-of-00001.parquet") == []
 
 

@@ -24,10 +24,10 @@ from playwright.sync_api import Browser, sync_playwright
 from arena.boards import integrity
 from arena.domain.model import Standing
 from arena.domain.people import Role
-from arena.play.rules import INTERRUPTED
-from arena.store import exclusions
+from arena.play.matchmaking import INTERRUPTED
+from arena.store import log as topic_releases
 from arena.store import roster as models
-from arena.store import topics as topic_releases
+from arena.store import voting
 from arena.store.people import TERMINAL
 from arena.store.store import Store
 from judge.labels.safety import PackItem, Read, rates
@@ -671,7 +671,7 @@ def run_it(database: str) -> None:
     now = datetime.now(UTC)
     with closing(Store(database)) as store:
         integrity.name_answers(store, now, leave_out=False)
-        others = store.read(exclusions.busiest, 3)[1:]
+        others = store.read(voting.busiest, 3)[1:]
         integrity.exclude(store, others[0].voter, "paid for by a vendor", TERMINAL, now)
         integrity.exclude(store, others[1].voter, "a test of ours", TERMINAL, now)
         integrity.readmit(store, others[1].voter, "it was a person after all", TERMINAL, now)

@@ -8,12 +8,12 @@ from pathlib import Path
 from random import Random
 
 from arena.domain.people import Role
-from arena.domain.study import Kind, PlannedItem, RubricItem, Shown
+from arena.domain.study import PlannedItem, RubricItem, Shown, StudyKind
 from arena.domain.vote import Voter
 from arena.store import studies
 from arena.store.store import Store
 from judge.case import Message
-from judge.tables.rating_items import RatingItem, Response
+from judge.tables.items import RatingItem, Response
 from tests.browser.person import Person
 from tests.faulty_server import FaultyServer, faulty_server
 from tests.serving import Served, invited, quick_arena
@@ -70,29 +70,33 @@ def item(n: int, *texts: str, gold: str | None = None) -> RatingItem:
     return RatingItem(name, f"p{n}", (Message("user", QUESTION),), responses, gold)
 
 
-def pairs(kind: Kind, n: int, gold: str | None = None) -> list[PlannedItem]:
+def pairs(kind: StudyKind, n: int, gold: str | None = None) -> list[PlannedItem]:
     return [PlannedItem(kind, item(k, RIGHT, WRONG, gold=gold)) for k in range(n)]
 
 
 def plan_studies(database: str) -> None:
     """Write studies that begin, test, order, wait and are rated."""
-    own = pairs(Kind.ITEM, 12)
+    own = pairs(StudyKind.ITEM, 12)
     write_study(
         database, "git-answers", own, guidelines=GUIDELINES, rubric=RUBRIC, raters_per_item=MANY
     )
-    tests = pairs(Kind.QUALIFICATION, 2, gold="model_a")
+    tests = pairs(StudyKind.QUALIFICATION, 2, gold="model_a")
     write_study(database, "experts-only", own + tests, pass_share=1.0, raters_per_item=MANY)
     write_study(
         database,
         "three-in-order",
-        [PlannedItem(Kind.ITEM, item(k, RIGHT, WRONG, OTHER)) for k in range(4)],
+        [PlannedItem(StudyKind.ITEM, item(k, RIGHT, WRONG, OTHER)) for k in range(4)],
         raters_per_item=MANY,
     )
     write_study(
-        database, "pilot-first", [*pairs(Kind.PILOT, 1), *own[1:]], pilot=1, raters_per_item=MANY
+        database,
+        "pilot-first",
+        [*pairs(StudyKind.PILOT, 1), *own[1:]],
+        pilot=1,
+        raters_per_item=MANY,
     )
     write_study(database, "only-one", own[:1], raters_per_item=MANY)
-    rated = [*pairs(Kind.ITEM, 40), *pairs(Kind.GOLD, 3, gold="model_a")]
+    rated = [*pairs(StudyKind.ITEM, 40), *pairs(StudyKind.GOLD, 3, gold="model_a")]
     write_study(database, "git-rated", rated, raters_per_item=4, repeats=0.2, until=0.05)
     write_study(database, "not-begun", own, raters_per_item=2)
     for name in ("reserved", "complete"):

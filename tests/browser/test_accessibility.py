@@ -16,9 +16,9 @@ from arena.domain.model import Stage
 from arena.domain.people import Role
 from arena.domain.vote import DEFAULT
 from arena.pages.standings import leaderboard_page
-from arena.store import exclusions
-from arena.store.exclusions import Grounds
+from arena.store import voting
 from arena.store.store import Store
+from arena.store.voting import Grounds
 from tests.arena.pages.conftest import NOW, a_board, a_row
 from tests.browser.person import Person, person
 from tests.browser.test_permalink import TEXT
@@ -202,7 +202,7 @@ def test_the_leaderboard_with_and_without_the_votes_left_out(
                 visitor.vote(battles[-1], choice)
         with closing(Store(served.database)) as store, store.writing() as session:
             why = Grounds("by hand", "1", "a test of ours")
-            exclusions.exclude(session, DEFAULT.name, battles[-1:], why, datetime.now(UTC))
+            voting.exclude_votes(session, DEFAULT.name, battles[-1:], why, datetime.now(UTC))
         with chromium.new_context(**screen) as context:  # type: ignore[arg-type]
             page = context.new_page()
             page.goto(f"{served.url}/leaderboard")

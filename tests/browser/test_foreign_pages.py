@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page
 
-from arena.guard.identity import COOKIE
+from arena.guard.limits import COOKIE
 from tests.browser.person import Person, person
 from tests.faulty_server import Behaviour, faulty_server
 from tests.serving import Served, page_of, write_roster

@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, expect
 from arena.app import create_app
 from arena.domain.people import Role
 from arena.settings import read_settings
-from arena.store import topics
+from arena.store import log
 from arena.store.store import Store
 from tests.arena.api.test_who_may_ask import PROVIDER, routes_of
 from tests.browser.person import Person, person
@@ -93,7 +93,7 @@ def scene(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene]:
                 battle = visitor.play(PROMPT)
                 visitor.vote(battle, "model_a")
             with closing(Store(served.database)) as store, store.writing() as session:
-                topics.add(session, release(private=False), None, 1, datetime.now(UTC))
+                log.add(session, release(private=False), None, 1, datetime.now(UTC))
             write_study(served.database, "look", planned(1), raters_per_item=9)
             token = invited(served, Role.VOTER).rpartition("/")[2]
             yield Scene(served, {"battle_id": battle, "token": token, "name": "look"})

@@ -12,11 +12,11 @@ import duckdb
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from arena.boards.study import read_status
+from arena.boards.evaluation import read_status
 from arena.domain.people import Role
 from arena.domain.study import RubricItem
 from arena.store.store import Store
-from judge.studies.people import agreement_of
+from judge.studies.raters import agreement_of
 from judge.studies.rows import read_rows
 from tests.browser.person import person
 from tests.browser.test_accessibility import assert_accessible

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, expect
 
-from arena.store import topics
+from arena.store import log
 from arena.store.store import Store
-from judge.labels.released import Batches, Release, ShownTopic, State
+from judge.labels.material import Batches, Release, ShownTopic, State
 from judge.labels.topics import Agreement
 from tests.browser.person import person
 from tests.browser.test_accessibility import assert_accessible
@@ -46,7 +46,7 @@ def arena(
             state = State(b"", 1, Batches({})) if private else None
             made = datetime.now(UTC) - timedelta(days=2)
             with closing(Store(served.database)) as store, store.writing() as session:
-                topics.add(session, release(private=private), state, 1, made)
+                log.add(session, release(private=private), state, 1, made)
             yield served, private
 
 

@@ -8,7 +8,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from arena.cli import application
-from arena.metrics import Metrics
+from arena.logs import Metrics
 from arena.settings import Settings
 from rating import __version__
 from tests.deploy.tools import DEPLOY, assert_content, read

@@ -5,9 +5,7 @@ from dataclasses import replace
 from datetime import date
 
 from judge.budget import Price
-from judge.case import Case
-from judge.completion import Reply, Request
-from judge.errors import CallError, FailureClass
+from judge.case import CallError, Case, FailureClass, Reply, Request
 from judge.grammar import Reading
 from judge.methods import method as named
 from judge.protocol import Description, Method

@@ -14,9 +14,7 @@ from typing import Any
 import numpy as np
 
 from judge.calls import Key, Options
-from judge.case import Case, Message
-from judge.completion import Reply, Request, TokenLogprob
-from judge.errors import FailureClass
+from judge.case import Case, FailureClass, Message, Reply, Request, TokenLogprob
 from judge.grammar import Reading
 from judge.protocol import Method
 from judge.runs import Progress, run

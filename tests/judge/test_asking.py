@@ -8,7 +8,7 @@ import pytest
 
 from judge.asking import LONGEST_WAIT_S, TRIES, Throttle, TokenBucket, wait_before_retry
 from judge.calls import NO_LIMITS, RateLimits
-from judge.errors import CallError, FailureClass
+from judge.case import CallError, FailureClass
 from rating.errors import DataError
 from tests.judge.scripted import Clock
 

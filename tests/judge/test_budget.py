@@ -21,8 +21,7 @@ from judge.budget import (
     tokens_by_rule,
 )
 from judge.calls import Options, forecast
-from judge.case import Case, Message
-from judge.completion import Parameters, Reply, Request
+from judge.case import Case, Message, Parameters, Reply, Request
 from judge.methods import method as named
 from rating.errors import DataError
 from tests.judge.scripted import (

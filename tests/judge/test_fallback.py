@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 
 from judge.calls import Key
-from judge.case import Case, Message, Order
-from judge.errors import FailureClass
-from judge.fallback import handed_over, reasons, together
+from judge.case import Case, FailureClass, Message, Order
 from judge.grammar import Preference
-from judge.report.fallback import fallback_of
+from judge.report.page import fallback_of
+from judge.runs import handed_over, reasons, together
 from judge.tables.cases import NamedCase
 from judge.verdict import Judged, Run, Stop
 

@@ -9,9 +9,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from judge.brackets import regular
-from judge.completion import Reply, TokenLogprob
-from judge.errors import FailureClass
+from judge.case import FailureClass, Reply, TokenLogprob
 from judge.grammar import (
     ARROWS,
     PLUSES,
@@ -25,6 +23,7 @@ from judge.grammar import (
     label_probability,
     lone_label,
     questions,
+    regular,
 )
 from judge.methods import method
 from tests.judge.published import rows

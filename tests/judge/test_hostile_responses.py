@@ -5,10 +5,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.brackets import marks, sides
 from judge.calls import drawn, nonce
 from judge.case import repeated_output
-from judge.grammar import ARROWS, PLUSES, SIDES, answers, bracketed, bracketed_mark, keyed
+from judge.grammar import (
+    ARROWS,
+    PLUSES,
+    SIDES,
+    answers,
+    bracketed,
+    bracketed_mark,
+    keyed,
+    marks,
+    sides,
+)
 from judge.protocol import neutralised
 
 MARKERS = [

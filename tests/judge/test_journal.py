@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.calls import Key, key_of
-from judge.case import Message, Order
-from judge.completion import Parameters, Reply, Request, TokenLogprob
+from judge.case import Message, Order, Parameters, Reply, Request, TokenLogprob
 from rating.errors import DataError
 
 ASKED = Request(

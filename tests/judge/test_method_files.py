@@ -11,13 +11,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge.case import Case, Message
-from judge.completion import Parameters, Reply, TokenLogprob
-from judge.errors import FailureClass
+from judge.case import Case, FailureClass, Message, Parameters, Reply, TokenLogprob
 from judge.grammar import Items, Preference, Rating
 from judge.methods import PAIRS, PUBLISHED, SINGLES, WRITER, FileMethod, method, published
-from judge.methods.parse import parsed
-from judge.methods.schema import DECODING, FIELDS, GRAMMARS, REPLY, SCORES, TEMPLATE, TOP
+from judge.methods.file import DECODING, FIELDS, GRAMMARS, REPLY, SCORES, TEMPLATE, TOP, parsed
 from rating.errors import DataError
 from tests.judge.scripted import shown
 

@@ -8,13 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.calls import Key, recalled
-from judge.case import Case, Message, Order
-from judge.completion import CUT, FILTERED, Reply, TokenLogprob
-from judge.errors import FailureClass
+from judge.case import CUT, FILTERED, Case, FailureClass, Message, Order, Reply, TokenLogprob
 from judge.grammar import Items, Preference, Questions, Rating, Reading, pooled
 from judge.methods import PAIRS, SINGLES, WRITER, margined, published, unanswered
 from judge.methods import method as named
-from judge.methods.checklist import reward, with_margin
+from judge.methods.file import reward, with_margin
 from judge.protocol import Method
 from judge.verdict import Judged, constant_reading
 from rating.errors import DataError

@@ -4,12 +4,12 @@ import math
 
 import pytest
 
-from judge.completion import CUT, Parameters, Reply, TokenLogprob
+from judge.calls import THINKING_TOKENS, THINKS, Profile, Terms
+from judge.case import CUT, Parameters, Reply, TokenLogprob
 from judge.grammar import SIDES, Preference, bracketed
 from judge.methods import method as named
-from judge.profile import THINKING_TOKENS, THINKS, Profile, Terms
 from judge.protocol import neutralised
-from judge.thoughts import answer_tokens, split
+from judge.replies import answer_tokens, split
 from rating.errors import DataError
 from tests.judge.scripted import case
 

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from judge.case import Order
-from judge.completion import Reply, Request
+from judge.case import Order, Reply, Request
 from judge.grammar import Items, Preference, Rating
 from judge.methods import WRITER, published, unanswered, written
 from judge.methods import method as named

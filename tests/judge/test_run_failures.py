@@ -6,8 +6,7 @@ import pytest
 
 from judge.asking import PATIENCE_S, TRIES
 from judge.calls import RateLimits
-from judge.completion import CUT, FILTERED, Reply, Request
-from judge.errors import FailureClass
+from judge.case import CUT, FILTERED, FailureClass, Reply, Request
 from judge.methods import method as named
 from judge.verdict import verdicts
 from rating.tables.peers import noticing

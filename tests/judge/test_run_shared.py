@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from judge.calls import Key, Options, forecast
-from judge.case import Case
-from judge.completion import CUT, Reply, Request
-from judge.errors import FailureClass
+from judge.case import CUT, Case, FailureClass, Reply, Request
 from judge.grammar import Preference
 from judge.methods import method as named
 from judge.protocol import Description, Method

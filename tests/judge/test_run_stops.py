@@ -6,11 +6,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from judge.calls import AGAIN, RateLimits, forecast
-from judge.completion import FILTERED, Reply, Request
-from judge.errors import CallError, FailureClass
+from judge.calls import AGAIN, Profile, RateLimits, Terms, forecast
+from judge.case import FILTERED, CallError, FailureClass, Reply, Request
 from judge.methods import method as named
-from judge.profile import Profile, Terms
 from judge.runs import Progress
 from judge.verdict import Stop
 from rating.errors import DataError

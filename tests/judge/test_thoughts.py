@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from judge.completion import TokenLogprob
-from judge.thoughts import Part, Splitter, answer_tokens, split
+from judge.case import TokenLogprob
+from judge.replies import Part, Splitter, answer_tokens, split
 
 VLLM = "vLLM, reasoning parsers"
 """https://docs.vllm.ai/en/latest/api/vllm/reasoning/."""

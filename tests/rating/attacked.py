@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from rating.diagnosis.rings import RingCheck, find_rings
-from rating.elo import POINTS_PER_NAT
-from rating.likelihood.objective import solve
+from rating.likelihood import solve
 from rating.rows import VoteRows
+from rating.variants import POINTS_PER_NAT
+from rating.voters import RingCheck, find_rings
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int64]

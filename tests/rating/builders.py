@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rating import Cluster, Comparisons, Fit, activity, hessian_covariance
-from rating.uncertainty.clusters import grouping
-from rating.uncertainty.covariance import jackknife
+from rating.covariance import grouping, jackknife
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 

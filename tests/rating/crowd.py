@@ -40,7 +40,7 @@ def strengths(wins: Floats, *, start: Floats | None = None, ridge: float = 0.0) 
 
 @dataclass(frozen=True, slots=True)
 class Ballot:
-    """Votes as `rating.diagnosis.voters` takes them."""
+    """Votes as `rating.voters` takes them."""
 
     left: Codes
     right: Codes

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rating import Comparisons
-from rating.likelihood.ties import LIKELIHOODS
+from rating.likelihood import LIKELIHOODS
 from rating.outcome import Ties
 
 

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from judge.studies.items import Items, Labels
+from judge.studies.rows import Items, Labels
 from rating import Comparisons
+from rating.decide import GateOptions
 from rating.typing import Bools, Floats, Ints
-from rating.uncertainty.gate import GateOptions
 
 CANDIDATE, INCUMBENT = "umber", "basalt"
 MODELS = (CANDIDATE, INCUMBENT, "flint", "quartz")

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 import scipy
 
-from rating.elo import POINTS_PER_NAT
-from rating.likelihood.objective import hessian, solve
+from rating.likelihood import hessian, solve
+from rating.planning import gain_pairs, pair_contrast, uniform_pairs
 from rating.rows import VoteRows
-from rating.sampling import gain_pairs, pair_contrast, uniform_pairs
 from rating.typing import Floats, Ints
+from rating.variants import POINTS_PER_NAT
 
 
 def two_models(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rating import fewest_to_flip, fit, goodness_of_fit, hessian_covariance
-from rating.diagnosis.influence import removals
+from rating.influence import removals
 from tests.rating.builders import baseball_games, counts, golden, leads
 
 GAMES = counts(baseball_games())

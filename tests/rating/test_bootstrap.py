@@ -5,14 +5,8 @@ import pytest
 from scipy.stats import poisson
 
 from rating import Comparisons, DataError, Ties, bootstrap, fit, sandwich_covariance
-from rating.uncertainty.bootstrap import (
-    Bootstrap,
-    PairRounds,
-    PoissonTable,
-    chord_newton,
-    random_words,
-)
-from rating.uncertainty.clusters import Cluster
+from rating.covariance import Cluster
+from rating.resampling import Bootstrap, PairRounds, PoissonTable, chord_newton, random_words
 from tests.rating.builders import cr1, votes, wins
 from tests.rating.drawn import draw
 
@@ -94,7 +88,7 @@ def test_rounds_that_stall_are_solved_by_themselves(
     data = draw(rng, "half", n=500).comparisons()
     one = fit(data)
     quick = bootstrap(one, data, rounds=30, rng=np.random.default_rng(1))
-    monkeypatch.setattr("rating.uncertainty.bootstrap.MAX_CHORD_STEPS", 1)
+    monkeypatch.setattr("rating.resampling.MAX_CHORD_STEPS", 1)
     slow = bootstrap(one, data, rounds=30, rng=np.random.default_rng(1))
     assert quick.theta == pytest.approx(slow.theta, abs=1e-5)
 

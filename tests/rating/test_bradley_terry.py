@@ -14,9 +14,9 @@ from rating import (
     Outcome,
     fit_bradley_terry,
     hessian_covariance,
+    likelihood,
 )
-from rating.likelihood import newton
-from rating.likelihood.objective import ScoreTable
+from rating.likelihood import ScoreTable
 from tests.rating.builders import golden, random_votes, strength, votes, wins
 
 seeds = st.integers(0, 2**32 - 1)
@@ -213,6 +213,6 @@ def test_a_ridge_must_be_finite_and_not_negative(ridge: float) -> None:
 
 
 def test_an_unfinished_iteration_returns_no_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(newton, "MAX_STEPS", 1)
+    monkeypatch.setattr(likelihood, "MAX_STEPS", 1)
     with pytest.raises(ConvergenceError, match="after 1 Newton"):
         fit_bradley_terry(votes([*UNEVEN, ("x", "y", "model_b")]))

@@ -5,9 +5,9 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from rating.diagnosis.capture import certify
 from rating.errors import DataError
-from rating.likelihood.objective import solve
+from rating.influence import certify
+from rating.likelihood import solve
 
 Floats = NDArray[np.float64]
 

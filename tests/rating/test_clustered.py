@@ -12,6 +12,7 @@ from rating import (
     Fit,
     RateOptions,
     Ties,
+    covariance,
     fit,
     hessian_covariance,
     infer,
@@ -19,9 +20,8 @@ from rating import (
     sandwich_covariance,
 )
 from rating.comparisons import Comparisons
-from rating.likelihood.objective import cell_objective
-from rating.uncertainty import covariance
-from rating.uncertainty.clusters import Cluster, grouping
+from rating.covariance import Cluster, grouping
+from rating.likelihood import cell_objective
 from tests.rating.builders import by_cluster
 from tests.rating.drawn import Drawn, draw
 from tests.simulation import monte_carlo_error, runs

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
 
 from rating import Comparisons, connectivity
-from rating.likelihood.identification import strong_groups
+from rating.identification import strong_groups
 from tests.rating.builders import votes, wins
 
 

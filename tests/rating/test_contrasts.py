@@ -19,10 +19,10 @@ from rating import (
     rate,
     sandwich_covariance,
 )
-from rating.elo import POINTS_PER_NAT
-from rating.uncertainty.clusters import grouping, information_by_cluster
-from rating.uncertainty.contrasts import _ratio
-from rating.uncertainty.student import quantile
+from rating.contrasts import _ratio
+from rating.covariance import grouping, information_by_cluster
+from rating.leave_out import quantile
+from rating.variants import POINTS_PER_NAT
 from tests.rating.builders import random_votes, votes
 from tests.rating.drawn import draw
 from tests.simulation import D1, Design

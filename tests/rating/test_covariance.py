@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 
 from rating import Comparisons, fit_bradley_terry, hessian_covariance, sandwich_covariance
-from rating.likelihood.identification import decided_groups
-from rating.likelihood.newton import identified_inverse
+from rating.identification import decided_groups
+from rating.likelihood import identified_inverse
 from tests.rating.builders import random_votes, votes, wins
 
 

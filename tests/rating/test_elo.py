@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rating.elo import expected_score, online_elo
 from rating.errors import DataError
+from rating.variants import expected_score, online_elo
 from tests.rating.builders import golden
 
 Votes = tuple[np.ndarray, np.ndarray, np.ndarray, int]
@@ -81,7 +81,7 @@ def test_start_and_scale_only_move_and_stretch() -> None:
 def test_votes_in_more_than_one_chunk_are_one_sequence(monkeypatch: pytest.MonkeyPatch) -> None:
     votes = some_votes(5)
     whole = online_elo(*votes)
-    monkeypatch.setattr("rating.elo.CHUNK_VOTES", 7)
+    monkeypatch.setattr("rating.variants.CHUNK_VOTES", 7)
     assert (online_elo(*votes) == whole).all()
 
 

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from rating import Comparisons, DataError, NotIdentifiedError, RateOptions, fit, rate
+from rating import Comparisons, DataError, NotIdentifiedError, RateOptions, covariance, fit, rate
 from rating.factors import FactorReport, rate_factors
-from rating.uncertainty import clusters
 from tests.rating.drawn import draw
 from tests.systems import LEVELS, MODELS, NAMES, SCAFFOLDS, World
 
@@ -150,7 +149,7 @@ def test_compiled_loops_give_the_same_errors(monkeypatch: pytest.MonkeyPatch) ->
     pytest.importorskip("numba")
     votes = drawn()
     slow = errors(rated(votes), "scaffold")
-    monkeypatch.setattr(clusters, "COMPILED_FROM", 0)
+    monkeypatch.setattr(covariance, "COMPILED_FROM", 0)
     assert errors(rated(votes), "scaffold") == pytest.approx(slow, rel=1e-6)
 
 
@@ -169,8 +168,8 @@ def test_votes_between_systems_of_one_model_say_nothing_of_tastes_for_models() -
     pairs = np.where(within[:, None], data.pairs[:, :1], data.pairs)
     both = replace(data, pairs=pairs)
     fitted = fit(both)
-    with_them = clusters.taste_sums(both, fit=fitted, cluster="voter")
-    without = clusters.taste_sums(both.subset(~within), fit=fitted, cluster="voter")
+    with_them = covariance.taste_sums(both, fit=fitted, cluster="voter")
+    without = covariance.taste_sums(both.subset(~within), fit=fitted, cluster="voter")
     for name in ("products", "expected"):
         assert with_them[name] == pytest.approx(without[name], abs=1e-9)
 

@@ -8,18 +8,20 @@ import numpy as np
 import pytest
 
 from rating import Comparisons, fit, infer
-from rating.elo import POINTS_PER_NAT
-from rating.errors import DataError
-from rating.uncertainty.gate import (
+from rating.decide import (
     Behind,
     Difference,
     Gate,
     GateOptions,
+    Lead,
+    Looks,
     decided,
     gate,
+    lead_of,
     votes_for_even_models,
 )
-from rating.uncertainty.sequence import Lead, Looks, lead_of
+from rating.errors import DataError
+from rating.variants import POINTS_PER_NAT
 from tests.rating.gated import ASKED, BETWEEN, CANDIDATE, INCUMBENT, Crowd
 from tests.rating.raced import two_models
 from tests.simulation import monte_carlo_error, runs

@@ -12,7 +12,7 @@ from rating import (
     goodness_of_fit,
     misfit_test,
 )
-from rating.uncertainty.clusters import grouping
+from rating.covariance import grouping
 from tests.rating.drawn import draw
 from tests.simulation import at
 
@@ -137,6 +137,6 @@ def test_votes_that_move_the_gap_alone_are_summed_as_all_others_are(
         return misfit_test(fitted, data, groups, ALL, rng=np.random.default_rng(9))
 
     quick = tested()
-    monkeypatch.setattr("rating.diagnosis.goodness.is_plain", lambda fit: False)
+    monkeypatch.setattr("rating.goodness.is_plain", lambda fit: False)
     assert tested().p == quick.p
     assert tested().n_far == pytest.approx(quick.n_far, rel=1e-9)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from rating import Comparisons, fit_bradley_terry, goodness_of_fit, misfit_test
-from rating.uncertainty.clusters import grouping
+from rating.covariance import grouping
 from tests.simulation import Design, at
 
 pytestmark = pytest.mark.slow

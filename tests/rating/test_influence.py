@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from rating import Comparisons, DataError, Fit, NotIdentifiedError, fit, fit_bradley_terry
-from rating.diagnosis.influence import Flip, Removal, fewest_to_flip, removals
+from rating.influence import Flip, Removal, fewest_to_flip, removals
 from tests.rating.builders import random_votes, votes
 
 Row = tuple[str, str, str, str]

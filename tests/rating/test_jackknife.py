@@ -1,11 +1,17 @@
 import numpy as np
 import pytest
 
-from rating import Comparisons, DataError, activity, fit, fit_bradley_terry, sandwich_covariance
-from rating.likelihood.objective import solve
-from rating.uncertainty import covariance
-from rating.uncertainty.clusters import grouping
-from rating.uncertainty.covariance import leave_one_out
+from rating import (
+    Comparisons,
+    DataError,
+    activity,
+    covariance,
+    fit,
+    fit_bradley_terry,
+    sandwich_covariance,
+)
+from rating.covariance import grouping, leave_one_out
+from rating.likelihood import solve
 from tests.rating.builders import by_cluster, random_votes, strength, votes
 from tests.simulation import Design
 
@@ -206,6 +212,6 @@ def test_many_cells_are_summed_in_blocks_of_any_size(
         return [best.x, sandwich_covariance(best, data), by_cluster(best, data)]
 
     whole = estimates()
-    monkeypatch.setattr("rating.likelihood.design.BLOCK_ROWS", 7)
+    monkeypatch.setattr("rating.likelihood.BLOCK_ROWS", 7)
     for there, here in zip(whole, estimates(), strict=True):
         assert here == pytest.approx(there, rel=1e-9, abs=1e-13)

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from rating.diagnosis.nesting import Nested, nested_test
 from rating.errors import DataError
+from rating.goodness import Nested, nested_test
 from rating.rows import VoteRows
 from rating.tables.columns import Reading
-from rating.tables.rows import read_rows
+from rating.tables.counts import read_rows
 
 CATEGORIES, MODELS = 6, 5
 

@@ -5,13 +5,10 @@ import pytest
 from scipy.stats import norm, t
 
 from rating import Cluster, Comparisons, Inference, fit, infer
+from rating.covariance import difference_variances
 from rating.errors import DataError
-from rating.planning import (
-    neighbour_gaps,
-    votes_to_separate,
-)
-from rating.uncertainty.covariance import difference_variances
-from rating.uncertainty.ranks import joint_half_widths, joint_rank_ranges
+from rating.planning import neighbour_gaps, votes_to_separate
+from rating.ranks import joint_half_widths, joint_rank_ranges
 from tests.rating.builders import golden, votes, wins
 from tests.simulation import monte_carlo_error, runs
 

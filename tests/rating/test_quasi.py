@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.optimize import minimize
 
 from rating import DataError, fit, quasi_standard_errors, sandwich_covariance
-from rating.uncertainty.covariance import difference_variances
+from rating.covariance import difference_variances
 from tests.rating.drawn import draw
 
 seeds = st.integers(0, 2**32 - 1)

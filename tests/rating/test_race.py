@@ -6,13 +6,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import rating.uncertainty.race
+import rating.decide
+from rating.decide import GateOptions, Looks, boundary, gate, run_race, tightest_at
 from rating.errors import DataError
+from rating.planning import gain_pairs, pair_contrast
 from rating.rows import VoteRows
-from rating.sampling import gain_pairs, pair_contrast
-from rating.uncertainty.gate import GateOptions, gate
-from rating.uncertainty.race import run_race
-from rating.uncertainty.sequence import Looks, boundary, tightest_at
 from tests.rating.raced import Field, two_models
 from tests.simulation import monte_carlo_error, runs
 
@@ -187,7 +185,7 @@ def test_equal_models_on_sixty_shared_prompts_are_seldom_separated(
     record_property: Callable[[str, object], None],
 ) -> None:
     """3,000 votes of 300 voters, random effects of 0.8 nats of voters and prompts, 50 looks."""
-    monkeypatch.setattr(rating.uncertainty.race, "MOST_LOOKS", 50)
+    monkeypatch.setattr(rating.decide, "MOST_LOOKS", 50)
     stops = [
         run_race(
             two_models(np.random.default_rng(seed)), AHEAD, looks=looks, planned=3000

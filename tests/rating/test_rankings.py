@@ -18,7 +18,7 @@ from scipy.special import stdtrit
 from rating import Comparisons, fit
 from rating.errors import DataError, NotIdentifiedError
 from rating.rankings import ASSUMED, Order, Rankings, rate_rankings
-from rating.tables.rankings import parsed, read_rankings
+from rating.tables.sources import parsed, read_rankings
 from tests.simulation import monte_carlo_error, runs
 
 NAMES = tuple(f"m{i}" for i in range(6))

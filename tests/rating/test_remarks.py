@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from scipy.special import betaln, expit
 
-from rating.diagnosis.remarks import (
+from rating.errors import DataError
+from rating.remarks import (
     MOST_REASONS,
     POINTS,
     PRIOR_SD,
@@ -20,10 +21,9 @@ from rating.diagnosis.remarks import (
     reasons_that_win,
     report_remarks,
 )
-from rating.errors import DataError
 from rating.rows import VoteRows
 from rating.tables.columns import Columns
-from rating.tables.rows import report_source
+from rating.tables.counts import report_source
 from rating.typing import Floats, Ints
 from tests.simulation import monte_carlo_error, runs
 

@@ -9,10 +9,10 @@ import pytest
 from scipy.stats import ttest_1samp
 
 from rating import fit, to_points
-from rating.diagnosis.reweighting import Move, Reweighted, Scored, Weighting, compared, reweighted
+from rating.goodness import Move, Reweighted, Scored, Weighting, compared, reweighted
 from rating.rows import VoteRows
 from rating.tables.columns import Reading
-from rating.tables.rows import read_rows
+from rating.tables.counts import read_rows
 from tests.rating.test_nesting import drawn
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from rating.diagnosis import rings
-from rating.diagnosis.rings import find_rings
+from rating import voters
 from rating.errors import DataError
 from rating.rows import VoteRows
+from rating.voters import find_rings
 from tests.rating.attacked import NAMES, TARGET, Arena, Moved
 
 FAN = Arena(accounts=50, each=40)
@@ -87,7 +87,7 @@ def test_an_honest_voter_is_integrated_over_tastes() -> None:
     """Two votes on one model, by hand: a sum over a fine grid of tastes."""
     sides, score = (np.array([0, 0]), np.array([1, 2])), np.array([1.0, 0.0])
     votes = VoteRows.scored(("x", "y", "z"), *sides, score, np.zeros(2, int))
-    seen = rings._seen(votes, 0, np.array([0.5, 0.0, -0.5]), 0.2)
+    seen = voters._seen(votes, 0, np.array([0.5, 0.0, -0.5]), 0.2)
     taste = np.linspace(-9, 9, 20001)
     density = np.exp(-(((taste - 0.3) / 0.7) ** 2) / 2)
     both = expit(0.5 + 0.2 + taste) * (1 - expit(1.0 + 0.2 + taste))
@@ -100,14 +100,14 @@ def test_evidence_is_the_mean_of_the_mixtures_over_the_best_honest_law() -> None
     """One voter, by brute force over shares, loyalties and laws."""
     zero = np.zeros(3, int)
     votes = VoteRows.scored(("x", "y", "z"), zero, np.array([1, 2, 1]), np.ones(3), zero)
-    seen = rings._seen(votes, 0, np.zeros(3), 0.0)
+    seen = voters._seen(votes, 0, np.zeros(3), 0.0)
     each = [
         (1 - share) * np.exp(seen.honest(np.array([m]), np.array([s]))[0, 0]) + share * loyal**3
-        for share in rings.SHARES
-        for loyal in rings.LOYALTIES
-        for m, s in zip(*rings.BESIDE_FANS, strict=True)
+        for share in voters.SHARES
+        for loyal in voters.LOYALTIES
+        for m, s in zip(*voters.BESIDE_FANS, strict=True)
     ]
-    evidence = rings._log_mixture(seen, "for", np.zeros(1, bool))
+    evidence = voters._log_mixture(seen, "for", np.zeros(1, bool))
     assert evidence == pytest.approx(np.log(np.mean(each)))
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rating.errors import DataError
-from rating.sampling import (
+from rating.planning import (
     EXPLORATION,
     arena_pairs,
     gain_pairs,

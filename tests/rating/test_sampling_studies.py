@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from rating import Comparisons, fit
-from rating.elo import POINTS_PER_NAT
-from rating.sampling import (
+from rating.planning import (
     arena_pairs,
     gain_pairs,
     neighbour_contrast,
@@ -17,6 +16,7 @@ from rating.sampling import (
     uniform_pairs,
     weighted_pairs,
 )
+from rating.variants import POINTS_PER_NAT
 from tests.rating.crowd import information, strengths, win_probabilities
 
 pytestmark = pytest.mark.slow

@@ -11,19 +11,28 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rating import Comparisons, RateOptions, Report, bootstrap, fit, infer, rate
+from rating import (
+    Comparisons,
+    RateOptions,
+    Report,
+    bootstrap,
+    contrasts,
+    covariance,
+    fit,
+    infer,
+    rate,
+)
 from rating.comparisons import Sums, Votes
-from rating.errors import DataError
-from rating.uncertainty import clusters, contrasts
-from rating.uncertainty.bootstrap import Bootstrap
-from rating.uncertainty.clusters import (
+from rating.contrasts import Inference
+from rating.covariance import (
     Cluster,
     grouping,
     information_by_cluster,
+    jackknife,
     squared_information,
 )
-from rating.uncertainty.contrasts import Inference
-from rating.uncertainty.covariance import jackknife
+from rating.errors import DataError
+from rating.resampling import Bootstrap
 from tests.rating.builders import random_votes, votes
 from tests.rating.drawn import draw
 from tests.simulation import Design
@@ -111,7 +120,7 @@ def test_rounds_are_the_same_however_many_threads_draw_them(
     data = votes(crowds(rng)["wide"])
     _, many = drawn_both_ways(monkeypatch, data, "voter")
     one = partial(ThreadPoolExecutor, 1)
-    monkeypatch.setattr("rating.uncertainty.bootstrap.ThreadPoolExecutor", one)
+    monkeypatch.setattr("rating.resampling.ThreadPoolExecutor", one)
     _, alone = drawn_both_ways(monkeypatch, data, "voter")
     assert (many.theta == alone.theta).all()
 
@@ -135,9 +144,9 @@ def split(data: Comparisons, n_parts: int) -> Votes:
 
 def compiled(monkeypatch: pytest.MonkeyPatch, *, everywhere: bool) -> None:
     """Use the loops for all votes, in threads on some clusters each; or for none."""
-    monkeypatch.setattr(clusters, "COMPILED_FROM", 0 if everywhere else np.inf)
-    monkeypatch.setattr(clusters, "THREADS_FROM", 0)
-    monkeypatch.setattr(clusters, "ROWS_AT_ONCE", 100)
+    monkeypatch.setattr(covariance, "COMPILED_FROM", 0 if everywhere else np.inf)
+    monkeypatch.setattr(covariance, "THREADS_FROM", 0)
+    monkeypatch.setattr(covariance, "ROWS_AT_ONCE", 100)
 
 
 def crowds(rng: np.random.Generator) -> dict[str, list[Row]]:

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from rating.uncertainty.sequence import boundary, tightest_at
+from rating.decide import boundary, tightest_at
 
 RUNS = 1000
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special, stats
 
-from rating.uncertainty.student import normal_quantile, student_quantiles
+from rating.leave_out import normal_quantile, student_quantiles
 
 TAILS = st.floats(1e-9, 0.499)
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from rating import NotIdentifiedError, fit_bradley_terry, infer
-from rating.likelihood.objective import solve
-from rating.uncertainty.ranks import joint_rank_ranges
+from rating.likelihood import solve
+from rating.ranks import joint_rank_ranges
 from tests.simulation import D1, DESIGNS, TASTES, Design, Share, Study, at, study
 
 pytestmark = pytest.mark.slow

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from rating.diagnosis.taste import Ballots, Marginals, fit_taste_sd, log_marginals
 from rating.errors import DataError
+from rating.voters import Ballots, Marginals, fit_taste_sd, log_marginals
 from tests.rating.crowd import Ballot, Crowd, strengths
 
 NAMES = [f"m{i}" for i in range(12)]
@@ -102,7 +102,7 @@ def test_voters_are_taken_one_by_one_whatever_they_met(monkeypatch: pytest.Monke
         right = (left + rng.integers(1, 6, n)) % 6
         ballots.append(Ballots(left, right, rng.random(n) < 0.5))
     together = log_marginals(ballots, theta, 0.5)
-    monkeypatch.setattr("rating.diagnosis.taste.CHUNK_ENTRIES", 1)
+    monkeypatch.setattr("rating.voters.CHUNK_ENTRIES", 1)
     for row, votes in enumerate(ballots):
         table = np.zeros((1, 6, 6))
         winner = np.where(votes.won, votes.left, votes.right)

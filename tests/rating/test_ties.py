@@ -14,8 +14,7 @@ from rating import (
     fit_bradley_terry,
     hessian_covariance,
 )
-from rating.likelihood.objective import cell_objective
-from rating.likelihood.ties import AT_BOUNDARY, LIKELIHOODS, Likelihood
+from rating.likelihood import AT_BOUNDARY, LIKELIHOODS, Likelihood, cell_objective
 from tests.rating.builders import golden, votes, wins
 from tests.rating.drawn import draw
 

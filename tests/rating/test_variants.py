@@ -7,10 +7,15 @@ import pytest
 import scipy.stats
 
 from rating import Comparisons, fit_bradley_terry, hessian_covariance
-from rating.elo import POINTS_PER_NAT
 from rating.errors import DataError
 from rating.typing import Floats
-from rating.variants import gini, project_on_order, selection_inflation, standard_error_apart
+from rating.variants import (
+    POINTS_PER_NAT,
+    gini,
+    project_on_order,
+    selection_inflation,
+    standard_error_apart,
+)
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 50])

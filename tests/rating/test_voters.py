@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rating.diagnosis.voters import VoterCheck, check_voters
 from rating.errors import DataError
+from rating.voters import VoterCheck, check_voters
 from tests.rating.crowd import Ballot, Crowd, Kind
 
 CROWD = Crowd(n_models=6)
@@ -141,7 +141,7 @@ def test_voters_do_not_bear_on_each_other(seed: int) -> None:
 def test_a_voter_is_judged_in_parts_as_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     votes = of("honest", n_voters=5, n_votes=12)
     at_once = checked(votes)
-    monkeypatch.setattr("rating.diagnosis.voters.VOTERS_AT_ONCE", 2)
+    monkeypatch.setattr("rating.voters.VOTERS_AT_ONCE", 2)
     assert [check.voter for check in checked(votes)] == [0, 1, 2, 3, 4]
     assert [check.log_e for check in checked(votes)] == pytest.approx(
         [check.log_e for check in at_once]

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from rating import Comparisons, fit
-from rating.diagnosis.taste import fit_taste_sd
-from rating.diagnosis.voters import VoterCheck, check_voters
+from rating.voters import VoterCheck, check_voters, fit_taste_sd
 from tests.rating.crowd import Ballot, Crowd, Kind
 
 pytestmark = pytest.mark.slow

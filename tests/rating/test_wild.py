@@ -5,9 +5,8 @@ import pytest
 from scipy.stats import norm, studentized_range
 
 from rating import Comparisons, fit, infer, rank_ranges, sandwich_covariance
-from rating.uncertainty.clusters import grouping
-from rating.uncertainty.covariance import LeftOut, SignSums, jackknife, leave_one_out
-from rating.uncertainty.ranks import joint_rank_ranges
+from rating.covariance import LeftOut, SignSums, grouping, jackknife, leave_one_out
+from rating.ranks import joint_rank_ranges
 from tests.rating.builders import random_votes, votes
 from tests.simulation import D1, Design
 
@@ -132,7 +131,7 @@ def test_many_models_or_voters_have_the_bar_of_the_multivariate_t(
 ) -> None:
     data = D1.draw(np.random.default_rng(10))
     fitted = fit(data)
-    monkeypatch.setattr(f"rating.uncertainty.contrasts.{limit}", 9)
+    monkeypatch.setattr(f"rating.contrasts.{limit}", 9)
     inference = infer(fitted, data, ("voter",), rng=np.random.default_rng(1))
     ranges = joint_rank_ranges(inference, rng=np.random.default_rng(2))
     by_voter = inference.kinds[0]

@@ -14,7 +14,7 @@ from rating import (
     infer,
     win_rates,
 )
-from rating.uncertainty.win_rates import _expected
+from rating.ranks import _expected
 from tests.rating.builders import golden, wins
 from tests.rating.drawn import draw
 

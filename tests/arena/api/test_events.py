@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.api.events import Event, Position, events_since, is_behind
+from arena.api.battles import Event, Position, events_since, is_behind
 from arena.domain.battle import AnswerStatus, BattleState, ShownAnswer, ShownTurn, Side, Snapshot
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)

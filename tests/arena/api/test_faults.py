@@ -12,8 +12,8 @@ import pytest
 from sqlmodel import col, select
 
 from arena import parts
-from arena.domain.answer import FailureClass
-from arena.play.rules import Rules
+from arena.domain.vote import FailureClass
+from arena.play.matchmaking import Rules
 from arena.store.store import Store
 from arena.store.tables import AnswerRow, BattleRow, VoteRow
 from tests.faulty_server import Behaviour, Fault, FaultyServer, faulty_server

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from arena.api.public_routes import PATIENCE_S, Recent
+from arena.api.routes import PATIENCE_S, Recent
 from arena.errors import StoreError
 from arena.store.engine import open_engine
 from arena.store.store import Store

@@ -10,11 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.api import html_events
-from arena.api.events import Event, Position
-from arena.api.html_events import HtmlReader, Renderings
+from arena.api import battles
+from arena.api.battles import Event, HtmlReader, Position, Renderings
 from arena.domain.battle import AnswerStatus, BattleState, ShownAnswer, ShownTurn, Snapshot
-from judge.render.markdown import render
+from judge.render.text import render
 from tests.judge.render.test_stream import TEXTS
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
@@ -113,12 +112,12 @@ def test_another_attempt_begins_anew() -> None:
 def test_what_two_pages_read_is_rendered_once(monkeypatch: pytest.MonkeyPatch) -> None:
     made = []
 
-    class Counted(html_events.Answer):
+    class Counted(battles.Answer):
         def __init__(self) -> None:
             made.append(self)
             super().__init__()
 
-    monkeypatch.setattr(html_events, "Answer", Counted)
+    monkeypatch.setattr(battles, "Answer", Counted)
 
     async def read() -> None:
         renderings = Renderings()

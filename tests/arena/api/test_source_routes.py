@@ -11,12 +11,12 @@ from typing import Any
 import httpx
 import pytest
 
+from arena.domain.model import MOST_VERSIONS, Source, is_name, origin_of
 from arena.domain.people import Perishable
-from arena.domain.source import MOST_VERSIONS, Source, is_name, origin_of
 from arena.domain.vote import APPLICATIONS, DEFAULT, Policy
 from arena.errors import EXPIRED
-from arena.guard.people import token_hash
-from arena.store import blocks, erasing, log, people, retention, roster, sources
+from arena.guard.access import token_hash
+from arena.store import blocks, erasing, log, people, roster, sources
 from arena.store.store import Store
 from arena.store.verify import verify
 from tests.arena.store.battles import at_once
@@ -511,7 +511,7 @@ def test_pairs_that_nobody_voted_on_go_by_retention(
     voted = application.compare().json()["battle_id"]
     with closing(Store(served.database)) as store:
         later = datetime.now(UTC) + timedelta(days=40)
-        assert retention.expire(store, Perishable.UNVOTED, 30, "upkeep", later) > 0
+        assert erasing.expire(store, Perishable.UNVOTED, 30, "upkeep", later) > 0
         assert store.read(sources.pair_called, pair) is None
         assert store.read(sources.pair_called, voted) is not None
 

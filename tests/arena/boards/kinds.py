@@ -8,8 +8,8 @@ import numpy as np
 from arena.domain.battle import BattleState
 from arena.domain.model import Model
 from arena.domain.vote import Choice, Voter
-from arena.play.labels import label_votes
-from arena.store.records import NewAnswer
+from arena.play.upkeep import label_votes
+from arena.store.chain import NewAnswer
 from arena.store.store import Store
 from tests.arena.store.battles import A1, B1, NOW, ballot, complete, new_battle
 

@@ -10,9 +10,8 @@ from arena.domain.board_view import ModelRecord
 from arena.domain.model import Kind
 from arena.domain.vote import Choice, VoterKind
 from arena.store import chain
-from arena.store.records import LoggedLink
-from rating.tables.coding import coded_list
-from rating.tables.log import LoggedVotes, microseconds
+from arena.store.chain import LoggedLink
+from rating.tables.coding import LoggedVotes, coded_list, microseconds
 
 NOW = datetime(2026, 11, 20, tzinfo=UTC)
 

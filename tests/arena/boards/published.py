@@ -15,16 +15,16 @@ from arena.boards.bundle import (
     Manifest,
     Published,
     PublishedBoard,
+    check_bundle,
     file_hash,
     publish,
 )
-from arena.boards.bundle_check import check_bundle
 from arena.domain.battle import VOTE_WITHIN, BattleState
 from arena.domain.board_view import rows_of
-from arena.domain.evaluation import CallLimits, Purpose, Statements
 from arena.domain.people import Entrance
+from arena.domain.study import CallLimits, Purpose, Statements
 from arena.domain.vote import DEFAULT, Choice, Policy, Voter
-from arena.pages.evaluation import bundle_page
+from arena.pages.studies import bundle_page
 from arena.store import people
 from arena.store.labels import NewLabel, add
 from arena.store.store import Store

@@ -13,14 +13,13 @@ from typing import Any
 import duckdb
 import pytest
 
-from arena.boards.bundle import FILES, MANIFEST, VOTES
-from arena.boards.bundle_check import MOST_PROBLEMS, check_bundle
+from arena.boards.bundle import FILES, MANIFEST, MOST_PROBLEMS, VOTES, check_bundle
 from arena.boards.export import COLUMNS
-from arena.domain.evaluation import Statements
 from arena.domain.model import Model, Release
+from arena.domain.study import Statements
 from arena.domain.vote import SIMULATED
 from arena.errors import BrokenRecordError
-from arena.pages.evaluation import bundle_page
+from arena.pages.studies import bundle_page
 from arena.store import erasing, people, roster
 from arena.store.store import Store
 from rating import __version__

@@ -17,7 +17,7 @@ from arena.boards.export import COLUMNS, export_votes
 from arena.boards.record_file import verify_export
 from arena.domain.vote import DEFAULT, Choice
 from arena.store import chain, log
-from arena.store.records import LoggedLink
+from arena.store.chain import LoggedLink
 from arena.store.store import Store
 from arena.store.verify import verify
 from rating.errors import DataError

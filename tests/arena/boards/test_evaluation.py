@@ -14,11 +14,11 @@ from arena.boards.evaluation import Evaluation, calls_of
 from arena.boards.export import export_votes
 from arena.boards.leaderboard import Leaderboard
 from arena.boards.record_file import read_votes
-from arena.domain.evaluation import VoteFacts
+from arena.domain.study import VoteFacts
 from arena.domain.vote import DEFAULT, Policy
-from arena.store import evaluation, log
-from arena.store.evaluation import Asked, Logged
+from arena.store import log, studies
 from arena.store.store import Store
+from arena.store.studies import Asked, Logged
 from tests.arena.boards.published import LIMITS, STATEMENTS, fill
 from tests.arena.store.battles import NOW
 from tests.serving import quick_arena
@@ -30,7 +30,7 @@ def test_the_log_and_its_export_say_the_same_of_the_votes(
 ) -> None:
     fill(database_url)
     with closing(Store(database_url)) as store, store.reading() as session:
-        facts = evaluation.vote_facts(session, DEFAULT)
+        facts = studies.vote_facts(session, DEFAULT)
         path = tmp_path / "votes.parquet"
         export_votes(log.links(session, DEFAULT), DEFAULT, path, total=log.count_links(session))
     verified, votes = read_votes(path)
@@ -51,7 +51,7 @@ def test_of_a_parameter_that_may_hold_a_secret_the_name_alone_is_shown(tmp_path:
     url = new_sqlite(tmp_path)
     fill(url)
     with closing(Store(url)) as store, store.reading() as session:
-        asked = evaluation.read(session, DEFAULT, ["basalt", "quartz", "nobody"], NOW).asked
+        asked = studies.read(session, DEFAULT, ["basalt", "quartz", "nobody"], NOW).asked
     assert set(asked) == {"basalt", "quartz"}
     assert asked["basalt"].decoding["x_token"] == "sk-secret"
     with closing(Store(url)) as store:
@@ -87,7 +87,7 @@ def test_leaderboards_are_made_while_the_votes_are_read_for_the_card(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     begun, goes_on = Event(), Event()
-    read = evaluation.read
+    read = studies.read
 
     def slowly(
         session: Session, policy: Policy, models: Iterable[str], asked_since: datetime
@@ -96,7 +96,7 @@ def test_leaderboards_are_made_while_the_votes_are_read_for_the_card(
         goes_on.wait(60)
         return read(session, policy, models, asked_since)
 
-    monkeypatch.setattr(evaluation, "read", slowly)
+    monkeypatch.setattr(studies, "read", slowly)
     monkeypatch.setattr(board_evaluation, "REST_S", 0.1)
     monkeypatch.setattr(parts, "REST_S", 0.1)
     with quick_arena(tmp_path) as served, served.visitor() as visitor:

@@ -3,16 +3,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from arena.boards import evidence
-from arena.boards.evidence import FROM, fit_check, holds, in_groups, pair_cells
+from arena.boards import evaluation
+from arena.boards.evaluation import FROM, fit_check, holds, in_groups, pair_cells
 from arena.boards.fitted import fit_log
 from arena.domain.board_view import Fewest
 from arena.domain.vote import Choice
 from rating import fewest_to_flip, win_rates
-from rating.diagnosis.goodness import goodness_of_fit, misfit_test
+from rating.covariance import Grouping, grouping
+from rating.goodness import goodness_of_fit, misfit_test
 from rating.tables.columns import Reading
 from rating.tables.counts import count_votes
-from rating.uncertainty.clusters import Grouping, grouping
 from tests.arena.boards.log import Vote, logged, many
 
 
@@ -168,7 +168,7 @@ def is_alike(vote: Vote, a: str, b: str, outcome: str) -> bool:
 
 
 def test_a_long_board_is_looked_at_from_the_top(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(evidence, "MOST_PAIRS", 1)
+    monkeypatch.setattr(evaluation, "MOST_PAIRS", 1)
     (hold,) = holds(fit_log(logged(many())))
     assert hold.above == "m0"
 
@@ -212,6 +212,6 @@ def test_few_voters_have_signs_of_their_own() -> None:
 def test_of_very_many_votes_voters_are_not_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
     fitted = fit_log(logged(many()))
     assert all(hold.voters for hold in holds(fitted))
-    monkeypatch.setattr(evidence, "MOST_BY_VOTER", 59)
+    monkeypatch.setattr(evaluation, "MOST_BY_VOTER", 59)
     assert [hold.voters for hold in holds(fitted)] == [None, None]
     assert all(hold.votes for hold in holds(fitted))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from arena.boards.fitted import DAY, LEAST_DAYS, MOST_MOMENTS, Fitted, History, fit_log, moments
 from arena.domain.vote import Choice
 from rating import to_points
-from rating.tables.log import LoggedVotes
+from rating.tables.coding import LoggedVotes
 from tests.arena.boards.log import NOW, Vote, logged, many
 
 FIRST = datetime(2026, 5, 3, 9, tzinfo=UTC)

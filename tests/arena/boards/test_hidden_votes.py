@@ -17,13 +17,12 @@ import pytest
 
 from arena.boards.export import COLUMNS, LABELS, OUTSIDE, export_votes
 from arena.boards.record_file import REMARKED, verify_export
-from arena.domain.battle import BattleState
-from arena.domain.gold import set_of
-from arena.domain.remarks import Reason, Remarks
+from arena.domain.battle import BattleState, Reason, Remarks
+from arena.domain.model import set_of
 from arena.domain.vote import DEFAULT, EVER, POLICIES, Choice, Days, Policy, Voter, VoterKind
 from arena.errors import UnknownBattleError
-from arena.play.labels import label_votes
-from arena.store import chain, erasing, exclusions, log
+from arena.play.upkeep import label_votes
+from arena.store import chain, erasing, log, voting
 from arena.store.store import Store
 from arena.store.verify import Verified, verify
 from rating.tables.vote_filter import NO_VOTE
@@ -507,10 +506,10 @@ def grown(url: str, rng: random.Random) -> Store:
         with store.writing() as session:
             try:
                 if act == "exclude":
-                    grounds = exclusions.Grounds("r", "1", rng.choice(("a bot", "=x", "ring, 2")))
-                    exclusions.exclude(session, policy, [name], grounds, now)
+                    grounds = voting.Grounds("r", "1", rng.choice(("a bot", "=x", "ring, 2")))
+                    voting.exclude_votes(session, policy, [name], grounds, now)
                 elif act == "readmit":
-                    exclusions.readmit(session, policy, [name], version="1", reason="", now=now)
+                    voting.readmit(session, policy, [name], version="1", reason="", now=now)
                 elif act == "erase":
                     erasing.erase_words(session, [key], [], now)
                 else:

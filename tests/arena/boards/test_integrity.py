@@ -14,13 +14,13 @@ from arena.boards.leaderboard import Leaderboard
 from arena.domain.people import Entrance
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, Choice, Policy, Voter
 from arena.errors import RoomError
-from arena.store import blocks, exclusions, people
-from arena.store.exclusions import Grounds
+from arena.store import blocks, people, voting
 from arena.store.store import Store
 from arena.store.tables import AnswerRow, BattleRow, FlagRow
 from arena.store.verify import verify
-from rating.diagnosis.rings import Gained, Ring
+from arena.store.voting import Grounds
 from rating.tables.voter_report import CheckedVoter, RingMember, VotersReport
+from rating.voters import Gained, Ring
 from tests.arena.store.battles import MODELS, NOW, ballot, ready
 from tests.command import Command, refused
 
@@ -119,14 +119,14 @@ def test_applied_twice_nothing_is_written_twice(played: Store) -> None:
 def test_a_vote_that_was_readmitted_is_not_left_out_again_by_a_rule(played: Store) -> None:
     apply(played, report(["bot"]), NOW)
     with played.writing() as session:
-        n = exclusions.readmit(session, DEFAULT.name, ["b0"], version="1", reason="ok", now=NOW)
+        n = voting.readmit(session, DEFAULT.name, ["b0"], version="1", reason="ok", now=NOW)
     assert n == 1
     assert {*left_out(played)} == {"b19"}
     apply(played, report(["bot"]), NOW)
     assert {*left_out(played)} == {"b19"}
     by_hand = Grounds("by hand", "1", "a bot after all")
     with played.writing() as session:
-        assert exclusions.exclude(session, DEFAULT.name, ["b0", "b19"], by_hand, NOW) == 1
+        assert voting.exclude_votes(session, DEFAULT.name, ["b0", "b19"], by_hand, NOW) == 1
     assert left_out(played)["b0"] == "a bot after all"
     assert is_whole(played)
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from arena.boards import labelled
+from arena.boards.fitted import votes_of
 from arena.boards.labelled import (
     FEWEST_OF_BOTH,
     KAPPA,
@@ -26,7 +27,6 @@ from arena.boards.labelled import (
     Snapshot,
     fit_facet,
 )
-from arena.boards.source import votes_of
 from arena.domain.vote import DEFAULT, Choice
 from arena.errors import StoreError
 from arena.store import log
@@ -34,9 +34,9 @@ from arena.store.store import Store
 from judge.labels.accuracy import accuracy_of
 from rating import RateOptions
 from rating.errors import DataError
-from rating.pooling.mix import Mix
+from rating.mix import Mix
+from rating.tables.coding import LoggedVotes
 from rating.tables.counts import rate_source
-from rating.tables.log import LoggedVotes
 from tests.arena.boards.kinds import CODE_FIRST, MODELS, vote_on_kinds
 from tests.arena.boards.log import Vote, logged, many
 from tests.sqlite import new_sqlite

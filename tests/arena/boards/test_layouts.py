@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 
 from arena.boards.export import LAYOUTS, export_battles
 from arena.domain.battle import BattleState, Side
-from arena.domain.gold import GOLD
+from arena.domain.model import GOLD
 from arena.domain.vote import DEFAULT, Choice, Voter
-from arena.store import erasing, transcripts
-from arena.store.records import AnswerKey
+from arena.store import erasing, log
+from arena.store.chain import AnswerKey
+from arena.store.log import LoggedBattle
 from arena.store.store import Store
-from arena.store.transcripts import LoggedBattle
 from judge.case import Message
 from judge.tables.annotations import read_annotations
 from judge.tables.cases import read_cases, read_labels
@@ -55,7 +55,7 @@ def logged(tmp_path_factory: pytest.TempPathFactory) -> LoggedBattle:
         store.close_answers("b", BattleState.READY, words, message=None, now=NOW)
     store.cast(ballot("b"))
     with store.reading() as session:
-        (battle,) = transcripts.battles(session, DEFAULT, voted=True)
+        (battle,) = log.battles(session, DEFAULT, voted=True)
     store.close()
     return battle
 
@@ -181,7 +181,7 @@ def store(database_url: str) -> Iterator[Store]:
 
 def preferences(store: Store, path: Path) -> tuple[Any, list[dict[str, Any]]]:
     with store.reading() as session:
-        battles = transcripts.battles(session, DEFAULT, voted=True)
+        battles = log.battles(session, DEFAULT, voted=True)
         written = export_battles(battles, DEFAULT, path, "trl")
     lines = path.read_text(encoding="utf-8").splitlines()
     return written, [json.loads(line) for line in lines]

@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import pytest
 
-from arena.boards.background import keep_looking
+from arena.boards.fitted import keep_looking
 from arena.errors import StoreError
 
 TOOK_S, REST = 0.05, 4

@@ -13,15 +13,14 @@ import numpy as np
 import pytest
 
 from arena.boards.fitted import fit_log
-from arena.boards.leaderboard import make_board, version_of
-from arena.boards.newcomers import Judged, read_newcomers
+from arena.boards.leaderboard import Judged, make_board, read_newcomers, version_of
 from arena.domain.board_view import Board
 from arena.domain.model import Entrant, Release
 from arena.domain.vote import DEFAULT, Choice
 from arena.errors import SettingsError
 from arena.store import kept_boards
 from arena.store.store import Store
-from rating.uncertainty.ranks import RankRanges
+from rating.ranks import RankRanges
 from tests.arena.boards.log import NOW, Vote, logged, records
 from tests.faulty_server import Behaviour, faulty_server
 from tests.serving import serve, write_roster

@@ -10,13 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from arena.boards.background import RaceWatch, standing_of
+from arena.boards.fitted import RaceWatch, standing_of
 from arena.domain.people import Role
 from arena.domain.room_view import RaceStanding, Status
-from arena.domain.vote import Choice, Voter
-from arena.domain.words import Language
-from arena.pages.admin.panels import overview_page
-from arena.pages.visit import Visit
+from arena.domain.vote import Choice, Language, Voter
+from arena.pages.admin import overview_page
+from arena.pages.rendering import Visit
 from arena.store.store import Store
 from tests.arena.boards.log import NOW, Vote, logged
 from tests.arena.store.battles import MODELS, ballot, ready

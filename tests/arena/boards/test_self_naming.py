@@ -10,15 +10,14 @@ from arena.boards.integrity import exclude, name_answers
 from arena.boards.leaderboard import Leaderboard
 from arena.domain.battle import BattleState
 from arena.domain.board_view import SelfNaming
-from arena.domain.vote import DEFAULT, NAMING, WITH_BROKEN, Choice
-from arena.domain.words import Language
+from arena.domain.vote import DEFAULT, NAMING, WITH_BROKEN, Choice, Language
+from arena.pages.rendering import Visit
 from arena.pages.standings import leaderboard_page
-from arena.pages.visit import Visit
-from arena.play.labels import TAGGING, label_self_naming
+from arena.play.upkeep import TAGGING, label_self_naming
 from arena.store import labels
 from arena.store.store import Store
 from arena.store.verify import verify
-from judge.labels import self_naming
+from judge.labels import accuracy
 from tests.arena.pages.page import text
 from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, new_battle
 
@@ -53,7 +52,7 @@ def vote_on(store: Store, name: str, answers: tuple[str, str]) -> None:
 
 
 def test_the_labels_are_of_the_rules_that_there_are() -> None:
-    assert NAMING.version == self_naming.VERSION
+    assert NAMING.version == accuracy.VERSION
     assert NAMING != TAGGING
 
 

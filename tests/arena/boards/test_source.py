@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from arena.boards.source import votes_of
+from arena.boards.fitted import votes_of
 from arena.domain.battle import BattleState
 from arena.domain.vote import Choice
 from arena.errors import SchemaError, StoreError
-from arena.play.labels import label_votes
+from arena.play.upkeep import label_votes
 from arena.store.store import Store
 from rating import RateOptions, read_groups
 from rating.tables.columns import Reading

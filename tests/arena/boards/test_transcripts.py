@@ -11,12 +11,11 @@ import pytest
 from sqlalchemy import text
 
 from arena.boards.export import ANSWERS, BATTLES, CHATBOT_ARENA, export_battles
-from arena.domain.answer import FailureClass
 from arena.domain.battle import AnswerStatus, BattleState, Side
-from arena.domain.vote import DEFAULT, Choice, Voter
-from arena.play.labels import label_votes
-from arena.store import erasing, transcripts
-from arena.store.records import AnswerKey, AnswerOutcome
+from arena.domain.vote import DEFAULT, Choice, FailureClass, Voter
+from arena.play.upkeep import label_votes
+from arena.store import erasing, log
+from arena.store.chain import AnswerKey, AnswerOutcome
 from arena.store.store import Store
 from rating import RateOptions, rate_source, read_votes
 from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, exclude, new_battle
@@ -64,7 +63,7 @@ def exported(
     store: Store, path: Path, export: Any, *, everything: bool = False, **more: bool
 ) -> tuple[Any, list[dict[str, Any]]]:
     with store.reading() as session:
-        battles = transcripts.battles(session, DEFAULT, voted=not everything)
+        battles = log.battles(session, DEFAULT, voted=not everything)
         written = export(battles, DEFAULT, path, everything=everything, **more)
     read = duckdb.execute("FROM read_parquet(?)", [str(path)])
     names = [column[0] for column in read.description or ()]
@@ -162,7 +161,7 @@ def test_the_columns_of_chatbot_arena_are_read_back_as_theirs(
     theirs, ours = tmp_path / f"theirs.{ending}", tmp_path / f"ours.{ending}"
     with store.reading() as session:
         for path, export in ((theirs, as_chatbot_arena), (ours, export_battles)):
-            export(transcripts.battles(session, DEFAULT, voted=True), DEFAULT, path)
+            export(log.battles(session, DEFAULT, voted=True), DEFAULT, path)
     read = [read_votes(str(path)) for path in (theirs, ours)]
     assert read[0].data_hash == read[1].data_hash
     assert read[0].voters == read[1].voters

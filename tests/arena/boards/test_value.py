@@ -6,9 +6,8 @@ from functools import partial
 import pytest
 from sqlalchemy import text
 
-from arena.boards.background import Valuation
-from arena.domain.board_view import NO_VOTES
-from arena.domain.value_view import Valued
+from arena.boards.fitted import Valuation
+from arena.domain.board_view import NO_VOTES, Valued
 from arena.domain.vote import DEFAULT, Choice, Voter
 from arena.store import log
 from arena.store.store import Store

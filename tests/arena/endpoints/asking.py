@@ -2,8 +2,8 @@
 
 import pytest
 
-from arena.domain.answer import Chunk, ReasoningDelta, TextDelta
 from arena.domain.model import Model
+from arena.domain.vote import Chunk, ReasoningDelta, TextDelta
 from arena.endpoints.client import Endpoints
 from arena.errors import EndpointError
 from judge.case import Message

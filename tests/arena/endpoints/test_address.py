@@ -9,11 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.domain.answer import FailureClass
 from arena.domain.model import Model, first_fault
-from arena.endpoints.address import OPERATIONS, url_of
-from arena.endpoints.client import Endpoints
-from arena.endpoints.discover import Server, discover
+from arena.domain.vote import FailureClass
+from arena.endpoints.client import OPERATIONS, Endpoints, url_of
+from arena.endpoints.trial import Server, discover
 from tests.arena.endpoints.asking import KEY, PROMPT, ask, failure, serve
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
 

@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.domain.answer import Completion, FailureClass
 from arena.domain.model import Model
-from arena.endpoints.batches import Line, answer_of, format_of, line_of, request_of
+from arena.domain.vote import Completion, FailureClass
+from arena.endpoints.chat import Line, answer_of, format_of, line_of, request_of
 from arena.errors import EndpointError
+from judge.calls import Profile
 from judge.case import Message
-from judge.profile import Profile
 
 OPENAI = Model(id="a", name="A", endpoint="https://api.openai.com/v1", model="gpt-9")
 ANTHROPIC = Model(

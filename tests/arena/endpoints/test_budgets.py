@@ -10,11 +10,11 @@ from dataclasses import replace
 
 import pytest
 
-from arena.domain.answer import FailureClass, Finished
 from arena.domain.model import Model
+from arena.domain.vote import FailureClass, Finished
 from arena.endpoints.client import Endpoints, Timeouts
-from arena.endpoints.discover import Server, discover
 from arena.endpoints.sse import Budgets, EventDecoder
+from arena.endpoints.trial import Server, discover
 from arena.errors import EndpointError
 from tests.arena.endpoints.asking import KEY, PROMPT, ask, failure, logprobs, serve, visible
 from tests.faulty_server import Behaviour, Fault, FaultyServer

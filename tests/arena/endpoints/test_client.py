@@ -7,11 +7,10 @@ from dataclasses import replace
 import httpx
 import pytest
 
-from arena.domain.answer import Chunk, Completion, Finished, ReasoningDelta, TextDelta
 from arena.domain.model import Model
+from arena.domain.vote import Chunk, Completion, Finished, ReasoningDelta, TextDelta
 from arena.endpoints.client import Endpoints
-from judge.case import Message
-from judge.completion import TokenLogprob
+from judge.case import Message, TokenLogprob
 from tests.arena.endpoints.asking import KEY, PROMPT, ask, logprobs, serve, visible
 from tests.faulty_server import Behaviour, Fault, FaultyServer
 

@@ -5,8 +5,8 @@ import traceback
 
 import pytest
 
-from arena.domain.answer import Chunk, FailureClass, TextDelta
 from arena.domain.model import Model
+from arena.domain.vote import Chunk, FailureClass, TextDelta
 from arena.endpoints.client import Endpoints
 from arena.errors import EndpointError, SettingsError
 from tests.arena.endpoints.asking import KEY, PROMPT, failure, serve

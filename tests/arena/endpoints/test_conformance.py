@@ -4,11 +4,11 @@ import json
 from collections.abc import Awaitable
 from pathlib import Path
 
-from arena.domain.answer import FAILURES, Completion, Finished
-from arena.endpoints.batches import answer_of, line_of
+from arena.domain.vote import FAILURES, Completion, Finished
+from arena.endpoints.chat import answer_of, line_of
 from arena.endpoints.client import Endpoints
 from arena.errors import EndpointError
-from judge.completion import CUT, FILTERED
+from judge.case import CUT, FILTERED
 from tests.arena.endpoints.asking import PROMPT, ask, reasoning, serve, visible
 from tests.faulty_server import Behaviour, FaultyServer
 from tests.judge.test_thoughts import MARKED

@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from arena.domain.model import Model
-from arena.endpoints import client, connections
+from arena.endpoints import client
 from arena.endpoints.client import Endpoints
 from arena.errors import EndpointError
 from judge.case import Message
@@ -66,7 +66,7 @@ async def test_a_connection_that_broke_is_not_used_again(
 async def test_who_finds_no_place_waits_for_one(
     server: FaultyServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(connections, "MOST", 2)
+    monkeypatch.setattr(client, "MOST", 2)
     endpoints = Endpoints({"TEST_KEY": "secret"})
     model = serve(server, Behaviour(first_token_s=0.02))
     await asyncio.gather(*(endpoints.complete(model, PROMPT) for _ in range(6)))
@@ -116,9 +116,9 @@ async def test_much_that_comes_at_once_is_read_a_little_at_a_time() -> None:
     trust = ssl.create_default_context(cafile=CERTIFICATE)
     async with (
         hasty_server(pieces=2000) as url,
-        httpx.AsyncClient(transport=connections.Connections(trust, 5)) as asking,
+        httpx.AsyncClient(transport=client.Connections(trust, 5)) as asking,
         asking.stream("GET", url) as answer,
     ):
         pieces = [len(piece) async for piece in answer.aiter_raw()]
     assert sum(pieces) > 100_000
-    assert max(pieces) <= 2 * connections.PARSED_AT_ONCE
+    assert max(pieces) <= 2 * client.PARSED_AT_ONCE

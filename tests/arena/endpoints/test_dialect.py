@@ -11,17 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.domain.answer import FailureClass
 from arena.domain.model import OPTIONAL, Model
+from arena.domain.vote import FailureClass
 from arena.endpoints.client import Endpoints
-from arena.endpoints.dialect import known_as, refused_by, refused_in, without
+from arena.endpoints.failures import known_as, refused_by, refused_in, without
 from arena.errors import EndpointError
 from arena.judging import EndpointJudge
-from judge.case import Message
-from judge.completion import Parameters, Request
-from judge.errors import CallError
-from judge.errors import FailureClass as JudgeFailure
-from judge.profile import Lessons, Terms
+from judge.calls import Lessons, Terms
+from judge.case import CallError, Message, Parameters, Request
+from judge.case import FailureClass as JudgeFailure
 from tests.arena.endpoints.asking import KEY, PROMPT, ask, failure, serve, visible
 from tests.faulty_server import Behaviour, FaultyServer
 from tests.provider_errors import BLAMED, REFUSALS, ProviderError

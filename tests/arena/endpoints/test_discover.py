@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from arena.endpoints.discover import LOCAL, Server, discover
+from arena.endpoints.trial import LOCAL, Server, discover
 from arena.settings import read_openai
 from tests.faulty_server import Behaviour, faulty_server
 from tests.serving import free_port

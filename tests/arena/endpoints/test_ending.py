@@ -7,13 +7,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.domain.answer import FailureClass, Finished, ReasoningDelta, TextDelta
-from arena.domain.ending import BLOCKED, BROKEN, CALLS, TRUNCATED, WHOLE
-from arena.endpoints.batches import answer_of, line_of
+from arena.domain.vote import (
+    BLOCKED,
+    BROKEN,
+    CALLS,
+    TRUNCATED,
+    WHOLE,
+    FailureClass,
+    Finished,
+    ReasoningDelta,
+    TextDelta,
+)
+from arena.endpoints.chat import answer_of, finish_reason, line_of
 from arena.endpoints.client import Endpoints
-from arena.endpoints.ending import finish_reason
 from arena.errors import EndpointError
-from judge.completion import CUT, FILTERED
+from judge.case import CUT, FILTERED
 from tests.arena.endpoints.asking import PROMPT, ask, failure, serve, visible
 from tests.faulty_server import Behaviour, FaultyServer
 from tests.judge.test_thoughts import MARKED

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.domain.answer import FailureClass
+from arena.domain.vote import FailureClass
 from arena.endpoints.failures import from_error, from_response, retry_after_s
 from tests.provider_errors import BLAMED, PASSING, REFUSALS, SHAPES, SPENT, ProviderError
 

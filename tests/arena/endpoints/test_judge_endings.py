@@ -7,15 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from arena.domain.answer import FailureClass as Failure
-from arena.endpoints.batches import answer_of, line_of
+from arena.domain.vote import FailureClass as Failure
+from arena.endpoints.chat import answer_of, line_of
 from arena.endpoints.client import Endpoints
 from arena.errors import EndpointError
 from arena.judging import EndpointJudge, as_it_ended, filtered, journal_of, reply_of
 from arena.store.judgements import StoredJournal
 from arena.store.store import Store
-from judge.completion import Reply
-from judge.errors import CallError, FailureClass
+from judge.case import CallError, FailureClass, Reply
 from judge.grammar import SIDES, Reading
 from judge.methods import method
 from judge.protocol import reading_of

@@ -16,12 +16,18 @@ from arena.endpoints.chat import read_completion, read_embeddings
 from arena.endpoints.client import Endpoints
 from arena.errors import EndpointError
 from arena.judging import EndpointJudge, ModelEndpoint
-from judge.calls import Options
-from judge.case import Message
-from judge.completion import FILTERED, Parameters, Reply, Request, TokenLogprob
-from judge.errors import CallError, FailureClass
+from judge.calls import Options, Terms
+from judge.case import (
+    FILTERED,
+    CallError,
+    FailureClass,
+    Message,
+    Parameters,
+    Reply,
+    Request,
+    TokenLogprob,
+)
 from judge.methods import method as named
-from judge.profile import Terms
 from judge.runs import run
 from tests.arena.endpoints.asking import KEY, serve
 from tests.faulty_server import Behaviour, Fault, FaultyServer, last_message

@@ -10,15 +10,14 @@ from contextlib import aclosing
 
 import pytest
 
-from arena.domain.answer import Chunk, FailureClass, Finished, TextDelta
 from arena.domain.model import Kind, Model
+from arena.domain.vote import Chunk, FailureClass, Finished, TextDelta
 from arena.endpoints.client import Endpoints
 from arena.endpoints.offline import POCKET_MODELS, LongerAnswer, PocketTransport
 from arena.errors import EndpointError
-from judge.case import Case, Message
-from judge.completion import Reply
+from judge.case import Case, Message, Reply
 from judge.grammar import Items, Preference, Questions, Rating, Reading, Tags
-from judge.labels.tagging import Tagging, case_of
+from judge.labels.files import Tagging, case_of
 from judge.methods import PAIRS, SINGLES, WRITER, published
 from judge.methods import method as named
 

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arena.domain.answer import Chunk, FailureClass, Finished, TextDelta
 from arena.domain.model import Model
+from arena.domain.vote import Chunk, FailureClass, Finished, TextDelta
 from arena.endpoints.client import Endpoints
 from arena.endpoints.offline import RecordedTransport, load_recording, load_recordings
 from arena.errors import EndpointError, SettingsError
 from judge.case import Message
-from rating.tables.escaping import storable
+from rating.tables.files import storable
 
 MODEL = Model(id="rec", name="Recorded", endpoint="recorded://local/v1", model="rec")
 QUICKLY = 1e6

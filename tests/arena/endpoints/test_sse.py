@@ -11,11 +11,11 @@ import uvloop
 from hypothesis import given
 from hypothesis import strategies as st
 
-from arena.domain.answer import FailureClass, TextDelta
+from arena.domain.vote import FailureClass, TextDelta
 from arena.endpoints.chat import StreamedReply
 from arena.endpoints.sse import DONE, Budgets, Events, Patience, check_headers, read_whole
 from arena.errors import EndpointError
-from rating.tables.escaping import storable
+from rating.tables.files import storable
 
 
 def response(chunks: list[bytes]) -> httpx.Response:

@@ -2,7 +2,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from arena.guard.identity import Addresses
+from arena.guard.limits import Addresses
 
 NOON = datetime(2026, 5, 3, 12, 0, tzinfo=UTC)
 

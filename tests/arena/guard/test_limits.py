@@ -12,7 +12,7 @@ import pytest
 
 from arena.domain.study import HOLD
 from arena.domain.vote import Voter
-from arena.endpoints.connections import MOST
+from arena.endpoints.client import MOST
 from arena.errors import BusyError, FullError, LimitError
 from arena.guard.limits import (
     HOUR,

@@ -8,10 +8,9 @@ from html import unescape
 from html.parser import HTMLParser
 
 from arena.domain.board_view import Board, Moment, PastBattle, PastRating
-from arena.domain.words import Language
-from arena.pages.rendering import my_battles_page
+from arena.domain.vote import Language
+from arena.pages.rendering import Visit, my_battles_page
 from arena.pages.standings import leaderboard_page
-from arena.pages.visit import Visit
 from tests.arena.pages.conftest import NOW
 
 

@@ -14,9 +14,9 @@ import pytest
 
 from arena.domain.people import Role
 from arena.domain.vote import DEFAULT, Choice, Voter
-from arena.store import blocks, exclusions, people, roster
-from arena.store.exclusions import Grounds
+from arena.store import blocks, people, roster, voting
 from arena.store.store import Store
+from arena.store.voting import Grounds
 from tests.arena.store.battles import MODELS, NOW, ballot, ready
 from tests.command import Command
 from tests.faulty_server import Behaviour, faulty_server
@@ -245,8 +245,8 @@ def test_flagged_battles_and_held_rules_stand_in_the_room(served: Served) -> Non
         visitor.vote(battle, "tie")
     with closing(Store(served.database)) as store, store.writing() as session:
         grounds = Grounds("self-naming", "1", "a model named itself")
-        exclusions.flag(session, grounds, NOW, battle=1)
-        exclusions.flag(session, Grounds("rings", "1", exclusions.HELD), NOW, score=0.34)
+        voting.flag(session, grounds, NOW, battle=1)
+        voting.flag(session, Grounds("rings", "1", voting.HELD), NOW, score=0.34)
     with as_admin(served) as admin:
         page = admin.get("/admin/battles").text
         assert f'href="/battles/{battle}"' in page

@@ -7,15 +7,12 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from arena.api.battle_routes import ReceiptBody
+from arena.api.battles import ReceiptBody
 from arena.domain.battle import BattleState
-from arena.domain.ending import CUTS, MAX_CHARACTERS, Cut
-from arena.domain.vote import DEFAULT, WITH_BROKEN, Choice
-from arena.domain.words import Language
-from arena.pages.rendering import battle_page, my_battles_page
-from arena.pages.visit import Visit
-from arena.play.snapshots import stored_snapshot
-from arena.store import blocks, single_battles
+from arena.domain.vote import CUTS, DEFAULT, MAX_CHARACTERS, WITH_BROKEN, Choice, Cut, Language
+from arena.pages.rendering import Visit, battle_page, my_battles_page
+from arena.play.live import stored_snapshot
+from arena.store import battles, blocks
 from arena.store.store import Store
 from tests.arena.pages.page import text
 from tests.arena.store.battles import A1, ADA, B1, MODELS, NOW, ballot, complete, new_battle
@@ -46,7 +43,7 @@ def store(database_url: str) -> Iterator[Store]:
 
 def snapshot(store: Store, name: str) -> str:
     with store.reading() as session:
-        stored = single_battles.stored_battle(session, name, ADA.id)
+        stored = battles.stored_battle(session, name, ADA.id)
     return json.dumps(asdict(stored_snapshot(stored)), default=str).replace(name, "")
 
 
@@ -54,7 +51,7 @@ def test_before_the_vote_a_truncated_answer_looks_like_any_other(store: Store) -
     whole = snapshot(store, "whole")
     assert {snapshot(store, name) for name in ENDS} == {whole}
     with store.reading() as session:
-        past = single_battles.past_battles(session, ADA.id, NOW)
+        past = battles.past_battles(session, ADA.id, NOW)
     assert [(one.cut_a, one.cut_b) for one in past] == [(None, None)] * len(ENDS)
     page = my_battles_page(past, linked=True, now=NOW)
     assert not any(str(mark) in page for mark in CUTS.values())
@@ -74,10 +71,10 @@ def test_the_reveal_says_at_which_limit_an_answer_was_cut(store: Store) -> None:
         body = ReceiptBody.model_validate(receipt).model_dump(mode="json")
         assert (body["models"]["a"]["cut"], body["models"]["b"]["cut"]) == expected
         with store.reading() as session:
-            again = stored_snapshot(single_battles.stored_battle(session, name, ADA.id))
+            again = stored_snapshot(battles.stored_battle(session, name, ADA.id))
         assert again.models == receipt.reveal
     with store.reading() as session:
-        past = single_battles.past_battles(session, ADA.id, NOW)
+        past = battles.past_battles(session, ADA.id, NOW)
         assert {one.battle_id: (one.cut_a, one.cut_b) for one in past} == cuts
         for policy in (DEFAULT, WITH_BROKEN):
             assert set(blocks.columns(session, policy).values("left_out")) == {None}
@@ -86,7 +83,7 @@ def test_the_reveal_says_at_which_limit_an_answer_was_cut(store: Store) -> None:
 def test_a_skip_reveals_no_limit(store: Store) -> None:
     assert store.cast(ballot("tokens", Choice.SKIP)).receipt.reveal is None
     with store.reading() as session:
-        past = single_battles.past_battles(session, ADA.id, NOW)
+        past = battles.past_battles(session, ADA.id, NOW)
     assert not any(one.cut_a or one.cut_b for one in past)
 
 
@@ -96,8 +93,8 @@ def test_pages_mark_a_truncated_answer_after_the_vote(store: Store, language: La
     for name in ENDS:
         store.cast(ballot(name, Choice.A))
     with store.reading() as session:
-        shown = {name: single_battles.battle(session, DEFAULT, name) for name in ENDS}
-        past = single_battles.past_battles(session, ADA.id, NOW)
+        shown = {name: battles.battle(session, DEFAULT, name) for name in ENDS}
+        past = battles.past_battles(session, ADA.id, NOW)
     pages = {}
     for name, battle in shown.items():
         assert battle is not None

@@ -3,8 +3,8 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from arena.catalogue import words_in
-from arena.domain.words import Language
-from arena.pages.filters import SPACE, Filters, percent, rank_range
+from arena.domain.vote import Language
+from arena.pages.rendering import SPACE, Filters, percent, rank_range
 
 filters = Filters(words_in(Language.EN))
 NOON = datetime(2026, 6, 14, 12, tzinfo=UTC)

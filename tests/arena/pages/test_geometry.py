@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.domain.board_view import Board, Moment, PastRating
-from arena.pages.geometry import (
+from arena.pages.value import (
     MOST_MODELS,
     MOST_PANELS,
     Axis,

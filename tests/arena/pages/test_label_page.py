@@ -15,16 +15,15 @@ import pytest
 from starlette.requests import Request
 
 from arena.boards.labelled import FACETS, FEWEST_OF_BOTH, STANDING
-from arena.domain.label_view import Effect, LabelBoard, LabelCount, LabelRow
+from arena.domain.board_view import Effect, LabelBoard, LabelCount, LabelRow
 from arena.domain.model import Kind
-from arena.domain.words import Language
+from arena.domain.vote import Language
+from arena.pages.rendering import Visit
 from arena.pages.routes import _asked_label
 from arena.pages.standings import AskedLabel, label_page
-from arena.pages.visit import Visit
 from arena.store.store import Store
-from rating.pooling.boards import Pooling
-from rating.pooling.mix import RankReach
-from rating.pooling.unseen import Excess, Unseen
+from rating.mix import Pooling, RankReach
+from rating.pooling import Excess, Unseen
 from tests.arena.boards.kinds import vote_on_kinds
 from tests.arena.pages.conftest import NOW, a_row
 from tests.arena.pages.page import Page, text

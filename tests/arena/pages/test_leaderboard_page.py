@@ -8,9 +8,9 @@ import pytest
 
 from arena.domain.board_view import Board, FitCheck, Misfit, OrganisationShare
 from arena.domain.model import Kind, Stage
-from arena.domain.words import Language
+from arena.domain.vote import Language
+from arena.pages.rendering import Visit
 from arena.pages.standings import BELOW, MOST_WRITTEN, Selection, leaderboard_page
-from arena.pages.visit import Visit
 from tests.arena.pages.conftest import NOW, MakeBoard, MakeRow, a_hold, a_pair, a_record
 from tests.arena.pages.page import NOTHING, Page, board_page, text, with_a_past
 

@@ -8,9 +8,9 @@ import httpx
 import pytest
 from sqlalchemy import text as sql
 
-from arena.domain.words import Language
-from arena.pages.mix_routes import counted
+from arena.domain.vote import Language
 from arena.pages.rendering import MOST_CHARACTERS, MOST_PROMPTS, AskedPair
+from arena.pages.routes import counted
 from arena.store.store import Store
 from tests.arena.boards.kinds import MODELS, vote_on_kinds
 from tests.arena.pages.page import Page, text

@@ -11,10 +11,9 @@ from PIL import Image
 
 from arena.domain.battle import Pacing
 from arena.domain.board_view import Board, FitCheck, Misfit, Moment, PastRating
-from arena.domain.vote import Choice
-from arena.domain.words import Language
-from arena.pages.preview import preview_png
+from arena.domain.vote import Choice, Language
 from arena.pages.rendering import (
+    Visit,
     battle_page,
     battles_page,
     environment,
@@ -22,8 +21,8 @@ from arena.pages.rendering import (
     missing_page,
     my_battles_page,
 )
+from arena.pages.routes import preview_png
 from arena.pages.standings import Selection, even, leaderboard_page
-from arena.pages.visit import Visit
 from tests.arena.pages.conftest import (
     NOW,
     MakeBoard,

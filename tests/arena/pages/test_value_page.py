@@ -9,14 +9,12 @@ import polars as pl
 import pytest
 
 from arena.boards.fitted import OPTIONS, READING
-from arena.domain.board_view import NO_VOTES
-from arena.domain.value_view import Valued
-from arena.domain.words import Language
-from arena.pages.rendering import value_page
+from arena.domain.board_view import NO_VOTES, Valued
+from arena.domain.vote import Language
+from arena.pages.rendering import Visit, value_page
 from arena.pages.value import scatter
-from arena.pages.visit import Visit
 from rating.tables.counts import read_figures
-from rating.value.board import value
+from rating.value import value
 from tests.arena.pages.conftest import NOW
 from tests.arena.pages.page import Page, text
 from tests.arena.pages.valued import SAFETY, nothing, valued

@@ -5,13 +5,12 @@ from functools import cache
 
 import numpy as np
 
-from arena.domain.value_view import Valued
-from judge.ifeval.accuracy import Share
-from judge.labels.safety import ALL, Rate
-from judge.labels.safety_table import COLUMNS, SafetyTable
+from arena.domain.board_view import Valued
+from judge.ifeval.checks import Share
+from judge.labels.safety import ALL, COLUMNS, Rate, SafetyTable
 from judge.studies.estimates import Estimate
 from rating.outcome import of_sides
-from rating.value.board import value
+from rating.value import value
 from tests.arena.pages.conftest import NOW
 from tests.rating.value.planted import TEN
 

@@ -13,7 +13,7 @@ from arena.domain.model import Model, Roster
 from arena.domain.vote import Voter
 from arena.endpoints.client import Endpoints
 from arena.play.battles import Battles
-from arena.play.rules import Rules
+from arena.play.matchmaking import Rules
 from arena.store.store import Store
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
 from tests.provider_errors import PASSING, SPENT, ProviderError

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 from arena.domain.battle import PacePool, Pacing
-from arena.play.blindness import (
+from arena.play.matchmaking import Rules
+from arena.play.pace import (
     MOST_RIGHT,
     SCENARIOS,
+    Progress,
     Scenario,
     Writer,
     features,
     probe,
     write,
 )
-from arena.play.pace import Progress
-from arena.play.rules import Rules
 
 BATTLES = 2000
 

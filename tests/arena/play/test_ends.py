@@ -12,7 +12,7 @@ from sqlmodel import col, select
 from arena.domain.battle import BattleState, Ended, Notice, Snapshot
 from arena.errors import StoreError
 from arena.play.battles import Battles
-from arena.play.rules import NOT_SAVED
+from arena.play.matchmaking import NOT_SAVED
 from arena.store.store import Store
 from arena.store.tables import BattleRow
 from tests.arena.play import test_live

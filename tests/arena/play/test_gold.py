@@ -14,16 +14,25 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.model_selection import cross_val_score
 from sqlmodel import col, select
 
-from arena.domain.gold import GONE_ON, OWNER
+from arena.domain.model import GONE_ON, OWNER
 from arena.domain.vote import DEFAULT
 from arena.errors import SettingsError
 from arena.parts import _gold
-from arena.play.blindness import MOST_RIGHT, Writer, Written, _shown, features, write
-from arena.play.gold import GoldPairs, written
-from arena.play.pace import Pacer, Paces, Tempo
-from arena.play.rules import Rules
+from arena.play.matchmaking import Rules
+from arena.play.pace import (
+    MOST_RIGHT,
+    Pacer,
+    Paces,
+    Tempo,
+    Writer,
+    Written,
+    _shown,
+    features,
+    write,
+)
+from arena.play.studies import GoldPairs, written
 from arena.settings import read_settings
-from arena.store import blocks, log, single_battles
+from arena.store import battles, blocks, log
 from arena.store.store import Store
 from arena.store.tables import BattleRow
 from judge.tables.cases import GoldPair
@@ -165,7 +174,7 @@ def test_votes_on_gold_battles_are_left_out_of_every_board_and_file(
         for votes in (blocks.columns(session, DEFAULT), blocks.coded(session, DEFAULT)):
             assert [why for why in votes.values("left_out") if why] == ["gold battle"]
             assert {*votes.values("winner")} == {"model_a"}
-        shown = single_battles.counted(session, DEFAULT)
+        shown = battles.counted(session, DEFAULT)
         assert shown is not None
         assert len(shown.votes) == 1
         assert not [one for one in log.models(session) if one.id.startswith(OWNER)]

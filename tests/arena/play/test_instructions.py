@@ -9,7 +9,7 @@ import pytest
 
 from arena.errors import SettingsError
 from arena.parts import _instructed
-from arena.play.instructions import Instructed
+from arena.play.studies import Instructed
 from arena.settings import read_settings
 from judge.ifeval import read_task
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server

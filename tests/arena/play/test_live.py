@@ -13,18 +13,25 @@ from typing import Any
 import pytest
 from sqlmodel import col, select
 
-from arena.domain.answer import Chunk, FailureClass, Finished, ReasoningDelta, TextDelta
 from arena.domain.battle import AnswerStatus, BattleState, Pacing, Snapshot
 from arena.domain.model import Model, Roster
-from arena.domain.vote import Choice, Voter
+from arena.domain.vote import (
+    Choice,
+    Chunk,
+    FailureClass,
+    Finished,
+    ReasoningDelta,
+    TextDelta,
+    Voter,
+)
 from arena.endpoints.client import Endpoints, Timeouts
 from arena.errors import BadPromptError, NotReadyError, StoreError, UnknownBattleError
 from arena.play.battles import Battles
 from arena.play.live import LiveBattle
+from arena.play.matchmaking import INTERRUPTED, NOT_SAVED, STOPPED, Rules
 from arena.play.pace import RATES, Paces
-from arena.play.rules import INTERRUPTED, NOT_SAVED, STOPPED, Rules
 from arena.store import log
-from arena.store.records import NewBattle, StoredBattle
+from arena.store.chain import NewBattle, StoredBattle
 from arena.store.store import Store
 from arena.store.tables import AnswerRow
 from judge.case import Message

@@ -20,10 +20,9 @@ from hypothesis.stateful import (
 )
 from sqlmodel import col, select
 
-from arena.domain.answer import Chunk, FailureClass, Finished, TextDelta
 from arena.domain.battle import BattleState, Snapshot
 from arena.domain.model import Model, Roster
-from arena.domain.vote import Choice, Receipt, Voter
+from arena.domain.vote import Choice, Chunk, FailureClass, Finished, Receipt, TextDelta, Voter
 from arena.errors import (
     AlreadyVotedError,
     EndpointError,
@@ -31,7 +30,7 @@ from arena.errors import (
     UnknownBattleError,
 )
 from arena.play.battles import Battles
-from arena.play.rules import INTERRUPTED, Rules
+from arena.play.matchmaking import INTERRUPTED, Rules
 from arena.store.store import Store
 from arena.store.tables import BattleRow, VoteRow
 from arena.store.verify import verify

@@ -15,7 +15,7 @@ from arena.domain.model import Model
 from arena.errors import StoreError
 from arena.play import matchmaking
 from arena.play.matchmaking import Draw, Known, Matchmaker, draw_one, pair_probabilities, sides
-from rating.likelihood.objective import solve
+from rating.likelihood import solve
 from rating.typing import Floats
 
 LEARNING = [Sampler.ARENA, Sampler.GAIN]

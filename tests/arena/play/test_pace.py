@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arena.domain.battle import PacePool, Pacing
+from arena.play.matchmaking import Rules
 from arena.play.pace import MEMORY, PRIOR_LENGTH, RATES, Pace, Pacer, Paces, Progress, needs
-from arena.play.rules import Rules
-from arena.store.records import Took
+from arena.store.chain import Took
 
 TICK_S = 0.1
 ENDED = Progress(1000, 1000, ended_a=True, ended_b=True)

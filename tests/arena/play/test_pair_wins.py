@@ -11,14 +11,14 @@ import pytest
 from sqlmodel import col, select
 
 from arena.boards.export import export_votes
-from arena.boards.source import votes_of
+from arena.boards.fitted import votes_of
 from arena.domain.battle import BattleState, Sampler, Wins
 from arena.domain.model import Model
 from arena.domain.vote import DEFAULT, Choice, Policy, Voter, VoterKind
 from arena.play.matchmaking import VERSION, Matchmaker, PairWins
 from arena.store import blocks
+from arena.store.chain import NewAnswer
 from arena.store.engine import reading_existing
-from arena.store.records import NewAnswer
 from arena.store.store import Store
 from arena.store.tables import BattleRow
 from rating import RateOptions, Report

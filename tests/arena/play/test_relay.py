@@ -12,17 +12,17 @@ import psycopg
 import pytest
 from sqlalchemy.engine import make_url
 
-from arena.api.events import Position, events_since
+from arena.api.battles import Position, events_since
 from arena.domain.battle import AnswerStatus, BattleState, Pacing, ShownAnswer, ShownTurn, Snapshot
 from arena.domain.model import Model, Roster
 from arena.domain.vote import Choice
 from arena.endpoints.client import Endpoints
 from arena.errors import NotReadyError, UnknownBattleError
 from arena.play.battles import Battles
+from arena.play.matchmaking import Rules
 from arena.play.pace import RATES
-from arena.play.relay import Reached, Relayed
-from arena.play.rules import Rules
-from arena.store.records import Took
+from arena.play.runner import Reached, Relayed
+from arena.store.chain import Took
 from arena.store.store import Store
 from tests.arena.play.test_live import ADA, BOB, LONG, server, watch
 from tests.faulty_server import Behaviour, Fault, FaultyServer

@@ -12,9 +12,8 @@ from random import Random
 import pytest
 
 from arena.boards.leaderboard import Leaderboard
-from arena.domain.answer import Chunk, Finished, TextDelta
 from arena.domain.model import Model, Roster
-from arena.domain.vote import DEFAULT, SIMULATED, Choice
+from arena.domain.vote import DEFAULT, SIMULATED, Choice, Chunk, Finished, TextDelta
 from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES
 from arena.play.simulation import TASTES, Simulation, Tastes
 from arena.store.store import Store

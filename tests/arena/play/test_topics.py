@@ -17,7 +17,7 @@ from arena.domain.battle import BattleState
 from arena.domain.vote import DEFAULT, Choice, Voter, VoterKind
 from arena.play import topics as releasing
 from arena.play.topics import WEEK, is_due, keep_releasing, release_topics
-from arena.store import topics, turns, voting
+from arena.store import battles, log, voting
 from arena.store.store import Store
 from rating.errors import DataError
 from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, exclude, new_battle
@@ -30,9 +30,9 @@ def vote(
     session: Session, number: int, person: str, prompt: str, kind: VoterKind = VoterKind.ANONYMOUS
 ) -> None:
     voter, battle = Voter(person, kind), f"b{number}"
-    turns.open_battle(session, replace(new_battle(battle, voter), prompt=prompt), None)
+    battles.open_battle(session, replace(new_battle(battle, voter), prompt=prompt), None)
     both = {A1: complete(), B1: complete()}
-    turns.close_answers(session, battle, BattleState.READY, both, message=None, now=NOW)
+    battles.close_answers(session, battle, BattleState.READY, both, message=None, now=NOW)
     choice = Choice.SKIP if prompt == "skip" else Choice.A
     voting.cast(session, ballot(battle, choice, voter=person))
 
@@ -64,7 +64,7 @@ def test_open_topics_are_released_once_a_week(store: Store) -> None:
     fill(store, 120, 12)
     assert is_due(store, NOW, private=False)
     release_topics(store, NOW, private=False)
-    released = store.read(topics.newest, private=False)
+    released = store.read(log.newest_topics, private=False)
     assert released is not None
     assert (released.number, released.created, released.release.prompts) == (1, NOW, 120)
     words = {word for topic in released.release.topics for word in topic.words}
@@ -73,25 +73,25 @@ def test_open_topics_are_released_once_a_week(store: Store) -> None:
     }  # fmt: skip
     assert not is_due(store, NOW + WEEK - timedelta(seconds=1), private=False)
     assert is_due(store, NOW + WEEK, private=False)
-    assert store.read(topics.newest, private=True) is None
+    assert store.read(log.newest_topics, private=True) is None
 
 
 @pytest.mark.slow
 def test_private_topics_go_on_from_what_was_stored(store: Store) -> None:
     fill(store, 560, 60)
     release_topics(store, NOW, private=True)
-    first = store.read(topics.state)
+    first = store.read(log.state)
     assert first is not None
-    assert first.until == store.read(topics.asked, DEFAULT)[-1].key
+    assert first.until == store.read(log.asked, DEFAULT)[-1].key
     fill(store, 30, 3, seed=2, start=1000)
     release_topics(store, NOW + WEEK, private=True)
-    second = store.read(topics.state)
+    second = store.read(log.state)
     assert second is not None
     assert second.topics == first.topics
-    three = {one.key for one in store.read(topics.asked, DEFAULT, first.until)}
+    three = {one.key for one in store.read(log.asked, DEFAULT, first.until)}
     assert len(three) == 30
     # At most ten of each count, and wait as long as three people are not ten.
-    released = store.read(topics.newest, private=True)
+    released = store.read(log.newest_topics, private=True)
     assert three & second.batches.waiting or sum(second.batches.counts.values()) > sum(
         first.batches.counts.values()
     )
@@ -104,7 +104,7 @@ def test_private_topics_need_people(store: Store) -> None:
     fill(store, 60, 6)
     with pytest.raises(DataError, match="500 prompts by 50 people, got 60 by 6"):
         release_topics(store, NOW, private=True)
-    assert store.read(topics.state) is None
+    assert store.read(log.state) is None
 
 
 def test_only_votes_that_count_and_whose_words_are_there_are_asked_about(store: Store) -> None:
@@ -114,14 +114,14 @@ def test_only_votes_that_count_and_whose_words_are_there_are_asked_about(store: 
         vote(session, 4, "robot", "chess", VoterKind.SIMULATED)
     store.open_battle(replace(new_battle("open"), prompt="never voted on"))
     exclude(store, "b2", DEFAULT, "a ring")
-    asked = store.read(topics.asked, DEFAULT)
+    asked = store.read(log.asked, DEFAULT)
     assert [(one.person, one.text) for one in asked] == [("p0", "bread"), ("p3", "space")]
-    assert [one.text for one in store.read(topics.asked, DEFAULT, asked[0].key)] == ["space"]
+    assert [one.text for one in store.read(log.asked, DEFAULT, asked[0].key)] == ["space"]
     also = {asked[0].key}
-    assert len(store.read(topics.asked, DEFAULT, asked[-1].key, also)) == 1
+    assert len(store.read(log.asked, DEFAULT, asked[-1].key, also)) == 1
     with store.writing() as session:
         session.connection().execute(text("UPDATE turn SET prompt = '', nonce = NULL"))
-    assert store.read(topics.asked, DEFAULT) == []
+    assert store.read(log.asked, DEFAULT) == []
 
 
 def test_devices_of_one_person_are_one(store: Store) -> None:
@@ -131,18 +131,18 @@ def test_devices_of_one_person_are_one(store: Store) -> None:
         session.connection().execute(
             text("UPDATE voter SET person = 'device0' WHERE id <> 'device0'")
         )
-    assert {one.person for one in store.read(topics.asked, DEFAULT)} == {"device0"}
+    assert {one.person for one in store.read(log.asked, DEFAULT)} == {"device0"}
 
 
 def test_two_who_release_at_once_leave_one_release(store: Store) -> None:
     fill(store, 60, 6)
     release_topics(store, NOW, private=False)
-    first = store.read(topics.newest, private=False)
+    first = store.read(log.newest_topics, private=False)
     assert first is not None
     with store.writing() as session:
         other = replace(first.release, prompts=1)
-        topics.add(session, other, None, first.number, NOW)
-    assert store.read(topics.newest, private=False) == first
+        log.add(session, other, None, first.number, NOW)
+    assert store.read(log.newest_topics, private=False) == first
 
 
 @pytest.mark.slow
@@ -152,7 +152,7 @@ async def test_a_process_of_its_own_makes_the_release(tmp_path: Path) -> None:
         fill(store, 60, 6)
         keeping = asyncio.create_task(keep_releasing(store, url, lambda: NOW, private=False))
         async with asyncio.timeout(100):
-            while store.read(topics.newest, private=False) is None:  # noqa: ASYNC110 - a process
+            while store.read(log.newest_topics, private=False) is None:  # noqa: ASYNC110 - a process
                 await asyncio.sleep(0.1)
         keeping.cancel()
 

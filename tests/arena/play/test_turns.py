@@ -13,7 +13,7 @@ from arena.domain.battle import AnswerStatus, BattleState
 from arena.domain.vote import Choice
 from arena.errors import BadPromptError, NotReadyError, UnknownBattleError
 from arena.play.battles import Battles
-from arena.store.records import AnswerKey, SoFar
+from arena.store.chain import AnswerKey, SoFar
 from arena.store.store import Store
 from tests.arena.play.test_live import ADA, BOB, FAST, PATIENT, answers, arena, server, watch
 from tests.faulty_server import Behaviour, Fault, FaultyServer

@@ -10,7 +10,7 @@ from sqlalchemy.engine import make_url
 
 from arena.domain.battle import BattleState
 from arena.play import upkeep
-from arena.play.rules import INTERRUPTED
+from arena.play.matchmaking import INTERRUPTED
 from arena.store.store import Store
 from tests.arena.store.battles import MODELS, NOW, new_battle
 from tests.postgresql import new_database

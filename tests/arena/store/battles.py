@@ -8,7 +8,7 @@ from arena.domain.battle import AnswerStatus, BattleState, Mode, Pacing, Side
 from arena.domain.model import Model
 from arena.domain.vote import Choice, Policy, Voter
 from arena.store import voting
-from arena.store.records import AnswerKey, AnswerOutcome, Ballot, NewAnswer, NewBattle
+from arena.store.chain import AnswerKey, AnswerOutcome, Ballot, NewAnswer, NewBattle
 from arena.store.store import Store
 from judge.budget import Price
 

@@ -11,10 +11,9 @@ from sqlmodel import Session
 from arena.domain.vote import DEFAULT, Choice
 from arena.errors import SchemaError, StoreError
 from arena.store import blocks
-from arena.store.backup import Copied, back_up, restore
 from arena.store.store import Store
 from arena.store.tables import Table
-from arena.store.verify import verify
+from arena.store.verify import Copied, back_up, restore, verify
 from tests.arena.store.battles import MODELS, NOW, ballot, new_battle, ready
 from tests.postgresql import new_database
 from tests.sqlite import new_sqlite

@@ -24,11 +24,11 @@ from arena.domain.vote import DEFAULT, EVER, SIMULATED, Choice, Policy, Voter, V
 from arena.errors import BrokenRecordError
 from arena.play.upkeep import RecordVerifier
 from arena.store import blocks, log, voting
-from arena.store.records import LoggedLink
+from arena.store.chain import LoggedLink
 from arena.store.store import Store
 from arena.store.tables import VoteBlockRow
 from arena.store.verify import verify
-from rating.tables.log import microseconds
+from rating.tables.coding import microseconds
 from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, new_battle
 from tests.sqlite import new_sqlite
 

@@ -23,25 +23,30 @@ from arena.boards.integrity import exclude
 from arena.boards.leaderboard import Leaderboard
 from arena.boards.record_file import verify_export
 from arena.domain.battle import BattleState, Side
-from arena.domain.ending import ANSWERS, BLOCKED, BROKEN, CALLS, TRUNCATED, WHOLE, end_of
 from arena.domain.vote import (
+    ANSWERS,
     BEFORE_EXCLUSIONS,
+    BLOCKED,
+    BROKEN,
     BROKEN_ANSWER,
+    CALLS,
     DEFAULT,
     POLICIES,
+    TRUNCATED,
+    WHOLE,
     WITH_BROKEN,
     Choice,
     Policy,
     VoterKind,
+    end_of,
 )
-from arena.endpoints.ending import finish_reason
+from arena.endpoints.chat import finish_reason
 from arena.errors import EndpointError
 from arena.play.matchmaking import PairWins
-from arena.store import blocks, log, single_battles, topics, transcripts
-from arena.store.backup import back_up, restore
+from arena.store import battles, blocks, log
 from arena.store.store import Store
-from arena.store.verify import verify
-from rating.tables.escaping import storable
+from arena.store.verify import back_up, restore, verify
+from rating.tables.files import storable
 from tests.arena.store.battles import A1, ADA, B1, MODELS, NOW, ballot, complete, new_battle
 from tests.command import Command
 from tests.postgresql import new_database
@@ -160,13 +165,13 @@ def test_whoever_reads_votes_leaves_out_the_same(
         columns = blocks.columns(session, policy)
         pairs = zip(columns.values("battle"), columns.values("left_out"), strict=True)
         counted = {battle for battle, why in pairs if why is None}
-        shown = single_battles.counted(session, policy)
+        shown = battles.counted(session, policy)
         assert shown is not None
         assert {vote.battle_id for vote in shown.votes} == counted
-        assert (single_battles.battle(session, policy, "b3") is None) == policy.excludes_broken
-        battle_of = topics.battles(session)
-        assert {battle_of[one.key] for one in topics.asked(session, policy)} == counted
-        some = transcripts.battles(session, policy, voted=True)
+        assert (battles.battle(session, policy, "b3") is None) == policy.excludes_broken
+        battle_of = log.battles_of_topics(session)
+        assert {battle_of[one.key] for one in log.asked(session, policy)} == counted
+        some = log.battles(session, policy, voted=True)
         export_battles(some, policy, tmp_path / "battles.csv")
     rows = csv.DictReader(io.StringIO((tmp_path / "battles.csv").read_text()))
     assert {row["battle_id"] for row in rows} == counted

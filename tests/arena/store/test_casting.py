@@ -15,12 +15,11 @@ from arena.domain.model import Model
 from arena.domain.people import PROXY, Entrance, Person
 from arena.domain.vote import DEFAULT, Choice, VoterKind
 from arena.errors import AlreadyVotedError, NotReadyError, StoreError, UnknownBattleError
-from arena.store import blocks, evaluation, log, people, single_battles
-from arena.store.counted import SETTLES
+from arena.store import battles, blocks, log, people, studies
 from arena.store.store import Store
-from arena.store.tables import BattleRow, VoteRow, fingerprint
+from arena.store.tables import SETTLES, BattleRow, VoteRow, fingerprint
 from arena.store.verify import verify
-from rating.tables.log import microseconds
+from rating.tables.coding import microseconds
 from tests.arena.store.battles import (
     A1,
     B1,
@@ -160,8 +159,8 @@ def test_the_log_gives_every_vote_back(store: Store) -> None:
     ready(store, "b3")
     with store.reading() as session:
         votes = blocks.columns(session, DEFAULT)
-        past = single_battles.past_battles(session, "ada", NOW)
-        assert single_battles.past_battles(session, "bob", NOW) == []
+        past = battles.past_battles(session, "ada", NOW)
+        assert battles.past_battles(session, "bob", NOW) == []
     assert votes.values("winner") == [Choice.BOTH_BAD, Choice.SKIP]
     assert votes.values("left_out") == [None, "skipped"]
     assert votes.created[0] == microseconds(NOW + timedelta(seconds=9))
@@ -202,7 +201,7 @@ def test_a_battle_is_in_public_figures_once_it_can_no_longer_be_voted_on(
         over |= now is BattleState.EXPIRED and asked_since > NOW + SETTLES
         with store.reading() as session:
             basalt, quartz = log.model_records(session, asked_since)
-            asked = evaluation.read(session, DEFAULT, ["basalt"], asked_since).asked
+            asked = studies.read(session, DEFAULT, ["basalt"], asked_since).asked
         counted = mode is Mode.ANONYMOUS and over
         assert (basalt.battles, quartz.battles) == (counted, counted)
         assert (basalt.price_per_1000 is not None, quartz.median_s is not None) == (over, over)
@@ -241,7 +240,7 @@ def test_a_battle_without_a_vote_expires_and_takes_none(store: Store) -> None:
         with pytest.raises(NotReadyError, match="left for too long without a vote"):
             act()
     for asked_since, state in ((NOW, BattleState.READY), (since, BattleState.EXPIRED)):
-        assert store.read(single_battles.past_battles, "ada", asked_since)[1].state is state
+        assert store.read(battles.past_battles, "ada", asked_since)[1].state is state
     store.cast(replace(ballot("b1"), asked_since=NOW))
     assert not store.cast(replace(ballot("b1"), asked_since=since)).new, (
         "a vote that is there stays"

@@ -13,15 +13,13 @@ import pytest
 from sqlmodel import select
 
 from arena.errors import StoreError
-from arena.store.backup import back_up, restore
 from arena.store.judgements import StoredJournal, judging_seed
 from arena.store.store import Store
 from arena.store.tables import JudgementClaimRow, JudgementRow, VerdictRow
+from arena.store.verify import back_up, restore
 from judge.budget import Price
 from judge.calls import Key
-from judge.case import Message
-from judge.completion import Parameters, Reply, Request, TokenLogprob
-from judge.errors import FailureClass
+from judge.case import FailureClass, Message, Parameters, Reply, Request, TokenLogprob
 from judge.grammar import Preference
 from tests.arena.store.battles import NOW
 

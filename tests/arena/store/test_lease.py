@@ -13,7 +13,7 @@ from sqlmodel import col, select, update
 
 from arena.domain.battle import AnswerStatus, BattleState
 from arena.errors import StoreError
-from arena.store.lease import Lease
+from arena.store.engine import Lease
 from arena.store.store import Store
 from arena.store.tables import AnswerRow, BattleRow, ModelEventRow, ModelRow
 from tests.arena.store.battles import A1, B1, MODELS, NOW, complete, new_battle, ready
@@ -25,7 +25,7 @@ ROUNDS = 5
 
 RUNS_A_BATTLE = """
 import sys
-from arena.store.lease import Lease
+from arena.store.engine import Lease
 from arena.store.store import Store
 from tests.arena.store.battles import new_battle
 store = Store(sys.argv[1])

@@ -15,10 +15,10 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Connection, Inspector, event, inspect, select, text
 
 from arena.errors import SchemaError, StoreError
-from arena.store.backup import back_up, restore
 from arena.store.engine import migrate, opened, reading_existing
 from arena.store.store import Store
 from arena.store.tables import Table
+from arena.store.verify import back_up, restore
 from tests.postgresql import new_database
 from tests.sqlite import bring_to_revision, bring_to_schema, new_sqlite
 

@@ -11,8 +11,7 @@ import pytest
 from arena.store.judgements import StoredJournal
 from arena.store.store import Store
 from judge.calls import Options
-from judge.case import Case, Message
-from judge.completion import Reply, Request
+from judge.case import Case, Message, Reply, Request
 from judge.methods import method as named
 from judge.runs import run
 from judge.verdict import Run

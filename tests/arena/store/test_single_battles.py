@@ -2,7 +2,7 @@
 
 from arena.domain.battle import BattleState
 from arena.domain.vote import DEFAULT, SIMULATED, Choice, Policy, Voter, VoterKind
-from arena.store import blocks, single_battles
+from arena.store import battles, blocks
 from arena.store.store import Store
 from tests.arena.store.battles import A1, B1, NOW, ballot, complete, exclude, new_battle, ready
 
@@ -15,7 +15,7 @@ def voted(store: Store, battle_id: str, choice: Choice, kind: VoterKind) -> None
 
 def shown(store: Store, policy: Policy = DEFAULT, **wanted: object) -> list[str]:
     with store.reading() as session:
-        shown = single_battles.counted(session, policy, **wanted)  # type: ignore[arg-type]
+        shown = battles.counted(session, policy, **wanted)  # type: ignore[arg-type]
         assert shown is not None
         return [vote.battle_id for vote in shown.votes]
 
@@ -33,9 +33,9 @@ def test_what_a_policy_counts_is_shown_and_nothing_else(store: Store) -> None:
             single = [
                 battle_id
                 for battle_id in votes.values("battle")
-                if single_battles.battle(session, policy, battle_id) is not None
+                if battles.battle(session, policy, battle_id) is not None
             ]
-            assert single_battles.battle(session, policy, "not voted on") is None
+            assert battles.battle(session, policy, "not voted on") is None
         assert counted
         assert shown(store, policy) == counted[::-1]
         assert single == counted
@@ -47,11 +47,11 @@ def test_votes_are_read_by_model_by_pair_and_in_parts(store: Store) -> None:
     assert shown(store, models=["quartz"]) == ["b4", "b3", "b2", "b1", "b0"]
     assert len(shown(store, models=["quartz", "basalt"])) == 5
     with store.reading() as session:
-        first = single_battles.counted(session, DEFAULT, most=2)
+        first = battles.counted(session, DEFAULT, most=2)
         assert first is not None
-        rest = single_battles.counted(session, DEFAULT, before=first.older_than, most=3)
+        rest = battles.counted(session, DEFAULT, before=first.older_than, most=3)
         assert rest is not None
-        assert single_battles.counted(session, DEFAULT, models=["granite"]) is None
+        assert battles.counted(session, DEFAULT, models=["granite"]) is None
     assert [vote.battle_id for vote in first.votes + rest.votes] == ["b4", "b3", "b2", "b1", "b0"]
     assert (first.older_than is not None, rest.older_than) == (True, None)
 
@@ -67,7 +67,7 @@ def test_the_attempts_that_the_vote_pins_are_shown(store: Store) -> None:
     )
     store.cast(ballot("b", Choice.B))
     with store.reading() as session:
-        shown = single_battles.battle(session, DEFAULT, "b")
+        shown = battles.battle(session, DEFAULT, "b")
     assert shown is not None
     assert [(t.prompt, t.text_a, t.text_b) for t in shown.turns] == [
         ("Why is the sky blue?", "Mine.", "Yours.")

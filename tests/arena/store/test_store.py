@@ -12,7 +12,7 @@ from arena.domain.model import Kind
 from arena.domain.vote import DEFAULT, Voter
 from arena.errors import StoreError, UnknownBattleError
 from arena.store import kept_boards, log
-from arena.store.records import SoFar, Took
+from arena.store.chain import SoFar, Took
 from arena.store.store import Store
 from arena.store.tables import AnswerRow, BattleRow, ModelEventRow, fingerprint
 from tests.arena.store.battles import A1, B1, MODELS, NOW, at_once, complete, new_battle, ready

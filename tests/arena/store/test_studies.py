@@ -16,13 +16,13 @@ from sqlalchemy import update
 from arena.domain.study import (
     APART,
     HOLD,
-    Kind,
     Next,
     Past,
     Place,
     PlannedItem,
     Shown,
     Stage,
+    StudyKind,
     StudyPlan,
     StudyRemarks,
     next_of,
@@ -32,9 +32,9 @@ from arena.errors import RatingRefusedError, UnknownStudyError
 from arena.store import erasing, studies
 from arena.store.store import Store
 from arena.store.tables import StudyRow, VoterRow
-from judge.agent_run import BLIND, AgentRun, Step
+from judge.budget import BLIND, AgentRun, Step
 from judge.case import Message
-from judge.tables.rating_items import RatingItem, Response
+from judge.tables.items import RatingItem, Response
 from tests.sqlite import new_sqlite
 from tests.studies import NOW, item, planned
 
@@ -293,7 +293,7 @@ def test_who_looks_at_the_figures_rates_no_more_and_who_rates_does_not_look(stor
 
 
 def test_a_ranking_is_written_by_models_with_ties_and_must_place_all(store: Store) -> None:
-    three = [PlannedItem(Kind.ITEM, item(0, answers=3))]
+    three = [PlannedItem(StudyKind.ITEM, item(0, answers=3))]
     create(store, three)
     _, shown = give(store, "ada")
     assert shown is not None
@@ -364,7 +364,7 @@ def test_erasing_takes_comments_and_whose_the_ratings_are(
 def test_gold_is_strewn_evenly_over_what_is_left() -> None:
     """Over many raters, each place is as likely as another to hold the one gold item."""
     plan = StudyPlan(name="s", raters_per_item=1)
-    places = [Place(k, Kind.ITEM, 0) for k in range(9)] + [Place(9, Kind.GOLD, 0)]
+    places = [Place(k, StudyKind.ITEM, 0) for k in range(9)] + [Place(9, StudyKind.GOLD, 0)]
     drawn: Counter[int] = Counter()
     for rater in range(2000):
         past: list[Past] = []
@@ -374,7 +374,7 @@ def test_gold_is_strewn_evenly_over_what_is_left() -> None:
             if chosen.key == 9:
                 drawn[len(past)] += 1
                 break
-            past.append(Past(chosen.key, Kind.ITEM, 0))
+            past.append(Past(chosen.key, StudyKind.ITEM, 0))
     assert all(abs(drawn[place] / 2000 - 0.1) < 0.03 for place in range(10))
 
 
@@ -395,7 +395,7 @@ def test_runs_are_given_without_what_they_took_and_revealed_once_rated(database_
     )
     pair = RatingItem("i", "p", (Message("user", "Look."),), responses)
     with closing(Store(database_url)) as store:
-        create(store, [PlannedItem(Kind.ITEM, pair)], reveal=True)
+        create(store, [PlannedItem(StudyKind.ITEM, pair)], reveal=True)
         _, shown = give(store, "ada")
         assert shown is not None
         assert (shown.differs, [*shown.revealed]) == (1, [])

@@ -15,7 +15,7 @@ from sqlalchemy import JSON, Boolean, Column, DateTime, Float, Integer, LargeBin
 from arena.boards.export import export_battles, export_votes
 from arena.boards.leaderboard import Leaderboard
 from arena.domain.vote import DEFAULT, POLICIES, Choice, Voter
-from arena.store import blocks, chain, erasing, exclusions, log, people, transcripts
+from arena.store import blocks, chain, erasing, log, people, voting
 from arena.store.engine import reading_existing
 from arena.store.store import Store
 from arena.store.tables import Table
@@ -42,8 +42,8 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with store.writing() as session:
         erasing.take_out(session, erasing.battles_of(session, ["zed"])[:1], NOW)
         people.note(session, people.TERMINAL, "x", "y", {}, NOW)
-        grounds = exclusions.Grounds("rings", "1", exclusions.HELD)
-        exclusions.flag(session, grounds, NOW, score=0.3)
+        grounds = voting.Grounds("rings", "1", voting.HELD)
+        voting.flag(session, grounds, NOW, score=0.3)
     for block in blocks.lacking(store, 4):
         with store.writing() as session:
             assert blocks.keep(session, block)
@@ -548,7 +548,7 @@ def read(file: Path, folder: Path) -> dict[str, Any]:
             export_votes(links, policy, to, total=log.count_links(session), everything=True)
             shown[policy.name] = to.read_text()
         for layout in ("arena", "answers"):
-            some = transcripts.battles(session, DEFAULT, voted=False)
+            some = log.battles(session, DEFAULT, voted=False)
             export_battles(some, DEFAULT, folder / "some.jsonl", layout, everything=True)
             shown[layout] = (folder / "some.jsonl").read_text()
     with quick_arena(folder, database=url) as served, served.visitor() as ada:

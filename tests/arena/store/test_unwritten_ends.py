@@ -7,7 +7,7 @@ from sqlmodel import select, update
 
 from arena.domain.battle import AnswerStatus, BattleState
 from arena.store import log
-from arena.store.records import AnswerOutcome, SoFar
+from arena.store.chain import AnswerOutcome, SoFar
 from arena.store.store import Store
 from arena.store.tables import AnswerRow, BattleRow
 from tests.arena.store.battles import A1, B1, NOW, complete, new_battle, ready

@@ -17,10 +17,9 @@ from arena.boards.leaderboard import Leaderboard
 from arena.domain.battle import BattleState
 from arena.domain.vote import DEFAULT, Choice, Voter
 from arena.store import blocks
-from arena.store.backup import restore
 from arena.store.chain import text_hash
 from arena.store.store import Store
-from arena.store.verify import Verified, verify
+from arena.store.verify import Verified, restore, verify
 from tests.arena.store.battles import (
     A1,
     B1,

@@ -17,10 +17,9 @@ from arena.boards.leaderboard import Leaderboard
 from arena.boards.record_file import verify_export
 from arena.domain.vote import DEFAULT, Choice
 from arena.errors import BrokenRecordError
-from arena.store.backup import restore
 from arena.store.engine import migrate, opened, reading_existing
 from arena.store.store import Store
-from arena.store.verify import verify
+from arena.store.verify import restore, verify
 from tests.arena.store.battles import NOW, ballot
 from tests.command import Command
 from tests.postgresql import new_database

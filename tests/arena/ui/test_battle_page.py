@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from arena.domain.remarks import WhenAsked
+from arena.domain.battle import WhenAsked
 from arena.ui import battle_page
 from arena.ui.battle_page import add_assets, page_router
 from tests.arena.pages.page import Page

@@ -3,7 +3,7 @@
 import pytest
 
 from judge.ifeval import CHECKERS, check, read_task
-from judge.ifeval.tasks import parameters_of
+from judge.ifeval.checks import parameters_of
 from rating.errors import DataError
 
 

@@ -10,8 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from judge.ifeval import CHECKERS, Checked, Task, check, read_task
-from judge.ifeval.tasks import loosened, parameters_of
-from judge.ifeval.text import count_sentences
+from judge.ifeval.checks import count_sentences, loosened, parameters_of
 
 ENGLISH = "the rain was over and they all went out into the garden."
 FRENCH = "La pluie était finie et ils sont tous sortis dans le jardin avec nous."

@@ -6,9 +6,8 @@ from datetime import UTC, date, datetime
 import numpy as np
 import pytest
 
-from judge.labels.duplicates import duplicates, first_written
 from judge.labels.files import before_and_after
-from judge.labels.overlap import Change
+from judge.labels.material import Change, duplicates, first_written
 from tests.judge.labels.test_overlap import MODELS, votes
 
 CUTOFF = date(2026, 3, 1)

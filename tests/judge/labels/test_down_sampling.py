@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from judge.labels.duplicates import Duplicates
 from judge.labels.files import down_sampled
+from judge.labels.material import Duplicates
 from tests.judge.labels.test_overlap import MODELS, WINNERS, votes
 
 

@@ -5,16 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.labels.duplicates import (
-    ALIKE,
-    BANDS,
-    DAY_S,
-    ROWS,
-    Duplicates,
-    duplicates,
-    fresh,
-    to_dict,
-)
+from judge.labels.material import ALIKE, BANDS, DAY_S, ROWS, Duplicates, duplicates, fresh, to_dict
 
 
 def prompts(n: int, rng: np.random.Generator, words: int = 30) -> list[str]:

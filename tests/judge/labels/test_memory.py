@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import pytest
 
-from judge.labels.memory import BETWEEN, NGrams, memory, orders, planted
+from judge.labels.files import BETWEEN, NGrams, memory, orders, planted
 from rating.errors import DataError
 
 

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 from judge.labels.files import rated_apart
-from judge.labels.overlap import Benchmark, overlapping
+from judge.labels.material import Benchmark, overlapping
 from rating.errors import NotIdentifiedError
-from rating.tables.coding import Coded, coded_list
-from rating.tables.log import LoggedVotes
+from rating.tables.coding import Coded, LoggedVotes, coded_list
 from rating.typing import Bools
 
 ITEM = "A mill grinds 40 sacks a day and sells half of them on Monday; how many are left?"

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from judge.labels.personal import KINDS, accuracies, examples, personal, scrub, table
+from judge.labels.material import KINDS, accuracies, examples, personal, scrub, table
 
 ROOT = Path(__file__).parents[3]
 

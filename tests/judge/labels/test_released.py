@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge.labels import released, topics
-from judge.labels.released import (
+from judge.labels import material, topics
+from judge.labels.material import (
     Asked,
     Batches,
     Placed,
@@ -236,7 +236,7 @@ def test_a_release_holds_no_raw_text() -> None:
 def test_private_prompts_of_few_people_have_no_topics() -> None:
     with pytest.raises(DataError, match="500 prompts by 50 people, got 490 by 49"):
         private_release(None, asked(4000, 6, people=49))
-    assert (released.FIRST_PROMPTS, released.FIRST_PEOPLE) == (500, 50)
+    assert (material.FIRST_PROMPTS, material.FIRST_PEOPLE) == (500, 50)
 
 
 @pytest.mark.usefixtures("small")

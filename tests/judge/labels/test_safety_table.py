@@ -8,9 +8,17 @@ from typing import Any
 import pytest
 
 from judge.labels.accuracy import accuracies
-from judge.labels.refusals import REFUSAL
-from judge.labels.safety import PackItem, Rate, Read, rates
-from judge.labels.safety_table import BY_RULES, COLUMNS, SafetyTable, read_safety
+from judge.labels.safety import (
+    BY_RULES,
+    COLUMNS,
+    PackItem,
+    Rate,
+    Read,
+    SafetyTable,
+    rates,
+    read_safety,
+)
+from judge.labels.taggers import REFUSAL
 from rating.errors import DataError
 
 PACK = [

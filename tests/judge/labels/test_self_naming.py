@@ -4,8 +4,7 @@ import re
 
 import pytest
 
-from judge.labels.accuracy import self_naming_accuracy
-from judge.labels.self_naming import SelfNaming, self_naming
+from judge.labels.accuracy import SelfNaming, self_naming, self_naming_accuracy
 from tests.test_docs import read
 
 

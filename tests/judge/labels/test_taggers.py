@@ -12,10 +12,19 @@ from hypothesis import strategies as st
 from judge.ifeval import CHECKERS
 from judge.labels import taggers
 from judge.labels.accuracy import Accuracy, accuracies, labelled_prompts, table
-from judge.labels.instructions import PATTERNS, RULES, instructions_in
-from judge.labels.rule import Part, Rule
-from judge.labels.taggers import CATEGORIES, FACETS, HEAD, TAIL, tag
-from judge.refusals import refuses
+from judge.labels.taggers import (
+    CATEGORIES,
+    FACETS,
+    HEAD,
+    PATTERNS,
+    RULES,
+    TAIL,
+    Part,
+    Rule,
+    instructions_in,
+    tag,
+)
+from judge.replies import refuses
 from tests.test_docs import read
 
 OF_MT_BENCH = {

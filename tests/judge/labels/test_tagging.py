@@ -7,19 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.completion import CUT, FILTERED, Reply
-from judge.errors import FailureClass
+from judge.case import CUT, FILTERED, FailureClass, Reply
 from judge.grammar import Tags
-from judge.labels.taggers import CATEGORIES, CRITERIA, HEAD, INTENTS, OTHER, TAIL, UNKNOWN, tag
-from judge.labels.tagging import (
-    FACETS,
+from judge.labels.files import (
     LANGUAGES,
+    TAGGED_FACETS,
     Tagging,
     case_of,
     labels_of,
     tags_in,
     version_of,
 )
+from judge.labels.taggers import CATEGORIES, CRITERIA, HEAD, INTENTS, OTHER, TAIL, UNKNOWN, tag
 
 GOOD: dict[str, Any] = {
     "category": "code",
@@ -123,7 +122,7 @@ def test_a_conversation_is_asked_about_as_a_whole_and_a_long_one_without_its_mid
 def test_a_prompt_is_hard_from_six_criteria_on_and_turns_are_counted() -> None:
     tags = Tags("maths", "de", "quizzing", CRITERIA[:6])
     labels = labels_of(tags, ["Hi", "Bye"])
-    assert tuple(labels) == FACETS
+    assert tuple(labels) == TAGGED_FACETS
     assert (labels["hard"].value, labels["hard"].score) == ("yes", 6)
     assert (labels["turns"].value, labels["turns"].score) == ("2", 2)
     assert labels["chars"] == tag(["Hi", "Bye"])["chars"]

@@ -10,17 +10,17 @@ import pytest
 from numpy.typing import NDArray
 
 from judge.probe.audit import Audit, Audits, audit, probe_board
-from judge.probe.desiderata import NAMES
-from judge.probe.worlds import (
+from judge.probe.people import (
     BRADLEY_TERRY,
     INDEPENDENT,
     ONLINE_ELO,
-    Measure,
     Rated,
     World,
+    WorldMeasure,
     bradley_terry_strengths,
     by_bradley_terry,
 )
+from judge.probe.ranking import NAMES
 from rating.errors import DataError, NotIdentifiedError
 from rating.rows import VoteRows
 from tests.judge.probe.texts import world as made_up
@@ -34,14 +34,14 @@ def rng(seed: int = 0) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def audited(measure: Measure, taste: float, *, arenas: int = FEW, seed: int = 5) -> Audit:
+def audited(measure: WorldMeasure, taste: float, *, arenas: int = FEW, seed: int = 5) -> Audit:
     draw = rng(seed)
     return audit(measure, made_up(draw, taste=taste), arenas=arenas, rng=draw)
 
 
 def of_other_votes(
     name: str, change: Callable[[VoteRows, np.random.Generator], VoteRows]
-) -> Measure:
+) -> WorldMeasure:
     """Rate by Bradley-Terry what a planted fault makes of the votes."""
 
     def rate(votes: VoteRows, draw: np.random.Generator) -> Rated:
@@ -50,10 +50,10 @@ def of_other_votes(
     def strengths(votes: VoteRows, draw: np.random.Generator) -> Floats:
         return bradley_terry_strengths(change(votes, draw), draw)
 
-    return Measure(name, rate, {"again": rate}, strengths)
+    return WorldMeasure(name, rate, {"again": rate}, strengths)
 
 
-def judge_that_wavers(world: World) -> Measure:
+def judge_that_wavers(world: World) -> WorldMeasure:
     """A planted fault: a judge that knows the truth, and draws every verdict anew each time."""
 
     def verdicts(votes: VoteRows, draw: np.random.Generator) -> VoteRows:
@@ -106,7 +106,7 @@ def test_a_judge_that_wavers_fails_by_its_reruns() -> None:
 
 
 def test_an_order_that_does_not_come_from_votes_is_found_out() -> None:
-    names = Measure("Names", order_of_names, {"again": order_of_names})
+    names = WorldMeasure("Names", order_of_names, {"again": order_of_names})
     result = audited(names, 0.4)
     assert "validity" in result.failed
     assert "order where there is none" in result["validity"].text
@@ -137,7 +137,7 @@ def test_real_votes_are_rated_again_and_the_world_is_only_for_the_truth() -> Non
         return by_bradley_terry(given, inner)
 
     result = audit(
-        Measure("Watched", rate, {"again": rate}),
+        WorldMeasure("Watched", rate, {"again": rate}),
         World.like(votes),
         votes=votes,
         arenas=12,
@@ -162,7 +162,9 @@ def test_a_choice_under_which_votes_give_no_rating_is_named() -> None:
 
     draw = rng(11)
     world = made_up(draw, n_models=4, n_voters=50)
-    result = audit(Measure("x", by_bradley_terry, {"no votes": none}), world, arenas=12, rng=draw)
+    result = audit(
+        WorldMeasure("x", by_bradley_terry, {"no votes": none}), world, arenas=12, rng=draw
+    )
     assert result["consistency"].passed is None
     assert result["consistency"].text == "No rating with no votes: Nobody lost."
 

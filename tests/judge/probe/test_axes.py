@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.probe.axes import (
+from judge.probe.similarity import (
     NO_VALUE,
     UNKNOWN,
     AxisName,

@@ -6,15 +6,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judge.probe.axes import AxisName, Card, Plan, card_of
 from judge.probe.cards import probe_similarity
-from judge.probe.perturb import VERSION
 from judge.probe.similarity import (
     BAG_OF_WORDS,
     CLASSICAL,
     LENGTH_COUNTER,
     TF_IDF,
+    VERSION,
+    AxisName,
+    Card,
     Measure,
+    Plan,
+    card_of,
 )
 from rating.errors import DataError
 from tests.judge.probe.texts import plans

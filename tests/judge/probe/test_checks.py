@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judge.case import Case, CaseId, Message, Order
-from judge.completion import Reply
+from judge.case import Case, CaseId, Message, Order, Reply
 from judge.grammar import Preference
 from judge.methods import method
 from judge.probe.findings import FAMILY, MARGIN, checks, dose_response, scores_of
-from judge.probe.injections import Probe
-from judge.probe.interventions import DOSES, SIDE_SWAP, Pair, altered, kinds
+from judge.probe.robustness import Probe
 from judge.probe.similarity import BAG_OF_WORDS, LENGTH_COUNTER, Measure
+from judge.probe.verdicts import DOSES, SIDE_SWAP, Pair, altered, kinds
 from judge.verdict import Judged
 from tests.judge.probe.texts import pairs, texts
 from tests.judge.scripted import Clock, MemoryJournal, ScriptedJudge, judged, shown

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from judge.probe.corpus import Clustering
+from judge.probe.prompts import Clustering
 from judge.probe.similarity import BM25, JACCARD, LENGTH_COUNTER, Measure, random_measure
 from rating.errors import DataError
 from tests.judge.probe.texts import topics

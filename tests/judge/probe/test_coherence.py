@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from judge.probe.coherence import (
+from judge.probe.verdicts import (
     ANY,
     BOOTSTRAP,
     CURVEBALL,

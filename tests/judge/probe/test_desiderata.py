@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from judge.probe import desiderata
-from judge.probe.desiderata import Simulated, Truth
-from judge.probe.discriminability import SignalToNoise, VarianceShares
-from judge.probe.reliability import consistency, rerun_noise
+from judge.probe import ranking
+from judge.probe.ranking import SignalToNoise, Simulated, Truth, VarianceShares
+from judge.probe.robustness import consistency, rerun_noise
 
 GOOD = Truth(
     spearman=Simulated(0.95, 0.01, 100),
@@ -30,7 +29,7 @@ def test_reruns_may_move_a_score_by_a_third_of_its_error(
     ends: tuple[float, float], passed: bool | None
 ) -> None:
     noise = rerun_noise(np.array([[1.0, 2.0, 3.0]]))
-    outcome = desiderata.on_reruns(noise, 3 * noise.sd, ends, sample="60 prompts")
+    outcome = ranking.on_reruns(noise, 3 * noise.sd, ends, sample="60 prompts")
     assert outcome.passed is passed
     assert outcome.text.startswith("Cannot be told with 60 prompts.") is (passed is None)
     verdicts = {True: "passes", False: "fails", None: "cannot_tell"}
@@ -40,17 +39,17 @@ def test_reruns_may_move_a_score_by_a_third_of_its_error(
 def test_no_noise_passes_even_where_a_score_claims_to_be_exact() -> None:
     still = rerun_noise(np.ones((2, 3)))
     ends = still.over_interval(0.0, 9)
-    assert desiderata.on_reruns(still, 0.0, ends, sample="9 votes").passed is True
+    assert ranking.on_reruns(still, 0.0, ends, sample="9 votes").passed is True
     moving = rerun_noise(np.array([[1.0, 2.0]]))
     ends = moving.over_interval(0.0, 9)
-    outcome = desiderata.on_reruns(moving, 0.0, ends, sample="9 votes")
+    outcome = ranking.on_reruns(moving, 0.0, ends, sample="9 votes")
     assert outcome.passed is False
     assert outcome.to_dict()["numbers"]["ratio"] is None
 
 
 def test_a_good_measure_is_valid() -> None:
-    assert desiderata.on_validity(GOOD).passed is True
-    assert "no intervals" in desiderata.on_validity(replace(GOOD, covered=None)).text
+    assert ranking.on_validity(GOOD).passed is True
+    assert "no intervals" in ranking.on_validity(replace(GOOD, covered=None)).text
 
 
 @pytest.mark.parametrize(
@@ -64,7 +63,7 @@ def test_a_good_measure_is_valid() -> None:
     ],
 )
 def test_each_fault_of_validity_is_named(change: dict[str, object], message: str) -> None:
-    outcome = desiderata.on_validity(replace(GOOD, **change))  # type: ignore[arg-type]
+    outcome = ranking.on_validity(replace(GOOD, **change))  # type: ignore[arg-type]
     assert outcome.passed is False
     assert message in outcome.text
 
@@ -74,7 +73,7 @@ def test_coverage_is_excused_by_chance_of_one_in_a_thousand_only(
     mean: float, passed: bool
 ) -> None:
     covered = Simulated(mean, 0.005, 200)  # t quantile 3.340
-    assert desiderata.on_validity(replace(GOOD, covered=covered)).passed is passed
+    assert ranking.on_validity(replace(GOOD, covered=covered)).passed is passed
 
 
 @pytest.mark.parametrize(
@@ -98,7 +97,7 @@ def test_entrants_must_stand_out_and_not_by_chance_and_never_fail(
     shares = VarianceShares(0.5, 0.2, 0.3, p, 0.01, (4, 3, 9))
     exchanged = replace(shares, p=shares.p_exchanged, p_exchanged=shares.p)
     for each in (shares, exchanged):
-        outcome = desiderata.on_discriminability(noise, each, sample="30 prompts")
+        outcome = ranking.on_discriminability(noise, each, sample="30 prompts")
         assert outcome.passed is passed
         start = "Cannot be told with 30 prompts. The entrants may be alike"
         assert outcome.text.startswith(start) is (passed is None)
@@ -113,15 +112,13 @@ def test_boards_must_correlate_and_never_contradict() -> None:
     one = nothing.copy()
     one[0, 3, 2] = one[1, 2, 3] = True
     against = consistency("ab", np.stack([up, up]), one)
-    assert [
-        desiderata.on_consistency(x, sample="9 votes").passed for x in (near, far, against)
-    ] == [
+    assert [ranking.on_consistency(x, sample="9 votes").passed for x in (near, far, against)] == [
         True,
         None,
         False,
     ]
     wide, narrow = (
-        desiderata.on_consistency(near, sample="9 prompts", ends=ends).passed
+        ranking.on_consistency(near, sample="9 prompts", ends=ends).passed
         for ends in ((0.8, 1.0), (0.91, 1.0))
     )
     assert (wide, narrow) == (None, True)
@@ -129,35 +126,35 @@ def test_boards_must_correlate_and_never_contradict() -> None:
 
 def test_two_entrants_have_no_rank_correlation_to_pass_by() -> None:
     two = consistency("ab", np.array([[1.0, 0], [1.0, 0]]), np.zeros((2, 2, 2), dtype=bool))
-    assert desiderata.on_consistency(two, sample="9 votes").passed is None
+    assert ranking.on_consistency(two, sample="9 votes").passed is None
 
 
 def test_more_votes_must_not_lead_away_from_the_truth() -> None:
     shares = np.array([0.25, 0.5, 1.0])
     wander = np.random.default_rng(2).normal(0, 0.02, (40, 3))
     for per_doubling, passed in ((0.03, True), (0.0, True), (-0.03, False)):
-        outcome = desiderata.on_monotone(0.8 + per_doubling * np.log2(shares) + wander, shares)
+        outcome = ranking.on_monotone(0.8 + per_doubling * np.log2(shares) + wander, shares)
         assert outcome.passed is passed
         assert outcome.numbers["lower"] < per_doubling + 0.005
         assert outcome.numbers["slope"] == pytest.approx(per_doubling, abs=0.01)
-    assert desiderata.on_monotone(np.zeros((1, 3)), shares).passed is None
+    assert ranking.on_monotone(np.zeros((1, 3)), shares).passed is None
 
 
 def test_a_fall_that_is_neither_seen_nor_ruled_out_is_no_verdict() -> None:
     shares = np.array([0.25, 0.5, 1.0])
     few = np.array([[0.9, 0.8, 0.7], [0.7, 0.8, 0.9], [0.8, 0.8, 0.8]])
-    outcome = desiderata.on_monotone(few, shares)
+    outcome = ranking.on_monotone(few, shares)
     assert outcome.passed is None
     assert "Too few arenas" in outcome.text
 
 
 def test_all_that_is_said_is_plain_json() -> None:
     outcome = [
-        desiderata.on_validity(GOOD),
-        desiderata.on_reruns(
+        ranking.on_validity(GOOD),
+        ranking.on_reruns(
             rerun_noise(np.array([[1.0, 2.0]])), 0.0, (math.inf, math.inf), sample="9 votes"
         ),
-        desiderata.unknown("monotone", "No truth is known."),
+        ranking.unknown("monotone", "No truth is known."),
     ]
     for one in outcome:
         again = json.loads(json.dumps(one.to_dict(), allow_nan=False))

@@ -7,12 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.probe.discriminability import (
-    detrended,
-    null_entrant_shares,
-    signal_to_noise,
-    variance_shares,
-)
+from judge.probe.ranking import detrended, null_entrant_shares, signal_to_noise, variance_shares
 from rating.errors import DataError
 
 

@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from judge.errors import CallError, FailureClass
-from judge.probe.axes import AxisName, card_of
-from judge.probe.embedding import (
+from judge.case import CallError, FailureClass
+from judge.probe.prompts import (
     AT_ONCE,
     LOOK_AGAIN_S,
     Vectors,
@@ -18,7 +17,7 @@ from judge.probe.embedding import (
     embedding_measure,
     texts_asked,
 )
-from judge.probe.similarity import words
+from judge.probe.similarity import AxisName, card_of, words
 from rating.errors import DataError
 from tests.judge.probe.texts import LEXICON, plans
 from tests.judge.scripted import MemoryJournal

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from judge.probe.explained import explain, terms_of
+from judge.probe.findings import explain, terms_of
 from rating.errors import DataError
 
 Floats = NDArray[np.float64]

@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from judge.case import CaseId, Order
-from judge.completion import Reply, Request
+from judge.case import CaseId, Order, Reply, Request
 from judge.methods import method as named
 from judge.probe.findings import scores_of
-from judge.probe.injections import Probe, filler, injections, probes, resisted
+from judge.probe.robustness import Probe, filler, injections, probes, resisted
 from judge.protocol import neutralised
 from tests.judge.scripted import (
     Clock,

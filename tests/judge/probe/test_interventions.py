@@ -10,13 +10,12 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from judge.case import Case, CaseId, Message, Order
-from judge.completion import Reply, Request
+from judge.case import Case, CaseId, Message, Order, Reply, Request
 from judge.grammar import Preference
 from judge.methods import method
 from judge.probe.findings import FAMILY, MARGIN, findings
-from judge.probe.injections import Probe, probes
-from judge.probe.interventions import (
+from judge.probe.robustness import Probe, probes
+from judge.probe.verdicts import (
     BIASES,
     LENGTH,
     POSITION,

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import spearmanr
 
-from judge.probe.axes import NO_VALUE
 from judge.probe.people import (
     NO_CEILING,
     Alignment,
@@ -18,7 +17,7 @@ from judge.probe.people import (
     rank_correlation,
     rated_pairs,
 )
-from judge.probe.similarity import JACCARD, LENGTH_COUNTER, random_measure
+from judge.probe.similarity import JACCARD, LENGTH_COUNTER, NO_VALUE, random_measure
 from rating.errors import DataError
 from tests.judge.probe.texts import rated, rounds_at_nothing
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.probe.perturb import (
+from judge.probe.similarity import (
     CHARACTER_NOISE,
     INSERTED,
     NEGATION,
@@ -25,8 +25,8 @@ from judge.probe.perturb import (
     Place,
     doses,
     sentences,
+    words,
 )
-from judge.probe.similarity import words
 from tests.judge.probe.texts import texts
 
 ALL = (*PERTURBATIONS, RENAMED_LABELS)

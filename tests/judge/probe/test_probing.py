@@ -5,12 +5,11 @@ from typing import Any
 
 import pytest
 
-from judge.case import Case
-from judge.completion import Reply
+from judge.case import Case, Reply
 from judge.methods import method
-from judge.probe.interventions import Material, Pair, kinds, own_material
-from judge.probe.probing import SAMPLE, Tried, chosen_kinds, groups, plan, report
-from judge.probe.voted import Votes
+from judge.probe.cards import SAMPLE, Tried, chosen_kinds, groups, plan, report
+from judge.probe.findings import Votes
+from judge.probe.verdicts import Material, Pair, kinds, own_material
 from rating.errors import DataError
 from tests.judge.probe.texts import pairs
 from tests.judge.scripted import Clock, MemoryJournal, ScriptedJudge, judged, shown

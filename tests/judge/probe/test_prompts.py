@@ -11,7 +11,7 @@ import pytest
 from judge.probe.prompts import GRADED, Asked, probe_prompts
 from judge.report.cards import CardView, page_of
 from rating.errors import DataError
-from rating.pooling.mix import Mix
+from rating.mix import Mix
 from rating.tables.files import Files
 from tests.judge.probe.test_coherence import probabilities, right_or_wrong
 

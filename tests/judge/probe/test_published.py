@@ -6,12 +6,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judge.probe.axes import Axis, AxisName, Card, Plan, card_of, oracle_card
-from judge.probe.cards import Material, read_material
-from judge.probe.corpus import Clustering, Retrieval
+from judge.probe.cards import CardMaterial, read_material
 from judge.probe.people import Alignment, RatedTexts
+from judge.probe.prompts import Clustering, Retrieval
 from judge.probe.robustness import Robustness, Sensitivity
-from judge.probe.similarity import BM25, CLASSICAL, JACCARD, LENGTH_COUNTER, LEVENSHTEIN, TF_IDF
+from judge.probe.similarity import (
+    BM25,
+    CLASSICAL,
+    JACCARD,
+    LENGTH_COUNTER,
+    LEVENSHTEIN,
+    TF_IDF,
+    Axis,
+    AxisName,
+    Card,
+    Plan,
+    card_of,
+    oracle_card,
+)
 
 pytestmark = [pytest.mark.published, pytest.mark.timeout(300)]
 
@@ -31,7 +43,7 @@ def rng() -> np.random.Generator:
 
 
 @pytest.fixture(scope="module")
-def material(published_data: Path) -> Material:
+def material(published_data: Path) -> CardMaterial:
     return read_material([published_data / "similarity" / name for name in FILES])
 
 
@@ -48,7 +60,7 @@ def first_of(rated: RatedTexts) -> RatedTexts:
 
 
 @pytest.fixture(scope="module")
-def plans(material: Material) -> list[Plan]:
+def plans(material: CardMaterial) -> list[Plan]:
     assert material.library is not None
     assert material.classes is not None
     _, texts = material.long_texts(20)
@@ -121,7 +133,7 @@ def test_rare_words_find_texts_and_letters_do_not(cards: dict[str, Card]) -> Non
 
 
 def test_readers_of_newsroom_prefer_longer_summaries_more_than_what_any_measure_prefers(
-    material: Material,
+    material: CardMaterial,
 ) -> None:
     newsroom = Alignment(material.rated[1:], "Newsroom")
     length, *others = (

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from judge.probe.ranking import boards_of_table as boards_of
 from judge.probe.ranking import by_words, clusters_of, own_mix, reach_of_table
 from judge.probe.similarity import tf_idf
-from rating.diagnosis.reweighting import Reweighted, Weighting
 from rating.errors import DataError
-from rating.pooling.mix import Mix, RankReach, envelope
+from rating.goodness import Reweighted, Weighting
+from rating.mix import Mix, RankReach, envelope
 
 Floats = NDArray[np.float64]
 TEXTS = [f"{kind} {kind} {word}" for kind in ("alpha beta", "gamma delta") for word in "stuvw"]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from judge.probe.recognition import recognise
+from judge.probe.people import recognise
 from rating.errors import DataError
 
 WORDS = [f"word{i}" for i in range(60)]

@@ -8,7 +8,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
-from judge.probe.reliability import MOST_NOISE, consistency, difference_multiplier, rerun_noise
+from judge.probe.robustness import MOST_NOISE, consistency, difference_multiplier, rerun_noise
 from rating.errors import DataError
 
 

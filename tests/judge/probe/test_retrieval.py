@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import ndcg_score
 
-from judge.probe.corpus import DEPTH, Retrieval
+from judge.probe.prompts import DEPTH, Retrieval
 from judge.probe.similarity import BM25, LENGTH_COUNTER, LEVENSHTEIN, Measure
 from rating.errors import DataError
 from tests.judge.probe.texts import rounds_at_nothing, texts

@@ -3,14 +3,18 @@
 import numpy as np
 import pytest
 
-from judge.probe.perturb import NEGATION, RANDOM_CASE, WIDE_SPACING, WORD_SHUFFLE, Kind
 from judge.probe.robustness import CONDITIONS, STEPS, UNRELATED, Robustness, Sensitivity
 from judge.probe.similarity import (
     BAG_OF_WORDS,
     JACCARD,
     LENGTH_COUNTER,
     LEVENSHTEIN,
+    NEGATION,
+    RANDOM_CASE,
     TF_IDF,
+    WIDE_SPACING,
+    WORD_SHUFFLE,
+    Kind,
     Measure,
 )
 from rating.errors import DataError

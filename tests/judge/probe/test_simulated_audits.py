@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from judge.probe.verdicts import Verdicts, audit_verdicts
-from judge.studies.items import Items
+from judge.studies.rows import Items
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.stats import t
 
 from judge.probe.verdicts import Verdicts, _board, _reach, audit_verdicts, verdicts_changed
-from judge.studies.items import Items
+from judge.studies.rows import Items
 from rating.errors import DataError
 
 Floats = NDArray[np.float64]

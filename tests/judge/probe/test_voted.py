@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.probe.injections import Scores
-from judge.probe.voted import Votes, human_agreement, votes_on
+from judge.probe.findings import Votes, human_agreement, votes_on
+from judge.probe.robustness import Scores
 from judge.tables.cases import read_cases
 from rating.errors import DataError
 from tests.judge.scripted import case

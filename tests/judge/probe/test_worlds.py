@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from judge.probe.worlds import (
+from judge.probe.people import (
     MEASURES,
     World,
     bradley_terry_strengths,
@@ -15,9 +15,9 @@ from judge.probe.worlds import (
     in_another_order,
 )
 from rating import Comparisons, fit_bradley_terry, rate, to_nats
-from rating.elo import online_elo
 from rating.errors import NotIdentifiedError
 from rating.rows import VoteRows
+from rating.variants import online_elo
 from tests.judge.probe.texts import world as made_up
 from tests.simulation import D1
 

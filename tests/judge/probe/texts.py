@@ -3,12 +3,10 @@
 import numpy as np
 
 from judge.case import Case, Message
-from judge.probe.axes import Plan
-from judge.probe.corpus import Clustering, Retrieval
-from judge.probe.people import Alignment, RatedTexts
+from judge.probe.people import Alignment, RatedTexts, World
+from judge.probe.prompts import Clustering, Retrieval
 from judge.probe.robustness import Robustness, Sensitivity
-from judge.probe.similarity import random_measure
-from judge.probe.worlds import World
+from judge.probe.similarity import Plan, random_measure
 from rating.rows import VoteRows
 
 SYLLABLES = ["ka", "lo", "mi", "ta", "ren", "dos", "vel", "bri", "nas", "tor", "ume", "pol"]

@@ -5,11 +5,11 @@ from io import BytesIO
 import pytest
 from fontTools.ttLib import TTFont
 
-from judge.render import font
+from judge.render import text
 
 
 def test_the_font_of_formulas_is_small_and_can_draw_roots() -> None:
-    command = [sys.executable, "-m", "judge.render.font"]
+    command = [sys.executable, "-m", "judge.render.text"]
     written = subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout
     assert len(written) < 300_000
     made = TTFont(BytesIO(written))
@@ -19,6 +19,6 @@ def test_the_font_of_formulas_is_small_and_can_draw_roots() -> None:
 
 
 def test_a_package_without_its_font_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(font, "files", lambda _: [])
+    monkeypatch.setattr(text, "files", lambda _: [])
     with pytest.raises(FileNotFoundError, match=r"STIXTwoMath-Regular\.ttf"):
-        font.maths_font()
+        text.maths_font()

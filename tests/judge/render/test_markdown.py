@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.render.markdown import LANGUAGES, LONGEST_HIGHLIGHTED, render
+from judge.render.text import LANGUAGES, LONGEST_HIGHLIGHTED, render
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "render"
 MARKS = st.text(alphabet="ab `~$\\()[]!<>*_|#-=\n1.:/\t&;'\"", max_size=160)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.render.maths import ATTRIBUTES, TAGS, mathml
+from judge.render.text import ATTRIBUTES, TAGS, mathml
 
 COMMANDS = (
     r"\frac \sqrt { } ^ _ & \\ \left( \right) x 1 + \text{a} \begin{aligned} \end{aligned} \sum "

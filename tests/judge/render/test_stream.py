@@ -5,10 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it.token import Token
 
-from judge.render import stream
-from judge.render.markdown import Environment, render
-from judge.render.stream import Stream
-from rating.tables.escaping import LINES, visible
+from judge.render import text as stream
+from judge.render.text import Environment, Stream, render
+from rating.tables.files import LINES, visible
 
 PIECES = [
     "# Title",

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from judge.probe.axes import Axis, AxisName, Card
-from judge.probe.desiderata import NAMES, Desideratum, unknown
-from judge.probe.probing import groups
+from judge.probe.cards import groups
+from judge.probe.ranking import NAMES, Desideratum, unknown
+from judge.probe.similarity import Axis, AxisName, Card
 from judge.report.cards import (
     AXES,
     DESIDERATA,

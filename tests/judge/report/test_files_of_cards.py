@@ -5,7 +5,7 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 from judge.report.cards import CardView, Mark, ProbePage, Row, Scale
-from judge.report.files import cards_as_html
+from judge.report.page import cards_as_html
 
 HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(2)>{{ 7*7 }}'
 SCALE = Scale("share", 0.0, 1.0, (0.5, 1.0), ((0.0, "0"), (1.0, "1")))

@@ -9,14 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judge.report.boards import powered_section
-from judge.report.files import Section
-from judge.report.study import report_page, write_report
-from judge.studies.corrected import win_tallies
-from judge.studies.options import StudyOptions
+from judge.report.page import Section
+from judge.report.studies import powered_section, report_page, write_report
+from judge.studies.alternative import win_tallies
+from judge.studies.data import StudyOptions
+from judge.studies.one_judge import Study, study_judges
 from judge.studies.plan import Signal, votes_to_buy
-from judge.studies.powered_ratings import powered_ratings
-from judge.studies.study import Study, study_judges
+from judge.studies.powered import powered_ratings
 
 MADE = date(2026, 5, 3)
 MODELS = ("basalt", "flint", "quartz", "slate")
@@ -107,7 +106,7 @@ def test_the_gain_stands_with_its_interval_or_not_at_all(study: Study, tmp_path:
 
 def test_the_argument_that_takes_the_chances_of_items_is_named_as_it_is(study: Study) -> None:
     note = section(study, "How many votes to buy, and where").more[-1].note
-    (name,) = re.findall(r"argument (\w+) of judge\.studies\.powered_ratings", note)
+    (name,) = re.findall(r"argument (\w+) of judge\.studies\.powered", note)
     assert name in signature(powered_ratings).parameters
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge.scoring.alpaca_eval import alpaca_eval_scores, preferences_from_logprobs, wins
+from judge.scoring.benchmarks import alpaca_eval_scores, preferences_from_logprobs, wins
 from judge.tables.native import model_shown_first
 from tests.judge.published import Row, rows
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.grammar import NOT_PLAYED
-from judge.scoring.arena_hard import Games, arena_hard_score, style_controlled
+from judge.scoring.benchmarks import Games, arena_hard_score, style_controlled
 from rating.errors import DataError
 
 VERDICTS = ("A>>B", "A>B", "A=B", "B>A", "B>>A")

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from judge.scoring.pairwise import pairwise_scores, swap_scores
+from judge.scoring.benchmarks import pairwise_scores, swap_scores
 from rating import Outcome
 from rating.errors import DataError
 from tests.judge.published import Row, rows

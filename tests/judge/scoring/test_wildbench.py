@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge.scoring.wildbench import (
+from judge.scoring.benchmarks import (
     GROUPS,
     WEIGHTS,
     RewardCounts,

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.studies.items import Items, Labels
-from judge.studies.variance import Components
+from judge.studies.estimates import Components
+from judge.studies.rows import Items, Labels
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

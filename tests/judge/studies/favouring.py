@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.studies.data import JudgeVerdicts, StudyData
-from judge.studies.items import Items, Labels
+from judge.studies.rows import Items, Labels
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from judge.studies.estimates import Estimate
-from judge.studies.items import Items, Labels
+from judge.studies.rows import Items, Labels
 from tests.judge.published import Row, rows
 
 SIGN = {"model_a": 1, "model_b": -1, "tie": 0, "both_bad": 0}

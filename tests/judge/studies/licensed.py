@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 
 from judge.studies.data import JudgeVerdicts, StudyData
-from judge.studies.items import Items, Labels
-from judge.studies.licensing import labelled, reference
-from judge.studies.soft_verdicts import Compared
+from judge.studies.licence import labelled, reference
+from judge.studies.newcomer import Compared
+from judge.studies.rows import Items, Labels
 from judge.studies.watch import follow
 from rating.typing import Floats, Ints
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.studies.items import Items, Labels
+from judge.studies.rows import Items, Labels
 
 Floats = NDArray[np.float64]
 

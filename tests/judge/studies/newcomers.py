@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from judge.studies.data import JudgeVerdicts, StudyData
-from judge.studies.items import Items, Labels
-from judge.studies.newcomer import Newcomer, NewcomerOptions, newcomer
-from judge.studies.soft_verdicts import Kind
+from judge.studies.newcomer import Kind, Newcomer, NewcomerOptions, newcomer
+from judge.studies.rows import Items, Labels
 from rating.typing import Floats
 
 NEW = "new"

@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import multivariate_normal, norm
 
-from judge.studies.options import StudyOptions
-from judge.studies.panel import Panel, study_panel
-from judge.studies.panel_data import Errors
+from judge.studies.data import StudyOptions
+from judge.studies.panel import Errors, Panel, study_panel
 from rating.tables.files import Files
 
 Floats = NDArray[np.float64]

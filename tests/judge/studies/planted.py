@@ -7,12 +7,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.studies.data import JudgeVerdicts, StudyData
+from judge.studies.data import JudgeVerdicts, StudyData, StudyOptions
 from judge.studies.gates import Raters
-from judge.studies.items import Items, Labels
-from judge.studies.one_judge import JudgeStudy, study_judge
-from judge.studies.options import StudyOptions
-from judge.studies.study import Study, study_judges
+from judge.studies.one_judge import JudgeStudy, Study, study_judge, study_judges
+from judge.studies.rows import Items, Labels
 
 Ints = NDArray[np.int64]
 Kind = Literal["person", "perfect", "coin", "longest", "first"]

@@ -7,9 +7,9 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.studies.items import Items, Labels
-from judge.studies.powered_ratings import powered_ratings
-from rating.likelihood.objective import solve
+from judge.studies.powered import powered_ratings
+from judge.studies.rows import Items, Labels
+from rating.likelihood import solve
 from tests.simulation import Share
 
 Floats = NDArray[np.float64]

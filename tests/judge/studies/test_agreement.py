@@ -11,7 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score
 
-from judge.studies.agreement import (
+from judge.studies.estimates import (
+    Draws,
+    Estimate,
     kappa,
     majority,
     over_another,
@@ -20,8 +22,7 @@ from judge.studies.agreement import (
     own_kappa,
     pair_agreement,
 )
-from judge.studies.estimates import Draws, Estimate
-from judge.studies.items import Items, Labels
+from judge.studies.rows import Items, Labels
 from rating.errors import DataError
 from tests.judge.published import rows
 from tests.judge.studies.labels import (

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from judge.studies.alpha_plan import plan_alpha
 from judge.studies.estimates import Draws, Estimate
+from judge.studies.plan import plan_alpha
 from judge.studies.reliability import Ratings, alpha
 from tests.judge.studies.crowds import Crowd
 

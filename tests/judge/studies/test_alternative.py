@@ -18,7 +18,7 @@ from judge.studies.alternative import (
     alternative_test,
 )
 from judge.studies.gates import MARGINS
-from judge.studies.items import Items, Labels
+from judge.studies.rows import Items, Labels
 from rating.errors import DataError
 from tests.judge.studies.labels import (
     SIGN,

@@ -9,9 +9,9 @@ import pytest
 from judge.studies.biases import Biases, Effect, biases, moderation_gap, self_preference
 from judge.studies.boards import preferences
 from judge.studies.estimates import Estimate
-from judge.studies.items import Items, Labels
-from rating.elo import POINTS_PER_NAT
+from judge.studies.rows import Items, Labels
 from rating.errors import NotIdentifiedError
+from rating.variants import POINTS_PER_NAT
 from tests.judge.studies.labels import items_of, labels_of, published, swapped
 from tests.judge.studies.moved import MovedStudy, Mover
 

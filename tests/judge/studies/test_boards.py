@@ -10,28 +10,26 @@ from scipy.stats import kendalltau, norm, pearsonr, spearmanr, ttest_1samp
 
 from judge.scoring.logistic import Rows, fit_logistic
 from judge.studies.boards import (
-    POSITION,
-    BoardsCompared,
-    Preferences,
-    _different,
-    _separated,
-    compare_boards,
-    contest,
-    from_influence,
-    preferences,
-    reversed_pairs,
-)
-from judge.studies.correlations import (
     FIGURES,
     KINDS,
     NOISE_FREED,
+    POSITION,
+    BoardsCompared,
     Moved,
+    Preferences,
+    _different,
+    _separated,
     around,
+    compare_boards,
+    contest,
     correlated,
+    from_influence,
+    preferences,
+    reversed_pairs,
     row_correlations,
 )
 from judge.studies.estimates import Draws, Estimate
-from judge.studies.items import Items
+from judge.studies.rows import Items
 from rating import Comparisons, fit_bradley_terry
 from rating.errors import NotIdentifiedError
 from rating.typing import Floats

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.studies.items import Items, Labels
 from judge.studies.plan import Signal, half_width, sending, votes_to_buy
-from judge.studies.powered_ratings import powered_ratings
+from judge.studies.powered import powered_ratings
+from judge.studies.rows import Items, Labels
 from rating.errors import DataError, NotIdentifiedError
 from tests.judge.studies.simulated import Study
 

@@ -12,9 +12,9 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import brier_score_loss
 
-from judge.studies.calibration import calibration, with_isotonic
+from judge.studies.alternative import calibration, with_isotonic
 from judge.studies.estimates import Draws
-from judge.studies.items import Items, Labels
+from judge.studies.rows import Items, Labels
 from rating.errors import NotIdentifiedError
 from tests.judge.studies.labels import items_of, labels_of, repeated, swapped
 

@@ -9,15 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from judge.studies.corrected import (
-    ASSUMPTION,
-    Counted,
-    Tally,
-    corrected_rate,
-    win_tallies,
-)
+from judge.studies.alternative import ASSUMPTION, Counted, Tally, corrected_rate, win_tallies
 from judge.studies.estimates import Estimate
-from judge.studies.items import Items, Labels
+from judge.studies.rows import Items, Labels
 from rating.errors import DataError, NotIdentifiedError
 from tests.judge.studies.labels import items_of, labels_of, repeated
 from tests.simulation import Share

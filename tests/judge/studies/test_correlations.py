@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import kendalltau, pearsonr, spearmanr
 
-from judge.studies.correlations import (
+from judge.studies.boards import (
     FIGURES,
     KINDS,
     NOISE_FREED,
@@ -65,7 +65,7 @@ def test_the_published_table_of_correlations(published_data: Path) -> None:
 def test_rows_are_correlated_one_by_one_to_the_last_digit(
     cells: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judge.studies.correlations._CELLS", cells)
+    monkeypatch.setattr("judge.studies.boards._CELLS", cells)
     draw = np.random.default_rng(4)
     scores = np.asfortranarray(np.round(draw.normal(1000, 9, size=(20, 11)), 1))
     reference = np.round(draw.normal(size=11), 1) + 0.05 * scores

@@ -6,7 +6,7 @@ import duckdb
 import numpy as np
 import pytest
 
-from arena.boards.source import votes_of
+from arena.boards.fitted import votes_of
 from arena.domain.vote import Choice
 from arena.store.store import Store
 from judge.case import Case, Message

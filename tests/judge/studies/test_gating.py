@@ -6,11 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from judge.studies.items import Items, Labels
-from judge.studies.powered_ratings import PoweredLead, powered_lead
+from judge.studies.powered import PoweredLead, powered_lead
+from judge.studies.rows import Items, Labels
+from rating.decide import Behind, decided, lead_of
 from rating.errors import NotIdentifiedError
-from rating.uncertainty.gate import Behind, decided
-from rating.uncertainty.sequence import lead_of
 from tests.rating.gated import ASKED, BETWEEN, Crowd, Judged
 
 CROWD = Crowd(lead=-0.5, liking=2.0, prompts=5000)

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from judge.studies.gold import clustered_share, study_gold
-from judge.studies.gold_voters import GoldVote, accuracies, accuracy_of
+from judge.studies.gold import GoldVote, accuracies, accuracy_of, clustered_share, study_gold
 from judge.tables.cases import GoldPair, read_gold
 from rating.errors import DataError
 from rating.outcome import Outcome

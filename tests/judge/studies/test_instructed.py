@@ -7,8 +7,8 @@ import pytest
 from scipy.special import expit
 
 from judge.ifeval import CHECKERS, Task, read_task
-from judge.studies.gold_voters import GoldVote
-from judge.studies.instructed import (
+from judge.studies.gold import (
+    GoldVote,
     InstructedVote,
     ReadVote,
     check_votes,
@@ -166,6 +166,6 @@ def test_files_that_hold_no_votes_or_no_instructions_are_refused(tmp_path: Path)
 
 
 def test_every_instruction_has_words() -> None:
-    from arena.domain.instructions import KINDS
+    from arena.domain.battle import KINDS
 
     assert {*KINDS} == {*CHECKERS}

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from judge.studies.latent_classes import dawid_skene
 from judge.studies.raters import accuracies, posterior
+from judge.studies.truth import dawid_skene
 from rating.errors import DataError
 
 GOLDEN = json.loads(

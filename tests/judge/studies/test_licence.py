@@ -7,13 +7,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from judge.studies.data import Terms
 from judge.studies.gating import Verdicts, ask
-from judge.studies.licence import Graded, Licence, Reference, as_toml, counted, read_licence
-from judge.studies.licensing import FEWEST_VOTES, graded, grant, labelled, reference
-from judge.studies.options import Terms
+from judge.studies.licence import (
+    FEWEST_VOTES,
+    Graded,
+    Licence,
+    Reference,
+    as_toml,
+    counted,
+    graded,
+    grant,
+    labelled,
+    read_licence,
+    reference,
+)
 from judge.studies.watch import SPENT, TIGHTEST, choose, follow, watch
+from rating.decide import GateOptions
 from rating.errors import DataError
-from rating.uncertainty.gate import GateOptions
 from tests.judge.studies.licensed import World, write
 
 TODAY = date(2026, 11, 24)

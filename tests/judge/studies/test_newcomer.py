@@ -10,16 +10,19 @@ import numpy as np
 import pytest
 
 from judge.studies.data import JudgeVerdicts, StudyData
-from judge.studies.errors_in_both import Line
-from judge.studies.newcomer import Newcomer, NewcomerOptions, newcomer, rate_newcomer
-from judge.studies.soft_verdicts import (
+from judge.studies.newcomer import (
     Compared,
+    Line,
+    Newcomer,
+    NewcomerOptions,
     board_of,
     calibrated,
+    newcomer,
+    rate_newcomer,
     variance_of_sum,
 )
-from rating.elo import POINTS_PER_NAT
 from rating.errors import DataError, NotIdentifiedError
+from rating.variants import POINTS_PER_NAT
 from tests.judge.studies.newcomers import NEW, Planted, expit
 
 SMALL = Planted(n_known=12, n_votes=1500, n_verdicts=1500, n_on_new=200)

@@ -9,16 +9,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import poisson_binom
 
-from judge.studies.options import StudyOptions
-from judge.studies.panel import study_panel
-from judge.studies.panel_card import (
+from judge.studies.data import StudyOptions
+from judge.studies.panel import (
     card,
     error_correlations,
+    family_of,
     independent_majority,
     order_by_accuracy,
     order_by_n_eff,
+    study_panel,
 )
-from judge.studies.panel_data import family_of
 from rating.errors import DataError
 from rating.tables.files import Files
 from tests.judge.published import rows

@@ -6,10 +6,16 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from judge.studies.items import Items, Labels
-from judge.studies.power_tuning import problem_of, row_scores
-from judge.studies.powered_ratings import PoweredRatings, Ratings, powered_ratings
-from judge.studies.voters_and_prompts import bread_at, moments_at
+from judge.studies.powered import (
+    PoweredRatings,
+    Ratings,
+    bread_at,
+    moments_at,
+    powered_ratings,
+    problem_of,
+    row_scores,
+)
+from judge.studies.rows import Items, Labels
 from rating import Comparisons, fit_bradley_terry
 from rating.errors import DataError, NotIdentifiedError
 from tests.judge.studies.simulated import Study, labels_of
@@ -189,7 +195,7 @@ def test_copies_of_everything_in_the_same_prompts_are_no_news() -> None:
 
 def test_blocks_of_prompts_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = powered_ratings(*drawn())
-    monkeypatch.setattr("judge.studies.voters_and_prompts.CHUNK_ENTRIES", 35)
+    monkeypatch.setattr("judge.studies.powered.CHUNK_ENTRIES", 35)
     pieces = powered_ratings(*drawn())
     np.testing.assert_allclose(pieces.ratings.variance, whole.ratings.variance, atol=1e-12)
     np.testing.assert_allclose(pieces.ratings.df, whole.ratings.df, rtol=1e-9)

@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judge.studies.options import StudyOptions
-from judge.studies.rated import read_rated
-from judge.studies.raters import study_raters
+from judge.studies.data import StudyOptions
+from judge.studies.raters import read_rated, study_raters
 from rating.errors import DataError
 from rating.tables.files import Files
 from tests.judge.studies.crowds import Crowd, exported, write_csv

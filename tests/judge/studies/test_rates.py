@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge.studies.agreement import pair_agreement
-from judge.studies.estimates import Draws
-from judge.studies.items import Labels
-from judge.studies.rates import always_first, larger, random_agreement, swaps
+from judge.studies.estimates import Draws, pair_agreement
+from judge.studies.reliability import always_first, larger, random_agreement, swaps
+from judge.studies.rows import Labels
 from rating.errors import DataError
 from tests.judge.published import rows
 from tests.judge.studies.labels import items_of, labels_of, swapped

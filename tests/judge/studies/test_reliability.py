@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge.studies.agreement import majority
-from judge.studies.estimates import Draws
-from judge.studies.items import Items, Labels
+from judge.studies.estimates import Draws, majority
 from judge.studies.reliability import CONDITION, Ceiling, Metric, Ratings, ac1, alpha, ceiling
+from judge.studies.rows import Items, Labels
 from rating.errors import DataError
 from rating.typing import Floats
 from tests.judge.studies.labels import items_of, labelled, labels_of, published, repeated, swapped

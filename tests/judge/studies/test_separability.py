@@ -8,18 +8,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.studies.options import StudyOptions
+from judge.studies.boards import RULES, IntervalEnds, separability, separated
+from judge.studies.data import StudyOptions
 from judge.studies.scores import mean_win_rates, read_scores, score_tables
-from judge.studies.separability import RULES, Ends, separability, separated
 from rating.errors import DataError
 from tests.judge.published import rows
 
 FEW = StudyOptions(rounds=50)
 
 
-def even(*values: float, reach: float) -> Ends:
+def even(*values: float, reach: float) -> IntervalEnds:
     value = np.array(values)
-    return Ends(value, value - reach, value + reach)
+    return IntervalEnds(value, value - reach, value + reach)
 
 
 def test_pairs_are_told_apart_by_hand() -> None:
@@ -27,7 +27,7 @@ def test_pairs_are_told_apart_by_hand() -> None:
     scores = even(10, 7, 0, reach=2)
     assert separated(scores, "overlap").tolist() == [0, 1, 1]
     assert separated(scores, "pairwise").tolist() == [1, 1, 1]
-    uneven = Ends(np.array([10.0, 7.0]), np.array([9.9, 0.0]), np.array([20.0, 7.1]))
+    uneven = IntervalEnds(np.array([10.0, 7.0]), np.array([9.9, 0.0]), np.array([20.0, 7.1]))
     assert separated(uneven, "overlap").tolist() == [
         1
     ]  # only what they reach to each other counts
@@ -97,13 +97,13 @@ def test_intervals_apart_are_a_difference_and_turning_all_turns_every_sign(
     values: list[float], reaches: list[float], shift: float
 ) -> None:
     value, reach = np.array(values), np.array(reaches[: len(values)])
-    scores = Ends(value, value - reach, value + reach)
+    scores = IntervalEnds(value, value - reach, value + reach)
     apart, difference = (separated(scores, rule) for rule in RULES)
     assert (np.abs(apart) <= np.abs(difference) + 1e-12).all()
-    turned = Ends(-value, -value - reach, -value + reach)
+    turned = IntervalEnds(-value, -value - reach, -value + reach)
     assert (separated(turned, "overlap") == -apart).all()
     if np.abs(np.abs(scores.pairs()[0]) - sum(scores.pairs()[1:])).min() > 1e-6:
-        moved = Ends(value + shift, value - reach + shift, value + reach + shift)
+        moved = IntervalEnds(value + shift, value - reach + shift, value + reach + shift)
         assert (separated(moved, "overlap") == apart).all()
 
 

@@ -7,12 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judge.report.study import report_page
+from judge.report.studies import report_page
 from judge.studies.boards import preferences
-from judge.studies.data import JudgeVerdicts, StudyData, read_study
-from judge.studies.options import StudyOptions
-from judge.studies.side_by_side import SideBySide, side_by_side
-from judge.studies.study import study_judges
+from judge.studies.data import JudgeVerdicts, StudyData, StudyOptions, read_study
+from judge.studies.one_judge import SideBySide, side_by_side, study_judges
 from tests.judge.studies.labels import held
 from tests.judge.studies.planted import MODELS, VERDICTS, VOTES, Planted
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from judge.studies.sides import BY_SIDE, FALSE_ALARM, SideCounts, warn_of_sides
+from judge.studies.biases import BY_SIDE, FALSE_ALARM, SideCounts, warn_of_sides
 from tests.judge.studies.crowds import Crowd
 
 Record = Callable[[str, object], None]

@@ -10,7 +10,7 @@ import pytest
 from judge.studies.biases import Biases, biases, self_preference
 from judge.studies.boards import Preferences, preferences
 from judge.studies.estimates import Estimate
-from rating.elo import POINTS_PER_NAT
+from rating.variants import POINTS_PER_NAT
 from tests.judge.studies.moved import MovedStudy, Mover
 from tests.simulation import Share
 

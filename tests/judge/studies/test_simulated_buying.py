@@ -8,9 +8,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from judge.studies.items import Items, Labels
 from judge.studies.plan import sending
-from judge.studies.powered_ratings import powered_ratings
+from judge.studies.powered import powered_ratings
+from judge.studies.rows import Items, Labels
 from tests.judge.studies.simulated import Study, labels_of, ratio
 from tests.simulation import Share
 

@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from judge.studies.agreement import own_agreement
-from judge.studies.estimates import Draws, Estimate
-from judge.studies.items import Items, Labels
+from judge.studies.estimates import Draws, Estimate, own_agreement
 from judge.studies.reliability import Ceiling, ceiling
+from judge.studies.rows import Items, Labels
 from tests.judge.studies.simulated import apart, labels_of
 from tests.simulation import Share, runs
 

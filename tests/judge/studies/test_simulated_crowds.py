@@ -6,12 +6,11 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from judge.ifeval.accuracy import wilson
-from judge.studies.estimates import Draws, Estimate
-from judge.studies.items import Items
-from judge.studies.rater_plan import enough, half_width, plan_ratings, preference
+from judge.ifeval.checks import wilson
+from judge.studies.estimates import NAMES, Draws, Estimate, variance_shares
+from judge.studies.plan import enough, plan_ratings, preference, rater_plan_half_width
 from judge.studies.raters import FOLDS, _left, _left_in_repeats, _retest, accuracies
-from judge.studies.variance import NAMES, variance_shares
+from judge.studies.rows import Items
 from tests.judge.studies.crowds import Crowd
 from tests.judge.studies.test_latent_classes import planted
 
@@ -150,12 +149,12 @@ def test_the_half_width_planned_is_the_half_width_had(
         items, labels, _ = crowd.draw(rng, *pilot)
         parts = variance_shares(items, labels).components
         assert parts is not None
-        planned.append(half_width(parts, n, each, people))
+        planned.append(rater_plan_half_width(parts, n, each, people))
         items, labels, _ = crowd.draw(rng, *design)
         share = preference(items, labels, Draws(np.random.default_rng(0), 300))
         had.append(enough(share, 0.05, ratings=labels.n, prompts=n).half_width or 0.0)
         held.append(holds(share, truth.share))
-    by_truth = half_width(truth.parts, n, each, people)
+    by_truth = rater_plan_half_width(truth.parts, n, each, people)
     mean, by_pilot, share_held = (float(np.mean(x)) for x in (had, planned, held))
     row = {"had": mean, "by parts": by_truth, "by pilot": by_pilot, "held": share_held}
     words = {name: f"{value:.4f}" for name, value in row.items()}

@@ -6,8 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from judge.studies.licence import Grade
-from judge.studies.licensing import ERROR, graded, labelled
+from judge.studies.licence import ERROR, Grade, graded, labelled
 from judge.studies.watch import ALARMS
 from tests.judge.studies.licensed import MODELS, World, revoked_at
 

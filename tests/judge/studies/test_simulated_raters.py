@@ -7,9 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from judge.studies.agreement import over_people, own_agreement, pair_agreement
-from judge.studies.estimates import Draws, Estimate
-from judge.studies.items import Items, Labels
+from judge.studies.estimates import Draws, Estimate, over_people, own_agreement, pair_agreement
+from judge.studies.rows import Items, Labels
 from tests.judge.studies.simulated import labels_of
 
 Record = Callable[[str, object], None]

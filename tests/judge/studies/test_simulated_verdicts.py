@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from judge.studies.alternative import alternative
-from judge.studies.favouritism import favouritism
-from judge.studies.items import Items, Labels
+from judge.studies.biases import favouritism
+from judge.studies.data import StudyOptions
 from judge.studies.one_judge import study_judge
-from judge.studies.options import StudyOptions
+from judge.studies.rows import Items, Labels
 from tests.judge.studies.favouring import World
 from tests.judge.studies.labels import items_of, labels_of
 from tests.simulation import monte_carlo_error, runs

@@ -8,10 +8,10 @@ import scipy
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from judge.studies.boards import curve, decisiveness, system_ranking
 from judge.studies.data import read_study
 from judge.studies.estimates import Draws
-from judge.studies.items import Items, Labels
-from judge.studies.system_ranking import curve, decisiveness, system_ranking
+from judge.studies.rows import Items, Labels
 from rating.errors import NotIdentifiedError
 from rating.typing import Floats
 

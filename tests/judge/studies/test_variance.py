@@ -5,17 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from judge.studies.estimates import Draws, Estimate
-from judge.studies.items import Items, Labels
-from judge.studies.rater_plan import enough, half_width, plan_ratings, preference
-from judge.studies.variance import (
+from judge.studies.estimates import (
     Components,
+    Draws,
+    Estimate,
     _jackknifed,
     _Moments,
     _raw_shares,
     scores_of,
     variance_shares,
 )
+from judge.studies.plan import enough, plan_ratings, preference, rater_plan_half_width
+from judge.studies.rows import Items, Labels
 from rating.errors import DataError
 from tests.judge.studies.crowds import Crowd
 
@@ -112,7 +113,7 @@ def test_the_half_width_now_is_about_what_the_parts_say() -> None:
     assert parts is not None
     share = preference(items, labels, Draws(rng))
     now = enough(share, 0.05, ratings=900, prompts=300).half_width
-    assert half_width(parts, 300, 3, 12) == pytest.approx(now, rel=0.15)
+    assert rater_plan_half_width(parts, 300, 3, 12) == pytest.approx(now, rel=0.15)
 
 
 def test_more_items_help_where_items_differ_and_either_does_where_they_do_not() -> None:

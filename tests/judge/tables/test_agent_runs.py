@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge.agent_run import Step, first_difference
-from judge.labels.run_names import names_in_runs, tools_of_one
+from judge.budget import Step, first_difference
+from judge.labels.accuracy import names_in_runs, tools_of_one
 from judge.tables.agent_runs import read_agent_runs
 from rating.errors import DataError
 from tests.agent_runs import ITEMS, recorded, run, write_runs

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from judge.scoring.annotated import judge_score
-from judge.tables import annotations, cells
+from judge.tables import annotations
 from judge.tables.annotations import read_annotations
 from rating.errors import DataError
 from rating.tables.files import Files
@@ -126,7 +126,7 @@ def test_pieces_of_a_parquet_file_hold_the_values_of_the_whole_of_it(
     pieces = [*annotations.annotation_pieces(path, "cases")]
     assert [(piece.n, piece.first) for piece in pieces] == [(3, 0), (3, 3), (1, 6)]
     for name, values in read_annotations(path).columns.items():
-        in_pieces = [cells.plain(x) for piece in pieces for x in piece.columns[name]]
+        in_pieces = [annotations.plain(x) for piece in pieces for x in piece.columns[name]]
         assert [(type(x), x) for x in in_pieces] == [
-            (type(y), y) for y in map(cells.plain, values)
+            (type(y), y) for y in map(annotations.plain, values)
         ]

@@ -14,12 +14,10 @@ from hypothesis import strategies as st
 
 from arena.domain.battle import BattleState, Side
 from arena.judging import battle_cases
-from arena.store.records import AnswerKey
+from arena.store.chain import AnswerKey
 from arena.store.store import Store
 from judge.calls import Key
-from judge.case import Case, Message
-from judge.completion import Reply, Request
-from judge.errors import FailureClass
+from judge.case import Case, FailureClass, Message, Reply, Request
 from judge.grammar import Reading
 from judge.ifeval import Checked, Task, check
 from judge.methods import method

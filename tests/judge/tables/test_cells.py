@@ -13,12 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.calls import Options, Questions, key_of
+from judge.calls import Options, Profile, Questions, Terms, key_of
 from judge.case import Case, Message, Order
 from judge.methods import published
-from judge.profile import Profile, Terms
+from judge.tables.annotations import MOST_BYTES, exchange, plain, read_image, turns_of
 from judge.tables.cases import on_disk, read_cases
-from judge.tables.cells import MOST_BYTES, exchange, plain, read_image, turns_of
 from rating.errors import DataError
 from tests.rating.tables import peer_rows
 

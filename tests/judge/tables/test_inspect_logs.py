@@ -12,7 +12,7 @@ from zipfile import ZipFile
 
 import pytest
 
-from judge.labels.run_names import names_in_runs
+from judge.labels.accuracy import names_in_runs
 from judge.scoring.annotated import judge_score
 from judge.tables.agent_runs import read_agent_runs
 from judge.tables.cases import read_cases, read_responses

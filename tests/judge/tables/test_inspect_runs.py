@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from judge.labels.run_names import names_in_runs
+from judge.labels.accuracy import names_in_runs
 from judge.tables.agent_runs import runs_in_logs
 from judge.tables.inspect_logs import LoggedRuns, runs_of
-from judge.tables.rating_items import RatingItem
+from judge.tables.items import RatingItem
 from rating.errors import DataError
 from rating.tables.peers import noticing
 from tests.inspect_samples import HOSTILE, SYSTEM, call, log, message, sample

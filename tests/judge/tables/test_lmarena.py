@@ -8,7 +8,7 @@ import pytest
 
 from judge.tables import annotations
 from judge.tables.cases import each_pair, read_cases, read_labels, read_responses
-from judge.tables.rating_items import read_rating_items
+from judge.tables.items import read_rating_items
 from rating.outcome import Outcome
 from rating.tables.peers import noticing
 from tests.command import Command

@@ -14,11 +14,10 @@ from judge.probe.cards import read_material
 from judge.probe.verdicts import probe_judges
 from judge.scoring.annotated import judge_score
 from judge.studies.rows import read_rows
-from judge.tables.annotations import read_annotations
+from judge.tables.annotations import CONVERSATIONS, read_annotations
 from judge.tables.cases import each_pair, read_cases, read_labels, read_responses
-from judge.tables.cells import CONVERSATIONS
+from judge.tables.items import read_rating_items
 from judge.tables.native import PREFERENCE, for_score, model_shown_first, preference
-from judge.tables.rating_items import read_rating_items
 from rating.errors import DataError
 from rating.tables.columns import LEFT_OUT
 from rating.tables.peers import noticing

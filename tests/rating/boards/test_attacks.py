@@ -8,12 +8,12 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from rating.diagnosis.capture import certify
 from rating.errors import DataError
+from rating.influence import certify
 from rating.rows import VoteRows
-from rating.tables.attacks import Attack, Strategy, simulate
 from rating.tables.columns import Reading
-from rating.tables.rows import read_rows
+from rating.tables.counts import read_rows
+from rating.tables.voter_report import Attack, Strategy, simulate
 from tests.command import invoke, refused
 from tests.rating.attacked import NAMES, Arena
 

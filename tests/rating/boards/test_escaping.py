@@ -14,10 +14,10 @@ from markdown_it import MarkdownIt
 from arena.boards.export import export_votes
 from arena.boards.record_file import verify_export
 from arena.domain.vote import DEFAULT, Choice
-from judge.report.files import Page, Section, Table, as_html
+from judge.report.page import Page, Section, Table, as_html
 from judge.tables.annotations import read_annotations
 from rating.errors import DataError
-from rating.tables import escaping, formats
+from rating.tables import files, formats
 from rating.tables.counts import read_votes
 from rating.tables.vote_filter import MOST_MODELS
 from tests.arena.boards.log import linked, vote
@@ -33,11 +33,11 @@ HOSTILE = (
 
 @given(st.text(st.sampled_from("'=+-@\t\r\n1.eE５x＝ \x85é"), max_size=6))
 def test_a_cell_is_written_and_read_the_same_by_python_and_by_the_engine(text: str) -> None:
-    cell = str(escaping.in_csv(text))
-    written = duckdb.execute(f"SELECT {escaping.in_csv_sql('c')} FROM (SELECT ? AS c)", [text])
+    cell = str(files.in_csv(text))
+    written = duckdb.execute(f"SELECT {files.in_csv_sql('c')} FROM (SELECT ? AS c)", [text])
     assert written.fetchall() == [(cell,)]
-    read = duckdb.execute(f"SELECT {escaping.from_csv_sql(['c'])} FROM (SELECT ? AS c)", [cell])
-    assert read.fetchall() == [tuple(escaping.from_csv([cell]))] == [(text,)]
+    read = duckdb.execute(f"SELECT {files.from_csv_sql(['c'])} FROM (SELECT ? AS c)", [cell])
+    assert read.fetchall() == [tuple(files.from_csv([cell]))] == [(text,)]
     assert cell[:1] not in RUN or not cell or float(cell) is not None
 
 
@@ -90,7 +90,7 @@ def test_markdown_shows_a_name_as_it_is() -> None:
 
 
 def test_latex_has_no_command_of_a_name() -> None:
-    text = escaping.in_latex(HOSTILE)
+    text = files.in_latex(HOSTILE)
     assert r"\textbackslash{}input\{k\}" in text
     assert "\n" not in text
     assert "\ufffd" not in text

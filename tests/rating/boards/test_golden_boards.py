@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rating.elo import POINTS_PER_NAT
+from rating.variants import POINTS_PER_NAT
 from tests.rating.boards.rated import column, rated
 from tests.rating.builders import baseball_games, golden
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from rating.elo import POINTS_PER_NAT
 from rating.errors import DataError
-from rating.tables.compare import APART, SAME, compare, read_board
+from rating.tables.voter_report import APART, SAME, compare, read_board
+from rating.variants import POINTS_PER_NAT
 from tests.rating.boards.rated import PAIRS, Write, crowd, planned, rated
 
 

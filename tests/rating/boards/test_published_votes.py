@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from rating import RateOptions, Report
-from rating.elo import POINTS_PER_NAT
 from rating.tables.counts import rate_source
+from rating.variants import POINTS_PER_NAT
 
 pytestmark = pytest.mark.published
 

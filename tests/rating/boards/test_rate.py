@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from rating import RateOptions, __version__
-from rating.elo import POINTS_PER_NAT
 from rating.errors import NotIdentifiedError
 from rating.tables.counts import Groups, rate_source
 from rating.tables.formats import summary
+from rating.variants import POINTS_PER_NAT
 from tests.rating.boards.rated import PAIRS, Write, column, crowd, rated, refused
 
 CONTRACT = Path(__file__).parents[2] / "golden" / "rate_contract.json"

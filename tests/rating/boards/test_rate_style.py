@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from rating.elo import POINTS_PER_NAT
+from rating.variants import POINTS_PER_NAT
 from tests.command import invoke
 from tests.rating.boards.rated import Write, crowd, rated, refused
 

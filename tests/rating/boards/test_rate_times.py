@@ -7,7 +7,7 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from rating.elo import POINTS_PER_NAT
+from rating.variants import POINTS_PER_NAT
 from tests.rating.boards.rated import Write, column, rated, refused
 
 

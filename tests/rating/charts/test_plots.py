@@ -14,14 +14,18 @@ import numpy as np
 import pytest
 
 from rating import Comparisons
-from rating.charts.drawing import FONT, LONGEST, labels, spread, width_of, wrapped
-from rating.charts.picture import THEMES, Picture, drawing
-from rating.charts.plots import (
-    intervals,
-    quality_and_cost,
-    votes_per_pair,
-    win_rates,
+from rating.charts.drawing import (
+    FONT,
+    LONGEST,
+    THEMES,
+    Picture,
+    drawing,
+    labels,
+    spread,
+    width_of,
+    wrapped,
 )
+from rating.charts.plots import intervals, quality_and_cost, votes_per_pair, win_rates
 from rating.errors import DataError
 
 MADE = date(2026, 5, 3)

@@ -8,8 +8,15 @@ import pytest
 from scipy.optimize import linprog
 
 from rating import DataError, Mix, MixBoard, RateOptions, fit, rate_mix, rate_pooled
-from rating.pooling.boards import PooledFit, pooled_fit, pooled_strengths
-from rating.pooling.mix import RankReach, envelope, least_differences, n_effective
+from rating.mix import (
+    PooledFit,
+    RankReach,
+    envelope,
+    least_differences,
+    n_effective,
+    pooled_fit,
+    pooled_strengths,
+)
 from tests.rating.pooling.planted import SHARES, World, planted
 
 POOL = RateOptions(by="category", pool=True)

@@ -17,12 +17,9 @@ from rating import (
     rate,
     rate_pooled,
 )
-from rating.pooling.boards import PooledFit, pooled_fit, pooled_strengths
-from rating.pooling.meat import Cast
-from rating.pooling.model import Categorised, Point, Tau, Tree, fit_pooled
-from rating.pooling.spread import borrowed, covariance_at
-from rating.uncertainty.clusters import grouping
-from rating.uncertainty.covariance import jackknife
+from rating.covariance import grouping, jackknife
+from rating.mix import PooledFit, pooled_fit, pooled_strengths
+from rating.pooling import Cast, Categorised, Point, Tau, Tree, borrowed, covariance_at, fit_pooled
 from tests.rating.pooling.planted import World, planted
 
 POOL = RateOptions(by="category", pool=True)

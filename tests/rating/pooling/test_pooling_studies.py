@@ -8,12 +8,11 @@ import pytest
 from numpy.typing import NDArray
 
 from rating import RateOptions
-from rating.likelihood.objective import solve
+from rating.leave_out import quantile
+from rating.likelihood import solve
+from rating.mix import Mix, PooledFit, board_of_mix, pooled_fit, whole_of
 from rating.options import Clusters
-from rating.pooling.boards import PooledFit, pooled_fit
-from rating.pooling.mix import Mix, board_of_mix, whole_of
-from rating.pooling.model import Tau, fit_pooled
-from rating.uncertainty.student import quantile
+from rating.pooling import Tau, fit_pooled
 from tests.rating.pooling.planted import NAMES, SHARES, planted
 from tests.simulation import monte_carlo_error, runs
 

@@ -10,11 +10,17 @@ import pytest
 from numpy.typing import NDArray
 
 from rating import Mix, RateOptions, Votes, rate_mix
-from rating.elo import POINTS_PER_NAT
-from rating.pooling.model import Categorised, Tau, Tree, fit_pooled
-from rating.pooling.unseen import losses, on_unseen_prompts
-from rating.pooling.variance import fitted_variance
+from rating.pooling import (
+    Categorised,
+    Tau,
+    Tree,
+    fit_pooled,
+    fitted_variance,
+    losses,
+    on_unseen_prompts,
+)
 from rating.tables.counts import rate_source
+from rating.variants import POINTS_PER_NAT
 
 pytestmark = pytest.mark.published
 

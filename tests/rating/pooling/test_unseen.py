@@ -8,9 +8,16 @@ import pytest
 from scipy.stats import ttest_1samp
 
 from rating import Comparisons, RateOptions
-from rating.pooling.boards import PooledFit, pooled_fit
-from rating.pooling.model import Categorised, Tree, fit_pooled
-from rating.pooling.unseen import Excess, _excess, losses, on_unseen_prompts
+from rating.mix import PooledFit, pooled_fit
+from rating.pooling import (
+    Categorised,
+    Excess,
+    Tree,
+    _excess,
+    fit_pooled,
+    losses,
+    on_unseen_prompts,
+)
 from tests.rating.pooling.planted import World, planted
 
 POOL = RateOptions(by="category", pool=True)

@@ -17,7 +17,7 @@ import rating
 from judge.face import Verdicts
 from judge.tables.verdicts import COLUMNS, NUMBERS
 from rating.errors import DataError
-from rating.tables.writing import frame_of
+from rating.tables.duckdb_engine import frame_of
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1).filter(str.strip)
 VOTES = st.lists(

@@ -15,8 +15,19 @@ import pytest
 
 from rating import read_votes
 from rating.errors import DataError
-from rating.tables.bounds import CELLS, DEPTH, LARGE_VALUE, MB, VALUE
-from rating.tables.files import PIECE, json_entries, json_objects, parsed, parsed_toml, read_text
+from rating.tables.files import (
+    CELLS,
+    DEPTH,
+    LARGE_VALUE,
+    MB,
+    PIECE,
+    VALUE,
+    json_entries,
+    json_objects,
+    parsed,
+    parsed_toml,
+    read_text,
+)
 from rating.tables.parquet import long_columns
 from rating.tables.sources import opened
 from tests.file_bombs import parquet

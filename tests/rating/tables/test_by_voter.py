@@ -17,11 +17,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rating import Files, RateOptions, Report
+from rating import Files, RateOptions, Report, contrasts
 from rating.errors import DataError
 from rating.tables import by_voter, counts
 from rating.tables.counts import rate_source
-from rating.uncertainty import contrasts
 from tests.rating.builders import random_votes
 
 Row = tuple[Any, ...]

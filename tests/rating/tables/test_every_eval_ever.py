@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from rating import RateOptions, rate, read_votes
 from rating.errors import DataError
 from rating.tables.columns import Reading
-from rating.tables.compare import compare, read_board
-from rating.tables.every_eval_ever import SCHEMA, read_logs, write_logs
+from rating.tables.formats import SCHEMA, read_logs, write_logs
+from rating.tables.voter_report import compare, read_board
 
 NOW = datetime(2026, 11, 25, 12, tzinfo=UTC)
 

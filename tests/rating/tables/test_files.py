@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import rating
 from rating import DataError, Files
-from rating.tables import formats, writing
+from rating.tables import duckdb_engine, formats
 from rating.tables.columns import Columns, Reading
 from rating.tables.counts import read_groups
 from rating.tables.duckdb_engine import connected
@@ -241,7 +241,7 @@ def test_a_written_file_is_its_owner_s_alone_and_replaces_what_a_link_leads_to(
     formats.write_parquet([{"a": 1}], tmp_path / "one.parquet")
     with connected() as connection:
         for name in ("two.parquet", "two.csv"):
-            writing.write_relation(connection.sql("SELECT 1 AS a"), tmp_path / name)
+            duckdb_engine.write_relation(connection.sql("SELECT 1 AS a"), tmp_path / name)
     assert (tmp_path / "there.csv").read_text() == "after"
     files = [path for path in tmp_path.iterdir() if not path.is_symlink()]
     assert len(files) == 4

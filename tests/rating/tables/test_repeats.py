@@ -16,10 +16,9 @@ from rating.options import RateOptions
 from rating.report import Report
 from rating.tables import by_voter
 from rating.tables.columns import Reading
-from rating.tables.counts import rate_source, read_votes
+from rating.tables.counts import rate_source, read_rows, read_votes
 from rating.tables.files import Files
 from rating.tables.peers import noticing
-from rating.tables.rows import read_rows
 from tests.rating.tables.peer_rows import Row, of_kaggle, of_lmarena, written
 from tests.rating.tables.sources import PLAIN, cells
 

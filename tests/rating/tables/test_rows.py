@@ -10,8 +10,7 @@ import pytest
 from rating import fit
 from rating.errors import DataError
 from rating.tables.columns import UNLABELLED, Columns, Reading
-from rating.tables.counts import read_votes
-from rating.tables.rows import read_rows
+from rating.tables.counts import read_rows, read_votes
 
 VOTES: dict[str, list[Any]] = {
     "model_a": ["x", "y", "x", "x", "z"],

@@ -18,10 +18,9 @@ from hypothesis import strategies as st
 from arena.boards.export import export_votes
 from arena.domain.vote import DEFAULT, Choice, VoterKind
 from rating.errors import DataError
-from rating.tables.coding import coded_list
+from rating.tables.coding import LoggedVotes, coded_list, microseconds
 from rating.tables.columns import Reading
 from rating.tables.counts import count_votes, read_votes
-from rating.tables.log import LoggedVotes, microseconds
 from tests.arena.boards.log import linked, vote
 from tests.rating.tables.sources import (
     PLAIN,

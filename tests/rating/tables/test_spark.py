@@ -11,13 +11,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rating import RateOptions, rate
+from rating import RateOptions, contrasts, rate
 from rating.errors import DataError
 from rating.tables.columns import Columns, Reading
 from rating.tables.counts import count_votes, rate_source, read_votes
 from rating.tables.files import Files
 from rating.tables.sources import ClusterTable
-from rating.uncertainty import contrasts
 from tests.command import Command
 from tests.rating.tables.sources import PLAIN, ROWS, Row, by_hand, cells, columns, counted
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from rating import DataError
 from rating.rows import VoteRows
-from rating.value.board import NEAR, dominates, value
-from rating.value.figures import paired_means
+from rating.value import NEAR, dominates, paired_means, value
 from tests.rating.value.planted import TEN, World, priced
 
 

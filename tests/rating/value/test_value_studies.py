@@ -6,9 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from rating.uncertainty.student import quantile
-from rating.value.board import value
-from rating.value.figures import paired_means
+from rating.leave_out import quantile
+from rating.value import paired_means, value
 from tests.rating.value.planted import TEN, World
 from tests.simulation import monte_carlo_error, runs
 

@@ -5,7 +5,7 @@ from collections import defaultdict
 import sqlalchemy as sa
 from alembic import op
 
-from arena.domain.ending import TRUNCATED, WHOLE, is_on_broken_answer
+from arena.domain.vote import TRUNCATED, WHOLE, is_on_broken_answer
 
 revision = "0020"
 down_revision = "0019"

@@ -1,0 +1,455 @@
+"""What anybody may read: the leaderboard, and whether the server can take battles and votes.
+
+Votes from applications over HTTP: what their servers send, and what their pages show.
+
+A server is known by its token. A page is known by its origin, which must be registered for the
+source of the pair, and by the key of the pair; no cookie is read or set.
+"""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
+from pydantic import BaseModel, ConfigDict, Field
+from starlette.exceptions import HTTPException
+
+from arena.api.middleware import ALLOWED_ORIGIN, Plain, language_of, responses
+from arena.catalogue import words_in
+from arena.domain.battle import BattleState
+from arena.domain.board_view import Board, FitCheck, Hold, Moment, PairCell, RecordCheck
+from arena.domain.model import Comparison, Pair, Source, Stage, VersionAnswer
+from arena.domain.study import EvaluationCard
+from arena.domain.vote import Choice, Receipt, Reveal
+from arena.errors import StoreError, UnknownSourceError
+from arena.guard.access import OTHER_PAGES, PROBES, TOKENS, VISITORS
+from arena.play.upkeep import Sources, Taken
+from judge.render.text import render
+from rating.sentences import Sentence
+from rating.tables.files import storable
+
+FRESH_S = 1.0
+"""How long a check holds: strangers may ask, and each check writes."""
+
+PATIENCE_S = 3.0
+"""How long a check is waited for; who asks for readiness gives up soon after."""
+
+
+class Recent:
+    """A check that blocks, made in a thread, once at a time and not more often than holds."""
+
+    def __init__(self, check: Callable[[], None]) -> None:
+        self._check = check
+        self._latest: asyncio.Task[None] | None = None
+        self._begun = 0.0
+
+    async def check(self) -> None:
+        """Raise what the latest check raised, or `StoreError` if it does not come to an end."""
+        now = time.monotonic()
+        if self._latest is None or (self._latest.done() and now > self._begun + FRESH_S):
+            self._latest = asyncio.create_task(asyncio.to_thread(self._check))
+            self._begun = now
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                await asyncio.shield(self._latest)
+        except TimeoutError:
+            msg = f"The database did not take a write within {PATIENCE_S:g} s."
+            raise StoreError(msg) from None
+
+
+class RatingBody(Plain):
+    """One rated model, in points; ranks count from 1 and are null where none is ruled out.
+
+    Shares of wins are against the others.
+    """
+
+    model: str
+    rating: float
+    se: float
+    lower: float
+    upper: float
+    rank: int
+    rank_low: int | None
+    rank_high: int | None
+    votes: int
+    win_rate: float
+    win_rate_low: float
+    win_rate_high: float
+    voter_rating: float
+    voter_rank: int
+    stage: Stage
+    family: str
+    variants: int
+    best_of: float | None
+    declared: float | None
+    otherwise: int
+
+
+class NewcomerBody(Plain):
+    """A model that a judge alone rates until ``until`` votes do, in points; it has no rank.
+
+    ``votes`` are people's so far, on which its rating does not rest.
+    """
+
+    model: str
+    stage: Stage
+    votes: int
+    until: int
+    rating: float
+    lower: float
+    upper: float
+    by: Literal["judge only"]
+    judge: str
+    calibrated_on: int
+    warnings: list[str]
+
+
+class LeaderboardBody(Plain):
+    """A board; ``ratings`` is empty while the votes identify none, and ``warnings`` say why."""
+
+    policy: str
+    updated: datetime
+    version: str
+    data_hash: str | None
+    votes: int
+    voters: int
+    effective_voters: float | None
+    top_voter_share: float | None
+    left_out: dict[str, int]
+    ranks_claimed: bool
+    ratings: list[RatingBody] = Field(validation_alias="rows")
+    newcomers: list[NewcomerBody]
+    pairs: list[PairCell]
+    neighbours: list[Hold] = Field(validation_alias="holds")
+    fit: FitCheck | None = Field(validation_alias="fit_check")
+    history: list[Moment]
+    record: RecordCheck | None
+    warnings: list[str] = Field(validation_alias="all_warnings")
+
+
+def public_router(
+    board: Callable[[], Board],
+    check: Callable[[], Awaitable[None]],
+    card: Callable[[], EvaluationCard],
+) -> APIRouter:
+    """Make the routes.
+
+    Parameters
+    ----------
+    check : callable
+        Raises when battles and votes cannot be taken.
+    card : callable
+        The evaluation card; may block.
+    """
+    router = APIRouter()
+
+    @router.get(
+        "/api/v1/leaderboard",
+        tags=["leaderboard"],
+        dependencies=[VISITORS],
+        response_model=LeaderboardBody,
+        responses=responses(503),
+    )
+    def read_leaderboard() -> Board:
+        """Read the ratings with their intervals, best first, and what they rest on."""
+        return board()
+
+    @router.get(
+        "/api/v1/evaluation",
+        tags=["leaderboard"],
+        dependencies=[VISITORS],
+        response_model=EvaluationCard,
+        responses=responses(503),
+    )
+    def read_card() -> EvaluationCard:
+        """Read the evaluation card: what is asked, how, what comes out, how it may be read."""
+        return card()
+
+    @router.get("/health/live", tags=["health"], dependencies=[PROBES])
+    def live() -> dict[str, str]:
+        """Say that the process answers."""
+        return {"status": "live"}
+
+    @router.get("/health/ready", tags=["health"], dependencies=[PROBES], responses=responses(503))
+    async def ready() -> dict[str, str]:
+        """Say that battles and votes are taken, and that the database takes a write."""
+        await check()
+        return {"status": "ready"}
+
+    return router
+
+
+BEARER = "bearer "
+ALLOWED = {
+    "Access-Control-Allow-Methods": "GET, POST",
+    "Access-Control-Allow-Headers": "authorization, content-type, accept-language",
+    "Access-Control-Max-Age": "600",
+}
+PRIVATE = {"Cache-Control": "no-store"}
+WORDS = {
+    "question": Sentence("Which answer is better?"),
+    "a": Sentence("Answer A"),
+    "b": Sentence("Answer B"),
+    Choice.A.value: Sentence("A is better"),
+    Choice.TIE.value: Sentence("Tie"),
+    Choice.BOTH_BAD.value: Sentence("Both are bad"),
+    Choice.B.value: Sentence("B is better"),
+    "skip": Sentence("Skip"),
+    "unsaved": Sentence("Your vote is not saved yet. We are trying again."),
+    "refused": Sentence("This vote was not taken."),
+    "saved": Sentence("Saved. Your vote: %(vote)s."),
+    "wasBetter": Sentence("%(name)s was better"),
+    "even": Sentence("a tie"),
+    "neither": Sentence("both were bad"),
+    "skipped": Sentence("Skipped. Nothing was counted, and the names stay hidden."),
+}
+"""What embed.js writes, by the names that it knows; it puts in the values."""
+
+Words = Annotated[str, Field(min_length=1, max_length=200)]
+Turn = Annotated[
+    str, Query(min_length=1, max_length=200, description="The turn's name in the application")
+]
+
+
+class VersionBody(BaseModel):
+    """What a version answered; the version is rated as a model."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    version: Annotated[str, Field(max_length=100, pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/@+-]*$")]
+    text: str
+
+
+class ComparisonBody(BaseModel):
+    """A vote of an application's own, with the two answers as they were shown.
+
+    ``seconds`` are from when both answers could be read to the choice.
+    """
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "example": {
+                "key": "conversation 17, turn 3",
+                "prompt": "Where is my parcel?",
+                "a": {"version": "v7", "text": "It is on its way."},
+                "b": {"version": "v8", "text": "It arrives tomorrow."},
+                "outcome": "model_b",
+                "rater": "u-2041",
+                "seconds": 8.5,
+            }
+        },
+    )
+
+    key: Words
+    prompt: str
+    a: VersionBody
+    b: VersionBody
+    outcome: Choice
+    rater: Words
+    seconds: Annotated[float, Field(ge=0, le=86_400, allow_inf_nan=False)]
+
+
+class PairBody(BaseModel):
+    """Two answers that a page is to show; the arena draws their sides."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        json_schema_extra={
+            "example": {
+                "key": "conversation 17, turn 3",
+                "prompt": "Where is my parcel?",
+                "champion": {"version": "v7", "text": "It is on its way."},
+                "challenger": {"version": "v8", "text": "It arrives tomorrow."},
+                "rater": "u-2041",
+            }
+        },
+    )
+
+    key: Words
+    prompt: str
+    champion: VersionBody
+    challenger: VersionBody
+    rater: Words
+
+
+class ComparisonTaken(Plain):
+    """A committed vote; ``voter`` is the rater's id in the log, by which words are erased."""
+
+    battle_id: str
+    voter: str
+
+
+class PairTaken(Plain):
+    """A pair for a page: its id, and the key with which its one vote is cast."""
+
+    pair: str = Field(validation_alias="battle_id")
+    key: str
+    voter: str
+
+
+class ShareBody(BaseModel):
+    """Whether to show a pair on a turn: of one turn always the same."""
+
+    turn: str
+    show: bool
+    share: float
+
+
+class PairVoteBody(BaseModel):
+    """What a page says of a pair."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"example": {"outcome": "tie"}})
+
+    outcome: Choice
+
+
+class PairVote(BaseModel):
+    """A committed vote; ``versions`` is null for a skip."""
+
+    outcome: Choice
+    versions: dict[str, str] | None
+
+
+class PairShown(BaseModel):
+    """A pair as a page shows it: HTML by side, and the words around it in a language."""
+
+    state: BattleState
+    a: str
+    b: str
+    vote: PairVote | None
+    language: str
+    words: dict[str, str]
+
+
+def sources_router(sources: Sources) -> APIRouter:
+    """Make the routes by which the servers of applications send votes and pairs."""
+    router = APIRouter(prefix="/api/v1", tags=["applications"], dependencies=[TOKENS])
+    refusals = responses(401, 409, 422, 429, 503)
+
+    def answers(model: type[BaseModel]) -> dict[str, Any]:
+        again = {200: {"model": model, "description": "It was sent before"}}
+        return {"status_code": 201, "response_model": model, "responses": refusals | again}
+
+    def source_of(token: Annotated[str, Depends(_bearer)]) -> Source:
+        return sources.of_token(token)
+
+    Sender = Annotated[Source, Depends(source_of)]
+
+    @router.post("/comparisons", **answers(ComparisonTaken))
+    def compare(body: ComparisonBody, source: Sender, response: Response) -> Taken:
+        """Send a vote of an application's own, once: the same key and body give the same again.
+
+        200 instead of 201 says that it was there before.
+        """
+        comparison = Comparison(
+            key=storable(body.key),
+            prompt=storable(body.prompt),
+            a=_answer(body.a),
+            b=_answer(body.b),
+            rater=storable(body.rater),
+            choice=body.outcome,
+            seconds=body.seconds,
+        )
+        return _with_status(sources.compare(source, comparison), response)
+
+    @router.post("/pairs", **answers(PairTaken))
+    def open_pair(
+        body: PairBody,
+        source: Sender,
+        token: Annotated[str, Depends(_bearer)],
+        response: Response,
+    ) -> Taken:
+        """Make a pair that a page will show; the same key and body give the same again.
+
+        200 instead of 201 says that it was there before.
+        """
+        pair = Pair(
+            key=storable(body.key),
+            prompt=storable(body.prompt),
+            a=_answer(body.champion),
+            b=_answer(body.challenger),
+            rater=storable(body.rater),
+        )
+        return _with_status(sources.open(source, pair, token), response)
+
+    @router.get("/share", responses=responses(401, 422, 503))
+    def draw(turn: Turn, source: Sender) -> ShareBody:
+        """Ask whether a pair is to be shown on a turn, before the second answer is made."""
+        return ShareBody(turn=turn, show=source.shows(turn), share=source.share)
+
+    return router
+
+
+def embed_router(sources: Sources) -> APIRouter:
+    """Make the routes that pages of registered origins ask; nobody else gets anything."""
+
+    def let_in(
+        request: Request, pair: str, origin: Annotated[str | None, Header()] = None
+    ) -> None:
+        if origin is None or not sources.is_shown_at(pair, origin):
+            raise HTTPException(
+                403, "Pages that show this pair are registered with arena sources add --origin."
+            )
+        setattr(request.state, ALLOWED_ORIGIN, origin)
+
+    router = APIRouter(
+        prefix="/embed/pairs/{pair}",
+        include_in_schema=False,
+        dependencies=[OTHER_PAGES, Depends(let_in)],
+    )
+    Key = Annotated[str, Depends(_bearer)]
+
+    @router.options("")
+    @router.options("/vote")
+    def preflight(pair: str) -> Response:
+        return Response(status_code=204, headers=ALLOWED)
+
+    @router.get("")
+    def look(request: Request, pair: str, key: Key, response: Response) -> PairShown:
+        """Give both answers, without a name before the vote."""
+        shown, language = sources.look(pair, key), language_of(request.scope)
+        last, words = shown.turns[-1], words_in(language)
+        response.headers.update(PRIVATE)
+        return PairShown(
+            state=shown.state,
+            a=render(last.a.text),
+            b=render(last.b.text),
+            vote=_vote(shown.receipt) if shown.receipt else None,
+            language=language,
+            words={name: words(sentence) for name, sentence in WORDS.items()},
+        )
+
+    @router.post("/vote")
+    def vote(pair: str, key: Key, body: PairVoteBody, response: Response) -> PairVote:
+        """Vote, once; the versions are revealed when the vote is committed."""
+        response.headers.update(PRIVATE)
+        return _vote(sources.vote(pair, key, body.outcome))
+
+    return router
+
+
+def _bearer(authorization: Annotated[str, Header()] = "") -> str:
+    """Read a token or key from the header."""
+    if not authorization.lower().startswith(BEARER):
+        raise UnknownSourceError
+    return authorization[len(BEARER) :].strip()
+
+
+def _answer(body: VersionBody) -> VersionAnswer:
+    return VersionAnswer(body.version, storable(body.text))
+
+
+def _with_status(taken: Taken, response: Response) -> Taken:
+    response.status_code = 201 if taken.new else 200
+    return taken
+
+
+def _vote(receipt: Receipt) -> PairVote:
+    return PairVote(outcome=receipt.choice, versions=_versions(receipt.reveal))
+
+
+def _versions(reveal: Reveal | None) -> dict[str, str] | None:
+    return None if reveal is None else {"a": reveal.a.name, "b": reveal.b.name}

@@ -1,0 +1,273 @@
+"""`arena gate`.
+
+`arena race`.
+"""
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter, Token
+
+from arena.commands.arguments import (
+    AS_IT_IS,
+    EVERY_ROW,
+    Chosen,
+    Columns,
+    File,
+    Flat,
+    PolicyName,
+    Renamed,
+    TableOrJson,
+    or_samples,
+    policy_named,
+)
+from arena.terminal import plain, show, table, warnings, working, write, write_json
+from rating.decide import GateOptions
+from rating.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from judge.studies.gating import Verdicts
+    from rating.decide import Gate, Lead, Race
+    from rating.rows import VoteRows
+    from rating.tables.coding import LoggedVotes
+    from rating.tables.files import Files
+
+
+EXITS: Mapping[bool | None, int] = {True: 0, False: 1, None: 3}
+STYLES: Mapping[bool | None, str] = {True: "bold green", False: "bold red", None: "bold yellow"}
+
+
+def gate(
+    votes: str,
+    verdicts: str | None = None,
+    /,
+    *,
+    options: Annotated[GateOptions, Flat],
+    judge: str | None = None,
+    licence: File = None,
+    policy: PolicyName = None,
+    chosen: Annotated[Renamed, Flat] = AS_IT_IS,
+    form: Annotated[Literal["table", "json", "md", "junit"], Parameter(name="--format")] = "table",
+    out: Annotated[Path | None, Parameter(metavar="DIR")] = None,
+) -> None:
+    """Test whether a candidate is better than an incumbent, not worse, or worse: a release gate.
+
+    At most 5% of all gates ever give a wrong answer, at as many looks as --looks allows; --looks 1
+    is the most powerful. Nothing is kept between runs. Exit codes: 0 what is required is shown, 1
+    it is ruled out, 2 for options or files that cannot be used, 3 inconclusive.
+
+    Parameters
+    ----------
+    votes
+        Votes of people: a file, folder or pattern, or the URL of the arena's database.
+    verdicts
+        Verdicts of a judge on the same items and on more, which make the answer more precise: a
+        file, folder or pattern.
+    judge
+        Whose verdicts, where the file holds those of several judges.
+    licence
+        What arena study judge --licence wrote: under it the judge answers alone where people
+        have not voted yet, and the answer says so.
+    form
+        How to print it: for people, for programs, for a pull request, or for a server that runs
+        tests.
+    out
+        Folder for all of these: gate.json, gate.md and gate.xml.
+
+    Examples
+    --------
+    arena gate --candidate umber --incumbent basalt --margin 20 votes.csv
+    arena gate --candidate umber --incumbent basalt --margin 20 votes.csv verdicts.csv --out gate
+    arena gate --candidate umber --incumbent basalt --margin 20 --require better votes.csv
+    arena gate --candidate umber --incumbent basalt --margin 20 --looks 5 --planned 4000 votes.csv
+    """
+    from datetime import UTC, datetime
+
+    from judge.studies.gating import ask
+    from rating.tables.formats import gate_texts, make_folder, write_text
+
+    with working("Asking"):
+        source, given = _sources(votes, verdicts, policy, chosen)
+        beside = _verdicts(given, judge, licence)
+        result = ask(source, options, beside, today=datetime.now(UTC).date())
+    texts = gate_texts(result)
+    if out is not None:
+        make_folder(out)
+        for ending, text in texts.items():
+            write_text(text, out / f"gate.{ending}")
+    if form == "table":
+        _show(result)
+    else:
+        write(texts["xml" if form == "junit" else form])
+    sys.exit(EXITS[result.passes])
+
+
+def _sources(
+    votes: str, verdicts: str | None, policy: str | None, chosen: Renamed
+) -> "tuple[Files | LoggedVotes, Files | None]":
+    from arena.boards.fitted import votes_of  # help would wait for duckdb
+    from rating.tables.sources import shared
+
+    is_file = "://" not in votes
+    if is_file and policy is not None:
+        msg = f"--policy {policy!r} is of a database's log, and {votes!r} is none: use --where."
+        raise DataError(msg)
+    people = [chosen.votes(or_samples(votes))] if is_file else []
+    judged = [] if verdicts is None else [chosen.votes(verdicts)]
+    files = shared([*people, *judged])
+    read = files[0] if people else votes_of(votes, policy=policy_named(policy))
+    return read, files[-1] if judged else None
+
+
+def _verdicts(given: "Files | None", judge: str | None, licence: Path | None) -> "Verdicts | None":
+    from judge.studies.gating import Verdicts
+    from judge.studies.licence import read_licence
+
+    if given is None:
+        for name, value in (("judge", judge), ("licence", licence)):
+            if value is not None:
+                msg = f"--{name} {str(value)!r} is of verdicts: give their file after the votes."
+                raise DataError(msg)
+        return None
+    known = None if licence is None else read_licence(licence)
+    return Verdicts(source=given, judge=judge, licence=known)
+
+
+def _show(result: "Gate") -> None:
+    first, *more = result.sentences
+    show(plain(first, style=STYLES[result.passes]))
+    show(*map(plain, (*more, f"It rests on {result.rests_on}.")), *warnings(result.warnings))
+
+
+SHOWN = 8
+"""Looks in the table on a terminal; JSON holds all."""
+
+
+@Parameter(n_tokens=1)
+def two_models(_kind: Any, words: "tuple[Token, ...]") -> tuple[str, str]:
+    """Read the value of ``--between``."""
+    first, comma, second = words[0].value.partition(",")
+    if not (first.strip() and comma and second.strip()):
+        msg = f"cannot read {words[0].value!r}: write two models, as in basalt,quartz."
+        raise ValueError(msg)
+    return first.strip(), second.strip()
+
+
+Between = Annotated[tuple[str, str], Parameter(metavar="MODEL,MODEL", converter=two_models)]
+
+
+def race(
+    source: list[str],
+    /,
+    *,
+    between: Between,
+    until: Literal["separated", "budget"] = "separated",
+    budget: int | None = None,
+    verdicts: str | None = None,
+    judge: str | None = None,
+    looks: Literal["any"] | int = "any",
+    planned: int | None = None,
+    columns: Columns = (),
+    chosen: Annotated[Chosen, Flat] = EVERY_ROW,
+    level: float = 0.95,
+    form: TableOrJson = "table",
+) -> None:
+    """Test, vote by vote, whether two models are separated, and stop as soon as they are.
+
+    At most 5% of races of equal models are ever separated. Exit codes: 2 for options or votes
+    that cannot be used, 3 for votes that identify nothing.
+
+    Parameters
+    ----------
+    source
+        Files, folders or patterns of votes (.parquet, .csv, .jsonl), or database URL such as
+        sqlite:///arena.db.
+    between
+        The two models.
+    until
+        Stop as soon as they are separated, or look at all votes up to the budget.
+    budget
+        So many votes at most.
+    verdicts
+        Verdicts of a judge, also on battles without a vote, that make the lead more precise, as in
+        arena gate: a file, folder or pattern. Votes are then taken in the order of their file.
+    judge
+        Whose verdicts, where the file holds those of several judges.
+    looks
+        How often the votes are looked at: any number of times, without end (any), or so many
+        times, after equal parts of the planned votes. Fewer looks have more power.
+    planned
+        Votes on either model that are planned, to be fixed before the first look: later votes are
+        not used if looks are numbered. 2,000 by default; for a single look all votes.
+    columns
+        Read a role from the column of this name, as in voter=user; again for more.
+    level
+        Of the interval at all looks together.
+    form
+        How to write it.
+
+    Examples
+    --------
+    arena race votes.parquet --between gpt-4,claude-1
+    arena race votes.parquet --between gpt-4,claude-1 --until budget --budget 5000 --format json
+    """
+    from rating.decide import run_race
+
+    with working("Racing"):
+        files = chosen.source(source, columns)
+        votes, judged = _votes(files, columns, between, verdicts, judge)
+        result = run_race(
+            votes,
+            between,
+            judged,
+            stop=until == "separated",
+            budget=budget,
+            looks=looks,
+            planned=planned,
+            level=level,
+        )
+    if form == "json":
+        write_json(result.to_dict())
+    else:
+        _race_show(result)
+
+
+def _votes(
+    source: "Files | LoggedVotes",
+    columns: Columns,
+    between: tuple[str, str],
+    verdicts: str | None,
+    judge: str | None,
+) -> "tuple[VoteRows, Callable[[int], tuple[Lead, float]] | None]":
+    if verdicts is not None:
+        from judge.studies.gating import race_with_judge
+
+        if columns:
+            msg = "--column and --verdicts do not go together: rename the columns of the votes."
+            raise DataError(msg)
+        return race_with_judge(source, verdicts, between, judge)
+    if judge is not None:
+        raise DataError(f"--judge {judge!r} has no verdicts: give them with --verdicts.")
+    from rating.tables.columns import Columns as Named
+    from rating.tables.columns import Reading
+    from rating.tables.counts import read_rows
+
+    reading = Reading(Named.named(columns), prompts=True, ordered=True)
+    return read_rows(source, reading), None
+
+
+def _race_show(result: "Race") -> None:
+    every = max(1, len(result.looks) // SHOWN)
+    looks = [*result.looks[:-1:every], *result.looks[-1:]]
+    rows = [
+        (f"{x.voters:,}", f"{x.votes:,}", f"{x.lead:+.0f}", f"{x.lower:+.0f} to {x.upper:+.0f}")
+        for x in looks
+    ]
+    head = ("Voters", "Votes", f"Lead of {result.between[0]}", f"{100 * result.level:g}% interval")
+    show(plain(result.sentence, style="bold"))
+    if rows:
+        show(table(head, rows))

@@ -1,0 +1,566 @@
+"""`arena judge score`.
+
+A second judge at work, and what is to be said of it.
+
+`arena judge methods`.
+
+`arena judge watch`.
+
+`arena judge probe`.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from arena.commands.arguments import AS_IT_IS, File, Flat, Renamed, TableOrJson, require_folder_of
+from arena.commands.judge_work import (
+    ARENA,
+    JudgeOptions,
+    Probed,
+    Second,
+    Task,
+    done,
+    opened,
+    prepared,
+    progress_of,
+    show_estimate,
+)
+from arena.commands.probe import Form, Out, chosen_form, write_result
+from arena.terminal import (
+    NO_WIDTH,
+    plain,
+    say,
+    show,
+    stop,
+    table,
+    warnings,
+    working,
+    write,
+    write_json,
+)
+from judge.case import RERUN
+from judge.methods import PUBLISHED, FileMethod, method_file, published
+from rating.errors import DataError
+from rating.tables.files import Files
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from arena.endpoints.sse import Budgets
+    from judge.methods import FileMethod
+    from judge.studies.watch import Next, Watched
+    from judge.tables.cases import NamedCase
+    from judge.verdict import Run
+
+
+HEADINGS = {
+    "model": "Model",
+    "version": "Version",
+    "judge": "Judge",
+    "strategy": "Asked",
+    "subset": "Part",
+    "n": "Rows",
+    "baseline": "Baseline",
+    "n_unread": "Unread",
+    "n_tied": "Tied",
+    "n_wins": "Wins",
+    "n_ties": "Ties",
+    "n_losses": "Losses",
+    "win_rate": "Win rate",
+    "discrete_win_rate": "Discrete",
+    "lc_win_rate": "Length-controlled",
+    "avg_length": "Length",
+    "score": "Score",
+    "style_score": "Style-controlled",
+    "mix": "Mix",
+    "turn_1": "Turn 1",
+    "turn_2": "Turn 2",
+    "prompt_loose": "Loose",
+    "instruction_strict": "By instruction",
+    "adjusted": "WB-Score",
+    "task_macro": "Task macro",
+    "correct_mean": "Right",
+    "correct_both": "Right in both orders",
+    "equal": "Same in both",
+    "kappa_agreement": "Kappa of both",
+}
+"""Columns of the table on a terminal; JSON has the others too."""
+
+ERRORS = {
+    "win_rate": "standard_error",
+    "lc_win_rate": "lc_standard_error",
+    "score": "standard_error",
+}
+MARKS_MEAN = "1–10 mean"
+"""What the score is called beside WB-Score."""
+"""Columns that are shown with their standard error behind them."""
+
+TEXTS = ("model", "baseline", "version", "judge", "strategy", "subset")
+
+
+def score(
+    file: list[str],
+    /,
+    *,
+    chosen: Annotated[Renamed, Flat] = AS_IT_IS,
+    method: Annotated[str | None, Parameter(metavar="METHOD")] = None,
+    items: File = None,
+    regularisation: File = None,
+    compat: Annotated[str | None, Parameter(metavar="row-position")] = None,
+    order: bool = False,
+    licence: File = None,
+    form: Annotated[Literal["table", "json"] | None, Parameter(name="--format")] = None,
+    out: File = None,
+) -> None:
+    """Score recorded annotations by a published method, without calling a model.
+
+    Rows without a verdict are left out and counted: they are never a tie or a zero.
+    Exit code 2: options or annotations that cannot be used.
+
+    Parameters
+    ----------
+    file
+        Files, folders or patterns of recorded annotations (.csv, .tsv, .json, .jsonl, .parquet).
+    method
+        What the rows are, or the method of judge run that they are by, if neither the file nor
+        its columns tell: alpaca_eval, wildbench, arena_hard, llmbar, pairwise, wildbench_reward,
+        marks or ifeval.
+    items
+        Difficulty of each idx, or tags of each session_id.
+    regularisation
+        Rows of gamed baselines, for the length control.
+    compat
+        Repeat upstream's lookup by row position.
+    order
+        Give the length control a term for the order shown.
+    licence
+        What arena study judge --licence wrote: a pairwise verdict whose judge, method, template or
+        model is not the licence's is named and not counted.
+    form
+        How to write it.
+    out
+        JSON file to write.
+
+    Examples
+    --------
+    arena judge score annotations.csv
+    arena judge score verdicts.csv --method pairwise --format json
+    """
+    if form == "table" and out is not None:
+        msg = f"A table is for a terminal: write {str(out)!r} with --format json."
+        raise DataError(msg)
+    if licence is not None and method != "pairwise":
+        raise DataError(f"--licence is for --method pairwise, not for {method!r}.")
+    from judge.scoring.annotated import judge_score  # help would wait for duckdb and numpy
+    from judge.studies.licence import read_licence, under
+    from rating.tables import formats
+
+    counting = {}
+    if licence is not None:
+        today = datetime.now(UTC).date()
+        counting["only"] = partial(under, read_licence(licence), today)
+    with working("Scoring"):
+        result = judge_score(
+            chosen.votes(*file),
+            method,
+            items=items,
+            regularisation=regularisation,
+            compat=compat,
+            order=order,
+            **counting,
+        )
+    if out is not None:
+        formats.write_text(formats.as_json(result), out)
+    elif form == "json":
+        write_json(result)
+    else:
+        _show(result)
+
+
+def _show(result: Mapping[str, Any]) -> None:
+    models = result["models"]
+    names = [name for name in HEADINGS if models and name in models[0]]
+    rows = [[_cell(name, row) for name in names] for row in models]
+    right = [place for place, name in enumerate(names) if name not in TEXTS]
+    heads = HEADINGS | ({"score": MARKS_MEAN} if "adjusted" in names else {})
+    grid = table([heads[name] for name in names], rows, right)
+    show(grid, *warnings(result["warnings"]))
+
+
+def _cell(name: str, row: Mapping[str, Any]) -> str:
+    value, error = row[name], row.get(ERRORS.get(name, ""))
+    if value is None:
+        return "–"
+    if not isinstance(value, float):
+        return value if isinstance(value, str) else f"{value:,}"
+    if error is None:
+        return f"{value:.2f}"
+    return f"{value:.2f} ± {error:.2f}" if error > NO_WIDTH else f"{value:.2f} (± not estimated)"
+
+
+def with_second(
+    first: "Run",
+    second: Second,
+    cases: "Sequence[NamedCase]",
+    method: "FileMethod",
+    budgets: "Budgets",
+    spent_usd: float | None,
+) -> "Run":
+    """Let the second judge take the cases that the first gave no verdict on; return both runs.
+
+    Parameters
+    ----------
+    spent_usd : float or None
+        Of the budget, so far.
+    """
+    from judge.runs import at_work, handed_over, judge_all, together
+
+    theirs = handed_over(cases, first)
+    if not theirs:
+        return first
+    limit = second.options.limit_usd
+    left = None if limit is None else max(limit - (spent_usd or 0.0), 0.0)
+    options = replace(second.options, limit_usd=left)
+    with working(f"Judging by {second.model.id}") as advance:
+        run = at_work(
+            opened(second.model, budgets, options.terms),
+            lambda judge: judge_all(
+                theirs, method, judge, second.journal, options, progress_of(advance)
+            ),
+        )
+    return together(first, run, second.model.id)
+
+
+def on_fallback(report: Mapping[str, Any]) -> list[str]:
+    """Say whose the verdicts are, where a second judge was asked."""
+    sentence = report.get("fallback", {}).get("sentence")
+    return [sentence] if sentence else []
+
+
+def methods(
+    name: Annotated[str | None, Parameter(metavar="METHOD")] = None,
+    /,
+    *,
+    form: TableOrJson = "table",
+) -> None:
+    """List the methods of judging, with their sources and what each changes; or print one's file.
+
+    A method is a file: what is shown of a case, in which words, and how the reply is read. Print
+    one, change it, and give its path to --method of `arena judge run`, work or probe. A file of
+    your own is checked as it is printed. Exit code 2: there is no such method, or it is malformed.
+
+    Parameters
+    ----------
+    name
+        A published method, or the path of a file of your own.
+    form
+        How to write it.
+
+    Examples
+    --------
+    arena judge methods
+    arena judge methods pairwise
+    arena judge methods pairwise --format json
+    """
+    if name is None:
+        every = [published(each) for each in PUBLISHED]
+        if form == "json":
+            write_json({"methods": [_row(one) for one in every]})
+        else:
+            _judge_methods_show(every)
+        return
+    chosen = method_file(name)
+    if form == "json":
+        write_json(chosen.to_dict())
+    else:
+        write(chosen.text)
+
+
+def _row(method: FileMethod) -> dict[str, Any]:
+    return {
+        "name": method.name,
+        "responses": 1 + method.pairwise,
+        "about": method.about,
+        "source": method.description.source,
+        "score": method.score,
+        "template": method.template.hash,
+        "changes": list(method.changes),
+    }
+
+
+def _judge_methods_show(every: list[FileMethod]) -> None:
+    rows = [(one.name, f"{1 + one.pairwise}", one.score or "–") for one in every]
+    show(
+        table(("Method", "Responses", "Score"), rows, right=(1,)),
+        *(plain(text) for one in every for text in _in_words(one)),
+        plain("\nifeval asks nobody: instructions are checked by code."),
+        plain("To start a method of your own: arena judge methods pairwise > mine.toml"),
+    )
+
+
+def _in_words(method: FileMethod) -> Iterator[str]:
+    yield f"\n{method.name}: {method.about}."
+    yield f"  After {method.description.source}."
+    yield from (f"  - {text}" for text in method.changes)
+
+
+EXITS = {"valid": 0, "revoked": 1, "cannot_say": 3}
+
+
+def watch(
+    licence: Path,
+    votes: str,
+    verdicts: str,
+    /,
+    *,
+    cases: Annotated[str | None, Parameter(name="--from", metavar="CASES")] = None,
+    asked: Annotated[int | None, Parameter(name="--next", metavar="N")] = None,
+    seed: int = 0,
+    chosen: Annotated[Renamed, Flat] = AS_IT_IS,
+    form: TableOrJson = "table",
+    out: File = None,
+) -> None:
+    """Say whether a judge's licence still holds, from new votes of people beside its verdicts.
+
+    The licence is revoked where agreement has fallen beyond a bound that allows for a look after
+    every vote: an unchanged judge loses it in at most 5 % of years, a year being the votes that
+    the licence declares. Nothing is kept between runs: add votes to the file, and run it again.
+    Exit codes: 0 the licence is valid, 1 it is revoked, 2 for options or files that cannot be
+    used, 3 it cannot be said, as with few votes or an expired licence.
+
+    Parameters
+    ----------
+    licence
+        What arena study judge --licence wrote.
+    votes
+        New votes of people, in the order in which they were cast: a file, folder or pattern, or
+        the URL of the arena's database.
+    verdicts
+        Verdicts of the judge on the same items. One whose judge, method, template or model is
+        not the licence's is named and not counted.
+    cases
+        Verdicts on cases without votes, from which to choose. A column vote_cost says what one
+        vote costs in dollars.
+    asked
+        How many cases to ask people about next, by worth per dollar.
+    seed
+        Of the cases that are drawn.
+    form
+        How to write it.
+    out
+        CSV file for these cases.
+
+    Examples
+    --------
+    arena judge watch judge.toml new-votes.csv new-verdicts.csv
+    arena judge watch judge.toml new-votes.csv new-verdicts.csv --next 50 --from cases.csv
+    """
+    _check(cases, asked, out)
+    from dataclasses import replace
+    from datetime import UTC, datetime
+
+    import numpy as np
+
+    from arena.boards.fitted import votes_of  # help would wait for duckdb
+    from judge.studies.licence import read_licence
+    from judge.studies.watch import choose
+    from judge.studies.watch import watch as watched
+    from rating.tables.formats import as_csv, write_text
+    from rating.tables.sources import shared
+
+    known = read_licence(licence)
+    with working("Watching"):
+        people = [] if "://" in votes else [chosen.votes(votes)]
+        *cast, given = shared([*people, chosen.votes(verdicts)])
+        source = cast[0] if cast else votes_of(votes)
+        result = watched(known, source, given, datetime.now(UTC).date())
+        if cases is not None and asked is not None:
+            rng = np.random.default_rng(seed)
+            drawn, left_out = choose(known, source, chosen.votes(cases), asked, rng)
+            texts = (*result.warnings, *(f"{cases}: {text}" for text in left_out))
+            result = replace(result, asked=drawn, warnings=texts)
+    if out is not None:
+        write_text(as_csv([case.to_dict() for case in result.asked]), out)
+    if form == "json":
+        write_json(result.to_dict())
+    else:
+        _judge_watch_show(result, out)
+    sys.exit(EXITS[result.status])
+
+
+def _check(cases: str | None, asked: int | None, out: Path | None) -> None:
+    if (cases is None) != (asked is None):
+        given = f"--next {asked}" if cases is None else f"--from {cases}"
+        msg = f"{given} stands alone: give both --next and --from, or neither."
+        raise DataError(msg)
+    if out is not None:
+        if cases is None:
+            msg = f"--out {str(out)!r} is for the cases of --next: give both, or neither."
+            raise DataError(msg)
+        require_folder_of(out)
+
+
+def _judge_watch_show(result: "Watched", out: Path | None) -> None:
+    show(plain(f"{result.judge}: {result.why}", style="bold"))
+    show(*warnings((*result.not_counted, *result.warnings)))
+    if result.asked:
+        rows = [_cells(case) for case in result.asked]
+        unit = "vote" if result.asked[0].vote_cost is None else "dollar"
+        head = ("Row", "Prompt", "Battle", "Model A", "Model B", f"Worth a {unit}")
+        show(plain("Ask people about these next:"), table(head, rows, right=(0, 5)))
+    if out is not None:
+        say(f"The cases are {out}.")
+
+
+def _cells(case: "Next") -> tuple[str, ...]:
+    names = (case.prompt or "", case.battle or "", case.model_a, case.model_b)
+    return (f"{case.row}", *names, f"{case.worth:.2f}")
+
+
+def probe(
+    *,
+    options: Annotated[JudgeOptions, Flat] = JudgeOptions(),  # noqa: B008 - it is frozen
+    intervention: Annotated[tuple[str, ...], Parameter(metavar="NAME")] = (),
+    method: Probed = "pairwise",
+    cases: Annotated[tuple[str, ...], Parameter(metavar="SOURCE")] = (),
+    votes: File = None,
+    chosen: Annotated[Renamed, Flat] = AS_IT_IS,
+    sample: Annotated[int | None, Parameter(metavar="PAIRS", validator=Number(gte=1))] = None,
+    rubric: File = None,
+    scale: Annotated[str | None, Parameter(metavar="LOW-HIGH")] = None,
+    dry_run: bool = False,
+    seed: Annotated[str | None, Parameter(metavar="TEXT")] = None,
+    form: Form = None,
+    out: Out = None,
+) -> None:
+    """Test what moves a judge, what it notices, and how often it agrees with people.
+
+    Answers that ask for the verdict, and known biases, must win nothing beyond a control of the
+    same length. Harmless changes must leave the verdict; changes of meaning, and parts removed or
+    inserted, must be noticed; verdicts must agree with votes. Every pair is asked in both orders.
+    Replies are kept as those of a run. Exit code 1: stopped with probes pending.
+
+    Parameters
+    ----------
+    intervention
+        A group (injections, biases, people, harmless, meaning, missing) or one intervention;
+        again for more. injections if not given; all is another name of biases.
+    cases
+        Prompts and answers, as for judge run; some of our own if not given. A column label or
+        winner says which answer is the better.
+    votes
+        For people: a file of votes, matched by battle_id, or else by item_id. The column winner
+        of the cases if not given.
+    sample
+        Pairs to ask about, at most. If not given, 100 for people, harmless, meaning and missing,
+        and every pair for the others.
+    rubric
+        Text that says what the marks stand for, for rubric.
+    scale
+        Marks of the rubric; 1-10 if not given.
+    dry_run
+        Only estimate the number of calls and their cost.
+    seed
+        Draws fences and orders in place of the database's own secret, as for judge run.
+
+    Examples
+    --------
+    arena judge probe --judge pocket-judge
+    arena judge probe --judge pocket-judge --method arena_hard --intervention all --format json
+    """
+    form = chosen_form(form, out)
+    if chosen != AS_IT_IS and not cases:
+        msg = "--where, --label and --column choose from files: name them with --cases."
+        raise DataError(msg)
+    from judge.probe.cards import chosen_kinds, groups, plan, report
+    from judge.probe.findings import votes_on
+    from judge.probe.verdicts import PEOPLE, material, own_material
+    from judge.tables.cases import NamedCase, read_labels
+
+    wanted = chosen_kinds(intervention)
+    if PEOPLE in wanted and not cases:
+        msg = "--intervention people takes pairs that people voted on: name them with --cases."
+        raise DataError(msg)
+    if votes is not None and PEOPLE not in wanted:
+        msg = f"--votes {str(votes)!r} is for --intervention people: add it, or drop --votes."
+        raise DataError(msg)
+    files, people = _cases_and_votes(cases, votes, chosen)
+    task = Task(method=method, cases=cases, chosen=chosen, seed=seed, rubric=rubric, scale=scale)
+    with prepared(options, task, files=files, probes=True) as (work, journal):
+        single = not work.method.pairwise
+        source = own_material()
+        if cases and {*wanted} != {PEOPLE}:
+            labels = read_labels(files[0]) if len(files) == 1 else None
+            source = material([named.case for named in work.cases], labels)
+        voted = votes_on(work.cases, files or cases, people) if PEOPLE in wanted else {}
+        tried = plan(wanted, source, voted, judge=work.model.name, single=single, sample=sample)
+        asked = [case for of in tried.values() for one in of for case in (one.case, one.control)]
+        work = replace(
+            work,
+            cases=[NamedCase(one.id[:16], one.prompt_id[:16], ("", ""), one) for one in asked],
+        )
+        each = [f"{len(of):,} {groups()[group]['asked']}" for group, of in tried.items()]
+        probes = f"{'; '.join(each)}, {'one at a time' if single else 'in both orders'}."
+        if dry_run:
+            show_estimate(work, journal, form)
+            if form != "json":
+                say(probes)
+            return
+        run = done(work, journal)
+    result = {
+        "judge": work.model.id,
+        "method": work.method.name,
+        "files": [Path(str(file)).name for file in (*cases, *([votes] if votes else []))],
+        **report(tried, run, source, voted, work.method.grammar.scale or (0, 1), single=single),
+        **run.to_dict(),
+    }
+    if out is None or run.stopped is None:
+        write_result(result, form, out, lambda whole: _judge_probe_show(whole, probes))
+    if run.stopped is not None:
+        rest = "" if out is None else f" {str(out)!r} is not written before all is asked."
+        stop(run.why, f"{RERUN}{rest}")
+
+
+def _cases_and_votes(
+    cases: Sequence[str], votes: Path | None, chosen: Renamed
+) -> tuple[list[Files], Files | None]:
+    """Choose what is read of each file; the arena's battles are none."""
+    from rating.tables.sources import shared
+
+    of_cases = chosen if votes is None else replace(chosen, labels=())  # labels are those of votes
+    files = [] if list(cases) == [ARENA] else [of_cases.cases(source) for source in cases]
+    if votes is None:
+        return files, None
+    *files, people = shared([*files, chosen.votes(str(votes))])
+    return files, people
+
+
+def _judge_probe_show(result: Mapping[str, Any], probes: str) -> None:
+    """Print a table for each group, and what was asked."""
+    from judge.report.cards import page_of
+
+    parts: list[RenderableType] = []
+    for card in page_of(result).cards:
+        names = [name for _, name, _ in card.rows[0].parts]
+        head = (card.title, *names, card.subtitle, "Finding")
+        rows = [
+            (row.name, *(text for *_, text in row.parts), row.text, row.notes[0])
+            for row in card.rows
+        ]
+        has_findings = any(row.notes[0] for row in card.rows)  # injected answers have none
+        lines = [line if has_findings else line[:-1] for line in (head, *rows)]
+        right = range(1, len(names) + 2)
+        parts += [
+            table(lines[0], lines[1:], right),
+            *([plain(card.verdict)] if card.verdict else []),
+        ]
+    asked = f"{result['n_asked']:,} replies asked for now, {result['n_recalled']:,} known before"
+    show(*parts, plain(f"{asked}: {probes}"), *warnings(result["warnings"]))

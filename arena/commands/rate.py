@@ -1,0 +1,937 @@
+"""`arena rate`, `arena plan` and `arena voters`.
+
+`arena mix`.
+
+`arena value`.
+
+`arena factors`.
+
+`arena rank`.
+
+`arena reasons`.
+"""
+
+import io
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+from rich.console import Console, RenderableType
+
+from arena import terminal
+from arena.commands.arguments import (
+    AS_IT_IS,
+    EVERY_ROW,
+    SPARK,
+    Anchor,
+    Chosen,
+    Columns,
+    File,
+    Flat,
+    Folder,
+    Renamed,
+    Shares,
+    TableOrJson,
+    TaggerName,
+    policy_named,
+    require_folder_of,
+)
+from arena.domain.vote import DEFAULT
+from arena.terminal import (
+    interval,
+    plain,
+    ranks,
+    say,
+    show,
+    table,
+    warnings,
+    working,
+    write,
+    write_json,
+)
+from rating.errors import DataError
+from rating.options import RateOptions
+from rating.tables import formats
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from judge.labels.safety import Mode, Rate, SafetyTable, What
+    from judge.studies.gold import VoterAccuracy
+    from rating.factors import Additivity, FactorLevel, FactorReport
+    from rating.rankings import RankedModel, RankedReport
+    from rating.remarks import IntentByModel, ReasonEffect, ReasonShare, RemarkReport
+    from rating.tables.voter_report import CheckedVoter, VotersReport
+    from rating.value import Taken, Value
+
+
+EVERY_EVAL_EVER = "every-eval-ever"
+RATE_FORMATS = (*formats.BOARD_FORMATS, EVERY_EVAL_EVER)
+VOTERS_FORMATS = ("table", "json", "csv", "parquet")
+SHOWN = 10
+"""Voters without a flag in the table on a terminal; the other formats hold everybody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Options(RateOptions):
+    """Options of a rating, two of which are written with an equals sign."""
+
+    columns: Columns = ()
+    anchor: Anchor = None
+
+
+PLANNED = "^(options|ties|both_bad|cluster|ridge|since|until|columns|level)$"
+"""What of them a plan takes."""
+
+
+def rate(
+    source: list[str],
+    /,
+    *,
+    options: Annotated[_Options, Flat] = _Options(),
+    chosen: Annotated[Chosen, Flat] = EVERY_ROW,
+    table: Annotated[str | None, Parameter(metavar="NAME")] = None,
+    tagger: TaggerName = None,
+    form: Annotated[str | None, Parameter(name="--format", choices=RATE_FORMATS)] = None,
+    out: File = None,
+    compare: Annotated[Path | None, Parameter(metavar="OLD.json")] = None,
+    plots: Folder = None,
+) -> None:
+    """Rate the models of any votes, with intervals that allow for people who vote often.
+
+    Exit codes: 2 for options or votes that cannot be used, 3 for votes that identify no rating.
+
+    Parameters
+    ----------
+    source
+        Files, folders or patterns of votes (.parquet, .csv, .jsonl), or database URL such as
+        sqlite:///arena.db; or the master of a Spark cluster, spark://host:7077, with --table; or
+        the word samples: simulated votes to try it on.
+    table
+        Table of the cluster, or a path of Parquet files that it reads.
+    form
+        How to write it: as the file's ending says, by default. every-eval-ever writes a file a
+        model into the folder --out.
+    out
+        File to write.
+    compare
+        Say who moved since this board, in JSON or in every_eval_ever's files.
+    plots
+        Draw the board there, too; with --by a folder a value.
+
+    Examples
+    --------
+    arena rate votes.parquet
+    arena rate votes.parquet --interval bootstrap --format json --out board.json
+    """
+    logs = out if form == EVERY_EVAL_EVER else None
+    if form == EVERY_EVAL_EVER:
+        _require_one_board(out, options.by, compare)
+    else:
+        form = formats.chosen_format(form, out)
+    if out is not None:
+        require_folder_of(out)
+    if table is not None and plots is not None:
+        raise DataError("--plots draws votes of files: with --table, leave it out.")
+    from threadpoolctl import threadpool_limits
+
+    from rating.tables.counts import rate_source
+
+    old = None if compare is None else _old_board(compare, options.by)
+    # On matrices of some hundred models, threads of linear algebra mostly wait for each other.
+    with working("Rating") as advance, threadpool_limits(1, "blas"):
+        votes: object
+        if table is None or tagger is not None:
+            votes = chosen.source(source, options.columns, tagger)
+        else:
+            votes = chosen.table(table, source, dict(options.columns).get("winner"))
+        result = rate_source(votes, options, advance).to_dict()
+    if plots is not None:
+        from rating.charts.plots import draw_boards
+
+        draw_boards(plots, votes, options, result, datetime.now(UTC).date())
+    if form != "table":
+        for value, why in result.get("not_rated", {}).items():
+            say(f"arena: {options.by} {value!r} is left out. {why}", error=True)
+    if old is not None:
+        from rating.tables.voter_report import compare as moves_between
+
+        result = moves_between(old, result)
+    if logs is not None:
+        _write_logs(result, logs, _developers(source[0]))
+    else:
+        _write_board(result, form, out)
+
+
+def plan(
+    source: list[str],
+    /,
+    *,
+    options: Annotated[_Options, Flat, Parameter(parse=PLANNED)] = _Options(),
+    chosen: Annotated[Chosen, Flat] = EVERY_ROW,
+    form: TableOrJson = "table",
+) -> None:
+    """Plan how many more votes separate neighbours on the board, with 80% power.
+
+    Parameters
+    ----------
+    source
+        Files, folders or patterns of votes (.parquet, .csv, .jsonl), or database URL such as
+        sqlite:///arena.db.
+    form
+        How to write it.
+
+    Examples
+    --------
+    arena plan votes.parquet
+    arena plan votes.parquet --format json
+    """
+    from rating.planning import plan as planned
+    from rating.tables.columns import Reading
+    from rating.tables.counts import read_votes
+
+    with working("Planning"):
+        votes = read_votes(chosen.source(source, options.columns), Reading.of(options))
+        result = planned(votes.data, options)
+    if form == "json":
+        write_json(result.to_dict())
+    else:
+        show(terminal.plan(result))
+
+
+def voters(
+    source: list[str],
+    /,
+    *,
+    columns: Columns = (),
+    chosen: Annotated[Chosen, Flat] = EVERY_ROW,
+    alpha: float = 0.05,
+    least: int = 20,
+    form: Annotated[str | None, Parameter(name="--format", choices=VOTERS_FORMATS)] = None,
+    out: File = None,
+    weighted: File = None,
+    apply: bool = False,
+) -> None:
+    """Say which voters vote as somebody with a taste of their own would not.
+
+    Evidence, a suggested weight of 0 or 1 and the reason, for each voter; nothing is deleted.
+    All voters together are searched for rings: accounts that push one model, or vote it down.
+    The chance of a false flag holds on average over voters whose tastes follow the fitted law.
+    Exit code 2: options or votes that cannot be used.
+
+    Parameters
+    ----------
+    source
+        Files, folders or patterns of votes (.parquet, .csv, .jsonl) that say who voted, or
+        database URL.
+    columns
+        Read a role from the column of this name, as in voter=user; again for more.
+    alpha
+        Chance of flagging an honest voter.
+    least
+        Decisive votes from which a voter is examined.
+    form
+        How to write it.
+    out
+        File to write.
+    weighted
+        Write the votes there, with a column voter_weight to rate by.
+    apply
+        Leave the votes of voters flagged jointly, and of rings on their models, out of the
+        leaderboard of this database, by rows that arena readmit takes back. A rule that would
+        leave out more than a fifth of the votes is held.
+
+    Examples
+    --------
+    arena voters votes.parquet
+    arena voters votes.parquet --weighted weighted.parquet
+    """
+    from rating.tables.columns import Columns as Named  # numpy and duckdb take half a second
+    from rating.tables.voter_report import check_source, write_weighted
+
+    form = _form_of_voters(form, out)
+    named = Named.named(columns)
+    if apply and (len(source) != 1 or "://" not in source[0]):
+        msg = f"--apply writes to a database, and {' '.join(source)!r} is none: name its URL."
+        raise DataError(msg)
+    if apply and policy_named(chosen.policy) is not DEFAULT:
+        msg = f"--apply leaves votes out of {DEFAULT.name}: drop --policy {chosen.policy!r}."
+        raise DataError(msg)
+    with working("Examining the voters"):
+        votes = chosen.source(source, columns)
+        report = check_source(votes, named, alpha=alpha, least=least)
+    if apply:
+        _apply(source[0], report)
+    if weighted is not None:
+        write_weighted(votes, report, weighted, named)
+    on_gold = _on_gold(source)
+    result = report.to_dict()
+    for row in result["voters"]:
+        row |= _gold_columns(on_gold.get(row["voter"]))
+    if form == "parquet" and out is not None:
+        formats.write_parquet(result["voters"], out)
+    elif form == "table":
+        _show_voters(report, on_gold)
+    else:
+        text = formats.as_json(result) if form == "json" else formats.as_csv(result["voters"])
+        write(text) if out is None else formats.write_text(text, out)
+
+
+def _old_board(path: Path, by: str | None) -> Mapping[str, Any]:
+    from rating.tables.voter_report import read_board
+
+    board = read_board(path)
+    if by is not None:
+        msg = f"--compare takes one board, and --by {by!r} makes one for every value: drop one."
+        raise DataError(msg)
+    return board
+
+
+def _require_one_board(out: Path | None, by: str | None, compare: Path | None) -> None:
+    if out is None:
+        raise DataError(f"{EVERY_EVAL_EVER} is a file a model: name a folder with --out.")
+    if by is not None or compare is not None:
+        raise DataError(f"{EVERY_EVAL_EVER} takes one board: drop --by and --compare.")
+
+
+def _write_logs(result: Mapping[str, Any], folder: Path, developers: Mapping[str, str]) -> None:
+    from rating.tables.formats import SCHEMA, write_logs
+
+    paths = write_logs(result, folder, datetime.now(UTC), developers)
+    say(f"{folder}: {len(paths):,} files as every_eval_ever {SCHEMA} has them.")
+    say(
+        "Where who rates, who made a model or how it was deployed is not known, 'unknown' stands: "
+        "write in what you know before you hand the files on."
+    )
+
+
+def _developers(source: str) -> dict[str, str]:
+    """Give the organisations behind the models of a database; none of files."""
+    if "://" not in source or source.startswith(SPARK):
+        return {}
+    from arena.store.engine import reading_existing
+    from arena.store.log import model_rows
+
+    with reading_existing(source) as session:
+        return {row["model"]: row["organisation"] for row in model_rows(session)}
+
+
+def _write_board(result: Mapping[str, Any], form: str, out: Path | None) -> None:
+    """Print a board or a comparison, or write it to a file."""
+    if form == "parquet" and out is not None:
+        formats.write_parquet(formats.rows_of(result), out)
+    elif form == "table":
+        shapes = {"moved": terminal.moves, "envelope": terminal.mix}
+        lay_out = next((shapes[key] for key in shapes if key in result), terminal.board)
+        grid = lay_out(result)
+        show(grid) if out is None else formats.write_text(_page(grid), out)
+    else:
+        text = formats.as_text(result, form)
+        write(text) if out is None else formats.write_text(text, out)
+
+
+def _page(grid: RenderableType) -> str:
+    page = io.StringIO()
+    Console(width=100, file=page).print(grid)
+    return page.getvalue()
+
+
+def _form_of_voters(form: str | None, out: Path | None) -> str:
+    endings = {".json": "json", ".csv": "csv", ".parquet": "parquet"}
+    if out is not None and form is None and out.suffix not in endings:
+        msg = f"Cannot write voters as {str(out)!r}: choose one of table, json, csv, parquet."
+        raise DataError(msg)
+    chosen = form or ("table" if out is None else endings[out.suffix])
+    if chosen == "parquet" and out is None:
+        msg = "Parquet is not for a terminal: name a file with --out."
+        raise DataError(msg)
+    if chosen == "table" and out is not None:
+        msg = f"A table is for a terminal: write {str(out)!r} as json, csv, parquet."
+        raise DataError(msg)
+    return chosen
+
+
+def _apply(url: str, report: "VotersReport") -> None:
+    from arena.boards.integrity import apply
+    from arena.store.store import Store
+    from rating.tables.voter_report import MOST
+
+    with closing(Store(url)) as store:
+        applied = apply(store, report, datetime.now(UTC))
+    for done in applied:
+        words = f"{done.votes:,} votes of {done.voters:,} voters"
+        if done.held:
+            say(
+                f"Rule {done.rule!r} is held: with these {words} it would leave out "
+                f"{100 * done.share:.0f} % of all, more than {100 * MOST:.0f} %. Look at them "
+                "first, and at arena exclude.",
+                error=True,
+            )
+        else:
+            say(f"Rule {done.rule!r}: {words} are left out from here on.", error=True)
+
+
+def _on_gold(source: Sequence[str]) -> "dict[str, VoterAccuracy]":
+    """Give the accuracies of the voters of a database on its gold battles; none of files."""
+    if "://" not in source[0]:
+        return {}
+    from arena.store.engine import reading_existing
+    from arena.store.studies import votes
+    from judge.studies.gold import accuracies
+
+    with reading_existing(source[0]) as session:
+        return {one.voter: one for one in accuracies(votes(session))}
+
+
+def _gold_columns(one: "VoterAccuracy | None") -> dict[str, Any]:
+    """Lay out an accuracy in columns; of nobody who answered, nulls."""
+    names = ("right", "answered", "accuracy", "lower", "upper")
+    return {f"gold_{name}": getattr(one, name, None) for name in names}
+
+
+def _show_voters(report: "VotersReport", on_gold: "Mapping[str, VoterAccuracy]") -> None:
+    rest = [voter for voter in report.voters if voter.examined and not voter.flagged]
+    head = (
+        f"{report.votes:,} votes by {len(report.voters):,} voters. "
+        f"{len(report.flagged) + len(rest):,} are examined, {len(report.flagged):,} are flagged. "
+        "Every voter, and the reasons in words: --format csv."
+    )
+    shown = [*report.flagged, *rest[:SHOWN]]
+    columns = ["Voter", "Votes", "Evidence (log)", "Flagged at", "Jointly", "Weight"]
+    rows: list[tuple[str, ...]] = [_cells(voter) for voter in shown]
+    if on_gold:
+        columns.append("Gold")
+        rows = [(*row, _on_gold_cell(on_gold.get(row[0]))) for row in rows]
+    rows = [(*row, _suspicion(voter)) for row, voter in zip(rows, shown, strict=True)]
+    right = range(1, len(columns))
+    grid = terminal.table([*columns, "Looks most like"], rows, right=right)
+    show(plain(head), *([grid] if shown else []), *map(plain, report.notes))
+
+
+def _cells(voter: "CheckedVoter") -> tuple[str, ...]:
+    return (
+        voter.voter,
+        f"{voter.votes:,}",
+        f"{voter.max_log_e:.1f}",
+        "–" if voter.flagged_at is None else f"{voter.flagged_at:,} votes",
+        "yes" if voter.flagged_jointly else "–",
+        f"{voter.weight:g}",
+    )
+
+
+def _on_gold_cell(one: "VoterAccuracy | None") -> str:
+    if one is None:
+        return "–"
+    ends = f"{100 * one.lower:.0f}–{100 * one.upper:.0f}"
+    return f"{one.right:,}/{one.answered:,}, {100 * one.accuracy:.0f} % ({ends})"
+
+
+def _suspicion(voter: "CheckedVoter") -> str:
+    if voter.leading is None:
+        return "an honest voter"
+    return voter.leading if voter.model is None else f"{voter.leading} of {voter.model}"
+
+
+TAKEN = "^(options|both_bad|cluster|half_life|since|until|columns|seed|level|scale|mean|anchor)$"
+"""What of a rating's options a mix takes."""
+
+DEFAULTS = _Options()
+
+
+def mix(
+    source: list[str],
+    /,
+    *,
+    given: Shares = (),
+    by: str = "category",
+    kappa: tuple[float, ...] = (),
+    weights: Literal["pool", "mix"] = "pool",
+    options: Annotated[_Options, Flat, Parameter(parse=TAKEN)] = DEFAULTS,
+    chosen: Annotated[Chosen, Flat] = EVERY_ROW,
+    tagger: TaggerName = None,
+    form: Annotated[str | None, Parameter(name="--format", choices=formats.BOARD_FORMATS)] = None,
+    out: File = None,
+) -> None:
+    """Rate the models on your own mix of prompts, and say how far ranks hang on the mix.
+
+    Exit codes: 2 for options, prompts or votes that cannot be used, 3 for votes that identify no
+    rating.
+
+    Parameters
+    ----------
+    source
+        A file of your own prompts, and then files, folders or patterns of votes with a column of
+        their category; with --mix votes alone. Prompts have that column too, or are labelled by
+        rules here: a text of a prompt a line, or a table with a column prompt.
+    given
+        Shares of categories, instead of prompts, such as coding=.5,writing=.5; of any sum.
+    by
+        Column of the category, in votes and prompts.
+    kappa
+        Say which ranks a model reaches where no category has more than so many times its share of
+        the votes. Again for more; 1.5, 2 and 8 by default.
+    weights
+        Rate by strengths of pooled categories, or by votes weighed to the mix.
+    form
+        How to write it: as the file's ending says, by default.
+    out
+        File to write.
+
+    Examples
+    --------
+    arena mix prompts.csv votes.parquet
+    arena mix votes.parquet --mix coding=.5,writing=.5 --format json
+    """
+    form = formats.chosen_format(form, out)
+    if out is not None:
+        require_folder_of(out)
+    if not given and len(source) < 2:
+        msg = "Name a file of your own prompts before the votes, or say --mix CATEGORY=SHARE,..."
+        raise DataError(msg)
+    from judge.labels.files import mix_of  # numpy takes a quarter of a second
+    from rating.mix import KAPPAS, Mix
+    from rating.tables.counts import rate_mix_of
+
+    options = replace(options, by=by, pool=True)
+    with working("Rating"):
+        own = Mix.of_shares(dict(given)) if given else mix_of(source[0], by)
+        votes = chosen.source(source if given else source[1:], options.columns, tagger)
+        board = rate_mix_of(
+            votes, own, options, kappas=kappa or KAPPAS, reweighted=weights == "mix"
+        )
+    _write_board(board.to_dict(), form, out)
+
+
+VALUE_COLUMNS = "^(options|both_bad|cluster|since|until|columns|seed|level|scale|mean|anchor)$"
+"""What of a rating's options a value takes."""
+
+
+HEADS: "Mapping[tuple[What, Mode], str]" = {
+    ("refusal", "does"): "Refuses",
+    ("over_refusal", "does"): "Refuses benign",
+    ("over_refusal", "can"): "Refuses benign (can)",
+    ("compliance", "does"): "Complies (does)",
+    ("compliance", "can"): "Complies (can)",
+}
+
+
+def value(
+    source: list[str],
+    /,
+    *,
+    safety: Annotated[Path | None, Parameter(metavar="FILE")] = None,
+    options: Annotated[_Options, Flat, Parameter(parse=VALUE_COLUMNS)] = DEFAULTS,
+    chosen: Annotated[Chosen, Flat] = EVERY_ROW,
+    form: TableOrJson = "table",
+    out: File = None,
+    plot: Annotated[Path | None, Parameter(metavar="FILE")] = None,
+) -> None:
+    """Set ratings against what answers cost and how long they take.
+
+    Costs are compared within battles, with intervals clustered by voter and prompt. Votes need
+    columns cost_a and cost_b (US dollars of each answer), or seconds_a and seconds_b; a model
+    without a price has no cost, not one of 0.
+    Exit codes: 2 for options or votes that cannot be used, 3 for votes that identify no rating.
+
+    Parameters
+    ----------
+    source
+        Files, folders or patterns of votes (.parquet, .csv, .jsonl), or database URL such as
+        sqlite:///arena.db.
+    safety
+        Show what models refuse beside it: JSON that arena safety wrote, or a folder of such files.
+    form
+        How to write it.
+    out
+        JSON file to write.
+    plot
+        Draw ratings against costs: .png, .svg or .html.
+
+    Examples
+    --------
+    arena value votes.parquet --safety safety.json
+    arena value votes.parquet --plot value.svg
+    """
+    for file in filter(None, (out, plot)):
+        require_folder_of(file)
+    from judge.labels.safety import read_safety
+    from rating.tables.columns import Reading
+    from rating.tables.counts import read_figures
+    from rating.value import value as valued
+
+    refusals = None if safety is None else read_safety(safety)
+    with working("Rating"):
+        votes = chosen.source(source, options.columns)
+        board = valued(*read_figures(votes, Reading.of(options)), options)
+    rated = [row.model for row in board.models]
+    result = board.to_dict() | ({} if refusals is None else {"safety": refusals.to_dict(rated)})
+    if plot is not None:
+        from rating.charts.plots import quality_and_cost
+
+        quality_and_cost(result, made=datetime.now(UTC).date()).write(plot)
+    if out is not None:
+        formats.write_text(formats.as_json(result), out)
+    elif form == "json":
+        write_json(result)
+    else:
+        _show(board, [] if refusals is None else _refusals(refusals, rated))
+
+
+TAKES = {"cost": "$ per 1,000", "seconds": "Seconds"}
+
+
+def _show(board: "Value", refusals: "Iterable[RenderableType]") -> None:
+    there = [name for name in TAKES if any(getattr(row, name) for row in board.models)]
+    heads = [head for name in there for head in (TAKES[name], "Dominated by")]
+    rows = [
+        [row.model, f"{row.rating:.0f} ({row.lower:.0f}–{row.upper:.0f})"]
+        + [cell for name in there for cell in _value_cells(getattr(row, name))]
+        for row in board.models
+    ]
+    about = (
+        f"{board.report.votes.used:,} votes. Dominated by: one other model that is rated better "
+        "and takes less, or the same; both claimed for all pairs of models together (95% each)."
+    )
+    show(
+        plain(about),
+        terminal.table(["Model", "Rating", *heads], rows),
+        *map(plain, board.in_words()),
+        *refusals,
+        *terminal.warnings(board.warnings),
+    )
+
+
+def _refusals(table: "SafetyTable", rated: list[str]) -> "Iterator[RenderableType]":
+    """Lay out what models refuse, the best rated first; models on few prompts have a star."""
+    yield plain(
+        "\nOf prompts that models were asked for it, per cent, corrected for errors of who read "
+        "the answers where known:"
+    )
+    rows = [
+        [model, *(cell(table.rates[model].get(name)) for name in table.columns)]
+        for model in table.order(rated)
+    ]
+    yield terminal.table(["Model", *(HEADS[name] for name in table.columns)], rows)
+    if any(rate.is_few for each in table.rates.values() for rate in each.values()):
+        yield plain("*: on so few prompts it is only a hint.")
+    yield from map(plain, table.in_words(rated))
+
+
+def _value_cells(taken: "Taken | None") -> tuple[str, str]:
+    if taken is None:
+        return "–", "–"
+    value = f"{taken.value:.3g} ({taken.lower:.3g}–{taken.upper:.3g})"
+    return value, taken.by or "–"
+
+
+def cell(rate: "Rate | None") -> str:
+    """Write a rate in per cent, corrected where its errors are known, with how many it is of."""
+    if rate is None:
+        return "–"
+    one, known = rate.share, rate.corrected
+    middle, low, high = one.rate, one.low, one.high
+    if known is not None and known.value is not None and None not in (known.lower, known.upper):
+        middle, low, high = known.value, known.lower or 0.0, known.upper or 0.0
+    hint = "*" if rate.is_few else ""
+    return f"{middle:.0%} ({low:.0%}–{high:.0%}) n {one.n:,}{hint}"
+
+
+FACTOR_COLUMNS = (
+    "^(options|ties|both_bad|cluster|order_effect|since|until|columns|seed|level|scale|mean)$"
+)
+"""What of a rating's options it takes."""
+SURE = 0.05
+"""Probability below which it is said that parts do not add up."""
+
+
+def factors(
+    source: list[str],
+    /,
+    *,
+    by: Annotated[str, Parameter(metavar="FACTOR,FACTOR")] = "model,scaffold",
+    options: Annotated[_Options, Flat, Parameter(parse=FACTOR_COLUMNS)] = DEFAULTS,
+    chosen: Annotated[Chosen, Flat] = EVERY_ROW,
+    form: TableOrJson = "table",
+) -> None:
+    """Rate systems by their parts: what the model adds to a system, and what the scaffold.
+
+    The strength of a system is the sum of those of its parts. Beside it stand the plain ratings
+    of whole systems, and a test of whether parts add up. Exit codes: 2 for options or votes that
+    cannot be used, 3 for votes that do not tell the parts apart.
+
+    Parameters
+    ----------
+    source
+        Files, folders or patterns of votes (.parquet, .csv, .jsonl), or of arena study export.
+    by
+        The factors, joined by commas: X is in the columns X_a and X_b. In an export of a study of
+        agent runs: base_model,scaffold.
+    form
+        How to write it.
+
+    Examples
+    --------
+    arena factors votes.csv --by model,scaffold
+    arena factors runs.parquet --by base_model,scaffold --format json
+    """
+    from threadpoolctl import threadpool_limits
+
+    from rating.factors import rate_factors
+    from rating.tables.columns import Reading
+    from rating.tables.counts import read_factors
+
+    names = [name.strip() for name in by.split(",") if name.strip()]
+    with working("Rating"), threadpool_limits(1, "blas"):
+        votes, levels = read_factors(
+            chosen.source(source, options.columns), names, Reading.of(options)
+        )
+        report = rate_factors(votes, levels, options)
+    if form == "json":
+        write_json(report.to_dict())
+    else:
+        _factors_show(report)
+
+
+def _factors_show(report: "FactorReport") -> None:
+    interval = f"{100 * report.level:g} % interval"
+    about = (
+        f"{report.votes:,} votes on {len(report.sums)} systems. A system is the sum of its parts; "
+        "points against the average of each factor:"
+    )
+    parts = [
+        part
+        for name, levels in report.factors.items()
+        for part in (
+            plain(f"\n{name}", style="bold"),
+            table(
+                ("Level", "Points", interval, "Systems", "Votes"),
+                map(_level, levels),
+                right=(1, 2, 3, 4),
+            ),
+        )
+    ]
+    show(plain(about), *parts, plain("\nSystems, each by itself", style="bold"), *_systems(report))
+    show(plain(in_words(report.additivity)), *warnings(report.warnings))
+
+
+def _level(row: "FactorLevel") -> tuple[str, ...]:
+    ends = interval(row.lower, row.upper, "+.0f")
+    return row.level, f"{row.points:+.0f}", ends, f"{row.systems:,}", f"{row.votes:,}"
+
+
+def _systems(report: "FactorReport") -> "list[RenderableType]":
+    if report.systems is None:
+        return []
+    rows = [
+        (
+            ranks(row.to_dict()),
+            row.model,
+            f"{row.rating:.0f}",
+            interval(row.lower, row.upper, ".0f"),
+            f"{report.sums[row.model]:.0f}",
+            f"{row.votes:,}",
+        )
+        for row in report.systems.ratings
+    ]
+    head = (
+        "Ranks",
+        "System",
+        "Rating",
+        f"{100 * report.level:g} % interval",
+        "Sum of parts",
+        "Votes",
+    )
+    return [table(head, rows, right=(0, 2, 3, 4, 5)), *warnings(report.systems.warnings)]
+
+
+def in_words(test: "Additivity") -> str:
+    """Say whether parts add up, no stronger than the test does."""
+    if test.p is None:
+        return f"Whether parts add up cannot be tested. {test.reason}"
+    ways = "1 way to differ" if test.terms == 1 else f"{test.terms} ways to differ"
+    if test.p < SURE:
+        return (
+            f"The parts do not add up (p {test.p:.3f}, {ways}): some models "
+            "do better in some scaffolds than in others. Read the systems, not the parts."
+        )
+    return (
+        f"No departure from adding up is shown (p {test.p:.2f}, {ways}). "
+        "With few votes that is weak evidence that they do."
+    )
+
+
+def rank(
+    source: list[str],
+    /,
+    *,
+    chosen: Annotated[Renamed, Flat] = AS_IT_IS,
+    level: float = 0.95,
+    form: TableOrJson = "table",
+) -> None:
+    """Rate models by rankings of two answers or more, with ties, by Plackett-Luce.
+
+    A row is a ranking, its column 'ranking' as in 'a > b = c': the best first, even ones joined.
+    With the columns 'voter' and 'prompt_id' intervals are clustered by voter and prompt. Exit
+    codes: 2 for options or rankings that cannot be used, 3 for rankings that identify nothing.
+
+    Parameters
+    ----------
+    source
+        Files, folders or patterns of rankings (.parquet, .csv, .jsonl).
+    level
+        Of the intervals.
+    form
+        How to write it.
+
+    Examples
+    --------
+    arena rank rankings.csv
+    arena rank rankings.csv --column ranking=order --column voter=rater --format json
+    """
+    from rating.rankings import rate_rankings
+    from rating.tables.sources import read_rankings
+
+    with working("Rating"):
+        report = rate_rankings(read_rankings(chosen.votes(*source)), level=level)
+    if form == "json":
+        write_json(report.to_dict())
+    else:
+        _rank_show(report)
+
+
+def _rank_show(report: "RankedReport") -> None:
+    head = ("Model", "Rating", f"{100 * report.level:g} %", "Ranks", "Rankings", "First")
+    show(table(head, map(_row, report.models)), *warnings(report.warnings))
+
+
+def _row(row: "RankedModel") -> tuple[str, ...]:
+    ends = interval(row.lower, row.upper, ".0f")
+    places = ranks({"rank_low": row.rank_low, "rank_high": row.rank_high})
+    return row.model, f"{row.rating:.0f}", ends, places, f"{row.rankings:,}", f"{row.first:,}"
+
+
+def reasons(
+    source: list[str],
+    /,
+    *,
+    columns: Columns = (),
+    chosen: Annotated[Chosen, Flat] = EVERY_ROW,
+    intents: Annotated[tuple[str, str], Parameter(metavar="NAME")] = ("quizzing", "asking"),
+    level: float = 0.95,
+    form: TableOrJson = "table",
+) -> None:
+    """Say which reasons voters give for which models, which go with winning, and who quizzes.
+
+    Shares are shrunken towards the other models; reasons and winning are compared between models
+    held equal, and say what people say of winners, not what wins. Whether models fare differently
+    where voters knew the answer is tested with voters and prompts left out one at a time.
+    Exit code 2: options or votes that cannot be used, or votes without remarks.
+
+    Parameters
+    ----------
+    source
+        Files, folders or patterns of votes (.parquet, .csv, .jsonl) with the columns reasons_a,
+        reasons_b and voter_intent, or database URL such as sqlite:///arena.db.
+    columns
+        Read a role from the column of this name, as in voter=user; again for more.
+    intents
+        Two intents to compare models by.
+    level
+        Of each interval.
+    form
+        How to write it.
+
+    Examples
+    --------
+    arena reasons sqlite:///arena.db
+    arena reasons votes.parquet --where before_reveal=1 --format json
+    """
+    from rating.tables.columns import Columns as Named  # numpy and duckdb take half a second
+    from rating.tables.counts import report_source
+
+    first, second = intents
+    with working("Reading the remarks"):
+        votes = chosen.source(source, columns)
+        named = Named.named(columns)
+        report = report_source(votes, named, first=first, second=second, level=level)
+    if form == "json":
+        write_json(report.to_dict())
+    else:
+        _reasons_show(report)
+
+
+def _reasons_show(report: "RemarkReport") -> None:
+    known = ", ".join(f"{n:,} {name}" for name, n in report.intents.items()) or "none"
+    about = (
+        f"{report.votes:,} votes by {report.voters:,} voters; {report.explained:,} with a reason. "
+        f"Intent: {known}."
+    )
+    show(
+        plain(about),
+        *_shares(report),
+        *(_winning(report.winning) if report.winning else ()),
+        *(_intent(report.intent) if report.intent else ()),
+        *warnings(report.notes),
+    )
+
+
+def _shares(report: "RemarkReport") -> "list[RenderableType]":
+    if not report.shares:
+        return []
+    names = list(dict.fromkeys(one.reason for one in report.shares))
+    cells = {(one.model, one.reason): one for one in report.shares}
+    models = sorted({one.model for one in report.shares})
+    rows = [
+        (model, *(_share(cells[model, name]) for name in names), f"{_answers(report, model):,}")
+        for model in models
+    ]
+    head = plain("Of each model's answers, how many were given a reason, shrunken:")
+    return [head, table(("Model", *names, "Answers"), rows, right=range(1, len(names) + 2))]
+
+
+def _answers(report: "RemarkReport", model: str) -> int:
+    return next(one.answers for one in report.shares if one.model == model)
+
+
+def _share(one: "ReasonShare") -> str:
+    share, lower, upper = (100 * value for value in (one.share, one.lower, one.upper))
+    return f"{share:.0f} %\n{lower:.0f} to {upper:.0f}"
+
+
+def _winning(effects: "tuple[ReasonEffect, ...]") -> "list[RenderableType]":
+    rows = [
+        (
+            one.reason,
+            f"{one.log_odds:+.2f}",
+            interval(one.lower, one.upper, "+.2f"),
+            f"{one.given:,}",
+        )
+        for one in sorted(effects, key=lambda one: -one.log_odds)
+    ]
+    head = plain("How reasons go with being chosen, models held equal:")
+    return [head, table(("Reason", "Log-odds", "Interval", "Votes"), rows, right=(1, 2, 3))]
+
+
+def _intent(by: "IntentByModel") -> "list[RenderableType]":
+    about = (
+        f"Models by intent, {by.first} ({by.first_votes:,} votes) against {by.second} "
+        f"({by.second_votes:,}): {100 * by.size:.1f} points of preference share, {by.points:.0f} "
+        f"of rating (root mean square, less noise); Wald chi2 {by.chi2:.1f} on {by.df}, "
+        f"p = {by.p:.3g}."
+    )
+    rows = [
+        (
+            one.model,
+            f"{100 * one.first:.1f} %",
+            f"{100 * one.second:.1f} %",
+            f"{100 * one.difference:+.1f}",
+            interval(100 * one.lower, 100 * one.upper, "+.1f"),
+        )
+        for one in by.models
+    ]
+    head = ("Model", by.first, by.second, "Difference", "Interval")
+    return [plain(about), table(head, rows, right=range(1, 5))]

@@ -1,0 +1,843 @@
+"""`arena serve`, `arena demo`, `arena simulate`, `arena models` and `arena models check`.
+
+`arena models add`, `enable`, `retire`, `release` and more: who battles, without a restart.
+
+`arena status`: how the arena did in the last day.
+
+`arena verify`, `publish`, `migrate`, `backup` and `restore`.
+"""
+
+import asyncio
+import math
+import re
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from arena.commands.arguments import (
+    Database,
+    File,
+    Host,
+    PolicyName,
+    Port,
+    RosterFile,
+    TableOrJson,
+    policy_named,
+    require_folder_of,
+)
+from arena.domain.model import Entry, Model, Release, Roster, Standing
+from arena.domain.room_view import Trial
+from arena.domain.vote import FAILURES, FailureClass
+from arena.errors import SettingsError
+from arena.terminal import plain, say, show, table, working, write_json
+
+if TYPE_CHECKING:
+    from arena.boards.bundle import Checked
+    from arena.domain.room_view import RaceStanding, Status
+    from arena.play.simulation import Tastes
+    from arena.settings import Settings
+    from arena.store.store import Store
+    from arena.store.verify import Copied, Scope, Verified
+
+
+DEMO_DATABASE = "sqlite:///arena-demo.db"
+ANSWERED = "answered"
+
+
+def serve(
+    *,
+    port: Port = None,
+    host: Host = None,
+    database: Database = None,
+    roster: RosterFile = None,
+) -> None:
+    """Serve the arena.
+
+    Every option is also a setting in the environment: ARENA_PORT, ARENA_HOST, ARENA_DATABASE,
+    ARENA_ROSTER. Without a roster the embedded toy models battle.
+
+    Examples
+    --------
+    arena serve --roster roster.toml
+    arena serve --port 8000 --database sqlite:///team.db --roster roster.toml
+    """
+    from arena.settings import read_settings  # help would wait for it and for what it serves
+
+    _serve(read_settings(port=port, host=host, database=database, roster=roster))
+
+
+def demo(
+    *, port: Port = None, host: Host = None, database: Database = None, toys: bool = False
+) -> None:
+    """Serve the arena with what is there: no roster, no key and no network needed.
+
+    Two or more models of Ollama, llama.cpp, vLLM or LM Studio on this machine, or behind
+    OPENAI_BASE_URL (with OPENAI_API_KEY), battle; else the embedded toys do. Votes are kept in
+    ./arena-demo.db unless --database or ARENA_DATABASE names another one.
+
+    Parameters
+    ----------
+    toys
+        Play with the embedded toys, whatever runs here.
+
+    Examples
+    --------
+    arena demo --toys
+    arena demo --port 8000
+    """
+    from arena.endpoints.offline import POCKET_MODELS
+
+    settings = _demo_settings(port=port, host=host, database=database)
+    there = () if toys else _local_models()
+    _serve(settings, Roster(there if len(there) > 1 else POCKET_MODELS))
+
+
+def simulate(
+    *,
+    votes: Annotated[int, Parameter(validator=Number(gte=1))],
+    seed: int = 0,
+    database: Database = None,
+) -> None:
+    """Let simulated voters with known tastes battle the embedded toys.
+
+    They play through the same code as people, unpaced. The same command again goes on where it
+    was broken off; a higher number or another seed adds votes. Boards leave these votes out,
+    but for /leaderboard?policy=simulated-v1. Votes go to ./arena-demo.db unless --database or
+    ARENA_DATABASE names another one.
+
+    Parameters
+    ----------
+    votes
+        Votes in all of this seed's voters.
+    seed
+        Another seed is other voters.
+
+    Examples
+    --------
+    arena simulate --votes 20
+    arena simulate --votes 30 --seed 7 --database sqlite:///try.db
+    """
+    from arena.endpoints.offline import POCKET_MODELS  # help would wait for all of the arena
+    from arena.play.simulation import TASTES
+    from arena.store.store import Store
+
+    settings = _demo_settings(database=database)
+    say(f"Planted tastes, in log-odds: {_planted(TASTES)}.")
+    with closing(Store(settings.database)) as store, working("Voting") as advance:
+        store.hold_lease()
+        store.register(POCKET_MODELS, datetime.now(UTC))
+        made = asyncio.run(_simulate(store, votes, seed, advance))
+    say(f"{made:,} votes cast now with seed {seed}. Shown at /leaderboard?policy=simulated-v1.")
+
+
+def models(*, roster: RosterFile = None) -> None:
+    """List the models of the roster; without one, those that run on this machine.
+
+    Examples
+    --------
+    arena models
+    arena models --roster roster.toml
+    """
+    from arena.settings import read_roster, read_servers, read_settings
+
+    chosen = read_settings(roster=roster).roster
+    there = tuple(read_roster(chosen)) if chosen else _local_models()
+    if there:
+        rows = [(model.id, model.name, model.endpoint, model.model) for model in there]
+        show(table(("Model", "Name", "Endpoint", "Asked for as"), rows, right=()))
+    else:
+        places = ", ".join(f"{server.name} ({server.url})" for server in read_servers())
+        say(f"No models were found at {places}. Write a roster, or play with the toys.")
+
+
+def check_models(*, roster: RosterFile = None) -> None:
+    """Send every model of a file a tiny request, and print how long it took or what failed.
+
+    One model is enough, such as one that is to be added.
+
+    Examples
+    --------
+    arena models check
+    arena models check --roster roster.toml
+    """
+    from arena.endpoints.offline import POCKET_MODELS
+    from arena.settings import read_roster, read_settings
+
+    settings = read_settings(roster=roster)
+    file = settings.roster
+    asked = read_roster(file, to_battle=False) if file else Roster(POCKET_MODELS)
+    trials = asyncio.run(_check_all(asked, settings))
+    rows = [(model.id, model.endpoint, *_shown(trials[model.id])) for model in asked]
+    show(table(("Model", "Endpoint", "First token", "Whole", "Result"), rows, right=()))
+    if any(trial.seconds is None for trial in trials.values()):
+        sys.exit(1)
+
+
+def _demo_settings(**given: object) -> "Settings":
+    """Read the settings, with a database of the demo's own unless one is named."""
+    from arena.settings import read_settings
+
+    settings = read_settings(**given)
+    if "database" in settings.model_fields_set:
+        return settings
+    return settings.model_copy(update={"database": DEMO_DATABASE})
+
+
+def _serve(settings: "Settings", roster: Roster | None = None) -> None:
+    from arena.logs import set_up
+    from arena.server import listen, run
+
+    set_up(settings.log_level, sys.stderr)
+    with listen(settings) as listener:
+        from arena.app import create_app  # last, for a port in use is said without this wait
+
+        app = create_app(settings, roster)
+        host, port = listener.getsockname()[:2]
+        say(f"The arena is at http://{host}:{port} (stop with Ctrl+C)")
+        if roster:
+            say(_described(roster))
+        run(app, app.state.drain, settings, listener)
+
+
+def _described(roster: Roster) -> str:
+    from arena.endpoints.offline import POCKET_MODELS
+
+    if roster.models == POCKET_MODELS:
+        return "The embedded toys battle: they are there to try the arena, not to be asked."
+    names = ", ".join(model.name for model in roster)
+    paid = any(model.api_key_env for model in roster)
+    cost = " Those behind OPENAI_API_KEY may cost money." if paid else ""
+    return f"{len(roster)} models were found: {names}.{cost} For the toys add --toys."
+
+
+def _planted(tastes: "Tastes") -> str:
+    return ", ".join(f"{model} {strength:+g}" for model, strength in tastes.strengths.items())
+
+
+async def _simulate(
+    store: "Store", votes: int, seed: int, advance: Callable[[int, int], None]
+) -> int:
+    from arena.endpoints.client import reach
+    from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES, PocketTransport
+    from arena.play.simulation import TASTES, Simulation
+
+    roster = Roster(POCKET_MODELS)
+    endpoints = reach(roster, {}, {}, PocketTransport(seed, speedup=math.inf))
+    simulation = Simulation(
+        store,
+        endpoints.stream,
+        roster,
+        TASTES,
+        prompts=TOY_EXAMPLES,
+        seed=seed,
+        now=lambda: datetime.now(UTC),
+    )
+    try:
+        return await simulation.run(votes, advance)
+    finally:
+        await endpoints.aclose()
+
+
+def _local_models() -> tuple[Model, ...]:
+    """Give the models that the servers on this machine, and OPENAI_BASE_URL, offer."""
+    from arena.endpoints.trial import discover
+    from arena.settings import read_servers
+
+    return asyncio.run(discover(read_servers()))
+
+
+async def _check_all(models: Roster, settings: "Settings") -> Mapping[str, Trial]:
+    from arena.endpoints import trial
+    from arena.endpoints.client import reach
+    from arena.endpoints.offline import PocketTransport, load_recordings
+    from arena.settings import read_keys
+
+    recordings = load_recordings(models)
+    keys = read_keys(models, settings.keys)
+    pocket = PocketTransport()
+    endpoints = reach(models, keys, recordings, pocket, budgets=settings.budgets())
+    trials = await trial.try_all(endpoints, models, {m: tuple(r) for m, r in recordings.items()})
+    await endpoints.aclose()
+    return trials
+
+
+def _shown(trial: Trial) -> tuple[str, str, str]:
+    if trial.seconds is None:
+        return "–", "–", f"{trial.failure}: {trial.sentence}"
+    without = f", without {', '.join(trial.without)}" if trial.without else ""
+    return f"{trial.first_s or 0:.2f} s", f"{trial.seconds:.2f} s", f"{ANSWERED}{without}"
+
+
+def add(file: Path, /, *, database: Database = None) -> None:
+    """Add the models of a roster file to the arena, which may be running.
+
+    Every process battles with them within seconds. Of models that are there already, what the
+    file says of them is taken over, but for the weight. Keys are never stored: put them into the
+    file that ARENA_KEYS names, or the environment of the server.
+
+    Parameters
+    ----------
+    file
+        Roster file.
+
+    Examples
+    --------
+    arena models add new.toml
+    arena models add new.toml --database sqlite:///team.db
+    """
+    from arena.settings import read_roster, read_settings
+    from arena.store import people, roster
+    from arena.store.store import existing
+
+    models = tuple(read_roster(file, to_battle=False))
+    with existing(read_settings(database=database).database) as store:
+        with store.writing() as session:
+            changed = roster.add(session, models, people.TERMINAL, datetime.now(UTC))
+        for model in changed:
+            say(f"{model} answers in another way than before: give it a new id.", error=True)
+        _show(store.read(roster.entries), store.read(roster.unusable))
+
+
+def enable(model: str, /, *, database: Database = None) -> None:
+    """Let a model battle from here on, one that had left too.
+
+    Parameters
+    ----------
+    model
+        Its id in the roster.
+
+    Examples
+    --------
+    arena models enable basalt-large
+    arena models enable basalt-large --database sqlite:///team.db
+    """
+    _change(model, database, standing=Standing.ENABLED)
+
+
+def disable(model: str, /, *, database: Database = None) -> None:
+    """Draw a model for no new battles; those that it has begun go on.
+
+    Parameters
+    ----------
+    model
+        Its id in the roster.
+
+    Examples
+    --------
+    arena models disable basalt-large
+    arena models disable basalt-large --database sqlite:///team.db
+    """
+    _change(model, database, standing=Standing.DISABLED)
+
+
+def retire(model: str, /, *, database: Database = None) -> None:
+    """Let a model leave: it is asked no more.
+
+    Its votes stay and count. Answers that are being written end.
+
+    Parameters
+    ----------
+    model
+        Its id in the roster.
+
+    Examples
+    --------
+    arena models retire basalt-large
+    arena models retire basalt-large --database sqlite:///team.db
+    """
+    _change(model, database, standing=Standing.RETIRED)
+
+
+def pre_release(model: str, /, *, database: Database = None) -> None:
+    """Let a hidden model battle unnamed: it is shown by its id alone, also after a vote.
+
+    Parameters
+    ----------
+    model
+        Its id in the roster.
+
+    Examples
+    --------
+    arena models pre-release maple-7
+    arena models pre-release maple-7 --database sqlite:///team.db
+    """
+    _release(model, database, Release.PRE_RELEASE)
+
+
+def release(model: str, /, *, database: Database = None) -> None:
+    """Show a model by its name from here on; that is not taken back.
+
+    It is provisional on the leaderboard until it has votes enough since then.
+
+    Parameters
+    ----------
+    model
+        Its id in the roster.
+
+    Examples
+    --------
+    arena models release maple-7
+    arena models release maple-7 --database sqlite:///team.db
+    """
+    _release(model, database, Release.RELEASED)
+
+
+def weight(model: str, weight: float, /, *, database: Database = None) -> None:
+    """Draw a model more or less often, where ARENA_SAMPLER=weighted.
+
+    Parameters
+    ----------
+    model
+        Its id in the roster.
+    weight
+        Relative to the others; at 0 it is not drawn at all.
+
+    Examples
+    --------
+    arena models weight basalt-large 2.5
+    arena models weight basalt-large 0 --database sqlite:///team.db
+    """
+    _change(model, database, weight=weight)
+
+
+def _change(
+    model: str,
+    database: str | None,
+    *,
+    standing: Standing | None = None,
+    weight: float | None = None,
+) -> None:
+    from arena.domain.battle import Sampler
+    from arena.settings import read_settings
+    from arena.store import people, roster
+    from arena.store.store import existing
+
+    settings = read_settings(database=database)
+    with existing(settings.database) as store:
+        with store.writing() as session:
+            roster.change(
+                session,
+                model,
+                people.TERMINAL,
+                datetime.now(UTC),
+                standing=standing,
+                weight=weight,
+                weighted=settings.sampler is Sampler.WEIGHTED,
+            )
+        _show(store.read(roster.entries), store.read(roster.unusable))
+
+
+def _release(model: str, database: str | None, to: Release) -> None:
+    from arena.settings import read_settings
+    from arena.store import people, roster
+    from arena.store.store import existing
+
+    with existing(read_settings(database=database).database) as store:
+        with store.writing() as session:
+            roster.release(session, model, to, people.TERMINAL, datetime.now(UTC))
+        _show(store.read(roster.entries), store.read(roster.unusable))
+
+
+def _show(entries: tuple[Entry, ...], unusable: Mapping[str, str]) -> None:
+    for problem in unusable.values():
+        say(problem, error=True)
+    rows = [
+        (
+            one.model.id,
+            one.model.name,
+            one.standing,
+            one.release,
+            f"{one.model.weight:g}",
+            one.model.endpoint,
+        )
+        for one in entries
+    ]
+    heads = ("Model", "Name", "Standing", "Release", "Weight", "Endpoint")
+    show(table(heads, rows, right={4}))
+
+
+def status(*, database: Database = None, form: TableOrJson = "table") -> None:
+    """Say how the arena did in the last day: battles, votes, money, and what failed.
+
+    For each model how soon it begins to answer, what it cost, and what its endpoint said when it
+    last failed; how the race stands that ARENA_RACE names; and how many votes the leaderboard
+    excludes, by reason. Nothing is written.
+
+    Parameters
+    ----------
+    form
+        How to write it.
+
+    Examples
+    --------
+    arena status
+    arena status --database sqlite:///team.db --format json
+    """
+    from arena.boards.fitted import standing_of
+    from arena.domain.vote import DEFAULT
+    from arena.settings import read_settings
+    from arena.store import (  # the store takes two seconds to import
+        blocks,
+        kept_boards,
+        log,
+        studies,
+    )
+    from arena.store.engine import reading_existing
+    from judge.studies.gold import study_gold
+
+    settings = read_settings(database=database)
+    with reading_existing(settings.database) as session:
+        day = kept_boards.status(session, datetime.now(UTC), settings.max_dollars_per_day)
+        between = settings.between()
+        race = None
+        if between:
+            votes = blocks.columns(session, DEFAULT, after=log.newest(session))
+            race = standing_of(votes, between)
+        on_gold = study_gold(studies.votes(session))
+        excluded = log.excluded(session, DEFAULT)
+    if form == "json":
+        of_gold = {"votes": on_gold.votes, "right": on_gold.right, "wrong": asdict(on_gold.wrong)}
+        beside = {"race": race and asdict(race), "gold": of_gold, "excluded": excluded}
+        write_json(_as_json(day) | beside)
+        return
+    budget = "no limit" if day.budget is None else f"of ${day.budget:,.2f}"
+    head = (
+        f"{day.running:,} battles are being answered. In the last 24 hours {day.battles:,} began, "
+        f"{day.votes:,} votes were cast, and ${day.dollars:,.2f} were spent ({budget})."
+    )
+    names = ("Model", "Answers", "Failed", "First token", "95 %", "Dollars")
+    rows = [
+        (
+            model.model,
+            f"{model.answers:,}",
+            f"{model.failed:,}",
+            _seconds(model.first_token_p50_s),
+            _seconds(model.first_token_p95_s),
+            f"{model.dollars:,.2f}",
+        )
+        for model in day.models
+    ]
+    sentences = [*([_of_race(race)] if race else []), *_sentences(day)]
+    if on_gold.votes:
+        sentences.append(f"Gold battles so far: {on_gold.sentences[0]}")
+    if excluded:
+        most_first = sorted(excluded.items(), key=lambda one: (-one[1], one[0]))
+        by_reason = ", ".join(f"{votes:,} {why}" for why, votes in most_first)
+        sentences.append(f"{DEFAULT.name} excludes {excluded.total():,} votes: {by_reason}.")
+    show(plain(head), *([table(names, rows)] if rows else []), *map(plain, sentences))
+
+
+def _of_race(race: "RaceStanding") -> str:
+    first, second = race.between
+    if race.lead is None:
+        return (
+            f"Race of {first} and {second}: nothing can be said yet ({race.votes:,} votes of "
+            f"{race.voters:,} voters)."
+        )
+    state = "separated: the race may end" if race.separated else "not separated"
+    return (
+        f"Race of {first} and {second}: {race.lead:+.0f} points ({race.lower:+.0f} to "
+        f"{race.upper:+.0f}) after {race.votes:,} votes of {race.voters:,} voters; {state} "
+        f"({100 * race.level:g} %, however often one looks)."
+    )
+
+
+def _sentences(day: "Status") -> Iterator[str]:
+    for model in day.models:
+        for one in model.failures:
+            yield (
+                f"{model.model}: {FAILURES[one.failure]}, {one.times:,} times, last at "
+                f"{one.last:%Y-%m-%d %H:%M} UTC: {one.sentence}"
+            )
+
+    failures = {one.failure for model in day.models for one in model.failures}
+    if FailureClass.AUTH in failures:
+        yield "A refused key is mended in the file that ARENA_KEYS names; the next request has it."
+    if FailureClass.NO_CREDIT in failures:
+        yield (
+            "An account without credit is topped up at its provider. Its models are not drawn for "
+            "10 minutes after each refusal."
+        )
+
+
+def _seconds(seconds: float | None) -> str:
+    return "–" if seconds is None else f"{seconds:.2f} s"
+
+
+def _as_json(day: "Status") -> dict[str, object]:
+    whole = asdict(day) | {"since": day.since.isoformat()}
+    for model in whole["models"]:
+        for one in model["failures"]:
+            one["last"] = one["last"].isoformat()
+    return whole
+
+
+NOTED = re.compile("[0-9a-f]{8,64}")
+
+
+def verify(
+    record: str,
+    /,
+    *,
+    head: Annotated[str | None, Parameter(metavar="HASH")] = None,
+    form: Annotated[Literal["text", "json"], Parameter(name="--format")] = "text",
+) -> None:
+    """Verify that a vote log is as it was written, or show where it first is not.
+
+    Every vote carries the hash of the one before it and of what it binds (SECURITY.md lists it).
+    Of a database also the counts that boards are made of are held against the votes. Of a
+    published folder every file is, and its votes are rated anew: all that is wrong is named.
+    Exit codes: 2 for what cannot be read, 3 for a vote log, counts or a folder that were changed.
+
+    Parameters
+    ----------
+    record
+        Database URL, a backup, a file that arena export votes wrote, or a folder of arena publish.
+    head
+        Hash noted earlier, or its first characters: it has to be in the chain, or be the folder's.
+    form
+        How to write it.
+
+    Examples
+    --------
+    arena verify sqlite:///arena.db
+    arena verify votes.parquet
+    arena verify arena-backup.db --head 3f9c1a07 --format json
+    arena verify board
+    """
+    noted = (head or "").strip().lower()
+    if head is not None and not NOTED.fullmatch(noted):
+        msg = f"--head {head!r}: give the first 8 to 64 characters of a hash, 0 to 9 and a to f."
+        raise SettingsError(msg)
+    if "://" not in record and Path(record).is_dir():
+        _verify_folder(Path(record), noted, form)
+        return
+    with working("Verifying") as advance:
+        verified = _verified(record, noted, advance)
+    if form == "json":
+        whole = verified.problem is None
+        write_json({"verified": whole, "whole": whole, **asdict(verified)})
+    else:
+        say(f"{record}: {_in_words(verified)}")
+    if verified.problem or verified.counts:
+        sys.exit(3)
+
+
+def publish(
+    folder: Path,
+    /,
+    *,
+    card: File = None,
+    votes_to: File = None,
+    policy: PolicyName = None,
+    database: Database = None,
+) -> None:
+    """Write the leaderboard into a folder that anybody can read and check, without a network.
+
+    The folder holds a page, the ratings as JSON and CSV, the evaluation card, the votes without
+    texts, and a manifest with the hash of each file: see arena verify. It is refused while a
+    section or a statement of the card is empty. All of it is written, or nothing.
+    Exit code 3: the vote log cannot be verified.
+
+    Parameters
+    ----------
+    folder
+        Folder to write: one that is not there, or is empty.
+    card
+        TOML file of what a person says of this evaluation; else ARENA_CARD.
+    votes_to
+        New .parquet file for the votes, of which the folder then holds the hash alone.
+
+    Examples
+    --------
+    arena publish board --card card.toml
+    arena publish board --votes-to votes.parquet --policy default-v1 --database sqlite:///arena.db
+    """
+    from arena.boards.bundle import check_bundle
+    from arena.boards.bundle import publish as write
+    from arena.pages.studies import bundle_page
+    from arena.settings import read_settings, read_statements
+    from arena.store.store import existing
+
+    chosen = policy_named(policy)
+    for path in filter(None, (folder, votes_to)):
+        require_folder_of(path)
+    settings = read_settings(database=database, card=card)
+    statements = read_statements(settings.card)
+    with working("Publishing") as advance, existing(settings.database) as store:
+        written = write(
+            store,
+            chosen,
+            statements,
+            settings.call_limits(),
+            folder,
+            datetime.now(UTC),
+            enough=settings.listed_after,
+            vote_within=settings.vote_within(),
+            page=bundle_page,
+            check=lambda made: check_bundle(made, bundle_page).problems,
+            votes_to=votes_to,
+            progress=advance,
+        )
+    say(f"{folder}: {written.models:,} models, {written.votes:,} votes, policy {chosen.name}.")
+    if votes_to is not None:
+        say(f"{votes_to}: the votes. Who puts them into the folder can check all of it.")
+    say(f"Hash of the folder: {written.hash}")
+    say(f"Newest link of the record: {written.head}")
+
+
+def migrate(*, database: Database = None) -> None:
+    """Bring a database to this version's schema, be it new or of an older version.
+
+    Whatever uses the database does the same when it starts. Before an upgrade of several
+    processes it is done alone, and its errors are read before any of them begins.
+
+    Examples
+    --------
+    arena migrate
+    arena migrate --database postgresql://arena@localhost/arena
+    """
+    from arena.settings import read_settings
+    from arena.store.engine import migrate as bring_up
+    from arena.store.engine import newest, opened, shown
+
+    with opened(read_settings(database=database).database) as engine:
+        bring_up(engine)
+        say(f"{shown(engine)} has schema {newest()}.")
+
+
+def backup(*, to: Annotated[Path, Parameter(metavar="FILE")], database: Database = None) -> None:
+    """Copy a database, which may be in use, as it is at one moment into one file.
+
+    Parameters
+    ----------
+    to
+        New file to write.
+
+    Examples
+    --------
+    arena backup --to arena-backup.db
+    arena backup --database sqlite:///arena-demo.db --to demo-backup.db
+    """
+    from arena.settings import read_settings
+    from arena.store.verify import back_up
+
+    url = read_settings(database=database).database
+    with working("Backing up") as advance:
+        copied = back_up(url, to, advance)
+    say(f"{to}: {_counts(copied)}")
+
+
+def restore(file: Path, /, *, database: Database = None) -> None:
+    """Copy a backup into a new database of either kind, all or nothing.
+
+    Parameters
+    ----------
+    file
+        File made by arena backup.
+
+    Examples
+    --------
+    arena restore arena-backup.db --database sqlite:///restored.db
+    arena restore demo-backup.db --database sqlite:///team.db
+    """
+    from arena.settings import read_settings
+    from arena.store import verify as copies
+
+    url = read_settings(database=database).database
+    with working("Restoring") as advance:
+        copied = copies.restore(file, url, advance)
+    say(f"{file}: restored {_counts(copied)}")
+
+
+def _verified(record: str, head: str, advance: Callable[[int, int], None]) -> "Verified":
+    from arena.boards.record_file import verify_export
+    from arena.store.engine import reading_backup, reading_existing
+    from arena.store.verify import verify as verify_database
+    from rating.tables.duckdb_engine import FORMATS
+
+    file = Path(record)
+    if file.suffix in FORMATS:
+        return verify_export(file, head)
+    with reading_existing(record) if "://" in record else reading_backup(file) as session:
+        return verify_database(session, head, advance)
+
+
+def _verify_folder(folder: Path, noted: str, form: str) -> None:
+    from arena.boards.bundle import check_bundle
+    from arena.pages.studies import bundle_page
+
+    with working("Verifying"):
+        checked = check_bundle(folder, bundle_page, noted)
+    if form == "json":
+        whole = not checked.problems
+        write_json({"verified": whole, "whole": whole, **asdict(checked)})
+    else:
+        say(f"{folder}: {_of_folder(checked)}")
+        for sentence in (*checked.problems, *checked.notes):
+            say(f"- {sentence}")
+    if checked.problems:
+        sys.exit(3)
+
+
+def _of_folder(checked: "Checked") -> str:
+    if n := len(checked.problems):
+        return f"{n:,} problem{'s' if n > 1 else ''}."
+    if not checked.links:
+        return f"files whole, hash {checked.hash}; votes not there."
+    return (
+        f"vote log and board verified, {checked.models:,} models rated again from "
+        f"{checked.votes:,} votes; hash "
+        f"{checked.hash}; {checked.links:,} links, the newest with hash {checked.head}."
+    )
+
+
+def _in_words(verified: "Verified") -> str:
+    if verified.problem:
+        return f"vote log not verified after {verified.links:,} links. {verified.problem}"
+    words = f"vote log verified, {verified.links:,} links"
+    if verified.head:
+        words += f", the newest with hash {verified.head}"
+    words += f". {verified.hashes_only:,} of {verified.votes:,} votes are hashes only"
+    if verified.marked and verified.scope:
+        words += (
+            f". This file does not prove the links before the mark at link {verified.marked:,}"
+        )
+    elif verified.marked:
+        words += f". Hashes bind all that is bound today from link {verified.marked:,} on"
+    if verified.noted is not None and verified.noted < (verified.marked or 0):
+        words += "; of the hash noted before that, votes bind the choice, who and when alone"
+    if verified.erased:
+        words += f". {verified.erased:,} texts were erased, and their hashes are there"
+    if verified.taken_out:
+        words += (
+            f". Votes deleted: {verified.deleted:,}, with exclusions of them: "
+            f"{verified.taken_out - verified.deleted:,}; deletion records name them"
+        )
+    if (scope := verified.scope) is not None:
+        words += f". {_of_scope(scope)}"
+    return f"{words}. {verified.counts}" if verified.counts else f"{words}."
+
+
+def _of_scope(scope: "Scope") -> str:
+    if scope.all_votes is None:
+        of = f"Exported by version 0.1.0 with policy {scope.policy}"
+    else:
+        bounds = (("since", scope.since), ("before", scope.until))
+        cast = " and ".join(f"{word} {moment}" for word, moment in bounds if moment)
+        more = " with --all" if scope.all_votes else ""
+        of = f"Exported with policy {scope.policy}{more}, votes cast {cast or 'at any time'}"
+    excluded = ", ".join(f"{n:,} {why}" for why, n in scope.excluded.items()) or "none"
+    return f"{of}. Votes counted: {scope.counted:,}; excluded: {excluded}"
+
+
+def _counts(copied: "Copied") -> str:
+    head = f", the newest with hash {copied.head[:16]}" if copied.head else ""
+    return f"{copied.rows:,} rows, among them {copied.votes:,} votes{head}."

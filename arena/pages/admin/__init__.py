@@ -1,1 +1,0 @@
-"""The admin room: pages for those who run the arena."""

@@ -1,0 +1,958 @@
+"""The parts of a report on agreement, biases and calibration.
+
+A report as plain values, and as HTML, Markdown, LaTeX, JSON and Parquet files.
+
+What a second judge was asked for, and whether the order of models hangs on it.
+"""
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from functools import cache
+from itertools import count
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Literal
+
+from markupsafe import Markup
+
+from judge.render.pages import Environment, as_file, environment
+from judge.report.cards import ProbePage
+from judge.report.plots import Axis, Line, Mark, dots, scatter, spanning
+from judge.studies.alternative import Calibration
+from judge.studies.estimates import (
+    NONE,
+    Estimate,
+    gap_of,
+    joined,
+    minus,
+    number_of,
+    percent,
+    percent_of,
+    plural,
+    points_of,
+    signed_of,
+)
+from judge.studies.gates import FAVOURED, MIN_ITEMS, MIN_PROMPTS, PASS, RANDOM, RATERS
+from judge.studies.licence import Graded, Licence
+from judge.studies.one_judge import JudgeStudy, SideBySide
+from judge.studies.reliability import CONDITION, Rates
+from rating import Outcome
+from rating.outcome import of_sides
+from rating.tables import formats
+from rating.tables.files import LINES, in_latex, in_markdown, shown, visible
+
+Tone = Literal["good", "fair", "poor"]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of text; the first column is names, the others are numbers.
+
+    Attributes
+    ----------
+    strong : tuple of int
+        Rows that the eye should find.
+    note : str
+        What to know to read it.
+    """
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+    strong: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, head: Sequence[str], rows: Mapping[str, Iterable[str]], note: str) -> "Table":
+        """Make a table of the cells behind each name."""
+        return cls(tuple(head), tuple((name, *cells) for name, cells in rows.items()), note)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A picture, as SVG in the colours of the page, and what it shows."""
+
+    svg: str
+    caption: str
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """An item on which people and a judge differ, both responses beside each other.
+
+    Attributes
+    ----------
+    answers : tuple of (str, str or None)
+        Model and text of side A, and of side B.
+    prompt, reason : str or None
+        None where they are not at hand.
+    """
+
+    title: str
+    prompt: str | None
+    answers: tuple[tuple[str, str | None], ...]
+    people: str
+    judge: str
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A part of the report under a heading."""
+
+    title: str
+    paragraphs: tuple[str, ...] = ()
+    table: Table | None = None
+    figures: tuple[Figure, ...] = ()
+    more: tuple[Table, ...] = ()
+    examples: tuple[Example, ...] = ()
+    points: tuple[str, ...] = ()
+    code: str = ""
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        """Its tables, except those that have nothing but names and dashes."""
+        whole = (*((self.table,) if self.table else ()), *self.more)
+        return tuple(table for table in whole if formats.has_figures(table.rows))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing under its heading."""
+        texts = (self.paragraphs, self.figures, self.examples, self.points)
+        return not (any(texts) or self.tables or self.code)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer for one judge, to be read first."""
+
+    judge: str
+    tone: Tone
+    headline: str
+    sentences: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A whole report.
+
+    Attributes
+    ----------
+    opening : str
+        What this is, for who has not read such a thing before.
+    about : mapping of str to str
+        What was compared, for the head: votes, verdicts, items, judges.
+    """
+
+    title: str
+    opening: str
+    about: Mapping[str, str]
+    answers: tuple[Answer, ...]
+    first: Section
+    sections: tuple[Section, ...]
+    made: date
+    version: str
+
+    def answered(self) -> "Page":
+        """Return headlines, examples and the command: too little data have no figures."""
+        alone = tuple(replace(answer, sentences=()) for answer in self.answers)
+        read = tuple(
+            Section(one.title, examples=one.examples, code=one.code) for one in self.sections
+        )
+        return replace(self, answers=alone, first=Section(""), sections=read)
+
+    @property
+    def parts(self) -> tuple[Section, ...]:
+        """Its sections that are not empty, the first of all before the others."""
+        return tuple(one for one in (self.first, *self.sections) if not one.is_empty)
+
+
+_NUMBER = re.compile(r"([+−]?\d[\d.,]*(?: %)?(?: \([+−\d][^()]*\))?)")
+
+TEMPLATES = Path(__file__).parent / "templates"
+LONGEST = 6000
+"""Characters of a text that an example shows."""
+
+READING = "How to read this"
+
+
+def _with_numbers_whole(text: str) -> Markup:
+    """Keep a number on one line with its unit and its interval."""
+    parts = _NUMBER.split(shown(text))  # text and numbers in turn
+    held = Markup('<span class="held">{}</span>')
+    return Markup().join(held.format(part) if i % 2 else part for i, part in enumerate(parts))
+
+
+def _cut(text: str) -> tuple[str, str]:
+    """Split a text into what is shown, and a word on how much is not."""
+    more = len(text) - LONGEST
+    return text[:LONGEST], f"… {more:,} characters more." if more > 0 else ""
+
+
+def as_html(page: Page) -> str:
+    """Write a report as a page with its style and its pictures in it: it loads nothing."""
+    sections = page.parts
+    contents = _anchored([section.title for section in sections])
+    return _file(
+        page.title,
+        "report.html",
+        page=page,
+        contents=contents,
+        tops=(),
+        sections=[(anchor, one) for (anchor, _), one in zip(contents, sections, strict=True)],
+        made=_made(page),
+        svg=Markup,
+    )
+
+
+def cards_as_html(pages: Sequence[ProbePage]) -> str:
+    """Write one probe or several as a page with its style and its pictures in it."""
+    parts = [(page.title, *(card.title for card in page.cards), READING) for page in pages]
+    contents = _anchored([title for part in parts for title in part])
+    rest = iter(anchor for anchor, _ in contents)
+    anchors = [[next(rest) for _ in part] for part in parts]
+    return _file(
+        pages[0].title if len(pages) == 1 else "Cards",
+        "cards.html",
+        parts=list(zip(pages, anchors, strict=True)),
+        contents=contents,
+        tops=[part[0] for part in anchors],
+        reading=READING,
+        svg=Markup,
+    )
+
+
+def _file(title: str, template: str, **values: object) -> str:
+    content = _environment().get_template(template).render(values)
+    return as_file(title, content, (TEMPLATES / "report.css").read_text(encoding="utf-8"))
+
+
+@cache
+def _environment() -> Environment:
+    env = environment(TEMPLATES)
+    env.filters.update(held=_with_numbers_whole, cut=_cut)
+    return env
+
+
+def _anchored(titles: Sequence[str]) -> list[tuple[str, str]]:
+    """Give each title an anchor of its own.
+
+    Examples
+    --------
+    >>> _anchored(["The data", "the DATA!", "?", "Main"])
+    [('the-data', 'The data'), ('the-data-2', 'the DATA!'), ('part', '?'), ('main-2', 'Main')]
+    """
+    anchors = ["main"]  # which every page has
+    for title in titles:
+        plain = "-".join(re.findall("[a-z0-9]+", title.lower()))[:60] or "part"
+        same = (f"{plain}-{n}" if n > 1 else plain for n in count(1))
+        anchors.append(next(anchor for anchor in same if anchor not in anchors))
+    return list(zip(anchors[1:], titles, strict=True))
+
+
+def as_markdown(page: Page) -> str:
+    """Write a report as Markdown, without its pictures."""
+    blocks = [f"# {in_markdown(page.title)}", in_markdown(page.opening)]
+    blocks += ["\n".join(f"* {in_markdown(k)}: {in_markdown(v)}" for k, v in page.about.items())]
+    for answer in page.answers:
+        blocks += [
+            f"## {in_markdown(f'{answer.judge}: {answer.headline}')}",
+            *map(in_markdown, answer.sentences),
+        ]
+    for section in page.parts:
+        blocks += _section(section)
+    blocks.append(_made(page))
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _made(page: Page) -> str:
+    return f"Made by arena {page.version} on {page.made.isoformat()}."
+
+
+def _section(section: Section) -> Iterator[str]:
+    yield f"## {in_markdown(section.title)}"
+    yield from map(in_markdown, section.paragraphs)
+    for table in section.tables:
+        yield _table(table)
+        yield in_markdown(table.note)
+    yield from (in_markdown(figure.caption) for figure in section.figures if not section.tables)
+    yield "\n".join(f"* {in_markdown(point)}" for point in section.points)
+    for example in section.examples:
+        yield from _example(example)
+    if section.code:
+        yield f"```\n{visible(section.code, keep=LINES)}\n```"
+
+
+def _table(table: Table) -> str:
+    sides = ["---", *("---:" for _ in table.head[1:])]
+    head, *rows = ([*map(in_markdown, line)] for line in (table.head, *table.rows))
+    return "\n".join(f"| {' | '.join(line)} |" for line in (head, sides, *rows))
+
+
+def _example(example: Example) -> Iterator[str]:
+    yield f"### {in_markdown(example.title)}"
+    yield in_markdown(f"People: {example.people} Judge: {example.judge}")
+    if example.prompt is not None:
+        yield _quoted(example.prompt)
+    if example.reason is not None:
+        yield "What the judge wrote:\n\n" + _quoted(example.reason)
+    for model, text in example.answers:
+        if text is not None:
+            yield f"**{in_markdown(model)}**\n\n{_quoted(text)}"
+
+
+def _quoted(text: str) -> str:
+    lines = "\n\n".join(filter(None, _cut(text))).splitlines()
+    return "\n".join(f"> {in_markdown(line)}".rstrip() for line in lines) or "> (empty)"
+
+
+def as_latex(page: Page) -> str:
+    """Write the answers and the tables of a report, for a paper; needs the package booktabs."""
+    blocks = [f"% {in_latex(page.title)}\n% {_made(page)}\n% \\usepackage{{booktabs}}"]
+    blocks += [_latex_answer(answer) for answer in page.answers]
+    for section in page.parts:
+        blocks += [_latex_table(section.title, table) for table in section.tables]
+    return "\n\n".join(blocks) + "\n"
+
+
+def _latex_answer(answer: Answer) -> str:
+    head = f"{answer.judge}: {answer.headline}"
+    return "\n".join([rf"\paragraph{{{in_latex(head)}}}", *map(in_latex, answer.sentences)])
+
+
+def _latex_table(title: str, table: Table) -> str:
+    sides = "l" + "r" * (len(table.head) - 1)
+    body = [" & ".join(map(in_latex, row)) + r" \\" for row in table.rows]
+    head = " & ".join(map(in_latex, table.head)) + r" \\"
+    caption = f"{title}. {table.note}".rstrip()
+    return "\n".join(
+        [
+            r"\begin{table}",
+            rf"\caption{{{in_latex(caption)}}}",
+            rf"\begin{{tabular}}{{{sides}}}",
+            r"\toprule",
+            head,
+            r"\midrule",
+            *body,
+            r"\bottomrule",
+            r"\end{tabular}",
+            r"\end{table}",
+        ]
+    )
+
+
+def write_forms(
+    page: Page,
+    plain: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    folder: Path,
+    name: str,
+) -> Path:
+    """Write a report in every form into a folder, which is made where it is not there.
+
+    Parameters
+    ----------
+    plain, rows : mapping, sequence of mapping
+        What becomes JSON, and what becomes Parquet.
+
+    Returns
+    -------
+    Path
+        The page to open.
+
+    Raises
+    ------
+    DataError
+        If the folder cannot be written.
+    """
+    formats.make_folder(folder)
+    whole = folder / f"{name}.html"
+    formats.write_text(as_html(page), whole)
+    formats.write_text(as_markdown(page), folder / f"{name}.md")
+    formats.write_text(as_latex(page), folder / f"{name}.tex")
+    formats.write_text(formats.as_json(plain), folder / f"{name}.json")
+    formats.write_parquet(rows, folder / f"{name}.parquet")
+    return whole
+
+
+EFFECTS = {
+    "position": "Shown first",
+    "length": "Twice as long",
+    "format": "Twice the markdown",
+    "refusal": "Declining",
+    "self": "Its own model",
+}
+
+
+PEOPLE = "Two people"
+
+CEILING = "Best possible judge"
+
+
+Judges = Sequence[JudgeStudy]
+
+
+def licence_section(licence: Licence) -> Section:
+    """Say for which models the judge may stand in for people, with a sentence a model."""
+    table = Table(
+        head=("Model", "Grade", "By the judge less by people", "Labels", "Prompts", "Outside"),
+        rows=tuple(
+            (
+                model.name,
+                model.grade,
+                NONE if model.error is None else minus(_off(model)),
+                f"{model.votes:,}",
+                f"{model.prompts:,}",
+                f"{100 * model.outside:.0f} %",
+            )
+            for model in licence.models
+        ),
+        note=(
+            f"Win rates, in points of a per cent. Margin, declared before: {licence.margin:g}. "
+            "Each end of an interval allows for all models that are graded together: at most 5 % "
+            "of licences grade any model wrongly. Outside: share of the judge's scores beyond "
+            "those that people labelled; from 5 % on a model is not graded."
+        ),
+        strong=tuple(i for i, model in enumerate(licence.models) if model.grade == "PASS"),
+    )
+    bound = {
+        "Method": licence.method,
+        "Template": joined(licence.templates),
+        "Model that answered": joined(licence.resolved_models),
+        "Fingerprint": joined(licence.fingerprints),
+    }
+    bound_by = [
+        f"{name}: {value or 'not named by the verdicts'}." for name, value in bound.items()
+    ]
+    people = "an unknown number of" if licence.people is None else f"{licence.people:,}"
+    labels = (
+        f"It rests on {plural(licence.votes, 'label')} by {people} people, on "
+        f"{plural(licence.prompts, 'prompt')} (SHA-256 {licence.votes_sha256[:16]}…)."
+    )
+    sentences = tuple(model.sentence(licence.margin) for model in licence.models)
+    return Section(
+        f"The licence of {licence.judge}",
+        (licence.headline, labels),
+        table=table,
+        points=(*sentences, *bound_by),
+    )
+
+
+def _off(model: Graded) -> str:
+    return f"{model.error:+.1f} ({model.lower:+.1f} to {model.upper:+.1f})"
+
+
+def agreement_section(judges: Judges, level: float) -> Section:
+    """Put judges, people, the ceiling and the rules that read nothing into one table."""
+    rows = _rows(judges)
+    table = Table(
+        head=("Compared with a vote", "Ties left out", "With ties", "Pairs"),
+        rows=tuple(row for row, _ in rows),
+        note=(
+            f"Per cent, with {100 * level:g} % intervals for other prompts and, where votes say "
+            "who cast them, other people; that of the best possible judge is for other prompts "
+            "alone. Ties left out: both prefer a side, a coin gives 50. With ties: a tie is a "
+            "third answer, a die gives 33. Pairs: of a verdict and a vote, or of two votes, with "
+            "ties."
+        ),
+        strong=tuple(range(len(judges))),
+    )
+    lines = tuple(line for _, line in rows if line is not None)
+    return Section(
+        "How often it says what people say",
+        table=table,
+        figures=(_agreement_figure(lines, level),) if lines else (),
+        more=(_lead_table(judges), *_alternative_table(judges), *_favouritism_tables(judges)),
+    )
+
+
+def _agreement_figure(lines: Sequence[Line], level: float) -> Figure:
+    return Figure(
+        dots(
+            lines,
+            Axis(_lowest(lines), 1.0, "Says what a person says, ties left out", percent),
+            title="Agreement with people: judges, people, and rules that read nothing",
+        ),
+        f"Agreement where both prefer a side; lines are {100 * level:g} % intervals. "
+        f"{CEILING}: {CONDITION}",
+    )
+
+
+Row = tuple[tuple[str, ...], Line | None]
+
+
+def _rows(judges: Judges) -> list[Row]:
+    """Give judges, people and the ceiling, and rules, each of these once where it is the same."""
+    people = [_row(PEOPLE, "people", *_both(judge.agreement.people)) for judge in judges]
+    tops = [_ceiling_row(judge.ceiling.highest) for judge in judges]
+    rules = [
+        _row(rule.name, "other", rule.agreement, rule.with_ties)
+        for judge in judges
+        for rule in judge.baselines
+        if rule.agreement.value is not None
+    ]
+    own = [_row(judge.name, "judge", *_both(judge.agreement.judge)) for judge in judges]
+    return [*own, *_once([*people, *tops, *rules])]
+
+
+def _once(rows: Sequence[Row]) -> list[Row]:
+    """Drop rows of the same name that differ by less than a point of a per cent."""
+    seen: dict[tuple[str, str], Row] = {}
+    for cells, line in rows:
+        seen.setdefault((cells[0], cells[1].partition("(")[0]), (cells, line))
+    return list(seen.values())
+
+
+def _both(rates: Rates) -> tuple[Estimate, Estimate]:
+    return rates.without_ties, rates.with_ties
+
+
+def _row(name: str, kind: str, without_ties: Estimate, with_ties: Estimate) -> Row:
+    exact = name == RANDOM
+    cells = [percent(x.value) if exact else percent_of(x) for x in (without_ties, with_ties)]
+    pairs = NONE if exact else f"{with_ties.n:,}"
+    return (name, *cells, pairs), _line(name, kind, without_ties)
+
+
+def _ceiling_row(top: Estimate) -> Row:
+    return (CEILING, percent_of(top), NONE, NONE), _line(CEILING, "people", top)
+
+
+def _lead_table(judges: Judges) -> Table:
+    """By how much judges are ahead of people and of each rule, the same draws for both."""
+    rows = {PEOPLE: [gap_of(judge.over_people_without_ties) for judge in judges]}
+    for name in dict.fromkeys(rule.name for judge in judges for rule in judge.baselines):
+        rows[name] = [
+            next((gap_of(r.lead) for r in j.baselines if r.name == name), NONE) for j in judges
+        ]
+    return Table.of(
+        ("Ahead of", *(judge.name for judge in judges)),
+        rows,
+        note=(
+            "By how many points of a per cent a judge agrees with a person more often, ties left "
+            "out; intervals take the same prompts and people for both. One that holds 0 shows no "
+            "lead."
+        ),
+    )
+
+
+def _alternative_table(judges: Judges) -> tuple[Table, ...]:
+    """Put the alternative-annotator test of judges beside that of what reads nothing."""
+    tested = [judge.alternative for judge in judges]
+    if not any(tested):
+        return ()
+    names = {
+        "winning_rate": "People it may take the place of",
+        "coin": "A coin may, of these people",
+        "longest": "Picking the longer answer may",
+        "person": "Another person may, on average",
+        "person_passed": "Draws in which another person passes",
+        "majority": "What most of the others say may",
+        "advantage": "No worse than the person it would replace",
+    }
+    rows = {
+        title: [NONE if test is None else percent(getattr(test, name)) for test in tested]
+        for name, title in names.items()
+    }
+    rows["People tested"] = [
+        NONE if test is None else f"{test.people_tested:,}" for test in tested
+    ]
+    for name, title in (
+        ("items_per_person", "Items per person, median"),
+        ("decides_at", "Items per person that decide"),
+    ):
+        values = [None if test is None else getattr(test, name) for test in tested]
+        rows[title] = [NONE if value is None else f"{value:,.0f}" for value in values]
+    margins = [percent(test.margin) for test in tested if test is not None]
+    return (
+        Table.of(
+            ("In the place of people", *(judge.name for judge in judges)),
+            rows,
+            note=(
+                "The alternative-annotator test: of the people with enough votes, the share with "
+                "whom others agree no more often than with the judge, by more than "
+                f"{margins[0]} of items, the margin for {RATERS[judges[0].raters]}. "
+                f"{percent(PASS)} or more passes, if a coin and the longer answer reach less. "
+                "Another person: one of the others, drawn on each item, in the place of the "
+                "judge. What most of the others say is the upper bound for any judge. With as "
+                "many items per person as decide, another person passes in about 90 % of studies. "
+                "No worse: share of items on which others agree as often with the judge."
+            ),
+        ),
+    )
+
+
+def _favouritism_tables(judges: Judges) -> Iterator[Table]:
+    """Give each model's favouritism, the most biased first."""
+    for judge in judges:
+        if not judge.favouritism:
+            continue
+        biased = judge.evidence.biased
+        order = dict.fromkeys([*biased, *judge.favouritism])
+        yield Table(
+            head=(f"Favouritism of {judge.name}", "Of a win per item", "Items"),
+            rows=tuple(
+                (name, signed_of(judge.favouritism[name]), f"{judge.favouritism[name].n:,}")
+                for name in order
+            ),
+            strong=tuple(range(len(biased))),
+            note=(
+                "By how much the judge scores a model above what a fair judge of its strength "
+                "would give, with 95 % limits over all models, by voters and prompts. Favoured or "
+                f"disadvantaged: the limits are beyond {FAVOURED:g}. Without limits: not tested, "
+                f"which takes {MIN_ITEMS} items on {MIN_PROMPTS} prompts. Favouring the best "
+                "model makes a judge seem stronger and can stay hidden."
+            ),
+        )
+
+
+def _line(name: str, kind: str, estimate: Estimate) -> Line | None:
+    if estimate.value is None:
+        return None
+    return Line(name, (_mark(kind, estimate),))
+
+
+def _lowest(lines: Sequence[Line]) -> float:
+    ends = [min(mark.ends) for line in lines for mark in line.marks]
+    return min([0.4, *(int(10 * end) / 10 for end in ends)])
+
+
+def chance_section(judges: Judges) -> Section:
+    """Say how far agreement is beyond chance, and how near to what people allow."""
+    agreed, tops = [j.agreement for j in judges], [j.ceiling for j in judges]
+    rows = {
+        "Cohen's kappa, judge and people": [number_of(one.kappa) for one in agreed],
+        "Kappa, two people": [number_of(one.people_kappa) for one in agreed],
+        "Krippendorff's alpha, people": [number_of(one.alpha) for one in agreed],
+        "Gwet's AC1, people": [number_of(one.ac1) for one in agreed],
+        "Judge over two people": [percent_of(top.to_people) for top in tops],
+        "Judge over the best possible": [percent_of(top.to_highest) for top in tops],
+        "Each item once, ties left out": [percent_of(one.by_item.without_ties) for one in agreed],
+        "Each item once, with ties": [percent_of(one.by_item.with_ties) for one in agreed],
+    }
+    swapped = [j.swaps for j in judges]
+    if any(swap is not None for swap in swapped):
+        for name, part in (
+            ("Same verdict in both orders", "consistent"),
+            ("Changes to what is shown first", "to_first"),
+            ("Changes to what is shown second", "to_second"),
+        ):
+            rows[name] = [NONE if s is None else percent_of(getattr(s, part)) for s in swapped]
+    table = Table.of(
+        ("Measure", *(judge.name for judge in judges)),
+        rows,
+        note=(
+            "1 is agreement for kappa, alpha and AC1, a tie being a third answer if any vote is "
+            "one; each has its own idea of what chance gives. Alpha falls where nearly all "
+            "answers are of one kind and AC1 does not: read them together. "
+            f"The best possible judge: {CONDITION[0].lower()}{CONDITION[1:]}"
+        ),
+    )
+    return Section("Beyond chance, and against what people allow", table=table)
+
+
+def lead_table(against: SideBySide) -> Table:
+    """Put judges against each other, a pair a row."""
+    rows = {
+        f"{lead.first} less {lead.second}": (
+            gap_of(lead.without_ties),
+            gap_of(lead.with_ties),
+            f"{lead.n_items:,}",
+            NONE if lead.cost is None else _dollars(lead.cost),
+        )
+        for lead in against.leads
+    }
+    return Table.of(
+        ("Agreement with people", "Ties left out", "With ties", "Items", "Price of a point"),
+        rows,
+        note=(
+            "Points of a per cent, on the items that both have a verdict on; intervals take the "
+            "same prompts and people for both. Price of a point: dollars more for a thousand "
+            "items, by going from the worse judge to the better, where one is certainly better "
+            "(at a level over all pairs)."
+        ),
+    )
+
+
+def against_section(against: SideBySide) -> Section:
+    """Say where judges differ, and what their agreement costs."""
+    names = [*against.costs]
+    parts = {
+        part.name: (
+            *(percent_of(part.agreement[name]) for name in names),
+            f"{part.n_items:,}",
+            f"{part.n_prompts:,}",
+        )
+        for part in against.parts
+    }
+    costs = {
+        "Dollars a thousand items": [_dollars(against.costs[name]) for name in names],
+        "For each point above a coin": [_dollars(against.price(name)) for name in names],
+    }
+    return Section(
+        "The judges against each other",
+        paragraphs=(" ".join(against.sentences),),
+        table=Table.of(
+            ("Agreement, ties left out", *names, "Items", "Prompts"),
+            parts,
+            note=(
+                "On the items that every judge has a verdict on. How far models are apart is by "
+                "people's votes: near ones are hard to tell. Lengths are in characters. Under "
+                f"{MIN_PROMPTS} prompts nothing is said. Parts are many looks at the same "
+                "verdicts: of twenty, one may differ by luck alone."
+            ),
+        ),
+        more=(
+            Table.of(
+                ("What it costs", *names),
+                costs,
+                note="Of all that was paid for, read or not; as far as the file says. A judge "
+                "that is not shown to agree more often than a coin has no price of a point.",
+            ),
+        ),
+    )
+
+
+def _dollars(value: float | None) -> str:
+    return NONE if value is None else minus(f"{value:.2g}")
+
+
+def group_section(judges: Judges, by: str) -> Section:
+    """Agreement apart by the values of a column."""
+    rows = []
+    for judge in judges:
+        for value, group in judge.groups.items():
+            name = value if len(judges) == 1 else f"{value}: {judge.name}"
+            ours, theirs = group.agreement.judge, group.agreement.people
+            cells = map(
+                percent_of,
+                (ours.without_ties, theirs.without_ties, ours.with_ties, theirs.with_ties),
+            )
+            rows.append((name, *cells, f"{ours.with_ties.n:,}"))
+    table = Table(
+        head=(by, "Judge, ties left out", "Two people", "Judge, with ties", "Two people", "Pairs"),
+        rows=tuple(rows),
+        note="Groups are many looks at one judge: of twenty, one may differ by chance alone.",
+    )
+    return Section(f"By {by}", table=table)
+
+
+def bias_section(judges: Judges, level: float) -> Section:
+    """Say what moves the judge and what moves people."""
+    rows, lines = [], []
+    for judge in judges:
+        if judge.biases is None:
+            continue
+        for name, effect in judge.biases.effects.items():
+            if effect.people is None and effect.judge is None:
+                continue
+            label = EFFECTS[name]
+            if name == "self":
+                label = f"{label}, {judge.biases.own_model}"
+            if len(judges) > 1:
+                label = f"{judge.name}: {label[:1].lower()}{label[1:]}"
+            cells = map(points_of, (effect.people, effect.judge, effect.difference))
+            rows.append((label, *cells))
+            if effect.people and effect.judge and name != "self":
+                lines.append(
+                    Line(label, (_mark("people", effect.people), _mark("judge", effect.judge)))
+                )
+    table = Table(
+        head=("What a response gains by", "With people", "With the judge", "Difference"),
+        rows=tuple(rows),
+        note=(
+            f"Rating points (400 are odds of ten to one) with {100 * level:g} % intervals by "
+            "prompt, from one Bradley-Terry fit with these terms to votes, and the same to "
+            "verdicts. The difference is the bias: that people, too, like longer answers is none "
+            "of the judge's. Its own model: how far it leads the mean of the others on either "
+            "board; the difference is what the line through the other models does not explain, "
+            "with a prediction interval: it leaves out 0 only where the judge lifts or lowers no "
+            "other model nearly as far."
+        ),
+    )
+    figures: tuple[Figure, ...] = ()
+    if lines:
+        ends = [end for line in lines for mark in line.marks for end in mark.ends]
+        axis = spanning([0.0, *ends], "Rating points", lambda x: minus(f"{x:+.0f}" if x else "0"))
+        svg = dots(lines, axis, title="What moves people and the judge", rule=0.0)
+        caption = (
+            "Orange: people, above. Blue: the judge, below. Where they lie apart is the bias."
+        )
+        figures = (Figure(svg, caption),)
+    return Section(
+        "What moves it, and what moves people",
+        table=table,
+        figures=figures,
+        points=tuple(_on_moderation(judges)),
+    )
+
+
+def _on_moderation(judges: Judges) -> Iterator[str]:
+    for judge in judges:
+        gap = None if judge.biases is None else judge.biases.moderation
+        if gap is not None:
+            yield gap.sentence(judge.name)
+
+
+def _mark(kind: str, estimate: Estimate) -> Mark:
+    return Mark(kind, estimate.value or 0.0, estimate.lower, estimate.upper)
+
+
+def calibration_section(judges: Judges, level: float) -> Section:
+    """Say whether the probabilities that judges give are those with which people agree."""
+    known = [(judge.name, judge.calibration) for judge in judges if judge.calibration is not None]
+    rows = {
+        "Calibration error": [percent_of(one.ece) for _, one in known],
+        "Brier score": [number_of(one.brier, 3) for _, one in known],
+        "Temperature": [number_of(one.temperature) for _, one in known],
+        "Brier score, by temperature": [
+            number_of(one.brier_by_temperature, 3) for _, one in known
+        ],
+        "Brier score, by isotonic map": [number_of(one.brier_isotonic, 3) for _, one in known],
+        "Pairs": [f"{one.n:,}" for _, one in known],
+    }
+    table = Table.of(
+        ("Its chances", *(name for name, _ in known)),
+        rows,
+        note=(
+            "Calibration error: how far the judge's chance lies from the share of people, on "
+            "average. A temperature above 1: it is too sure of itself. Both maps are learnt on "
+            "other prompts than they are scored on."
+        ),
+    )
+    figures = tuple(_curve(name, calibration, level) for name, calibration in known)
+    return Section("Whether its chances hold", table=table, figures=figures)
+
+
+def _curve(name: str, calibration: Calibration, level: float) -> Figure:
+    points = [
+        ("", Mark("judge", one.mean_chance), _mark("people", one.people))
+        for one in calibration.bins
+        if one.people.value is not None
+    ]
+    axes = (
+        Axis(0.5, 1.0, "Chance that the judge gives to the side it prefers", percent),
+        Axis(0.0, 1.0, "People who prefer that side", percent),
+    )
+    return Figure(
+        scatter(points, *axes, title=f"How often people agree with {name}, by its chance"),
+        f"{name}: on the dashed line its chances hold, below it is too sure. Lines are "
+        f"{100 * level:g} % intervals; {plural(calibration.n, 'pair')} of a verdict and a vote.",
+    )
+
+
+TableRow = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Fallback:
+    """How much of a run or a bench is a second judge's.
+
+    Attributes
+    ----------
+    judge, second : str
+        Who was to judge, and who did in its place.
+    handed_over : mapping of str to int
+        Cases that the first gave no verdict on, by reason (`judge.runs.reasons`).
+    n, n_all : int
+        Verdicts of the second, and of both.
+    order, without : tuple of str
+        Models, best first: by all verdicts, and by those of the first judge alone. Models without
+        a verdict are left out.
+    """
+
+    judge: str
+    second: str
+    handed_over: Mapping[str, int]
+    n: int
+    n_all: int
+    order: tuple[str, ...]
+    without: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain values for JSON."""
+        return {
+            "judge": self.second,
+            "handed_over": dict(self.handed_over),
+            "n": self.n,
+            "order": list(self.order),
+            "order_without": list(self.without),
+            "sentence": self.sentence,
+        }
+
+    @property
+    def sentence(self) -> str:
+        """Whose the verdicts are, and what hangs on them; empty where nobody else was asked."""
+        if not self.handed_over:
+            return ""
+        why = ", ".join(f"{n:,} {name}" for name, n in sorted(self.handed_over.items()))
+        given = (
+            f"{self.n:,} of {self.n_all:,} verdicts are by {self.second!r} in place of "
+            f"{self.judge!r} ({why})."
+        )
+        return f"{given} {self._what_hangs()}".strip()
+
+    def _what_hangs(self) -> str:
+        if not self.n or len(self.order) < 2:
+            return ""
+        if self.order == self.without:
+            return "Without them the order of the models is the same."
+        if missing := sorted({*self.order} - {*self.without}):
+            names = ", ".join(map(repr, missing))
+            return (
+                "Whether the order of the models hangs on them cannot be told: without them there "
+                f"is no verdict on {names}."
+            )
+        names = ", ".join(map(repr, self.without))
+        return f"The order of the models hangs on them: without them it is {names}."
+
+
+def _by_mean(rows: Sequence[TableRow]) -> tuple[str, ...]:
+    """Order models by the mean of what rows say of them, best first, then by name."""
+    values: dict[str, list[float]] = {}
+    for row in rows:
+        value = _value(row)
+        if "winner" in row:
+            for side, own in zip(of_sides("model"), (value, 1 - value), strict=True):
+                values.setdefault(row[side], []).append(own)
+        else:
+            values.setdefault(row["model"], []).append(value)
+    return tuple(sorted(values, key=lambda name: (-fmean(values[name]), name)))
+
+
+def fallback_of(
+    judge: str,
+    second: str,
+    handed_over: Mapping[str, int],
+    rows: Iterable[TableRow],
+    order: Callable[[Sequence[TableRow]], tuple[str, ...]] = _by_mean,
+) -> _Fallback:
+    """Tell from the rows of a run, in which the row of both orders follows those of each.
+
+    Parameters
+    ----------
+    order : callable
+        Orders models, best first, by rows that have a verdict.
+    """
+    names = ("battle_id", "prompt_id", *of_sides("model"), "model")
+    counted = {tuple(row.get(name) for name in names): row for row in rows}
+    read = [row for row in counted.values() if not math.isnan(_value(row))]
+    own = [row for row in read if not row["fallback_for"]]
+    return _Fallback(
+        judge=judge,
+        second=second,
+        handed_over=handed_over,
+        n=len(read) - len(own),
+        n_all=len(read),
+        order=order(read) if read else (),
+        without=order(own) if own else (),
+    )
+
+
+def _value(row: TableRow) -> float:
+    """Give what a row says of side A, or of its model; NaN where it says nothing."""
+    if "winner" in row:
+        return math.nan if row["winner"] is None else Outcome(row["winner"]).score_a
+    return math.nan if row["score"] is None else float(row["score"])

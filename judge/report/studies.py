@@ -1,0 +1,1031 @@
+"""A study as a report to hand on: one HTML file, and the same for other programs beside it.
+
+The parts of a report on boards, ratings with a judge's help, and what to vote on next.
+
+The report on a panel of judges: what it is worth, and who errs with whom.
+
+The report on judges that were held against labels taken as truth.
+"""
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from judge.methods import PUBLISHED, published
+from judge.report.page import (
+    Answer,
+    Example,
+    Figure,
+    Page,
+    Section,
+    Table,
+    Tone,
+    against_section,
+    agreement_section,
+    bias_section,
+    calibration_section,
+    chance_section,
+    group_section,
+    lead_table,
+    licence_section,
+    write_forms,
+)
+from judge.report.plots import Mark, heat_map, scatter, spanning
+from judge.studies.alternative import ASSUMPTION
+from judge.studies.boards import FEWEST_ITEMS, KINDS, NOISE_FREED, Contest
+from judge.studies.data import JudgeVerdicts, StudyData
+from judge.studies.estimates import (
+    NONE,
+    Estimate,
+    counts,
+    gap_of,
+    joined,
+    minus,
+    number_of,
+    percent,
+    percent_of,
+    plural,
+)
+from judge.studies.gates import MIN_CASES, MIN_PROMPTS, RATERS, Verdict
+from judge.studies.one_judge import JudgeStudy, Study
+from judge.studies.panel import Added, Panel
+from judge.studies.plan import Plan, Sent
+from judge.studies.powered import PoweredRatings
+from judge.studies.rows import RowTexts, read_texts
+from judge.studies.truth import Accuracy, TruthStudy
+from rating import __version__
+from rating.outcome import of_sides
+from rating.sentences import foremost
+from rating.tables import formats
+from rating.tables.files import Files
+from rating.typing import Floats
+from rating.variants import to_points
+
+SEND = "send.csv"
+
+MOST_PAIRS = 8
+
+
+Judges = Sequence[JudgeStudy]
+
+
+def _board_section(judges: Judges, contests: Mapping[tuple[str, str], Contest]) -> Section:
+    """Compare the rankings with people's, and judges by them."""
+    known = [(judge.name, judge.compared) for judge in judges if judge.compared is not None]
+    comparisons = [compared for _, compared in known]
+    rows = {
+        **{
+            f"{kind.title()}{words}": [
+                number_of(getattr(one, kind + suffix)) for one in comparisons
+            ]
+            for words, suffix in (("", ""), (", noise-freed", NOISE_FREED))
+            for kind in KINDS
+        },
+        "Pairs that people separate": [
+            percent(one.overlap.separated_by_reference) for one in comparisons
+        ],
+        "Pairs that the judge separates": [percent(one.overlap.separated) for one in comparisons],
+        "People's separated pairs that the judge separates": [
+            percent(one.overlap.separated_of_reference) for one in comparisons
+        ],
+        "Agreement on pairs that both separate": [
+            _two(one.overlap.agreement_of_separated) for one in comparisons
+        ],
+        "Agreement over all pairs": [_two(one.overlap.agreement_over_all) for one in comparisons],
+        "Brier score of the order": [_two(one.order_brier) for one in comparisons],
+    }
+    table = Table.of(
+        ("The two boards", *(name for name, _ in known)),
+        rows,
+        note=(
+            "Correlations of the ratings by the judge with those by people, 1 for the same order: "
+            "first of boards of as many votes and verdicts, then without the noise in both, which "
+            "lowers them, as of endless votes. Intervals carry the uncertainty of both boards, "
+            "for these models. A pair is "
+            "separated where intervals do not overlap. Agreement on pairs that both separate: the "
+            "share that both order alike. Over all pairs, a pair counts 1 where both order it "
+            "alike, −1 where they order it the opposite way, and 0 where either does not separate "
+            "it, as in Arena-Hard's paper. The JSON has the pairs that people do not separate "
+            "(left_out)."
+        ),
+    )
+    figures = tuple(figure for judge in judges if (figure := _board_figure(judge)) is not None)
+    more = [_contest_table(contests)] if contests else []
+    more += _ranking_tables(judges)
+    return Section("Whether it ranks models as people do", (), table, figures, tuple(more))
+
+
+def _ranking_tables(judges: Judges) -> list[Table]:
+    """Say how far judges widen gaps between models, and whom they favour."""
+    known = {judge.name: judge.ranking for judge in judges if judge.ranking is not None}
+    if not known:
+        return []
+    models = dict.fromkeys(model for one in known.values() for model in one.bias)
+    blank = Estimate(None, None, None, 0)
+    rows = {
+        "Decisiveness": [number_of(one.decisiveness) for one in known.values()],
+        "Bias, spread over models": [number_of(one.bias_sd) for one in known.values()],
+        "Bias, spread without noise": [_two(one.bias_sd_noise_freed) for one in known.values()],
+        **{
+            f"Bias for {model}": [number_of(one.bias.get(model, blank)) for one in known.values()]
+            for model in models
+        },
+        "Pairs of models": [f"{one.n_pairs:,}" for one in known.values()],
+    }
+    return [
+        Table.of(
+            ("As a ranker of models", *known),
+            rows,
+            note=(
+                "Win rates over pairs of models, the judge's against people's. Decisiveness: "
+                "above 1 the judge makes gaps between models wider than people do, below 1 "
+                "narrower. Bias: by how much it lifts a model's win rate beyond that, on average "
+                "over opponents; its spread is above 0 by chance alone, so read the one without "
+                "noise beside it. Pairs with "
+                f"{FEWEST_ITEMS} items or more."
+            ),
+        )
+    ]
+
+
+def _contest_table(contests: Mapping[tuple[str, str], Contest]) -> Table:
+    return Table.of(
+        ("Closer to people's ranking", "Spearman", "Kendall", "Pearson"),
+        {
+            f"{one} less {other}": map(number_of, (gap.spearman, gap.kendall, gap.pearson))
+            for (one, other), gap in contests.items()
+        },
+        note="Differences of correlations with the noise in them, the same prompts drawn for both "
+        "judges: an interval that holds 0 shows no lead.",
+    )
+
+
+def _two(value: float | None) -> str:
+    return NONE if value is None else minus(f"{value:.2f}")
+
+
+def _board_figure(judge: JudgeStudy) -> Figure | None:
+    if judge.boards is None or judge.compared is None or len(judge.compared.models) < 2:
+        return None
+    names = judge.compared.models
+    people, own = (to_points(board.of_models(names)[0]) for board in judge.boards)
+    points = [
+        (name, Mark("people", float(x)), Mark("judge", float(y)))
+        for name, x, y in zip(names, people, own, strict=True)
+    ]
+    axes = [
+        spanning([float(v) for v in values], f"Rating by {who}", lambda x: f"{x:,.0f}")
+        for values, who in ((people, "people (points)"), (own, "the judge (points)"))
+    ]
+    svg = scatter(points, *axes, title=f"Ratings by people and by {judge.name}")
+    return Figure(
+        svg,
+        f"{judge.name}: {plural(len(names), 'model')}. On the dashed line both ratings are equal; "
+        "a judge that is more decided than people spreads models further apart.",
+    )
+
+
+def powered_section(judges: Judges, level: float) -> Section:
+    """Say what the judge's verdicts add to the votes."""
+    known = [(judge.name, judge.powered) for judge in judges if judge.powered is not None]
+    paragraphs = [_gain(name, powered) for name, powered in known]
+    paragraphs += dict.fromkeys(powered.assumption for _, powered in known)
+    helped = [(name, powered) for name, powered in known if powered.judge_weight > 0]
+    tables = tuple(_powered_table(name, powered, level) for name, powered in helped)
+    return Section("Ratings by people, with the judge's help", tuple(paragraphs), more=tables)
+
+
+def _gain(name: str, powered: PoweredRatings) -> str:
+    if powered.judge_weight == 0:
+        return f"The verdicts of {name} add nothing to {plural(powered.n, 'item')} with votes."
+    if powered.gain.value is None:
+        return (
+            f"How many votes the verdicts of {name} save beside {plural(powered.n, 'item')} with "
+            f"votes is not known (weight of the judge {powered.judge_weight:.2f})."
+        )
+    return (
+        f"With the verdicts of {name}, {plural(powered.n, 'item')} with votes are worth "
+        f"{number_of(powered.gain)} times as many without (weight of the judge "
+        f"{powered.judge_weight:.2f}, from {plural(powered.n_judged, 'item')} with a verdict and "
+        "no vote)."
+    )
+
+
+def _powered_table(name: str, powered: PoweredRatings, level: float) -> Table:
+    columns = []
+    for ratings in (powered.human_only, powered.ratings):
+        ends = [to_points(x) for x in (ratings.theta, ratings.lower, ratings.upper)]
+        columns.append([_rating(*row) for row in zip(*ends, strict=True)])
+    order = np.argsort(-powered.ratings.theta, kind="stable").tolist()
+    return Table(
+        head=("Model", "By votes alone", f"With {name}"),
+        rows=tuple((powered.models[i], *(column[i] for column in columns)) for i in order),
+        note=f"Points around 1000, with {100 * level:g} % intervals by voter and prompt, and "
+        "without one where less than two effective voters, or prompts, stand behind a rating.",
+    )
+
+
+def _rating(value: float, lower: float, upper: float) -> str:
+    if np.isnan(lower):
+        return f"{value:,.0f} ({NONE})"
+    return f"{value:,.0f} ({lower:,.0f}–{upper:,.0f})"
+
+
+def _plan_section(judges: Judges) -> Section:
+    """Say how many votes to buy beside each judge, and on which items."""
+    known = [(judge.name, judge.plan) for judge in judges if judge.plan is not None]
+    paragraphs = tuple(
+        f"With {name}, ratings by people are known to ±{plan.half_width:.0f} points, as a mean "
+        f"over the models. {_next(plan.sent)}"
+        for name, plan in known
+    )
+    tables = [_purchases(name, plan) for name, plan in known if plan.purchases]
+    tables += [_sent(name, plan.sent) for name, plan in known if plan.sent is not None]
+    return Section("How many votes to buy, and where", paragraphs, more=tuple(tables))
+
+
+def _next(sent: Sent | None) -> str:
+    if sent is None:
+        return "Every item that it judged has votes: new ones need verdicts first."
+    return (
+        f"{plural(len(sent.item), 'item')} to vote on next are drawn in {SEND} beside this report."
+    )
+
+
+def _purchases(name: str, plan: Plan) -> Table:
+    return Table(
+        head=(f"With {name}", "Items to vote on", "Still to come", "Without the judge"),
+        rows=tuple(
+            (
+                f"±{width:g} points",
+                f"{bought.votes:,}" if bought.enough_items else NONE,
+                f"{bought.more:,}" if bought.enough_items else NONE,
+                f"{bought.without_judge:,}",
+            )
+            for width, bought in plan.purchases.items()
+        ),
+        note=(
+            "Items with a vote that intervals of this half-width take, as a mean over the models, "
+            "if votes and verdicts go on as they are, by further voters on further prompts. A "
+            "dash: more items than were judged; judge more."
+        ),
+    )
+
+
+def _sent(name: str, sent: Sent) -> Table:
+    shown = list(sent.by_pair.items())[:MOST_PAIRS]
+    return Table(
+        head=(f"Where {name} leaves most open", "Of what is sent", "Of what is open"),
+        rows=tuple(
+            (f"{a} and {b}", percent(share), percent(there)) for (a, b), (share, there) in shown
+        ),
+        note=(
+            "Items are drawn by how far their votes are expected to move the ratings. They are no "
+            "random subset then: rate them with their chances (column overall, argument "
+            "probability of judge.studies.powered), or draw items at random instead."
+        ),
+    )
+
+
+def _send_rows(data: StudyData, judges: Judges) -> Iterator[dict[str, Any]]:
+    """Give the items to send to people, with the row of each in the file of verdicts."""
+    for judge in judges:
+        sent = None if judge.plan is None else judge.plan.sent
+        for item in () if sent is None else sent.item:
+            assert sent is not None
+            a, b = (data.items.models[model] for model in data.items.pairs[item])
+            yield {
+                "judge": judge.name,
+                "verdict_row": int(data.source_rows[1][item]),
+                "prompt_id": data.prompts[data.items.prompt[item]],
+                **dict(zip(of_sides("model"), (a, b), strict=True)),
+                "overall": float(sent.sending.overall[item]),
+            }
+
+
+def _win_rate_section(judges: Judges, level: float) -> Section:
+    """Give the judge's win rates, corrected for its errors where people voted."""
+    known = [judge for judge in judges if judge.win_rates]
+    tables = tuple(
+        Table(
+            head=(f"{judge.name}: preferred", "By the judge", "Corrected", "By people"),
+            rows=tuple(
+                (
+                    rate.model,
+                    NONE if rate.corrected is None else percent(rate.by_judge),
+                    NONE if rate.corrected is None else percent_of(rate.corrected),
+                    percent(rate.by_people),
+                )
+                for rate in judge.win_rates
+            ),
+            note=(
+                "Ties left out. By people: on the items with votes alone. Corrected (Rogan and "
+                f"Gladen), with {100 * level:g} % intervals by prompt that allow for its errors "
+                "being estimated."
+            ),
+        )
+        for judge in known
+    )
+    why = dict.fromkeys(
+        f"{judge.name}, {rate.model}: {rate.why}"
+        for judge in known
+        for rate in judge.win_rates
+        if rate.why
+    )
+    return Section(
+        "Win rates, corrected for its errors", (ASSUMPTION,), more=tables, points=tuple(why)
+    )
+
+
+MOST_A_PROMPT = 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Differing:
+    """An item with its votes and verdicts.
+
+    Attributes
+    ----------
+    votes, verdicts : tuple of int
+        How many are for side A, a tie, and side B.
+    """
+
+    item: int
+    votes: tuple[int, int, int]
+    verdicts: tuple[int, int, int]
+
+
+def differing(data: StudyData, judge: JudgeVerdicts, n: int = 6) -> tuple[_Differing, ...]:
+    """Give the items on which the judge stands furthest from most people, most votes first.
+
+    The distance is that of the mean labels, weighed by the root of the votes beyond one: a vote
+    that stands alone says little of people. Of a prompt at most `MOST_A_PROMPT` are given.
+    """
+    votes, verdicts = (counts(data.items, rows) for rows in (data.people, judge.verdicts))
+    sizes = votes.sum(axis=1), verdicts.sum(axis=1)
+    both = (sizes[0] > 0) & (sizes[1] > 0)
+    apart = np.zeros(data.items.n)
+    apart[both] = np.abs(_mean(votes[both]) - _mean(verdicts[both]))
+    order = np.argsort(-apart * np.sqrt(np.maximum(sizes[0] - 0.5, 0)), kind="stable")
+    chosen: list[_Differing] = []
+    of_prompt: dict[int, int] = {}
+    for item in order[: 50 * n].tolist():
+        prompt = int(data.items.prompt[item])
+        if len(chosen) == n or apart[item] < 1:
+            break
+        if of_prompt.get(prompt, 0) < MOST_A_PROMPT:
+            of_prompt[prompt] = of_prompt.get(prompt, 0) + 1
+            chosen.append(_Differing(item, _by_side(votes[item]), _by_side(verdicts[item])))
+    return tuple(chosen)
+
+
+def _mean(table: Floats) -> Floats:
+    return np.asarray((table[:, 2] - table[:, 0]) / table.sum(axis=1))
+
+
+def _by_side(row: Floats) -> tuple[int, int, int]:
+    b, tie, a = (int(n) for n in row)
+    return a, tie, b
+
+
+NAME = "report"
+N_EXAMPLES = 6
+_OF_TEST = (
+    *("winning_rate", "advantage", "margin", "coin", "longest"),
+    *("person", "person_passed", "majority", "decides_at"),
+)
+OPENING = (
+    "A judge is a model that says which of two answers is better. Here its verdicts are held "
+    "against votes of people on the same answers."
+)
+TONES: Mapping[Verdict, Tone] = {
+    "yes": "good",
+    "no": "poor",
+    "inconclusive": "fair",
+}
+
+
+def write_report(study: Study, folder: Path, made: date) -> Path:
+    """Write the report in every form into a folder, which is made where it is not there.
+
+    Returns
+    -------
+    Path
+        The page to open; Markdown, LaTeX, JSON and Parquet stand beside it.
+
+    Raises
+    ------
+    DataError
+        If the folder cannot be written.
+    """
+    whole = write_forms(report_page(study, made), study.to_dict(), list(rows(study)), folder, NAME)
+    (folder / SEND).unlink(missing_ok=True)  # of an earlier report
+    if sent := list(_send_rows(study.data, study.judges)):
+        formats.write_text(formats.as_csv(sent), folder / SEND)
+    return whole
+
+
+def report_page(study: Study, made: date) -> Page:
+    """Say all that a report says, in its order."""
+    judges, level = study.judges, study.options.level
+    sections = [] if study.licence is None else [licence_section(study.licence)]
+    sections += [] if study.against is None else [against_section(study.against)]
+    sections.append(chance_section(judges))
+    if study.options.by is not None:
+        sections.append(group_section(judges, study.options.by))
+    if any(judge.biases is not None for judge in judges):
+        sections.append(bias_section(judges, level))
+    if any(judge.calibration is not None for judge in judges):
+        sections.append(calibration_section(judges, level))
+    if any(judge.compared is not None for judge in judges):
+        sections.append(_board_section(judges, study.contests))
+    sections += [_examples(study, judge) for judge in study.data.judges]
+    if any(judge.powered is not None for judge in judges):
+        sections.append(powered_section(judges, level))
+    if any(judge.plan is not None for judge in judges):
+        sections.append(_plan_section(judges))
+    if any(judge.win_rates for judge in judges):
+        sections.append(_win_rate_section(judges, level))
+    sections += [_data(study), _rules(study), _limits(study)]
+    sections.append(Section("To make this again", code=command(study)))
+    named = joined([judge.name for judge in judges])
+    page = Page(
+        title=f"May {named} stand in for people?",
+        opening=OPENING,
+        about=_about(study),
+        answers=tuple(_answer(judge) for judge in judges),
+        first=_first(study),
+        sections=tuple(sections),
+        made=made,
+        version=__version__,
+    )
+    return page.answered() if all(j.n_prompts < MIN_PROMPTS for j in judges) else page
+
+
+def _first(study: Study) -> Section:
+    """Give the agreement of all judges, and theirs against each other where there are several."""
+    section = agreement_section(study.judges, study.options.level)
+    if study.against is None:
+        return section
+    return replace(section, more=(*section.more, lead_table(study.against)))
+
+
+def _answer(judge: JudgeStudy) -> Answer:
+    """Put the verdict on a judge on the page."""
+    answer = judge.first_answer
+    return Answer(judge.name, TONES[answer.verdict], answer.headline, answer.reasons[1:])
+
+
+def rows(study: Study) -> Iterator[dict[str, Any]]:
+    """Give every figure of a study as a row: judge, group, name, value, ends, n and text.
+
+    Text is of the verdict alone, which has no value; its reasons are one text.
+    """
+    plain = study.to_dict()
+    judges = plain.get("judges") or {study.judges[0].name: plain}
+    nothing = dict.fromkeys(("value", "lower", "upper", "n", "text"))
+    for judge, figures in judges.items():
+        for group, part in [("", figures), *figures["groups"].items()]:
+            named = {"judge": judge, "group": group}
+            reasons = " ".join(part["reasons"])
+            texts = {"verdict": part["verdict"], "reasons": reasons}
+            old = {"verdict": part["first_answer"]["verdict"], "reasons": reasons}
+            texts |= {f"first_answer.{name}": text for name, text in old.items()}
+            for name, text in texts.items():
+                yield named | {"figure": name} | nothing | {"text": text}
+            for one in part["favouritism"]["models"]:
+                of = {key: one[key] for key in ("value", "lower", "upper", "n")}
+                yield named | {"figure": f"favouritism.{one['model']}"} | nothing | of
+            for name, figure in _figures(part):
+                value = figure.get("rate", figure.get("value"))
+                ends = {end: figure[end] for end in ("lower", "upper")}
+                of = {"value": value, **ends, "n": figure.get("n")}
+                yield named | {"figure": name} | nothing | of
+            tested = part["alternative"] or {}
+            n = tested.get("people_tested")
+            for name in _OF_TEST:
+                value = {"value": tested.get(name), "n": n}
+                yield named | {"figure": f"alternative.{name}"} | nothing | value
+
+
+def _figures(part: dict[str, Any], before: str = "") -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, figure in part.items():
+        if isinstance(figure, dict) and name != "groups":
+            if "lower" in figure:
+                yield before + name, figure
+            else:
+                yield from _figures(figure, f"{before}{name}.")
+
+
+def _about(study: Study) -> dict[str, str]:
+    first = study.judges[0]
+    voters = "" if first.n_voters is None else f" by {plural(first.n_voters, 'person')}"
+    voters = voters.replace("persons", "people")
+    return {
+        "Votes": f"{plural(first.n_votes, 'vote')}{voters}",
+        "Items": f"{plural(first.n_items, 'item')} of {plural(first.n_prompts, 'prompt')}",
+        "Models": f"{len(study.data.items.models):,}",
+        "Judges": joined([judge.name for judge in study.judges]),
+    }
+
+
+def _examples(study: Study, judge: JudgeVerdicts) -> Section:
+    chosen = differing(study.data, judge, N_EXAMPLES)
+    texts = [
+        read_texts(source, [int(own[one.item]) for one in chosen if own[one.item] >= 0])
+        for source, own in zip((study.votes, study.verdicts), study.data.source_rows, strict=True)
+    ]
+    examples = tuple(_example(study, one, texts) for one in chosen)
+    opening = (
+        "Read some of these before you rely on any figure above: they are the items with the "
+        "most votes on which the judge stands furthest from most people."
+        if examples
+        else "On no item does the judge prefer one side while most people prefer the other or "
+        "see a tie."
+    )
+    title = f"Where {judge.name} and people differ most"
+    return Section(title, (opening,), examples=examples)
+
+
+def _example(study: Study, one: _Differing, texts: list[dict[int, RowTexts]]) -> Example:
+    data = study.data
+    a, b = (data.items.models[model] for model in data.items.pairs[one.item])
+    prompt = data.prompts[data.items.prompt[one.item]]
+    rows = [
+        of_rows[int(numbers[one.item])]
+        for of_rows, numbers in zip(texts, data.source_rows, strict=True)
+        if int(numbers[one.item]) in of_rows
+    ]
+    sides = _responses(rows, a)
+    if study.outputs is not None:
+        sides = study.outputs.of(data.items, data.prompts, one.item)
+    asked = study.texts.get(prompt) or next((row.prompt for row in rows if row.prompt), None)
+    reason = next((row.reason for row in rows if row.reason), None)
+    checklist = next((row.checklist for row in rows if row.checklist), None)
+    written = "\n\n".join(text for text in (checklist, reason) if text)
+    return Example(
+        title=f"{a} and {b}" + (f", prompt {prompt}" if prompt else ""),
+        prompt=asked,
+        answers=((a, sides[0]), (b, sides[1])),
+        people=_counts(one.votes, a, b),
+        judge=_counts(one.verdicts, a, b),
+        reason=written or None,
+    )
+
+
+def _responses(rows: list[RowTexts], a: str) -> list[str | None]:
+    for row in rows:
+        if row.text_a is not None or row.text_b is not None:
+            sides = [row.text_a, row.text_b]
+            return sides if row.model == a else sides[::-1]
+    return [None, None]
+
+
+def _counts(numbers: tuple[int, int, int], a: str, b: str) -> str:
+    parts = [f"{n} for {name}" for n, name in zip(numbers, (a, "a tie", b), strict=True) if n]
+    return f"{', '.join(parts)}."
+
+
+def _data(study: Study) -> Section:
+    counted: dict[str, list[int | None]] = {
+        "Items with votes and a verdict": [judge.n_items for judge in study.judges],
+        "Votes on them": [judge.n_votes for judge in study.judges],
+        "People": [judge.n_voters for judge in study.judges],
+        "Prompts": [judge.n_prompts for judge in study.judges],
+        "Verdicts that were not read": [judge.n_unread for judge in study.judges],
+    }
+    table = Table.of(
+        ("What was compared", *(judge.name for judge in study.judges)),
+        {
+            name: ["not known" if n is None else f"{n:,}" for n in numbers]
+            for name, numbers in counted.items()
+        },
+        f"Votes: {study.votes}. Verdicts: {study.verdicts}. Matched by {study.data.keyed_by}. A "
+        "verdict that was not read is in no figure, and is no tie.",
+    )
+    return Section("The data", table=table)
+
+
+def _rules(study: Study) -> Section:
+    options = study.options
+    compared = {
+        "all": "Every verdict is compared with every vote of its item.",
+        "majority": "Every verdict is compared with what most votes of its item say; where two "
+        "answers lead, with a tie.",
+    }[options.pairs]
+    voters = "" if options.voters is None else f" Only voters like {options.voters} count."
+    points = (
+        f"{compared}{voters} People are compared with people over all pairs of votes by "
+        "different people on the same items.",
+        "Both kinds of tie are one. Sides are turned so that an item has the same side A in votes "
+        "and verdicts.",
+        f"The people are taken as {RATERS[options.raters]} (--raters {options.raters}): that sets "
+        "how far a judge may fall behind one of them in the alternative-annotator test.",
+        f"A rule that reads nothing is compared with a judge on {MIN_CASES} items or more on "
+        "which it, the judge and a vote prefer a side; otherwise it is left out.",
+        f"Intervals: {100 * options.level:g} %. Prompts are drawn with replacement "
+        f"({options.rounds:,} times, seed {options.seed}), for whatever depends within a prompt "
+        "stays together. Where every draw gives the same, a share has the interval that so many "
+        "prompts of one mind leave, and other figures have none.",
+        *(_asked(judge) for judge in study.data.judges),
+        f"Models: {joined(study.data.items.models)}.",
+    )
+    return Section("The rules of the comparison", points=points)
+
+
+def _asked(judge: JudgeVerdicts) -> str:
+    """Say how a judge was asked, as far as the file of verdicts does."""
+    if not judge.methods:
+        return (
+            f"How {judge.name} was asked is not in the file of verdicts: take its instructions "
+            "and settings from whoever asked."
+        )
+    methods = [
+        f"{method}{_template(method, templates)}" for method, templates in judge.methods.items()
+    ]
+    return f"{judge.name} was asked by the method {joined(methods)}."
+
+
+def _template(method: str, templates: Sequence[str]) -> str:
+    """Name a method's templates: those of the verdicts, else that of this version."""
+    if templates:
+        return f" (template {joined(templates)})"
+    if method not in PUBLISHED:
+        return ""
+    return f" (template {published(method).template.hash} in this version)"
+
+
+def _limits(study: Study) -> Section:
+    always = (
+        "Agreement with these people on these prompts says little of other people, other "
+        "languages, other tasks or other models.",
+        "People can be wrong together: agreement is not truth.",
+        "Items are as the votes chose them. If people were asked about some kinds more often, so "
+        "are these figures of them.",
+    )
+    return Section("Limits", points=(*foremost(study.warnings), *always))
+
+
+def option_words(files: Files) -> Iterator[str]:
+    """Give the options that say what is read of files, each as one word."""
+    if files.where is not None:
+        yield f"--where={files.where}"
+    yield from (f"--column={ours}={theirs}" for ours, theirs in files.columns)
+    yield from (f"--label={theirs}={ours}" for theirs, ours in files.labels)
+
+
+def command(study: Study) -> str:
+    """Write the command that makes this report."""
+    words = ["arena", "study", "judge", str(study.votes), str(study.verdicts)]
+    words += study.options.words()
+    if (licence := study.licence) is not None:
+        words += ["--licence", "judge.toml", "--margin", f"{licence.margin:g}"]
+        words += ["--until", licence.until.isoformat()]
+        words += ["--votes-a-year", str(licence.votes_a_year)]
+    sources = [source for source in (study.votes, study.verdicts) if isinstance(source, Files)]
+    words += dict.fromkeys(word for files in sources for word in option_words(files))
+    return shlex.join([*words, "--out", "study"])
+
+
+PANEL_NAME = "panel"
+PANEL_OPENING = (
+    "Several models judge the same answers, and what most of them say counts. Where they err "
+    "together, many are worth few: here is how many."
+)
+LIMITS = (
+    "Judges that err together may do so for a reason that a majority of people shares: agreement "
+    "is not truth.",
+    "Which judge is best, and in which order to add them, is chosen on these very items.",
+    "All of this is of these prompts and pairs of models; on other tasks judges err together "
+    "more or less.",
+)
+NOISY = (
+    "Where most of the few people who voted on an item are wrong, every good judge errs on it at "
+    "once: the panel is worth at least what is shown, with votes taken as the truth. What shared "
+    "errors cost is not estimated from votes."
+)
+
+
+def write_panel(panel: Panel, folder: Path, made: date) -> Path:
+    """Write the report in every form into a folder, as `write_forms`."""
+    page = panel_page(panel, made)
+    return write_forms(page, panel.to_dict(), list(_panel_rows(panel)), folder, PANEL_NAME)
+
+
+def panel_page(panel: Panel, made: date) -> Page:
+    """Say all that the report says, in its order."""
+    sections = [
+        *_heat(panel),
+        Section("Limits", points=tuple(_panel_limits(panel))),
+        Section("To make this again", code=_panel_command(panel)),
+    ]
+    page = Page(
+        title="How many judges is this panel worth?",
+        opening=PANEL_OPENING,
+        about=_panel_about(panel),
+        answers=(Answer(_who(panel), _tone(panel), panel.headline, panel.sentences),),
+        first=Section("The panel", table=_card(panel), more=tuple(_tables(panel))),
+        sections=tuple(sections),
+        made=made,
+        version=__version__,
+    )
+    return page.answered() if panel.n_prompts < MIN_PROMPTS else page
+
+
+def _who(panel: Panel) -> str:
+    return f"Panel of {panel.card.k}"
+
+
+def _tone(panel: Panel) -> Tone:
+    """Colour the answer: well where the panel is certainly better than its best judge alone."""
+    lead = panel.card.over_best
+    if lead.lower is not None and lead.lower > 0:
+        return "good"
+    return "poor" if lead.upper is not None and lead.upper < 0 else "fair"
+
+
+def _panel_about(panel: Panel) -> dict[str, str]:
+    families = {judge.family for judge in panel.judges}
+    truth = f"Votes: {panel.votes}" if panel.by_people else "Labels in the files"
+    return {
+        "Verdicts": joined([str(files) for files in panel.verdicts]),
+        "Held against": truth,
+        "Items": f"{plural(panel.n_items, 'item')} of {plural(panel.n_prompts, 'prompt')}",
+        "Judges": f"{plural(panel.card.k, 'judge')} of {len(families):,} "
+        + ("family" if len(families) == 1 else "families"),
+    }
+
+
+def _card(panel: Panel) -> Table:
+    one, level = panel.card, f"{100 * panel.options.level:g} %"
+    least = ", at least" if panel.by_people else ""
+    cells = {
+        "Judges": f"{one.k}",
+        f"Independent judges they are worth{least}": number_of(one.n_eff),
+        "Independent judges they are worth, at most": number_of(one.at_most),
+        "Mean correlation of errors": number_of(one.mean_correlation, 3),
+        "Right: the mean judge": percent_of(one.mean),
+        f"Right: the best judge ({panel.best})": percent_of(one.best),
+        "Right: most of them": percent_of(one.majority),
+        "Right: most of as many independent ones": percent_of(one.independent),
+        "Gap to independent ones, points of a per cent": gap_of(one.gap),
+        "Lead over the best judge, points of a per cent": gap_of(one.over_best),
+    }
+    return Table.of(
+        ("The panel", "Value"),
+        {name: (text,) for name, text in cells.items() if text != NONE},
+        f"On {plural(panel.n_items, 'item')} that every judge read. {level} intervals draw "
+        "prompts. Where exactly half of the judges are right, the panel is right by half.",
+    )
+
+
+def _tables(panel: Panel) -> Iterator[Table]:
+    yield Table.of(
+        ("Judge", "Family", "Right", "Not read", "Items left out"),
+        {
+            judge.name: (
+                judge.family,
+                percent_of(judge.accuracy),
+                f"{judge.n_unread:,}",
+                f"{judge.without:,}",
+            )
+            for judge in panel.judges
+        },
+        "Right on the items that every judge read. A verdict that was not read is no error. Items "
+        "without a verdict of one judge that was read are left out for all.",
+    )
+    if panel.card.k > 1:
+        yield _correlations(panel)
+        yield _order(panel, "Add by independent judges", panel.by_n_eff)
+        yield _order(panel, "Add by accuracy", panel.by_accuracy)
+        yield from _families(panel)
+
+
+def _correlations(panel: Panel) -> Table:
+    names = [judge.name for judge in panel.judges]
+    numbers = [str(place + 1) for place in range(len(names))]
+    return Table.of(
+        ("Correlation of errors", *numbers),
+        {
+            f"{number} {name}": [_correlation(panel, i, j) for j in range(len(names))]
+            for i, (number, name) in enumerate(zip(numbers, names, strict=True))
+        },
+        "1 where two judges err on the same items, 0 where the one's errors say nothing of the "
+        f"other's. {NONE}: one of them errs on none or on all.",
+    )
+
+
+def _correlation(panel: Panel, i: int, j: int) -> str:
+    value = panel.correlations[i, j]
+    return "" if i == j else NONE if value != value else minus(f"{value:.2f}")
+
+
+def _order(panel: Panel, name: str, order: tuple[Added, ...]) -> Table:
+    return Table.of(
+        (name, "Worth", "Most are right"),
+        {
+            f"{place}. {one.judge}": (
+                NONE if one.n_eff is None else f"{one.n_eff:.2f}",
+                percent(one.majority),
+            )
+            for place, one in enumerate(order, 1)
+        },
+        "Each line adds the judge to those above it that leaves the panel best, from the one that "
+        f"is right most often on. Chosen on these {plural(panel.n_items, 'item')}.",
+    )
+
+
+def _families(panel: Panel) -> Iterator[Table]:
+    if not panel.without_family:
+        return
+    gap = [] if panel.by_people else ["Gap to independent ones"]
+    yield Table.of(
+        ("Without the family", "Judges", "Worth", "Most are right", *gap),
+        {
+            family: (
+                f"{one.k}",
+                number_of(one.n_eff),
+                percent_of(one.majority),
+                *(gap_of(one.gap) for _ in gap),
+            )
+            for family, one in panel.without_family.items()
+        },
+        "A family is the column family of the verdicts, else the letters that a judge's name "
+        "begins with.",
+    )
+
+
+def _heat(panel: Panel) -> Iterator[Section]:
+    if panel.card.k < 2:
+        return
+    cells = [
+        [None if i == j or value != value else float(value) for j, value in enumerate(row)]
+        for i, row in enumerate(panel.correlations.tolist())
+    ]
+    svg = heat_map(
+        cells, [(judge.name, 1) for judge in panel.judges], title="Correlation of errors"
+    )
+    caption = (
+        "Correlation of the errors of each two judges, in the order of the rows: blue where they "
+        "err together, orange where one errs where the other does not."
+    )
+    yield Section("Who errs with whom", figures=(Figure(svg, caption),))
+
+
+def _panel_limits(panel: Panel) -> Iterator[str]:
+    yield from foremost(panel.warnings)
+    if panel.by_people:
+        yield NOISY
+    yield from LIMITS
+
+
+def _panel_rows(panel: Panel) -> Iterator[dict[str, Any]]:
+    """Give every figure as a row: part, name, other name, value and ends."""
+    one = panel.card
+    figures = {
+        "n_eff": one.n_eff,
+        "at_most": one.at_most,
+        "mean_correlation": one.mean_correlation,
+        "accuracy.mean": one.mean,
+        "accuracy.best": one.best,
+        "accuracy.majority": one.majority,
+        "accuracy.independent": one.independent,
+        "gap": one.gap,
+        "over_best": one.over_best,
+    }
+    yield from (_row("panel", name, "", figure) for name, figure in figures.items())
+    for judge in panel.judges:
+        yield _row("accuracy", judge.name, "", judge.accuracy)
+    for pair in panel.to_dict()["correlations"]:
+        value = Estimate(pair["value"], None, None, panel.n_items)
+        yield _row("correlation", pair["a"], pair["b"], value)
+
+
+def _row(part: str, name: str, other: str, figure: Estimate) -> dict[str, Any]:
+    return {"part": part, "name": name, "other": other} | figure.to_dict()
+
+
+def _panel_command(panel: Panel) -> str:
+    """Write the command that makes this report."""
+    words = ["arena", "study", "panel", *(str(files.paths[0]) for files in panel.verdicts)]
+    words += ["--votes", str(panel.votes)] if panel.by_people else []
+    words += panel.options.words()
+    sources = [source for source in (*panel.verdicts, panel.votes) if isinstance(source, Files)]
+    words += dict.fromkeys(word for files in sources for word in option_words(files))
+    return shlex.join([*words, "--out", PANEL_NAME])
+
+
+TRUTH_NAME = "truth"
+TRUTH_TONES: Mapping[int, Tone] = {1: "good", 0: "fair", -1: "poor"}
+TRUTH_OPENING = (
+    "Each of these pairs has a side that is right by construction. Here it is counted how often a "
+    "judge names it, whichever side it is shown first."
+)
+NOTE = (
+    "Right: of all verdicts, in both orders; a tie is not right, and a verdict that was not read "
+    "is not. A coin is right in 50 %. Intervals are for other prompts."
+)
+TRUTH_LIMITS = (
+    "That a judge is right where right is known says little of questions on which people differ.",
+    "Truth sets are public: a judge may have learnt their answers.",
+)
+
+
+def write_truth(study: TruthStudy, folder: Path, made: date) -> Path:
+    """Write the report in every form into a folder, as `judge.report.page.write_forms`."""
+    return write_forms(
+        truth_page(study, made), study.to_dict(), list(_truth_rows(study)), folder, TRUTH_NAME
+    )
+
+
+def truth_page(study: TruthStudy, made: date) -> Page:
+    """Say all that the report says, in its order."""
+    more = [_table((study.by or "", "Judge"), study.parts)] if study.parts else []
+    if study.leads:
+        more.append(_lead_table(study))
+    return Page(
+        title="How often are these judges right?",
+        opening=TRUTH_OPENING,
+        about={
+            "Verdicts": joined([str(files) for files in study.verdicts]),
+            "Labels": "beside the verdicts" if study.labels is None else str(study.labels),
+            "Cases": f"{study.n_cases:,}",
+            "Judges": joined([one.judge for one in study.whole]),
+        },
+        answers=tuple(_truth_answer(study, one) for one in study.whole),
+        first=Section(
+            "Right, tied and unread", table=_table(("Judge",), study.whole), more=tuple(more)
+        ),
+        sections=(
+            Section("Limits", points=(*foremost(study.warnings), *TRUTH_LIMITS)),
+            Section("To make this again", code=_truth_command(study)),
+        ),
+        made=made,
+        version=__version__,
+    )
+
+
+def _truth_answer(study: TruthStudy, one: Accuracy) -> Answer:
+    headline, *rest = study.sentences(one)
+    tone = TRUTH_TONES[study.shown[one.judge]]
+    return Answer(one.judge, tone, headline, (*rest, *_comparisons(study, one)))
+
+
+def _comparisons(study: TruthStudy, one: Accuracy) -> Iterator[str]:
+    """Say of each pair once, behind its first judge."""
+    for lead, text in zip(study.leads, study.comparisons, strict=True):
+        if lead.first == one.judge:
+            yield text
+
+
+def _table(names: tuple[str, ...], rows: tuple[Accuracy, ...]) -> Table:
+    head = ("Right", "In both orders", "Cases", "Ties", "Unread")
+    return Table(
+        (*names, *head),
+        tuple((*((one.part,) if len(names) > 1 else ()), one.judge, *_cells(one)) for one in rows),
+        note=NOTE,
+    )
+
+
+def _cells(one: Accuracy) -> tuple[str, ...]:
+    right, scores = (percent_of(one.right), percent_of(one.right_in_both)), one.scores
+    if scores is None:
+        return (*right, *["0"] * 3)
+    return (*right, f"{scores.n:,}", f"{scores.n_tied:,}", f"{scores.n_unread:,}")
+
+
+def _lead_table(study: TruthStudy) -> Table:
+    return Table.of(
+        ("Right more often", "Points of a per cent", "Cases"),
+        {
+            f"{lead.first} less {lead.second}": (gap_of(lead.gap), f"{lead.gap.n:,}")
+            for lead in study.leads
+        },
+        note="On the cases that both were asked in both orders, the same prompts drawn for both.",
+    )
+
+
+def _truth_rows(study: TruthStudy) -> Iterator[dict[str, Any]]:
+    """Give every figure as a row: judge, part, name, value, ends and n."""
+    for one in (*study.whole, *study.parts):
+        for name, estimate in (("right", one.right), ("right_in_both", one.right_in_both)):
+            yield {"judge": one.judge, "part": one.part, "figure": name} | estimate.to_dict()
+    for lead in study.leads:
+        named = {"judge": f"{lead.first} less {lead.second}", "part": "all", "figure": "right"}
+        yield named | lead.gap.to_dict()
+
+
+def _truth_command(study: TruthStudy) -> str:
+    """Write the command that makes this report."""
+    words = ["arena", "study", "truth", *(str(files.paths[0]) for files in study.verdicts)]
+    if study.labels is not None:
+        words += ["--truth", str(study.labels.paths[0])]
+    words += study.options.words()
+    sources = [*study.verdicts, *([] if study.labels is None else [study.labels])]
+    words += dict.fromkeys(word for files in sources for word in option_words(files))
+    return shlex.join([*words, "--out", "truth"])

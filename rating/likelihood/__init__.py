@@ -1,1 +1,0 @@
-"""What the probability of a vote is, and the parameters under which the votes are likeliest."""

@@ -1,1 +1,0 @@
-"""How far strengths, ranks and win rates may be off."""
