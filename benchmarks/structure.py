@@ -31,9 +31,9 @@ import grimp
 
 PACKAGES = ("rating", "judge", "arena")
 LIMITS = {
-    "product code lines": 73_730,
+    "product code lines": 73_703,
     "product files": 230,
-    "dataclasses": 681,
+    "dataclasses": 680,
     "public names": 2_297,
     "public, used by no other module": 459,
     "public, used by one other module": 1_094,
@@ -46,7 +46,7 @@ LIMITS = {
     "import contracts": 11,
     "modules in import cycles": 0,
     "longest chain of imports": 36,
-    "test code lines": 77_881,
+    "test code lines": 77_883,
 }
 """The most of each: what comes in is paid for by what goes out. Lower them with the counts."""
 ROOT = Path(__file__).resolve().parent.parent

@@ -21,6 +21,7 @@ from functools import cached_property
 from typing import ClassVar, Literal, NamedTuple, Protocol
 
 import numpy as np
+import scipy
 
 from rating.comparisons import Comparisons
 from rating.errors import ConvergenceError, NotIdentifiedError
@@ -342,6 +343,51 @@ class Objective(Protocol):
 
     def evaluate(self, x: Floats) -> Evaluation:
         """Return loss, gradient and Hessian; an infinite loss outside the domain."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Logistic:
+    """Weighted logistic loss: ``logit E[share] = design @ coefficients``, with a ridge.
+
+    Attributes
+    ----------
+    design : ndarray of shape (n, k)
+    share : ndarray of shape (n,)
+        From 0 to 1; a share of 0.3 is three tenths of a win and seven of a loss.
+    weight : ndarray of shape (n,)
+    ridge : float
+        The loss has ``ridge / 2`` times the squared coefficients.
+    """
+
+    design: Floats
+    share: Floats
+    weight: Floats
+    ridge: float = 0.0
+
+    @property
+    def n_models(self) -> int:
+        """None of the coefficients is a strength."""
+        return 0
+
+    @property
+    def absolute(self) -> bool:
+        """No direction is free."""
+        return True
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights."""
+        return float(self.weight.sum())
+
+    def evaluate(self, x: Floats) -> Evaluation:
+        """Return the loss in nats, its gradient and its Hessian."""
+        logit = self.design @ x
+        probability = scipy.special.expit(logit)
+        loss = self.weight @ (np.logaddexp(0, logit) - self.share * logit)
+        gradient = self.design.T @ (self.weight * (probability - self.share)) + self.ridge * x
+        curved = self.design * (self.weight * probability * (1 - probability))[:, None]
+        hessian = curved.T @ self.design + self.ridge * np.eye(len(x))
+        return Evaluation(float(loss + self.ridge / 2 * (x @ x)), gradient, hessian)
 
 
 class Optimum(NamedTuple):

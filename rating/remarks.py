@@ -10,14 +10,13 @@ import scipy
 
 from rating.errors import ConvergenceError, DataError
 from rating.leave_out import influence_variance, jackknife_factor, quantile, two_way
+from rating.likelihood import Logistic, minimise
 from rating.rows import VoteRows
 from rating.typing import Bools, Floats, Ints
 
 PRIOR_SD = 2.5
 """In nats, of every coefficient: a reason that is never given to a loser stays finite."""
 POINTS = 400 / np.log(10)
-MOST_STEPS = 100
-TOLERANCE = 1e-9
 ENTRIES_AT_ONCE = 1 << 21
 STEADIEST = 1e4
 """Largest ``a + b`` of the law of shares over models: more is no spread at all."""
@@ -674,18 +673,10 @@ def clustered_logit(
     counts = np.unique(voter, return_counts=True)[1]
     if len(counts) < 2:
         raise DataError(f"Two voters are needed, and there are {len(counts)}.")
-    prior = np.eye(design.shape[1]) / PRIOR_SD**2
-    x = np.zeros(design.shape[1])
-    for _ in range(MOST_STEPS):
-        p = scipy.special.expit(design @ x)
-        weight = p * (1 - p)
-        hessian = design.T @ (design * weight[:, None]) + prior
-        step = np.linalg.solve(hessian, design.T @ (score - p) - prior @ x)
-        x = x + step
-        if np.abs(step).max() < TOLERANCE:
-            break
-    else:
-        raise ConvergenceError(f"The regression did not converge in {MOST_STEPS} steps.")
+    loss = Logistic(design, score, np.ones(len(score)), 1 / PRIOR_SD**2)
+    x, at, _ = minimise(loss, np.zeros(design.shape[1]))
+    hessian, p = at.hessian, scipy.special.expit(design @ x)
+    weight = p * (1 - p)
     rows, pull = design * np.sqrt(weight)[:, None], design * (score - p)[:, None]
     covariance = _left_out(hessian, rows, pull, voter)
     if prompt is not None:

@@ -22,11 +22,12 @@ from numpy.typing import NDArray
 from judge.grammar import NOT_PLAYED
 from judge.ifeval import Checked, accuracy
 from judge.ifeval.checks import share
-from judge.scoring.logistic import Rows, bounded, fit_logistic
+from judge.scoring.logistic import bounded, fit_logistic
 from judge.tables.annotations import Annotations, groups
 from rating import Outcome
 from rating.errors import DataError
 from rating.leave_out import clustered_variance, drawn_sums, quantile
+from rating.likelihood import Logistic
 from rating.typing import Bools, Floats, Ints
 
 DRAWS = (0.0, 1.5)
@@ -273,7 +274,7 @@ def style_controlled(
     names, place = np.unique([models[n] for n in row], return_inverse=True)
     style = _standardised(_style(counts, of_baseline)[row], weight)
     design = np.hstack([np.eye(len(names))[place], style])
-    fitted = fit_logistic(Rows(design, share, weight))
+    fitted = fit_logistic(Logistic(design, share, weight))
     scores = design * (weight * (share - fitted.probability))[:, None]
     influence = scores @ np.linalg.inv(fitted.hessian)[:, : len(names)]
     prompt = np.unique([prompts[n] for n in row], return_inverse=True)[1]

@@ -11,10 +11,11 @@ import numpy as np
 import scipy
 
 from judge.scoring.benchmarks import wins
-from judge.scoring.logistic import Difficulty, Fitted, Rows, estimate_difficulty, fit_logistic
+from judge.scoring.logistic import Difficulty, Fitted, estimate_difficulty, fit_logistic
 from judge.tables.annotations import Annotations, groups
 from rating.errors import DataError, NotIdentifiedError
 from rating.leave_out import influence_variance
+from rating.likelihood import Logistic
 from rating.typing import Floats, Ints
 
 LENGTH, DIFFICULTY = 0, 2
@@ -45,7 +46,7 @@ class Annotated:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
-    """Rows of other models that hold the coefficients, without an intercept.
+    """Logistic of other models that hold the coefficients, without an intercept.
 
     Attributes
     ----------
@@ -77,7 +78,7 @@ class LengthControlled:
     length, difficulty, intercept, order : float
         Coefficients in nats; NaN for a term that was left out.
     n : int
-        Rows of the model.
+        Logistic of the model.
     """
 
     win_rate: float
@@ -94,7 +95,7 @@ class LengthControlled:
 class _Problem:
     """All rows, those of the model first, and what its win rate is a mean of."""
 
-    rows: Rows
+    rows: Logistic
     instruction: Ints
     own: int
     length_gap: Floats
@@ -218,7 +219,7 @@ def _problem(data: Annotated, difficulty: Difficulty | None, block: Block | None
     if data.order is not None:
         design = np.column_stack([design, data.order])
         sides = tuple(np.column_stack([flat, np.full(n, side)]) for side in (0.5, -0.5))
-    rows = Rows(design, data.share, np.ones(n))
+    rows = Logistic(design, data.share, np.ones(n))
     if block is not None:
         rows = _with_block(rows, block, difficulty)
         instruction = np.r_[instruction, block.instruction]
@@ -234,12 +235,12 @@ def _columns(
     return np.column_stack(columns)
 
 
-def _with_block(rows: Rows, block: Block, difficulty: Difficulty | None) -> Rows:
+def _with_block(rows: Logistic, block: Block, difficulty: Difficulty | None) -> Logistic:
     m = len(block.share)
     design = np.zeros((m, rows.design.shape[1]))
     columns = _columns(block.length, np.zeros(m), block.instruction, difficulty)
     design[:, : columns.shape[1]] = columns
-    return Rows(
+    return Logistic(
         np.vstack([rows.design, design]),
         np.r_[rows.share, block.share],
         np.r_[rows.weight, block.weight],

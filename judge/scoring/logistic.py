@@ -13,51 +13,10 @@ import scipy
 from judge.ifeval.checks import wilson
 from rating.errors import ConvergenceError, NotIdentifiedError
 from rating.leave_out import quantile
-from rating.likelihood import Evaluation, minimise
+from rating.likelihood import Evaluation, Logistic, minimise
 from rating.typing import Floats, Ints
 
 _SEPARATED = 1e-7
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Rows:
-    """What is fitted: ``logit E[share] = design @ coefficients``.
-
-    Attributes
-    ----------
-    design : ndarray of shape (n, k)
-    share : ndarray of shape (n,)
-        From 0 to 1; a share of 0.3 is three tenths of a win and seven of a loss.
-    weight : ndarray of shape (n,)
-    """
-
-    design: Floats
-    share: Floats
-    weight: Floats
-
-    @property
-    def n_models(self) -> int:
-        """None of the coefficients is a strength."""
-        return 0
-
-    @property
-    def absolute(self) -> bool:
-        """No direction is free."""
-        return True
-
-    @property
-    def total(self) -> float:
-        """Sum of the weights."""
-        return float(self.weight.sum())
-
-    def evaluate(self, x: Floats) -> Evaluation:
-        """Return the loss in nats, its gradient and its Hessian."""
-        logit = self.design @ x
-        probability = scipy.special.expit(logit)
-        loss = self.weight @ (np.logaddexp(0, logit) - self.share * logit)
-        gradient = self.design.T @ (self.weight * (probability - self.share))
-        curved = self.design * (self.weight * probability * (1 - probability))[:, None]
-        return Evaluation(float(loss), gradient, curved.T @ self.design)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,7 +28,7 @@ class Fitted:
     probability: Floats
 
 
-def fit_logistic(rows: Rows, names: Sequence[str] = ()) -> Fitted:
+def fit_logistic(rows: Logistic, names: Sequence[str] = ()) -> Fitted:
     """Fit by Newton's method to a gradient of 1e-9.
 
     Parameters
@@ -94,7 +53,7 @@ def fit_logistic(rows: Rows, names: Sequence[str] = ()) -> Fitted:
     return Fitted(minimum.x, minimum.at.hessian, scipy.special.expit(rows.design @ minimum.x))
 
 
-def _check_rank(rows: Rows, names: Sequence[str]) -> None:
+def _check_rank(rows: Logistic, names: Sequence[str]) -> None:
     n, k = rows.design.shape
     if n and np.linalg.matrix_rank(rows.design) == k:
         return
@@ -107,7 +66,7 @@ def _check_rank(rows: Rows, names: Sequence[str]) -> None:
             )
 
 
-def _check_separation(rows: Rows) -> None:
+def _check_separation(rows: Logistic) -> None:
     """Raise if a direction leaves all shares between alone and fits whole ones ever better.
 
     Maximises the gain of the whole rows over directions in a box, a linear programme (A. Albert

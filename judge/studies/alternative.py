@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
-from judge.scoring.logistic import Rows
 from judge.studies.boards import from_influence
 from judge.studies.estimates import (
     LABELS,
@@ -39,7 +38,7 @@ from rating.leave_out import (
     quantile,
     sums_within,
 )
-from rating.likelihood import minimise
+from rating.likelihood import Logistic, minimise
 from rating.typing import Bools, Floats, Ints
 
 STAND_INS = 20
@@ -863,7 +862,7 @@ def _slope(cases: _Cases) -> float | None:
     score = cases.score[certain]
     if not certain.any() or (score == 1).all() or (score == 0).all():
         return None
-    rows = Rows(odds[certain, None], score, cases.votes[certain])
+    rows = Logistic(odds[certain, None], score, cases.votes[certain])
     return float(minimise(rows, np.zeros(1)).x[0])
 
 

@@ -22,7 +22,7 @@ from judge.studies.powered import powered_ratings
 from judge.studies.rows import Items, Labels, Rows, Source, read_rows
 from rating.errors import DataError, NotIdentifiedError
 from rating.leave_out import clustered_variance, influence_variance, quantile, sums_within, two_way
-from rating.likelihood import Evaluation, hessian, minimise, solve
+from rating.likelihood import Logistic, hessian, minimise, solve
 from rating.typing import Bools, Floats, Ints
 from rating.variants import POINTS_PER_NAT, to_points
 
@@ -327,9 +327,10 @@ def calibrated(votes: Compared, method: CalibrationMethod = "temperature") -> _C
             "rate a model by."
         )
         raise NotIdentifiedError(msg)
-    line = _Line(rows.signal, rows.score)
-    slope, at = line.best()
-    loss = at.loss - RIDGE / 2 * slope**2
+    line = Logistic(rows.signal[:, None], rows.score, np.ones(n), RIDGE)
+    best = minimise(line, np.zeros(1))
+    slope = float(best.x[0])
+    loss = best.at.loss - RIDGE / 2 * slope**2
     steps = _isotonic(rows) if method == "isotonic" else None
     return _Calibrated(slope, float(loss), n, steps)
 
@@ -418,38 +419,6 @@ def variance_of_sum(influence: Floats, prompt: Ints, rater: Ints | None = None) 
     if not np.isfinite(by_rater + by_prompt):
         return np.inf
     return max(by_rater + max(0.0, by_prompt - each), each)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Line:
-    """Logistic loss of one coefficient, with `RIDGE`: ``logit = x slope``."""
-
-    x: Floats
-    score: Floats
-
-    @property
-    def n_models(self) -> int:
-        return 0
-
-    @property
-    def absolute(self) -> bool:
-        return True
-
-    @property
-    def total(self) -> float:
-        return float(len(self.score))
-
-    def evaluate(self, at: Floats) -> Evaluation:
-        logit = self.x * at[0]
-        probability = scipy.special.expit(logit)
-        loss = (np.logaddexp(0, logit) - self.score * logit).sum() + RIDGE / 2 * at[0] ** 2
-        gradient = self.x @ (probability - self.score) + RIDGE * at[0]
-        curve = self.x**2 @ (probability * (1 - probability)) + RIDGE
-        return Evaluation(float(loss), np.array([gradient]), np.array([[curve]]))
-
-    def best(self) -> tuple[float, Evaluation]:
-        best = minimise(self, np.zeros(1))
-        return float(best.x[0]), best.at
 
 
 FEWEST_KNOWN = 3

@@ -7,12 +7,13 @@ import pytest
 from scipy.optimize import check_grad, minimize
 from sklearn.linear_model import LogisticRegression
 
-from judge.scoring.logistic import RIDGE, Difficulty, Rows, estimate_difficulty, fit_logistic
+from judge.scoring.logistic import RIDGE, Difficulty, estimate_difficulty, fit_logistic
 from rating.errors import NotIdentifiedError
+from rating.likelihood import Logistic
 from tests.judge.scoring.synthetic import Leaderboard, leaderboard
 
 
-def drawn(n: int = 120, *, whole: bool = False) -> Rows:
+def drawn(n: int = 120, *, whole: bool = False) -> Logistic:
     rng = np.random.default_rng(3)
     design = np.column_stack([np.tanh(rng.normal(size=n)), np.ones(n), rng.normal(size=n)])
     probability = 1 / (1 + np.exp(-design @ [-1.2, 0.3, 0.8]))
@@ -21,14 +22,14 @@ def drawn(n: int = 120, *, whole: bool = False) -> Rows:
         if whole
         else rng.beta(2 * probability, 2 * (1 - probability))
     )
-    return Rows(design, share, rng.uniform(0.1, 1, n))
+    return Logistic(design, share, rng.uniform(0.1, 1, n))
 
 
-def loss(x: np.ndarray, rows: Rows) -> float:
+def loss(x: np.ndarray, rows: Logistic) -> float:
     return rows.evaluate(x).loss
 
 
-def slope(x: np.ndarray, rows: Rows) -> np.ndarray:
+def slope(x: np.ndarray, rows: Logistic) -> np.ndarray:
     return rows.evaluate(x).gradient
 
 
@@ -54,12 +55,12 @@ def test_scipy_finds_no_smaller_loss_and_the_gradient_is_right() -> None:
 
 def test_a_row_twice_is_a_row_of_weight_two() -> None:
     rows = drawn()
-    twice = Rows(
+    twice = Logistic(
         np.vstack([rows.design, rows.design]),
         np.r_[rows.share, rows.share],
         np.r_[rows.weight, rows.weight],
     )
-    heavier = Rows(rows.design, rows.share, 2 * rows.weight)
+    heavier = Logistic(rows.design, rows.share, 2 * rows.weight)
     np.testing.assert_allclose(
         fit_logistic(twice).coefficients, fit_logistic(heavier).coefficients, atol=1e-8
     )
@@ -70,15 +71,15 @@ def test_separated_rows_have_no_fit_and_one_that_contradicts_gives_it() -> None:
     design = np.column_stack([x, np.ones(8)])
     share = np.array([0.0, 0, 0, 0, 1, 1, 1, 1])
     with pytest.raises(NotIdentifiedError, match="separated"):
-        fit_logistic(Rows(design, share, np.ones(8)))
+        fit_logistic(Logistic(design, share, np.ones(8)))
     share[0] = 1.0
-    assert np.isfinite(fit_logistic(Rows(design, share, np.ones(8))).coefficients).all()
+    assert np.isfinite(fit_logistic(Logistic(design, share, np.ones(8))).coefficients).all()
 
 
 def test_only_wins_are_separated_by_the_intercept() -> None:
     rows = drawn()
     with pytest.raises(NotIdentifiedError, match="separated"):
-        fit_logistic(Rows(rows.design, np.ones(len(rows.share)), rows.weight))
+        fit_logistic(Logistic(rows.design, np.ones(len(rows.share)), rows.weight))
 
 
 def test_a_single_share_between_leaves_the_rest_separated() -> None:
@@ -86,14 +87,14 @@ def test_a_single_share_between_leaves_the_rest_separated() -> None:
     design = np.column_stack([x, np.ones(8)])
     share = np.array([0, 0, 0, 0, 0.5, 1, 1, 1])
     with pytest.raises(NotIdentifiedError, match="separated"):
-        fit_logistic(Rows(design, share, np.ones(8)))
+        fit_logistic(Logistic(design, share, np.ones(8)))
 
 
 def test_a_column_that_does_not_vary_is_refused() -> None:
     rows = drawn()
     design = np.column_stack([rows.design, 2 * rows.design[:, 1]])
     with pytest.raises(NotIdentifiedError, match="effect of 'column 4' apart"):
-        fit_logistic(Rows(design, rows.share, rows.weight))
+        fit_logistic(Logistic(design, rows.share, rows.weight))
 
 
 def estimated(board: Leaderboard, *, order: bool = False) -> Difficulty:

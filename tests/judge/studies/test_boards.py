@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, norm, pearsonr, spearmanr, ttest_1samp
 
-from judge.scoring.logistic import Rows, fit_logistic
+from judge.scoring.logistic import fit_logistic
 from judge.studies.boards import (
     FIGURES,
     KINDS,
@@ -32,6 +32,7 @@ from judge.studies.estimates import Draws, Estimate
 from judge.studies.rows import Items
 from rating import Comparisons, fit_bradley_terry
 from rating.errors import NotIdentifiedError
+from rating.likelihood import Logistic
 from rating.typing import Floats
 from tests.judge.studies.labels import held, items_of, labels_of, published, swapped
 from tests.judge.studies.moved import MovedStudy, Mover
@@ -266,7 +267,7 @@ def test_another_program_finds_the_same_strengths_and_slopes() -> None:
     design = np.column_stack(
         [strengths[:, 1:], people.first, items.gaps["length"][people.item]]
     ).astype(float)
-    other = fit_logistic(Rows(design, (people.label + 1) / 2, np.ones(people.n))).coefficients
+    other = fit_logistic(Logistic(design, (people.label + 1) / 2, np.ones(people.n))).coefficients
     assert board.theta - board.theta[0] == pytest.approx(np.r_[0, other[:7]], abs=1e-7)
     assert list(board.slopes.values()) == pytest.approx(other[7:].tolist(), abs=1e-7)
 
