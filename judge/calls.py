@@ -1,4 +1,6 @@
-"""The calls of a run: how to ask, under which key and with what fence, and what it would cost.
+"""Calls of a judge: what is asked, under which key, at what cost, and of which endpoint.
+
+The calls of a run: how to ask, under which key and with what fence, and what it would cost.
 
 What an endpoint takes: as its roster says, and as its refusals teach.
 """

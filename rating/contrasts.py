@@ -1,4 +1,6 @@
-"""How sure one contrast of the strengths is: its own variance and degrees of freedom.
+"""Intervals of ratings, and of differences between them.
+
+How sure one contrast of the strengths is: its own variance and degrees of freedom.
 
 How far ratings may be off, by the interval asked for, and warnings on what that leaves open.
 

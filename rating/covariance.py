@@ -1,4 +1,6 @@
-"""Covariances of parameters: by the curvature, of independent votes, of votes in clusters.
+"""Covariances of a fit: from the curvature, of independent votes, and of votes in clusters.
+
+Covariances of parameters: by the curvature, of independent votes, of votes in clusters.
 
 The last by leaving out one cluster at a time; the same shifts, their signs changed at random, say
 how large the largest statistic may be.

@@ -1,4 +1,6 @@
-"""A lead that is looked at again as votes come in: its variance, and how far an interval reaches.
+"""Compare two models while votes come in: a lead and its boundaries, the gate, and the race.
+
+A lead that is looked at again as votes come in: its variance, and how far an interval reaches.
 
 Gates, races and whatever else stops at a lead share this: what the lead rests on (`Lead`), the
 least data (`require_comparable`, `WELL_FOUNDED`) and the boundaries of three ways to look

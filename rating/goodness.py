@@ -1,4 +1,6 @@
-"""How well a fit describes each pair of models, and all of them together.
+"""Goodness of fit: pairs of models, groups of votes, and the weights of voters and prompts.
+
+How well a fit describes each pair of models, and all of them together.
 
 Whether groups of votes ask for other ratings: a statistic, and the nulls that hold for it.
 

@@ -1,4 +1,6 @@
-"""What holds a rank: how few votes, voters or prompts two models would change places without.
+"""Influence: how many votes, old or new, a rank depends on.
+
+What holds a rank: how few votes, voters or prompts two models would change places without.
 
 How many new votes, whatever they say, cannot change the top ranks: a certificate.
 """

@@ -1,4 +1,6 @@
-"""From the local coordinates of single votes to all parameters, order effect and features too.
+"""Likelihoods of votes, and Newton's method that maximises them.
+
+From the local coordinates of single votes to all parameters, order effect and features too.
 
 Votes and a likelihood as one objective in all parameters, and the deviance of its optimum.
 

@@ -1,4 +1,6 @@
-"""Variants of one producer: what choosing the best of them adds, and the producer's own order.
+"""Variants of one producer, and the Elo scale.
+
+Variants of one producer: what choosing the best of them adds, and the producer's own order.
 
 The Elo scale: strengths in nats as points; and online Elo, which depends on the order.
 """

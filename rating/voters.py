@@ -1,4 +1,6 @@
-"""Honest or not: bets against each voter's votes that an honest voter would lose.
+"""Voters: tests of single voters, coordinated groups, and different preferences.
+
+Honest or not: bets against each voter's votes that an honest voter would lose.
 
 Rings: accounts that vote for one model, or against it, wherever it appears.
 

@@ -1,4 +1,6 @@
-"""The card of how this arena evaluates, filled from its log, its board and its settings.
+"""What a board rests on: its evaluation card, its evidence, and a study by people.
+
+The card of how this arena evaluates, filled from its log, its board and its settings.
 
 What a board rests on: how pairs fared, how the ratings fit, what would overturn a rank.
 

@@ -1,4 +1,6 @@
-"""`arena gate`.
+"""Commands that decide between two models: gate and race.
+
+`arena gate`.
 
 `arena race`.
 """

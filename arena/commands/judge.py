@@ -1,4 +1,6 @@
-"""`arena judge score`.
+"""Commands around the verdicts of a judge: score, methods, watch and probe.
+
+`arena judge score`.
 
 A second judge at work, and what is to be said of it.
 

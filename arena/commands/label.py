@@ -1,4 +1,6 @@
-"""`arena label`, `arena probe duplicates` and `arena overlap`: prompts.
+"""Commands about prompts: label, duplicates, overlap, topics and safety.
+
+`arena label`, `arena probe duplicates` and `arena overlap`: prompts.
 
 A model of the roster as tagger: what `arena label --judge` asks, and what came of it.
 

@@ -1,4 +1,6 @@
-"""`arena probe`: is a measure of similarity, a judge or a board any good, and the arena blind.
+"""Commands that audit: probe, exclude, readmit, attack and gold.
+
+`arena probe`: is a measure of similarity, a judge or a board any good, and the arena blind.
 
 `arena probe memory`: has a model learnt a benchmark by heart.
 

@@ -1,4 +1,6 @@
-"""`arena rate`, `arena plan` and `arena voters`.
+"""Commands that rate votes: rate, plan, voters, mix, value, factors, rank and reasons.
+
+`arena rate`, `arena plan` and `arena voters`.
 
 `arena mix`.
 

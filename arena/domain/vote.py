@@ -1,4 +1,6 @@
-"""A vote, who casts it, and the named rules by which a board counts it.
+"""Values of a vote: who casts it, how answers ended, and in which language.
+
+A vote, who casts it, and the named rules by which a board counts it.
 
 What an endpoint says while it answers, and how it can fail.
 

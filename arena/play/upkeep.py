@@ -1,4 +1,6 @@
-"""Background tasks of a server: its lease, clearing up, and verifying the record.
+"""What runs beside battles: upkeep, votes of applications, the roster, own data, and labels.
+
+Background tasks of a server: its lease, clearing up, and verifying the record.
 
 Votes that applications send, and pairs that they show: into the same log as all others.
 

@@ -1,4 +1,6 @@
-"""Studies by people: items, who rates, what waits for whom, and ratings.
+"""Studies by people in the database, with gold battles and instructions.
+
+Studies by people: items, who rates, what waits for whom, and ratings.
 
 Whatever gives an item out or takes a rating in locks the row of its study first: so no item gets
 more ratings than its study wants, whoever else rates at the same time.

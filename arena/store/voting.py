@@ -1,4 +1,6 @@
-"""The transactions that extend the chain: a vote with every check, and an exclusion of one.
+"""What is written about a vote: itself, remarks, exclusions, and notice to other processes.
+
+The transactions that extend the chain: a vote with every check, and an exclusion of one.
 
 Its statements are built once: people wait for a vote.
 

@@ -1,4 +1,6 @@
-"""How right the taggers are, on samples labelled by hand, and what that does to shares.
+"""How often labels occur, and how often the rules that give them err.
+
+How right the taggers are, on samples labelled by hand, and what that does to shares.
 
 How often each label is given, raw and corrected for the errors of the tagger.
 

@@ -1,4 +1,6 @@
-"""Releases of topics: counts that, where prompts are private, speak of ten people at least.
+"""Texts of prompts: releases, overlap with benchmarks, duplicates, and personal data.
+
+Releases of topics: counts that, where prompts are private, speak of ten people at least.
 
 Prompts that a benchmark holds, too, and whether models are better on those.
 

@@ -1,4 +1,6 @@
-"""Robustness and information sensitivity: what changed copies of a text score.
+"""Whether a measure or a judge stays the same where it should.
+
+Robustness and information sensitivity: what changed copies of a text score.
 
 Whether a measure stays the same: over reruns, and over choices that should not matter.
 

@@ -1,4 +1,6 @@
-"""A study as a report to hand on: one HTML file, and the same for other programs beside it.
+"""Reports on studies: one judge, boards, panels, and labels taken as truth.
+
+A study as a report to hand on: one HTML file, and the same for other programs beside it.
 
 The parts of a report on boards, ratings with a judge's help, and what to vote on next.
 

@@ -1,4 +1,6 @@
-"""AlpacaEval 2: preferences from two log-probabilities, and what they make of one model.
+"""Scores as published benchmarks compute them: AlpacaEval, Arena-Hard, WildBench, IFEval.
+
+AlpacaEval 2: preferences from two log-probabilities, and what they make of one model.
 
 Arena-Hard: two games a prompt in five levels, as a score against the baseline.
 

@@ -1,4 +1,6 @@
-"""What moves a judge beyond people: position, length, format, refusals and its own model.
+"""Biases of judges and raters: position, length, format, and favoured models.
+
+What moves a judge beyond people: position, length, format, refusals and its own model.
 
 Which models a judge favours, beyond what a fair judge of the same strength would give them.
 

@@ -1,4 +1,6 @@
-"""Columns of a relation as whole numbers: the names that occur, and which row has which.
+"""What columns of votes hold: names as integers, layouts, the log, and repeated rows.
+
+Columns of a relation as whole numbers: the names that occur, and which row has which.
 
 What the columns of votes in an unknown layout may hold, and the options that read them so.
 

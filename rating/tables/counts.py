@@ -1,4 +1,6 @@
-"""Votes of a file, a table or a log: counted in cells, and rated.
+"""Votes of any source: counted and rated, by category, or one by one.
+
+Votes of a file, a table or a log: counted in cells, and rated.
 
 One's own prompts as a mix of categories, and the board of a source of votes on it.
 

@@ -1,4 +1,6 @@
-"""Which voters do not vote as somebody with a taste of their own would: evidence, not deletion.
+"""Reports that go by whole tables: voters, attacks, and two boards side by side.
+
+Which voters do not vote as somebody with a taste of their own would: evidence, not deletion.
 
 What accounts that attack could do to a leaderboard, with its defences on and off.
 
