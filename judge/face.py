@@ -16,8 +16,8 @@ from judge.methods import FileMethod, margined
 from judge.report.run import rows_and_report
 from judge.report.studies import write_report
 from judge.runs import Progress, at_work, judge_all
-from judge.studies.data import StudyOptions
 from judge.studies.one_judge import Study, study_judges
+from judge.studies.options import StudyOptions
 from judge.tables import cases as tables
 from judge.tables.cases import NamedCase
 from judge.tables.verdicts import kinds_of, require_writable, write_judged

@@ -329,3 +329,10 @@ def require_folder_of(file: Path) -> None:
 
 
 EVERY_ROW, AS_IT_IS = Chosen(), Renamed()
+
+
+@Parameter(n_tokens=1)
+def names(_kind: Any, words: Sequence[Token]) -> tuple[str, ...]:
+    """Read the value of ``--models``."""
+    given = ",".join(word.value for word in words)
+    return tuple(dict.fromkeys(filter(None, map(str.strip, given.split(",")))))

@@ -14,9 +14,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from cyclopts import Parameter, Token
+from cyclopts import Parameter
 
-from arena.commands.arguments import Database, File, Flat, Folder, RosterFile, TableOrJson
+from arena.commands.arguments import Database, File, Flat, Folder, RosterFile, TableOrJson, names
 from arena.commands.judge import on_fallback, with_second
 from arena.commands.judge_work import (
     IFEVAL,
@@ -60,12 +60,6 @@ if TYPE_CHECKING:
     from judge.methods import FileMethod
     from judge.tables.items import Answers, Item, Turns
     from judge.verdict import Run
-
-
-@Parameter(n_tokens=1)
-def names(_kind: Any, words: Sequence[Token]) -> tuple[str, ...]:
-    """Read the value of ``--models``."""
-    return _parted(",".join(word.value for word in words))
 
 
 def _parted(text: str) -> tuple[str, ...]:

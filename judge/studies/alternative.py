@@ -26,7 +26,8 @@ from judge.studies.estimates import (
     ratio,
     with_width,
 )
-from judge.studies.gates import MARGINS, MIN_ITEMS, MIN_PEOPLE, PASS, Alternative, Raters
+from judge.studies.gates import MIN_ITEMS, MIN_PEOPLE, PASS, Alternative
+from judge.studies.options import MARGINS, Raters
 from judge.studies.reliability import larger
 from judge.studies.rows import Items, Labels
 from rating.errors import DataError, NotIdentifiedError

@@ -17,9 +17,9 @@ from judge.studies.estimates import (
     points_of,
     signed_of,
 )
+from judge.studies.options import Raters
 
 Verdict = Literal["yes", "no", "inconclusive"]
-Raters = Literal["expert", "skilled", "crowd"]
 Unranked = Literal["", "no_side", "not_identified"]
 
 MIN_PROMPTS = 20
@@ -38,9 +38,6 @@ COPIES = 0.95
 WORTH_SAYING = 20.0
 """Points from which a bias that is certain is named."""
 
-MARGINS: Mapping[Raters, float] = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
-"""What a judge may lose to a person in the alternative-annotator test and pass for its lower
-price: the paper's values by kind of rater."""
 MIN_ITEMS = 30
 """A person needs this many items to be tested."""
 MIN_PEOPLE = 3

@@ -21,7 +21,6 @@ from judge.studies.data import (
     PAIR,
     JudgeVerdicts,
     StudyData,
-    Terms,
     by_values,
     in_group,
     parted,
@@ -32,6 +31,7 @@ from judge.studies.data import (
 from judge.studies.estimates import FEWEST_PEOPLE, MeanOfPrompts, minus, plural
 from judge.studies.gates import MIN_PROMPTS
 from judge.studies.newcomer import Compared, Kind, variance_of_sum, with_signal
+from judge.studies.options import Terms
 from judge.studies.rows import NAMED, Rows, Source, read_rows
 from judge.tables.annotations import Annotations
 from judge.tables.cases import NamedCase

@@ -29,14 +29,7 @@ from judge.studies.boards import (
     reversed_pairs,
     system_ranking,
 )
-from judge.studies.data import (
-    JudgeVerdicts,
-    Shared,
-    StudyData,
-    StudyOptions,
-    read_study,
-    shared_by,
-)
+from judge.studies.data import JudgeVerdicts, Shared, StudyData, read_study, shared_by
 from judge.studies.estimates import (
     FEW_PROMPTS,
     FEWEST_PEOPLE,
@@ -55,12 +48,12 @@ from judge.studies.gates import (
     Alternative,
     Evidence,
     FirstAnswer,
-    Raters,
     Rule,
     Unranked,
     first_answer,
 )
 from judge.studies.licence import Licence
+from judge.studies.options import Raters, StudyOptions
 from judge.studies.plan import Plan, plan_votes
 from judge.studies.powered import POWERED, PoweredRatings, powered_ratings
 from judge.studies.reliability import (

@@ -16,14 +16,7 @@ from typing import Any
 import numpy as np
 
 from judge.studies.alignment import align, merged
-from judge.studies.data import (
-    NO_ORDER,
-    StudyData,
-    StudyOptions,
-    judges_apart,
-    read_votes,
-    study_data,
-)
+from judge.studies.data import NO_ORDER, StudyData, judges_apart, read_votes, study_data
 from judge.studies.estimates import (
     SHARE,
     Estimate,
@@ -40,6 +33,7 @@ from judge.studies.estimates import (
     plural,
 )
 from judge.studies.gates import MIN_PROMPTS
+from judge.studies.options import StudyOptions
 from judge.studies.rows import Labels, Rows, Source, read_rows
 from rating.errors import DataError
 from rating.leave_out import sums_within

@@ -18,7 +18,7 @@ from judge.case import Order
 from judge.ifeval.checks import wilson
 from judge.studies.alignment import align
 from judge.studies.biases import SideCounts, SideWarning, warn_of_sides
-from judge.studies.data import ORDERS, StudyOptions, labels_of_people
+from judge.studies.data import ORDERS, labels_of_people
 from judge.studies.estimates import (
     FEW_PROMPTS,
     HALF,
@@ -35,6 +35,7 @@ from judge.studies.estimates import (
     variance_shares,
 )
 from judge.studies.one_judge import certainly
+from judge.studies.options import StudyOptions
 from judge.studies.plan import (
     WANTED_ALPHA,
     WANTED_RATERS,

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import scipy
 
-from judge.studies.data import JudgeVerdicts, StudyOptions
+from judge.studies.data import JudgeVerdicts
 from judge.studies.estimates import (
     Draws,
     Estimate,
@@ -33,6 +33,7 @@ from judge.studies.estimates import (
     sums_by_prompt,
 )
 from judge.studies.gates import FIRST, LONGEST, MARKDOWN, MIN_CASES, RANDOM, Rule
+from judge.studies.options import StudyOptions
 from judge.studies.rows import Items, Labels
 from rating.errors import DataError
 from rating.leave_out import sums_within

@@ -17,7 +17,7 @@ from judge.studies.boards import (
     score_correlations,
     separability,
 )
-from judge.studies.data import StudyOptions
+from judge.studies.options import StudyOptions
 from judge.tables.annotations import Annotations, read_annotations
 from rating import RateOptions
 from rating.errors import DataError

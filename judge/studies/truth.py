@@ -15,7 +15,7 @@ from judge.case import FailureClass, Order
 from judge.scoring.annotated import choices
 from judge.scoring.benchmarks import TIE, SwapScores, swap_scores
 from judge.studies.alignment import on_cases
-from judge.studies.data import StudyOptions, judges_apart
+from judge.studies.data import judges_apart
 from judge.studies.estimates import (
     Estimate,
     MeanOfPrompts,
@@ -28,6 +28,7 @@ from judge.studies.estimates import (
 )
 from judge.studies.gates import MIN_PROMPTS
 from judge.studies.one_judge import MOST_SPOKEN, certainly
+from judge.studies.options import StudyOptions
 from judge.studies.rows import rows_from
 from judge.tables.annotations import Annotations, groups, read_annotations
 from judge.tables.cases import NamedCase, pairs_of, read_labels

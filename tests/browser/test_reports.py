@@ -16,8 +16,8 @@ from judge.report.page import Figure, Section, as_html
 from judge.report.page import Page as Report
 from judge.report.plots import Axis, Mark, scatter
 from judge.report.studies import write_report
-from judge.studies.data import StudyOptions
 from judge.studies.one_judge import study_judges
+from judge.studies.options import StudyOptions
 from tests.arena.boards.published import STATEMENTS, fill, publish_into
 from tests.browser.person import Person, person
 from tests.browser.test_accessibility import assert_accessible

@@ -4,8 +4,8 @@ import csv
 from pathlib import Path
 
 from judge.render.pages import SITE_HEAD
-from judge.studies.data import StudyOptions
 from judge.studies.one_judge import Study, study_judges
+from judge.studies.options import StudyOptions
 from tests.judge.render.test_markdown import GOLDEN, HOSTILE
 
 GOLDEN_TEXTS = [(GOLDEN / f"{name}.md").read_text() for name in ("everything", "scripts", "maths")]

@@ -12,8 +12,8 @@ import pytest
 from judge.report.page import Section
 from judge.report.studies import powered_section, report_page, write_report
 from judge.studies.alternative import win_tallies
-from judge.studies.data import StudyOptions
 from judge.studies.one_judge import Study, study_judges
+from judge.studies.options import StudyOptions
 from judge.studies.plan import Signal, votes_to_buy
 from judge.studies.powered import powered_ratings
 

@@ -19,8 +19,9 @@ from judge.report.page import Page as Report
 from judge.report.plots import Axis, Line, Mark, dots, scatter
 from judge.report.studies import command, differing, report_page, rows, write_report
 from judge.studies.alignment import Outputs
-from judge.studies.data import StudyOptions, read_study
+from judge.studies.data import read_study
 from judge.studies.one_judge import Study, study_judges
+from judge.studies.options import StudyOptions
 from judge.tables.cases import read_outputs, read_prompts
 from tests.judge.render.test_markdown import FORBIDDEN, HOSTILE
 from tests.judge.report.hostile import EXAMPLES, hostile_study

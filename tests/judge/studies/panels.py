@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import multivariate_normal, norm
 
-from judge.studies.data import StudyOptions
+from judge.studies.options import StudyOptions
 from judge.studies.panel import Errors, Panel, study_panel
 from rating.tables.files import Files
 

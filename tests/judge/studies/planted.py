@@ -7,9 +7,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.studies.data import JudgeVerdicts, StudyData, StudyOptions
-from judge.studies.gates import Raters
+from judge.studies.data import JudgeVerdicts, StudyData
 from judge.studies.one_judge import JudgeStudy, Study, study_judge, study_judges
+from judge.studies.options import Raters, StudyOptions
 from judge.studies.rows import Items, Labels
 
 Ints = NDArray[np.int64]

@@ -17,7 +17,7 @@ from judge.studies.alternative import (
     alternative,
     alternative_test,
 )
-from judge.studies.gates import MARGINS
+from judge.studies.options import MARGINS
 from judge.studies.rows import Items, Labels
 from rating.errors import DataError
 from tests.judge.studies.labels import (

@@ -5,8 +5,8 @@ import pytest
 from scipy.stats import t
 
 from judge.studies.biases import favouritism
-from judge.studies.data import StudyOptions
 from judge.studies.one_judge import study_judge
+from judge.studies.options import StudyOptions
 from judge.studies.rows import Items, Labels
 from tests.judge.studies.favouring import World
 from tests.judge.studies.labels import swapped

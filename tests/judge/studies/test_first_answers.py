@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from judge.report.studies import report_page
-from judge.studies.data import StudyOptions
 from judge.studies.gates import FIRST, LONGEST, OPENINGS
 from judge.studies.one_judge import JudgeStudy
+from judge.studies.options import StudyOptions
 from tests.judge.studies.planted import Planted
 
 

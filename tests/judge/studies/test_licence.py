@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judge.studies.data import Terms
 from judge.studies.gating import Verdicts, ask
 from judge.studies.licence import (
     FEWEST_VOTES,
@@ -22,6 +21,7 @@ from judge.studies.licence import (
     read_licence,
     reference,
 )
+from judge.studies.options import Terms
 from judge.studies.watch import SPENT, TIGHTEST, choose, follow, watch
 from rating.decide import GateOptions
 from rating.errors import DataError

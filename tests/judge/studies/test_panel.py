@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import poisson_binom
 
-from judge.studies.data import StudyOptions
+from judge.studies.options import StudyOptions
 from judge.studies.panel import (
     card,
     error_correlations,

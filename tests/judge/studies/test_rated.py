@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from judge.studies.data import StudyOptions
+from judge.studies.options import StudyOptions
 from judge.studies.raters import read_rated, study_raters
 from rating.errors import DataError
 from rating.tables.files import Files

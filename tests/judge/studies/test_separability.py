@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.studies.boards import RULES, IntervalEnds, separability, separated
-from judge.studies.data import StudyOptions
+from judge.studies.options import StudyOptions
 from judge.studies.scores import mean_win_rates, read_scores, score_tables
 from rating.errors import DataError
 from tests.judge.published import rows

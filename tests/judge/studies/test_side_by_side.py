@@ -9,8 +9,9 @@ import pytest
 
 from judge.report.studies import report_page
 from judge.studies.boards import preferences
-from judge.studies.data import JudgeVerdicts, StudyData, StudyOptions, read_study
+from judge.studies.data import JudgeVerdicts, StudyData, read_study
 from judge.studies.one_judge import SideBySide, side_by_side, study_judges
+from judge.studies.options import StudyOptions
 from tests.judge.studies.labels import held
 from tests.judge.studies.planted import MODELS, VERDICTS, VOTES, Planted
 

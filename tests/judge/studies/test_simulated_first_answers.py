@@ -9,8 +9,8 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from judge.studies.data import StudyOptions
-from judge.studies.gates import PASS, Raters, Verdict
+from judge.studies.gates import PASS, Verdict
+from judge.studies.options import Raters, StudyOptions
 from tests.judge.studies.planted import Kind, Planted
 from tests.simulation import Share
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from judge.studies.data import StudyOptions
+from judge.studies.options import StudyOptions
 from judge.studies.panel import Errors, card
 from tests.judge.studies.panels import by_people, errors_of, latent, true_n_eff
 from tests.simulation import monte_carlo_error, runs

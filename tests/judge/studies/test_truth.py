@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from judge.report.studies import truth_page
-from judge.studies.data import StudyOptions
+from judge.studies.options import StudyOptions
 from judge.studies.truth import TruthStudy, study_truth
 from judge.tables.cases import read_cases
 from rating.errors import DataError

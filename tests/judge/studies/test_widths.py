@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from judge.studies.data import StudyOptions
 from judge.studies.one_judge import study_judges
+from judge.studies.options import StudyOptions
 
 MODELS = ("basalt", "flint", "quartz", "slate")
 HEAD = "prompt_id,model_a,model_b,winner,len_a,len_b"
