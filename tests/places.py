@@ -15,24 +15,16 @@ class PlacesContract(Contract):
         """Find the imports of a library outside its places, and places that import none."""
         broken = []
         for line in cast(list[str], self.places):
-            libraries, _, modules = line.partition(":")
-            allowed = [module.strip() for module in modules.split(",")]
-            used = set()
-            for library in (name.strip() for name in libraries.split(",")):
-                importers = (
-                    graph.find_modules_that_directly_import(library)
-                    if library in graph.modules
-                    else set()
-                )
-                for importer in sorted(importers):
-                    at = [one for one in allowed if f"{importer}.".startswith(f"{one}.")]
-                    used.update(at)
-                    if not at:
-                        broken.append(f"{importer} imports {library}")
-            broken += [f"{one} imports none of {libraries}" for one in allowed if one not in used]
+            libraries, modules = line.split(": ")
+            allowed = unused = {*modules.split(", ")}
+            for library in graph.modules & {*libraries.split(", ")}:
+                for importer in sorted(graph.find_modules_that_directly_import(library)):
+                    at = {one for one in allowed if f"{importer}.".startswith(f"{one}.")}
+                    unused = unused - at
+                    broken += [] if at else [f"{importer} imports {library}"]
+            broken += [f"{one} imports none of {libraries}" for one in sorted(unused)]
         return ContractCheck(kept=not broken, metadata={"broken": broken})
 
     def render_broken_contract(self, check: ContractCheck) -> None:
         """Print a line for each import."""
-        for line in check.metadata["broken"]:
-            output.print_error(f"- {line}")
+        output.print_error("\n".join(f"- {line}" for line in check.metadata["broken"]))

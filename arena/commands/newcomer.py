@@ -37,7 +37,7 @@ def newcomer(
         Verdicts of one judge or several: a file, folder or pattern. Read are preference, score_a
         and score_b, or confidence, the first that is there; else the verdicts alone.
     model
-        The newcomer.
+        The new model.
     form
         How to write it.
 

@@ -102,7 +102,7 @@ class Terms:
     licence : Path or None
         File (.toml) to write where the judge may stand in for people.
     margin : float or None
-        Points of a per cent by which a model's win rate by the judge may lie off people's: to be
+        Percentage points by which a model's win rate by the judge may lie off people's: to be
         declared before the labels are looked at.
     until : date or None
         Last day of the licence; half a year from now if not given.

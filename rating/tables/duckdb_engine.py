@@ -78,7 +78,7 @@ hundred megabytes for a row of ten, and a packed file of ten kilobytes may have 
 ANY_TEXT = 512 * MB
 """Bytes of files from which on what their texts may take is more than a machine has."""
 
-STRETCHES = 8
+STRETCHES = 64
 """Parts of a file from which a sample is taken."""
 
 _TOO_LONG = " bytes, and one may have "

@@ -24,7 +24,7 @@ from rating.covariance import Cluster, grouping
 from rating.likelihood import cell_objective
 from tests.rating.builders import by_cluster
 from tests.rating.drawn import Drawn, draw
-from tests.simulation import monte_carlo_error, runs
+from tests.simulation import runs
 
 ALL: list[Ties] = ["half", "davidson", "rao-kupper", "grounded"]
 CLUSTERS: list[Cluster] = ["voter", "prompt"]
@@ -222,5 +222,5 @@ def test_intervals_take_the_ids_of_one_person_or_prompt_for_several(
     count = runs(100)
     joined, apart = (covered_under_other_ids(count, joined=one, **ids) for one in (True, False))
     record_property(f"several ids, {count} boards", {**ids, "joined": joined, "apart": apart})
-    assert joined >= 0.95 - 0.01 - 2 * monte_carlo_error(0.95, count)
+    assert joined >= 0.92
     assert apart < joined - 0.015

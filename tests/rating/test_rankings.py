@@ -19,7 +19,7 @@ from rating import Comparisons, fit
 from rating.errors import DataError, NotIdentifiedError
 from rating.rankings import ASSUMED, Order, Rankings, rate_rankings
 from rating.tables.sources import parsed, read_rankings
-from tests.simulation import monte_carlo_error, runs
+from tests.simulation import runs
 
 NAMES = tuple(f"m{i}" for i in range(6))
 RUNS = runs(300)
@@ -355,5 +355,5 @@ def test_intervals_cover_with_shared_prompts(
     covered, alone = (covered_on_prompts(prompts, RUNS, known=known) for known in (True, False))
     row = {"prompts": prompts, "covered": round(covered, 4), "voters alone": round(alone, 4)}
     record_property("Intervals of rankings on shared prompts, 95 %", row)
-    assert covered == pytest.approx(0.95, abs=0.01 + 2 * monte_carlo_error(0.95, RUNS))
+    assert 0.92 <= covered <= 0.98
     assert alone < covered

@@ -21,6 +21,7 @@ from rating import Files, RateOptions, Report, contrasts
 from rating.errors import DataError
 from rating.tables import by_voter, counts
 from rating.tables.counts import rate_source
+from rating.tables.duckdb_engine import sampled_sizes
 from tests.rating.builders import random_votes
 
 Row = tuple[Any, ...]
@@ -235,6 +236,13 @@ def test_few_voters_in_the_sample_are_all_read(tmp_path: Path) -> None:
     report = rate_source(path, RateOptions(cluster="none"))
     assert isinstance(report, Report)
     assert report.to_dict() == in_memory(path, cluster="none").to_dict()
+
+
+def test_a_voter_whose_votes_are_adjacent_has_their_share_of_a_sample(tmp_path: Path) -> None:
+    voter = [*range(3_000), *[0] * 5_000, *range(8_000, 100_000)]
+    pq.write_table(pa.table({"voter": voter}), tmp_path / "votes.parquet")
+    sizes = sampled_sizes([tmp_path / "votes.parquet"], "voter", 6_400)
+    assert sizes.max() / sizes.sum() == pytest.approx(0.05, abs=1 / 64)
 
 
 def test_nothing_of_this_is_loaded_for_a_file_of_few_votes(tmp_path: Path) -> None:
