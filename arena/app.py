@@ -49,6 +49,7 @@ from arena.domain.room_view import Leaver, RosterView, Trial, VotersView
 from arena.domain.vote import APPLICATIONS, BEFORE_EXCLUSIONS, DEFAULT, POLICIES, Days, Voter
 from arena.endpoints import trial
 from arena.endpoints.client import origin_of
+from arena.endpoints.local import SCHEME, local_model
 from arena.endpoints.offline import load_recordings
 from arena.errors import (
     ClosingError,
@@ -461,6 +462,7 @@ def _with_page(
 ) -> FastAPI:
     from arena.ui.battle_page import add_assets, page_router
 
+    small = any(model.endpoint.startswith(SCHEME) for model in parts.models)
     router = page_router(
         parts.examples,
         parts.battles.prompts,
@@ -470,6 +472,7 @@ def _with_page(
         longest=settings.max_prompt_chars,
         reasons=settings.reasons,
         instructed=settings.instructions is not None,
+        remark=(lambda: local_model().state) if small else None,
     )
     _add(app, router)
     add_assets(app)

@@ -17,6 +17,8 @@ from arena.domain.model import Entry, Roster, Standing
 from arena.domain.vote import DEFAULT, POLICIES, SIMULATED
 from arena.endpoints.client import Endpoints, Timeouts, reach
 from arena.endpoints.failures import known_as
+from arena.endpoints.local import EXAMPLES as SMALL_EXAMPLES
+from arena.endpoints.local import SCHEME
 from arena.endpoints.offline import POCKET_MODELS, TOY_EXAMPLES, PocketTransport, load_recordings
 from arena.errors import RoomError, SettingsError, StoreError
 from arena.guard.access import People
@@ -195,9 +197,17 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
         addresses=Addresses(key, _now),
         metrics=metrics,
         stop_metrics=_serve_metrics(metrics, settings),
-        examples=TOY_EXAMPLES if len(toys) == len(roster) else EXAMPLES,
+        examples=_examples(roster),
         warm_up=pocket.learn if toys else _nothing,
     )
+
+
+def _examples(roster: Roster) -> Sequence[str]:
+    """Give prompts to try that the models can answer."""
+    if any(model.endpoint.startswith(SCHEME) for model in roster):
+        return SMALL_EXAMPLES
+    toys = all(model.endpoint.startswith("pocket://") for model in roster)
+    return TOY_EXAMPLES if toys else EXAMPLES
 
 
 def _stored_roster(settings: Settings, store: Store) -> tuple[Entry, ...]:

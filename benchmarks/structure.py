@@ -50,6 +50,7 @@ LIMITS = {
 }
 """The most of each: what comes in is paid for by what goes out. Lower them with the counts."""
 ROOT = Path(__file__).resolve().parent.parent
+MODEL_A = re.compile(r"model_a\b")
 RUNS = 5
 """How often a command is run for its processor time."""
 
@@ -277,7 +278,7 @@ def structure(root: Path) -> dict[str, tuple[float, str]]:
             sum(map(holds_rows, classes)),
             "classes with three attributes of many values that are named like columns of votes",
         ),
-        "files with model_a": (sum("model_a" in text for text in texts), "in code"),
+        "files with model_a": (sum(bool(MODEL_A.search(text)) for text in texts), "in code"),
         "files with the orders ab and ba": (
             sum(bool(re.search(r"""["'](ab|ba)["']""", text)) for text in texts),
             "as a text of their own in code",

@@ -736,3 +736,61 @@ SHAPES: Mapping[str, ProviderError] = {
     ),
 }
 """Of all shapes."""
+
+
+def _too_long(source: str, message: str, **more: object) -> ProviderError:
+    return ProviderError(
+        source, 400, _error(message, **more), Failure.CONTEXT_LENGTH, says=message
+    )
+
+
+TOO_LONG: Mapping[str, ProviderError] = {
+    "llama.cpp": _too_long(
+        "https://github.com/ggml-org/llama.cpp/tree/master/tools/server",
+        "request (9021 tokens) exceeds the available context size (2048 tokens), "
+        "try increasing it",
+        code=400,
+        type="exceed_context_size_error",
+        n_prompt_tokens=9021,
+        n_ctx=2048,
+    ),
+    "gemini": _too_long(
+        GITHUB + "googleapis/python-genai/issues/2466",
+        "The input token count (81881) exceeds the maximum number of tokens allowed (65536).",
+        code=400,
+        status="INVALID_ARGUMENT",
+    ),
+    "xai": _too_long(
+        GITHUB + "cline/cline/issues/3120",
+        "This model's maximum prompt length is 131072 but the request contains 136973 tokens.",
+    ),
+    "xai-code": _too_long(
+        GITHUB + "UKGovernmentBEIS/inspect_ai/pull/5208",
+        "Failed to start sampling: [input_too_large] Current message (1149677 tokens) exceeds "
+        "budget (975424 tokens)",
+    ),
+    "tgi-prompt": _too_long(
+        GITHUB + "huggingface/text-generation-inference/issues/695",
+        "Input validation error: `inputs` must have less than 1024 tokens. Given: 1168",
+    ),
+    "tgi-sum": _too_long(
+        GITHUB + "huggingface/text-generation-inference/issues/628",
+        "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 2048. "
+        "Given: 1244 `inputs` tokens and 1000 `max_new_tokens`",
+    ),
+    "bedrock": ProviderError(
+        GITHUB + "aws-samples/assessment-generator/issues/2",
+        400,
+        {"message": "Input is too long for requested model.", "__type": "ValidationException"},
+        Failure.CONTEXT_LENGTH,
+        says="Input is too long for requested model.",
+    ),
+    "groq": _too_long(
+        GITHUB + "OpenHands/OpenHands/issues/1902",
+        "Please reduce the length of the messages or completion.",
+        type="invalid_request_error",
+        param="messages",
+        code="context_length_exceeded",
+    ),
+}
+"""Of prompts that do not fit."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from shutil import copy
 
 import pytest
 
@@ -57,7 +58,7 @@ def rate_four(folder: Path) -> None:
                     studies.rate(session, "four", who, shown.token, key, choice, datetime.now(UTC))
 
 
-WAITING = ("vote", "administer")
+WAITING = ("vote", "administer", "judge")
 """Tutorials in which models answer at their own pace, or play many battles."""
 MEANWHILE: dict[str, Callable[[Path], None]] = {"study create": rate_four}
 """What people do after a command."""
@@ -76,6 +77,8 @@ def test_a_tutorial_s_commands_print_what_the_page_says(
     text = (TUTORIALS / page).read_text(encoding="utf-8")
     for name, content in FILE.findall(text):
         (tmp_path / name).write_text(content, encoding="utf-8")
+    for table in TUTORIALS.glob("*.csv"):
+        copy(table, tmp_path)
     settings = dict(SETTING.findall(text))
     command = Command(tmp_path, monkeypatch, capsys)
     examples = [e for block in TRANSCRIPT.findall(text) for e in block.split("$ arena ")[1:]]

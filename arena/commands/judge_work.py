@@ -61,7 +61,8 @@ class JudgeOptions:
     Attributes
     ----------
     judge : str or None
-        Id in the roster, or pocket-judge, a toy; what goes by rules needs none.
+        Id in the roster, local/smollm2 (a small model on this machine), or pocket-judge, a toy;
+        what goes by rules needs none.
     budget : float or None
         Stop before more than this is spent.
     concurrency : int
@@ -347,7 +348,7 @@ def roster_models(file: Path | None) -> tuple[Model, ...]:
 
 
 def roster_model(file: Path | None, name: str | None, option: str) -> Model:
-    """Give a model of a roster, the toy that judges, or one that a server on this machine offers.
+    """Give a model of a roster, a built-in judge, or what a server on this machine offers.
 
     Raises
     ------
@@ -359,11 +360,12 @@ def roster_model(file: Path | None, name: str | None, option: str) -> Model:
     option : str
         That names the model, for the error.
     """
+    from arena.endpoints.local import JUDGE
     from arena.endpoints.offline import POCKET_JUDGE
     from arena.endpoints.trial import discover
     from arena.settings import read_servers
 
-    models = (*roster_models(file), POCKET_JUDGE)
+    models = (*roster_models(file), POCKET_JUDGE, JUDGE)
     model = next((model for model in models if model.id == name), None)
     if model is None:
         local = asyncio.run(discover(read_servers()))

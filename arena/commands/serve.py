@@ -79,7 +79,8 @@ def demo(
     """Serve the arena with what is there: no roster, no key and no network needed.
 
     Two or more models of Ollama, llama.cpp, vLLM or LM Studio on this machine, or behind
-    OPENAI_BASE_URL (with OPENAI_API_KEY), battle; else the embedded toys do. Votes are kept in
+    OPENAI_BASE_URL (with OPENAI_API_KEY), battle. Else a small model with different settings does,
+    where the extra local is installed, and else the embedded toys. Votes are kept in
     ./arena-demo.db unless --database or ARENA_DATABASE names another one.
 
     Parameters
@@ -96,7 +97,13 @@ def demo(
 
     settings = _demo_settings(port=port, host=host, database=database)
     there = () if toys else _local_models()
-    _serve(settings, Roster(there if len(there) > 1 else POCKET_MODELS))
+    if toys or len(there) > 1:
+        _serve(settings, lambda: Roster(POCKET_MODELS if toys else there))
+    else:
+        from arena.endpoints.local import local_model
+
+        local_model()  # loads while the rest does
+        _serve(settings, _small_models)
 
 
 def simulate(
@@ -190,7 +197,20 @@ def _demo_settings(**given: object) -> "Settings":
     return settings.model_copy(update={"database": DEMO_DATABASE})
 
 
-def _serve(settings: "Settings", roster: Roster | None = None) -> None:
+def _small_models() -> Roster:
+    """Give the variants of the small model, once it answers, and a toy; or the toys alone."""
+    from arena.endpoints.local import VARIANTS, local_model
+    from arena.endpoints.offline import POCKET_MODELS
+
+    try:
+        asyncio.run(local_model().address())
+    except SettingsError as error:
+        say(f"{error} The toys battle instead.", error=True)
+        return Roster(POCKET_MODELS)
+    return Roster((*VARIANTS, POCKET_MODELS[-1]))
+
+
+def _serve(settings: "Settings", choose: Callable[[], Roster] | None = None) -> None:
     from arena.logs import set_up
     from arena.server import listen, run
 
@@ -198,6 +218,7 @@ def _serve(settings: "Settings", roster: Roster | None = None) -> None:
     with listen(settings) as listener:
         from arena.app import create_app  # last, for a port in use is said without this wait
 
+        roster = choose() if choose else None
         app = create_app(settings, roster)
         host, port = listener.getsockname()[:2]
         say(f"The arena is at http://{host}:{port} (stop with Ctrl+C)")
@@ -207,10 +228,13 @@ def _serve(settings: "Settings", roster: Roster | None = None) -> None:
 
 
 def _described(roster: Roster) -> str:
+    from arena.endpoints.local import LOADED, VARIANTS
     from arena.endpoints.offline import POCKET_MODELS
 
     if roster.models == POCKET_MODELS:
         return "The embedded toys battle: they are there to try the arena, not to be asked."
+    if roster.models[0] is VARIANTS[0]:
+        return f"{LOADED} Beside it battles a toy. For the toys alone add --toys."
     names = ", ".join(model.name for model in roster)
     paid = any(model.api_key_env for model in roster)
     cost = " Those behind OPENAI_API_KEY may cost money." if paid else ""

@@ -27,7 +27,7 @@ from judge.calls import PLAIN, Profile
 BESIDE = "~"
 """In the ids of those who are in no roster: no model of one can have it."""
 MODEL_ID = re.compile(r"[A-Za-z0-9][\w.:/@+ ()-]*")
-ENDPOINT = re.compile(r"(https?|pocket|recorded)://[^\s/?#@\\]+([/?#]\S*)?")
+ENDPOINT = re.compile(r"(https?|local|pocket|recorded)://[^\s/?#@\\]+([/?#]\S*)?")
 SECRET = re.compile(
     r"key|token|secret|passw|auth|credential|^(?:sig|signature|code)$", re.IGNORECASE
 )
@@ -103,7 +103,8 @@ class Model:
     id : str
         Key in the log and on the boards.
     endpoint : str
-        Base URL: ``https://host/v1``, or the built-in ``pocket://`` and ``recorded://``.
+        Base URL: ``https://host/v1``, or the built-in ``local://``, ``pocket://`` and
+        ``recorded://``.
     model : str
         The model's name at its endpoint.
     api_key_env : str or None
@@ -208,7 +209,8 @@ def _faults(model: Model) -> Iterator[_Fault]:
             "endpoint",
             _masked(model.endpoint),
             ENDPOINT.fullmatch(model.endpoint),
-            "http(s)://, pocket:// or recorded:// and an address, without a user or a password",
+            "http(s)://, local://, pocket:// or recorded:// and an address, without a user or a "
+            "password",
         ),
         (
             "endpoint",

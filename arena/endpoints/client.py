@@ -56,6 +56,7 @@ from arena.endpoints.failures import (
     refused_by,
     without,
 )
+from arena.endpoints.local import SCHEME, LocalTransport
 from arena.endpoints.offline import PocketTransport, RecordedTransport
 from arena.endpoints.sse import (
     DEFAULT_BUDGETS,
@@ -785,7 +786,11 @@ def reach(
         As `Endpoints` takes them.
     """
     paces = {model.id: model.characters_per_s for model in models}
-    transports = {"pocket://": pocket, "recorded://": RecordedTransport(recordings, paces)}
+    transports = {
+        "pocket://": pocket,
+        "recorded://": RecordedTransport(recordings, paces),
+        SCHEME: LocalTransport(),
+    }
     return Endpoints(
         keys,
         transports=transports,

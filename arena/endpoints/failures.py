@@ -199,6 +199,7 @@ IN_A_REPLY = 200
 
 BY_CODE = {
     "context_length_exceeded": FailureClass.CONTEXT_LENGTH,
+    "exceed_context_size_error": FailureClass.CONTEXT_LENGTH,
     "string_above_max_length": FailureClass.CONTEXT_LENGTH,
     "content_filter": FailureClass.CONTENT_FILTER,
     "content_policy_violation": FailureClass.CONTENT_FILTER,
@@ -217,8 +218,15 @@ BY_CODE = {
 
 BY_WORDS = {
     "context length": FailureClass.CONTEXT_LENGTH,
+    "context size": FailureClass.CONTEXT_LENGTH,
     "context window": FailureClass.CONTEXT_LENGTH,
+    "input is too long": FailureClass.CONTEXT_LENGTH,
+    "input too large": FailureClass.CONTEXT_LENGTH,
     "maximum context": FailureClass.CONTEXT_LENGTH,
+    "exceeds the maximum number of tokens": FailureClass.CONTEXT_LENGTH,
+    "maximum prompt length": FailureClass.CONTEXT_LENGTH,
+    "`inputs` must have less than": FailureClass.CONTEXT_LENGTH,
+    "`inputs` tokens + `max new tokens` must be": FailureClass.CONTEXT_LENGTH,
     "prompt is too long": FailureClass.CONTEXT_LENGTH,
     "too many tokens": FailureClass.CONTEXT_LENGTH,
     "content filter": FailureClass.CONTENT_FILTER,

@@ -185,6 +185,7 @@ def page_router(
     longest: int,
     reasons: WhenAsked,
     instructed: bool = False,
+    remark: Callable[[], Sentence] | None = None,
 ) -> APIRouter:
     """Routes of the battle page and of all that it loads; begins to make what Gradio brings.
 
@@ -206,6 +207,8 @@ def page_router(
         When the page asks for reasons.
     instructed : bool
         Whether there are prompts of which the page shows after the vote what answers follow.
+    remark : callable or None
+        Gives what the page says of the models, now.
     """
     own = examples if recorded is None else recorded
     asked = {
@@ -229,18 +232,19 @@ def page_router(
     router = APIRouter(include_in_schema=False)
     Thread(target=of_gradio).start()
     shown = lru_cache(maxsize=1)(partial(_among, own))  # a page stays as it is for a while
-    configured = lru_cache(maxsize=len(Language))(partial(_config, values))
+    configured = lru_cache(maxsize=2 * len(Language))(partial(_config, values))
 
     @router.api_route("/", methods=["GET", "HEAD"], dependencies=[FRONT_PAGE])
     def page(request: Request) -> Response:
         made, visit = of_gradio(), visit_of(request)
-        prompts = shown(offered())
+        prompts, of_models = shown(offered()), remark() if remark else None
         return HTMLResponse(
             environment(visit.language)
             .get_template("document.html")
             .render(
                 prompts=prompts,
-                config=configured(prompts, visit.language),
+                remark=of_models,
+                config=configured(prompts, of_models, visit.language),
                 script_words=_script_words(visit.language),
                 gradio=made["script"],
                 styles=[made["style"], "/look/tokens.css", address("battle.css")],
@@ -316,10 +320,15 @@ def _among(own: Sequence[str], offered: Sequence[str]) -> tuple[str, ...]:
     return tuple(sorted(first, key=lambda prompt: sha256(prompt.encode()).digest()))
 
 
-def _config(values: Mapping[str, Any], prompts: Sequence[str], language: Language) -> Markup:
+def _config(
+    values: Mapping[str, Any],
+    prompts: Sequence[str],
+    remark: Sentence | None,
+    language: Language,
+) -> Markup:
     """Put the page's element and words into Gradio's configuration, for a script in the page."""
     template = environment(language).get_template("arena_battle.html")
-    html = template.render(values, prompts=prompts)
+    html = template.render(values, prompts=prompts, remark=remark)
     words = words_in(language)
     config = json.loads(of_gradio()["config"]) | {"root": ""}
     for component in config["components"]:

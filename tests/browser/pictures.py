@@ -24,6 +24,7 @@ from playwright.sync_api import Browser, sync_playwright
 from arena.boards import integrity
 from arena.domain.model import Standing
 from arena.domain.people import Role
+from arena.endpoints.local import VARIANTS
 from arena.play.matchmaking import INTERRUPTED
 from arena.store import log as topic_releases
 from arena.store import roster as models
@@ -40,7 +41,7 @@ from tests.serving import Served, Visitor, invited, page_of
 
 TARGET = Path(__file__).parents[2] / "docs" / "pictures"
 WIDTHS = (1280, 820, 390)
-IN_README = ("ready", "leaderboard")
+IN_README = ("small", "leaderboard")
 """What the README shows: on a desktop in light, and on a phone in dark."""
 ROCKS = ("Quartz 8B", "Basalt Large", "Feldspar Mini", "Mica 2", "Gneiss Instruct", "Slate 7B")
 PEOPLE, VOTES = 24, 9
@@ -191,6 +192,12 @@ def stopped(ada: Person, server: FaultyServer, served: Served) -> None:
 def ready(ada: Person, server: FaultyServer, served: Served) -> None:
     behave(server)
     ask(ada, "ready")
+
+
+def small(ada: Person, server: FaultyServer, served: Served) -> None:
+    ada.arrive()
+    ada.ask("Give me three tips for sleeping well.")
+    ada.wait_for("ready")
 
 
 def saving(ada: Person, server: FaultyServer, served: Served) -> None:
@@ -495,6 +502,7 @@ def admin_log(ada: Person, server: FaultyServer, served: Served) -> None:
     admin(ada, server, served, "/log")
 
 
+OF_THE_SMALL_MODEL: dict[str, Pose] = {"small": small}
 OF_A_TEAM: dict[str, Pose] = {
     pose.__name__.replace("_", "-"): pose
     for pose in (
@@ -632,6 +640,22 @@ def expire(server: FaultyServer) -> None:
 
 
 @contextmanager
+def small_model() -> Iterator[tuple[FaultyServer, Served]]:
+    """An arena of the small model that the demo brings, with two of its settings."""
+    with tempfile.TemporaryDirectory() as name, faulty_server({}) as server:
+        path = Path(name) / "roster.toml"
+        entries = (
+            f'[[models]]\nid = "{one.id}"\nname = "{one.name}"\nendpoint = "{one.endpoint}"\n'
+            f'model = "{one.model}"\nsystem_prompt = "{one.system_prompt}"\n'
+            f"decoding = {{ max_tokens = 200, temperature = {temperature}, seed = 7 }}\n"
+            for one, temperature in zip(VARIANTS, (0, 0.7), strict=False)
+        )
+        path.write_text("".join(entries), encoding="utf-8")
+        with page_of(Path(name), path) as served:
+            yield server, served
+
+
+@contextmanager
 def team() -> Iterator[tuple[FaultyServer, Served]]:
     """An arena that a team runs: a key has expired, somebody always votes left, votes are out."""
     with tempfile.TemporaryDirectory() as name, faulty_server({}) as server:
@@ -687,7 +711,7 @@ def take(browser: Browser, server: FaultyServer, served: Served, name: str) -> N
         for scheme in ("light", "dark"):
             size = {"width": width, "height": 800}
             with person(browser, served, color_scheme=scheme, viewport=size) as ada:
-                (POSES | OF_A_TEAM | OF_STUDIES)[name](ada, server, served)
+                (POSES | OF_THE_SMALL_MODEL | OF_A_TEAM | OF_STUDIES)[name](ada, server, served)
                 ada.page.wait_for_timeout(900)
                 path = Path(tempfile.mkstemp(suffix=".png")[1])
                 ada.page.screenshot(path=path)
@@ -714,7 +738,12 @@ def side_by_side(shots: list[Image.Image]) -> Image.Image:
 def main() -> None:
     """Take all pictures, or those named on the command line."""
     TARGET.mkdir(exist_ok=True)
-    every = ((POSES, arena), (OF_A_TEAM, team), (OF_STUDIES, researched))
+    every = (
+        (POSES, arena),
+        (OF_THE_SMALL_MODEL, small_model),
+        (OF_A_TEAM, team),
+        (OF_STUDIES, researched),
+    )
     wanted = sys.argv[1:] or [name for poses, _ in every for name in poses]
     with sync_playwright() as playwright:
         path = next(filter(None, map(shutil.which, PROGRAMS)))

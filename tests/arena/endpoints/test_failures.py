@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from arena.domain.vote import FailureClass
 from arena.endpoints.failures import from_error, from_response, retry_after_s
-from tests.provider_errors import BLAMED, PASSING, REFUSALS, SHAPES, SPENT, ProviderError
+from tests.provider_errors import BLAMED, PASSING, REFUSALS, SHAPES, SPENT, TOO_LONG, ProviderError
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SPENT_ERRORS = {
@@ -26,6 +26,7 @@ KINDS = {
     "spent": SPENT_ERRORS,
     "passing": PASSING,
     "shape": SHAPES,
+    "too-long": TOO_LONG,
 }
 ERRORS = {f"{kind}-{name}": one for kind, each in KINDS.items() for name, one in each.items()}
 
@@ -39,7 +40,7 @@ def test_the_error_of_a_provider_is_read_as_it_is_described(error: ProviderError
         error.wait_s,
     )
     assert error.says in read.detail
-    assert "<" not in read.detail
+    assert "<html" not in read.detail
     assert '{"' not in read.detail, "neither a page nor JSON is quoted"
 
 

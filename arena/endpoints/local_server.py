@@ -1,0 +1,56 @@
+"""The process in which llama.cpp serves the small model, on loopback alone.
+
+``python -m arena.endpoints.local_server FILE NAME PORT`` reads the key that requests must carry
+from a line of its standard input, and prints its address once it answers. It ends when its
+standard input ends, and so with the process that started it.
+"""
+
+import os
+import signal
+import sys
+from threading import Event, Thread
+
+CONTEXT = 8192
+"""Tokens, divided among the requests that are answered at the same time."""
+SLOTS = 4
+
+
+def _serve(file: str, name: str, port: int) -> None:
+    """Serve a model file under a name; port 0 takes any that is free."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the arena, which ends this
+    key = sys.stdin.readline().strip()
+    Thread(target=_end_with_parent, daemon=True).start()
+    try:
+        import xllamacpp
+    except ImportError as error:  # such as of libgomp, which its wheel needs
+        sys.exit(f"llama.cpp cannot be loaded: {error}")
+
+    params = xllamacpp.CommonParams()
+    params.model.path, params.model_alias = file, {name}
+    params.hostnames, params.port, params.api_keys = ["127.0.0.1"], port, [key]
+    params.n_ctx, params.n_parallel = CONTEXT, SLOTS
+    params.cache_ram_mib = 0  # else the memory grows with each prompt, up to 8 GB
+    # On all cores, each of two answers at a time takes ten times as long.
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = max(1, _cores() - 1)
+    params.ui = params.endpoint_slots = False
+    params.verbosity = 0
+    server = xllamacpp.Server(params)
+    sys.stdout.write(f"{server.listening_address}\n")
+    sys.stdout.flush()
+    Event().wait()
+
+
+def _end_with_parent() -> None:
+    sys.stdin.read()
+    os._exit(0)  # without waiting for llama.cpp's threads
+
+
+def _cores() -> int:
+    """Count the processor's cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+if __name__ == "__main__":
+    _serve(sys.argv[1], sys.argv[2], int(sys.argv[3]))
