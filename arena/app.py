@@ -32,7 +32,6 @@ from arena.api.middleware import (
     BodyLimit,
     Entrance,
     Languages,
-    OriginHeaders,
     Requests,
     SecurityHeaders,
 )
@@ -142,27 +141,33 @@ def _room(parts: Parts, settings: Settings) -> Room:
     )
 
 
-def _leaver(store: Store, voter: str) -> tuple[Leaver, erasing.Extent]:
-    """Measure what there is to erase of a voter, by their id or how it begins."""
+def _leaver(store: Store, voter: str) -> tuple[Leaver, list[str], list[str]]:
+    """Measure what there is to erase of a voter, by their id or how it begins.
+
+    Gives the ids of all their devices, and the hashes of the judgements that quote them, too.
+    """
     with store.reading() as session:
         try:
-            there = erasing.extent(session, erasing.voters_of(session, storable(voter)))
+            voters = erasing.voters_of(session, storable(voter))
+            judgements, extent = erasing.extent(session, voters)
         except UnknownPersonError:
             msg = Sentence(
                 "%(id)s is not the id of one voter: give all of it, or its first 8 characters.",
                 id=repr(voter[:100]),
             )
             raise RoomError(msg) from None
-        owner = there.voters[0]
+        owner = voters[0]
         name = people.names(session, [owner]).get(owner)
-    return Leaver(owner, name, len(there.voters), there.of), there
+    return Leaver(owner, name, len(voters), extent), voters, judgements
 
 
 def _erase(parts: Parts, voter: str, tombstone: bool, by: str) -> Leaver:
     """Erase the words of a voter and who they are; the files are written anew by upkeep."""
-    leaver, there = _leaver(parts.store, voter)
+    leaver, voters, judgements = _leaver(parts.store, voter)
     with parts.store.writing() as session:
-        gone = erasing.erase(session, there, by, parts.now(), forget=True, tombstone=tombstone)
+        gone = erasing.erase(
+            session, voters, judgements, by, parts.now(), forget=True, tombstone=tombstone
+        )
     return replace(leaver, extent=gone)
 
 
@@ -319,7 +324,6 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
     app.add_middleware(GZipMiddleware, compresslevel=6, exclude_content_types=SENT_AS_IT_IS)
     app.add_middleware(BodyLimit, most=settings.max_body_bytes)
     app.add_middleware(Entrance, trust=trust)
-    app.add_middleware(OriginHeaders)
     app.add_middleware(SecurityHeaders)
     app.add_middleware(Languages, default=settings.language)
     app.add_middleware(Requests, observe=parts.metrics.request)
@@ -494,7 +498,7 @@ def _visit(store: Store, request: Request) -> Visit:
 
 def _retention(store: Store, days: Mapping[Perishable, int | None]) -> dict[Perishable, Retention]:
     gone = store.read(erasing.gone)
-    return {kind: Retention(most, gone.get(kind)) for kind, most in days.items()}
+    return {kind: Retention(most, *gone.get(kind, ())) for kind, most in days.items()}
 
 
 def _exhibits(store: Store, roster: Roster) -> Exhibits:

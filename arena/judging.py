@@ -387,14 +387,9 @@ def battle_cases(store: Store) -> list[NamedCase]:
         msg = "No battle has two whole answers to one prompt: let people play first."
         raise DataError(msg)
     return [
-        NamedCase(
-            battle.battle_id,
-            battle.prompt_id or case.prompt_id[:16],
-            battle.models,
-            case,
-        )
-        for battle in battles
-        for case in [Case((Message("user", battle.prompt),), battle.text_a, battle.text_b)]
+        NamedCase(battle, prompt_id or case.prompt_id[:16], (a.model_id, b.model_id), case)
+        for battle, prompt_id, prompt, a, b in battles
+        for case in [Case((Message("user", prompt),), a.text, b.text)]
     ]
 
 

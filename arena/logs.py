@@ -21,7 +21,7 @@ from prometheus_client import (
 )
 from structlog.typing import EventDict, Processor
 
-from arena.domain.battle import Asked, Ended, Notice, Replaced, Voted
+from arena.domain.battle import Notice
 from arena.errors import ArenaError, SettingsError
 from rating.errors import RatingError
 
@@ -66,16 +66,17 @@ def set_up(level: str, stream: TextIO) -> None:
 
 def log_notice(notice: Notice) -> None:
     """Write down what happened in a battle."""
-    match notice:
-        case Asked(battle_id):
-            battles.info("Models asked", extra={"battle": battle_id})
-        case Replaced(battle_id, failure):
-            battles.warning("Answer replaced", extra={"battle": battle_id, "failure": failure})
-        case Ended(battle_id, state, failures):
-            extra = {"battle": battle_id, "state": state, "failures": failures}
+    extra: dict[str, object] = {"battle": notice.battle_id}
+    match notice.event:
+        case "asked":
+            battles.info("Models asked", extra=extra)
+        case "replaced":
+            battles.warning("Answer replaced", extra=extra | {"failure": notice.failures[0]})
+        case "ended":
+            extra |= {"state": notice.state, "failures": notice.failures}
             battles.info("Answers ended", extra=extra)
-        case Voted(battle_id, choice):
-            battles.info("Voted", extra={"battle": battle_id, "choice": choice})
+        case "voted":
+            battles.info("Voted", extra=extra | {"choice": notice.choice})
 
 
 def _describe_exception(_logger: object, _method: str, event: EventDict) -> EventDict:
@@ -140,20 +141,18 @@ class Metrics:
 
     def take(self, notice: Notice) -> None:
         """Count what happened in a battle."""
-        match notice:
-            case Asked():
-                self._running.inc()
-            case Replaced(_, failure):
-                self._failures.labels(failure.value).inc()
-            case Ended(_, state, failures, first_tokens_s):
-                self._running.dec()
-                self._ended.labels(state.value).inc()
-                for failure in failures:
-                    self._failures.labels(failure.value).inc()
-                for seconds in first_tokens_s:
-                    self._first_token.observe(seconds)
-            case Voted(_, choice):
-                self._votes.labels(choice.value).inc()
+        if notice.event == "asked":
+            self._running.inc()
+        elif notice.event == "ended":
+            self._running.dec()
+        if notice.state is not None:
+            self._ended.labels(notice.state.value).inc()
+        for failure in notice.failures:
+            self._failures.labels(failure.value).inc()
+        for seconds in notice.first_tokens_s:
+            self._first_token.observe(seconds)
+        if notice.choice is not None:
+            self._votes.labels(notice.choice.value).inc()
 
     def request(self, route: str, status: int, seconds: float) -> None:
         """Count a request."""

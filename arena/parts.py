@@ -26,11 +26,9 @@ from arena.guard.limits import (
     RUNNING,
     STREAMS,
     Addresses,
-    Allowance,
     Identity,
     Limits,
     Places,
-    Share,
 )
 from arena.logs import Metrics, log_notice
 from arena.play import upkeep
@@ -131,6 +129,14 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
     upkeep.pulse(store, looks=1)
     if settings.secret_key is None:
         logger.warning("ARENA_SECRET_KEY is not set: visitors are new people after a restart")
+    limits = Limits(
+        per_voter=settings.battles_per_voter_hour,
+        per_address=settings.battles_per_address_hour,
+        dollars_a_day=settings.max_dollars_per_day,
+        prompts_of=lambda voter, since: store.read(log.prompts_of, voter, since),
+        spent=lambda since: store.read(log.spent, since),
+        now=_now,
+    )
     battles = Battles(
         store=store,
         ask=endpoints.stream,
@@ -140,9 +146,19 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
         rng=secrets.SystemRandom(),
         now=_now,
         wins=PairWins(store, DEFAULT).read,
-        admit=_limits(settings, store).admit,
-        running=_running(settings).hold,
-        reading=_streams(settings).hold,
+        admit=limits.admit,
+        running=Places(
+            RUNNING,
+            per_voter=settings.running_per_voter,
+            per_address=settings.running_per_address,
+            in_all=settings.running_battles,
+        ).hold,
+        reading=Places(
+            STREAMS,
+            per_voter=settings.streams_per_voter,
+            per_address=settings.streams_per_address,
+            in_all=settings.streams,
+        ).hold,
         notice=partial(_tell, metrics),
         gold=_gold(settings, store),
         instructed=_instructed(settings),
@@ -378,32 +394,6 @@ def _sources(settings: Settings, store: Store, metrics: Metrics) -> Sources:
         now=_now,
         notice=partial(_tell, metrics),
     )
-
-
-def _limits(settings: Settings, store: Store) -> Limits:
-    allowance = Allowance(
-        per_voter=settings.battles_per_voter_hour,
-        per_address=settings.battles_per_address_hour,
-        dollars_a_day=settings.max_dollars_per_day,
-    )
-    return Limits(
-        allowance,
-        prompts_of=lambda voter, since: store.read(log.prompts_of, voter, since),
-        spent=lambda since: store.read(log.spent, since),
-        now=_now,
-    )
-
-
-def _running(settings: Settings) -> Places:
-    share = Share(
-        settings.running_per_voter, settings.running_per_address, settings.running_battles
-    )
-    return Places(RUNNING, share)
-
-
-def _streams(settings: Settings) -> Places:
-    share = Share(settings.streams_per_voter, settings.streams_per_address, settings.streams)
-    return Places(STREAMS, share)
 
 
 def _tell(metrics: Metrics, notice: Notice) -> None:

@@ -13,7 +13,6 @@ from asyncio import TimerHandle, Transport
 from collections import Counter
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from enum import Enum, auto
 from types import FrameType
 from typing import ClassVar
@@ -36,37 +35,14 @@ LINGER_S = 1.0
 """How long a connection stays after a refusal, for its client to read why."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
-    """What clients are given.
+def shares_of(address: str, trust: Trust, per_address: int) -> dict[str, int]:
+    """Give how many connections an address, and of IPv6 the network around it, may have.
 
-    Attributes
-    ----------
-    header_s, body_s : float
-        For the whole of a request's headers, and for the whole of its body.
-    unread_s : float
-        To take more of an answer, once it is written faster than it is read.
-    header_bytes : int
-        Of a request's address and headers.
-    connections, connections_per_address : int
-        At a time, in one process: of all, and of one address.
-    trust : Trust
-        Says which addresses are proxies, whose connections are those of many.
+    Those of a proxy are the connections of many: it has no bound of its own.
     """
-
-    header_s: float
-    body_s: float
-    unread_s: float
-    header_bytes: int
-    connections: int
-    connections_per_address: int
-    trust: Trust
-
-    def shares(self, address: str) -> dict[str, int]:
-        """Give what an address, and of IPv6 the larger network around it, may have."""
-        if self.trust.believes(address):
-            return {}
-        return shares(place_of(address), network_of(address), self.connections_per_address)
+    if trust.believes(address):
+        return {}
+    return shares(place_of(address), network_of(address), per_address)
 
 
 class _Phase(Enum):
@@ -85,7 +61,9 @@ class _BoundedProtocol(HttpToolsProtocol):
     a request that is whole. Where all are being answered, the new one is refused in words.
     """
 
-    bounds: ClassVar[Bounds]
+    settings: ClassVar[Settings]
+    trust: ClassVar[Trust]
+    """Says which addresses are proxies."""
     held: ClassVar[Counter[str]]
     """How many connections there are from each address and network that is no proxy's."""
 
@@ -100,8 +78,9 @@ class _BoundedProtocol(HttpToolsProtocol):
         self._header_bytes = 0
         self._has_body = self._is_deaf = False
         self._running: RequestResponseCycle | None = None
-        self._wait_in(_Phase.NONE, self.bounds.header_s)
-        self._shares = self.bounds.shares(self.client[0] if self.client else "")
+        self._wait_in(_Phase.NONE, self.settings.header_timeout_s)
+        address = self.client[0] if self.client else ""
+        self._shares = shares_of(address, self.trust, self.settings.connections_per_address)
         self.held.update(self._shares.keys())
         self._unwelcome = self._refuse_or_make_room()
 
@@ -124,23 +103,23 @@ class _BoundedProtocol(HttpToolsProtocol):
         before, self._has_body = self._phase, False
         super().data_received(data)
         if self._phase is _Phase.NONE and self._timer is None:
-            self._wait_in(_Phase.NONE, self.bounds.header_s)
+            self._wait_in(_Phase.NONE, self.settings.header_timeout_s)
         elif before is self._phase in (_Phase.HEADERS, _Phase.BODY) and not self._has_body:
             self._header_bytes += len(data)  # those after a body count too
-            if self._header_bytes > self.bounds.header_bytes:
+            if self._header_bytes > self.settings.max_header_bytes:
                 self._end(431, self._too_long())
 
     def on_message_begin(self) -> None:
         """Give a new request its time."""
         super().on_message_begin()
         self._header_bytes = 0
-        self._wait_in(_Phase.HEADERS, self.bounds.header_s)
+        self._wait_in(_Phase.HEADERS, self.settings.header_timeout_s)
 
     def on_headers_complete(self) -> None:
         """Hand the request to the arena, or to what refuses it."""
-        self._wait_in(_Phase.BODY, self.bounds.body_s)
+        self._wait_in(_Phase.BODY, self.settings.body_timeout_s)
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
-        if size > self.bounds.header_bytes:
+        if size > self.settings.max_header_bytes:
             self.app = refusal(431, self._too_long())
         elif self._unwelcome:
             self.app = refusal(503, self._unwelcome)
@@ -168,7 +147,7 @@ class _BoundedProtocol(HttpToolsProtocol):
     def pause_writing(self) -> None:
         """Write no more until what is written has been taken, for so long only."""
         super().pause_writing()
-        self._unread = self.loop.call_later(self.bounds.unread_s, self.transport.abort)
+        self._unread = self.loop.call_later(self.settings.unread_timeout_s, self.transport.abort)
 
     def resume_writing(self) -> None:
         """Write on."""
@@ -241,13 +220,13 @@ class _BoundedProtocol(HttpToolsProtocol):
             if self.held[place] > most:
                 neighbours = (other for other in self._waiting() if place in other._shares)
                 return "" if _let_go_oldest(neighbours) else _full("Your network", most)
-        if len(self.connections) > (most := self.bounds.connections):
+        if len(self.connections) > (most := self.settings.connections):
             return "" if _let_go_oldest(self._waiting()) else _full("The arena", most)
         return ""
 
     def _waiting(self) -> "Iterator[_BoundedProtocol]":
         """Give the others without a whole request; a body has as long as headers have."""
-        late = self.loop.time() - self.bounds.header_s
+        late = self.loop.time() - self.settings.header_timeout_s
         for other in self.connections:
             if not isinstance(other, _BoundedProtocol) or other is self:
                 continue
@@ -257,7 +236,7 @@ class _BoundedProtocol(HttpToolsProtocol):
                 yield other
 
     def _too_long(self) -> str:
-        most = self.bounds.header_bytes
+        most = self.settings.max_header_bytes
         return f"A request's headers may have {most:,} bytes. Send fewer, or clear your cookies."
 
 
@@ -370,16 +349,9 @@ def _reaches(limit: int, wanted: int) -> bool:
 
 def configured(app: Callable[..., object], settings: Settings) -> uvicorn.Config:
     """Say how to serve, with nothing logged."""
-    bounds = Bounds(
-        header_s=settings.header_timeout_s,
-        body_s=settings.body_timeout_s,
-        unread_s=settings.unread_timeout_s,
-        header_bytes=settings.max_header_bytes,
-        connections=settings.connections,
-        connections_per_address=settings.connections_per_address,
-        trust=Trust(proxies=settings.proxy_networks()),
-    )
-    protocol = type("Protocol", (_BoundedProtocol,), {"bounds": bounds, "held": Counter()})
+    trust = Trust(proxies=settings.proxy_networks())
+    given = {"settings": settings, "trust": trust, "held": Counter[str]()}
+    protocol = type("Protocol", (_BoundedProtocol,), given)
     return uvicorn.Config(
         app,
         http=protocol,

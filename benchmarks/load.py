@@ -134,7 +134,9 @@ def prepared(database: str, roster: Path, n: int) -> list[tuple[str, str]]:
 def _written(session: Session, voter: Voter, models: Roster, rules: Rules, now: datetime) -> str:
     one, two, *_ = models
     draw = Draw(one, two, pair_probability=1.0, side_seed=0)
-    new = blind_battle(voter, "Go", draw, rules, now, prompt_id="0", recorded=True)
+    new = blind_battle(
+        voter, "Go", draw, rules, now, sampler=rules.sampler, prompt_set="recorded", prompt_id="0"
+    )
     battles.open_battle(session, new, None)
     ends = {
         AnswerKey(1, side, 1): AnswerOutcome(text="So.", status=AnswerStatus.COMPLETE)

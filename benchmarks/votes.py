@@ -5,35 +5,28 @@ import statistics
 import tempfile
 import threading
 import time
-import uuid
 from datetime import UTC, datetime
 
-from arena.domain.battle import AnswerStatus, BattleState, Mode, Pacing, Side
+from arena.domain.battle import AnswerStatus, BattleState, Pacing, Side
 from arena.domain.model import Model
 from arena.domain.vote import Choice, Voter
-from arena.store.chain import AnswerKey, AnswerOutcome, Ballot, NewAnswer, NewBattle
+from arena.store.chain import AnswerKey, AnswerOutcome, Ballot, NewBattle
 from arena.store.store import Store
 
 MODELS = tuple(Model(id=m, name=m, endpoint="pocket://", model=m) for m in ("x", "y"))
-ANSWER = NewAnswer(model_id="x", model_name="X", system_prompt_hash="", decoding={})
 WHOLE = AnswerOutcome(text="An answer. " * 100, status=AnswerStatus.COMPLETE)
 
 
 def ready_battle(store: Store, owner: Voter, now: datetime) -> str:
     """Write a battle that waits for its vote."""
     battle = NewBattle(
-        public_id=uuid.uuid4().hex,
         owner=owner,
-        mode=Mode.ANONYMOUS,
         prompt="Why?",
-        a=ANSWER,
-        b=ANSWER,
-        side_seed=0,
+        a=MODELS[0],
+        b=MODELS[0],
         sampler="uniform",
         sampler_version="1",
-        pair_probability=1.0,
         pacing=Pacing.PACED,
-        prompt_set=None,
         prompt_id=None,
         created=now,
         app_version="bench",

@@ -97,17 +97,12 @@ def events_since(snapshot: Snapshot, position: Position) -> Iterator[Event]:
     if (position.turn, position.attempt) != (turn.turn, turn.attempt):
         position = Position(turn.turn, turn.attempt)
     if text := turn.a.text[position.a :]:
-        position = Position(
-            turn.turn, turn.attempt, len(turn.a.text), position.b, position.closing
-        )
+        position = position._replace(a=len(turn.a.text))
         yield Event("delta", {"side": Side.A, "text": text}, position)
     if text := turn.b.text[position.b :]:
-        position = Position(
-            turn.turn, turn.attempt, position.a, len(turn.b.text), position.closing
-        )
+        position = position._replace(b=len(turn.b.text))
         yield Event("delta", {"side": Side.B, "text": text}, position)
-    last = _offer if snapshot.state.running else _closing
-    closing = last(snapshot, position)
+    closing = _closing(snapshot, position)
     yield from (event for event in closing if event.position.closing > position.closing)
 
 
@@ -116,22 +111,16 @@ def is_behind(snapshot: Snapshot, position: Position) -> bool:
     return snapshot.state.running or next(events_since(snapshot, position), None) is not None
 
 
-def _offer(snapshot: Snapshot, position: Position) -> list[Event]:
-    return [Event("rest", {}, position._replace(closing=1))] if snapshot.rest_offered else []
-
-
 def _closing(snapshot: Snapshot, position: Position) -> list[Event]:
-    """Give the events that end the turn."""
+    """Give the events that end the turn, or before that the offer of the rest."""
+    if snapshot.state.running:
+        return [Event("rest", {}, position._replace(closing=1))] if snapshot.rest_offered else []
     turn = snapshot.turns[-1]
     sides = {Side.A: turn.a, Side.B: turn.b}
     if snapshot.state in (BattleState.READY, BattleState.VOTED, BattleState.SKIPPED):
         done = [
-            Event(
-                "done",
-                {"side": side, "status": answer.status},
-                position._replace(closing=number),
-            )
-            for number, (side, answer) in enumerate(sides.items(), 2)
+            Event("done", {"side": side, "status": one.status}, position._replace(closing=number))
+            for number, (side, one) in enumerate(sides.items(), 2)
         ]
         return [*done, Event("ready", {}, position._replace(closing=4))]
     message = snapshot.message or ""
@@ -168,7 +157,7 @@ class Answer:
         self.tail = self._stream.tail
 
 
-class Rendering:
+class _Rendering:
     """The latest answers of a battle, rendered once for all who read them."""
 
     def __init__(self) -> None:
@@ -199,17 +188,17 @@ class Renderings:
     """The battles that somebody reads now."""
 
     def __init__(self) -> None:
-        self._read = WeakValueDictionary[str, Rendering]()
+        self._read = WeakValueDictionary[str, _Rendering]()
 
-    def of(self, battle_id: str) -> Rendering:
+    def of(self, battle_id: str) -> _Rendering:
         """Give a battle's rendering, which lasts as long as one reader holds it."""
-        return self._read.setdefault(battle_id, Rendering())
+        return self._read.setdefault(battle_id, _Rendering())
 
 
 class HtmlReader:
     """What a connection has of a battle."""
 
-    def __init__(self, rendering: Rendering) -> None:
+    def __init__(self, rendering: _Rendering) -> None:
         self._rendering = rendering
         self._answers: dict[Side, Answer] = {}
         self._changes = dict.fromkeys(Side, 0)
@@ -410,7 +399,7 @@ each in the place of the one that stood there, with the text that follows them; 
 more of that text."""
 
 
-class EventStream(StreamingResponse):
+class _EventStream(StreamingResponse):
     """Server-sent events.
 
     Written here because FastAPI's own, with two tasks and five hand-overs for each event, takes
@@ -495,10 +484,10 @@ def battles_router(battles: Battles) -> APIRouter:
         voter: Visitor,
         reached: Annotated[Position, Depends(position)],
         html: Html = False,
-    ) -> EventStream:
+    ) -> _EventStream:
         reader = HtmlReader(renderings.of(battle_id)) if html else None
         snapshots = battles.watch(battle_id, voter)
-        return EventStream(_messages(snapshots, reached, reader), headers=UNBUFFERED)
+        return _EventStream(_messages(snapshots, reached, reader), headers=UNBUFFERED)
 
     @router.post("/{battle_id}/turns", **BEGUN, responses=responses(404, 409, 422, 429, 503))
     async def add_turn(battle_id: BattleId, body: NewBattleBody, voter: Visitor) -> Snapshot:

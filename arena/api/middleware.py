@@ -141,7 +141,9 @@ def install(
                 return RedirectResponse(f"/sign-in?to={wanted}", 303)
             if request.method in SAFE:
                 return not_let_in(request, error.detail)
-        return _http_error(error, language_of(request.scope))
+        if error.status_code == 204:
+            return Response(status_code=204)
+        return _from_http(error, language_of(request.scope))
 
     app.add_exception_handler(ArenaError, _arena_error)
     app.add_exception_handler(RequestValidationError, _bad_request)
@@ -182,26 +184,18 @@ def _problem(status: int, title: str, detail: str, language: Language) -> JSONRe
 
 
 async def _arena_error(request: Request, error: Exception) -> JSONResponse:
-    return _from_arena(error, language_of(request.scope))
-
-
-def _from_arena(error: Exception, language: Language) -> JSONResponse:
     """Answer what the arena itself refused, or failed at."""
+    language = language_of(request.scope)
     status, title = next(
         (row for kind, row in TABLE.items() if isinstance(error, kind)), (500, OURS)
     )
     if isinstance(error, PlayError):
         answer = _problem(status, title, error.args[0], language)
-        answer.headers.update(_when_to_retry(error))
+        if isinstance(error, LimitError):
+            answer.headers["Retry-After"] = str(error.wait_s(datetime.now(UTC)))
         return answer
     logger.error("%s", error)
     return _problem(status, title, NOT_SAVED if status == 503 else FAULT, language)
-
-
-def _when_to_retry(error: PlayError) -> dict[str, str]:
-    if not isinstance(error, LimitError):
-        return {}
-    return {"Retry-After": str(error.wait_s(datetime.now(UTC)))}
 
 
 async def _bad_request(request: Request, error: Exception) -> JSONResponse:
@@ -215,12 +209,6 @@ def _reads_pages(request: Request) -> bool:
     """Tell a browser on its way to a page from a program, and from a part of a page."""
     is_page = not request.url.path.startswith(("/api/", "/health/"))
     return is_page and "text/html" in request.headers.get("accept", "")
-
-
-def _http_error(error: HTTPException, language: Language) -> Response:
-    if error.status_code == 204:
-        return Response(status_code=204)
-    return _from_http(error, language)
 
 
 async def _fault(request: Request, error: Exception) -> JSONResponse:
@@ -264,43 +252,37 @@ Observe = Callable[[str, int, float], None]
 """Takes path template, status and seconds."""
 
 
+def _edited(send: Send, edit: Callable[[int, MutableHeaders], None]) -> Send:
+    """Give what sends an answer once its headers were changed, by its status."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            edit(message["status"], MutableHeaders(scope=message))
+        await send(message)
+
+    return sending
+
+
 class SecurityHeaders:
-    """Adds the content security policy and its companions to every answer."""
+    """Adds the content security policy and its companions to every answer.
+
+    It also lets pages of an origin read an answer, without cookies, where its route allows that.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, and guard its answer."""
+        """Pass the request on, guard its answer, and name whose pages may read it."""
 
-        async def guarded(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                for name, value in HEADERS.items():
-                    headers.setdefault(name, value)
-            await send(message)
-
-        await self.app(scope, receive, guarded)
-
-
-class OriginHeaders:
-    """Lets pages of an origin read an answer, without cookies, where its route allows that."""
-
-    def __init__(self, app: ASGIApp) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass the request on, and name in its answer whose pages may read it."""
-
-        async def allowing(message: Message) -> None:
-            origin = scope.get("state", {}).get(ALLOWED_ORIGIN)
-            if origin and message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
+        def guard(_status: int, headers: MutableHeaders) -> None:
+            if origin := scope.get("state", {}).get(ALLOWED_ORIGIN):
                 headers["access-control-allow-origin"] = origin
                 headers.add_vary_header("Origin")
-            await send(message)
+            for name, value in HEADERS.items():
+                headers.setdefault(name, value)
 
-        await self.app(scope, receive, allowing)
+        await self.app(scope, receive, _edited(send, guard))
 
 
 class BodyLimit:
@@ -357,17 +339,14 @@ class Entrance:
             await _from_http(refusal, language_of(scope))(scope, receive, send)
             return
 
-        async def marked(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                greeting = state["greeting"]
-                if greeting and (scope["method"] == "GET" or message["status"] == 201):
-                    headers.append("set-cookie", greeting)
-                if state["private"]:
-                    headers["cache-control"] = "private, no-store"
-            await send(message)
+        def mark(status: int, headers: MutableHeaders) -> None:
+            greeting = state["greeting"]
+            if greeting and (scope["method"] == "GET" or status == 201):
+                headers.append("set-cookie", greeting)
+            if state["private"]:
+                headers["cache-control"] = "private, no-store"
 
-        await self.app(scope, receive, marked)
+        await self.app(scope, receive, _edited(send, mark))
 
 
 class Languages:
@@ -384,16 +363,13 @@ class Languages:
             return
         language = scope.setdefault("state", {})["language"] = self._choice(scope)
 
-        async def naming(message: Message) -> None:
-            if message["type"] == "http.response.start":
-                headers = MutableHeaders(scope=message)
-                same = message["status"] == 304 and not scope["path"].startswith("/look/")
-                if same or headers.get("content-type", "").startswith(WORDED):
-                    headers.add_vary_header("Accept-Language, Cookie")
-                    headers["content-language"] = language
-            await send(message)
+        def name(status: int, headers: MutableHeaders) -> None:
+            same = status == 304 and not scope["path"].startswith("/look/")
+            if same or headers.get("content-type", "").startswith(WORDED):
+                headers.add_vary_header("Accept-Language, Cookie")
+                headers["content-language"] = language
 
-        await self.app(scope, receive, naming)
+        await self.app(scope, receive, _edited(send, name))
 
     def _choice(self, scope: Scope) -> Language:
         headers = Headers(scope=scope)
@@ -420,16 +396,13 @@ class Requests:
             return
         request_id, status, began = uuid.uuid4().hex, LEFT, time.monotonic()
 
-        async def noting(message: Message) -> None:
+        def note(sent: int, headers: MutableHeaders) -> None:
             nonlocal status
-            if message["type"] == "http.response.start":
-                status = message["status"]
-                MutableHeaders(scope=message)["x-request-id"] = request_id
-            await send(message)
+            status, headers["x-request-id"] = sent, request_id
 
         with bound_contextvars(request_id=request_id):
             try:
-                await self.app(scope, receive, noting)
+                await self.app(scope, receive, _edited(send, note))
             except Exception:
                 status = 500 if status == LEFT else status
                 raise

@@ -20,12 +20,12 @@ from arena.api.middleware import ALLOWED_ORIGIN, Plain, language_of, responses
 from arena.catalogue import words_in
 from arena.domain.battle import BattleState
 from arena.domain.board_view import Board, FitCheck, Hold, Moment, PairCell, RecordCheck
-from arena.domain.model import Comparison, Pair, Source, Stage, VersionAnswer
+from arena.domain.model import Pair, Source, Stage, VersionAnswer
 from arena.domain.study import EvaluationCard
-from arena.domain.vote import Choice, Receipt, Reveal
+from arena.domain.vote import Choice, Receipt
 from arena.errors import StoreError, UnknownSourceError
 from arena.guard.access import OTHER_PAGES, PROBES, TOKENS, VISITORS
-from arena.play.upkeep import Sources, Taken
+from arena.play.upkeep import Sources
 from judge.render.text import render
 from rating.sentences import Sentence
 from rating.tables.files import storable
@@ -275,17 +275,17 @@ class PairBody(BaseModel):
     rater: Words
 
 
-class ComparisonTaken(Plain):
+class ComparisonTaken(BaseModel):
     """A committed vote; ``voter`` is the rater's id in the log, by which words are erased."""
 
     battle_id: str
     voter: str
 
 
-class PairTaken(Plain):
+class PairTaken(BaseModel):
     """A pair for a page: its id, and the key with which its one vote is cast."""
 
-    pair: str = Field(validation_alias="battle_id")
+    pair: str
     key: str
     voter: str
 
@@ -339,12 +339,17 @@ def sources_router(sources: Sources) -> APIRouter:
     Sender = Annotated[Source, Depends(source_of)]
 
     @router.post("/comparisons", **answers(ComparisonTaken))
-    def compare(body: ComparisonBody, source: Sender, response: Response) -> Taken:
+    def compare(
+        body: ComparisonBody,
+        source: Sender,
+        token: Annotated[str, Depends(_bearer)],
+        response: Response,
+    ) -> ComparisonTaken:
         """Send a vote of an application's own, once: the same key and body give the same again.
 
         200 instead of 201 says that it was there before.
         """
-        comparison = Comparison(
+        comparison = Pair(
             key=storable(body.key),
             prompt=storable(body.prompt),
             a=_answer(body.a),
@@ -353,7 +358,9 @@ def sources_router(sources: Sources) -> APIRouter:
             choice=body.outcome,
             seconds=body.seconds,
         )
-        return _with_status(sources.compare(source, comparison), response)
+        battle_id, voter, _, is_new = sources.take(source, comparison, token)
+        response.status_code = 201 if is_new else 200
+        return ComparisonTaken(battle_id=battle_id, voter=voter)
 
     @router.post("/pairs", **answers(PairTaken))
     def open_pair(
@@ -361,7 +368,7 @@ def sources_router(sources: Sources) -> APIRouter:
         source: Sender,
         token: Annotated[str, Depends(_bearer)],
         response: Response,
-    ) -> Taken:
+    ) -> PairTaken:
         """Make a pair that a page will show; the same key and body give the same again.
 
         200 instead of 201 says that it was there before.
@@ -373,7 +380,9 @@ def sources_router(sources: Sources) -> APIRouter:
             b=_answer(body.challenger),
             rater=storable(body.rater),
         )
-        return _with_status(sources.open(source, pair, token), response)
+        battle_id, voter, key, is_new = sources.take(source, pair, token)
+        response.status_code = 201 if is_new else 200
+        return PairTaken(pair=battle_id, key=key, voter=voter)
 
     @router.get("/share", responses=responses(401, 422, 503))
     def draw(turn: Turn, source: Sender) -> ShareBody:
@@ -442,14 +451,7 @@ def _answer(body: VersionBody) -> VersionAnswer:
     return VersionAnswer(body.version, storable(body.text))
 
 
-def _with_status(taken: Taken, response: Response) -> Taken:
-    response.status_code = 201 if taken.new else 200
-    return taken
-
-
 def _vote(receipt: Receipt) -> PairVote:
-    return PairVote(outcome=receipt.choice, versions=_versions(receipt.reveal))
-
-
-def _versions(reveal: Reveal | None) -> dict[str, str] | None:
-    return None if reveal is None else {"a": reveal.a.name, "b": reveal.b.name}
+    reveal = receipt.reveal
+    versions = reveal and {"a": reveal.a.name, "b": reveal.b.name}
+    return PairVote(outcome=receipt.choice, versions=versions)

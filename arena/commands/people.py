@@ -7,12 +7,12 @@ import sys
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter, validators
 
 from arena.commands.arguments import Database, TableOrJson
-from arena.domain.model import MOST_ORIGINS, Source, SourceView, is_name, origin_of
+from arena.domain.model import MOST_ORIGINS, Source, is_name, origin_of
 from arena.domain.people import Invitation, Role
 from arena.errors import SettingsError, UnknownPersonError
 from arena.terminal import say, show, table, write_json
@@ -204,18 +204,19 @@ def erase(
 
     with _store(database) as store:
         with store.reading() as session:
-            there = erasing.extent(session, erasing.voters_of(session, voter))
+            voters = erasing.voters_of(session, voter)
+            judgements, there = erasing.extent(session, voters)
         say(
-            f"Voter {there.voters[0][:8]}, of {len(there.voters)} ids: {there.of.battles:,} "
-            f"battles, {there.of.texts:,} prompts and answers, {there.of.judgements:,} questions "
-            "to judges."
+            f"Voter {voters[0][:8]}, of {len(voters)} ids: {there.battles:,} battles, "
+            f"{there.texts:,} prompts and answers, {there.judgements:,} questions to judges."
         )
         if not yes:
             _confirm("erase")
         with store.writing() as session:
             gone = erasing.erase(
                 session,
-                there,
+                voters,
+                judgements,
                 people.TERMINAL,
                 datetime.now(UTC),
                 forget=True,
@@ -375,21 +376,21 @@ def overview(*, database: Database = None, form: TableOrJson = "table") -> None:
     with _store(database) as store:
         views = store.read(sources.everyone)
     if form == "json":
-        write_json({"sources": [_sources_as_row(view) for view in views]})
+        write_json({"sources": [_sources_as_row(*view) for view in views]})
         return
     head = ("source", "origins", "share", "an hour", "sent", "votes", "since", "let in")
     rows = [
         (
-            view.source.name,
-            ", ".join(view.source.origins),
-            f"{100 * view.source.share:g} %",
-            f"{view.source.per_hour:,}",
-            f"{view.pairs:,}",
-            f"{view.votes:,}",
-            f"{view.source.created:%Y-%m-%d}",
-            _let_in(view.source),
+            source.name,
+            ", ".join(source.origins),
+            f"{100 * source.share:g} %",
+            f"{source.per_hour:,}",
+            f"{pairs:,}",
+            f"{votes:,}",
+            f"{source.created:%Y-%m-%d}",
+            _let_in(source),
         )
-        for view in views
+        for source, pairs, votes in views
     ]
     show(table(head, rows, right={2, 3, 4, 5}))
 
@@ -436,19 +437,19 @@ def change_source(
     from arena.store import people, sources
 
     token = new() if new_token else None
-    changed = sources.SourceChange(
-        added=_origins(added),
-        removed=_origins(removed),
-        per_hour=per_hour,
-        share=share,
-        paused=paused,
-        token_hash=None if token is None else token_hash(token),
-    )
-    if changed == sources.SourceChange():
+    changed: dict[str, Any] = {
+        "added": _origins(added),
+        "removed": _origins(removed),
+        "per_hour": per_hour,
+        "share": share,
+        "paused": paused,
+        "token_hash": None if token is None else token_hash(token),
+    }
+    if all(value in (None, ()) for value in changed.values()):
         msg = f"Nothing of {name!r} is to change: give an option, such as --pause."
         raise SettingsError(msg)
     with _store(database) as store, store.writing() as session:
-        source = sources.change(session, name, changed, people.TERMINAL, datetime.now(UTC))
+        source = sources.change(session, name, people.TERMINAL, datetime.now(UTC), **changed)
     if token is not None:
         say(token)
         say(f"This is the new token of {name}; it is shown this once.", error=True)
@@ -514,13 +515,12 @@ def _origins(given: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(origin for _, origin in read if origin))
 
 
-def _sources_as_row(view: SourceView) -> dict[str, object]:
-    source = view.source
+def _sources_as_row(source: Source, pairs: int, votes: int) -> dict[str, object]:
     whole = asdict(source)
     return {name: whole[name] for name in ("name", "origins", "share", "per_hour")} | {
         "created": source.created.isoformat(),
         "revoked": source.revoked.isoformat() if source.revoked else None,
         "paused": source.paused.isoformat() if source.paused else None,
-        "sent": view.pairs,
-        "votes": view.votes,
+        "sent": pairs,
+        "votes": votes,
     }

@@ -231,7 +231,7 @@ def _described(roster: Roster) -> str:
     from arena.endpoints.local import LOADED, VARIANTS
     from arena.endpoints.offline import POCKET_MODELS
 
-    if roster.models == POCKET_MODELS:
+    if roster == POCKET_MODELS:
         return "The embedded toys battle: they are there to try the arena, not to be asked."
     if roster.models[0] is VARIANTS[0]:
         return f"{LOADED} Beside it battles a toy. For the toys alone add --toys."

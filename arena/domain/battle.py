@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Literal
 
 from arena.domain.vote import Choice, FailureClass, Receipt, Reveal
 from rating.sentences import Sentence
@@ -269,47 +270,31 @@ class Snapshot:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Two models were asked: for a new battle, another turn or another attempt."""
-
-    battle_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Replaced:
-    """A model failed before anybody saw a word of it, and another took its side."""
-
-    battle_id: str
-    failure: FailureClass
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """Both models answered to the end, or did not.
+class Notice:
+    """What happened to a battle, for logs and figures.
 
     Attributes
     ----------
+    event : str
+        ``asked``: two models were asked, for a new battle, another turn or another attempt;
+        ``replaced``: a model failed before its text was shown, and another took its side;
+        ``ended``: both models answered to the end, or did not; ``voted``: a vote was committed.
+    state : BattleState or None
+        That follows from the end.
     failures : tuple of FailureClass
         Of the sides that failed.
     first_tokens_s : tuple of float
         Seconds to the first token, of the sides that had one.
+    choice : Choice or None
+        Of the vote.
     """
 
+    event: Literal["asked", "replaced", "ended", "voted"]
     battle_id: str
-    state: BattleState
-    failures: tuple[FailureClass, ...]
-    first_tokens_s: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Voted:
-    """A vote was committed."""
-
-    battle_id: str
-    choice: Choice
-
-
-Notice = Asked | Replaced | Ended | Voted
+    state: BattleState | None = None
+    failures: tuple[FailureClass, ...] = ()
+    first_tokens_s: tuple[float, ...] = ()
+    choice: Choice | None = None
 
 
 @dataclass(frozen=True, slots=True)

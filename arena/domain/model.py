@@ -168,40 +168,23 @@ class Model:
         return sorted({*self.without} - {"stream_options"})
 
 
-@dataclass(frozen=True, slots=True)
-class _Fault:
-    """What is wrong with a model.
-
-    Attributes
-    ----------
-    key : str
-        Of the roster, such as ``decoding.temperature``.
-    wanted : str
-        What the value must be.
-    """
-
-    key: str
-    value: object
-    wanted: str
-
-    def __str__(self) -> str:
-        """State what must change, and quote the value."""
-        return f"key {self.key!r} must be {self.wanted}, got {repr(self.value)[:100]}."
-
-
-def first_fault(model: Model) -> _Fault | None:
+def first_fault(model: Model) -> str | None:
     """Give the first thing that is wrong with a model, wherever it comes from; None if it is fit.
+
+    It names the key of the roster, such as ``decoding.temperature``, and quotes the value.
 
     Examples
     --------
     >>> model = Model(id="m", name="M", endpoint="https://h/v1", model="m", weight=float("inf"))
-    >>> str(first_fault(model))
+    >>> first_fault(model)
     "key 'weight' must be a number from 0 to 1,000,000, got inf."
     """
-    return next(_faults(model), None)
+    key, value, wanted = next(_faults(model), ("", None, ""))
+    return f"key {key!r} must be {wanted}, got {repr(value)[:100]}." if key else None
 
 
-def _faults(model: Model) -> Iterator[_Fault]:
+def _faults(model: Model) -> Iterator[tuple[str, object, str]]:
+    """Give a key, its value, and what that must be instead."""
     for key, value, holds, wanted in (
         ("id", model.id, MODEL_ID.fullmatch(model.id), "letters, digits and . : / @ + - _"),
         ("name", model.name, model.name.strip(), "a name that people can read"),
@@ -299,10 +282,10 @@ def _faults(model: Model) -> Iterator[_Fault]:
         ),
     ):
         if not holds:
-            yield _Fault(key, value, wanted)
+            yield key, value, wanted
     for name in (one.name for one in fields(model)):
         if isinstance(text := getattr(model, name), str) and "\0" in text:
-            yield _Fault(name, text, "a text without the character U+0000")
+            yield name, text, "a text without the character U+0000"
     yield from _faults_of_decoding("decoding", model.decoding)
 
 
@@ -328,7 +311,7 @@ def _given_away(model: Model) -> bool:
     return any(part in model.id.lower() for part in parts)
 
 
-def _faults_of_decoding(key: str, value: object) -> Iterator[_Fault]:
+def _faults_of_decoding(key: str, value: object) -> Iterator[tuple[str, object, str]]:
     """Name what JSON cannot hold, and numbers that no endpoint takes."""
     least, most = BOUNDS.get(key.removeprefix("decoding."), (-MOST_NUMBER, MOST_NUMBER))
     bounded = key.removeprefix("decoding.") in BOUNDS
@@ -340,10 +323,10 @@ def _faults_of_decoding(key: str, value: object) -> Iterator[_Fault]:
             yield from _faults_of_decoding(key, part)
     elif isinstance(value, int | float) and not (bounded and isinstance(value, bool)):
         if not least <= value <= most:
-            yield _Fault(key, value, f"a number from {least:,} to {most:,}")
+            yield key, value, f"a number from {least:,} to {most:,}"
     elif bounded or not isinstance(value, str | None):
         wanted = f"a number from {least:,} to {most:,}" if bounded else "a value of JSON"
-        yield _Fault(key, value, wanted)
+        yield key, value, wanted
 
 
 class Standing(StrEnum):
@@ -445,31 +428,8 @@ class Entrant:
         return Stage.REGULAR if votes >= enough else Stage.PROVISIONAL
 
 
-@dataclass(frozen=True, slots=True)
-class PastEvent:
-    """Something that happened to a model: ``event`` is a word of the log of models."""
-
-    model: str
-    name: str
-    event: str
-    created: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class Roster:
-    """The models that battle, by id."""
-
-    models: tuple[Model, ...]
-
-    def __getitem__(self, model_id: str) -> Model:
-        return next(m for m in self.models if m.id == model_id)
-
-    def __iter__(self) -> Iterator[Model]:
-        return iter(self.models)
-
-    def __len__(self) -> int:
-        return len(self.models)
-
+Roster = tuple[Model, ...]
+"""The models that battle, in their order."""
 
 GOLD = "gold:"
 """How the sets of such prompts begin; the right answer follows, as a vote for it is written."""
@@ -593,6 +553,8 @@ class Pair:
         As they are shown; of a pair without a vote, before the sides are drawn.
     rater : str
         Who reads it, by an id of the source's own.
+    choice : Choice or None
+        What the rater said of it, after how many ``seconds``; None of a pair that a page shows.
     """
 
     key: str
@@ -600,23 +562,8 @@ class Pair:
     a: VersionAnswer
     b: VersionAnswer
     rater: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison(Pair):
-    """A pair with what a rater said of it, and after how many seconds."""
-
-    choice: Choice
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class SourceView:
-    """A source as those who run the arena see it; ``pairs`` are all that it has sent."""
-
-    source: Source
-    pairs: int
-    votes: int
+    choice: Choice | None = None
+    seconds: float = 0.0
 
 
 def is_name(text: str) -> bool:

@@ -163,16 +163,17 @@ class Perishable(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
-    """How many battles were kept long enough so far, and when the last of them went."""
-
-    battles: int
-    last: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class Retention:
-    """For how many days something is kept, None for ever, and what went so far, if anything."""
+    """For how many days something is kept, None for ever, and what went so far.
+
+    Attributes
+    ----------
+    battles : int
+        Those that were kept long enough so far.
+    last : datetime or None
+        When the last of them went; None if none did.
+    """
 
     days: int | None
-    gone: Gone | None
+    battles: int = 0
+    last: datetime | None = None

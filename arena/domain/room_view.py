@@ -1,6 +1,6 @@
 """What the admin room shows, as plain values."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -16,38 +16,19 @@ EXPORT_ENDINGS = ("csv", "jsonl", "parquet")
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
-    """What somebody who runs the arena did.
-
-    Attributes
-    ----------
-    by : str
-        Id of a person, or ``terminal``.
-    name : str or None
-        That person's; None for the terminal.
-    detail : mapping
-        JSON of what the act consists in.
-    """
-
-    by: str
-    name: str | None
-    act: str
-    subject: str
-    detail: Mapping[str, Any]
-    created: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class Acts:
-    """A page of acts, newest first.
+    """A page of what those who run the arena did, newest first.
 
     Attributes
     ----------
+    acts : sequence of row
+        With ``by``, the id of a person, or ``terminal``; ``name``, that person's, None for the
+        terminal; ``act``, ``subject``, ``detail``, what the act consists in, and ``created``.
     older_than : int or None
         Place before which the next page begins; None if there are no older ones.
     """
 
-    acts: tuple[Act, ...]
+    acts: Sequence[Any]
     older_than: int | None
 
 
@@ -174,25 +155,6 @@ class Examination:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
-    """Votes of a voter that are left out for one reason."""
-
-    voter: str
-    rule: str
-    reason: str
-    votes: int
-
-
-@dataclass(frozen=True, slots=True)
-class BusyVoter:
-    """A voter with all their votes; ``last`` is when they voted last."""
-
-    voter: str
-    votes: int
-    last: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class VotersView:
     """What is known of voters.
 
@@ -204,10 +166,10 @@ class VotersView:
         Whether another one is under way.
     problem : str or None
         Why the newest attempt gave none.
-    left_out : tuple of LeftOut
-        The most votes first.
-    busiest : tuple of BusyVoter
-        Those who voted most.
+    left_out : sequence of row
+        See `arena.store.voting.left_out`.
+    busiest : sequence of row
+        See `arena.store.voting.busiest`.
     names : mapping of str to str
         Of the voters whom the arena knows, by their ids.
     gold : tuple of VoterAccuracy
@@ -217,8 +179,8 @@ class VotersView:
     examination: Examination | None
     examining: bool
     problem: str | None
-    left_out: tuple[LeftOut, ...]
-    busiest: tuple[BusyVoter, ...]
+    left_out: Sequence[Any]
+    busiest: Sequence[Any]
     names: Mapping[str, str]
     gold: tuple[VoterAccuracy, ...] = ()
 
@@ -273,24 +235,6 @@ class Leaver:
     def mark(self) -> str:
         """What is to be typed before anything goes."""
         return self.voter[:8]
-
-
-@dataclass(frozen=True, slots=True)
-class FlaggedBattle:
-    """A battle that a rule has marked.
-
-    Attributes
-    ----------
-    counts : bool
-        Whether no exclusion stands on its vote.
-    """
-
-    battle: str
-    models: tuple[str, str]
-    rule: str
-    reason: str
-    created: datetime
-    counts: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -291,24 +291,6 @@ def order_of(seed: str, key: int, showing: int, n: int) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Revealed:
-    """Who answered, once that is no secret: see `StudyPlan.reveal`.
-
-    Attributes
-    ----------
-    cost, seconds : float or None
-        US dollars and time of an agent's run; None where not known.
-    steps : sequence of mapping
-        ``cost`` and ``seconds`` of each of its steps.
-    """
-
-    model: str
-    cost: float | None = None
-    seconds: float | None = None
-    steps: Sequence[Mapping[str, float | None]] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Shown:
     """An item before a rater: nothing in it says who answered, but what is revealed.
 
@@ -327,8 +309,8 @@ class Shown:
         Empty of an answer without any.
     differs : int or None
         The first step in which agents differ, from 0; None where all are the same.
-    revealed : sequence of Revealed
-        Of each answer, once rated, if the study reveals it; else empty.
+    revealed : sequence of mapping
+        See `revealed`; of each answer, once rated, if the study reveals it; else empty.
     """
 
     token: int
@@ -340,7 +322,7 @@ class Shown:
     ranking: Sequence[Sequence[int]] | None = None
     steps: Sequence[Sequence[Mapping[str, str]]] = ()
     differs: int | None = None
-    revealed: Sequence[_Revealed] = ()
+    revealed: Sequence[Mapping[str, Any]] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -414,11 +396,16 @@ def blind_steps(response: Mapping[str, Any]) -> list[dict[str, str]]:
     return [{name: step[name] for name in BLIND} for step in steps]
 
 
-def revealed(response: Mapping[str, Any]) -> _Revealed:
-    """Give who answered, of an answer as JSON has it."""
+def revealed(response: Mapping[str, Any]) -> dict[str, Any]:
+    """Give who answered, of an answer as JSON has it, once that is no secret.
+
+    See `StudyPlan.reveal`: ``model``; ``cost`` and ``seconds``, US dollars and time of an agent's
+    run, None where not known; and ``steps``, the same of each of its steps.
+    """
     run = response.get("run", {})
     steps = [{name: step[name] for name in TOOK} for step in run.get("steps", ())]
-    return _Revealed(response["model"], run.get("cost"), run.get("seconds"), steps)
+    took = {name: run.get(name) for name in ("cost", "seconds")}
+    return {"model": response["model"], **took, "steps": steps}
 
 
 TYPED = "typed"
@@ -504,17 +491,26 @@ class VoteFacts:
         >>> VoteFacts.of([]).votes
         0
         """
-        tally = _Tally()
+        n, first, last, prompts = 0, None, None, Counter[str]()
+        counts: dict[str, Counter[str]] = {name: Counter() for name in COUNTED}
+        fingerprints: dict[str, set[str]] = defaultdict(set)
         for vote in votes:
-            tally.take(vote)
+            n += 1
+            first, last = min(first or vote["ts"], vote["ts"]), max(last or vote["ts"], vote["ts"])
+            prompts.update(filter(None, [vote["prompt_id"]]))
+            for model, made_by in zip(of_sides("model"), of_sides("fingerprint"), strict=True):
+                fingerprints[vote[model]].add(vote[made_by])
+            for name, value_of in COUNTED.items():
+                if (value := value_of(vote)) is not None:
+                    counts[name][value] += 1
         return cls(
-            votes=tally.votes,
-            prompts=len(tally.prompts),
-            repeated=tally.prompts.total() - len(tally.prompts),
-            first=tally.first,
-            last=tally.last,
-            **{name: in_order(tally.counts[name]) for name in COUNTED},
-            versions={model: len(known) for model, known in sorted(tally.fingerprints.items())},
+            votes=n,
+            prompts=len(prompts),
+            repeated=prompts.total() - len(prompts),
+            first=first,
+            last=last,
+            **{name: in_order(counts[name]) for name in COUNTED},
+            versions={model: len(known) for model, known in sorted(fingerprints.items())},
         )
 
 
@@ -529,29 +525,6 @@ COUNTED: Mapping[str, Callable[[Mapping[str, Any]], str | None]] = {
     "voter_kinds": lambda vote: vote["voter_kind"],
 }
 """By what votes are counted, each by one value of a row; those without a value are not."""
-
-
-class _Tally:
-    """Counts votes one by one."""
-
-    def __init__(self) -> None:
-        self.votes = 0
-        self.first: datetime | None = None
-        self.last: datetime | None = None
-        self.prompts: Counter[str] = Counter()
-        self.counts: dict[str, Counter[str]] = {name: Counter() for name in COUNTED}
-        self.fingerprints: dict[str, set[str]] = defaultdict(set)
-
-    def take(self, vote: Mapping[str, Any]) -> None:
-        self.votes += 1
-        self.first = min(self.first or vote["ts"], vote["ts"])
-        self.last = max(self.last or vote["ts"], vote["ts"])
-        self.prompts.update(filter(None, [vote["prompt_id"]]))
-        for model, fingerprint in zip(of_sides("model"), of_sides("fingerprint"), strict=True):
-            self.fingerprints[vote[model]].add(vote[fingerprint])
-        for name, value_of in COUNTED.items():
-            if (value := value_of(vote)) is not None:
-                self.counts[name][value] += 1
 
 
 def in_order(counts: Mapping[str, int]) -> dict[str, int]:

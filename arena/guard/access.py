@@ -50,14 +50,6 @@ def new_token() -> str:
     return secrets.token_urlsafe(24)
 
 
-@dataclass(frozen=True, slots=True)
-class _Asker:
-    """Who asks: nobody yet, an anonymous voter, or a person, who is a voter besides."""
-
-    voter: Voter | None = None
-    person: Person | None = None
-
-
 @dataclass(slots=True)
 class People:
     """Persons by their cookies and by what others say of them; its methods block.
@@ -80,8 +72,10 @@ class People:
         """Tell whether `asker` can answer to a claim without asking the database."""
         return self._fresh(claim.voter)[1] or (claim.sessions is None and self._nobody_is_known())
 
-    def asker(self, user: str | None, claim: Claim | None) -> _Asker:
+    def asker(self, user: str | None, claim: Claim | None) -> tuple[Voter | None, Person | None]:
         """Tell who asks, by whom a proxy names before the claim of a cookie.
+
+        Nobody yet, an anonymous voter, or a person, who is a voter besides.
 
         A claim says nothing once its person is kept out or was signed out; nor does that of an
         anonymous voter who turned out to be a person: whoever has the cookie is not them by it.
@@ -89,10 +83,10 @@ class People:
         anonymous = claim.voter if claim and claim.sessions is None else None
         person = self.of_proxy(user, anonymous) if user is not None else self.of_claim(claim)
         if person is not None:
-            return _Asker(Voter(person.id, person.kind), person)
+            return Voter(person.id, person.kind), person
         if anonymous is None or self._is_person(anonymous):
-            return _Asker()
-        return _Asker(Voter(anonymous))
+            return None, None
+        return Voter(anonymous), None
 
     def of_claim(self, claim: Claim | None) -> Person | None:
         """Give the person of a cookie, unless they are kept out or were signed out."""
@@ -382,26 +376,24 @@ class Access:
         addresses: Addresses = request.app.state.addresses
         trust: Trust = request.app.state.trust
         request.state.private = self.is_private(trust)
-        asker = await _asker(request, people) if self.by_cookie else _Asker()
-        role = asker.person.role if asker.person else None
-        facts = RequestFacts.of(request.scope, known=asker.voter is not None, role=role)
+        voter, person = await _asker(request, people) if self.by_cookie else (None, None)
+        role = person.role if person else None
+        facts = RequestFacts.of(request.scope, known=voter is not None, role=role)
         if refusal := self.refusal(facts, trust):
             raise refusal
         if self.greets_visitor(facts):
             cookie = people.identity.issue()
             claim = people.identity.read(cookie)
-            asker = _Asker(Voter(claim.voter) if claim else None)
+            voter = Voter(claim.voter) if claim else None
             request.state.greeting = cookie_header(request.scope["scheme"], cookie)
-        if asker.voter is not None and request.client is not None:
+        if voter is not None and request.client is not None:
             address = request.client.host
-            request.state.voter = replace(
-                asker.voter,
+            voter = replace(
+                voter,
                 address=addresses.pseudonym(address),
                 network=addresses.network_pseudonym(address),
             )
-        else:
-            request.state.voter = asker.voter
-        request.state.person = asker.person
+        request.state.voter, request.state.person = voter, person
 
     def refusal(self, request: RequestFacts, trust: Trust) -> HTTPException | None:
         """Give the error for a request that is refused; None for one that is let in.
@@ -435,7 +427,7 @@ class Access:
         return self.personal or self.role is not None or (self.to_members and trust.members_only)
 
 
-async def _asker(request: Request, people: People) -> _Asker:
+async def _asker(request: Request, people: People) -> tuple[Voter | None, Person | None]:
     """Find out who asks: from the proxy before the cookie."""
     name = cookie_name(request.scope["scheme"])
     cookie = cookie_called(name, request.headers.getlist("cookie"))

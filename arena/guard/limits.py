@@ -75,24 +75,6 @@ def shares(address: str | None, network: str | None, per_address: int) -> dict[s
     return {place: number for place, number in most.items() if place is not None}
 
 
-@dataclass(frozen=True, slots=True)
-class Allowance:
-    """What may be taken.
-
-    Attributes
-    ----------
-    per_voter, per_address : int
-        Battles an hour; each further turn counts like a battle. A new attempt at a turn
-        counts for the address alone.
-    dollars_a_day : float or None
-        Spent on answers, all visitors together; None sets no limit.
-    """
-
-    per_voter: int = 30
-    per_address: int = 120
-    dollars_a_day: float | None = None
-
-
 class Limits:
     """Admits what asks the models: a battle, a further turn, a new attempt.
 
@@ -105,17 +87,25 @@ class Limits:
         Moments of a voter's prompts, by the voter's id and since when.
     spent : callable
         Dollars that answers cost, since when.
+    per_voter, per_address : int
+        Battles an hour; each further turn counts like a battle. A new attempt at a turn
+        counts for the address alone.
+    dollars_a_day : float or None
+        Spent on answers, all visitors together; None sets no limit.
     """
 
     def __init__(
         self,
-        allowance: Allowance,
         *,
         prompts_of: Callable[[str, datetime], Sequence[datetime]],
         spent: Callable[[datetime], Sequence[Use]],
         now: Callable[[], datetime],
+        per_voter: int = 30,
+        per_address: int = 120,
+        dollars_a_day: float | None = None,
     ) -> None:
-        self._allowance = allowance
+        self._per_voter, self._per_address = per_voter, per_address
+        self._dollars_a_day = dollars_a_day
         self._prompts_of = prompts_of
         self._spent = spent
         self._now = now
@@ -149,7 +139,7 @@ class Limits:
     @contextmanager
     def _place(self, voter: Voter, now: datetime) -> Iterator[None]:
         """Take a place of an address and of its network, and give it back if it is not used."""
-        places = shares(voter.address, voter.network, self._allowance.per_address)
+        places = shares(voter.address, voter.network, self._per_address)
         taken = [(now, place) for place in places]
         with self._lock:
             self._forget(now - HOUR)
@@ -169,7 +159,7 @@ class Limits:
             self._by_address.popleft()
 
     def _refuse_voter(self, voter: Voter, now: datetime) -> None:
-        most = self._allowance.per_voter
+        most = self._per_voter
         used = [(at, 1.0) for at in self._prompts_of(voter.id, now - HOUR)]
         if (free := free_at(used, most, HOUR, now)) is not None:
             reached = Sentence("You have reached %(battles)s in an hour.", battles=_battles(most))
@@ -184,7 +174,7 @@ class Limits:
             raise LimitError(reached, free)
 
     def _refuse_spending(self, now: datetime) -> None:
-        most = self._allowance.dollars_a_day
+        most = self._dollars_a_day
         if most is None:
             return
         if (free := free_at(self._spent(now - DAY), most, DAY, now)) is not None:
@@ -196,31 +186,7 @@ def _battles(number: int) -> Sentence:
     return counted("%(n)s battle", "%(n)s battles", number)
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
-    """How much may be held at a time: by one visitor, by one address, by all together."""
-
-    per_voter: int
-    per_address: int
-    in_all: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Kind:
-    """What is held, in words for a refusal.
-
-    Attributes
-    ----------
-    of_voter, of_network, in_all : str
-        How many of whose may be held, as a template with the number ``n``.
-    """
-
-    of_voter: str
-    of_network: str
-    in_all: str
-
-
-RUNNING = _Kind(
+RUNNING = (
     Sentence(
         "%(n)s of your battles may be answered at a time. Wait until one has ended, or stop one."
     ),
@@ -232,7 +198,7 @@ RUNNING = _Kind(
         "The arena is full: %(n)s of its battles may be answered at a time. Try again in a minute."
     ),
 )
-STREAMS = _Kind(
+STREAMS = (
     Sentence(
         "%(n)s of your streams may be open at a time. Close a page or a stream that shows a "
         "battle."
@@ -245,6 +211,7 @@ STREAMS = _Kind(
         "The arena is full: %(n)s of its streams may be open at a time. Try again in a minute."
     ),
 )
+"""Refusals where one visitor, one network or all together hold as much as they may."""
 RATERS_OF_NETWORK = Sentence(
     "Your network has reached %(n)s raters of this study at a time. Try again in a few minutes, "
     "or from another network."
@@ -259,7 +226,7 @@ class Places:
 
     Examples
     --------
-    >>> places = Places(RUNNING, Share(per_voter=1, per_address=2, in_all=2))
+    >>> places = Places(RUNNING, per_voter=1, per_address=2, in_all=2)
     >>> with places.hold(Voter("ada")), places.hold(Voter("ada")):  # doctest: +ELLIPSIS
     ...     pass
     Traceback (most recent call last):
@@ -267,9 +234,16 @@ class Places:
     arena.errors.BusyError: 1 of your battles may be answered at a time. Wait until ...
     """
 
-    def __init__(self, kind: _Kind, share: Share) -> None:
-        self._kind = kind
-        self._share = share
+    def __init__(
+        self,
+        refusals: tuple[Sentence, Sentence, Sentence],
+        *,
+        per_voter: int,
+        per_address: int,
+        in_all: int,
+    ) -> None:
+        self._of_voter, self._of_network, self._of_all = refusals
+        self._per_voter, self._per_address, self._in_all = per_voter, per_address, in_all
         self._by_voter: Counter[str] = Counter()
         self._by_network: Counter[str] = Counter()
 
@@ -284,7 +258,7 @@ class Places:
         FullError
             If all places are taken.
         """
-        networks = shares(voter.address, voter.network, self._share.per_address)
+        networks = shares(voter.address, voter.network, self._per_address)
         self._refuse(voter, networks)
         self._by_voter[voter.id] += 1
         self._by_network.update(networks.keys())
@@ -296,13 +270,13 @@ class Places:
                 _give_back(self._by_network, network)
 
     def _refuse(self, voter: Voter, networks: Mapping[str, int]) -> None:
-        if self._by_voter[voter.id] >= (most := self._share.per_voter):
-            raise BusyError(Sentence(self._kind.of_voter, n=most))
+        if self._by_voter[voter.id] >= (most := self._per_voter):
+            raise BusyError(Sentence(self._of_voter, n=most))
         for network, most in networks.items():
             if self._by_network[network] >= most:
-                raise BusyError(Sentence(self._kind.of_network, n=most))
-        if self._by_voter.total() >= (most := self._share.in_all):
-            raise FullError(Sentence(self._kind.in_all, n=most))
+                raise BusyError(Sentence(self._of_network, n=most))
+        if self._by_voter.total() >= (most := self._in_all):
+            raise FullError(Sentence(self._of_all, n=most))
 
 
 def _give_back(held: Counter[K], whose: K) -> None:

@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from shutil import rmtree
 from types import MappingProxyType
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from fastapi import APIRouter, Form
 from starlette.background import BackgroundTask
@@ -26,7 +26,6 @@ from arena.domain.room_view import (
     EXPORT_ENDINGS,
     EXPORTS,
     Acts,
-    FlaggedBattle,
     Leaver,
     RaceStanding,
     RosterView,
@@ -153,7 +152,7 @@ def _erase_page(
 
 
 def _flagged_page(
-    flagged: Sequence[FlaggedBattle],
+    flagged: Sequence[Any],
     done: Sentence | None,
     problem: Sentence | None,
     now: datetime,
@@ -255,7 +254,7 @@ class Room:
     race: Callable[[], RaceStanding | None]
     acts: Callable[[int | None], Acts]
     voters: Callable[[], VotersView]
-    flagged: Callable[[], Sequence[FlaggedBattle]]
+    flagged: Callable[[], Sequence[Any]]
     boards: Callable[[], Sequence[Board]]
     held: Callable[[], Mapping[str, float]]
     exclude: Callable[[str, str, str], int]

@@ -21,7 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
 from types import MappingProxyType
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 from urllib.parse import parse_qs, urlencode
 
 from anyio import CapacityLimiter, to_thread
@@ -42,7 +42,6 @@ from arena.domain.board_view import (
     ShownVotes,
     Valued,
 )
-from arena.domain.model import PastEvent
 from arena.domain.people import Perishable, Retention
 from arena.domain.study import EvaluationCard
 from arena.domain.vote import (
@@ -529,7 +528,7 @@ def pages_router(
     topics: Callable[[], ReleasedTopics | None] = lambda: None,
     value: Callable[[], Valued | None] = lambda: None,
     card: Callable[[], EvaluationCard] | None = None,
-    entrants: Callable[[], Sequence[PastEvent]] = tuple,
+    entrants: Callable[[], Sequence[Any]] = tuple,
     pacing: Pacing = Pacing.PACED,
     retention: Callable[[], Mapping[Perishable, Retention]] = dict,
     own_data: OwnData | None = None,

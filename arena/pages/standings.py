@@ -10,7 +10,7 @@ from markupsafe import Markup, escape
 
 from arena.boards.labelled import AND, FEWEST_OF_BOTH
 from arena.domain.board_view import Board, BoardRow, LabelBoard, Labels, Newcomer, Waiting
-from arena.domain.model import PastEvent, Stage
+from arena.domain.model import Stage
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, SIMULATED, Language
 from arena.pages.rendering import ANYBODY, MOST_SPACIOUS, Visit, filled
 from arena.pages.value import FEWEST_COLOURED, heatmap, panels, per_pair, shared_axis
@@ -286,7 +286,7 @@ def _below_summary(
     return Markup(page)  # noqa: S704 - a template made it
 
 
-def entrants_page(events: Sequence[PastEvent], now: datetime, visit: Visit = ANYBODY) -> str:
+def entrants_page(events: Sequence[Any], now: datetime, visit: Visit = ANYBODY) -> str:
     """Page of what happened to the models, newest first."""
     return filled("entrants.html", visit, events=events, words_of=EVENTS, now=now)
 

@@ -14,11 +14,11 @@ from typing import Self
 from arena.domain.battle import (
     AnswerStatus,
     Followed,
+    Mode,
     Notice,
     Remarks,
     Side,
     Snapshot,
-    Voted,
     WhenAsked,
     Wins,
 )
@@ -30,7 +30,7 @@ from arena.errors import (
     NotReadyError,
     PlayError,
 )
-from arena.play.live import Ask, blind_battle, continued_battle, new_answer, stored_snapshot
+from arena.play.live import Ask, blind_battle, stored_snapshot
 from arena.play.matchmaking import (
     EMPTY_PROMPT,
     MODEL_GONE,
@@ -39,6 +39,7 @@ from arena.play.matchmaking import (
     NOT_RECORDED,
     ONE_TURN,
     REVEALED,
+    VERSION,
     VOTE_FIRST,
     WHY_FIRST,
     Matchmaker,
@@ -47,10 +48,10 @@ from arena.play.matchmaking import (
     too_long_message,
 )
 from arena.play.pace import Paces
-from arena.play.runner import Played, Relay, Relayed, Runner, Running, Writers
+from arena.play.runner import Relay, Relayed, Runner, Running, Writers
 from arena.play.studies import GoldPairs, Instructed, is_owner
 from arena.store import battles
-from arena.store.chain import Ballot, NewAnswer, NewBattle, StoredBattle
+from arena.store.chain import Ballot, NewBattle, StoredBattle
 from arena.store.roster import prompt_id, prompt_secret
 from arena.store.store import Store
 from rating.tables.files import storable
@@ -289,14 +290,19 @@ class Battles:
         if stored.withheld:
             raise NotReadyError(WHY_FIRST)
         models = self._partners(stored)
-        new = continued_battle(
-            stored,
-            voter,
-            prompt,
-            models,
-            self._rules,
-            self._now(),
+        new = NewBattle(  # nothing was drawn for it
+            owner=voter,
+            mode=Mode.CONTINUED,
+            prompt=prompt,
+            turn=stored.turns[-1].turn + 1,
+            continues=battle_id,
+            a=models[Side.A],
+            b=models[Side.B],
+            sampler=Mode.CONTINUED,
+            sampler_version=VERSION,
+            pacing=self._rules.pacing,
             prompt_id=prompt_id(self._prompt_secret, prompt),
+            created=self._now(),
         )
         return await self._begin(voter, new.public_id, partial(self._store.open_battle, new))
 
@@ -396,10 +402,10 @@ class Battles:
             withhold=self._rules.reasons is WhenAsked.BEFORE,
             asked_since=self._asked_since(),
         )
-        cast = await self._writers.write(partial(self._store.cast, ballot))
-        if cast.new:
-            self._notice(Voted(battle_id, choice))
-        return cast.receipt
+        receipt, is_new = await self._writers.write(partial(self._store.cast, ballot))
+        if is_new:
+            self._notice(Notice("voted", battle_id, choice=choice))
+        return receipt
 
     async def remark(self, battle_id: str, voter: Voter, remarks: Remarks) -> Snapshot:
         """Save what is remarked beside a vote, in the place of what was, and reveal the models.
@@ -559,7 +565,7 @@ class Battles:
             prompt_id=name,
         )
 
-    def _played(self, stored: StoredBattle) -> Played | None:
+    def _played(self, stored: StoredBattle) -> tuple[Ask, list[str]] | None:
         """Say how the answers of a gold battle are written; None of any other."""
         last = stored.turns[-1]
         gold = self._gold.again(last.prompt, {Side.A: last.a.model_id, Side.B: last.b.model_id})
@@ -570,9 +576,9 @@ class Battles:
             side: self.paces.tempo_of(model.id, len(gold.texts[side]), self._rng)
             for side, model in as_if.items()
         }
-        return Played(gold.writer(tempos), [model.id for model in as_if.values()])
+        return gold.writer(tempos), [model.id for model in as_if.values()]
 
-    def _instead(self, stored: StoredBattle) -> dict[Side, NewAnswer] | None:
+    def _instead(self, stored: StoredBattle) -> dict[Side, Model] | None:
         """Draw models that go on in the place of recorded answers, which do not; None of others.
 
         Nobody may learn before the vote that the answers are recorded.
@@ -582,7 +588,7 @@ class Battles:
         models = self._stand_ins()
         if models is None:
             raise BadPromptError(ONE_TURN)
-        return {side: new_answer(model) for side, model in models.items()}
+        return models
 
     def _stand_ins(self) -> dict[Side, Model] | None:
         """Draw two models that answer any prompt; None if there are none."""
@@ -653,7 +659,7 @@ def _quietly(notice: Callable[[Notice], None]) -> Callable[[Notice], None]:
         try:
             notice(what)
         except Exception:
-            logger.exception("%s could not be noted", type(what).__name__)
+            logger.exception("%s could not be noted", what.event)
 
     return notify
 

@@ -4,10 +4,8 @@ Battles as they are logged, and as their owner may see them.
 """
 
 import asyncio
-import hashlib
 import logging
 import time
-import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
@@ -43,14 +41,12 @@ from arena.play.matchmaking import NOT_SAVED, VERSION, Draw, Rules
 from arena.play.pace import Pacer, Progress, needs
 from arena.store.chain import (
     AnswerOutcome,
-    NewAnswer,
     NewBattle,
     StoredAnswer,
     StoredBattle,
     StoredTurn,
 )
 from judge.case import Message
-from rating import __version__
 
 logger = logging.getLogger(__name__)
 
@@ -285,12 +281,10 @@ def blind_battle(
 ) -> NewBattle:
     """Draft a blind battle between the two models of a draw; ``sampler`` says what drew them."""
     return NewBattle(
-        public_id=uuid.uuid4().hex,
         owner=voter,
-        mode=Mode.ANONYMOUS,
         prompt=prompt,
-        a=new_answer(draw.a),
-        b=new_answer(draw.b),
+        a=draw.a,
+        b=draw.b,
         side_seed=draw.side_seed,
         sampler=sampler,
         sampler_version=VERSION,
@@ -299,49 +293,6 @@ def blind_battle(
         prompt_set=prompt_set,
         prompt_id=prompt_id,
         created=now,
-        app_version=__version__,
-    )
-
-
-def continued_battle(
-    stored: StoredBattle,
-    voter: Voter,
-    prompt: str,
-    models: Mapping[Side, Model],
-    rules: Rules,
-    now: datetime,
-    *,
-    prompt_id: str,
-) -> NewBattle:
-    """Draft a battle in which two revealed models go on: nothing was drawn for it."""
-    return NewBattle(
-        public_id=uuid.uuid4().hex,
-        owner=voter,
-        mode=Mode.CONTINUED,
-        prompt=prompt,
-        turn=stored.turns[-1].turn + 1,
-        continues=stored.public_id,
-        a=new_answer(models[Side.A]),
-        b=new_answer(models[Side.B]),
-        side_seed=0,
-        sampler=Mode.CONTINUED,
-        sampler_version=VERSION,
-        pair_probability=1.0,
-        pacing=rules.pacing,
-        prompt_set=None,
-        prompt_id=prompt_id,
-        created=now,
-        app_version=__version__,
-    )
-
-
-def new_answer(model: Model) -> NewAnswer:
-    """Draft an answer of a model."""
-    return NewAnswer(
-        model_id=model.id,
-        model_name=model.name,
-        system_prompt_hash=hashlib.sha256(model.system_prompt.encode()).hexdigest()[:16],
-        decoding=model.decoding,
     )
 
 

@@ -23,7 +23,7 @@ from arena.domain.model import Model
 from arena.domain.vote import Policy
 from arena.errors import EXPIRED, StoreError
 from arena.store import log
-from arena.store.log import PairOutcome
+from arena.store.log import Alike
 from arena.store.store import Store
 from rating import Outcome
 from rating.errors import RatingError
@@ -98,30 +98,9 @@ class Known:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Pairing:
-    """Every pair of some models, ready to be drawn from.
-
-    Attributes
-    ----------
-    first, second : ndarray of shape (n_pairs,), int64
-        Positions of the models.
-    probability : ndarray of shape (n_pairs,)
-    cumulative : list of float
-        Sums of the probabilities so far.
-    """
-
-    first: Ints
-    second: Ints
-    probability: Floats
-    cumulative: list[float]
-
-    @classmethod
-    def of(cls, table: Floats) -> Self:
-        """Line up the pairs of a table of probabilities."""
-        first, second = np.triu_indices(len(table), k=1)
-        probability = table[first, second]
-        return cls(first, second, probability, probability.cumsum().tolist())
+_Pairing = tuple[Ints, Ints, Floats, list[float]]
+"""Every pair of some models, ready to be drawn from: positions of the first and of the second,
+probabilities, and the sums of these so far."""
 
 
 def pair_probabilities(
@@ -238,14 +217,13 @@ class Matchmaker:
         if len(models) < 2:
             msg = f"A battle needs two models that may be drawn, got {len(models)}."
             raise ValueError(msg)
-        table = self._table
-        ready = table.pairing if models == table.models else None
-        pairing = ready or self._pairing(models, table.known)
-        places = range(len(pairing.cumulative))
-        pair = self._rng.choices(places, cum_weights=pairing.cumulative)[0]
-        drawn = (models[pairing.first[pair]], models[pairing.second[pair]])
+        known, all_models, ready = self._table
+        pairing = ready if models == all_models else None
+        first, second, probability, cumulative = pairing or self._pairing(models, known)
+        pair = self._rng.choices(range(len(cumulative)), cum_weights=cumulative)[0]
         seed = self._rng.getrandbits(31)
-        return Draw(*sides(drawn, seed), float(pairing.probability[pair]), seed)
+        a, b = sides((models[first[pair]], models[second[pair]]), seed)
+        return Draw(a, b, float(probability[pair]), seed)
 
     def refresh(self) -> None:
         """Count the votes, and work the probabilities out anew where these have changed."""
@@ -274,32 +252,23 @@ class Matchmaker:
                 logger.exception("Pairs are drawn by older votes: the new ones were not counted")
             await asyncio.sleep(REFRESH_S)
 
-    def _made(self, wins: Wins) -> "_Table":
+    def _made(self, wins: Wins) -> tuple[Known, tuple[Model, ...], _Pairing | None]:
+        """Work out what a draw looks up; it is replaced as a whole, for draws go on meanwhile.
+
+        What is known, the models of the roster as far as they may be drawn, and their pairs;
+        None where there are fewer than two.
+        """
         known = Known.of(wins, sorted(self._ever), self._sampler)
         models = self.drawable(self._roster)
         pairing = self._pairing(models, known) if len(models) > 1 else None
-        return _Table(known, models, pairing)
+        return known, models, pairing
 
     def _pairing(self, models: Sequence[Model], known: Known) -> _Pairing:
         rule = (self._sampler, self._exploration, self._race)
-        return _Pairing.of(pair_probabilities(models, known, *rule))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Table:
-    """What a refresh gives: replaced as a whole, for draws go on meanwhile.
-
-    Attributes
-    ----------
-    models : tuple of Model
-        The roster's, as far as they may be drawn.
-    pairing : Pairing or None
-        Theirs; None where there are fewer than two.
-    """
-
-    known: Known
-    models: tuple[Model, ...]
-    pairing: _Pairing | None
+        table = pair_probabilities(models, known, *rule)
+        first, second = np.triu_indices(len(table), k=1)
+        probability = table[first, second]
+        return first, second, probability, probability.cumsum().tolist()
 
 
 def draw_one(candidates: Sequence[Model], sampler: Sampler, rng: Random) -> Model:
@@ -349,14 +318,14 @@ class PairWins:
             wins = self._added(self._all, excluded, sign=-1)
         return {pair: score for pair, score in wins.items() if score}
 
-    def _added(self, wins: Wins, outcomes: Iterable[PairOutcome], *, sign: int) -> Wins:
+    def _added(self, wins: Wins, outcomes: Iterable[Alike], *, sign: int) -> Wins:
         """Add scores, or take them away; halves add up without rounding."""
         total = defaultdict(float, wins)
-        for row in outcomes:
-            if self._policy.why_not(row.outcome, row.voter_kind, broken=row.broken) is None:
-                score = Outcome(row.outcome.value).score_a
-                total[row.models] += sign * row.votes * score
-                total[row.models[::-1]] += sign * row.votes * (1 - score)
+        for pair, outcome, kind, broken, votes in outcomes:
+            if self._policy.why_not(outcome, kind, broken=broken) is None:
+                score = Outcome(outcome.value).score_a
+                total[pair] += sign * votes * score
+                total[pair[::-1]] += sign * votes * (1 - score)
         return total
 
 

@@ -23,11 +23,8 @@ from weakref import WeakValueDictionary
 
 from arena.domain.battle import (
     AnswerStatus,
-    Asked,
     BattleState,
-    Ended,
     Notice,
-    Replaced,
     Side,
     Snapshot,
 )
@@ -43,7 +40,6 @@ from arena.play.live import (
     ended_snapshot,
     live_answer,
     lost_snapshot,
-    new_answer,
     outcome_of,
     released,
     running_snapshot,
@@ -52,7 +48,7 @@ from arena.play.live import (
 from arena.play.matchmaking import INTERRUPTED, NOT_SAVED, STOPPED, Rules, failed_message
 from arena.play.pace import Pacer, Paces
 from arena.store.battles import runners
-from arena.store.chain import AnswerKey, AnswerOutcome, SoFar, StoredBattle, Took
+from arena.store.chain import AnswerKey, AnswerOutcome, StoredBattle, Took
 from arena.store.store import Store
 from arena.store.voting import LONGEST
 
@@ -64,14 +60,6 @@ logger = logging.getLogger(__name__)
 
 Substitute = Callable[[str, Collection[str]], Model | None]
 """Draws a model for a prompt, other than those of the given ids; None when there is none."""
-
-
-@dataclass(frozen=True, slots=True)
-class Played:
-    """Recorded answers: what writes them, and the models by whose paces they are shown."""
-
-    ask: Ask
-    as_if: Collection[str]
 
 
 class Writers:
@@ -149,10 +137,10 @@ class Running:
         return self.live.changed
 
     @property
-    def so_far(self) -> dict[AnswerKey, SoFar]:
-        """What its models have written."""
+    def so_far(self) -> dict[AnswerKey, tuple[str, str]]:
+        """What its models have written: text and reasoning."""
         answers = self.live.answers.items()
-        return {self.key(side): SoFar(a.text, a.reasoning) for side, a in answers}
+        return {self.key(side): (a.text, a.reasoning) for side, a in answers}
 
     def key(self, side: Side) -> AnswerKey:
         """Name a side's answer in the log."""
@@ -208,17 +196,23 @@ class Runner:
         stored: StoredBattle,
         models: Mapping[Side, Model],
         ended: Callable[[], None],
-        played: Played | None = None,
+        played: tuple[Ask, Collection[str]] | None = None,
     ) -> Snapshot:
-        """Let the answers that the latest turn lacks be written, and call ``ended`` after it."""
-        self._notice(Asked(stored.public_id))
+        """Let the answers that the latest turn lacks be written, and call ``ended`` after it.
+
+        Parameters
+        ----------
+        played : tuple, optional
+            Of recorded answers: what writes them, and the models by whose paces they are shown.
+        """
+        self._notice(Notice("asked", stored.public_id))
         tried = {model.id for model in models.values()}
+        ask, as_if = played or (self._ask, tried)
         live = LiveBattle(
             answers={side: live_answer(stored, side, models[side]) for side in Side},
-            pacer=Pacer(self._rules.pacing, self._paces.of(played.as_if if played else tried)),
+            pacer=Pacer(self._rules.pacing, self._paces.of(as_if)),
             rules=self._rules,
         )
-        ask = played.ask if played else self._ask
         running = Running(stored.owner, stored_snapshot(stored), live, tried, ask)
         self._running[stored.public_id] = running
         running.task = asyncio.create_task(self._run(stored.public_id, running))
@@ -279,7 +273,7 @@ class Runner:
                     battle_id,
                     running.key(side),
                     outcome,
-                    new_answer(model),
+                    model,
                     self._now(),
                 )
             )
@@ -289,7 +283,7 @@ class Runner:
         if not replaced:
             return None
         if failed.failure:
-            self._notice(Replaced(battle_id, failed.failure.failure))
+            self._notice(Notice("replaced", battle_id, failures=(failed.failure.failure,)))
         running.tried.add(model.id)
         other = next(a.model.id for s, a in running.live.answers.items() if s is not side)
         running.live.pacer.pace = self._paces.of((model.id, other))
@@ -325,7 +319,15 @@ class Runner:
             if running.final is None:
                 self._let_go(battle_id, running)
             running.live.announce()
-        self._notice(_ended(battle_id, stands, outcomes.values()))
+        ends = outcomes.values()
+        notice = Notice(
+            "ended",
+            battle_id,
+            stands,
+            tuple(FailureClass(one.error_class) for one in ends if one.error_class is not None),
+            tuple(one.first_token_s for one in ends if one.first_token_s is not None),
+        )
+        self._notice(notice)
 
     def _let_go(self, battle_id: str, running: Running) -> None:
         """Leave a battle to the log, unless it has begun again here in the meantime."""
@@ -338,7 +340,7 @@ class Runner:
 
     async def _keep(self) -> None:
         """Store the models' texts now and then, and the ends that are not stored yet."""
-        written: dict[str, dict[AnswerKey, SoFar]] = {}
+        written: dict[str, dict[AnswerKey, tuple[str, str]]] = {}
         while self._running or self._orphans:
             await asyncio.sleep(self._rules.checkpoint_s)
             battles = list(self._running.items())
@@ -354,7 +356,7 @@ class Runner:
                 if battle_id in self._running or await self._fail(battle_id):
                     self._orphans.discard(battle_id)
 
-    async def _checkpoint(self, so_far: Mapping[str, Mapping[AnswerKey, SoFar]]) -> None:
+    async def _checkpoint(self, so_far: Mapping[str, Mapping[AnswerKey, tuple[str, str]]]) -> None:
         try:
             async with self._writing:
                 await self._writers.write(partial(self._store.checkpoint, so_far))
@@ -372,15 +374,6 @@ class Runner:
             logger.exception("Battle %s is still not written", battle_id)
             return False
         return True
-
-
-def _ended(battle_id: str, state: BattleState, answers: Collection[AnswerOutcome]) -> Ended:
-    return Ended(
-        battle_id,
-        state,
-        failures=tuple(FailureClass(a.error_class) for a in answers if a.error_class is not None),
-        first_tokens_s=tuple(a.first_token_s for a in answers if a.first_token_s is not None),
-    )
 
 
 def _ending(live: LiveBattle) -> tuple[BattleState, str | None]:

@@ -60,10 +60,8 @@ class Studies:
 
     def standing(self, name: str, voter: Voter | None) -> Standing:
         """Say where somebody stands."""
-        plan, chosen, done, looked = self.store.read(
-            studies.standing, name, voter.id if voter else None, self.now()
-        )
-        return Standing(plan, chosen.stage, done, chosen.left, done > 0, looked)
+        voter_id = voter.id if voter else None
+        return self.store.read(studies.standing, name, voter_id, self.now())
 
     def give(self, name: str, voter: Voter) -> tuple[Next, Shown | None]:
         """Give a rater their next item.

@@ -15,7 +15,6 @@ import asyncio
 import hmac
 import logging
 import time
-import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -23,9 +22,9 @@ from functools import partial
 from random import Random
 from typing import Any
 
-from arena.domain.battle import BattleState, Mode, Notice, Pacing, Side, Snapshot, Voted
+from arena.domain.battle import BattleState, Notice, Pacing, Side, Snapshot
 from arena.domain.board_view import RecordCheck
-from arena.domain.model import SET, Comparison, Entry, Pair, Source, VersionAnswer
+from arena.domain.model import SET, Entry, Pair, Source, VersionAnswer
 from arena.domain.people import Erased, Perishable
 from arena.domain.vote import NAMING, Choice, Receipt, Tagger, Voter
 from arena.errors import (
@@ -38,7 +37,7 @@ from arena.errors import (
     StoreError,
 )
 from arena.guard.access import token_hash
-from arena.play.live import new_answer, stored_snapshot
+from arena.play.live import stored_snapshot
 from arena.play.matchmaking import INTERRUPTED
 from arena.store import (
     blocks,
@@ -61,7 +60,6 @@ from arena.store.store import Store
 from arena.store.verify import verify
 from judge.labels.accuracy import self_naming
 from judge.labels.taggers import REFUSAL, TAGGER, VERSION, Label, refusal, tag
-from rating import __version__
 from rating.sentences import Sentence
 from rating.tables.files import storable
 
@@ -191,26 +189,6 @@ SAMPLER, SAMPLER_VERSION = "source", "1"
 """How the log says that a source chose the pair."""
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
-    """What became of a pair that was sent.
-
-    Attributes
-    ----------
-    voter : str
-        Id of the rater in the log.
-    key : str or None
-        What its vote is cast with; None where the vote came along.
-    new : bool
-        Whether it was written just now, and not before.
-    """
-
-    battle_id: str
-    voter: str
-    key: str | None
-    new: bool
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sources:
     """What registered applications send; its methods block.
@@ -244,8 +222,17 @@ class Sources:
         """Give the source that has a token; raises `UnknownSourceError` if none has."""
         return self.store.read(sources.of_token, token_hash(token))
 
-    def compare(self, source: Source, sent: Comparison) -> Taken:
-        """Commit a comparison with its vote; what is sent again is written once.
+    def take(self, source: Source, sent: Pair, token: str) -> tuple[str, str, str, bool]:
+        """Write what a source sends under a key of its own; what is sent again is written once.
+
+        A pair with a choice is committed with its vote, on the sides on which it was shown. One
+        without is for a page to show, on sides that are drawn.
+
+        Returns
+        -------
+        tuple
+            Id of the battle and of the rater in the log; what its vote is cast with, empty where
+            the vote came along; and whether it was written just now, and not before.
 
         Raises
         ------
@@ -253,52 +240,40 @@ class Sources:
             Nothing is written then.
         """
         self._require_sound(sent)
-        key_hash, now = token_hash(f"comparison\n{sent.key}"), self.now()
-        sides = {Side.A: sent.a, Side.B: sent.b}
-        shown = now - timedelta(seconds=sent.seconds)
-        with self.store.writing() as session:
-            sources.hold(session, source)
-            if known := sources.pair_of_key(session, source, key_hash):
-                stored = written_battle(session, known.battle_id)
-                _require_same(stored, known, source, sent)
-                return Taken(known.battle_id, known.owner, None, new=False)
-            new = self._draft(source, sent, sides, 0, shown)
-            sources.take(session, source, new, sides, key_hash, None, now)
-            ballot = Ballot(
-                battle_id=new.public_id,
-                voter=new.owner.id,
-                choice=sent.choice,
-                key=key_hash,
-                cast=now,
+        choice, now, sides, seed = sent.choice, self.now(), {Side.A: sent.a, Side.B: sent.b}, 0
+        if choice is None:
+            seed = self.rng.getrandbits(31)
+            sides = dict(
+                zip(Side, (sent.a, sent.b) if seed % 2 else (sent.b, sent.a), strict=True)
             )
-            voting.cast(session, ballot)
-        self.notice(Voted(new.public_id, sent.choice))
-        return Taken(new.public_id, new.owner.id, None, new=True)
-
-    def open(self, source: Source, sent: Pair, token: str) -> Taken:
-        """Write a pair that a page will show, on sides that are drawn; the same key, once.
-
-        Raises
-        ------
-        BadComparisonError, LimitError, SentBeforeError
-            Nothing is written then.
-        """
-        self._require_sound(sent)
-        key_hash, now = token_hash(f"pair\n{sent.key}"), self.now()
-        seed = self.rng.getrandbits(31)
-        sides = _drawn(sent, seed)
+        kind = "pair" if choice is None else "comparison"
+        key_hash = token_hash(f"{kind}\n{sent.key}")
         with self.store.writing() as session:
             sources.hold(session, source)
             if known := sources.pair_of_key(session, source, key_hash):
-                stored = written_battle(session, known.battle_id)
-                _require_same(stored, known, source, sent)
-                vote_key = _vote_key(token, known.battle_id)  # of a new token another one
-                sources.vote_with(session, known.battle_id, token_hash(vote_key))
-                return Taken(known.battle_id, known.owner, vote_key, new=False)
-            new = self._draft(source, sent, sides, seed, now)
-            vote_key = _vote_key(token, new.public_id)
-            sources.take(session, source, new, sides, key_hash, token_hash(vote_key), now)
-        return Taken(new.public_id, new.owner.id, vote_key, new=True)
+                _require_same(written_battle(session, known.battle_id), known, source, sent)
+                vote_key = ""
+                if choice is None:
+                    vote_key = _vote_key(token, known.battle_id)  # of a new token another one
+                    sources.vote_with(session, known.battle_id, token_hash(vote_key))
+                return known.battle_id, known.owner, vote_key, False
+            shown = now - timedelta(seconds=sent.seconds)
+            new = self._draft(source, sent, sides, seed, shown)
+            vote_key = _vote_key(token, new.public_id) if choice is None else ""
+            vote_key_hash = token_hash(vote_key) if vote_key else None
+            sources.take(session, source, new, sides, key_hash, vote_key_hash, now)
+            if choice is not None:
+                ballot = Ballot(
+                    battle_id=new.public_id,
+                    voter=new.owner.id,
+                    choice=choice,
+                    key=key_hash,
+                    cast=now,
+                )
+                voting.cast(session, ballot)
+        if choice is not None:
+            self.notice(Notice("voted", new.public_id, choice=choice))
+        return new.public_id, new.owner.id, vote_key, True
 
     def is_shown_at(self, battle_id: str, origin: str) -> bool:
         """Tell whether pages of an origin may show a pair."""
@@ -346,10 +321,10 @@ class Sources:
                 cast=now,
                 asked_since=now - self.vote_within,
             )
-            cast = voting.cast(session, ballot)
-        if cast.new:
-            self.notice(Voted(battle_id, choice))
-        return cast.receipt
+            receipt, is_new = voting.cast(session, ballot)
+        if is_new:
+            self.notice(Notice("voted", battle_id, choice=choice))
+        return receipt
 
     def _require_sound(self, sent: Pair) -> None:
         texts = {
@@ -384,30 +359,20 @@ class Sources:
         side_seed: int,
         created: datetime,
     ) -> NewBattle:
-        a, b = (new_answer(source.model(sides[side].version)) for side in Side)
+        a, b = (source.model(sides[side].version) for side in Side)
         return NewBattle(
-            public_id=uuid.uuid4().hex,
             owner=source.voter(sent.rater),
-            mode=Mode.ANONYMOUS,
             prompt=sent.prompt,
             a=a,
             b=b,
             side_seed=side_seed,
             sampler=SAMPLER,
             sampler_version=SAMPLER_VERSION,
-            pair_probability=1.0,
             pacing=Pacing.BOTH_DONE,
             prompt_set=f"{SET}{source.name}",
             prompt_id=prompt_id(self.secret, sent.prompt),
             created=created,
-            app_version=__version__,
         )
-
-
-def _drawn(sent: Pair, seed: int) -> Mapping[Side, VersionAnswer]:
-    """Put the answers on sides by the last bit of a seed."""
-    both = (sent.a, sent.b) if seed % 2 else (sent.b, sent.a)
-    return dict(zip(Side, both, strict=True))
 
 
 def _vote_key(token: str, battle_id: str) -> str:
@@ -426,7 +391,7 @@ def _require_same(stored: StoredBattle, known: SentPair, source: Source, sent: P
         "answers": {one.model_id: one.text for one in (last.a, last.b)} == by_version,
         "rater": known.owner == source.voter(sent.rater).id,
     }
-    if isinstance(sent, Comparison):
+    if sent.choice is not None:
         same["outcome"] = stored.choice == sent.choice
         same["sides"] = last.a.model_id == source.model(sent.a.version).id
     others = [name for name, is_same in same.items() if not is_same]
@@ -511,24 +476,23 @@ class OwnData:
     def extent(self, voter: Voter) -> Erased:
         """Say how much would go."""
         with self.store.reading() as session:
-            return erasing.extent(session, people.devices_of(session, voter.id)).of
+            return erasing.extent(session, people.devices_of(session, voter.id))[1]
 
     def erase(self, voter: Voter) -> Erased:
         """Erase all their words; who they are stays known, for they are still here."""
         with self.store.reading() as session:
-            there = erasing.extent(session, people.devices_of(session, voter.id))
+            theirs = people.devices_of(session, voter.id)
+            judgements, _ = erasing.extent(session, theirs)
         with self.store.writing() as session:
-            return erasing.erase(session, there, voter.id, self.now(), forget=False)
+            return erasing.erase(session, theirs, judgements, voter.id, self.now(), forget=False)
 
     def download(self, voter: Voter) -> dict[str, Any]:
         """Give all that is theirs, as far as they may see it: no model before its vote."""
         with self.store.reading() as session:
             person = people.person(session, voter.id)
             battles = [
-                asdict(stored_snapshot(stored_battle(session, row.public_id, voter.id)))
-                | {"hidden": row.hidden, "erased": row.erased}
-                | ({"vote": row.vote} if row.vote else {})
-                for row in own_battles(session, voter.id)
+                asdict(stored_snapshot(stored_battle(session, battle_id, voter.id))) | beside
+                for battle_id, beside in own_battles(session, voter.id).items()
             ]
             return {
                 "downloaded": self.now(),
@@ -574,12 +538,12 @@ def label_self_naming(store: Store, now: Callable[[], datetime], pause_s: float 
     """
     names, done = store.read(roster.names), 0
     for turns in unlabelled_turns(store, NAMING):
-        new = []
+        new: list[NewLabel] = []
         for turn in turns:
             naming = (self_naming(answer, names) for answer in turn.answers)
             a, b = (one is not None and one.kind == "self" for one in naming)
             value = "both" if a and b else "a" if a else "b" if b else "none"
-            new.append(NewLabel(turn.id, NAMING.name, value, None))
+            new.append((turn.id, NAMING.name, value, None))
             time.sleep(pause_s)
         with store.writing() as session:
             labels.add(session, new, NAMING, now())
@@ -636,4 +600,4 @@ def labels_of(turn: VotedTurn, pause_s: float) -> Iterator[NewLabel]:
 
 def _rows(turn: VotedTurn, by_facet: Mapping[str, Label]) -> Iterator[NewLabel]:
     for facet, label in by_facet.items():
-        yield NewLabel(turn.id, facet, label.value, label.score)
+        yield turn.id, facet, label.value, label.score

@@ -3,8 +3,9 @@
 Single battles as they are read: by their owners, by anybody once they count, and by judges.
 """
 
+import hashlib
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from datetime import datetime
 from typing import Any
 
@@ -22,15 +23,13 @@ from arena.domain.board_view import (
     ShownVote,
     ShownVotes,
 )
-from arena.domain.model import GONE_ON, Kind
+from arena.domain.model import GONE_ON, Kind, Model
 from arena.domain.vote import Choice, Cut, Policy, cut_of
 from arena.errors import ERASED, EXPIRED, NotReadyError, UnknownBattleError
 from arena.store.chain import (
     AnswerKey,
     AnswerOutcome,
-    NewAnswer,
     NewBattle,
-    SoFar,
     StoredAnswer,
     StoredBattle,
     StoredTurn,
@@ -38,6 +37,7 @@ from arena.store.chain import (
 from arena.store.tables import (
     BOTH_MODELS,
     LAST_ASKED,
+    OWNER,
     RUNNING,
     AnswerRow,
     BattleRow,
@@ -56,9 +56,6 @@ from rating.tables.files import storable
 
 PAGE = 50
 """Votes read at a time."""
-
-OWNER = func.coalesce(col(VoterRow.person), col(VoterRow.id))
-"""Whose a voter's battles and votes are: a person's, where they turned out to be one."""
 
 _BATTLE = (
     sa.select(
@@ -319,18 +316,11 @@ def had_gold(session: Session, owner: str, prompt_id: str) -> bool:
     return session.exec(query).first() is not None
 
 
-@dataclass(frozen=True, slots=True)
-class _OwnBattle:
-    """A battle of somebody's, and their vote on it; None without one."""
+def own_battles(session: Session, owner: str) -> dict[str, dict[str, object]]:
+    """Give what an owner's download says of their battles beside the words, oldest first.
 
-    public_id: str
-    hidden: datetime | None
-    erased: datetime | None
-    vote: Mapping[str, object] | None
-
-
-def own_battles(session: Session, owner: str) -> list[_OwnBattle]:
-    """Name all battles of an owner, oldest first."""
+    By the battle's public id: when it was hidden or erased, and their vote if there is one.
+    """
     rows: Sequence[tuple[BattleRow, VoteRow | None]] = session.exec(
         select(BattleRow, VoteRow)
         .outerjoin(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
@@ -338,15 +328,12 @@ def own_battles(session: Session, owner: str) -> list[_OwnBattle]:
         .where(is_owned_by(owner))
         .order_by(col(BattleRow.id))
     ).all()
-    return [
-        _OwnBattle(fought.public_id, fought.hidden, fought.erased, _ballot(vote) if vote else None)
-        for fought, vote in rows
-    ]
-
-
-def _ballot(vote: VoteRow) -> dict[str, object]:
     names = ("outcome", "created", "seconds_to_vote", "link", "hash")
-    return {name: getattr(vote, name) for name in names}
+    return {
+        fought.public_id: {"hidden": fought.hidden, "erased": fought.erased}
+        | ({"vote": {name: getattr(vote, name) for name in names}} if vote else {})
+        for fought, vote in rows
+    }
 
 
 def is_owned_by(owner: str) -> ColumnElement[bool]:
@@ -461,23 +448,12 @@ def _turns(session: Session, vote: VoteRow) -> list[ShownTurn]:
     return turns
 
 
-@dataclass(frozen=True, slots=True)
-class _AnsweredBattle:
-    """Prompts and answers of a battle, and the models that gave them."""
-
-    battle_id: str
-    prompt_id: str | None
-    models: tuple[str, str]
-    prompt: str
-    text_a: str
-    text_b: str
-
-
-def answered(session: Session) -> list[_AnsweredBattle]:
+def answered(session: Session) -> list[tuple[str, str | None, str, AnswerRow, AnswerRow]]:
     """Give the blind battles of one turn whose newest answers are both complete.
 
-    In a later turn each side goes on from answers of its own: there is no common prompt to
-    compare two answers to.
+    Of each its public id, the id of its prompt and the prompt, and the answers of A and B. In a
+    later turn each side goes on from answers of its own: there is no common prompt to compare
+    two answers to.
     """
     several = select(TurnRow.battle_id).where(col(TurnRow.turn) > 1)
     rows = session.exec(
@@ -493,14 +469,7 @@ def answered(session: Session) -> list[_AnsweredBattle]:
         sides = newest.setdefault(battle.public_id, (battle, prompt, {}))[2]
         sides[answer.side] = answer
     return [
-        _AnsweredBattle(
-            battle_id=battle.public_id,
-            prompt_id=battle.prompt_id,
-            models=(sides[Side.A].model_id, sides[Side.B].model_id),
-            prompt=prompt,
-            text_a=sides[Side.A].text,
-            text_b=sides[Side.B].text,
-        )
+        (battle.public_id, battle.prompt_id, prompt, sides[Side.A], sides[Side.B])
         for battle, prompt, sides in newest.values()
         if [answer.status for answer in sides.values()] == [AnswerStatus.COMPLETE] * 2
     ]
@@ -558,8 +527,7 @@ def open_battle(session: Session, new: NewBattle, process: int | None) -> Stored
     connection.execute(_TURN, turn | {"prompt": new.prompt, "nonce": new_nonce()})
     sides = {AnswerKey(new.turn, Side.A, 1): new.a, AnswerKey(new.turn, Side.B, 1): new.b}
     answers = [
-        _new_answer(key, at, answer.model_id, answer.decoding, new.created)
-        for at, answer in sides.items()
+        _new_answer(key, at, model.id, model.decoding, new.created) for at, model in sides.items()
     ]
     connection.execute(_ANSWER, answers)
     if continues is not None:
@@ -576,7 +544,7 @@ def add_turn(
     process: int | None,
     *,
     asked_since: datetime | None = None,
-    instead: Mapping[Side, NewAnswer] | None = None,
+    instead: Mapping[Side, Model] | None = None,
 ) -> None:
     """Write the next turn of a battle whose answers are complete.
 
@@ -584,7 +552,7 @@ def add_turn(
     ----------
     asked_since : datetime, optional
         The battle is closed unless a model was asked at this moment or later.
-    instead : mapping of Side to NewAnswer, optional
+    instead : mapping of Side to Model, optional
         Who go on in the place of the recorded answers of a gold battle.
 
     Raises
@@ -598,8 +566,8 @@ def add_turn(
     key, turn = _row_id(battle), last.turn + 1
     session.add(TurnRow(battle_id=key, turn=turn, prompt=prompt, created=now))
     for side in Side:
-        by = instead[side] if instead else _latest(session, battle, side)
-        answer = _new_answer(key, AnswerKey(turn, side, 1), by.model_id, by.decoding, now)
+        by = _latest(session, battle, side)
+        answer = _new_answer(key, AnswerKey(turn, side, 1), *_writer(by, side, instead), now)
         session.connection().execute(_ANSWER, answer)
     _hand_over(battle, instead)
     _run_again(battle, process)
@@ -614,7 +582,7 @@ def add_attempts(
     *,
     only_incomplete: bool,
     asked_since: datetime | None = None,
-    instead: Mapping[Side, NewAnswer] | None = None,
+    instead: Mapping[Side, Model] | None = None,
 ) -> None:
     """Write new attempts of the latest turn: of both sides, or of those without an answer.
 
@@ -622,7 +590,7 @@ def add_attempts(
     ----------
     asked_since : datetime, optional
         As of `add_turn`.
-    instead : mapping of Side to NewAnswer, optional
+    instead : mapping of Side to Model, optional
         As of `add_turn`; both sides are asked for anew then.
 
     Raises
@@ -637,8 +605,7 @@ def add_attempts(
         answer = _latest(session, battle, side)
         if not (only_incomplete and answer.status == AnswerStatus.COMPLETE):
             key = AnswerKey(answer.turn, side, answer.attempt + 1)
-            by = instead[side] if instead else answer
-            again = _new_answer(answer.battle_id, key, by.model_id, by.decoding, now)
+            again = _new_answer(answer.battle_id, key, *_writer(answer, side, instead), now)
             session.connection().execute(_ANSWER, again)
     _hand_over(battle, instead)
     _run_again(battle, process)
@@ -649,7 +616,7 @@ def replace_answer(
     battle_id: str,
     key: AnswerKey,
     failed: AnswerOutcome,
-    new: NewAnswer,
+    new: Model,
     now: datetime,
 ) -> bool:
     """Keep a failed answer, and let another model take its side, unless it is written no more."""
@@ -658,25 +625,24 @@ def replace_answer(
     if not connection.execute(_WRITE_ANSWER, end).rowcount:
         return False
     next_key = replace(key, attempt=key.attempt + 1)
-    answer = _new_answer(_row_id(battle), next_key, new.model_id, new.decoding, now)
+    answer = _new_answer(_row_id(battle), next_key, new.id, new.decoding, now)
     connection.execute(_ANSWER, answer)
-    if key.side is Side.A:
-        battle.model_a, battle.system_prompt_hash_a = new.model_id, new.system_prompt_hash
-    else:
-        battle.model_b, battle.system_prompt_hash_b = new.model_id, new.system_prompt_hash
+    _seat(battle, key.side, new)
     battle.repicks += 1
     return True
 
 
-def checkpoint(session: Session, so_far: Mapping[str, Mapping[AnswerKey, SoFar]]) -> None:
-    """Keep what answers have so far, by battle; one that has ended has had its last word."""
+def checkpoint(
+    session: Session, so_far: Mapping[str, Mapping[AnswerKey, tuple[str, str]]]
+) -> None:
+    """Keep text and reasoning of answers so far, by battle; an ended one stays as it is."""
     connection = session.connection()
     rows = connection.execute(_LOCK_ALL, {"public_ids": list(so_far)})
     battles = {row.public_id: row.id for row in rows}
     texts = [
-        _at(battles[public_id], key) | {"text": answer.text, "reasoning": answer.reasoning}
+        _at(battles[public_id], key) | {"text": text, "reasoning": reasoning}
         for public_id, answers in so_far.items()
-        for key, answer in answers.items()
+        for key, (text, reasoning) in answers.items()
     ]
     connection.execute(_WRITE_ANSWER, texts)
     connection.execute(_STREAMS, {"battles": list(battles.values())})
@@ -815,14 +781,32 @@ def _require(battle: BattleRow, *states: BattleState) -> None:
         raise NotReadyError(NOT_NOW)
 
 
-def _hand_over(battle: BattleRow, instead: Mapping[Side, NewAnswer] | None) -> None:
+def _hand_over(battle: BattleRow, instead: Mapping[Side, Model] | None) -> None:
     """Note that others go on in a gold battle, in which nothing is known to be right any more."""
-    if not instead:
-        return
-    a, b = instead[Side.A], instead[Side.B]
-    battle.model_a, battle.system_prompt_hash_a = a.model_id, a.system_prompt_hash
-    battle.model_b, battle.system_prompt_hash_b = b.model_id, b.system_prompt_hash
-    battle.prompt_set = GONE_ON
+    for side, model in (instead or {}).items():
+        _seat(battle, side, model)
+        battle.prompt_set = GONE_ON
+
+
+def _seat(battle: BattleRow, side: Side, model: Model) -> None:
+    """Note who answers on a side from here on."""
+    if side is Side.A:
+        battle.model_a, battle.system_prompt_hash_a = model.id, _prompt_hash(model)
+    else:
+        battle.model_b, battle.system_prompt_hash_b = model.id, _prompt_hash(model)
+
+
+def _prompt_hash(model: Model) -> str:
+    return hashlib.sha256(model.system_prompt.encode()).hexdigest()[:16]
+
+
+def _writer(
+    last: AnswerRow, side: Side, instead: Mapping[Side, Model] | None
+) -> tuple[str, Mapping[str, object]]:
+    """Say who is asked next on a side, and how: who answered last, unless others go on."""
+    if instead:
+        return instead[side].id, instead[side].decoding
+    return last.model_id, last.decoding
 
 
 def _run_again(battle: BattleRow, process: int | None) -> None:
@@ -862,16 +846,16 @@ def _battle(new: NewBattle) -> dict[str, object]:
         "public_id": new.public_id,
         "owner": new.owner.id,
         "mode": new.mode,
-        "model_a": new.a.model_id,
-        "model_b": new.b.model_id,
+        "model_a": new.a.id,
+        "model_b": new.b.id,
         "side_seed": new.side_seed,
         "sampler": new.sampler,
         "sampler_version": new.sampler_version,
         "pair_probability": new.pair_probability,
         "prompt_set": new.prompt_set,
         "prompt_id": new.prompt_id,
-        "system_prompt_hash_a": new.a.system_prompt_hash,
-        "system_prompt_hash_b": new.b.system_prompt_hash,
+        "system_prompt_hash_a": _prompt_hash(new.a),
+        "system_prompt_hash_b": _prompt_hash(new.b),
         "pacing": new.pacing,
         "state": BattleState.CREATED,
         "created": new.created,
@@ -899,10 +883,11 @@ def _new_answer(
 
 def _stored(new: NewBattle) -> StoredBattle:
     """Give a battle that goes on from no other as reading it would."""
-    prompt = storable(new.prompt)
-    turn = StoredTurn(
-        turn=new.turn, prompt=prompt, a=_begun(Side.A, new.a), b=_begun(Side.B, new.b)
+    a, b = (
+        StoredAnswer(side=side, attempt=1, model_id=model.id, model_name=model.name)
+        for side, model in zip(Side, (new.a, new.b), strict=True)
     )
+    turn = StoredTurn(turn=new.turn, prompt=storable(new.prompt), a=a, b=b)
     return StoredBattle(
         public_id=new.public_id,
         owner=new.owner.id,
@@ -914,20 +899,4 @@ def _stored(new: NewBattle) -> StoredBattle:
         turns=(turn,),
         choice=None,
         prompt_set=new.prompt_set,
-    )
-
-
-def _begun(side: Side, answer: NewAnswer) -> StoredAnswer:
-    return StoredAnswer(
-        side=side,
-        attempt=1,
-        model_id=answer.model_id,
-        model_name=answer.model_name,
-        text="",
-        status=AnswerStatus.STREAMING,
-        error_class=None,
-        finish_reason=None,
-        first_token_s=None,
-        tokens_out=None,
-        cost=None,
     )

@@ -12,19 +12,22 @@ Plain values that go into the store and come out of it.
 import hashlib
 import json
 import math
+import uuid
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Literal, NamedTuple
 
-from sqlalchemy import BindParameter, Connection, Row, Select, bindparam, func, select, update
+from sqlalchemy import BindParameter, Connection, Row, Select, bindparam, select, update
 from sqlmodel import Session, col
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode, Pacing, Remarks, Side
-from arena.domain.vote import Choice, Receipt, Voter, is_on_broken_answer
+from arena.domain.model import Model
+from arena.domain.vote import Choice, Voter, is_on_broken_answer
 from arena.store.tables import (
     BOTH_MODELS,
+    OWNER,
     AnswerRow,
     BattleRow,
     ChainRow,
@@ -34,19 +37,11 @@ from arena.store.tables import (
     TurnRow,
     VoteRow,
     VoterRow,
+    select_votes,
 )
 from judge.budget import Price
+from rating import __version__
 from rating.outcome import of_sides
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewAnswer:
-    """An answer about to be asked for."""
-
-    model_id: str
-    model_name: str
-    system_prompt_hash: str
-    decoding: Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,29 +50,31 @@ class NewBattle:
 
     Attributes
     ----------
+    a, b : Model
+        Who is asked on each side, by the name that others may know.
     turn : int
         Number of its first turn: 1, or the next one of the battle that it goes on from.
     continues : str or None
         Public id of that battle.
     """
 
-    public_id: str
+    public_id: str = field(default_factory=lambda: uuid.uuid4().hex)
     owner: Voter
-    mode: Mode
+    mode: Mode = Mode.ANONYMOUS
     prompt: str
     turn: int = 1
     continues: str | None = None
-    a: NewAnswer
-    b: NewAnswer
-    side_seed: int
+    a: Model
+    b: Model
+    side_seed: int = 0
     sampler: str
     sampler_version: str
-    pair_probability: float
+    pair_probability: float = 1.0
     pacing: Pacing
-    prompt_set: str | None
+    prompt_set: str | None = None
     prompt_id: str | None
     created: datetime
-    app_version: str
+    app_version: str = __version__
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +84,6 @@ class AnswerKey:
     turn: int
     side: Side
     attempt: int
-
-
-@dataclass(frozen=True, slots=True)
-class SoFar:
-    """What a running answer has written."""
-
-    text: str
-    reasoning: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,13 +135,13 @@ class StoredAnswer:
     attempt: int
     model_id: str
     model_name: str
-    text: str
-    status: AnswerStatus
-    error_class: str | None
-    finish_reason: str | None
-    first_token_s: float | None
-    tokens_out: int | None
-    cost: float | None
+    text: str = ""
+    status: AnswerStatus = AnswerStatus.STREAMING
+    error_class: str | None = None
+    finish_reason: str | None = None
+    first_token_s: float | None = None
+    tokens_out: int | None = None
+    cost: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,14 +203,6 @@ class Ballot:
     cast: datetime
     withhold: bool = False
     asked_since: datetime | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Cast:
-    """A committed vote: what it reveals, and whether it was committed just now."""
-
-    receipt: Receipt
-    new: bool
 
 
 LinkKind = Literal["vote", "exclusion", "mark", "tombstone"]
@@ -394,7 +375,7 @@ OF_BATTLE: tuple[Any, ...] = (
 def votes_after(*columns: Any) -> Select[*tuple[Any, ...]]:
     """Select columns of votes after a link, in the order of the chain; with what all read."""
     return (
-        select(
+        select_votes(
             *columns,
             *(col(getattr(VoteRow, name)) for name in ("link", "hash", "broken")),
             col(VoteRow.outcome).label("winner"),
@@ -402,8 +383,6 @@ def votes_after(*columns: Any) -> Select[*tuple[Any, ...]]:
             col(VoterRow.kind).label("voter_kind"),
             col(VoteRow.created).label("ts"),
         )
-        .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
-        .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
         .where(col(VoteRow.link) > bindparam("after"))
         .order_by(col(VoteRow.link))
     )
@@ -420,7 +399,7 @@ _VOTES = votes_after(
 ).limit(BATCH)
 _EXPORTED = _VOTES.add_columns(
     col(VoteRow.transcript_hash).label("known"),
-    func.coalesce(col(VoterRow.person), col(VoterRow.id)).label("person"),
+    OWNER.label("person"),
 )
 _EXCLUSIONS: Select[*tuple[Any, ...]] = (
     select(

@@ -8,7 +8,6 @@ What is older than the settings keep it: words, and whole battles without a vote
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -16,7 +15,7 @@ from sqlalchemy import Connection, bindparam, case, delete, func, insert, litera
 from sqlmodel import Session, col
 
 from arena.domain.battle import BattleState
-from arena.domain.people import INVITES, Erased, Gone, Perishable
+from arena.domain.people import INVITES, Erased, Perishable
 from arena.errors import ERASED, UnknownBattleError, UnknownPersonError
 from arena.store import blocks, chain, kept_boards
 from arena.store.battles import interrupt_battles
@@ -25,6 +24,7 @@ from arena.store.engine import alone
 from arena.store.people import devices_of, note
 from arena.store.store import Store
 from arena.store.tables import (
+    OWNER,
     RUNNING,
     ActRow,
     AnswerRow,
@@ -135,25 +135,6 @@ _CLOSE = (
 """Of battles without a vote, which nothing binds: one that waited for its vote gets none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
-    """What there is to erase of somebody's.
-
-    Attributes
-    ----------
-    voters : list of str
-        Their ids, as `voters_of` gives them.
-    judgements : list of str
-        Hashes of the questions to judges that quote them.
-    of : Erased
-        How much it is, with the votes on their battles, which a tombstone would take out.
-    """
-
-    voters: list[str]
-    judgements: list[str]
-    of: Erased
-
-
 def voters_of(session: Session, wanted: str) -> list[str]:
     """Give the ids of all voters that somebody is, their person first if they have one.
 
@@ -172,9 +153,8 @@ def voters_of(session: Session, wanted: str) -> list[str]:
     if len(wanted) < LEAST_ID:
         msg = f"{wanted!r} is too short: give {LEAST_ID} characters of the id, or all of it."
         raise UnknownPersonError(msg)
-    owner = func.coalesce(col(VoterRow.person), col(VoterRow.id))
     begins = col(VoterRow.id).startswith(wanted, autoescape=True)
-    owners = sorted(set(session.scalars(select(owner).where(begins))))
+    owners = sorted(set(session.scalars(select(OWNER).where(begins))))
     if not owners:
         msg = f"No voter has the id {wanted!r}, or one that begins so: see arena people list."
         raise UnknownPersonError(msg)
@@ -190,8 +170,12 @@ def battles_of(session: Session, voters: Collection[str]) -> list[int]:
     return list(session.scalars(query.order_by(col(BattleRow.id))))
 
 
-def extent(session: Session, voters: list[str]) -> Extent:
-    """Measure what there is to erase of somebody's; every judgement is read."""
+def extent(session: Session, voters: Collection[str]) -> tuple[list[str], Erased]:
+    """Measure what there is to erase of somebody's; every judgement is read.
+
+    Gives the hashes of the questions to judges that quote them, and how much there is, with the
+    votes on their battles, which a tombstone would take out.
+    """
     battles = battles_of(session, voters)
     texts = _texts_of(session, battles)
     judgements = quoting(session, texts)
@@ -200,7 +184,7 @@ def extent(session: Session, voters: list[str]) -> Extent:
         for some in _parts(battles)
     )
     ratings = _ratings_of(session, voters)
-    of = Erased(
+    return judgements, Erased(
         battles=len(battles),
         texts=len(texts),
         judgements=len(judgements),
@@ -208,7 +192,6 @@ def extent(session: Session, voters: list[str]) -> Extent:
         comments=sum(bool(rating.comment) for rating in ratings),
         ratings=len(ratings),
     )
-    return Extent(voters, judgements, of)
 
 
 def _texts_of(session: Session, battles: Sequence[int]) -> list[str]:
@@ -297,7 +280,8 @@ def _forget_person(session: Session, voter: str) -> int:
 
 def erase(
     session: Session,
-    there: Extent,
+    voters: Sequence[str],
+    judgements: Sequence[str],
     by: str,
     now: datetime,
     *,
@@ -308,23 +292,26 @@ def erase(
 
     Parameters
     ----------
-    there : Extent
-        What there is of theirs; of battles begun since then, the words go, too.
+    voters : sequence of str
+        Their ids, as `voters_of` gives them.
+    judgements : sequence of str
+        Hashes of those that quote them, as `extent` finds them; of battles begun since then,
+        the words go, too.
     forget : bool
         Whether the arena also forgets who they are.
     tombstone : bool
         Whether their votes go, too: see `take_out`.
     """
-    battles = battles_of(session, there.voters)
+    battles = battles_of(session, voters)
     votes = take_out(session, battles, now) if tombstone else 0
-    gone = erase_words(session, battles, there.judgements, now)
-    comments, ratings = _erase_ratings(session, there.voters, forget=forget, drop=tombstone)
-    names = _forget_person(session, there.voters[0]) if forget else 0
+    gone = erase_words(session, battles, judgements, now)
+    comments, ratings = _erase_ratings(session, voters, forget=forget, drop=tombstone)
+    names = _forget_person(session, voters[0]) if forget else 0
     detail = {"battles": gone.battles, "texts": gone.texts, "judgements": gone.judgements}
     counted = {"votes": votes, "comments": comments, "ratings": ratings}
     if any((gone.texts, gone.judgements, names, *counted.values())):
         also = {"names": names} | {name: n for name, n in counted.items() if n}
-        note(session, by, ERASE, there.voters[0], detail | also, now)
+        note(session, by, ERASE, voters[0], detail | also, now)
     return Erased(**detail, names=names, **counted)
 
 
@@ -528,16 +515,16 @@ def expire(store: Store, kind: Perishable, days: int, by: str, now: datetime) ->
     return len(old)
 
 
-def gone(session: Session) -> dict[Perishable, Gone]:
-    """Say how much went by itself so far, and when the last of it."""
+def gone(session: Session) -> dict[Perishable, tuple[int, datetime]]:
+    """Say how many battles were kept long enough so far, and when the last of them went."""
     acts = select(col(ActRow.subject), col(ActRow.detail), col(ActRow.created)).where(
         col(ActRow.act) == EXPIRE
     )
-    so_far: dict[Perishable, Gone] = {}
+    so_far: dict[Perishable, tuple[int, datetime]] = {}
     for subject, detail, created in session.connection().execute(acts.order_by(col(ActRow.id))):
         kind = Perishable(subject)
-        before = so_far[kind].battles if kind in so_far else 0
-        so_far[kind] = Gone(before + detail["battles"], created)
+        before = so_far[kind][0] if kind in so_far else 0
+        so_far[kind] = before + detail["battles"], created
     return so_far
 
 

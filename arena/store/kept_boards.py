@@ -16,23 +16,9 @@ from sqlalchemy.dialects import postgresql
 from sqlmodel import Session, col, func
 from sqlmodel import select as select_rows
 
+from arena.domain import board_view
 from arena.domain.battle import BattleState, Mode
-from arena.domain.board_view import (
-    Board,
-    BoardRow,
-    Fewest,
-    FitCheck,
-    Hold,
-    Misfit,
-    ModelRecord,
-    Moment,
-    Newcomer,
-    OrganisationShare,
-    PairCell,
-    PastRating,
-    SelfNaming,
-    Waiting,
-)
+from arena.domain.board_view import Board
 from arena.domain.model import BESIDE, Entrant, Kind, Stage
 from arena.domain.room_view import Failures, ModelDay, Status
 from arena.domain.vote import Choice, FailureClass, Policy
@@ -47,28 +33,11 @@ from arena.store.tables import (
     VoteRow,
     VoterRow,
 )
-from rating.report import ModelRating
 from rating.sentences import Sentence
 from rating.tables.coding import LoggedVotes
 
-_PARTS = (
-    Board,
-    BoardRow,
-    Fewest,
-    FitCheck,
-    Hold,
-    Misfit,
-    ModelRating,
-    ModelRecord,
-    Moment,
-    Newcomer,
-    OrganisationShare,
-    PairCell,
-    PastRating,
-    SelfNaming,
-    Waiting,
-)
-_OF = {part.__name__: part for part in _PARTS}
+_OF: dict[str, Any] = {name: one for name, one in vars(board_view).items() if is_dataclass(one)}
+"""What a board is made of, by the names of the classes."""
 _INSERT = postgresql.insert(StoredBoardRow)
 _COLUMNS = ("version", "board", "took_s", "created")
 _KEEP = _INSERT.on_conflict_do_update(

@@ -1,7 +1,7 @@
 """Labels of prompts: which turns lack them, and those of the votes on a board."""
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -20,8 +20,8 @@ from arena.store.tables import (
     PromptLabelRow,
     TurnRow,
     VoteRow,
-    VoterRow,
     is_counted,
+    select_votes,
 )
 from rating.errors import DataError
 
@@ -33,6 +33,10 @@ BEGINNING = 1000
 
 _KEEP = postgresql.insert(PromptLabelRow).on_conflict_do_nothing()
 """SQLite writes it in the same words."""
+
+
+NewLabel = tuple[int, str, str, float | None]
+"""A label about to be stored: id of the turn, facet, value and score."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +55,6 @@ class VotedTurn:
     id: int
     prompts: list[str]
     answers: list[str]
-
-
-@dataclass(frozen=True, slots=True)
-class NewLabel:
-    """A label about to be stored."""
-
-    turn_id: int
-    facet: str
-    value: str
-    score: float | None
 
 
 def unlabelled(session: Session, tagger: Tagger, after: int) -> list[VotedTurn]:
@@ -98,20 +92,11 @@ def count_unlabelled(session: Session, tagger: Tagger) -> int:
     return session.connection().execute(query, {"after": 0}).scalar_one()
 
 
-def add(session: Session, labels: Sequence[NewLabel], tagger: Tagger, now: datetime) -> None:
+def add(session: Session, labels: Iterable[NewLabel], tagger: Tagger, now: datetime) -> None:
     """Store labels of turns; those that are there stay, as two processes may label at once."""
-    rows = [
-        {
-            "turn_id": label.turn_id,
-            "facet": label.facet,
-            "value": label.value,
-            "score": label.score,
-            "tagger": tagger.name,
-            "tagger_version": tagger.version,
-            "created": now,
-        }
-        for label in labels
-    ]
+    names = ("turn_id", "facet", "value", "score")
+    by = {"tagger": tagger.name, "tagger_version": tagger.version, "created": now}
+    rows = [dict(zip(names, label, strict=True)) | by for label in labels]
     if rows:
         session.connection().execute(_KEEP, rows)
 
@@ -138,12 +123,7 @@ def of_votes(
         .join(TurnRow, col(TurnRow.id) == col(PromptLabelRow.turn_id))
         .join(VoteRow, voted_on())
         .join(BattleRow, col(BattleRow.id) == col(TurnRow.battle_id))
-        .where(
-            col(PromptLabelRow.tagger) == tagger.name,
-            col(PromptLabelRow.tagger_version) == tagger.version,
-            col(PromptLabelRow.facet).in_(facets),
-            col(VoteRow.link) > after,
-        )
+        .where(is_by(tagger), col(PromptLabelRow.facet).in_(facets), col(VoteRow.link) > after)
     )
     if battles is not None:
         query = query.where(col(BattleRow.id).in_(battles))
@@ -155,10 +135,7 @@ def of_votes(
 
 def newest(session: Session, tagger: Tagger) -> int:
     """Give a number that grows with every label of a tagger; 0 before the first."""
-    query = select(func.max(col(PromptLabelRow.id))).where(
-        col(PromptLabelRow.tagger) == tagger.name,
-        col(PromptLabelRow.tagger_version) == tagger.version,
-    )
+    query = select(func.max(col(PromptLabelRow.id))).where(is_by(tagger))
     return session.connection().execute(query).scalar_one() or 0
 
 
@@ -166,11 +143,9 @@ def self_naming(session: Session, policy: Policy) -> SelfNaming:
     """Count the votes that a policy counts on an answer that names a model as its author."""
     side = col(PromptLabelRow.value)
     query = (
-        select(*BOTH_MODELS, side, func.count())
-        .join(TurnRow, col(TurnRow.id) == col(PromptLabelRow.turn_id))
-        .join(VoteRow, voted_on())
-        .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
-        .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
+        select_votes(*BOTH_MODELS, side, func.count())
+        .join(TurnRow, voted_on())
+        .join(PromptLabelRow, col(PromptLabelRow.turn_id) == col(TurnRow.id))
         .where(NAMES_ITSELF, col(PromptLabelRow.tagger_version) == NAMING.version)
         .where(is_counted(policy))
         .group_by(*BOTH_MODELS, side)
@@ -225,10 +200,7 @@ def counts(session: Session, tagger: Tagger) -> dict[tuple[str, str], int]:
     """Count the labels of a tagger, by facet and value."""
     query = (
         select(col(PromptLabelRow.facet), col(PromptLabelRow.value), func.count())
-        .where(
-            col(PromptLabelRow.tagger) == tagger.name,
-            col(PromptLabelRow.tagger_version) == tagger.version,
-        )
+        .where(is_by(tagger))
         .group_by(col(PromptLabelRow.facet), col(PromptLabelRow.value))
     )
     return {(facet, value): n for facet, value, n in session.connection().execute(query)}
@@ -263,6 +235,14 @@ def _is_called(tagger: Tagger, name: str) -> bool:
     return name == tagger.name or (name.startswith(f"{tagger.name}@") and whole.startswith(name))
 
 
+def is_by(tagger: Tagger) -> ColumnElement[bool]:
+    """Say, in a query on labels, whether one is of a tagger in its version."""
+    return and_(
+        col(PromptLabelRow.tagger) == tagger.name,
+        col(PromptLabelRow.tagger_version) == tagger.version,
+    )
+
+
 def voted_on() -> ColumnElement[bool]:
     """Say, in a query on votes and turns, whether a turn is the one that was voted on."""
     return and_(
@@ -271,11 +251,7 @@ def voted_on() -> ColumnElement[bool]:
 
 
 def _lacking(tagger: Tagger) -> Select[*tuple[Any, ...]]:
-    labelled = exists().where(
-        col(PromptLabelRow.turn_id) == col(TurnRow.id),
-        col(PromptLabelRow.tagger) == tagger.name,
-        col(PromptLabelRow.tagger_version) == tagger.version,
-    )
+    labelled = exists().where(col(PromptLabelRow.turn_id) == col(TurnRow.id), is_by(tagger))
     return (
         select(
             col(TurnRow.id),

@@ -149,10 +149,7 @@ def excluded(session: Session, policy: Policy) -> Counter[str]:
     of_battle = (col(BattleRow.prompt_set), col(VoteRow.broken), standing.c.reason)
     keys = (col(VoteRow.outcome), col(VoterRow.kind), *of_battle)
     query = (
-        select(*keys, func.count())  # type: ignore[call-overload]
-        .select_from(VoteRow)
-        .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
-        .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
+        tables.select_votes(*keys, func.count())
         .outerjoin(standing, standing.c.vote == col(VoteRow.id))
         .group_by(*keys)
     )
@@ -343,20 +340,16 @@ def figures(session: Session, tagger: Tagger, *, after: int = 0) -> dict[str, Fi
     refusal = and_(
         col(PromptLabelRow.turn_id) == col(TurnRow.id),
         col(PromptLabelRow.facet) == REFUSAL,
-        col(PromptLabelRow.tagger) == tagger.name,
-        col(PromptLabelRow.tagger_version) == tagger.version,
-    )
-    same_turn = and_(
-        col(TurnRow.battle_id) == col(VoteRow.battle_id), col(TurnRow.turn) == col(VoteRow.turn)
+        labels.is_by(tagger),
     )
     query = (
         select(
             BattleRow.public_id, a.cost, b.cost, a.duration_s, b.duration_s, PromptLabelRow.value
         )  # type: ignore[call-overload]
         .join(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
-        .join(TurnRow, same_turn)
-        .join(a, _answer_voted_on(a, "a"))
-        .join(b, _answer_voted_on(b, "b"))
+        .join(TurnRow, labels.voted_on())
+        .join(a, tables.is_voted_on(a, "a"))
+        .join(b, tables.is_voted_on(b, "b"))
         .join(PromptLabelRow, refusal, isouter=True)
         .where(col(VoteRow.link) > after)
     )
@@ -366,15 +359,6 @@ def figures(session: Session, tagger: Tagger, *, after: int = 0) -> dict[str, Fi
             query
         )
     }
-
-
-def _answer_voted_on(answer: type[AnswerRow], side: str) -> ColumnElement[bool]:
-    return and_(
-        col(answer.battle_id) == col(VoteRow.battle_id),
-        col(answer.turn) == col(VoteRow.turn),
-        col(answer.side) == side,
-        col(answer.attempt) == (col(VoteRow.attempt_a) if side == "a" else col(VoteRow.attempt_b)),
-    )
 
 
 def _refused(label: str | None) -> tuple[float | None, float | None]:
@@ -403,15 +387,8 @@ def times(session: Session, models: Collection[str], most: int) -> dict[str, lis
     }
 
 
-@dataclass(frozen=True, slots=True)
-class PairOutcome:
-    """Votes that are alike in all that is counted here."""
-
-    models: tuple[str, str]
-    outcome: Choice
-    voter_kind: VoterKind
-    broken: bool
-    votes: int
+Alike = tuple[tuple[str, str], Choice, VoterKind, bool, int]
+"""Votes that are alike: models, choice, kind of voter, whether on a broken answer; how many."""
 
 
 def newest_vote(session: Session) -> int:
@@ -425,12 +402,12 @@ def last_tombstone(session: Session) -> int:
     return session.exec(newest).one() or 0
 
 
-def outcomes_between(session: Session, after: int, until: int) -> list[PairOutcome]:
+def outcomes_between(session: Session, after: int, until: int) -> list[Alike]:
     """Count the votes after one and up to another, by their keys, skips among them."""
     return _counted(session, col(VoteRow.id) > after, col(VoteRow.id) <= until)
 
 
-def excluded_outcomes(session: Session, policy: str, until: int) -> list[PairOutcome]:
+def excluded_outcomes(session: Session, policy: str, until: int) -> list[Alike]:
     """Count the votes up to one that have an exclusion logged under a policy."""
     return _counted(session, col(VoteRow.id).in_(_excluded(policy)), col(VoteRow.id) <= until)
 
@@ -444,19 +421,13 @@ def _excluded(policy: str) -> SelectOfScalar[int]:
     return select(ExclusionRow.vote_id).where(tables.is_standing(policy))
 
 
-def _counted(session: Session, *which: object) -> list[PairOutcome]:
-    keys = (*BOTH_MODELS, VoteRow.outcome, VoterRow.kind, VoteRow.broken)
-    query = (
-        select(*keys, func.count())  # type: ignore[call-overload]
-        .select_from(VoteRow)
-        .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
-        .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
-        .where(*which, ~tables.is_gold())
-        .group_by(*keys)
-    )
+def _counted(session: Session, *which: Any) -> list[Alike]:
+    keys: tuple[Any, ...] = (*BOTH_MODELS, VoteRow.outcome, VoterRow.kind, VoteRow.broken)
+    votes = tables.select_votes(*keys, func.count())
+    query: Any = votes.where(*which, ~tables.is_gold()).group_by(*keys)
     return [
-        PairOutcome((a, b), Choice(outcome), VoterKind(kind), broken, votes)
-        for a, b, outcome, kind, broken, votes in session.exec(query)
+        ((a, b), Choice(outcome), VoterKind(kind), broken, votes)
+        for a, b, outcome, kind, broken, votes in session.connection().execute(query)
     ]
 
 
@@ -594,7 +565,7 @@ _BATTLES: Select[*tuple[Any, ...]] = (
         col(BattleRow.id),
         *OF_BATTLE,
         *(col(getattr(BattleRow, name)) for name in ("state", "created")),
-        core_func.coalesce(VoterRow.person, VoterRow.id).label("voter"),
+        tables.OWNER.label("voter"),
         col(VoterRow.kind).label("voter_kind"),
         col(VoteRow.id).label("vote"),
         col(VoteRow.outcome).label("winner"),
@@ -769,12 +740,10 @@ def asked(
     """
     left_out = _excluded_votes(session, policy.name)
     query = (
-        core_select(
+        tables.select_votes(
             VoteRow.id, _PERSON, VoteRow.outcome, VoterRow.kind, VoteRow.broken, TurnRow.prompt
-        )  # type: ignore[call-overload]
-        .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
+        )
         .join(TurnRow, col(TurnRow.battle_id) == col(BattleRow.id))
-        .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
         .where(col(TurnRow.turn) <= col(VoteRow.turn), col(TurnRow.nonce).is_not(None))
         .where(~is_gold_row())
         .where(col(VoteRow.id) > min([after, *(key - 1 for key in also)]))

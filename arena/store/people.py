@@ -7,14 +7,15 @@ from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, and_, func, or_
+from sqlalchemy import select as sa_select
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select, update
 
 from arena.domain.people import INVITES, Entrance, Invitation, Person, Role
-from arena.domain.room_view import Act, Acts
+from arena.domain.room_view import Acts
 from arena.domain.vote import VoterKind
 from arena.errors import UnknownPersonError
-from arena.store.tables import ActRow, InvitationRow, PersonRow, VoteRow, VoterRow
+from arena.store.tables import OWNER, ActRow, InvitationRow, PersonRow, VoteRow, VoterRow
 
 TERMINAL = "terminal"
 """Who acts where a command was typed: whoever may write to the database."""
@@ -40,7 +41,7 @@ class ListedPerson:
 
 def person(session: Session, voter_id: str) -> Person | None:
     """Read the person that a voter is, or turned out to be; None of the anonymous."""
-    their_own = func.coalesce(VoterRow.person, VoterRow.id) == col(PersonRow.voter_id)
+    their_own = col(PersonRow.voter_id) == OWNER
     query = select(PersonRow).join(VoterRow, their_own).where(VoterRow.id == voter_id)
     row = session.exec(query).one_or_none()
     return None if row is None else _person(row)
@@ -177,7 +178,7 @@ def change(
 
 def matching(session: Session, wanted: str) -> list[ListedPerson]:
     """Read the people whose id begins so, or who have this name; all of them for an empty word."""
-    same = func.coalesce(VoterRow.person, VoterRow.id) == col(PersonRow.voter_id)
+    same = col(PersonRow.voter_id) == OWNER
     votes = (
         select(func.count(col(VoteRow.id)))
         .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
@@ -231,20 +232,18 @@ def acts(session: Session, before: int | None = None, most: int = PAGE) -> Acts:
     before : int or None
         Only acts at lower places.
     """
-    query = (
-        select(ActRow, col(PersonRow.name))
+    names = ("act", "subject", "detail", "created", "id")
+    columns = (col(getattr(ActRow, name)) for name in names)
+    query: Any = (
+        sa_select(col(ActRow.by), col(PersonRow.name), *columns)
         .join(PersonRow, col(PersonRow.voter_id) == col(ActRow.by), isouter=True)
         .order_by(col(ActRow.id).desc())
         .limit(most + 1)
     )
     if before is not None:
         query = query.where(col(ActRow.id) < before)
-    rows = session.exec(query).all()
-    shown = tuple(
-        Act(row.by, name, row.act, row.subject, row.detail, row.created)
-        for row, name in rows[:most]
-    )
-    return Acts(shown, rows[most - 1][0].id if len(rows) > most else None)
+    rows = session.connection().execute(query).all()
+    return Acts(tuple(rows[:most]), rows[most - 1].id if len(rows) > most else None)
 
 
 def _open_invitation(session: Session, token_hash: str, now: datetime) -> InvitationRow | None:

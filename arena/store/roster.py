@@ -22,7 +22,6 @@ from arena.domain.model import (
     Entrant,
     Entry,
     Model,
-    PastEvent,
     Release,
     Stage,
     Standing,
@@ -161,20 +160,26 @@ def note_stages(session: Session, stages: Mapping[str, Stage], now: datetime) ->
             log.note_event(session, model, stage, {}, now)
 
 
-def history(session: Session) -> list[PastEvent]:
-    """Give what happened to the models, newest first; nothing of those that are hidden."""
+def history(session: Session) -> Sequence[Any]:
+    """Give what happened to the models, newest first; nothing of those that are hidden.
+
+    Rows with ``model``, ``name``, ``event``, a word of the log of models, and ``created``.
+    """
     hidden = select(RosterEntryRow.model_id).where(col(RosterEntryRow.release) == Release.HIDDEN)
-    events = (
-        select(ModelEventRow, ModelRow.name)
+    events: Any = (
+        select(
+            col(ModelEventRow.model_id).label("model"),
+            ModelRow.name,
+            ModelEventRow.event,
+            ModelEventRow.created,
+        )
         .join(ModelRow, col(ModelRow.id) == col(ModelEventRow.model_id))
         .where(col(ModelEventRow.model_id).not_in(hidden))
         .where(~col(ModelEventRow.model_id).contains(BESIDE))
         .order_by(col(ModelEventRow.id).desc())
         .limit(MOST_EVENTS)
     )
-    return [
-        PastEvent(row.model_id, name, row.event, row.created) for row, name in session.exec(events)
-    ]
+    return list(session.exec(events))
 
 
 def news(models: Sequence[Model], stored: Sequence[Entry]) -> list[Model]:
@@ -369,7 +374,7 @@ def _entry(session: Session, model_id: str) -> Entry:
         row = session.get_one(RosterEntryRow, model_id)
         entry = {**_known(row.entry), "weight": row.weight}
         model = _MODEL.validate_python(entry)
-        fault: object = first_fault(model)
+        fault = first_fault(model)
         if not fault:
             return Entry(
                 model, Standing(row.standing), row.updated, Release(row.release), row.released
@@ -384,7 +389,7 @@ def _entry(session: Session, model_id: str) -> Entry:
             "The stored entry of %(id)s is not used: %(why)s Add the model again by arena models "
             "add, or retire it.",
             id=repr(model_id[:100]),
-            why=str(fault),
+            why=fault,
         )
     )
 

@@ -16,7 +16,6 @@ from arena.domain.model import (
     MOST_VERSIONS,
     Model,
     Source,
-    SourceView,
     VersionAnswer,
 )
 from arena.errors import (
@@ -30,30 +29,18 @@ from arena.errors import (
 from arena.store import battles, log
 from arena.store.chain import AnswerKey, AnswerOutcome, NewBattle
 from arena.store.people import note
-from arena.store.tables import BattleRow, ModelRow, SourcePairRow, SourceRow, VoteRow, VoterRow
+from arena.store.tables import (
+    OWNER,
+    BattleRow,
+    ModelRow,
+    SourcePairRow,
+    SourceRow,
+    VoteRow,
+    VoterRow,
+)
 from rating.sentences import Sentence
 
 HOUR = timedelta(hours=1)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceChange:
-    """What is to be another of a source; what is empty or None stays.
-
-    Attributes
-    ----------
-    added, removed : collection of str
-        Origins.
-    paused : bool or None
-        Whether it is let in no more for now, or again.
-    """
-
-    added: Collection[str] = ()
-    removed: Collection[str] = ()
-    per_hour: int | None = None
-    share: float | None = None
-    paused: bool | None = None
-    token_hash: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +112,29 @@ def revoke(session: Session, name: str, by: str, now: datetime) -> None:
     note(session, by, "revoke source", name, {}, now)
 
 
-def change(session: Session, name: str, changed: SourceChange, by: str, now: datetime) -> Source:
+def change(
+    session: Session,
+    name: str,
+    by: str,
+    now: datetime,
+    *,
+    added: Collection[str] = (),
+    removed: Collection[str] = (),
+    per_hour: int | None = None,
+    share: float | None = None,
+    paused: bool | None = None,
+    token_hash: str | None = None,
+) -> Source:
     """Change what a source may do, and give it as it then is; notes who did, and what.
+
+    What is empty or None stays.
+
+    Parameters
+    ----------
+    added, removed : collection of str
+        Origins.
+    paused : bool or None
+        Whether it is let in no more for now, or again.
 
     Raises
     ------
@@ -135,7 +143,7 @@ def change(session: Session, name: str, changed: SourceChange, by: str, now: dat
         have too many.
     """
     row = _let_in(session, name)
-    if lacking := [origin for origin in changed.removed if origin not in row.origins]:
+    if lacking := [origin for origin in removed if origin not in row.origins]:
         msg = Sentence(
             "The source %(name)s has no origin %(origin)s; it has: %(known)s.",
             name=name,
@@ -143,8 +151,8 @@ def change(session: Session, name: str, changed: SourceChange, by: str, now: dat
             known=", ".join(row.origins) or "none",
         )
         raise RoomError(msg)
-    left = [origin for origin in row.origins if origin not in changed.removed]
-    row.origins = list(dict.fromkeys((*left, *changed.added)))
+    left = [origin for origin in row.origins if origin not in removed]
+    row.origins = list(dict.fromkeys((*left, *added)))
     if len(row.origins) > MOST_ORIGINS:
         msg = Sentence(
             "A source has up to %(most)s origins, and would have %(n)s: remove some.",
@@ -152,21 +160,21 @@ def change(session: Session, name: str, changed: SourceChange, by: str, now: dat
             n=len(row.origins),
         )
         raise RoomError(msg)
-    row.per_hour = row.per_hour if changed.per_hour is None else changed.per_hour
-    row.share = row.share if changed.share is None else changed.share
-    if changed.paused is not None:
-        row.paused = (row.paused or now) if changed.paused else None
-    row.token_hash = changed.token_hash or row.token_hash
+    row.per_hour = row.per_hour if per_hour is None else per_hour
+    row.share = row.share if share is None else share
+    if paused is not None:
+        row.paused = (row.paused or now) if paused else None
+    row.token_hash = token_hash or row.token_hash
     detail = {"origins": row.origins, "per_hour": row.per_hour, "share": row.share} | {
         "paused": row.paused is not None,
-        "new_token": changed.token_hash is not None,
+        "new_token": token_hash is not None,
     }
     note(session, by, "change source", name, detail, now)
     return _source(row)
 
 
-def everyone(session: Session) -> list[SourceView]:
-    """Read the sources, those that are revoked among them, with how much they have sent."""
+def everyone(session: Session) -> list[tuple[Source, int, int]]:
+    """Read the sources, those that are revoked among them, with the pairs and votes they sent."""
     counts = (
         select(
             col(SourceRow.id),
@@ -179,7 +187,7 @@ def everyone(session: Session) -> list[SourceView]:
     )
     sent = {key: (pairs, votes) for key, pairs, votes in session.exec(counts)}
     rows = session.exec(select(SourceRow).order_by(col(SourceRow.name)))
-    return [SourceView(_source(row), *sent[row.id]) for row in rows]
+    return [(_source(row), *sent[row.id]) for row in rows]
 
 
 def of_token(session: Session, token_hash: str) -> Source:
@@ -319,9 +327,8 @@ def _enter(session: Session, source: Source, versions: Collection[Model], now: d
 
 
 def _pair(session: Session, *which: bool) -> SentPair | None:
-    owner = func.coalesce(VoterRow.person, VoterRow.id)
     query = (
-        select(SourcePairRow, SourceRow, BattleRow.public_id, owner, BattleRow.erased)  # type: ignore[call-overload]
+        select(SourcePairRow, SourceRow, BattleRow.public_id, OWNER, BattleRow.erased)  # type: ignore[call-overload]
         .join(SourceRow, col(SourceRow.id) == col(SourcePairRow.source_id))
         .join(BattleRow, col(BattleRow.id) == col(SourcePairRow.battle_id))
         .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))

@@ -14,6 +14,7 @@ from sqlmodel import Session
 
 from arena.domain.battle import BattleState, Remarks, Side
 from arena.domain.model import Model
+from arena.domain.vote import Receipt
 from arena.errors import StoreError
 from arena.store import battles, log, voting
 from arena.store.battles import stored_battle, written_battle
@@ -21,10 +22,7 @@ from arena.store.chain import (
     AnswerKey,
     AnswerOutcome,
     Ballot,
-    Cast,
-    NewAnswer,
     NewBattle,
-    SoFar,
     StoredBattle,
 )
 from arena.store.engine import (
@@ -289,7 +287,7 @@ class Store:
         now: datetime,
         *,
         asked_since: datetime | None = None,
-        instead: Mapping[Side, NewAnswer] | None = None,
+        instead: Mapping[Side, Model] | None = None,
     ) -> StoredBattle:
         """Write the next turn of a ready battle; raises `NotReadyError` of any other."""
         with self.writing() as session:
@@ -313,7 +311,7 @@ class Store:
         *,
         only_incomplete: bool,
         asked_since: datetime | None = None,
-        instead: Mapping[Side, NewAnswer] | None = None,
+        instead: Mapping[Side, Model] | None = None,
     ) -> StoredBattle:
         """Write new attempts of the latest turn: see `arena.store.battles.add_attempts`."""
         with self.writing() as session:
@@ -330,7 +328,7 @@ class Store:
         return self.read(written_battle, battle_id)
 
     def replace_answer(
-        self, battle_id: str, key: AnswerKey, failed: AnswerOutcome, new: NewAnswer, now: datetime
+        self, battle_id: str, key: AnswerKey, failed: AnswerOutcome, new: Model, now: datetime
     ) -> bool:
         """Keep a failed answer, and let another model take its side.
 
@@ -339,7 +337,7 @@ class Store:
         with self.writing() as session:
             return battles.replace_answer(session, battle_id, key, failed, new, now)
 
-    def checkpoint(self, so_far: Mapping[str, Mapping[AnswerKey, SoFar]]) -> None:
+    def checkpoint(self, so_far: Mapping[str, Mapping[AnswerKey, tuple[str, str]]]) -> None:
         """Store the text of running answers, by battle; ended answers stay as they are."""
         with self.writing() as session:
             battles.checkpoint(session, so_far)
@@ -407,8 +405,8 @@ class Store:
         """
         return self.read(stored_battle, battle_id, owner)
 
-    def cast(self, ballot: Ballot) -> Cast:
-        """Commit a vote, and give whom it reveals.
+    def cast(self, ballot: Ballot) -> tuple[Receipt, bool]:
+        """Commit a vote, and give whom it reveals, and whether it was committed just now.
 
         The same key with the same choice gives the same answer again.
 

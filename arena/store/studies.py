@@ -40,6 +40,7 @@ from arena.domain.study import (
     RubricItem,
     Shown,
     Stage,
+    Standing,
     StudyKind,
     StudyPlan,
     StudyRemarks,
@@ -57,6 +58,7 @@ from arena.store import labels
 from arena.store.people import devices_of
 from arena.store.tables import (
     BOTH_MODELS,
+    OWNER,
     AnswerRow,
     BattleRow,
     ChainRow,
@@ -73,6 +75,8 @@ from arena.store.tables import (
     is_counted,
     is_gold,
     is_over,
+    is_voted_on,
+    select_votes,
 )
 from judge.budget import first_difference
 from judge.studies.gold import GoldVote, ReadVote
@@ -150,15 +154,14 @@ def open_rest(session: Session, name: str) -> bool:
     return not before
 
 
-def standing(
-    session: Session, name: str, voter: str | None, now: datetime
-) -> tuple[StudyPlan, Next, int, bool]:
-    """Say where somebody stands: what would be next, how many they rated, and if they looked."""
+def standing(session: Session, name: str, voter: str | None, now: datetime) -> Standing:
+    """Say where somebody stands."""
     study = _study(session, name)
     rater = None if voter is None else _rater(session, study, voter)
     past = [] if rater is None else _past(session, rater)
     chosen = _next(session, study, rater, past, now)
-    return _plan(study), chosen, len(past), rater is not None and rater.looked is not None
+    looked = rater is not None and rater.looked is not None
+    return Standing(_plan(study), chosen.stage, len(past), chosen.left, bool(past), looked)
 
 
 def has_begun(session: Session, name: str, voter: str) -> bool:
@@ -335,38 +338,30 @@ def look(session: Session, name: str, voter: Voter, now: datetime) -> bool:
     return True
 
 
+def _ratings(column: Any) -> Select[*tuple[Any, ...]]:
+    """Select ratings in their order with their assignments and items, and one more column."""
+    return (
+        select(StudyRatingRow, StudyAssignmentRow, StudyItemRow, column)
+        .join(StudyAssignmentRow, col(StudyAssignmentRow.id) == col(StudyRatingRow.assignment_id))
+        .join(StudyItemRow, col(StudyItemRow.id) == col(StudyAssignmentRow.item_id))
+        .join(StudyRow, col(StudyRow.id) == col(StudyItemRow.study_id))
+        .join(StudyRaterRow, col(StudyRaterRow.id) == col(StudyAssignmentRow.rater_id))
+        .order_by(col(StudyRatingRow.created), col(StudyRatingRow.assignment_id))
+    )
+
+
 def rows(session: Session, name: str) -> Iterator[dict[str, Any]]:
     """Give the ratings of a study as its export has them, in their order."""
     study = _study(session, name)
-    query = (
-        select(StudyRatingRow, StudyAssignmentRow, StudyItemRow, col(StudyRaterRow.number))
-        .join(
-            StudyAssignmentRow,
-            col(StudyAssignmentRow.id) == col(StudyRatingRow.assignment_id),
-        )
-        .join(StudyItemRow, col(StudyItemRow.id) == col(StudyAssignmentRow.item_id))
-        .join(StudyRaterRow, col(StudyRaterRow.id) == col(StudyAssignmentRow.rater_id))
-        .where(col(StudyItemRow.study_id) == study.id)
-        .order_by(col(StudyRatingRow.created), col(StudyRatingRow.assignment_id))
-    )
+    query = _ratings(col(StudyRaterRow.number)).where(col(StudyItemRow.study_id) == study.id)
     for rating, assignment, item, number in session.execute(query):
         yield _exported(study.name, rating, assignment, item, _code_of(number))
 
 
 def own_ratings(session: Session, voter: str) -> list[dict[str, Any]]:
     """Give what somebody rated, for themself: as they saw it, so without any model or id."""
-    query = (
-        select(StudyRatingRow, StudyAssignmentRow, StudyItemRow, col(StudyRow.name))
-        .join(
-            StudyAssignmentRow,
-            col(StudyAssignmentRow.id) == col(StudyRatingRow.assignment_id),
-        )
-        .join(StudyItemRow, col(StudyItemRow.id) == col(StudyAssignmentRow.item_id))
-        .join(StudyRow, col(StudyRow.id) == col(StudyItemRow.study_id))
-        .join(StudyRaterRow, col(StudyRaterRow.id) == col(StudyAssignmentRow.rater_id))
-        .where(col(StudyRaterRow.voter_id).in_(devices_of(session, voter)))
-        .order_by(col(StudyRatingRow.created), col(StudyRatingRow.assignment_id))
-    )
+    theirs = col(StudyRaterRow.voter_id).in_(devices_of(session, voter))
+    query = _ratings(col(StudyRow.name)).where(theirs)
     own = []
     for rating, assignment, item, study in session.execute(query):
         shown = _shown(assignment, item, 0, 0, rating)
@@ -730,18 +725,16 @@ def votes(session: Session) -> list[GoldVote]:
     """Give the votes on gold battles in the order of the log; a skip is none."""
     a, b = aliased(AnswerRow), aliased(AnswerRow)
     query = (
-        select(
-            func.coalesce(col(VoterRow.person), col(VoterRow.id)),
+        select_votes(
+            OWNER,
             func.coalesce(col(BattleRow.prompt_id), col(BattleRow.public_id)),
             col(BattleRow.prompt_set),
             col(VoteRow.outcome),
             _length(a),
             _length(b),
         )
-        .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
-        .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
-        .outerjoin(a, _voted_on(a, "a"))
-        .outerjoin(b, _voted_on(b, "b"))
+        .outerjoin(a, is_voted_on(a, "a"))
+        .outerjoin(b, is_voted_on(b, "b"))
         .where(is_gold(), col(VoteRow.outcome) != Choice.SKIP)
         .order_by(col(VoteRow.link))
     )
@@ -756,17 +749,6 @@ def _length(answer: type[AnswerRow]) -> ColumnElement[int]:
     return func.coalesce(col(answer.erased_chars), func.length(col(answer.text)))
 
 
-def _voted_on(answer: type[AnswerRow], side: str) -> ColumnElement[bool]:
-    """Say, in a query on votes and answers, whether one is what was voted on, on its side."""
-    attempt = col(VoteRow.attempt_a) if side == "a" else col(VoteRow.attempt_b)
-    return (
-        (col(answer.battle_id) == col(VoteRow.battle_id))
-        & (col(answer.turn) == col(VoteRow.turn))
-        & (col(answer.side) == side)
-        & (col(answer.attempt) == attempt)
-    )
-
-
 AT_ONCE = 500
 """Prompts that one query asks for."""
 
@@ -775,23 +757,17 @@ def instructed_votes(session: Session, prompts: Collection[str]) -> list[ReadVot
     """Give the votes that count, on whole answers to these prompts, in the order of the log."""
     a, b = aliased(AnswerRow), aliased(AnswerRow)
     query = (
-        select(
-            func.coalesce(col(VoterRow.person), col(VoterRow.id)),
+        select_votes(
+            OWNER,
             col(TurnRow.prompt),
             col(a.text),
             col(b.text),
             col(VoteRow.outcome),
             col(VoteRow.link),
         )
-        .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
-        .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
-        .join(
-            TurnRow,
-            (col(TurnRow.battle_id) == col(VoteRow.battle_id))
-            & (col(TurnRow.turn) == col(VoteRow.turn)),
-        )
-        .join(a, _voted_on(a, "a"))
-        .join(b, _voted_on(b, "b"))
+        .join(TurnRow, labels.voted_on())
+        .join(a, is_voted_on(a, "a"))
+        .join(b, is_voted_on(b, "b"))
         .where(
             is_counted(DEFAULT),
             *(col(answer.status) == AnswerStatus.COMPLETE for answer in (a, b)),
@@ -934,13 +910,7 @@ def vote_facts(session: Session, policy: Policy) -> VoteFacts:
 
 
 def _counted(policy: Policy, *columns: Any) -> Select[*tuple[Any, ...]]:
-    return (
-        select(*columns)
-        .select_from(VoteRow)
-        .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
-        .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
-        .where(is_counted(policy))
-    )
+    return select_votes(*columns).where(is_counted(policy))
 
 
 def _labels(policy: Policy) -> Select[*tuple[Any, ...]]:
@@ -950,8 +920,7 @@ def _labels(policy: Policy) -> Select[*tuple[Any, ...]]:
         .join(TurnRow, labels.voted_on())
         .join(PromptLabelRow, col(PromptLabelRow.turn_id) == col(TurnRow.id))
         .where(
-            col(PromptLabelRow.tagger) == policy.tagger.name,
-            col(PromptLabelRow.tagger_version) == policy.tagger.version,
+            labels.is_by(policy.tagger),
             col(PromptLabelRow.facet).in_(_LABELS),
         )
         .group_by(*columns)

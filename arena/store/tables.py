@@ -21,6 +21,7 @@ from sqlalchemy import (
     Index,
     LargeBinary,
     MetaData,
+    Select,
     String,
     TypeDecorator,
     UniqueConstraint,
@@ -65,7 +66,7 @@ class UtcDateTime(TypeDecorator[datetime]):
         )
 
 
-class Prose(TypeDecorator[str]):
+class _Prose(TypeDecorator[str]):
     """Text of people and models, as far as it is `storable`."""
 
     impl = String
@@ -95,7 +96,7 @@ def _moment(**kwargs: Any) -> Any:
 
 
 def _prose(**kwargs: Any) -> Any:
-    return Field(sa_type=Prose, **kwargs)
+    return Field(sa_type=_Prose, **kwargs)
 
 
 def _added(**kwargs: Any) -> Any:
@@ -749,6 +750,8 @@ class SourcePairRow(Table, table=True):
     created: datetime = _moment()
 
 
+OWNER: ColumnElement[str] = func.coalesce(col(VoterRow.person), col(VoterRow.id))
+"""Whose a voter's battles and votes are: a person's, where they turned out to be one."""
 RUNNING = tuple(state for state in BattleState if state.running)
 _ASKED = aliased(AnswerRow)
 LAST_ASKED: ColumnElement[datetime] = (
@@ -802,6 +805,26 @@ def is_counted(policy: Policy) -> ColumnElement[bool]:
         ~is_gold(),
         col(VoterRow.kind).in_(policy.kinds),
         col(VoteRow.id).not_in(select(col(ExclusionRow.vote_id)).where(is_standing(policy.name))),
+    )
+
+
+def select_votes(*columns: Any) -> Select[*tuple[Any, ...]]:
+    """Select columns of votes, with their battles and who cast them."""
+    return (
+        select(*columns)
+        .select_from(VoteRow)
+        .join(BattleRow, col(BattleRow.id) == col(VoteRow.battle_id))
+        .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
+    )
+
+
+def is_voted_on(answer: type[AnswerRow], side: str) -> ColumnElement[bool]:
+    """Say, in a query on votes and answers, whether one is what was voted on, on its side."""
+    return and_(
+        col(answer.battle_id) == col(VoteRow.battle_id),
+        col(answer.turn) == col(VoteRow.turn),
+        col(answer.side) == side,
+        col(answer.attempt) == (col(VoteRow.attempt_a) if side == "a" else col(VoteRow.attempt_b)),
     )
 
 

@@ -39,7 +39,6 @@ from sqlmodel import Session, col
 
 from arena.domain.battle import BattleState, Intent, Mode, Remarks, Side, current_state, in_order
 from arena.domain.model import is_gold
-from arena.domain.room_view import BusyVoter, FlaggedBattle, LeftOut
 from arena.domain.vote import DEFAULT, READMITTED, Choice, Receipt, Reveal, RevealedModel, cut_of
 from arena.errors import (
     ERASED,
@@ -50,11 +49,12 @@ from arena.errors import (
     UnknownBattleError,
 )
 from arena.store import chain
-from arena.store.chain import Ballot, Cast
+from arena.store.chain import Ballot
 from arena.store.engine import KEEPALIVE
 from arena.store.tables import (
     BOTH_MODELS,
     LAST_ASKED,
+    OWNER,
     AnswerRow,
     BattleRow,
     ExclusionRow,
@@ -77,7 +77,7 @@ REMARKED = ("reasons_a", "reasons_b", "comment", "confidence", "intent", "before
 
 _ON: Any = (
     select(
-        func.coalesce(VoterRow.person, VoterRow.id).label("owner"),
+        OWNER.label("owner"),
         col(BattleRow.erased),
         col(VoteRow.id).label("vote"),
         col(VoteRow.outcome),
@@ -249,8 +249,10 @@ _VOTE_ON = (
 _CLOSE = update(BattleRow).where(col(BattleRow.id) == bindparam("battle"))
 
 
-def cast(session: Session, ballot: Ballot) -> Cast:
+def cast(session: Session, ballot: Ballot) -> tuple[Receipt, bool]:
     """Write a vote, and read whom it reveals; the same key with the same choice is written once.
+
+    Gives the receipt, and whether the vote was written just now.
 
     Whom it reveals stays out of the receipt while it is withheld.
 
@@ -278,8 +280,7 @@ def cast(session: Session, ballot: Ballot) -> Cast:
     else:
         withheld = connection.execute(_WAITS, {"vote": vote.id}).first() is not None
     reveal, gold = _reveal(battle, transcript), is_gold(battle.prompt_set)
-    receipt = Receipt.of(ballot.choice, reveal, gold=gold, withheld=withheld)
-    return Cast(receipt, new=vote is None)
+    return Receipt.of(ballot.choice, reveal, gold=gold, withheld=withheld), vote is None
 
 
 def exclude(
@@ -406,26 +407,28 @@ def whole_id(session: Session, target: str) -> str:
     """Give the id of the one voter whose id begins so; a whole id, or another, as it is."""
     ids = (col(VoterRow.id), col(VoterRow.person))
     begins = or_(*(one.startswith(target, autoescape=True) for one in ids))
-    query = select(func.coalesce(VoterRow.person, VoterRow.id), col(VoterRow.id)).where(begins)
+    query = select(OWNER, col(VoterRow.id)).where(begins)
     known = session.connection().execute(query).all() if len(target) >= LEAST_ID else []
     owners = {owner for owner, _ in known}
     is_whole = target in owners | {one for _, one in known}
     return target if is_whole or len(owners) != 1 else str(owners.pop())
 
 
-def busiest(session: Session, most: int) -> tuple[BusyVoter, ...]:
-    """Count the votes of those who voted most here, whether they count or not."""
-    voter = func.coalesce(VoterRow.person, VoterRow.id)
-    votes = func.count()
+def busiest(session: Session, most: int) -> Sequence[chain.AnyRow]:
+    """Count the votes of those who voted most here, whether they count or not.
+
+    Rows with ``voter``, ``votes``, and ``last``, when they voted last.
+    """
+    voter, votes = OWNER.label("voter"), func.count().label("votes")
     query = (
-        select(voter, votes, func.max(col(VoteRow.created)))
+        select(voter, votes, func.max(col(VoteRow.created)).label("last"))
         .join(VoteRow, col(VoteRow.voter_id) == col(VoterRow.id))
         .where(col(VoterRow.kind).in_(DEFAULT.kinds))
         .group_by(voter)
         .order_by(votes.desc(), voter)
         .limit(most)
     )
-    return tuple(BusyVoter(*row) for row in session.connection().execute(query))
+    return session.connection().execute(query).all()
 
 
 def battles_meant(session: Session, target: str) -> list[str]:
@@ -533,11 +536,13 @@ def flagged_battles(session: Session, rule: str, version: str) -> set[int]:
     return {key for key in session.connection().scalars(query) if key is not None}
 
 
-def left_out(session: Session, policy: str, most: int) -> tuple[LeftOut, ...]:
-    """Count the votes that are left out by voter, rule and reason; those of most votes first."""
-    voter = func.coalesce(VoterRow.person, VoterRow.id)
+def left_out(session: Session, policy: str, most: int) -> Sequence[chain.AnyRow]:
+    """Count the votes that are left out by voter, rule and reason; those of most votes first.
+
+    Rows with ``voter``, ``rule``, ``reason`` and ``votes``.
+    """
+    voter, votes = OWNER.label("voter"), func.count().label("votes")
     grounds = (col(ExclusionRow.rule), col(ExclusionRow.reason))
-    votes = func.count()
     query = (
         select(voter, *grounds, votes)
         .join(VoteRow, col(VoteRow.voter_id) == col(VoterRow.id))
@@ -547,36 +552,29 @@ def left_out(session: Session, policy: str, most: int) -> tuple[LeftOut, ...]:
         .order_by(votes.desc(), voter)
         .limit(most)
     )
-    return tuple(LeftOut(*row) for row in session.connection().execute(query))
+    return session.connection().execute(query).all()
 
 
-def flagged(session: Session, policy: str, most: int) -> tuple[FlaggedBattle, ...]:
-    """Give the battles that rules have marked, the last marked first."""
+def flagged(session: Session, policy: str, most: int) -> Sequence[chain.AnyRow]:
+    """Give the battles that rules have marked, the last marked first.
+
+    Rows with ``battle``, its models ``a`` and ``b``, ``rule``, ``reason``, ``created``, and
+    ``counts``, whether no exclusion stands on its vote.
+    """
     out = select(col(ExclusionRow.vote_id)).where(is_standing(policy))
     query: Any = (
         select(
-            col(BattleRow.public_id),
+            col(BattleRow.public_id).label("battle"),
             *(one.label(side) for one, side in zip(BOTH_MODELS, SIDES, strict=True)),
             *map(col, (FlagRow.rule, FlagRow.reason, FlagRow.created)),
-            col(VoteRow.id).in_(out).label("is_out"),
+            col(VoteRow.id).not_in(out).label("counts"),
         )
         .join(FlagRow, col(FlagRow.battle_id) == col(BattleRow.id))
         .join(VoteRow, col(VoteRow.battle_id) == col(BattleRow.id))
         .order_by(col(FlagRow.id).desc())
         .limit(most)
     )
-    rows = session.connection().execute(query).all()
-    return tuple(
-        FlaggedBattle(
-            battle=row.public_id,
-            models=(row.a, row.b),
-            rule=row.rule,
-            reason=row.reason,
-            created=row.created,
-            counts=not row.is_out,
-        )
-        for row in rows
-    )
+    return session.connection().execute(query).all()
 
 
 def held(session: Session) -> dict[str, float]:

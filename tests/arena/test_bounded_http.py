@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from arena import server
 from arena.guard.access import Trust
-from arena.server import Bounds, configured
+from arena.server import configured, shares_of
 from arena.settings import read_settings
 from tests.faulty_server import Behaviour, PromptServer, faulty_server
 from tests.serving import Served, Visitor, quick_arena, served_by
@@ -263,11 +263,15 @@ def test_who_asked_for_more_while_reading_and_has_gone_holds_no_stream(tmp_path:
 
 def test_a_network_of_ipv6_has_four_times_what_an_address_has() -> None:
     proxies = (ip_network("10.0.0.0/8"),)
-    bounds = Bounds(1, 1, 1, 1, 1000, connections_per_address=5, trust=Trust(proxies=proxies))
-    assert bounds.shares("2001:db8:1:2::3") == {"2001:db8:1:2::/64": 5, "2001:db8:1::/48": 20}
-    assert bounds.shares("203.0.113.1") == bounds.shares("::ffff:203.0.113.1")
-    assert bounds.shares("203.0.113.1") == {"203.0.113.1": 5}
-    assert bounds.shares("10.1.2.3") == {}
+    trust = Trust(proxies=proxies)
+
+    def of(address: str) -> dict[str, int]:
+        return shares_of(address, trust, 5)
+
+    assert of("2001:db8:1:2::3") == {"2001:db8:1:2::/64": 5, "2001:db8:1::/48": 20}
+    assert of("203.0.113.1") == of("::ffff:203.0.113.1")
+    assert of("203.0.113.1") == {"203.0.113.1": 5}
+    assert of("10.1.2.3") == {}
 
 
 def test_an_answer_may_take_longer_than_a_request(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from arena.domain.battle import Asked, BattleState, Ended, Voted
+from arena.domain.battle import BattleState, Notice
 from arena.domain.vote import Choice, FailureClass
 from arena.errors import StoreError
 from arena.logs import log_notice, set_up
@@ -103,9 +103,9 @@ def test_a_request_is_logged_with_id_template_status_and_battle(tmp_path: Path) 
 def test_what_happens_in_a_battle_is_a_line_each() -> None:
     stream = io.StringIO()
     set_up("info", stream)
-    log_notice(Asked("b1"))
-    log_notice(Ended("b1", BattleState.FAILED, (FailureClass.TIMEOUT,), (0.2,)))
-    log_notice(Voted("b2", Choice.TIE))
+    log_notice(Notice("asked", "b1"))
+    log_notice(Notice("ended", "b1", BattleState.FAILED, (FailureClass.TIMEOUT,), (0.2,)))
+    log_notice(Notice("voted", "b2", choice=Choice.TIE))
     lines = [{k: v for k, v in line.items() if k != "timestamp"} for line in written(stream)]
     common = {"level": "info", "logger": "arena.battles"}
     assert lines == [

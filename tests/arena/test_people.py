@@ -375,7 +375,7 @@ def test_where_nobody_is_known_strangers_are_let_in_without_a_look_at_the_databa
         here = People(store, identity, Known(), lambda: datetime.now(UTC))
         assert not any(map(here.is_held, claims))
         askers = [here.asker(None, claim) for claim in claims]
-        assert [asker.voter for asker in askers] == [Voter(claim.voter) for claim in claims]
+        assert [voter for voter, _ in askers] == [Voter(claim.voter) for claim in claims]
         assert len([one for one in seen if "FROM person" in one]) == 2
         here.enter(PROXY, "ada", "Ada", Role.VOTER, None)
         assert not here.is_held(claims[-1]), "the next might be somebody"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from sqlalchemy import text
 
-from arena.domain.people import Gone, Perishable
+from arena.domain.people import Perishable
 from arena.domain.vote import Choice
 from arena.errors import SettingsError
 from arena.play.upkeep import UPKEEP, clear_out
@@ -58,8 +58,8 @@ def test_words_and_battles_without_a_vote_go_after_their_days(store: Store) -> N
         went = erasing.gone(session)
         acts = [(act.by, act.act, act.subject) for act in reversed(people.acts(session).acts)]
     assert went == {
-        Perishable.WORDS: Gone(3, LATER),
-        Perishable.UNVOTED: Gone(2, LATER + timedelta(hours=1)),
+        Perishable.WORDS: (3, LATER),
+        Perishable.UNVOTED: (2, LATER + timedelta(hours=1)),
     }
     clearing = (UPKEEP, "clear space", "")
     expected = [(UPKEEP, "expire", kind) for kind in (Perishable.WORDS, Perishable.UNVOTED)]
@@ -81,7 +81,7 @@ def test_replicas_that_look_at_once_let_each_battle_go_once(
 
     at_once(3, look)
     with store.reading() as session:
-        assert erasing.gone(session)[Perishable.WORDS].battles == 3
+        assert erasing.gone(session)[Perishable.WORDS][0] == 3
         assert verify(session).problem is None
 
 

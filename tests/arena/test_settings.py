@@ -26,21 +26,21 @@ def test_a_roster_gives_its_models(tmp_path: Path) -> None:
         'contamination_report = "https://rocks.example/report?of=x#data"\n'
     )
     roster = read_roster(write(tmp_path, X + extra + Y))
-    assert [model.id for model in roster] == ["x", "y"]
-    model = roster["x"]
+    assert [one.id for one in roster] == ["x", "y"]
+    model, other = roster
     assert (model.kind, model.weight, model.organisation) == ("system", 2, "Rocks")
     assert model.decoding == {"temperature": 0.2, "max_tokens": 900}
     assert model.contamination_report == "https://rocks.example/report?of=x#data"
-    assert roster["y"].contamination_report is None
+    assert other.contamination_report is None
     assert model.price is not None
     assert model.price.date.isoformat() == "2026-01-31"
 
 
 def test_a_recording_is_found_beside_its_roster(tmp_path: Path) -> None:
     text = '[[models]]\nid = "r"\nname = "R"\nendpoint = "recorded://"\nrecording = "r.json"\n'
-    roster = read_roster(write(tmp_path, text.replace("recorded://", "recorded://files") + X))
-    assert roster["r"].recording == str(tmp_path / "r.json")
-    assert roster["r"].model == "r"
+    model, _ = read_roster(write(tmp_path, text.replace("recorded://", "recorded://files") + X))
+    assert model.recording == str(tmp_path / "r.json")
+    assert model.model == "r"
 
 
 @pytest.mark.parametrize(

@@ -489,8 +489,8 @@ def test_words_of_a_rater_go_and_their_votes_stay(
 ) -> None:
     sent, made = application.compare(key="k"), application.open_pair(key="p").json()
     with closing(Store(served.database)) as store, store.writing() as session:
-        there = erasing.extent(session, erasing.voters_of(session, made["voter"]))
-        erasing.erase(session, there, people.TERMINAL, datetime.now(UTC), forget=True)
+        theirs = erasing.voters_of(session, made["voter"])
+        erasing.erase(session, theirs, (), people.TERMINAL, datetime.now(UTC), forget=True)
     assert [vote.battle for vote in logged(served, application)] == [sent.json()["battle_id"]]
     gone = (
         application.compare(key="k"),

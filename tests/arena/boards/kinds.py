@@ -9,7 +9,6 @@ from arena.domain.battle import BattleState
 from arena.domain.model import Model
 from arena.domain.vote import Choice, Voter
 from arena.play.upkeep import label_votes
-from arena.store.chain import NewAnswer
 from arena.store.store import Store
 from tests.arena.store.battles import A1, B1, NOW, ballot, complete, new_battle
 
@@ -56,10 +55,7 @@ def vote_on_kinds(store: Store, n: int = 300, seed: int = 0, voters: int = 40) -
 def _cast(
     store: Store, name: str, prompt: str, pair: tuple[int, int], choice: Choice, voter: Voter
 ) -> None:
-    a, b = (
-        NewAnswer(model_id=MODELS[i].id, model_name=ROCKS[i], system_prompt_hash="0", decoding={})
-        for i in pair
-    )
+    a, b = (MODELS[i] for i in pair)
     battle = replace(new_battle(name, voter), prompt=prompt, prompt_id=name, a=a, b=b)
     store.open_battle(replace(battle, created=NOW - timedelta(hours=1)))
     answers = {A1: complete(), B1: complete()}

@@ -26,7 +26,7 @@ from arena.domain.study import CallLimits, Purpose, Statements
 from arena.domain.vote import DEFAULT, Choice, Policy, Voter
 from arena.pages.studies import bundle_page
 from arena.store import people
-from arena.store.labels import NewLabel, add
+from arena.store.labels import add
 from arena.store.store import Store
 from rating.tables.formats import as_csv, as_json
 from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, exclude, new_battle
@@ -54,7 +54,7 @@ def fill(url: str) -> None:
         for i in range(22):
             voter = f"v{i % 5}"
             battle = new_battle(f"b{i}", Voter(voter))
-            asked = replace(battle.a, decoding=SECRETS, system_prompt_hash="c0ffee0123456789")
+            asked = replace(battle.a, decoding=SECRETS, system_prompt="Answer briefly.")
             battle = replace(battle, a=asked, prompt_id=f"p{i % 4}")
             store.open_battle(replace(battle, prompt_set="recorded" if i % 3 else None))
             words = {A1: complete(), B1: complete()}
@@ -66,7 +66,7 @@ def fill(url: str) -> None:
         with store.writing() as session:
             people.enter(session, Entrance("https://id.example", "s", "Bo"), "v0", NOW)
             people.enter(session, Entrance("https://id.example", "s", "Bo"), "v3", NOW)
-            labels = [NewLabel(turn, "category", "code", None) for turn in range(1, 15)]
+            labels = [(turn, "category", "code", None) for turn in range(1, 15)]
             add(session, labels, DEFAULT.tagger, NOW)
 
 

@@ -59,7 +59,7 @@ def test_of_a_parameter_that_may_hold_a_secret_the_name_alone_is_shown(tmp_path:
     call = calls_of(asked, board)["basalt"]
     assert call.decoding == {"temperature": "0.2", "x_token": ""}
     assert call.tools == ("search",)
-    assert call.system_prompt == "c0ffee0123456789"
+    assert call.system_prompt == "e68562472088cf0f"
     empty = {"basalt": Asked("e3b0c44298fc1c14", {}), "quartz": asked["quartz"]}
     assert calls_of(empty, board)["basalt"].system_prompt == ""
     assert calls_of({}, board)["basalt"].system_prompt is None

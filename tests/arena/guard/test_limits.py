@@ -17,11 +17,9 @@ from arena.errors import BusyError, FullError, LimitError
 from arena.guard.limits import (
     HOUR,
     RUNNING,
-    Allowance,
     Limits,
     Places,
     Raters,
-    Share,
     Use,
     free_at,
 )
@@ -51,7 +49,7 @@ class Log:
 
     def limits(self, **allowance: float) -> Limits:
         return Limits(
-            Allowance(**allowance),  # type: ignore[arg-type]
+            **allowance,  # type: ignore[arg-type]
             prompts_of=self.prompts_of,
             spent=self.spent,
             now=lambda: self.now,
@@ -269,7 +267,7 @@ def refused(visitor: Visitor, status: int) -> str:
 
 
 def test_a_place_is_given_back_whatever_happens_while_it_is_held() -> None:
-    places = Places(RUNNING, Share(per_voter=1, per_address=1, in_all=1))
+    places = Places(RUNNING, per_voter=1, per_address=1, in_all=1)
     for _ in range(3):
         with pytest.raises(OSError, match="disk"), places.hold(ADA):
             raise OSError("disk")
@@ -280,7 +278,7 @@ def test_a_place_is_given_back_whatever_happens_while_it_is_held() -> None:
 
 
 def test_visitors_of_one_network_share_its_places_and_all_share_the_arena_s() -> None:
-    places = Places(RUNNING, Share(per_voter=2, per_address=2, in_all=3))
+    places = Places(RUNNING, per_voter=2, per_address=2, in_all=3)
     with places.hold(ADA), places.hold(BOB):
         with pytest.raises(BusyError, match=r"^2 of your network's battles .* Wait until"):
             places.hold(ADA).__enter__()
@@ -292,7 +290,7 @@ def test_visitors_of_one_network_share_its_places_and_all_share_the_arena_s() ->
 
 
 def test_many_addresses_of_one_larger_network_hold_four_times_as_much() -> None:
-    places = Places(RUNNING, Share(per_voter=1, per_address=1, in_all=100))
+    places = Places(RUNNING, per_voter=1, per_address=1, in_all=100)
     with ExitStack() as held:
         for n in range(4):
             held.enter_context(places.hold(Voter(f"v{n}", address=f"a{n}", network="household")))

@@ -65,7 +65,7 @@ def test_the_reveal_says_at_which_limit_an_answer_was_cut(store: Store) -> None:
         "both": (Cut.TOKENS, Cut.TOKENS),
     }
     for name, expected in cuts.items():
-        receipt = store.cast(ballot(name, Choice.B)).receipt
+        receipt = store.cast(ballot(name, Choice.B))[0]
         assert receipt.reveal is not None
         assert (receipt.reveal.a.cut, receipt.reveal.b.cut) == expected
         body = ReceiptBody.model_validate(receipt).model_dump(mode="json")
@@ -81,7 +81,7 @@ def test_the_reveal_says_at_which_limit_an_answer_was_cut(store: Store) -> None:
 
 
 def test_a_skip_reveals_no_limit(store: Store) -> None:
-    assert store.cast(ballot("tokens", Choice.SKIP)).receipt.reveal is None
+    assert store.cast(ballot("tokens", Choice.SKIP))[0].reveal is None
     with store.reading() as session:
         past = battles.past_battles(session, ADA.id, NOW)
     assert not any(one.cut_a or one.cut_b for one in past)

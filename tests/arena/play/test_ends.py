@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sqlmodel import col, select
 
-from arena.domain.battle import BattleState, Ended, Notice, Snapshot
+from arena.domain.battle import BattleState, Notice, Snapshot
 from arena.errors import StoreError
 from arena.play.battles import Battles
 from arena.play.matchmaking import NOT_SAVED
@@ -60,7 +60,7 @@ async def test_an_end_that_cannot_be_written_ends_in_words_and_is_written_later(
             patch.setattr(Store, "fail", raising(error))
             last = await end_of(battles)
             assert (last.state, last.message) == (BattleState.FAILED, NOT_SAVED)
-            assert [n.state for n in noted if isinstance(n, Ended)] == [BattleState.FAILED]
+            assert [n.state for n in noted if n.event == "ended"] == [BattleState.FAILED]
             await asyncio.sleep(0.2)
             assert state_in_log(tmp_path, last.battle_id)[0].running
         failed = (BattleState.FAILED, NOT_SAVED)

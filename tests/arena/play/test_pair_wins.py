@@ -17,7 +17,6 @@ from arena.domain.model import Model
 from arena.domain.vote import DEFAULT, Choice, Policy, Voter, VoterKind
 from arena.play.matchmaking import VERSION, Matchmaker, PairWins
 from arena.store import blocks
-from arena.store.chain import NewAnswer
 from arena.store.engine import reading_existing
 from arena.store.store import Store
 from arena.store.tables import BattleRow
@@ -45,10 +44,7 @@ class Log:
     def vote(self, a: str, b: str, choice: Choice, voter: Voter = ADA) -> str:
         """Cast a vote on a battle of two models; gives the battle's id."""
         name = f"battle-{next(self._numbers)}"
-        sides = [
-            NewAnswer(model_id=m, model_name=m, system_prompt_hash="0", decoding={})
-            for m in (a, b)
-        ]
+        sides = [Model(id=m, name=m, endpoint="pocket://x", model=m) for m in (a, b)]
         self.store.open_battle(replace(new_battle(name, voter), a=sides[0], b=sides[1]))
         outcomes = {A1: complete(), B1: complete()}
         self.store.close_answers(name, BattleState.READY, outcomes, message=None, now=NOW)

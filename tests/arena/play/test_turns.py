@@ -13,7 +13,7 @@ from arena.domain.battle import AnswerStatus, BattleState
 from arena.domain.vote import Choice
 from arena.errors import BadPromptError, NotReadyError, UnknownBattleError
 from arena.play.battles import Battles
-from arena.store.chain import AnswerKey, SoFar
+from arena.store.chain import AnswerKey
 from arena.store.store import Store
 from tests.arena.play.test_live import ADA, BOB, FAST, PATIENT, answers, arena, server, watch
 from tests.faulty_server import Behaviour, Fault, FaultyServer
@@ -107,7 +107,9 @@ async def test_a_checkpoint_in_flight_during_a_repick_leaves_the_new_answer_alon
     replaced = threading.Event()
     wrote: list[set[str]] = []
 
-    def when_replaced(store: Store, so_far: Mapping[str, Mapping[AnswerKey, SoFar]]) -> None:
+    def when_replaced(
+        store: Store, so_far: Mapping[str, Mapping[AnswerKey, tuple[str, str]]]
+    ) -> None:
         in_flight = not replaced.is_set()
         replaced.wait(timeout=20)
         checkpoint(store, so_far)

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from arena.domain.battle import AnswerStatus, BattleState, Mode, Pacing, Side
 from arena.domain.model import Model
 from arena.domain.vote import Choice, Policy, Voter
 from arena.store import voting
-from arena.store.chain import AnswerKey, AnswerOutcome, Ballot, NewAnswer, NewBattle
+from arena.store.chain import AnswerKey, AnswerOutcome, Ballot, NewBattle
 from arena.store.store import Store
 from judge.budget import Price
 
@@ -21,12 +22,7 @@ A1, B1 = (AnswerKey(1, side, 1) for side in Side)
 
 
 def new_battle(public_id: str, owner: Voter = ADA) -> NewBattle:
-    a, b = (
-        NewAnswer(
-            model_id=m.id, model_name=m.name, system_prompt_hash="0", decoding={"temperature": 0.5}
-        )
-        for m in MODELS
-    )
+    a, b = (replace(model, decoding={"temperature": 0.5}) for model in MODELS)
     return NewBattle(
         public_id=public_id,
         owner=owner,

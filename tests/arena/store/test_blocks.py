@@ -62,7 +62,7 @@ def cast(store: Store, name: str, step: Step) -> None:
     _, choice, voter, prompt_id, (a, b, _) = step
     owner = Voter(voter, KINDS.get(voter, VoterKind.INVITED))
     battle = new_battle(name, owner)
-    sides = (replace(battle.a, model_id=a), replace(battle.b, model_id=b))
+    sides = (replace(battle.a, id=a), replace(battle.b, id=b))
     store.open_battle(replace(battle, a=sides[0], b=sides[1], prompt_id=prompt_id))
     ends = {A1: complete(), B1: complete()}
     store.close_answers(name, BattleState.READY, ends, message=None, now=NOW)

@@ -12,7 +12,7 @@ from arena.domain.model import Kind
 from arena.domain.vote import DEFAULT, Voter
 from arena.errors import StoreError, UnknownBattleError
 from arena.store import kept_boards, log
-from arena.store.chain import SoFar, Took
+from arena.store.chain import Took
 from arena.store.store import Store
 from arena.store.tables import AnswerRow, BattleRow, ModelEventRow, fingerprint
 from tests.arena.store.battles import A1, B1, MODELS, NOW, at_once, complete, new_battle, ready
@@ -55,14 +55,14 @@ def test_what_answers_took_is_recalled_by_model_the_newest_last(store: Store) ->
 
 def test_a_checkpoint_keeps_text_but_never_overwrites_an_end(store: Store) -> None:
     store.open_battle(new_battle("b1"))
-    store.checkpoint({"b1": {A1: SoFar("Scat", "hm")}})
+    store.checkpoint({"b1": {A1: ("Scat", "hm")}})
     with store.reading() as session:
         texts = {a.side: a.text for a in session.exec(select(AnswerRow))}
         assert texts == {"a": "Scat", "b": ""}
         assert session.exec(select(BattleRow.state)).one() == BattleState.STREAMING
     both = {key: complete() for key in (A1, B1)}
     store.close_answers("b1", BattleState.READY, both, message=None, now=NOW)
-    store.checkpoint({"b1": {A1: SoFar("Scatter", "")}})
+    store.checkpoint({"b1": {A1: ("Scatter", "")}})
     assert store.battle("b1", "ada").turns[0].a.text == "Scattering."
     assert store.battle("b1", "ada").state is BattleState.READY
 
@@ -96,7 +96,7 @@ def test_a_checkpoint_that_comes_after_a_repick_leaves_the_new_answer_alone(
     store.open_battle(new_battle("b1"))
     failed = replace(complete("Wrong"), status=AnswerStatus.FAILED, error_class="dropped")
     assert store.replace_answer("b1", A1, failed, new_battle("").b, NOW)
-    store.checkpoint({"b1": {A1: SoFar("Wrong way", "hm"), B1: SoFar("Right", "")}})
+    store.checkpoint({"b1": {A1: ("Wrong way", "hm"), B1: ("Right", "")}})
     with store.reading() as session:
         rows = session.exec(select(AnswerRow).order_by(col(AnswerRow.id))).all()
     assert [(a.side, a.attempt, a.status, a.text, a.reasoning) for a in rows] == [
@@ -128,7 +128,7 @@ def test_a_checkpoint_that_comes_with_the_end_never_overwrites_it(store: Store) 
     def write(n: int) -> None:
         for b in range(20):
             if n % 2:
-                store.checkpoint({f"b{b}": {A1: SoFar("Scat", "")}})
+                store.checkpoint({f"b{b}": {A1: ("Scat", "")}})
             else:
                 both = {key: complete() for key in (A1, B1)}
                 store.close_answers(f"b{b}", BattleState.READY, both, message=None, now=NOW)

@@ -348,10 +348,12 @@ def test_erasing_takes_comments_and_whose_the_ratings_are(
                 remarks = StudyRemarks(comment=f"{who} says")
                 studies.remark(session, "s", who, shown.token, remarks)
         with store.reading() as session:
-            there = erasing.extent(session, ["adaadaada"])
-        assert (there.of.comments, there.of.ratings) == (1, 1)
+            _, there = erasing.extent(session, ["adaadaada"])
+        assert (there.comments, there.ratings) == (1, 1)
         with store.writing() as session:
-            gone = erasing.erase(session, there, "x", NOW, forget=True, tombstone=tombstone)
+            gone = erasing.erase(
+                session, ["adaadaada"], (), "x", NOW, forget=True, tombstone=tombstone
+            )
         assert (gone.comments, gone.ratings) == (1, 1)
         left = {row["rater"]: row["comment"] for row in rows(store)}
         assert left == {"r02": "bobbobbob says"} | ({} if tombstone else {"r01": None})
@@ -402,7 +404,7 @@ def test_runs_are_given_without_what_they_took_and_revealed_once_rated(database_
         assert {name for one in shown.steps for step in one for name in step} == {*BLIND}
         rate(store, "ada", shown)
         after = store.read(studies.rated, "s", "ada", shown.token, NOW)
-        assert sorted((one.model, one.cost, one.seconds) for one in after.revealed) == [
+        assert sorted((one["model"], one["cost"], one["seconds"]) for one in after.revealed) == [
             ("m0 · s", 0.5, 9.5),
             ("m1 · s", 0.5, 9.5),
         ]

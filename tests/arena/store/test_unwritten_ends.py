@@ -7,7 +7,7 @@ from sqlmodel import select, update
 
 from arena.domain.battle import AnswerStatus, BattleState
 from arena.store import log
-from arena.store.chain import AnswerOutcome, SoFar
+from arena.store.chain import AnswerOutcome
 from arena.store.store import Store
 from arena.store.tables import AnswerRow, BattleRow
 from tests.arena.store.battles import A1, B1, NOW, complete, new_battle, ready
@@ -22,7 +22,7 @@ def statuses(store: Store) -> set[str]:
 
 def test_a_battle_fails_in_few_words_and_keeps_what_was_written(store: Store) -> None:
     store.open_battle(new_battle("b1"))
-    store.checkpoint({"b1": {A1: SoFar("Scat", "")}})
+    store.checkpoint({"b1": {A1: ("Scat", "")}})
     store.fail("b1", "Sorry.")
     stored = store.battle("b1", "ada")
     assert (stored.state, stored.message) == (BattleState.FAILED, "Sorry.")
