@@ -802,7 +802,7 @@ def _report(bench: Bench, played: _Played, out: Path) -> dict[str, Any]:
     if bench.judge is not None and bench.fallback_judge is not None:
         by = partial(order_of, kinds=kinds)
         second, why = bench.fallback_judge, played.handed_over
-        board["fallback"] = fallback_of(bench.judge.id, second, why, rows, by).to_dict()
+        board["fallback"] = fallback_of(bench.judge.id, second, why, rows, by)
     report = board | status | {"warnings": [*board["warnings"], *repeated]}
     write_leaderboard(report, out)
     return report

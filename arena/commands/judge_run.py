@@ -628,7 +628,7 @@ def _by_second(
 ) -> dict[str, Any]:
     from judge.report.page import fallback_of
 
-    return {"fallback": fallback_of(work.model.id, second.model.id, why, rows).to_dict()}
+    return {"fallback": fallback_of(work.model.id, second.model.id, why, rows)}
 
 
 def _require_fallback(work: Work, fallback: str | None) -> None:

@@ -122,81 +122,6 @@ def overview_page(status: Status, race: RaceStanding | None, now: datetime, visi
     return _filled("overview", visit, status=status, race=race, failures=FAILURES, now=now)
 
 
-def _log_page(acts: Acts, *, newest: bool, problem: Sentence | None, visit: Visit) -> str:
-    """Page of what those who run the arena did; ``newest`` if it begins with the newest act."""
-    return _filled("log", visit, acts=acts, newest=newest, problem=problem, acted=ACTS)
-
-
-def _voters_page(
-    view: VotersView, done: Sentence | None, problem: Sentence | None, now: datetime, visit: Visit
-) -> str:
-    """Page of the voters: what speaks against whom, and whose votes are left out."""
-    return _filled("voters", visit, problem=problem, done=done, view=view, now=now)
-
-
-def _erase_page(
-    leaver: Leaver | None,
-    *,
-    erased: bool = False,
-    tombstone: bool = False,
-    problem: Sentence | None = None,
-    visit: Visit,
-) -> str:
-    """Page before somebody's words are erased, with what would go; or after it, with what went.
-
-    Without somebody it asks for an id. ``tombstone`` if their votes are to go, or went, as well.
-    """
-    return _filled(
-        "erase", visit, problem=problem, leaver=leaver, erased=erased, tombstone=tombstone
-    )
-
-
-def _flagged_page(
-    flagged: Sequence[Any],
-    done: Sentence | None,
-    problem: Sentence | None,
-    now: datetime,
-    visit: Visit,
-) -> str:
-    """Page of the battles that rules have marked."""
-    return _filled("battles", visit, problem=problem, done=done, flagged=flagged, now=now)
-
-
-def _policies_page(boards: Sequence[Board], held: Mapping[str, float], visit: Visit) -> str:
-    """Page of the policies: what each counts, and which rules are held."""
-    return _filled("policies", visit, boards=boards, held=held, most=MOST)
-
-
-def _exports_page(asked: _AskedExport, problem: Sentence | None, visit: Visit) -> str:
-    """Page of exports, with what was asked for in its form."""
-    return _filled(
-        "exports", visit, problem=problem, asked=asked, kinds=KIND_WORDS, endings=EXPORT_ENDINGS
-    )
-
-
-def _models_page(
-    view: RosterView,
-    trials: Mapping[str, Trial],
-    text: str,
-    problem: str | None,
-    now: datetime,
-    visit: Visit,
-) -> str:
-    """Page of the roster; ``text`` is a roster that was pasted and could not be added."""
-    return _filled(
-        "models",
-        visit,
-        problem=problem,
-        view=view,
-        trials=trials,
-        text=text,
-        standings=STANDINGS,
-        example=EXAMPLE,
-        releases=RELEASES,
-        now=now,
-    )
-
-
 def _filled(
     panel: str,
     visit: Visit,
@@ -206,11 +131,8 @@ def _filled(
     **values: object,
 ) -> str:
     template = environment(visit.language).get_template(f"admin/{panel}.html")
-    return template.render(values, visit=visit, problem=problem, done=done, as_json=_as_json)
-
-
-def _as_json(detail: object) -> str:
-    return json.dumps(detail, ensure_ascii=False)
+    as_json = partial(json.dumps, ensure_ascii=False)
+    return template.render(values, visit=visit, problem=problem, done=done, as_json=as_json)
 
 
 PRIVATE = {"Cache-Control": "private, no-store"}
@@ -312,14 +234,18 @@ def admin_router(room: Room, visit_of: Callable[[Request], Visit]) -> APIRouter:
     @router.api_route("/log", methods=READ)
     def log(request: Request, before: str = "") -> Response:
         known = PLACE.fullmatch(before)
-        acts = room.acts(int(before) if known else None)
+        values: dict[str, Any] = {
+            "acts": room.acts(int(before) if known else None),
+            "newest": not known,
+        }
         problem = NO_PLACE if before and not known else None
-        page = _log_page(acts, newest=not known, problem=problem, visit=visit_of(request))
+        page = _filled("log", visit_of(request), problem=problem, acted=ACTS, **values)
         return _private(page, 404 if problem else 200)
 
     @router.api_route("/policies", methods=READ)
     def policies(request: Request) -> Response:
-        return _private(_policies_page(room.boards(), room.held(), visit_of(request)))
+        values: dict[str, Any] = {"boards": room.boards(), "held": room.held(), "most": MOST}
+        return _private(_filled("policies", visit_of(request), **values))
 
     _add_exports(router, room, visit_of)
     _add_votes(router, room, visit_of)
@@ -331,10 +257,14 @@ def admin_router(room: Room, visit_of: Callable[[Request], Visit]) -> APIRouter:
 def _add_exports(router: APIRouter, room: Room, visit_of: Callable[[Request], Visit]) -> None:
     """Add what leaves the arena as a file."""
 
+    def shown(request: Request, asked: _AskedExport, problem: Sentence | None = None) -> Response:
+        values: dict[str, Any] = {"asked": asked, "kinds": KIND_WORDS, "endings": EXPORT_ENDINGS}
+        page = _filled("exports", visit_of(request), problem=problem, **values)
+        return _private(page, 422 if problem else 200)
+
     @router.api_route("/exports", methods=READ)
     def exports(request: Request) -> Response:
-        asked = _AskedExport.of_month(utc_now().date())
-        return _private(_exports_page(asked, None, visit_of(request)))
+        return shown(request, _AskedExport.of_month(utc_now().date()))
 
     @router.post("/exports")
     def export(
@@ -348,8 +278,7 @@ def _add_exports(router: APIRouter, room: Room, visit_of: Callable[[Request], Vi
             days = Days(_day(since), _day(until))
             file = room.export(what, ending, days, request.state.person.id)
         except RoomError as error:
-            asked = _AskedExport(what, ending, since, until)
-            return _private(_exports_page(asked, error.args[0], visit_of(request)), 422)
+            return shown(request, _AskedExport(what, ending, since, until), error.args[0])
         gone = BackgroundTask(rmtree, file.parent)
         return FileResponse(file, filename=file.name, headers=PRIVATE, background=gone)
 
@@ -368,40 +297,42 @@ def _add_votes(router: APIRouter, room: Room, visit_of: Callable[[Request], Visi
     """Add what is about voters, battles, and whether their votes count."""
 
     def shown(request: Request, panel: str, problem: Sentence | None = None) -> Response:
-        done, visit = _done(request), visit_of(request)
-        if panel == "battles":
-            page = _flagged_page(room.flagged(), done, problem, utc_now(), visit)
-        else:
-            page = _voters_page(room.voters(), done, problem, utc_now(), visit)
+        values = {"flagged": room.flagged()} if panel == "battles" else {"view": room.voters()}
+        page = _filled(
+            "battles" if panel == "battles" else "voters",
+            visit_of(request),
+            problem=problem,
+            done=_done(request),
+            now=utc_now(),
+            **values,
+        )
         return _private(page, 422 if problem else 200)
 
-    @router.api_route("/voters", methods=READ)
-    def voters(request: Request) -> Response:
-        return shown(request, "voters")
+    for name in ("voters", "battles"):
 
-    @router.api_route("/battles", methods=READ)
-    def battles(request: Request) -> Response:
-        return shown(request, "battles")
+        @router.api_route(f"/{name}", methods=READ)
+        def view(request: Request, panel: str = name) -> Response:
+            return shown(request, panel)
+
+    def decided(request: Request, panel: str, what: str, decide: Callable[[str], int]) -> Response:
+        try:
+            n = decide(request.state.person.id)
+        except RoomError as error:
+            return shown(request, panel, error.args[0])
+        return _back(panel, what, n)
 
     @router.post("/exclude")
     def exclude(
         request: Request, target: Field = "", reason: Field = "", panel: Field = "voters"
     ) -> Response:
-        try:
-            n = room.exclude(target.strip(), reason, request.state.person.id)
-        except RoomError as error:
-            return shown(request, panel, error.args[0])
-        return _back(panel, "out", n)
+        leave_out = partial(room.exclude, target.strip(), reason)
+        return decided(request, panel, "out", leave_out)
 
     @router.post("/readmit")
     def readmit(
         request: Request, target: Field = "", reason: Field = "", panel: Field = "voters"
     ) -> Response:
-        try:
-            n = room.readmit(target.strip(), reason, request.state.person.id)
-        except RoomError as error:
-            return shown(request, panel, error.args[0])
-        return _back(panel, "in", n)
+        return decided(request, panel, "in", partial(room.readmit, target.strip(), reason))
 
     @router.post("/voters/examine")
     def examine() -> Response:
@@ -410,15 +341,25 @@ def _add_votes(router: APIRouter, room: Room, visit_of: Callable[[Request], Visi
 
     @router.post("/voters/apply")
     def apply(request: Request) -> Response:
-        try:
-            n = room.apply(request.state.person.id)
-        except RoomError as error:
-            return shown(request, "voters", error.args[0])
-        return _back("voters", "out", n)
+        return decided(request, "voters", "out", room.apply)
 
 
 def _add_erasing(router: APIRouter, room: Room, visit_of: Callable[[Request], Visit]) -> None:
     """Add by what somebody's words, and their votes, are erased."""
+
+    def shown(
+        request: Request,
+        leaver: Leaver | None,
+        problem: Sentence | None = None,
+        *,
+        status: int = 422,
+        erased: bool = False,
+        tombstone: bool = False,
+    ) -> Response:
+        """Show what would go, or after it what went; without somebody, ask for an id."""
+        values: dict[str, Any] = {"leaver": leaver, "erased": erased, "tombstone": tombstone}
+        page = _filled("erase", visit_of(request), problem=problem, **values)
+        return _private(page, status if problem else 200)
 
     @router.api_route("/voters/erase", methods=READ)
     def before(request: Request, voter: str = "") -> Response:
@@ -427,22 +368,20 @@ def _add_erasing(router: APIRouter, room: Room, visit_of: Callable[[Request], Vi
             leaver = room.leaver(voter.strip()) if voter.strip() else None
         except RoomError as error:
             problem = error.args[0]
-        page = _erase_page(leaver, problem=problem, visit=visit_of(request))
-        return _private(page, 404 if problem else 200)
+        return shown(request, leaver, problem, status=404)
 
     @router.post("/voters/erase")
     def erase(
         request: Request, voter: Field = "", votes: Field = "", typed: Field = ""
     ) -> Response:
-        leaver, tombstone, visit = None, votes == "tombstone", visit_of(request)
+        leaver, tombstone = None, votes == "tombstone"
         try:
             leaver = room.leaver(voter.strip())
             _require_sure(leaver, votes, typed)
             gone = room.erase(leaver.voter, tombstone, request.state.person.id)
         except RoomError as error:
-            page = _erase_page(leaver, tombstone=tombstone, problem=error.args[0], visit=visit)
-            return _private(page, 422)
-        return _private(_erase_page(gone, erased=True, tombstone=tombstone, visit=visit))
+            return shown(request, leaver, error.args[0], tombstone=tombstone)
+        return shown(request, gone, erased=True, tombstone=tombstone)
 
 
 def _require_sure(leaver: Leaver, votes: str, typed: str) -> None:
@@ -468,10 +407,26 @@ def _add_models(router: APIRouter, desk: RosterDesk, visit_of: Callable[[Request
         text: str = "",
         trials: Mapping[str, Trial] = MappingProxyType({}),
     ) -> Response:
-        page = _models_page(desk.view(), trials, text, problem, utc_now(), visit_of(request))
+        page = _filled(
+            "models",
+            visit_of(request),
+            problem=problem,
+            view=desk.view(),
+            trials=trials,
+            text=text,
+            standings=STANDINGS,
+            example=EXAMPLE,
+            releases=RELEASES,
+            now=utc_now(),
+        )
         return _private(page, 422 if problem else 200)
 
-    def back() -> Response:
+    def done(request: Request, act: Callable[[str], None], text: str = "") -> Response:
+        """Let who asks do it; ``text`` is a roster that was pasted, shown again if refused."""
+        try:
+            act(request.state.person.id)
+        except RoomError as error:
+            return shown(request, error.args[0], text=text)
         return RedirectResponse("/admin/models", 303, PRIVATE)
 
     @router.api_route("/models", methods=READ)
@@ -482,21 +437,13 @@ def _add_models(router: APIRouter, desk: RosterDesk, visit_of: Callable[[Request
     def place(request: Request, model: Field = "", standing: Field = "") -> Response:
         if standing not in list(Standing):
             return shown(request, Sentence("Choose what is to become of the model."))
-        try:
-            desk.place(model, Standing(standing), request.state.person.id)
-        except RoomError as error:
-            return shown(request, error.args[0])
-        return back()
+        return done(request, partial(desk.place, model, Standing(standing)))
 
     @router.post("/models/release")
     def release(request: Request, model: Field = "", release: Field = "") -> Response:
         if release not in list(Release):
             return shown(request, Sentence("Choose what is to become of the model."))
-        try:
-            desk.release(model, Release(release), request.state.person.id)
-        except RoomError as error:
-            return shown(request, error.args[0])
-        return back()
+        return done(request, partial(desk.release, model, Release(release)))
 
     @router.post("/models/weigh")
     def weigh(request: Request, model: Field = "", weight: Field = "") -> Response:
@@ -504,19 +451,11 @@ def _add_models(router: APIRouter, desk: RosterDesk, visit_of: Callable[[Request
             number = float(weight)
         except ValueError:
             number = math.nan
-        try:
-            desk.weigh(model, number, request.state.person.id)
-        except RoomError as error:
-            return shown(request, error.args[0])
-        return back()
+        return done(request, partial(desk.weigh, model, number))
 
     @router.post("/models/add")
     def add(request: Request, roster: Field = "") -> Response:
-        try:
-            desk.add(roster, request.state.person.id)
-        except RoomError as error:
-            return shown(request, error.args[0], text=roster)
-        return back()
+        return done(request, partial(desk.add, roster), roster)
 
     @router.post("/models/test")
     async def test(request: Request) -> Response:

@@ -31,13 +31,14 @@ from arena.domain.board_view import (
     ShownVotes,
     Valued,
 )
-from arena.domain.people import Erased, Invitation, Perishable, Person, Retention, Role
+from arena.domain.people import Perishable, Person, Retention, Role
 from arena.domain.vote import CUTS, DEFAULT, SIMULATED, Choice, Language, as_sentence
 from arena.errors import CHOICE_WORDS
-from arena.pages.value import bar, scatter, shared_axis
+from arena.pages.value import frontier, scatter
 from judge.labels.material import ShownTopic
 from judge.labels.topics import PRIVATE, SEEDS, STABLE
 from judge.render import pages
+from rating.charts.drawing import Scale
 from rating.mix import FEW
 from rating.sentences import Sentence, counted, foremost
 from rating.tables.files import shown
@@ -350,13 +351,6 @@ WITHOUT_VOTE = {
 }
 """How a battle stands that has no vote."""
 
-INVITED_AS = {
-    Role.VOTER: Sentence("You can ask questions, and vote, as somebody whom this arena knows."),
-    Role.RESEARCHER: Sentence("You can vote, and read what researchers of this arena read."),
-    Role.ADMIN: Sentence("You can run this arena: models, people and data."),
-}
-"""What somebody may do who opens a link."""
-
 NO_SUCH_PAGE = Sentence("There is no such page")
 
 
@@ -384,7 +378,6 @@ def environment(language: Language) -> pages.Environment:
         half_width=forms.half_width,
         rank_range=rank_range,
         percent_range=_percent_range,
-        bar=bar,
         arena_name=ARENA_NAME,
         facets=FACETS,
         default=DEFAULT.name,
@@ -440,7 +433,7 @@ def mix_page(
         board, pair = view.board, pair.among(list(view.names))
         of_view = {
             "hint": board.n_effective < FEW,
-            "axis": shared_axis(board.report.ratings, board.report.options.mean),
+            "axis": Scale.of_ratings(board.report.ratings, board.report.options.mean),
             "preference": view.preference(pair.a, pair.b),
             "kappas": sorted({one.kappa for one in board.envelope}),
             "json_address": _mix_json(view),
@@ -481,6 +474,7 @@ def value_page(valued: Valued | None, *, now: datetime, visit: Visit = ANYBODY) 
         valued=valued,
         board=board,
         pictures={name: board and scatter(board, name) for name in MEASURES},
+        frontier=frontier,
         names=valued.names if valued else {},
         safety=valued and valued.safety,
         rated=valued.rated if valued else (),
@@ -523,39 +517,6 @@ def my_battles_page(
         Mode=Mode,
         now=now,
     )
-
-
-def erase_page(extent: Erased, visit: Visit = ANYBODY, *, erased: bool) -> str:
-    """Page before one's words are erased, with what would go; or after it, with what went."""
-    return filled("erase.html", visit, extent=extent, erased=erased)
-
-
-def sign_in_page(
-    provider: str | None, to: str, problem: Sentence | None, visit: Visit = ANYBODY
-) -> str:
-    """Page of the ways in.
-
-    Parameters
-    ----------
-    provider : str or None
-        What people know the provider as at which they sign in; None if there is none.
-    to : str
-        Where they were heading.
-    problem : Sentence or None
-        Why somebody who tried is not inside.
-    """
-    return filled("sign_in.html", visit, provider=provider, to=to, problem=problem)
-
-
-def join_page(invitation: Invitation, token: str, visit: Visit = ANYBODY) -> str:
-    """Page of a link that lets somebody in, once they say so."""
-    return filled("join.html", visit, invitation=invitation, token=token, roles=INVITED_AS)
-
-
-def device_page(link: str, holds: timedelta, visit: Visit = ANYBODY) -> str:
-    """Page that shows the link for a further device, and how long it lets in."""
-    minutes = int(holds.total_seconds() // 60)
-    return filled("device.html", visit, link=link, minutes=minutes)
 
 
 def battles_page(

@@ -2,16 +2,12 @@
 
 Addresses at which people hide, erase or download what is theirs.
 
-The picture that other sites show beside a link to a page here: a battle, in outline.
-
 Addresses of one's own mix, by sliders or by own prompts: its board as a page and as JSON.
 """
 
 import json
-import struct
 import subprocess
 import sys
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -63,7 +59,7 @@ from arena.pages.rendering import (
     Visit,
     battle_page,
     battles_page,
-    erase_page,
+    filled,
     method_page,
     missing_page,
     mix_page,
@@ -76,10 +72,10 @@ from arena.pages.rendering import (
     with_site_head,
 )
 from arena.pages.standings import (
+    EVENTS,
     LONGEST_QUERY,
     AskedLabel,
     Selection,
-    entrants_page,
     label_page,
     leaderboard_page,
 )
@@ -123,7 +119,8 @@ def _own_data_router(
 
     @router.api_route("/votes/erase", methods=READ)
     def before(request: Request) -> Response:
-        page = erase_page(data.extent(asking(request)), visit_of(request), erased=False)
+        extent = data.extent(asking(request))
+        page = filled("erase.html", visit_of(request), extent=extent, erased=False)
         return HTMLResponse(page, headers=PRIVATE)
 
     @router.post("/votes/erase")
@@ -131,7 +128,7 @@ def _own_data_router(
         voter = asking(request)
         if not sure:
             return before(request)
-        page = erase_page(data.erase(voter), visit_of(request), erased=True)
+        page = filled("erase.html", visit_of(request), extent=data.erase(voter), erased=True)
         return HTMLResponse(page, headers=PRIVATE)
 
     @router.api_route("/votes.json", methods=READ)
@@ -147,62 +144,6 @@ def _own_data_router(
 def _moment(value: object) -> str:
     assert isinstance(value, datetime), f"{value!r} is no value of JSON"
     return value.isoformat()
-
-
-WIDTH, HEIGHT = 1200, 630
-"""The size that sites ask for."""
-
-PAGE, CARD, LINE, TEXT, ACCENT, TINT = range(6)
-COLOURS = ("f7f8f4", "ffffff", "c3c3bb", "e2e2dc", "33506e", "e3e9f0")
-TEXTS = ((468, 430, 452, 380, 210), (452, 468, 396, 440, 150))
-"""Lengths of the lines in each pane."""
-
-Rectangle = tuple[int, int, int, int, int]
-"""Left, top, width, height and colour."""
-
-
-@cache
-def preview_png() -> bytes:
-    """Draw the picture as PNG: rectangles in a few colours, which no library is needed for."""
-    rows = [bytearray(WIDTH) for _ in range(HEIGHT)]
-    for left, top, width, height, colour in (*_mark(), *_pane(0), *_pane(1)):
-        for row in rows[top : top + height]:
-            row[left : left + width] = bytes([colour]) * width
-    # In PNG each row begins with how it was filtered; 0 is not at all.
-    lines = b"".join(b"\0" + row for row in rows)
-    header = struct.pack(">IIBBBBB", WIDTH, HEIGHT, 8, 3, 0, 0, 0)  # a byte a point, by palette
-    return b"\x89PNG\r\n\x1a\n" + b"".join(
-        (
-            _chunk(b"IHDR", header),
-            _chunk(b"PLTE", bytes.fromhex("".join(COLOURS))),
-            _chunk(b"IDAT", zlib.compress(lines, 9)),
-            _chunk(b"IEND", b""),
-        )
-    )
-
-
-def _mark() -> tuple[Rectangle, ...]:
-    return ((568, 52, 28, 66, ACCENT), (604, 52, 28, 66, ACCENT))
-
-
-def _pane(side: int) -> tuple[Rectangle, ...]:
-    """Draw a response; the second is the one that was chosen."""
-    left, top, width, height = (60, 620)[side], 166, 520, 404
-    edge, frame, head = ((2, LINE, CARD), (6, ACCENT, TINT))[side]
-    inner = width - 2 * edge
-    lines = enumerate(TEXTS[side])
-    return (
-        (left, top, width, height, frame),
-        (left + edge, top + edge, inner, height - 2 * edge, CARD),
-        (left + edge, top + edge, inner, 64, head),
-        (left + edge, top + edge + 64, inner, 2, TEXT),
-        (left + 26, top + 26, 150, 20, (LINE, ACCENT)[side]),
-        *((left + 26, top + 106 + 56 * n, length, 20, TEXT) for n, length in lines),
-    )
-
-
-def _chunk(kind: bytes, data: bytes) -> bytes:
-    return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
 
 PATIENCE_S = 2.0
@@ -444,6 +385,8 @@ def _as_json(view: MixView) -> Response:
 
 
 STATIC = Path(__file__).parent / "static"
+PREVIEW = STATIC / "preview.png"
+"""What other sites show beside a link to a page here: a battle, in outline."""
 FILES = dict.fromkeys((STATIC / "pages.css", *pages.STYLESHEETS), "text/css")
 FILES |= {STATIC / name: "text/javascript" for name in ("mix.js", "study.js", "voters.js")}
 FOR_A_DAY = "public, max-age=86400"
@@ -649,7 +592,8 @@ def pages_router(
 
     @router.api_route("/models", methods=READ)
     def models_come_and_go(request: Request) -> Response:
-        return _revalidated(request, entrants_page(entrants(), now(), visit_of(request)))
+        values = {"events": entrants(), "words_of": EVENTS, "now": now()}
+        return _revalidated(request, filled("entrants.html", visit_of(request), **values))
 
     @router.api_route("/value", methods=READ)
     def quality_and_cost(request: Request) -> Response:
@@ -837,7 +781,7 @@ def _open_router() -> APIRouter:
     @router.api_route("/look/preview.png", methods=READ)
     def preview() -> Response:
         headers = {"Cache-Control": FOR_A_DAY}
-        return Response(preview_png(), media_type="image/png", headers=headers)
+        return Response(PREVIEW.read_bytes(), media_type="image/png", headers=headers)
 
     @router.api_route("/look/maths.woff2", methods=READ)
     def font() -> Response:

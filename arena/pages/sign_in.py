@@ -25,7 +25,7 @@ from arena.domain.people import Known, Person, Provider, Role
 from arena.errors import ProviderError
 from arena.guard.access import ENTRANCE, FOR_A_DEVICE, People
 from arena.guard.limits import cookie_called, cookie_header, cookie_name
-from arena.pages.rendering import READ, device_page, join_page, origin_of, sign_in_page, visit_to
+from arena.pages.rendering import READ, filled, origin_of, visit_to
 from rating.sentences import Sentence
 
 TIMEOUT_S = 10.0
@@ -180,6 +180,12 @@ NO_LINK = Sentence(
 )
 BLOCKED = Sentence("You are kept out of this arena. Ask whoever runs it why.")
 TOO_LATE = Sentence("Signing in took too long, or was begun in another browser. Begin again.")
+INVITED_AS = {
+    Role.VOTER: Sentence("You can ask questions, and vote, as somebody whom this arena knows."),
+    Role.RESEARCHER: Sentence("You can vote, and read what researchers of this arena read."),
+    Role.ADMIN: Sentence("You can run this arena: models, people and data."),
+}
+"""What somebody may do who opens a link."""
 PRIVATE = {"Cache-Control": "private, no-store"}
 
 
@@ -203,11 +209,12 @@ class Doors:
         self, request: Request, status: int = 200, problem: Sentence | None = None
     ) -> PageResponse:
         """Show the ways in, and why somebody is not inside yet."""
-        page = sign_in_page(
-            self.openid.provider.name if self.openid else None,
-            inside(request.query_params.get("to", "/")),
-            problem,
+        page = filled(
+            "sign_in.html",
             visit_to(request),
+            provider=self.openid.provider.name if self.openid else None,
+            to=inside(request.query_params.get("to", "/")),
+            problem=problem,
         )
         return HTMLResponse(page, status, PRIVATE)
 
@@ -235,7 +242,8 @@ def sign_in_router(doors: Doors) -> APIRouter:
         invitation = people.invitation(token)
         if invitation is None:
             return doors.shown(request, 404, NO_LINK)
-        page = join_page(invitation, token, visit_to(request))
+        values = {"invitation": invitation, "token": token, "roles": INVITED_AS}
+        page = filled("join.html", visit_to(request), **values)
         return HTMLResponse(page, headers=PRIVATE)
 
     @router.post("/join/{token}")
@@ -256,7 +264,8 @@ def sign_in_router(doors: Doors) -> APIRouter:
         if token is None:
             return doors.shown(request, 401)
         link = f"{origin_of(request)}/join/{token}"
-        page = device_page(link, FOR_A_DEVICE, visit_to(request))
+        minutes = int(FOR_A_DEVICE.total_seconds() // 60)
+        page = filled("device.html", visit_to(request), link=link, minutes=minutes)
         return HTMLResponse(page, headers=PRIVATE)
 
     if doors.openid is not None:

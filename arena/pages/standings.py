@@ -13,7 +13,8 @@ from arena.domain.board_view import Board, BoardRow, LabelBoard, Labels, Newcome
 from arena.domain.model import Stage
 from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, SIMULATED, Language
 from arena.pages.rendering import ANYBODY, MOST_SPACIOUS, Visit, filled
-from arena.pages.value import FEWEST_COLOURED, heatmap, panels, per_pair, shared_axis
+from arena.pages.value import FEWEST_COLOURED, heatmap, panels, per_pair, tone
+from rating.charts.drawing import Scale
 from rating.sentences import Sentence
 from rating.tables.files import shown
 
@@ -248,7 +249,7 @@ def _below_summary(
     below: Below, selection: Selection, now: datetime, language: Language
 ) -> Markup:
     board, whole = below.board, below.whole
-    heat = heatmap(board)
+    names, of_models, cells = heatmap(board)
     others = {row.model: row for row in whole.rows} if whole else {}
     page = filled(
         "below_summary.html",
@@ -265,11 +266,13 @@ def _below_summary(
         default=DEFAULT.name,
         policy=board.policy,
         **_chips(below.labels),
-        axis=shared_axis((*board.rows, *board.newcomers), board.anchor_mean)
+        axis=Scale.of_ratings((*board.rows, *board.newcomers), board.anchor_mean)
         if board.rows
         else None,
-        heat=heat,
-        names={model: escape(shown(name)) for model, name in heat.names.items()},
+        names={model: escape(shown(name)) for model, name in names.items()},
+        of_models=of_models,
+        cells=cells,
+        tone=tone,
         per_pair=per_pair(board),
         over_time=panels(board),
         even=even(board),
@@ -284,11 +287,6 @@ def _below_summary(
         now=now,
     )
     return Markup(page)  # noqa: S704 - a template made it
-
-
-def entrants_page(events: Sequence[Any], now: datetime, visit: Visit = ANYBODY) -> str:
-    """Page of what happened to the models, newest first."""
-    return filled("entrants.html", visit, events=events, words_of=EVENTS, now=now)
 
 
 @dataclass(frozen=True, slots=True)
@@ -384,31 +382,24 @@ def label_page(
         policy=asked.policy,
         **_chips(labels, asked.facet, asked.value),
         also=asked.also,
-        axis=shared_axis(board.rows, board.anchor_mean) if board else None,
+        axis=Scale.of_ratings(board.rows, board.anchor_mean) if board else None,
         simulated=asked.policy == SIMULATED.name,
         most_spacious=MOST_SPACIOUS,
         now=now,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Even:
-    """The board beside one on which every voter has the same weight.
+def even(board: Board) -> tuple[Sequence[BoardRow], BoardRow] | None:
+    """Compare the board with one on which every voter has the same weight.
 
-    Attributes
-    ----------
+    Returns
+    -------
     moved : sequence of BoardRow
         Models of another place there, or of a rating outside their interval.
     furthest : BoardRow
-        The model whose rating moves most.
+        The model whose rating moves most. Instead of both None where one person voted, or nothing
+        is rated.
     """
-
-    moved: Sequence[BoardRow]
-    furthest: BoardRow
-
-
-def even(board: Board) -> _Even | None:
-    """Compare the two; None where one person voted, or nothing is rated."""
     if not board.rows or board.voters < 2:
         return None
     moved = [
@@ -416,5 +407,4 @@ def even(board: Board) -> _Even | None:
         for row in board.rows
         if row.voter_rank != row.rank or not row.lower <= row.voter_rating <= row.upper
     ]
-    furthest = max(board.rows, key=lambda row: abs(row.voter_rating - row.rating))
-    return _Even(moved, furthest)
+    return moved, max(board.rows, key=lambda row: abs(row.voter_rating - row.rating))

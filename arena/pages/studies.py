@@ -54,9 +54,9 @@ from arena.pages.rendering import (
     missing_page,
     utc_now,
 )
-from arena.pages.value import shared_axis
 from arena.play.studies import Studies
 from judge.render.pages import as_file
+from rating.charts.drawing import Scale
 from rating.sentences import Sentence
 
 PRIVATE = {"Cache-Control": "private, no-store"}
@@ -399,7 +399,7 @@ def bundle_page(board: PublishedBoard, card: EvaluationCard, withheld: bool) -> 
         ANYBODY,
         board=board,
         rows=list(zip(board.ratings, intervals, strict=True)),
-        axis=shared_axis(intervals, board.method.anchor_mean),
+        axis=Scale.of_ratings(intervals, board.method.anchor_mean),
         updated=datetime.fromisoformat(board.method.updated),
         simulated=board.method.policy == SIMULATED.name,
         most_spacious=MOST_SPACIOUS,

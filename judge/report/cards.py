@@ -4,15 +4,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from judge.report.plots import Slope, heat_map, slopes
+from judge.report.plots import Mark, heat_map, slopes
+from rating.charts.drawing import Scale
 from rating.sentences import foremost
 
 Plain = Mapping[str, Any]
 State = Literal["met", "failed", "open", "plain"]
-
-WIDTH = 200.0
-"""Of a row's picture, in its own units."""
-EDGE = 6.0
 
 AXES = {
     "alignment": "Agrees with people",
@@ -32,56 +29,18 @@ STATES: Mapping[object, State] = {True: "met", False: "failed", None: "open"}
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
-    """A straight scale with a range that is good.
+class Gauge(Scale):
+    """A scale with a range that is good, and what is written on it.
 
     Attributes
     ----------
-    unit : str
-        What is laid off on it.
     bar : bool
         Draw values as bars from its low end.
     """
 
-    unit: str
-    low: float
-    high: float
-    good: tuple[float, float] | None
-    ticks: tuple[tuple[float, str], ...]
+    good: tuple[float, float] | None = None
+    labels: tuple[tuple[float, str], ...] = ()
     bar: bool = False
-
-    def at(self, value: float) -> float:
-        """Place a value in a picture, cut off at the ends."""
-        share = (value - self.low) / (self.high - self.low)
-        return round(EDGE + min(max(share, 0.0), 1.0) * (WIDTH - 2 * EDGE), 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A value with its interval on a scale; an end may be unknown."""
-
-    scale: Scale
-    value: float
-    lower: float | None
-    upper: float | None
-
-    @property
-    def centre(self) -> float:
-        """Place of the value."""
-        return self.scale.at(self.value)
-
-    @property
-    def line(self) -> tuple[float, float] | None:
-        """Places of the ends of the interval."""
-        if self.lower is None or self.upper is None:
-            return None
-        return self.scale.at(self.lower), self.scale.at(self.upper)
-
-    @property
-    def band(self) -> tuple[float, float] | None:
-        """Places of the ends of the good range."""
-        good = self.scale.good
-        return None if good is None else (self.scale.at(good[0]), self.scale.at(good[1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +51,8 @@ class Row:
     ----------
     text : str
         The value in figures, or a word.
+    gauge : Gauge or None
+        What the mark stands on.
     notes : tuple of str
         What to know of it, the first first.
     shown : bool
@@ -107,6 +68,7 @@ class Row:
     notes: tuple[str, ...]
     shown: bool
     parts: tuple[tuple[str, str, str], ...] = ()
+    gauge: Gauge | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,25 +116,41 @@ def page_of(plain: Plain) -> ProbePage:
     return _audits(plain) if "audits" in plain else _cards(plain)
 
 
-ZERO_TO_ONE = Scale("", -0.2, 1.0, None, ((0.0, "0"), (0.5, ".5"), (1.0, "1")))
-_RERUNS = Scale(
-    "noise of a rerun", 0, 1, (0, 1 / 3), ((0, "0"), (1 / 3, "⅓"), (1, "1 standard error"))
+ZERO_TO_ONE = Gauge(-0.2, 1.0, labels=((0.0, "0"), (0.5, ".5"), (1.0, "1")))
+_RERUNS = Gauge(
+    low=0,
+    high=1,
+    title="noise of a rerun",
+    good=(0, 1 / 3),
+    labels=((0, "0"), (1 / 3, "⅓"), (1, "1 standard error")),
 )
-_COVERAGE = Scale(
-    "true strengths inside 95 % intervals", 0.75, 1, (0.93, 0.97), ((0.75, "75 %"), (0.95, "95 %"))
+_COVERAGE = Gauge(
+    low=0.75,
+    high=1,
+    title="true strengths inside 95 % intervals",
+    good=(0.93, 0.97),
+    labels=((0.75, "75 %"), (0.95, "95 %")),
 )
-_SIGNAL = Scale(
-    "spread over wandering", 0, 6, (2, 6), ((0, "0"), (1, "1"), (2, "2"), (6, "6 or more"))
+_SIGNAL = Gauge(
+    low=0,
+    high=6,
+    title="spread over wandering",
+    good=(2, 6),
+    labels=((0, "0"), (1, "1"), (2, "2"), (6, "6 or more")),
 )
-_CORRELATION = Scale(
-    "lowest rank correlation of two boards", 0.5, 1, (0.9, 1), ((0.5, ".5"), (0.9, ".9"), (1, "1"))
+_CORRELATION = Gauge(
+    low=0.5,
+    high=1,
+    title="lowest rank correlation of two boards",
+    good=(0.9, 1),
+    labels=((0.5, ".5"), (0.9, ".9"), (1, "1")),
 )
-_SLOPE = Scale(
-    "rank correlation gained by each doubling of the votes",
-    -0.05,
-    0.1,
-    (-0.01, 0.1),
-    ((-0.05, "−.05"), (0, "0"), (0.1, ".1")),
+_SLOPE = Gauge(
+    low=-0.05,
+    high=0.1,
+    title="rank correlation gained by each doubling of the votes",
+    good=(-0.01, 0.1),
+    labels=((-0.05, "−.05"), (0, "0"), (0.1, ".1")),
 )
 READING_CARDS = (
     "Each line is one question. 1 is what an evaluator that knows every answer reaches, 0 what "
@@ -260,8 +238,9 @@ def _reaction(row: Plain, measure: str, counted: str) -> Row:
     beyond = "success_rate" in row
     value, n = (row["success_rate"], row["n_pairs"]) if beyond else (row["rate"], row["n"])
     good = None if beyond else (row["expected_above"], 1.0)
-    scale = Scale(measure, -1.0 if beyond else 0.0, 1.0, good, ((0.0, "0"), (1.0, "1")))
-    mark = None if value is None else Mark(scale, value, row["lower"], row["upper"])
+    labels = ((0.0, "0"), (1.0, "1"))
+    gauge = Gauge(-1.0 if beyond else 0.0, 1.0, measure, good=good, labels=labels)
+    mark = None if value is None else Mark("", value, row["lower"], row["upper"])
     state, word = FINDINGS.get(row.get("finding", ""), ("plain", ""))
     if not word and (row["lower"] or 0) > 0:
         state = "failed"
@@ -270,7 +249,7 @@ def _reaction(row: Plain, measure: str, counted: str) -> Row:
     parts = (("", counted, f"{n:,}"), *shares)
     notes = (word, f"{row['n_undecided']:,} without a verdict.")
     text = _with_ends(value, row["lower"], row["upper"])
-    return Row(row["kind"], state, text, mark, notes, shown=bool(word), parts=parts)
+    return Row(row["kind"], state, text, mark, notes, bool(word), parts, gauge)
 
 
 def _on_injections(plain: Plain) -> str:
@@ -347,11 +326,11 @@ def _axis(axis: Plain) -> Row:
     if value is None:
         notes = ("The data do not give it.", *notes)
         return Row(name, "open", "–", None, notes, shown=True, parts=parts)
-    mark = Mark(ZERO_TO_ONE, value, lower, upper)
+    mark = Mark("", value, lower, upper)
     state: State = "plain" if lower is not None and lower > 0 else "failed"
     if state == "failed":
         notes = ("No better than drawing lots: the interval does not lie above 0.", *notes)
-    return Row(name, state, _interval(axis), mark, notes, shown=False, parts=parts)
+    return Row(name, state, _interval(axis), mark, notes, False, parts, ZERO_TO_ONE)
 
 
 def _interval(row: Plain) -> str:
@@ -414,30 +393,29 @@ def _audit(audit: Plain, subtitle: str) -> CardView:
 def _desideratum(one: Plain) -> Row:
     state = STATES[one["passed"]]
     answer = {"met": "passes", "failed": "fails"}.get(state, "cannot be told")
-    mark = next(_marks(one["name"], one["numbers"]), None) if one["numbers"] else None
-    notes = (one["found"], one["rule"])
-    return Row(
-        DESIDERATA[one["name"]], state, answer, mark, notes, shown=one["passed"] is not True
-    )
+    gauge, mark = _marked(one["name"], one["numbers"]) if one["numbers"] else (None, None)
+    notes, shown = (one["found"], one["rule"]), one["passed"] is not True
+    return Row(DESIDERATA[one["name"]], state, answer, mark, notes, shown, gauge=gauge)
 
 
-def _marks(name: str, numbers: Plain) -> Iterator[Mark]:
+def _marked(name: str, numbers: Plain) -> tuple[Gauge | None, Mark | None]:
     """Give the figure that a rule is about, on a scale that shows its threshold."""
-    if name == "reruns" and numbers["ratio"] is not None:
-        yield Mark(_RERUNS, numbers["ratio"], numbers.get("lower"), numbers.get("upper"))
-    elif name == "validity" and numbers["coverage"] is not None:
-        reach = 2 * numbers["coverage_error"]
-        at = numbers["coverage"]
-        yield Mark(_COVERAGE, at, at - reach, at + reach)
-    elif name == "discriminability" and numbers["signal_to_noise"]["ratio"] is not None:
+    ends = numbers.get("lower"), numbers.get("upper")
+    gauge, value = _SLOPE, numbers.get("slope")
+    if name == "reruns":
+        gauge, value = _RERUNS, numbers["ratio"]
+    elif name == "validity":
+        gauge, value = _COVERAGE, numbers["coverage"]
+        if value is not None:
+            reach = 2 * numbers["coverage_error"]
+            ends = value - reach, value + reach
+    elif name == "discriminability":
         signal = numbers["signal_to_noise"]
-        yield Mark(_SIGNAL, signal["ratio"], signal.get("lower"), signal.get("upper"))
+        gauge, value, ends = _SIGNAL, signal["ratio"], (signal.get("lower"), signal.get("upper"))
     elif name == "consistency":
         known = [x for row in numbers["spearman"] for x in row if x is not None]
-        if known:
-            yield Mark(_CORRELATION, min(known), numbers.get("lower"), numbers.get("upper"))
-    elif name == "monotone":
-        yield Mark(_SLOPE, numbers["slope"], numbers["lower"], numbers["upper"])
+        gauge, value = _CORRELATION, min(known, default=None)
+    return (None, None) if value is None else (gauge, Mark("", value, *ends))
 
 
 def _prompts(plain: Plain) -> ProbePage:
@@ -498,9 +476,8 @@ def _coherence(one: Plain, bar: float) -> Row:
     edge = 0.05 * (high - low) or 1.0
     ticks = ((mean, f"{mean:.2f}"), (value, f"{value:.2f}"))
     good = (mean - 1.96 * sd, mean + 1.96 * sd)
-    scale = Scale(
-        "statistic; shaded is what luck alone gives", low - edge, high + edge, good, ticks
-    )
+    words = "statistic; shaded is what luck alone gives"
+    gauge = Gauge(low - edge, high + edge, words, good=good, labels=ticks)
     groups = "" if one["n_groups"] is None else f" of {one['n_groups']:,} groups"
     note = (
         f"The statistic{groups} is {value:.2f}; where prompts do not hang together it is "
@@ -512,10 +489,10 @@ def _coherence(one: Plain, bar: float) -> Row:
     if one["design_effect"] is not None:
         parts.append(("", "variance by group over independent", f"{one['design_effect']:.2f}"))
     text = f"{'yes' if shown else 'not shown'}, p {one['p']:.3f}"
-    mark = Mark(scale, value, None, None)
+    mark = Mark("", value)
     state: State = "failed" if shown else "plain"
     notes = (note, f"Yes where p is at most {bar:.3g}.")
-    return Row(_upper(one["of"]), state, text, mark, notes, shown=True, parts=tuple(parts))
+    return Row(_upper(one["of"]), state, text, mark, notes, True, tuple(parts), gauge)
 
 
 def _ranking(plain: Plain) -> CardView:
@@ -534,7 +511,7 @@ def _ranking(plain: Plain) -> CardView:
     if most is None:
         return CardView(RANKING, subtitle, False, verdict, rows)
     picture = slopes(
-        [Slope(x["model"], x["rank_default"], x["rank"], _is_sure(x)) for x in _drawn(most)],
+        [(x["model"], x["rank_default"], x["rank"], _is_sure(x)) for x in _drawn(most)],
         title=f"Ranks as it is, and with {most['weighting']}",
     )
     legend = (
@@ -622,8 +599,8 @@ def _explained(plain: Plain) -> CardView:
     bar = PROMPTS_LEVEL / max(1, len(known))
     top = max((one["partial_r2"] for one in known), default=0.0) or 1.0
     ticks = ((0.0, "0"), (top, f"{100 * top:.2g} %"))
-    scale = Scale("share of what the others leave", 0.0, top, None, ticks, bar=True)
-    rows = tuple(_term(one, scale, bar) for one in terms)
+    gauge = Gauge(0.0, top, "share of what the others leave", labels=ticks, bar=True)
+    rows = tuple(_term(one, gauge, bar) for one in terms)
     sure = [one["name"] for one in known if one["p"] <= bar]
     verdict = f"Alike where: {', '.join(sure)}." if sure else "Nothing is shown to explain it."
     subtitle = f"{explained['pairs']:,} pairs of {explained['prompts']:,} prompts"
@@ -631,7 +608,7 @@ def _explained(plain: Plain) -> CardView:
     return CardView(EXPLAINED, f"{subtitle}. {whole}", False, verdict, rows)
 
 
-def _term(one: Plain, scale: Scale, bar: float) -> Row:
+def _term(one: Plain, gauge: Gauge, bar: float) -> Row:
     name = _upper(one["name"])
     if one["p"] is None:
         why = "It does not vary between prompts, or says what the other lines say."
@@ -641,9 +618,9 @@ def _term(one: Plain, scale: Scale, bar: float) -> Row:
     note = f"The more of it, the {more} two prompts are in how they order models."
     if one["p"] > bar:
         note = "It is not shown to explain anything that the other lines leave."
-    mark = Mark(scale, one["partial_r2"], None, None)
+    mark = Mark("", one["partial_r2"])
     rule = f"Shown where p is at most {bar:.3g}; whole prompts are permuted."
-    return Row(name, "plain", text, mark, (note, rule), shown=one["p"] <= bar)
+    return Row(name, "plain", text, mark, (note, rule), one["p"] <= bar, gauge=gauge)
 
 
 def _upper(name: str) -> str:

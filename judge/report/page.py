@@ -20,7 +20,7 @@ from markupsafe import Markup
 
 from judge.render.pages import Environment, as_file, environment
 from judge.report.cards import ProbePage
-from judge.report.plots import Axis, Line, Mark, dots, scatter, spanning
+from judge.report.plots import Mark, dots, scatter, spanning
 from judge.studies.alternative import Calibration
 from judge.studies.estimates import (
     NONE,
@@ -40,34 +40,13 @@ from judge.studies.licence import Graded, Licence
 from judge.studies.one_judge import JudgeStudy, SideBySide
 from judge.studies.reliability import CONDITION, Rates
 from rating import Outcome
+from rating.charts.drawing import Scale
 from rating.outcome import of_sides
 from rating.tables import formats
 from rating.tables.files import LINES, in_latex, in_markdown, shown, visible
+from rating.tables.formats import Table
 
 Tone = Literal["good", "fair", "poor"]
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """Rows of text; the first column is names, the others are numbers.
-
-    Attributes
-    ----------
-    strong : tuple of int
-        Rows that the eye should find.
-    note : str
-        What to know to read it.
-    """
-
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    note: str = ""
-    strong: tuple[int, ...] = ()
-
-    @classmethod
-    def of(cls, head: Sequence[str], rows: Mapping[str, Iterable[str]], note: str) -> "Table":
-        """Make a table of the cells behind each name."""
-        return cls(tuple(head), tuple((name, *cells) for name, cells in rows.items()), note)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +254,7 @@ def _section(section: Section) -> Iterator[str]:
     yield f"## {in_markdown(section.title)}"
     yield from map(in_markdown, section.paragraphs)
     for table in section.tables:
-        yield _table(table)
+        yield table.markdown().rstrip()
         yield in_markdown(table.note)
     yield from (in_markdown(figure.caption) for figure in section.figures if not section.tables)
     yield "\n".join(f"* {in_markdown(point)}" for point in section.points)
@@ -283,12 +262,6 @@ def _section(section: Section) -> Iterator[str]:
         yield from _example(example)
     if section.code:
         yield f"```\n{visible(section.code, keep=LINES)}\n```"
-
-
-def _table(table: Table) -> str:
-    sides = ["---", *("---:" for _ in table.head[1:])]
-    head, *rows = ([*map(in_markdown, line)] for line in (table.head, *table.rows))
-    return "\n".join(f"| {' | '.join(line)} |" for line in (head, sides, *rows))
 
 
 def _example(example: Example) -> Iterator[str]:
@@ -323,24 +296,9 @@ def _latex_answer(answer: Answer) -> str:
 
 
 def _latex_table(title: str, table: Table) -> str:
-    sides = "l" + "r" * (len(table.head) - 1)
-    body = [" & ".join(map(in_latex, row)) + r" \\" for row in table.rows]
-    head = " & ".join(map(in_latex, table.head)) + r" \\"
-    caption = f"{title}. {table.note}".rstrip()
-    return "\n".join(
-        [
-            r"\begin{table}",
-            rf"\caption{{{in_latex(caption)}}}",
-            rf"\begin{{tabular}}{{{sides}}}",
-            r"\toprule",
-            head,
-            r"\midrule",
-            *body,
-            r"\bottomrule",
-            r"\end{tabular}",
-            r"\end{table}",
-        ]
-    )
+    caption = in_latex(f"{title}. {table.note}".rstrip())
+    lines = [r"\begin{table}", rf"\caption{{{caption}}}", table.latex(), r"\end{table}"]
+    return "\n".join(lines)
 
 
 def write_forms(
@@ -468,11 +426,11 @@ def agreement_section(judges: Judges, level: float) -> Section:
     )
 
 
-def _agreement_figure(lines: Sequence[Line], level: float) -> Figure:
+def _agreement_figure(lines: "Sequence[Line]", level: float) -> Figure:
     return Figure(
         dots(
             lines,
-            Axis(_lowest(lines), 1.0, "Says what a person says, ties left out", percent),
+            Scale(_lowest(lines), 1.0, "Says what a person says, ties left out", percent),
             title="Agreement with people: judges, people, and rules that read nothing",
         ),
         f"Agreement where both prefer a side; lines are {100 * level:g} % intervals. "
@@ -480,6 +438,7 @@ def _agreement_figure(lines: Sequence[Line], level: float) -> Figure:
     )
 
 
+Line = tuple[str, tuple[Mark, ...]]
 Row = tuple[tuple[str, ...], Line | None]
 
 
@@ -611,11 +570,11 @@ def _favouritism_tables(judges: Judges) -> Iterator[Table]:
 def _line(name: str, kind: str, estimate: Estimate) -> Line | None:
     if estimate.value is None:
         return None
-    return Line(name, (_mark(kind, estimate),))
+    return name, (_mark(kind, estimate),)
 
 
 def _lowest(lines: Sequence[Line]) -> float:
-    ends = [min(mark.ends) for line in lines for mark in line.marks]
+    ends = [min(mark.ends) for _, marks in lines for mark in marks]
     return min([0.4, *(int(10 * end) / 10 for end in ends)])
 
 
@@ -756,9 +715,8 @@ def bias_section(judges: Judges, level: float) -> Section:
             cells = map(points_of, (effect.people, effect.judge, effect.difference))
             rows.append((label, *cells))
             if effect.people and effect.judge and name != "self":
-                lines.append(
-                    Line(label, (_mark("people", effect.people), _mark("judge", effect.judge)))
-                )
+                marks = _mark("people", effect.people), _mark("judge", effect.judge)
+                lines.append((label, marks))
     table = Table(
         head=("What a response gains by", "With people", "With the judge", "Difference"),
         rows=tuple(rows),
@@ -774,7 +732,7 @@ def bias_section(judges: Judges, level: float) -> Section:
     )
     figures: tuple[Figure, ...] = ()
     if lines:
-        ends = [end for line in lines for mark in line.marks for end in mark.ends]
+        ends = [end for _, marks in lines for mark in marks for end in mark.ends]
         axis = spanning([0.0, *ends], "Rating points", lambda x: minus(f"{x:+.0f}" if x else "0"))
         svg = dots(lines, axis, title="What moves people and the judge", rule=0.0)
         caption = (
@@ -833,8 +791,8 @@ def _curve(name: str, calibration: Calibration, level: float) -> Figure:
         if one.people.value is not None
     ]
     axes = (
-        Axis(0.5, 1.0, "Chance that the judge gives to the side it prefers", percent),
-        Axis(0.0, 1.0, "People who prefer that side", percent),
+        Scale(0.5, 1.0, "Chance that the judge gives to the side it prefers", percent),
+        Scale(0.0, 1.0, "People who prefer that side", percent),
     )
     return Figure(
         scatter(points, *axes, title=f"How often people agree with {name}, by its chance"),
@@ -844,69 +802,6 @@ def _curve(name: str, calibration: Calibration, level: float) -> Figure:
 
 
 TableRow = Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Fallback:
-    """How much of a run or a bench is a second judge's.
-
-    Attributes
-    ----------
-    judge, second : str
-        Who was to judge, and who did in its place.
-    handed_over : mapping of str to int
-        Cases that the first gave no verdict on, by reason (`judge.runs.reasons`).
-    n, n_all : int
-        Verdicts of the second, and of both.
-    order, without : tuple of str
-        Models, best first: by all verdicts, and by those of the first judge alone. Models without
-        a verdict are left out.
-    """
-
-    judge: str
-    second: str
-    handed_over: Mapping[str, int]
-    n: int
-    n_all: int
-    order: tuple[str, ...]
-    without: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {
-            "judge": self.second,
-            "handed_over": dict(self.handed_over),
-            "n": self.n,
-            "order": list(self.order),
-            "order_without": list(self.without),
-            "sentence": self.sentence,
-        }
-
-    @property
-    def sentence(self) -> str:
-        """Whose the verdicts are, and what hangs on them; empty where nobody else was asked."""
-        if not self.handed_over:
-            return ""
-        why = ", ".join(f"{n:,} {name}" for name, n in sorted(self.handed_over.items()))
-        given = (
-            f"{self.n:,} of {self.n_all:,} verdicts are by {self.second!r} in place of "
-            f"{self.judge!r} ({why})."
-        )
-        return f"{given} {self._what_hangs()}".strip()
-
-    def _what_hangs(self) -> str:
-        if not self.n or len(self.order) < 2:
-            return ""
-        if self.order == self.without:
-            return "Without them the order of the models is the same."
-        if missing := sorted({*self.order} - {*self.without}):
-            names = ", ".join(map(repr, missing))
-            return (
-                "Whether the order of the models hangs on them cannot be told: without them there "
-                f"is no verdict on {names}."
-            )
-        names = ", ".join(map(repr, self.without))
-        return f"The order of the models hangs on them: without them it is {names}."
 
 
 def _by_mean(rows: Sequence[TableRow]) -> tuple[str, ...]:
@@ -928,27 +823,60 @@ def fallback_of(
     handed_over: Mapping[str, int],
     rows: Iterable[TableRow],
     order: Callable[[Sequence[TableRow]], tuple[str, ...]] = _by_mean,
-) -> _Fallback:
-    """Tell from the rows of a run, in which the row of both orders follows those of each.
+) -> dict[str, Any]:
+    """Tell how much of a run or a bench is a second judge's, as plain values for JSON.
 
     Parameters
     ----------
+    judge, second : str
+        Who was to judge, and who did in its place.
+    handed_over : mapping of str to int
+        Cases that the first gave no verdict on, by reason (`judge.runs.reasons`).
+    rows : iterable of mapping
+        Of the run; the row of both orders follows those of each.
     order : callable
         Orders models, best first, by rows that have a verdict.
+
+    Returns
+    -------
+    dict
+        ``judge`` (the second), ``handed_over``, ``n`` of its verdicts, the ``order`` of the models
+        by all verdicts, ``order_without`` by those of the first judge alone, and a ``sentence``,
+        which is empty where nobody else was asked.
     """
     names = ("battle_id", "prompt_id", *of_sides("model"), "model")
     counted = {tuple(row.get(name) for name in names): row for row in rows}
     read = [row for row in counted.values() if not math.isnan(_value(row))]
     own = [row for row in read if not row["fallback_for"]]
-    return _Fallback(
-        judge=judge,
-        second=second,
-        handed_over=handed_over,
-        n=len(read) - len(own),
-        n_all=len(read),
-        order=order(read) if read else (),
-        without=order(own) if own else (),
-    )
+    n = len(read) - len(own)
+    by_all, by_own = (order(some) if some else () for some in (read, own))
+    why = ", ".join(f"{cases:,} {name}" for name, cases in sorted(handed_over.items()))
+    given = f"{n:,} of {len(read):,} verdicts are by {second!r} in place of {judge!r} ({why})."
+    moves = _on_order(by_all, by_own) if n else ""
+    return {
+        "judge": second,
+        "handed_over": dict(handed_over),
+        "n": n,
+        "order": list(by_all),
+        "order_without": list(by_own),
+        "sentence": f"{given} {moves}".strip() if handed_over else "",
+    }
+
+
+def _on_order(by_all: tuple[str, ...], by_own: tuple[str, ...]) -> str:
+    """Say whether the order of models is another without the verdicts of a second judge."""
+    if len(by_all) < 2:
+        return ""
+    if by_all == by_own:
+        return "Without them the order of the models is the same."
+    if missing := sorted({*by_all} - {*by_own}):
+        names = ", ".join(map(repr, missing))
+        return (
+            "Whether the order of the models hangs on them cannot be told: without them there "
+            f"is no verdict on {names}."
+        )
+    names = ", ".join(map(repr, by_own))
+    return f"The order of the models hangs on them: without them it is {names}."
 
 
 def _value(row: TableRow) -> float:

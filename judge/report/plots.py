@@ -9,6 +9,7 @@ from unicodedata import east_asian_width
 
 import numpy as np
 
+from rating.charts.drawing import Scale
 from rating.tables.files import in_html, visible
 from rating.typing import Floats
 
@@ -20,6 +21,7 @@ LABELS = 240.0
 """Room for a label, which is cut to it."""
 LABEL_HEIGHT = 17.0
 EDGE = 28.0
+MOST_TICKS = 7
 RADIUS = 3.5
 CARD, ROW, FONT = 300.0, 17.0, 12.0
 """Width of a card, and heights of a row and of letters in it."""
@@ -44,65 +46,15 @@ class Mark:
         return [end for end in (self.value, self.lower, self.upper) if end is not None]
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
-    """What stands on a line of a picture: a name, and a mark or two."""
-
-    name: str
-    marks: tuple[Mark, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Axis:
-    """A straight axis.
-
-    Attributes
-    ----------
-    write : callable
-        Writes a value beside its tick.
-    """
-
-    low: float
-    high: float
-    title: str
-    write: Callable[[float], str]
-
-    def at(self, value: float, start: float, end: float) -> float:
-        """Place a value between two ends, cut off at these."""
-        share = (value - self.low) / (self.high - self.low)
-        return start + min(max(share, 0.0), 1.0) * (end - start)
-
-    def ticks(self, most: int = 7) -> list[float]:
-        """Give round values from one end to the other.
-
-        Examples
-        --------
-        >>> Axis(0, 1, "", str).ticks()
-        [0.0, 0.2, 0.4, 0.6, 0.8, 1.0]
-        """
-        rough = (self.high - self.low) / (most - 1)
-        power = 10 ** math.floor(math.log10(rough))
-        step = next(n * power for n in (1, 2, 5, 10) if n * power >= rough * (1 - 1e-9))
-        first = math.ceil(self.low / step - 1e-9)
-        last = math.floor(self.high / step + 1e-9)
-        return [round(n * step, 10) for n in range(first, last + 1)]
-
-
-def spanning(values: Sequence[float], title: str, write: Callable[[float], str]) -> Axis:
+def spanning(values: Sequence[float], title: str, write: Callable[[float], str]) -> Scale:
     """Give an axis that holds values, with a little room."""
     low, high = min(values), max(values)
     room = 0.06 * (high - low) or 1.0
-    return Axis(low - room, high + room, title, write)
+    return Scale(low - room, high + room, title, write)
 
 
-@dataclass(frozen=True, slots=True)
-class Box:
-    """A part of a picture."""
-
-    left: float
-    top: float
-    right: float
-    bottom: float
+Box = tuple[float, float, float, float]
+"""A part of a picture: its left, top, right and bottom."""
 
 
 def width_of(text: str) -> float:
@@ -140,7 +92,7 @@ def place_labels(
         Middles of the points.
     """
     r = RADIUS + 1
-    taken = np.array([(x - r, y - r, x + r, y + r) for x, y in points])
+    taken = np.array([(x - r, y - r, x + r, y + r) for x, y in points]).reshape(-1, 4)
     places: list[Box | None] = [None] * len(points)
     order = sorted(range(len(points)), key=lambda i: (points[i][1], points[i][0], i))
     widths, too_wide = [width_of(name) for name in names], math.inf
@@ -150,7 +102,8 @@ def place_labels(
         boxes = _candidates(points[i], widths[i], frame, most)
         free = boxes[~_meet(boxes, taken).any(axis=1)]
         if len(free):
-            places[i] = Box(*free[0].tolist())
+            left, top, right, bottom = free[0].tolist()
+            places[i] = (left, top, right, bottom)
             taken = np.vstack([taken, free[:1]])
         elif most == math.inf:
             too_wide = widths[i]  # there was no room in the whole frame
@@ -160,14 +113,14 @@ def place_labels(
 def _candidates(point: tuple[float, float], width: float, frame: Box, most: float) -> Floats:
     """Give the places of a label within a frame, and so far from its point, the best first."""
     x, y = point
-    rows = math.ceil((frame.bottom - frame.top) / STEP)
-    away = np.arange(NEAR, frame.right - frame.left, 2 * NEAR)
+    rows = math.ceil((frame[3] - frame[1]) / STEP)
+    away = np.arange(NEAR, frame[2] - frame[0], 2 * NEAR)
     lefts = np.concatenate([x + away, x - width - away, [x - width / 2]])
     tops = y - LABEL_HEIGHT / 2 + STEP * np.arange(-rows, rows + 1)
     left, top = (grid.ravel() for grid in np.meshgrid(lefts, tops))
     boxes = np.column_stack([left, top, left + width, top + LABEL_HEIGHT])
-    inside = (boxes[:, :2] >= (frame.left, frame.top)).all(axis=1)
-    inside &= (boxes[:, 2:] <= (frame.right, frame.bottom)).all(axis=1)
+    inside = (boxes[:, :2] >= frame[:2]).all(axis=1)
+    inside &= (boxes[:, 2:] <= frame[2:]).all(axis=1)
     boxes = boxes[inside]
     left, top, right, bottom = boxes.T
     across, down = np.maximum(left - x, x - right), np.maximum(top - y, y - bottom)
@@ -182,34 +135,44 @@ def _meet(boxes: Floats, others: Floats) -> Floats:
     return np.asarray(((one[..., :2] < two[..., 2:]) & (two[..., :2] < one[..., 2:])).all(axis=-1))
 
 
-def dots(lines: Sequence[Line], axis: Axis, *, title: str, rule: float | None = None) -> str:
+def dots(
+    lines: Sequence[tuple[str, Sequence[Mark]]],
+    axis: Scale,
+    *,
+    title: str,
+    rule: float | None = None,
+) -> str:
     """Draw values with their intervals, one line a name.
 
     Parameters
     ----------
+    lines : sequence of (str, sequence of Mark)
+        A name, and a mark or two.
     rule : float, optional
         A value to draw a line through, such as zero.
     """
-    widest = max(width_of(line.name) for line in lines) + 24
+    widest = max(width_of(name) for name, _ in lines) + 24
     left, right, top = min(LABELS, widest), WIDTH - EDGE, 8.0
-    pitch = TWIN_LINE if any(len(line.marks) > 1 for line in lines) else LINE
+    pitch = TWIN_LINE if any(len(marks) > 1 for _, marks in lines) else LINE
     bottom = top + pitch * len(lines)
     parts = _ticks(axis, left, right, top, bottom)
     if rule is not None:
         x = axis.at(rule, left, right)
         parts.append(_line("rule", x, top, x, bottom))
-    for i, line in enumerate(lines):
+    for i, (name, marks) in enumerate(lines):
         y = top + pitch * (i + 0.5)
-        parts.append(_text(left - 12, y + 4, _cut(line.name, left - 20), "end"))
-        offsets = (0.0,) if len(line.marks) == 1 else (-TWIN, TWIN)
-        for mark, offset in zip(line.marks, offsets, strict=False):
+        parts.append(_text(left - 12, y + 4, _cut(name, left - 20), "end"))
+        offsets = (0.0,) if len(marks) == 1 else (-TWIN, TWIN)
+        for mark, offset in zip(marks, offsets, strict=False):
             parts += _mark(mark, axis, left, right, y + offset)
     return _svg(parts, bottom + 46, title)
 
 
-def scatter(
-    points: Sequence[tuple[str, Mark, Mark]], x: Axis, y: Axis, *, title: str, equal: bool = True
-) -> str:
+Point = tuple[str, Mark, Mark]
+"""A name, which may be empty, and a value in both directions."""
+
+
+def scatter(points: Sequence[Point], x: Scale, y: Scale, *, title: str, equal: bool = True) -> str:
     """Draw a point a name with its interval in both directions; the first mark is that of x.
 
     Parameters
@@ -218,9 +181,9 @@ def scatter(
         Draw where x and y are equal: only if they are of one unit.
     """
     tall = min(max(360.0, LABEL_HEIGHT * len(points)), 720.0)
-    left, right, top, bottom = 64.0, WIDTH - EDGE, 10.0, 10.0 + tall
+    left, top, right, bottom = frame = (64.0, 10.0, WIDTH - EDGE, 10.0 + tall)
     parts = _ticks(x, left, right, top, bottom)
-    for tick in y.ticks():
+    for tick in y.ticks(MOST_TICKS):
         at = y.at(tick, bottom, top)
         parts.append(_line("grid", left, at, right, at))
         parts.append(_text(left - 8, at + 4, y.write(tick), "end", "soft"))
@@ -231,64 +194,46 @@ def scatter(
     if equal and low < high:
         ends = [(x.at(v, left, right), y.at(v, bottom, top)) for v in (low, high)]
         parts.append(_line("rule", *ends[0], *ends[1]))
-    frame = Box(left, top, right, bottom)
-    for point in points:
-        parts += _cross(point, x, y, frame)
-    return _svg([*parts, *_labels(points, x, y, frame)], bottom + 46, title)
+    middles = []
+    for name, across, up in points:
+        at_x, at_y = x.at(across.value, left, right), y.at(up.value, bottom, top)
+        middles.append((at_x, at_y))
+        if across.lower is not None and across.upper is not None:
+            from_x, to_x = (x.at(end, left, right) for end in (across.lower, across.upper))
+            parts.append(_line("people", from_x, at_y, to_x, at_y))
+        if up.lower is not None and up.upper is not None:
+            from_y, to_y = (y.at(end, bottom, top) for end in (up.lower, up.upper))
+            parts.append(_line("judge", at_x, from_y, at_x, to_y))
+        parts.append(_circle("judge", at_x, at_y, RADIUS, name))
+    parts += _labels([name for name, _, _ in points], middles, frame)
+    return _svg(parts, bottom + 46, title)
 
 
-def _cross(point: tuple[str, Mark, Mark], x: Axis, y: Axis, frame: Box) -> list[str]:
-    name, one, other = point
-    at = _middle(point, x, y, frame)
-    parts = []
-    if one.lower is not None and one.upper is not None:
-        ends = [x.at(end, frame.left, frame.right) for end in (one.lower, one.upper)]
-        parts.append(_line("people", ends[0], at[1], ends[1], at[1]))
-    if other.lower is not None and other.upper is not None:
-        ends = [y.at(end, frame.bottom, frame.top) for end in (other.lower, other.upper)]
-        parts.append(_line("judge", at[0], ends[0], at[0], ends[1]))
-    return [*parts, _circle("judge", *at, RADIUS, name)]
-
-
-def _middle(point: tuple[str, Mark, Mark], x: Axis, y: Axis, frame: Box) -> tuple[float, float]:
-    return (
-        x.at(point[1].value, frame.left, frame.right),
-        y.at(point[2].value, frame.bottom, frame.top),
-    )
-
-
-def _labels(points: Sequence[tuple[str, Mark, Mark]], x: Axis, y: Axis, frame: Box) -> list[str]:
+def _labels(names: Sequence[str], middles: Sequence[tuple[float, float]], frame: Box) -> list[str]:
     """Write names beside their points, with a line where they stand further off."""
-    named = [point for point in points if point[0]]
-    names = [_cut(name, LABELS) for name, _, _ in named]
-    middles = [_middle(point, x, y, frame) for point in named]
+    named = [(_cut(name, LABELS), at) for name, at in zip(names, middles, strict=True) if name]
     lines, texts = [], []
-    boxes = place_labels(names, middles, frame) if named else []
-    for name, middle, box in zip(names, middles, boxes, strict=True):
+    boxes = place_labels([name for name, _ in named], [at for _, at in named], frame)
+    for (name, (x, y)), box in zip(named, boxes, strict=True):
         if box is None:
             continue
-        nearest = (
-            min(max(middle[0], box.left), box.right),
-            min(max(middle[1], box.top), box.bottom),
-        )
-        if math.dist(middle, nearest) > FAR:
-            lines.append(_line("lead", *middle, *nearest))
-        texts.append(_label(name, middle[0], box))
+        left, top, right, bottom = box
+        nearest = min(max(x, left), right), min(max(y, top), bottom)
+        if math.dist((x, y), nearest) > FAR:
+            lines.append(_line("lead", x, y, *nearest))
+        # At that end of its box which is nearer to its point: the name may be shorter.
+        if left < x < right:
+            texts.append(_text((left + right) / 2, bottom - 4, name, "middle", "name"))
+        elif left >= x:
+            texts.append(_text(left, bottom - 4, name, "start", "name"))
+        else:
+            texts.append(_text(right, bottom - 4, name, "end", "name"))
     return [*lines, *texts]
 
 
-def _label(name: str, x: float, box: Box) -> str:
-    """Write a name at that end of its box which is nearer to its point: it may be shorter."""
-    y = box.bottom - 4
-    if box.left < x < box.right:
-        return _text((box.left + box.right) / 2, y, name, "middle", "name")
-    right = box.left >= x
-    return _text(box.left if right else box.right, y, name, "start" if right else "end", "name")
-
-
-def _ticks(axis: Axis, left: float, right: float, top: float, bottom: float) -> list[str]:
+def _ticks(axis: Scale, left: float, right: float, top: float, bottom: float) -> list[str]:
     parts = []
-    for tick in axis.ticks():
+    for tick in axis.ticks(MOST_TICKS):
         x = axis.at(tick, left, right)
         parts.append(_line("grid", x, top, x, bottom))
         parts.append(_text(x, bottom + 16, axis.write(tick), "middle", "soft"))
@@ -297,7 +242,7 @@ def _ticks(axis: Axis, left: float, right: float, top: float, bottom: float) -> 
     return parts
 
 
-def _mark(mark: Mark, axis: Axis, left: float, right: float, y: float) -> list[str]:
+def _mark(mark: Mark, axis: Scale, left: float, right: float, y: float) -> list[str]:
     parts = []
     if mark.lower is not None and mark.upper is not None:
         ends = [axis.at(x, left, right) for x in (mark.lower, mark.upper)]
@@ -305,34 +250,27 @@ def _mark(mark: Mark, axis: Axis, left: float, right: float, y: float) -> list[s
     return [*parts, _circle(mark.kind, axis.at(mark.value, left, right), y, 4.5)]
 
 
-@dataclass(frozen=True, slots=True)
-class Slope:
-    """A model's rank on two boards, and whether what moves it is shown to be more than luck."""
-
-    name: str
-    left: int
-    right: int
-    sure: bool
+Slope = tuple[str, int, int, bool]
+"""A model, its rank on two boards, and whether what moves it is shown to be more than luck."""
 
 
 def slopes(models: Sequence[Slope], *, title: str) -> str:
     """Draw ranks on two boards, a line a model, in the width of a card."""
-    ends = [
-        sorted(models, key=lambda one: (one.left, one.name)),
-        sorted(models, key=lambda one: (one.right, one.left, one.name)),
-    ]
+    orders = (
+        sorted(models, key=lambda one: (one[1], one[0])),
+        sorted(models, key=lambda one: (one[2], one[1], one[0])),
+    )
     left, right = CARD - 115.0, CARD - 24.0
-    heights = [{one.name: ROW * (i + 0.5) for i, one in enumerate(end)} for end in ends]
+    heights = [{name: ROW * (i + 0.5) for i, (name, *_) in enumerate(one)} for one in orders]
     parts = []
-    for one in sorted(models, key=lambda one: (one.sure, one.left != one.right)):
-        moved = one.left != one.right
-        kind = "judge" if moved and one.sure else "other" if moved else "grid"
-        y, z = heights[0][one.name], heights[1][one.name]
+    for name, first, second, sure in sorted(models, key=lambda one: (one[3], one[1] != one[2])):
+        kind = "grid" if first == second else "judge" if sure else "other"
+        y, z = heights[0][name], heights[1][name]
         parts.append(_line(kind, left + 8, y, right - 6, z, width=1.5))
         parts += [_circle(kind, x, at, 2.5) for x, at in ((left + 8, y), (right - 6, z))]
-        parts.append(_text(left - 22, y + 4, _cut(one.name, left - 22), "end"))
-        parts.append(_text(left, y + 4, f"{one.left}", "end"))
-        parts.append(_text(right + 4, z + 4, f"{one.right}", "start"))
+        parts.append(_text(left - 22, y + 4, _cut(name, left - 22), "end"))
+        parts.append(_text(left, y + 4, f"{first}", "end"))
+        parts.append(_text(right + 4, z + 4, f"{second}", "start"))
     return _svg(parts, ROW * len(models), title, CARD)
 
 

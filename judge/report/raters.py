@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from judge.report.page import Answer, Figure, Page, Section, Table, write_forms
+from judge.report.page import Answer, Figure, Page, Section, write_forms
 from judge.report.plots import Mark, scatter, spanning
 from judge.report.studies import option_words
 from judge.studies.boards import FIGURES, KINDS, NOISE_FREED, RULES, Pair
@@ -21,6 +21,7 @@ from judge.studies.raters import CONFIDENCE, Rater, RaterStudy
 from judge.studies.scores import MEAN_WIN_RATE, TOP, Scored, mean_win_rates
 from rating import __version__
 from rating.sentences import foremost
+from rating.tables.formats import Table
 
 NAME = "raters"
 OPENING = (

@@ -25,7 +25,6 @@ from judge.report.page import (
     Figure,
     Page,
     Section,
-    Table,
     Tone,
     against_section,
     agreement_section,
@@ -65,6 +64,7 @@ from rating.outcome import of_sides
 from rating.sentences import foremost
 from rating.tables import formats
 from rating.tables.files import Files
+from rating.tables.formats import Table
 from rating.typing import Floats
 from rating.variants import to_points
 

@@ -13,15 +13,16 @@ from contextlib import contextmanager
 from dataclasses import astuple, dataclass, fields
 from functools import cache
 from io import BytesIO
-from math import isfinite
+from math import ceil, floor, isfinite, log10
 from pathlib import Path
 from statistics import median_low
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
 from rating.errors import DataError
 from rating.tables.files import in_html, visible
+from rating.tables.formats import Table
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,14 +64,6 @@ THEMES: Mapping[str, Theme] = {
     "light": Theme("#ffffff", "#000000", "#555555", "#d9d9d9", "#3a78b5", "#cf7a32"),
     "dark": Theme("#141412", "#e9e9e4", "#a9a9a2", "#3d3d39", "#3f7fc0", "#b5662a"),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """The numbers behind a picture, as they are printed."""
-
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +133,7 @@ class Picture:
             dark=_properties(THEMES["dark"]),
             svg=svg,
             caption=in_html(self.caption),
-            table=_table(self.table),
+            table=self.table.html(),
         ).encode()
 
     def _vector(self, theme: Theme, caption: str) -> str:
@@ -188,16 +181,6 @@ def _properties(theme: Theme) -> str:
     return " ".join(f"--{part}: {colour};" for part, colour in _parts(theme))
 
 
-def _table(table: Table) -> str:
-    head = "".join(f'<th scope="col">{in_html(cell)}</th>' for cell in table.head)
-    rows = "\n".join(f"<tr>{_cells(row)}</tr>" for row in table.rows)
-    return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
-
-
-def _cells(row: Sequence[str]) -> str:
-    return "".join(f"<td><bdi>{in_html(cell)}</bdi></td>" for cell in row)
-
-
 _XML_HEAD = '<?xml version="1.0" encoding="utf-8"?>\n'
 
 _PAGE = """<!doctype html>
@@ -235,6 +218,83 @@ th:first-child, td:first-child {{ text-align: left; overflow-wrap: anywhere; }}
 </body>
 </html>
 """
+
+
+LEAST_SPAN = 100.0
+"""Points that a scale of ratings shows at least."""
+
+
+class Rated(Protocol):
+    """A rating with its interval, of which an end may be infinite."""
+
+    @property
+    def rating(self) -> float: ...  # noqa: D102
+    @property
+    def lower(self) -> float: ...  # noqa: D102
+    @property
+    def upper(self) -> float: ...  # noqa: D102
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """An axis from one value to another, straight or logarithmic, and what is laid off on it."""
+
+    low: float
+    high: float
+    title: str = ""
+    write: Callable[[float], str] = str
+    log: bool = False
+
+    @classmethod
+    def of_ratings(cls, rows: Sequence[Rated], *anchors: float) -> "Scale":
+        """Hold ratings and anchors, and intervals as far as they are readable.
+
+        An interval may reach beyond these by as much as they spread, or by twice the median
+        half-width; a longer one is cut, so that one wild interval does not flatten the others.
+        """
+        inside = [*(row.rating for row in rows), *anchors]
+        low, high = min(inside), max(inside)
+        halves = [(row.upper - row.lower) / 2 for row in rows if isfinite(row.upper - row.lower)]
+        reach = max(high - low, 2 * median_low(halves or [0.0]), LEAST_SPAN)
+        low = min([low, *(max(row.lower, low - reach) for row in rows)])
+        high = max([high, *(min(row.upper, high + reach) for row in rows)])
+        spare = max(LEAST_SPAN - (high - low), 0.06 * (high - low)) / 2
+        return cls(low - spare, high + spare)
+
+    def at(self, value: float, start: float = 0.0, end: float = 100.0) -> float:
+        """Place a value between two ends, in percent if not told otherwise; cut off at these.
+
+        Examples
+        --------
+        >>> Scale(0, 4).at(3), Scale(0, 4).at(5, 200, 0), Scale(1, 1000, log=True).at(10)
+        (75.0, 0.0, 33.33)
+        """
+        low, high, value = (
+            map(log10, (self.low, self.high, value)) if self.log else (self.low, self.high, value)
+        )
+        return round(start + min(max((value - low) / (high - low), 0.0), 1.0) * (end - start), 2)
+
+    def ticks(self, most: int = 5) -> list[float]:
+        """Give up to so many round values from one end to the other.
+
+        They are 1, 2 or 5 times a power of ten apart, or on a logarithmic scale such numbers.
+
+        Examples
+        --------
+        >>> Scale(893, 1204).ticks(), Scale(0, 1).ticks(7), Scale(3, 60, log=True).ticks()
+        ([900.0, 1000.0, 1100.0, 1200.0], [0.0, 0.2, 0.4, 0.6, 0.8, 1.0], [5.0, 10.0, 20.0, 50.0])
+        """
+        if self.log:
+            factors = (1, 2, 5) if self.high < 100 * self.low else (1,)
+            powers = range(floor(log10(self.low)), ceil(log10(self.high)) + 1)
+            every = [factor * 10.0**power for power in powers for factor in factors]
+            return [tick for tick in every if self.low <= tick <= self.high]
+        power = 10.0 ** floor(log10((self.high - self.low) / most))
+        for step in (factor * power for factor in (1, 2, 5, 10)):
+            first, last = ceil(self.low / step - 1e-9), floor(self.high / step + 1e-9)
+            if last - first < most:
+                return [round(n * step, 10) for n in range(first, last + 1)]
+        raise AssertionError("ten times the power leaves at most as many ticks as were asked for")
 
 
 PAPER = 468.0
@@ -363,7 +423,6 @@ def spread(places: Sequence[float], gap: float, low: float, high: float) -> list
     return moved
 
 
-LEAST_SPAN = 100.0
 MOST_ROOMY = 30
 ROOMY, TIGHT = 13.0, 9.2
 RANK = "Rank"
@@ -388,39 +447,15 @@ class IntervalRow:
     ranks: str
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """The line that ratings are measured from, and what it is."""
-
-    at: float
-    description: str
-
-
 def finite(value: float | None, otherwise: float) -> float:
     """Give a value, or another in place of None, NaN and infinity."""
     return float(value) if value is not None and isfinite(value) else otherwise
 
 
-def span(rows: Sequence[IntervalRow], rule: float) -> tuple[float, float]:
-    """Axis that holds ratings and rule, and intervals as far as they are readable.
-
-    An interval may reach beyond the ratings by as much as they spread, or by twice the median
-    half-width, so that a wild one does not flatten the others.
-    """
-    low, high = (f([rule, *(row.rating for row in rows)]) for f in (min, max))
-    halves = [(r.upper - r.lower) / 2 for r in rows if isfinite(r.upper - r.lower)]
-    reach = max(high - low, 2 * median_low(halves or [0.0]), LEAST_SPAN)
-    ends = [max(r.lower, low - reach) for r in rows if isfinite(r.lower)]
-    tops = [min(r.upper, high + reach) for r in rows if isfinite(r.upper)]
-    low, high = min([low, *ends]), max([high, *tops])
-    spare = max(LEAST_SPAN - (high - low), 0.06 * (high - low)) / 2
-    return low - spare, high + spare
-
-
 def draw_intervals(
-    rows: Sequence[IntervalRow], rule: Rule, axis_name: str, theme: Theme, caption: str
+    rows: Sequence[IntervalRow], rule: float, axis_name: str, theme: Theme, caption: str
 ) -> "Figure":
-    """Draw the rows, the first on top."""
+    """Draw the rows, the first on top, and a line at what ratings are measured from."""
     drawn = labels([row.name for row in rows])
     ranks = [row.ranks for row in rows]
     margins = Margins(
@@ -432,12 +467,13 @@ def draw_intervals(
     pitch = ROOMY if len(rows) <= MOST_ROOMY else TIGHT
     size = (PAPER - margins.left - margins.right, pitch * len(rows))
     figure, axes = axes_of(size, margins, theme, caption)
-    axes.set_xlim(*span(rows, rule.at))
+    scale = Scale.of_ratings(rows, rule)
+    axes.set_xlim(scale.low, scale.high)
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_yticks([])
     axes.set_xlabel(axis_name)
     axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.axvline(rule.at, color=theme.muted, linewidth=0.7, linestyle=(0, (4, 3)), zorder=1)
+    axes.axvline(rule, color=theme.muted, linewidth=0.7, linestyle=(0, (4, 3)), zorder=1)
     for i, row in enumerate(rows):
         axes.axhline(i, color=theme.faint, linewidth=0.4, zorder=0)
         _bar(axes, i, row, theme)
@@ -482,44 +518,35 @@ LEAST_FACTOR = 1.6
 """By which a logarithmic axis reaches beyond its values at least: so it has a round mark."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
-    """A model by two figures, each with the ends of its interval; the second may be infinite."""
-
-    name: str
-    x: tuple[float, float, float]
-    y: tuple[float, float, float]
-    on_frontier: bool
-    hollow: bool
+Taking = tuple[IntervalRow, Mapping[str, Any]]
+"""A model, and what its answers take: ``value``, ``lower``, ``upper``, whether ``on_frontier``."""
 
 
 def draw_scatter(
-    marks: Sequence[Mark], x_name: str, y_name: str, theme: Theme, caption: str
+    marks: Sequence[Taking], x_name: str, y_name: str, theme: Theme, caption: str
 ) -> "Figure":
     """Draw marks with their intervals over a logarithmic axis, and the frontier as steps."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    drawn = labels([mark.name for mark in marks])
-    leader = LEADER
+    drawn = labels([row.name for row, _ in marks])
     margins = Margins(
         left=EDGE + LINE + 2 * GAP + FONT * width_of("10,000"),
-        right=leader + GAP + FONT * widest(drawn) + EDGE,
+        right=LEADER + GAP + FONT * widest(drawn) + EDGE,
         top=LINE,
         bottom=3 * LINE + GAP,
     )
     size = (PAPER - margins.left - margins.right, max(LEAST_HEIGHT, LABEL * len(marks)))
     figure, axes = axes_of(size, margins, theme, caption)
     axes.set_xscale("log")
-    low, high = _reach([mark.y for mark in marks])
-    axes.set_ylim(low, high)
-    x_ends = [end for mark in marks for end in mark.x]
+    scale = Scale.of_ratings([row for row, _ in marks])
+    axes.set_ylim(scale.low, scale.high)
+    x_ends = [taken[end] for _, taken in marks for end in ("value", "lower", "upper")]
     wider = max(LEAST_FACTOR, (max(x_ends) / min(x_ends)) ** 0.05)
     axes.set_xlim(min(x_ends) / wider, max(x_ends) * wider)
-    for mark in marks:
-        _cross(axes, mark, (low, high), theme)
-    front = sorted((mark for mark in marks if mark.on_frontier), key=lambda mark: mark.x[0])
-    x, y = ([mark.x[0] for mark in front], [mark.y[0] for mark in front])
-    axes.step(x, y, where="post", color=theme.over, linewidth=1.0, zorder=2)
+    for row, taken in marks:
+        _cross(axes, row, taken, scale, theme)
+    front = sorted((taken["value"], row.rating) for row, taken in marks if taken["on_frontier"])
+    axes.step(*zip(*front, strict=True), where="post", color=theme.over, linewidth=1.0, zorder=2)
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.xaxis.set_major_formatter("{x:g}")
     axes.xaxis.set_minor_formatter(NullFormatter())
@@ -527,65 +554,43 @@ def draw_scatter(
     axes.set_ylabel(y_name, labelpad=4)
     axes.spines["left"].set_visible(True)
     axes.yaxis.set_major_formatter("{x:,.0f}")
-    _names_beside(axes, marks, drawn, size, leader, theme)
+    _names_beside(axes, marks, drawn, size, theme)
     return figure
 
 
-def _reach(values: Sequence[tuple[float, float, float]]) -> tuple[float, float]:
-    """Bounds that hold every value, and intervals as far as the values spread beyond them."""
-    middle = [value for value, _, _ in values]
-    low, high = min(middle), max(middle)
-    reach = max(high - low, LEAST_SPAN)
-    ends = [end for _, *both in values for end in both if low - reach < end < high + reach]
-    low, high = min([low, *ends]), max([high, *ends])
-    spare = max(0.05 * (high - low), (LEAST_SPAN - (high - low)) / 2)
-    return low - spare, high + spare
-
-
-def _cross(axes: "Axes", mark: Mark, ends: tuple[float, float], theme: Theme) -> None:
-    colour = theme.over if mark.on_frontier else theme.muted
+def _cross(
+    axes: "Axes", row: IntervalRow, taken: Mapping[str, Any], scale: Scale, theme: Theme
+) -> None:
+    colour = theme.over if taken["on_frontier"] else theme.muted
     thin: dict[str, Any] = {"color": colour, "linewidth": 0.7, "alpha": 0.8, "zorder": 3}
-    axes.plot(mark.x[1:], [mark.y[0]] * 2, **thin)
-    axes.plot([mark.x[0]] * 2, np.clip(mark.y[1:], *ends), **thin)
-    face = theme.ground if mark.hollow else colour
-    axes.plot(
-        mark.x[0], mark.y[0], "o", markersize=4, color=colour, markerfacecolor=face, zorder=4
-    )
+    x = taken["value"]
+    axes.plot((taken["lower"], taken["upper"]), (row.rating, row.rating), **thin)
+    axes.plot((x, x), np.clip((row.lower, row.upper), scale.low, scale.high), **thin)
+    face = theme.ground if taken["dominated"] else colour
+    axes.plot(x, row.rating, "o", markersize=4, color=colour, markerfacecolor=face, zorder=4)
 
 
 def _names_beside(
     axes: "Axes",
-    marks: Sequence[Mark],
+    marks: Sequence[Taking],
     drawn: Sequence[str],
     size: tuple[float, float],
-    leader: float,
     theme: Theme,
 ) -> None:
     """Write names at the right by rating, moved apart, each led to from its mark."""
-    at = [size[1] * axes.transAxes.inverted().transform(_on_page(axes, mark))[1] for mark in marks]
-    places = spread(at, LABEL, LABEL / 2, size[1] - LABEL / 2)
-    for name, mark, place in zip(drawn, marks, places, strict=True):
-        x, y = axes.transAxes.inverted().transform(_on_page(axes, mark))
-        path = ([x, 1, 1 + leader / size[0]], [y, y, place / size[1]])
-        colour = theme.ink if mark.on_frontier else theme.muted
+    on_page = axes.transData + axes.transAxes.inverted()
+    at = [on_page.transform((taken["value"], row.rating)).tolist() for row, taken in marks]
+    places = spread([size[1] * y for _, y in at], LABEL, LABEL / 2, size[1] - LABEL / 2)
+    words: dict[str, Any] = {"transform": axes.transAxes, "va": "center_baseline"}
+    for name, (_, taken), (x, y), place in zip(drawn, marks, at, places, strict=True):
         axes.plot(
-            *path,
+            [x, 1, 1 + LEADER / size[0]],
+            [y, y, place / size[1]],
             transform=axes.transAxes,
             clip_on=False,
             color=theme.faint,
             linewidth=0.5,
             zorder=1,
         )
-        axes.text(
-            1 + (leader + 2) / size[0],
-            place / size[1],
-            name,
-            transform=axes.transAxes,
-            va="center_baseline",
-            color=colour,
-        )
-
-
-def _on_page(axes: "Axes", mark: Mark) -> tuple[float, float]:
-    x, y = axes.transData.transform((mark.x[0], mark.y[0]))
-    return float(x), float(y)
+        colour = theme.ink if taken["on_frontier"] else theme.muted
+        axes.text(1 + (LEADER + 2) / size[0], place / size[1], name, color=colour, **words)

@@ -12,7 +12,7 @@ from datetime import UTC, date, datetime
 from itertools import pairwise
 from math import isfinite, sqrt
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -25,10 +25,8 @@ from rating.charts.drawing import (
     PAPER,
     IntervalRow,
     Margins,
-    Mark,
     Picture,
-    Rule,
-    Table,
+    Scale,
     Theme,
     axes_of,
     draw_intervals,
@@ -36,13 +34,12 @@ from rating.charts.drawing import (
     finite,
     labels,
     plain,
-    span,
     widest,
 )
 from rating.errors import DataError
 from rating.tables.columns import Reading
 from rating.tables.counts import read_groups, read_votes
-from rating.tables.formats import ReportDict, borrowed_caption, caption, has_intervals
+from rating.tables.formats import ReportDict, Table, borrowed_caption, caption, has_intervals
 from rating.typing import Floats
 
 if TYPE_CHECKING:
@@ -241,8 +238,6 @@ def _scale(axes: "Axes", grid: _Grid, layout: _Layout, theme: Theme) -> None:
 FEWEST_COLOURED = 5
 """A share of fewer votes than this is not coloured: it is mostly chance. As on the leaderboard."""
 
-"""Models up to which each line has its band; with more models, this many of the best."""
-
 MEAN = 1000.0
 SCALE = 400.0
 
@@ -264,8 +259,8 @@ def intervals(report: ReportDict, *, made: date, title: str = "Ratings") -> Pict
     """
     ratings, known = _ratings(report), has_intervals(report)
     rows = [_row(rating, known) for rating in ratings]
-    rule = _rule(report)
-    sentences = [f"Dashed line: {rule.description}.", borrowed_caption(report)]
+    rule, from_what = _rule(report)
+    sentences = [f"Dashed line: {from_what}.", borrowed_caption(report)]
     reference = report["method"].get("reference")
     if known and reference:
         sentences.append(f"Intervals: of the distance from {reference}.")
@@ -274,8 +269,8 @@ def intervals(report: ReportDict, *, made: date, title: str = "Ratings") -> Pict
         sentences.append(f"Right: ranks that the votes allow, all at once at {level:g} %.")
         if len(rows) > 1 and all(row.ranks == f"1–{len(rows)}" for row in rows):
             sentences.append("Ranges from first to last claim no order.")
-        low, high = span(rows, rule.at)
-        if any(row.lower < low or row.upper > high for row in rows):
+        scale = Scale.of_ratings(rows, rule)
+        if any(row.lower < scale.low or row.upper > scale.high for row in rows):
             sentences.append("Arrow: the interval is open, or runs on beyond the axis.")
     words = caption(report, made, *sentences)
     return Picture(
@@ -372,7 +367,7 @@ def quality_and_cost(
     if name is None:
         raise DataError("There is nothing to draw: no model has a cost or a time.")
     rows = [row for row in result["models"] if row[name]]
-    marks = [_mark(row, row[name]) for row in rows]
+    marks = [(_row(row, known=True), row[name]) for row in rows]
     rest = len(result["models"]) - len(rows)
     sentences = [
         "Line: what no other model beats in both. Hollow: dominated by one other model.",
@@ -395,16 +390,6 @@ TAKES = {
 }
 
 
-def _mark(row: Mapping[str, Any], taken: Mapping[str, Any]) -> Mark:
-    return Mark(
-        name=row["model"],
-        x=(taken["value"], taken["lower"], taken["upper"]),
-        y=(row["rating"], finite(row["lower"], -np.inf), finite(row["upper"], np.inf)),
-        on_frontier=taken["on_frontier"],
-        hollow=taken["dominated"],
-    )
-
-
 def _taken_table(rows: Sequence[Mapping[str, Any]], name: str) -> Table:
     cells = [
         (
@@ -418,23 +403,12 @@ def _taken_table(rows: Sequence[Mapping[str, Any]], name: str) -> Table:
     return Table(("Model", "Rating", TAKES[name], "Lower", "Upper", "Dominated"), tuple(cells))
 
 
-class _MetPair(NamedTuple):
-    """Two models that met, the first one's score against the second, and the votes by weight."""
-
-    model_a: str
-    model_b: str
-    score: float
-    votes: float
-
-
-def _met_pairs(data: Comparisons) -> list[_MetPair]:
-    """Give each pair that met once."""
+def _met_pairs(data: Comparisons) -> list[tuple[str, str, float, float]]:
+    """Give each pair that met: its models, the first one's score, and the votes by weight."""
     wins = data.wins()
     votes = wins + wins.T
     return [
-        _MetPair(
-            data.models[i], data.models[j], float(wins[i, j] / votes[i, j]), float(votes[i, j])
-        )
+        (data.models[i], data.models[j], float(wins[i, j] / votes[i, j]), float(votes[i, j]))
         for i, j in np.argwhere(np.triu(votes, 1) > 0)
     ]
 
@@ -460,16 +434,18 @@ def _row(rating: Mapping[str, Any], known: bool) -> IntervalRow:
     )
 
 
-def _rule(report: ReportDict) -> Rule:
+def _rule(report: ReportDict) -> tuple[float, str]:
+    """Give the line that ratings are measured from, and what it is."""
     anchor = report["method"].get("anchor")
-    if isinstance(anchor, Mapping) and anchor:
-        model, points = next(iter(anchor.items()))
-        return Rule(float(points), f"{model}, held at {float(points):,.0f}")
-    if isinstance(anchor, str):
-        model, _, points = anchor.rpartition("=")
-        return Rule(float(points), f"{model}, held at {float(points):,.0f}")
+    if anchor:
+        model, points = (
+            next(iter(anchor.items()))
+            if isinstance(anchor, Mapping)
+            else anchor.rpartition("=")[::2]
+        )
+        return float(points), f"{model}, held at {float(points):,.0f}"
     mean = finite(report["method"].get("mean"), MEAN)
-    return Rule(mean, f"the mean of all models, {mean:,.0f}")
+    return mean, f"the mean of all models, {mean:,.0f}"
 
 
 def _axis_name(report: ReportDict) -> str:
@@ -493,7 +469,9 @@ def _cells_caption(n: int, *, scores: bool = False) -> str:
     return f"Counts are left out, with more than {MOST_COUNTED} models; the table has them."
 
 
-def _matrices(names: Sequence[str], pairs: Sequence[_MetPair]) -> tuple[Floats, Floats]:
+def _matrices(
+    names: Sequence[str], pairs: Sequence[tuple[str, str, float, float]]
+) -> tuple[Floats, Floats]:
     """Rates (NaN where not known) and votes, mirrored."""
     place = {name: i for i, name in enumerate(names)}
     rate, votes = np.full((len(names),) * 2, np.nan), np.zeros((len(names),) * 2)
@@ -516,7 +494,7 @@ def _interval_table(ratings: Sequence[Mapping[str, Any]], rows: Sequence[Interva
     return Table(("Model", "Rating (points)", "Lower", "Upper", "Ranks", "Votes"), tuple(cells))
 
 
-def _pair_table(pairs: Sequence[_MetPair], *, rates: bool) -> Table:
+def _pair_table(pairs: Sequence[tuple[str, str, float, float]], *, rates: bool) -> Table:
     if rates:
         rows = [(a, b, f"{100 * share:.0f}", f"{n:,.0f}") for a, b, share, n in pairs]
         return Table(("Model", "Against", "Score (%)", "Votes"), tuple(rows))

@@ -7,6 +7,7 @@ import json
 import uuid
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date, datetime
 from hashlib import sha256
 from importlib import import_module
@@ -19,6 +20,7 @@ from rating.tables.files import (
     LINES,
     SHOWN,
     csv_text,
+    in_html,
     in_json,
     in_latex,
     in_markdown,
@@ -108,9 +110,9 @@ def as_text(board: Row, form: str) -> str:
     warnings = board.get("warnings", ())
     if form == "markdown":
         under = "".join(f"\n* {in_markdown(text)}" for text in warnings)
-        return f"{in_markdown(heading)}\n\n{as_markdown(rows)}{under}\n".lstrip()
+        return f"{in_markdown(heading)}\n\n{board_table(rows).markdown()}{under}\n".lstrip()
     comments = "".join(f"% {in_latex(text)}\n" for text in (heading, *warnings) if text)
-    return comments + _as_latex(rows)
+    return f"{comments}% \\usepackage{{booktabs}}\n{board_table(rows).latex()}\n"
 
 
 def make_folder(folder: Path) -> None:
@@ -157,32 +159,66 @@ def csv_lines(rows: Iterable[Row]) -> Iterator[str]:
         yield csv_text([[row[name] for name in names]])
 
 
-def as_markdown(rows: Sequence[Row]) -> str:
-    """Write rows for people, in points without decimals."""
-    names, cells = _cells(rows)
-    sides = ["---" if name not in COLUMNS else "---:" for name in names]
-    escaped = [[*map(in_markdown, line)] for line in cells]
-    lines = [_headings(names), sides, *escaped]
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of text under a head, written as Markdown, LaTeX or HTML.
+
+    Attributes
+    ----------
+    note : str
+        What to know to read it.
+    strong : tuple of int
+        Rows that the eye should find.
+    sides : str
+        ``l`` or ``r`` for each column; if empty, the first column is at the left, of names, and
+        the others are at the right, of numbers.
+    """
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+    strong: tuple[int, ...] = ()
+    sides: str = ""
+
+    @classmethod
+    def of(cls, head: Sequence[str], rows: Mapping[str, Iterable[str]], note: str) -> "Table":
+        """Make a table of the cells behind each name."""
+        return cls(tuple(head), tuple((name, *cells) for name, cells in rows.items()), note)
+
+    def markdown(self) -> str:
+        """Write it as Markdown, a line a row."""
+        head, *rows = ([*map(in_markdown, line)] for line in (self.head, *self.rows))
+        marks = ["---:" if side == "r" else "---" for side in self._sides()]
+        return "".join(f"| {' | '.join(line)} |\n" for line in (head, marks, *rows))
+
+    def latex(self) -> str:
+        """Write it as a tabular of the package booktabs."""
+        head, *rows = (
+            " & ".join(map(in_latex, line)) + r" \\" for line in (self.head, *self.rows)
+        )
+        begin, end = rf"\begin{{tabular}}{{{self._sides()}}}", r"\end{tabular}"
+        return "\n".join([begin, r"\toprule", head, r"\midrule", *rows, r"\bottomrule", end])
+
+    def html(self) -> str:
+        """Write it as HTML without a style."""
+        head = "".join(f'<th scope="col">{in_html(cell)}</th>' for cell in self.head)
+        rows = "\n".join(
+            f"<tr>{''.join(f'<td><bdi>{in_html(cell)}</bdi></td>' for cell in row)}</tr>"
+            for row in self.rows
+        )
+        return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{rows}\n</tbody>\n</table>"
+
+    def _sides(self) -> str:
+        return self.sides or "l" + "r" * (len(self.head) - 1)
 
 
-def _as_latex(rows: Sequence[Row]) -> str:
-    """Write rows as a tabular of the package booktabs."""
-    names, cells = _cells(rows)
-    sides = "".join("r" if name in COLUMNS else "l" for name in names)
-    body = [" & ".join(map(in_latex, line)) + r" \\" for line in cells]
-    return "\n".join(
-        [
-            r"% \usepackage{booktabs}",
-            rf"\begin{{tabular}}{{{sides}}}",
-            r"\toprule",
-            " & ".join(_headings(names)) + r" \\",
-            r"\midrule",
-            *body,
-            r"\bottomrule",
-            r"\end{tabular}",
-            "",
-        ]
+def board_table(rows: Sequence[Row]) -> Table:
+    """Lay out rows for people, in points without decimals."""
+    names = list(rows[0]) if rows else []
+    return Table(
+        head=tuple(name.replace("_", " ") for name in names),
+        rows=tuple(tuple(shown(name, row[name]) for name in names) for row in rows),
+        sides="".join("r" if name in COLUMNS else "l" for name in names),
     )
 
 
@@ -333,15 +369,6 @@ def shown(name: str, value: object) -> str:
     if name in ("strength", "share", "borrowed"):
         return f"{value:.2f}"
     return f"{value:.0f}" if isinstance(value, float) else str(value)
-
-
-def _cells(rows: Sequence[Row]) -> tuple[list[str], list[list[str]]]:
-    names = list(rows[0]) if rows else []
-    return names, [[shown(name, row[name]) for name in names] for row in rows]
-
-
-def _headings(names: Sequence[str]) -> list[str]:
-    return [name.replace("_", " ") for name in names]
 
 
 ReportDict = Mapping[str, Any]

@@ -14,10 +14,11 @@ from playwright.sync_api import Browser, Page, expect
 from benchmarks import study_demo
 from judge.report.page import Figure, Section, as_html
 from judge.report.page import Page as Report
-from judge.report.plots import Axis, Mark, scatter
+from judge.report.plots import Mark, scatter
 from judge.report.studies import write_report
 from judge.studies.one_judge import study_judges
 from judge.studies.options import StudyOptions
+from rating.charts.drawing import Scale
 from tests.arena.boards.published import STATEMENTS, fill, publish_into
 from tests.browser.person import Person, person
 from tests.browser.test_accessibility import assert_accessible
@@ -190,7 +191,7 @@ def test_labels_of_forty_models_do_not_overlap(
         (name, Mark("people", 1000 + x), Mark("judge", 1000 + y))
         for name, (x, y) in zip(names, rng.normal(0, 1, (40, 2)).tolist(), strict=True)
     ]
-    axis = Axis(900, 1100, "points", lambda x: f"{x:g}")
+    axis = Scale(900, 1100, "points", lambda x: f"{x:g}")
     figure = Figure(scatter(points, axis, axis, title="Ratings"), "Ratings")
     section = Section("Ratings", figures=(figure,))
     file = tmp_path / "labels.html"

@@ -112,17 +112,17 @@ def test_whether_the_order_of_models_hangs_on_the_second_judge_by_hand() -> None
         verdict(4, "y", "z", None, second=True),
     ]
     result = fallback_of("wren", "owl", {"refusal": 2}, rows)
-    assert (result.n, result.n_all) == (1, 3)
-    assert (result.order, result.without) == (("x", "y", "z"), ("y", "x", "z"))
-    assert result.sentence == (
+    assert result["n"] == 1
+    assert (result["order"], result["order_without"]) == (["x", "y", "z"], ["y", "x", "z"])
+    assert result["sentence"] == (
         "1 of 3 verdicts are by 'owl' in place of 'wren' (2 refusal). The order of the models "
         "hangs on them: without them it is 'y', 'x', 'z'."
     )
     same = fallback_of("wren", "owl", {"refusal": 1}, [*rows[:2], rows[0] | {"battle_id": "b5"}])
-    assert same.sentence.startswith("0 of 3 verdicts are by 'owl'")
+    assert same["sentence"].startswith("0 of 3 verdicts are by 'owl'")
     alone = fallback_of("wren", "owl", {"pending": 2}, [rows[1], rows[2]])
-    assert alone.sentence.endswith("without them there is no verdict on 'y'.")
-    assert fallback_of("wren", "owl", {}, rows).sentence == ""
+    assert alone["sentence"].endswith("without them there is no verdict on 'y'.")
+    assert fallback_of("wren", "owl", {}, rows)["sentence"] == ""
 
 
 def test_marks_are_ordered_by_their_mean() -> None:
@@ -133,4 +133,5 @@ def test_marks_are_ordered_by_their_mean() -> None:
         )
     ]
     result = fallback_of("wren", "owl", {"denied": 1}, rows)
-    assert (result.order, result.without, result.n) == (("x", "y"), ("y", "x"), 1)
+    assert (result["order"], result["order_without"]) == (["x", "y"], ["y", "x"])
+    assert result["n"] == 1

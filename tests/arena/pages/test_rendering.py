@@ -21,7 +21,7 @@ from arena.pages.rendering import (
     missing_page,
     my_battles_page,
 )
-from arena.pages.routes import preview_png
+from arena.pages.routes import PREVIEW
 from arena.pages.standings import Selection, even, leaderboard_page
 from tests.arena.pages.conftest import (
     NOW,
@@ -207,7 +207,7 @@ def test_the_preview_of_a_battle_is_the_beginning_of_its_prompt() -> None:
 
 
 def test_the_picture_of_previews_is_a_png_of_the_usual_size() -> None:
-    png = preview_png()
+    png = PREVIEW.read_bytes()
     with Image.open(BytesIO(png)) as picture:
         assert (picture.format, picture.size) == ("PNG", (1200, 630))
         assert len(picture.convert("RGB").getcolors() or ()) == 6
@@ -228,8 +228,8 @@ def test_models_that_change_place_or_leave_their_interval_are_named(
     outside = replace(make_row("c", 900, 30), voter_rating=931.0)
     comparison = even(make_board(rows=(steady, placed, outside)))
     assert comparison is not None
-    assert [row.model for row in comparison.moved] == ["b", "c"]
-    assert comparison.furthest.model == "c"
+    assert [row.model for row in comparison[0]] == ["b", "c"]
+    assert comparison[1].model == "c"
 
 
 def test_one_voter_has_nothing_to_be_compared_with(make_board: MakeBoard) -> None:

@@ -58,7 +58,7 @@ def test_a_model_without_a_price_is_not_drawn_against_price() -> None:
     cost, seconds = scatter(board, "cost"), scatter(board, "seconds")
     assert cost is not None
     assert seconds is not None
-    assert {dot.row.model for dot in seconds.dots} - {dot.row.model for dot in cost.dots} == {"m9"}
+    assert {row.model for row, _, _ in seconds[3]} - {row.model for row, _, _ in cost[3]} == {"m9"}
 
 
 def test_without_prices_only_time_is_shown_and_that_is_said() -> None:
@@ -73,13 +73,18 @@ def test_marks_stand_inside_and_names_do_not_overlap() -> None:
     assert board is not None
     picture = scatter(board, "cost")
     assert picture is not None
-    for dot in picture.dots:
-        assert 0 <= dot.left <= dot.x <= dot.right <= 100
-        assert 0 <= dot.top <= dot.y <= dot.bottom <= picture.height
-    labels = sorted(dot.label for dot in picture.dots)
+    height, across, up, dots = picture
+    for row, taken, _ in dots:
+        ends = [across.at(end) for end in (taken.lower, taken.value, taken.upper)]
+        assert 0 <= ends[0] <= ends[1] <= ends[2] <= 100
+        assert 0 <= up.at(row.upper, height, 0) <= up.at(row.lower, height, 0) <= height
+    labels = sorted(label for _, _, label in dots)
     assert all(b - a >= 18.9 for a, b in itertools.pairwise(labels))
-    assert len(picture.x_ticks) >= 2
-    xs = [x for line in picture.steps for x in (line[0], line[2])]
+    assert len(across.ticks()) >= 2
+    first, _, _ = page(valued()).partition('<section aria-labelledby="seconds">')
+    lines = [line for line in Page(first).all("line") if line.get("class") == "frontier"]
+    xs = [float((line[end] or "").rstrip("%")) for line in lines for end in ("x1", "x2")]
+    assert len(xs) > 2
     assert xs == sorted(xs)
 
 

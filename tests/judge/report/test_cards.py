@@ -1,6 +1,5 @@
 """Cards as they are shown: grey where they fail and why, open where nothing could be told."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,13 +10,17 @@ from judge.probe.similarity import Axis, AxisName, Card
 from judge.report.cards import (
     AXES,
     DESIDERATA,
-    Mark,
-    Scale,
+    CardView,
+    Gauge,
+    ProbePage,
+    Row,
     page_of,
     table_of,
     undecided_of,
     warnings_of,
 )
+from judge.report.page import cards_as_html
+from judge.report.plots import Mark
 from judge.studies.estimates import Estimate
 
 ABOUT = {
@@ -117,7 +120,11 @@ def test_marks_stand_at_their_value_on_the_scale_of_their_rule() -> None:
     rows = page_of(board()).cards[0].rows
     marks = [row.mark for row in rows]
     assert [mark.value for mark in marks if mark] == [0.5, 0.9, 3.0, 0.8, 0.02]
-    inside = [mark.band[0] <= mark.centre <= mark.band[1] for mark in marks if mark and mark.band]
+    inside = [
+        row.gauge.good[0] <= row.mark.value <= row.gauge.good[1]
+        for row in rows
+        if row.mark and row.gauge and row.gauge.good
+    ]
     assert inside == [False, False, True, False, True]
     ends = [(mark.lower, mark.upper) for mark in marks if mark]
     assert ends == [(0.4, 0.6), (0.88, 0.92), (2.5, None), (0.7, 0.9), (0.01, 0.03)]
@@ -128,7 +135,7 @@ def test_a_card_from_before_there_were_intervals_is_still_drawn() -> None:
     plain["audits"][0]["desiderata"][0]["numbers"] = {"ratio": 0.5}
     mark = page_of(plain).cards[0].rows[0].mark
     assert mark is not None
-    assert (mark.value, mark.line) == (0.5, None)
+    assert (mark.value, mark.lower, mark.upper) == (0.5, None, None)
 
 
 def test_an_axis_above_nothing_is_plain_and_one_that_is_not_is_named() -> None:
@@ -160,10 +167,13 @@ def test_a_table_has_a_row_a_card_and_a_column_a_line() -> None:
 
 
 def test_marks_beyond_a_scale_stand_at_its_end() -> None:
-    scale = Scale("", 0.0, 1.0, (0.5, 2.0), ())
-    mark = Mark(scale, 7.0, -3.0, None)
-    assert (mark.centre, mark.line, mark.band) == (194.0, None, (100.0, 194.0))
-    assert replace(mark, upper=0.5).line == (6.0, 100.0)
+    gauge = Gauge(0.0, 1.0, good=(0.5, 2.0))
+    mark = Mark("", 7.0, -3.0, 0.5)
+    row = Row("a", "plain", "7", mark, ("",), shown=False, gauge=gauge)
+    html = cards_as_html([ProbePage("", {}, (CardView("", "", False, "", (row,)),), (), "")])
+    assert '<rect class="good" x="100.0" y="3" width="94.0"' in html
+    assert '<line class="interval" x1="6.0" y1="10" x2="100.0"' in html
+    assert '<circle class="dot" cx="194.0"' in html
 
 
 def test_a_page_says_by_what_and_when_its_numbers_were_made() -> None:

@@ -4,33 +4,21 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
-from judge.report.cards import CardView, Mark, ProbePage, Row, Scale
+from judge.report.cards import CardView, Gauge, ProbePage, Row
 from judge.report.page import cards_as_html
+from judge.report.plots import Mark
 
 HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(2)>{{ 7*7 }}'
-SCALE = Scale("share", 0.0, 1.0, (0.5, 1.0), ((0.0, "0"), (1.0, "1")))
+GAUGE = Gauge(0.0, 1.0, "share", good=(0.5, 1.0), labels=((0.0, "0"), (1.0, "1")))
 
 
 def page(title: str = "Cards", *, greyed: bool = True) -> ProbePage:
+    low, middle = Mark("", 0.2, 0.1, 0.3), Mark("", 0.5)
+    why, parts = ("Why so", "The rule"), ((title, "n", "0.1"),)
     rows = (
-        Row(
-            "Finds the truth",
-            "failed",
-            "fails",
-            Mark(SCALE, 0.2, 0.1, 0.3),
-            ("Why so", "The rule"),
-            True,
-        ),
+        Row("Finds the truth", "failed", "fails", low, why, True, gauge=GAUGE),
         Row("Says the same", "open", "not told", None, ("One run only", "The rule"), True),
-        Row(
-            title,
-            "plain",
-            "0.50",
-            Mark(SCALE, 0.5, None, None),
-            (title,),
-            False,
-            ((title, "n", "0.1"),),
-        ),
+        Row(title, "plain", "0.50", middle, (title,), False, parts, GAUGE),
     )
     card = CardView(title, title, greyed, "Fails: finds the truth.", rows)
     return ProbePage(title, {title: title}, (card, card), (title,), "Made by arena 1.2.3.")

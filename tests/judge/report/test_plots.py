@@ -11,30 +11,24 @@ from hypothesis import strategies as st
 
 from judge.report.plots import (
     LABELS,
-    Axis,
     Box,
     Mark,
-    Slope,
     heat_map,
     place_labels,
     scatter,
     slopes,
     width_of,
 )
+from rating.charts.drawing import Scale
 
-FRAME = Box(64.0, 10.0, 592.0, 610.0)
+FRAME = (64.0, 10.0, 592.0, 610.0)
 NAMES = [
     f"{family}-{n}-instruct" for n in range(10) for family in ("Basalt", "mica", "玄武岩", "W")
 ]
 
 
 def meet(one: Box, other: Box) -> bool:
-    return (
-        one.left < other.right
-        and other.left < one.right
-        and one.top < other.bottom
-        and other.top < one.bottom
-    )
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 def crowd(kind: str) -> list[tuple[float, float]]:
@@ -56,26 +50,26 @@ def test_no_label_meets_another_or_a_point_or_leaves_the_axes(kind: str) -> None
     assert len(placed) == 40
     assert not any(meet(one, other) for one, other in combinations(placed, 2))
     for box, name in zip(placed, NAMES, strict=True):
-        assert box.right - box.left == pytest.approx(width_of(name))
-        assert FRAME.left <= box.left < box.right <= FRAME.right
-        assert FRAME.top <= box.top < box.bottom <= FRAME.bottom
-        assert not any(meet(box, Box(x - 3, y - 3, x + 3, y + 3)) for x, y in points)
+        assert box[2] - box[0] == pytest.approx(width_of(name))
+        assert FRAME[0] <= box[0] < box[2] <= FRAME[2]
+        assert FRAME[1] <= box[1] < box[3] <= FRAME[3]
+        assert not any(meet(box, (x - 3, y - 3, x + 3, y + 3)) for x, y in points)
     assert place_labels(NAMES, points, FRAME) == boxes
 
 
 def test_a_label_stands_beside_its_point_while_there_is_room() -> None:
     (box,) = place_labels(["mica"], [(300.0, 300.0)], FRAME)
     assert box is not None
-    assert box.left == pytest.approx(306)
-    assert (box.top + box.bottom) / 2 == pytest.approx(300)
+    assert box[0] == pytest.approx(306)
+    assert (box[1] + box[3]) / 2 == pytest.approx(300)
 
 
 def test_a_label_without_room_is_left_out() -> None:
-    assert place_labels(["mica"], [(5.0, 5.0)], Box(0, 0, 10, 10)) == [None]
+    assert place_labels(["mica"], [(5.0, 5.0)], (0, 0, 10, 10)) == [None]
 
 
 def scattered(names: list[str]) -> str:
-    axis = Axis(900, 1100, "points", lambda x: f"{x:,.0f}")
+    axis = Scale(900, 1100, "points", lambda x: f"{x:,.0f}")
     points = [
         (name, Mark("people", 1000 + n / 50), Mark("judge", 1000 - n / 70))
         for n, name in enumerate(names)
@@ -117,13 +111,13 @@ def test_a_heat_map_has_a_path_a_tone_and_names_its_groups() -> None:
 @given(st.lists(st.text(min_size=1), min_size=1, max_size=12, unique=True), st.integers(0, 99))
 def test_slopes_join_the_ranks_of_each_model(names: list[str], seed: int) -> None:
     order = np.random.default_rng(seed).permutation(len(names)).tolist()
-    models = [Slope(name, i + 1, order[i] + 1, i % 2 == 0) for i, name in enumerate(names)]
+    models = [(name, i + 1, order[i] + 1, i % 2 == 0) for i, name in enumerate(names)]
     shape = ElementTree.fromstring(slopes(models, title="Ranks"))
     lines = [*shape.iter("line")]
     assert len(lines) == len(names)
     kinds = [line.get("class") for line in lines]
-    assert kinds.count("grid") == sum(one.left == one.right for one in models)
-    assert kinds.count("judge") == sum(one.left != one.right and one.sure for one in models)
+    assert kinds.count("grid") == sum(left == right for _, left, right, _ in models)
+    assert kinds.count("judge") == sum(left != right and sure for _, left, right, sure in models)
     heights = {line.get("y1"): line.get("y2") for line in lines}
-    for one in models:
-        assert heights[f"{17 * (one.left - 0.5):.1f}"] == f"{17 * (one.right - 0.5):.1f}"
+    for _, left, right, _ in models:
+        assert heights[f"{17 * (left - 0.5):.1f}"] == f"{17 * (right - 0.5):.1f}"

@@ -16,13 +16,14 @@ from fontTools.ttLib import TTFont
 from judge.render.pages import SITE_HEAD
 from judge.report.page import LONGEST, Example, Section, as_html, as_latex, as_markdown
 from judge.report.page import Page as Report
-from judge.report.plots import Axis, Line, Mark, dots, scatter
+from judge.report.plots import Mark, dots, scatter
 from judge.report.studies import command, differing, report_page, rows, write_report
 from judge.studies.alignment import Outputs
 from judge.studies.data import read_study
 from judge.studies.one_judge import Study, study_judges
 from judge.studies.options import StudyOptions
 from judge.tables.cases import read_outputs, read_prompts
+from rating.charts.drawing import Scale
 from tests.judge.render.test_markdown import FORBIDDEN, HOSTILE
 from tests.judge.report.hostile import EXAMPLES, hostile_study
 
@@ -234,8 +235,8 @@ def test_a_report_that_cannot_be_written_is_told(study: Study, tmp_path: Path) -
 
 
 def test_marks_stand_where_their_values_are() -> None:
-    axis = Axis(0, 1, "share", lambda x: f"{x:g}")
-    svg = dots([Line("a", (Mark("judge", 0.5, 0.25, 1.0),))], axis, title="t")
+    axis = Scale(0, 1, "share", lambda x: f"{x:g}")
+    svg = dots([("a", (Mark("judge", 0.5, 0.25, 1.0),))], axis, title="t")
     centre = float(re.findall(r'cx="([\d.]+)"', svg)[0])
     ends = re.findall(r'<line class="judge" x1="([\d.]+)" y1="[\d.]+" x2="([\d.]+)"', svg)[0]
     low, high = map(float, ends)
@@ -243,7 +244,7 @@ def test_marks_stand_where_their_values_are() -> None:
 
 
 def test_a_picture_keeps_marks_beyond_its_axis_at_the_edge() -> None:
-    axis = Axis(0, 1, "share", str)
+    axis = Scale(0, 1, "share", str)
     svg = scatter(
         [("x", Mark("people", 7, None, None), Mark("judge", -3, None, None))],
         axis,

@@ -14,7 +14,7 @@ from markdown_it import MarkdownIt
 from arena.boards.export import export_votes
 from arena.boards.record_file import verify_export
 from arena.domain.vote import DEFAULT, Choice
-from judge.report.page import Page, Section, Table, as_html
+from judge.report.page import Page, Section, as_html
 from judge.tables.annotations import read_annotations
 from rating.errors import DataError
 from rating.tables import files, formats
@@ -81,7 +81,7 @@ def test_weighed_votes_quote_formulas_and_come_back(command: Command, tmp_path: 
 
 
 def test_markdown_shows_a_name_as_it_is() -> None:
-    text = formats.as_markdown([{"model": HOSTILE}])
+    text = formats.board_table([{"model": HOSTILE}]).markdown()
     html = MarkdownIt("commonmark", {"html": True}).enable("table").render(text)
     for tag in ("<a", "<i>", "<code>", "<h1>", "<em>"):
         assert tag not in html
@@ -106,7 +106,7 @@ def test_no_format_for_people_holds_a_command_to_a_terminal(form: str) -> None:
 
 
 def test_a_page_shows_no_control_character_and_keeps_lines() -> None:
-    table = Table(("Model",), ((HOSTILE,),), "")
+    table = formats.Table(("Model",), ((HOSTILE,),), "")
     section = Section(HOSTILE, paragraphs=(HOSTILE,), table=table)
     empty = SimpleNamespace(**dict.fromkeys(Page.__dataclass_fields__, ""))
     page = SimpleNamespace(**{**vars(empty), "about": {}, "answers": (), "sections": ()})
