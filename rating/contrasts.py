@@ -35,7 +35,6 @@ from rating.covariance import (
     jackknife,
     jackknife_of,
     left_out_sums,
-    require_two,
     sandwich_covariance,
     squared_information,
     taste_covariance,
@@ -251,18 +250,17 @@ def voter_sums(data: Comparisons, *, fit: Fit, whole: Comparisons) -> Sums:
     Returns
     -------
     mapping of str to ndarray
-        ``spread`` and ``meat`` (or a zero) of `rating.covariance.LeftOutSums`;
+        ``spread`` and ``meat`` (or a zero) of `rating.covariance.left_out_sums`;
         ``square``, the
         squared shares of the information on each parameter, shape (n_parameters,); and
         ``clusters``, ``weight``, ``weight_sq`` and ``largest`` of
         `rating.covariance.activity_sums`, of which the last is no sum.
     """
     groups = grouping(data, "voter")
-    left_out = left_out_sums(fit, data, groups, whole, measured=False)
+    spread, meat, _ = left_out_sums(fit, data, groups, whole, measured=False)
     square = _square_sums(data, fit=fit, cluster="voter", vectors=vectors_of_parameters(fit))
-    meat = left_out.meat if left_out.meat.any() else np.zeros(())  # as good as always
-    sums = {"spread": left_out.spread, "meat": meat}
-    return {**sums, **square, **activity_sums(data, groups)}
+    meat = meat if meat.any() else np.zeros(())  # as good as always
+    return {"spread": spread, "meat": meat, **square, **activity_sums(data, groups)}
 
 
 class _Ratio(NamedTuple):
@@ -538,23 +536,22 @@ def infer(
     kinds, lengths = [], []
     for cluster in clusters:
         groups = grouping(data, cluster)
-        activity = checked_activity(data, groups)
+        activity = checked_activity(activity_sums(data, groups))
         many = activity.effective >= max(WELL_FOUNDED, fit.n_models)
         drawn = many and fit.n_models <= WILD_UP_TO and activity.effective <= SIGNS_UP_TO
         signs = SignSums(fit.n_models, rng) if drawn and rng is not None else None
-        left_out = jackknife(fit, data, groups, signs)
-        kinds.append(ByCluster(fit, cluster, activity, left_out.matrix, signs, _OnePart(data)))
-        lengths.append(left_out.lengths)
+        matrix, moved = jackknife(fit, data, groups, signs)
+        kinds.append(ByCluster(fit, cluster, activity, matrix, signs, _OnePart(data)))
+        lengths.append(moved)
     between, prompt_effect = None, None
     if len(kinds) == 2:
         crossed = intersection(data)
         if crossed.size > kinds[1].activity.n_clusters:
-            inside = jackknife(fit, data, crossed)
-            between = inside.matrix
+            between, moved = jackknife(fit, data, crossed)
             prompt = np.empty(crossed.size, dtype=np.int64)
             prompts = grouping(data, "prompt")
             prompt[crossed.index] = prompts.index
-            part = np.bincount(prompt, inside.lengths, prompts.size)
+            part = np.bincount(prompt, moved, prompts.size)
             prompt_effect = _ratio(lengths[1], np.asarray(part, dtype=np.float64))
     independent = sandwich_covariance(fit, data)
     return Inference(fit, data, independent, tuple(kinds), between, prompt_effect)
@@ -567,7 +564,7 @@ def _in_parts(fit: Fit, whole: Comparisons, parts: Parts) -> ByCluster:
     `WILD_UP_TO` models; and what two models share is bounded by what each has.
     """
     sums = _voter_totals(fit, whole, parts)
-    activity = require_two(activity_from(sums))
+    activity = checked_activity(sums)
     matrix = jackknife_of(fit, whole, activity.n_clusters, sums["spread"], sums["meat"])
     return ByCluster(fit, "voter", activity, matrix, None, parts, sums["square"])
 
@@ -793,39 +790,28 @@ def spread(
     sampled : int
         Voters in a sample, where neither knows them.
     """
-    if parts is None or options.interval == "none":
-        return _spread(fit, data, options, rng, sampled=sampled)
-    voters = activity_from(_voter_totals(fit, data, parts))
-    return replace(_spread(fit, data, options, rng, parts, voters), voters=voters)
-
-
-def _spread(
-    fit: Fit,
-    data: Comparisons,
-    options: RateOptions,
-    rng: np.random.Generator,
-    parts: Parts | None = None,
-    voters: Activity | None = None,
-    sampled: int = 0,
-) -> Spread:
+    voters = None
+    if parts is not None and options.interval != "none":
+        voters = activity_from(_voter_totals(fit, data, parts))
     match options.interval:
         case "sandwich":
-            return _sandwich(fit, data, options, rng, parts, voters, sampled)
+            off = _sandwich(fit, data, options, rng, parts, voters, sampled)
         case "hessian":
-            return _hessian(fit, data, options)
+            off = _hessian(fit, data, options)
         case "profile":
             ends = profile_intervals(fit, data, level=options.level)
-            return replace(_hessian(fit, data, options), low=ends.low, high=ends.high)
+            off = replace(_hessian(fit, data, options), low=ends.low, high=ends.high)
         case "bootstrap":
             if parts is not None and clusters_of(options):
                 raise DataError(
                     "The bootstrap draws voters who are all in memory, and these are in parts: "
                     "choose interval sandwich, or cluster none."
                 )
-            return _bootstrap(fit, data, options, rng)
-        case "none":
+            off = _bootstrap(fit, data, options, rng)
+        case _:
             unknown = np.full(fit.n_models, np.nan)
-            return _plain(_from_reference(fit, options), unknown, unknown, unknown, fit)
+            off = _plain(_from_reference(fit, options), unknown, unknown, unknown, fit)
+    return replace(off, voters=voters)
 
 
 def _plain(estimate: Floats, se: Floats, low: Floats, high: Floats, fit: Fit) -> Spread:
@@ -864,7 +850,7 @@ def _sandwich(
     voters: Activity | None,
     sampled: int,
 ) -> Spread:
-    clusters, warnings = _usable(data, options, voters)
+    clusters, warnings = usable(data, options, voters)
     spread = _judged(infer(fit, data, clusters, rng=rng, parts=parts), options)
     unknown = data.voter is None and voters is None and not sampled
     rare = unknown and options.reference is None and not options.weighted
@@ -873,18 +859,18 @@ def _sandwich(
     return replace(spread, warnings=(*warnings, *spread.warnings))
 
 
-def _usable(
-    data: Comparisons, options: RateOptions, voters: Activity | None
+def usable(
+    data: Comparisons, options: RateOptions, voters: Activity | None = None
 ) -> tuple[tuple[Cluster, ...], tuple[str, ...]]:
     """Return the kinds of cluster with two effective ones, and what is to say of the others."""
-    usable, warnings = [], []
+    enough, warnings = [], []
     for kind in clusters_of(options):
         seen = voters or activity(data, kind)
         if seen.effective >= MIN_EFFECTIVE_FOR_CLUSTERS:
-            usable.append(kind)
+            enough.append(kind)
         else:
             warnings.append(_on_one(kind, round(100 * seen.top_share)))
-    return tuple(usable), tuple(warnings)
+    return tuple(enough), tuple(warnings)
 
 
 def _on_one(kind: Cluster, percent: int) -> Sentence:

@@ -130,12 +130,7 @@ def activity(data: Comparisons, cluster: Cluster = "voter") -> Activity:
     >>> round(activity(votes).effective, 4)  # 25 / (9 + 1 + 1)
     2.2727
     """
-    return _activity_of(data, grouping(data, cluster))
-
-
-def _activity_of(data: Comparisons, groups: Grouping) -> Activity:
-    """Measure how evenly the votes (by weight) are spread over any clusters."""
-    return activity_from(activity_sums(data, groups))
+    return activity_from(activity_sums(data, grouping(data, cluster)))
 
 
 def activity_sums(data: Comparisons, groups: Grouping) -> Sums:
@@ -169,13 +164,9 @@ def totals(parts: Iterable[Sums]) -> Sums:
     return total
 
 
-def checked_activity(data: Comparisons, groups: Grouping) -> Activity:
-    """Return the activity of the clusters; raises `DataError` unless two of them voted."""
-    return require_two(_activity_of(data, groups))
-
-
-def require_two(by_cluster: Activity) -> Activity:
-    """Give the activity back; raises `DataError` unless two clusters voted."""
+def checked_activity(sums: Sums) -> Activity:
+    """Return `activity_from` the sums; raises `DataError` unless two clusters voted."""
+    by_cluster = activity_from(sums)
     if by_cluster.n_clusters < 2:
         raise DataError("Clustered errors need two voters (or prompts) at least; one voted.")
     return by_cluster
@@ -624,25 +615,9 @@ class LeftOut:
     stranded: bool
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Jackknife:
-    """Covariance when the votes of one cluster depend on each other.
-
-    Attributes
-    ----------
-    matrix : ndarray of shape (n_models + n_free, n_models + n_free)
-        As `hessian_covariance` returns it.
-    lengths : ndarray of shape (n_clusters,)
-        How far the strengths move without each cluster, squared.
-    """
-
-    matrix: Floats
-    lengths: Floats
-
-
 def jackknife(
     fit: Fit, data: Comparisons, groups: Grouping, shifts: "SignSums | None" = None
-) -> _Jackknife:
+) -> tuple[Floats, Floats]:
     """Estimate the covariance by leaving out one cluster at a time (CR3).
 
     ``(U - 1) / U * sum_c d_c d_c'``, where ``d_c`` is how far the parameters
@@ -662,6 +637,13 @@ def jackknife(
     shifts : SignSums, optional
         Is given every cluster's shift on the way: one pass serves both.
 
+    Returns
+    -------
+    ndarray of shape (n_models + n_free, n_models + n_free)
+        As `hessian_covariance` returns it.
+    ndarray of shape (n_clusters,)
+        How far the strengths move without each cluster, squared.
+
     Raises
     ------
     DataError
@@ -676,33 +658,16 @@ def jackknife(
        jackknife and bootstrap methods for cluster-robust inference", Journal
        of Applied Econometrics 38(5), 2023, pp. 671-694.
     """
-    u = checked_activity(data, groups).n_clusters
+    u = checked_activity(activity_sums(data, groups)).n_clusters
     whole = data.merged()
-    sums = left_out_sums(fit, data, groups, whole, shifts)
-    return _Jackknife(jackknife_of(fit, whole, u, sums.spread, sums.meat), sums.lengths)
+    spread, meat, lengths = left_out_sums(fit, data, groups, whole, shifts)
+    return jackknife_of(fit, whole, u, spread, meat), lengths
 
 
 def jackknife_of(fit: Fit, whole: Comparisons, u: int, spread: Floats, meat: Floats) -> Floats:
     """Return the covariance of `jackknife` from the sums over its u clusters."""
     bread = fit.inverse_information
     return jackknife_factor(u) * spread + bread @ (_bare_tie_meat(fit, whole) + meat) @ bread
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _LeftOutSums:
-    """Sums over clusters, each left out as `jackknife` does.
-
-    Attributes
-    ----------
-    spread, meat : ndarray of shape (n_models + n_free, n_models + n_free)
-        Of ``d_c d_c'``, and of the squared scores of votes that alone join models to the rest.
-    lengths : ndarray of shape (n_clusters,)
-        As in `_Jackknife`.
-    """
-
-    spread: Floats
-    meat: Floats
-    lengths: Floats
 
 
 def left_out_sums(
@@ -713,7 +678,7 @@ def left_out_sums(
     shifts: "SignSums | None" = None,
     *,
     measured: bool = True,
-) -> _LeftOutSums:
+) -> tuple[Floats, Floats, Floats]:
     """Leave out each cluster of some votes, which may be a part of the whole.
 
     Parameters
@@ -722,6 +687,15 @@ def left_out_sums(
         All votes, merged.
     measured : bool
         Whether the lengths are wanted; without, some are zero.
+
+    Returns
+    -------
+    ndarray of shape (n_models + n_free, n_models + n_free)
+        Sum of ``d_c d_c'``.
+    ndarray of shape (n_models + n_free, n_models + n_free)
+        Sum of the squared scores of votes that alone join models to the rest.
+    ndarray of shape (n_clusters,)
+        Lengths, as of `jackknife`.
     """
     bread, k = fit.inverse_information, fit.n_models
     lengths, meat = np.zeros(groups.size), np.zeros_like(bread)
@@ -744,7 +718,7 @@ def left_out_sums(
         if left_out.stranded:
             own = data.subset(np.isin(groups.index, left_out.clusters))
             meat += fit.scored(own).vote_meat()
-    return _LeftOutSums(spread, meat, lengths)
+    return spread, meat, lengths
 
 
 def _light_at_once(
@@ -811,7 +785,7 @@ def leave_one_out(fit: Fit, data: Comparisons, groups: Grouping) -> Iterator[Lef
     DataError
         If fewer than two clusters have a vote of positive weight.
     """
-    checked_activity(data, groups)
+    checked_activity(activity_sums(data, groups))
     bread = fit.inverse_information
     leverage = _leverage(fit, data, groups, bread)
     everybody = np.ones(groups.size, dtype=bool)

@@ -661,59 +661,30 @@ def gate(data: Comparisons, options: GateOptions) -> Gate:
     DataError
         If a model has no votes.
     """
-    require_both(data.models, options)
+    between = options.candidate, options.incumbent
+    require_both(data.models, between)
     known = _behind(data, options)
     try:
-        between = options.candidate, options.incumbent
         lead = lead_of(data, between, voters=options.claims == "population")
     except NotIdentifiedError as error:
-        return untold(options, known, str(error))
-    return decided(lead, options, known)
+        return untold(known, str(error))
+    return decided(lead, known)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Behind:
-    """What stands behind a lead.
-
-    Attributes
-    ----------
-    people, direct : int
-        Votes on either model, and of them those on the two.
-    rests_on : str
-    """
-
-    people: int
-    direct: int
-    rests_on: str
-    by: By = "people"
-    judge: int = 0
-    judge_weight: float | None = None
-    warnings: tuple[str, ...] = ()
-
-
-def decided(lead: Lead, options: GateOptions, known: Behind) -> Gate:
-    """Answer by a lead."""
+def decided(lead: Lead, known: Gate) -> Gate:
+    """Answer by a lead, where `unanswered` says what stands behind it."""
     if lead.effective < WELL_FOUNDED:
         why = (
             f"The lead rests on {lead.effective:.1f} effective voters or prompts: nothing is "
             f"estimated from fewer than {WELL_FOUNDED}."
         )
-        return untold(options, known, why)
+        return untold(known, why)
+    options = known.options
     ask = (options.looks, options.planned, known.people, options.level)
-    half = lead.half_width(*ask)
-    value, half = POINTS_PER_NAT * lead.value, POINTS_PER_NAT * half
+    value, half = POINTS_PER_NAT * lead.value, POINTS_PER_NAT * lead.half_width(*ask)
     ends = (value - half, value + half) if math.isfinite(half) else (None, None)
-    answered = Gate(
-        options=options,
-        difference=Difference(value=value, lower=ends[0], upper=ends[1]),
-        people=known.people,
-        judge=known.judge,
-        needed=None,
-        by=known.by,
-        rests_on=known.rests_on,
-        judge_weight=known.judge_weight,
-        warnings=known.warnings,
-    )
+    difference = Difference(value=value, lower=ends[0], upper=ends[1])
+    answered = replace(known, difference=difference, needed=None)
     if answered.passes is not None:
         return replace(answered, needed=0, needed_same_prompts=0)
     same, new = (
@@ -723,20 +694,9 @@ def decided(lead: Lead, options: GateOptions, known: Behind) -> Gate:
     return replace(answered, needed=new, needed_same_prompts=same)
 
 
-def untold(options: GateOptions, known: Behind, why: str) -> Gate:
+def untold(known: Gate, why: str) -> Gate:
     """Answer where nothing could be estimated."""
-    return Gate(
-        options=options,
-        difference=None,
-        people=known.people,
-        judge=known.judge,
-        needed=votes_for_even_models(options, known.direct),
-        by="nothing",
-        rests_on=known.rests_on,
-        why=why,
-        judge_weight=known.judge_weight,
-        warnings=known.warnings,
-    )
+    return replace(known, by="nothing", why=why)
 
 
 def votes_for_even_models(options: GateOptions, there: int) -> int:
@@ -774,51 +734,67 @@ def rows_planned(either: Bools, options: GateOptions) -> int:
     return min(len(either), int(np.searchsorted(either.cumsum(), options.votes_planned)) + 1)
 
 
-def require_both(models: Sequence[str], options: GateOptions) -> None:
+def require_both(models: Sequence[str], between: tuple[str, str]) -> None:
     """Raise `DataError` unless there are votes on both models."""
-    for name in (options.candidate, options.incumbent):
+    for name in between:
         if name not in models:
             some = ", ".join(map(repr, models[:3]))
             raise DataError(f"There are no votes on {name!r}; there are on {some} and others.")
 
 
-def _behind(data: Comparisons, options: GateOptions) -> Behind:
+def _behind(data: Comparisons, options: GateOptions) -> Gate:
     """Count what stands behind the lead, and say what the interval does not allow for."""
     ends = [data.models.index(name) for name in (options.candidate, options.incumbent)]
-    either = np.isin(data.pairs, ends).any(axis=1)
-    both = np.isin(data.pairs, ends).all(axis=1)
-    people, direct = int(data.votes[either].sum()), int(data.votes[both].sum())
-    counts = [
-        (None if column is None else len(np.unique(column[either])), word)
-        for column, word in ((data.voter, "voter"), (data.prompt, "prompt"))
-    ]
-    return Behind(
-        people=people,
-        direct=direct,
-        rests_on=rests_on(people, direct, counts[0][0], counts[1][0], options),
-        warnings=tuple(
-            f"{word.capitalize()}s are not known: the interval is too narrow where {what}."
-            for (count, word), what in zip(
-                counts, ("people voted often", "votes share prompts"), strict=True
-            )
-            if count is None
-        ),
+    is_of_two = np.isin(data.pairs, ends)
+    either = is_of_two.any(axis=1)
+    voters, prompts = (
+        None if column is None else len(np.unique(column[either]))
+        for column in (data.voter, data.prompt)
     )
+    people, direct = (int(data.votes[rows].sum()) for rows in (either, is_of_two.all(axis=1)))
+    unknown = {
+        "Voters are not known: the interval is too narrow where people voted often.": voters,
+        "Prompts are not known: the interval is too narrow where votes share prompts.": prompts,
+    }
+    warnings = tuple(text for text, count in unknown.items() if count is None)
+    return unanswered(options, people, direct, voters, prompts, warnings)
 
 
-def rests_on(
-    people: int, direct: int, voters: int | None, prompts: int | None, options: GateOptions
-) -> str:
-    """Say what a lead rests on.
+def unanswered(
+    options: GateOptions,
+    people: int,
+    direct: int,
+    voters: int | None,
+    prompts: int | None,
+    warnings: tuple[str, ...] = (),
+) -> Gate:
+    """Return a gate of which it is known what stands behind the lead, and not the lead.
 
-    >>> rests_on(90, 40, 30, None, GateOptions(candidate="x", incumbent="y", margin=20))
+    Parameters
+    ----------
+    people, direct : int
+        Votes on either model, and of them those on the two.
+    voters, prompts : int or None
+        Of these votes; None where they are not known.
+
+    Examples
+    --------
+    >>> unanswered(GateOptions(candidate="x", incumbent="y", margin=20), 90, 40, 30, None).rests_on
     '90 votes of 30 people, 40 of them on the two directly'
     """
     of = "of people" if voters is None else f"of {voters:,} {_word(voters, 'person', 'people')}"
     on = "" if prompts is None else f" on {prompts:,} {_word(prompts, 'prompt', 'prompts')}"
     whom = "; it speaks for these voters alone" if options.claims == "these-voters" else ""
     votes = _word(people, "vote", "votes")
-    return f"{people:,} {votes} {of}{on}, {direct:,} of them on the two directly{whom}"
+    return Gate(
+        options=options,
+        difference=None,
+        people=people,
+        needed=votes_for_even_models(options, direct),
+        by="people",
+        rests_on=f"{people:,} {votes} {of}{on}, {direct:,} of them on the two directly{whom}",
+        warnings=warnings,
+    )
 
 
 def _word(n: int, one: str, more: str) -> str:
@@ -1044,10 +1020,7 @@ def run_race(
 def _check(votes: VoteRows, between: tuple[str, str], budget: int | None) -> None:
     if between[0] == between[1]:
         raise DataError(f"A race is between two models, not {between[0]!r} and itself.")
-    for name in between:
-        if name not in votes.models:
-            some = ", ".join(map(repr, votes.models[:3]))
-            raise DataError(f"There are no votes on {name!r}; there are on {some} and others.")
+    require_both(votes.models, between)
     if budget is not None and budget < 1:
         raise DataError(f"--budget {budget} are no votes: give one or more.")
 

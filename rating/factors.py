@@ -10,10 +10,10 @@ import scipy  # its submodules load on first use
 
 from rating.board import rate
 from rating.comparisons import Comparisons, Votes
-from rating.contrasts import MIN_EFFECTIVE_FOR_CLUSTERS, Inference, clusters_of, infer
-from rating.covariance import KINDS, Cluster, activity
+from rating.contrasts import Inference, clusters_of, infer, usable
 from rating.errors import ConvergenceError, DataError, NotIdentifiedError
 from rating.fitting import Fit, fit
+from rating.leave_out import positive_part
 from rating.options import RateOptions
 from rating.report import Report
 from rating.typing import Floats, Ints
@@ -311,15 +311,7 @@ class _Factors:
 
 def _fitted(data: Comparisons, options: RateOptions) -> tuple[Fit, Inference]:
     fitted = fit(data, ties=options.ties, order_effect=options.order_effect)
-    return fitted, infer(fitted, data, _usable(data, options))
-
-
-def _usable(data: Comparisons, options: RateOptions) -> tuple[Cluster, ...]:
-    return tuple(
-        kind
-        for kind in clusters_of(options)
-        if activity(data, kind).effective >= MIN_EFFECTIVE_FOR_CLUSTERS
-    )
+    return fitted, infer(fitted, data, usable(data, options)[0])
 
 
 def _rows(
@@ -392,15 +384,14 @@ def _covariance(inference: Inference) -> Floats:
         return inference.matrix
     total = inference.shared[0].matrix
     if len(inference.shared) > 1 and inference.between is not None:
-        values, vectors = np.linalg.eigh(inference.shared[1].matrix - inference.between)
-        total = total + (vectors * values.clip(min=0)) @ vectors.T
+        total = total + positive_part(inference.shared[1].matrix - inference.between)
     return total
 
 
 def _warnings(data: Comparisons, options: RateOptions) -> Iterator[str]:
-    usable = _usable(data, options)
-    for kind in KINDS:
-        if kind in clusters_of(options) and kind not in usable:
+    enough, _ = usable(data, options)
+    for kind in clusters_of(options):
+        if kind not in enough:
             yield f"One {kind} has nearly all votes: the intervals speak for that {kind} alone."
     if data.voter is None:
         yield (

@@ -111,6 +111,7 @@ def goodness_of_fit(fit: Fit, data: Comparisons) -> GoodnessOfFit:
        residual after the fit).
     """
     merged = data.merged()
+    whole = _Pairs.of(fit, merged)
     m = len(fit.likelihood.outcomes)
     observed = _unordered(outcome_counts(merged.table(), fit.likelihood))
     expected = _unordered(_expected_counts(fit, merged))
@@ -122,7 +123,7 @@ def goodness_of_fit(fit: Fit, data: Comparisons) -> GoodnessOfFit:
     return GoodnessOfFit(
         models=fit.models,
         pairs=np.argwhere(met),
-        residual=_residual(fit, merged),
+        residual=np.asarray(whole.raw / whole.sd()),
         pearson=pearson,
         g2=g2,
         pearson_total=float(pearson.sum()),
@@ -175,11 +176,6 @@ def misfit_test(
         p=(1 + int(at_least.sum())) / (1 + draws),
         n_far=float((np.abs(drawn) > far).sum(axis=1).mean()),
     )
-
-
-def _residual(fit: Fit, data: Comparisons) -> Floats:
-    whole = _Pairs.of(fit, data)
-    return np.asarray(whole.raw / whole.sd())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -530,13 +526,10 @@ def _dealt(strata: Ints, group: Ints, rng: np.random.Generator) -> Ints:
     return dealt
 
 
-def _within(codes: Ints, n: int) -> scipy.sparse.csr_array:
-    ones = np.ones(len(codes))
-    return scipy.sparse.csr_array((ones, (codes, np.arange(len(codes)))), shape=(n, len(codes)))
-
-
 def _statistic(sums: scipy.sparse.csr_array, group: Ints, root: Floats) -> float:
-    of_group = _within(group, int(group.max()) + 1) @ sums
+    units = np.arange(len(group))
+    within = scipy.sparse.csr_array((np.ones(len(group)), (group, units)))
+    of_group = within @ sums
     return float(((of_group @ root) ** 2).sum())
 
 

@@ -119,6 +119,22 @@ def two_way(first: Known, second: Known, both: Floats) -> Known:
     return total, df
 
 
+def positive_part(matrix: Floats) -> Floats:
+    """Drop what a difference of covariances has below zero, direction by direction."""
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray((vectors * np.maximum(values, 0)) @ vectors.T)
+
+
+def effective_count(counts: Floats | Ints) -> float:
+    """Return how many clusters of equal counts amount to the same: ``(sum n)^2 / sum n^2``.
+
+    >>> effective_count(np.array([2, 2])), effective_count(np.array([]))
+    (2.0, 0.0)
+    """
+    n = counts.astype(np.float64)
+    return float(n.sum() ** 2 / (n**2).sum()) if n.any() else 0.0
+
+
 def sums_within(cluster: Ints, values: Floats, n_clusters: int) -> Floats:
     """Sum rows, shape (n, k), within clusters numbered from 0, shape (n_clusters, k)."""
     sums = np.zeros((n_clusters, values.shape[1]))

@@ -77,7 +77,6 @@ class Likelihood(Protocol):
         """Return `_Local` for each vote; outcomes are codes, all arrays of shape (n,)."""
 
 
-@dataclass(frozen=True, slots=True)
 class _HalfWin:
     """Bradley-Terry; a tie of either kind is half a win for each side.
 
@@ -99,7 +98,6 @@ class _HalfWin:
         return _Local(cost - score * gap, (p - score,), {(0, 0): p * (1 - p)})
 
 
-@dataclass(frozen=True, slots=True)
 class _Davidson:
     """Ties as likely as ``nu`` times the geometric mean of both strengths; both bad is a tie.
 
@@ -136,7 +134,6 @@ class _Davidson:
         )
 
 
-@dataclass(frozen=True, slots=True)
 class _RaoKupper:
     """A gap must exceed a threshold ``eta = log theta`` to be seen; both bad is a tie.
 
@@ -175,7 +172,6 @@ class _RaoKupper:
         )
 
 
-@dataclass(frozen=True, slots=True)
 class _Grounded:
     """Rao-Kupper with an absolute zero: a response may be too bad whatever the other is.
 
@@ -229,7 +225,6 @@ class _Grounded:
         return local
 
 
-@dataclass(frozen=True, slots=True)
 class _GroundedWithoutTies:
     """`_Grounded` at its boundary ``t = 1``, where ties have no probability."""
 
@@ -365,16 +360,8 @@ class Logistic:
     share: Floats
     weight: Floats
     ridge: float = 0.0
-
-    @property
-    def n_models(self) -> int:
-        """None of the coefficients is a strength."""
-        return 0
-
-    @property
-    def absolute(self) -> bool:
-        """No direction is free."""
-        return True
+    n_models: ClassVar[int] = 0
+    absolute: ClassVar[bool] = True
 
     @property
     def total(self) -> float:

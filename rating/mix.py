@@ -26,7 +26,6 @@ from rating.options import Clusters, RateOptions
 from rating.pooling import (
     Categorised,
     Pooled,
-    Spread,
     Tree,
     Variance,
     borrowed,
@@ -133,14 +132,16 @@ class PooledFit:
     ----------
     votes : Categorised
     variance : Variance
-    spread : Spread
+    covariance, df : ndarray and float
+        See `rating.pooling.spread`.
     odd : ndarray of shape (n_categories,)
         See `rating.pooling.oddness`.
     """
 
     votes: Categorised
     variance: Variance
-    spread: Spread
+    covariance: Floats
+    df: float
     odd: Floats
 
     @property
@@ -158,7 +159,7 @@ def pooled_fit(groups: Mapping[str, Votes], options: RateOptions) -> PooledFit:
         As `pooled_strengths`.
     """
     votes, variance = pooled_strengths(groups, options)
-    return PooledFit(votes, variance, spread(variance, votes), oddness(variance.best, votes))
+    return PooledFit(votes, variance, *spread(variance, votes), oddness(variance.best, votes))
 
 
 def pooled_strengths(
@@ -188,7 +189,9 @@ def pooled_strengths(
             f"strengths, and at most {MOST_STRENGTHS:,} are pooled: merge the rarest categories."
         )
     replace(options, by=None, pool=False).resolved(data)
-    if options.cluster == "none" or _is_of_one(data):
+    # Of hardly more than one voter none can be left out.
+    alone = data.voter is not None and activity(data).effective < MIN_EFFECTIVE_FOR_CLUSTERS
+    if options.cluster == "none" or alone:
         votes = replace(votes, data=replace(data, voter=None, n_voters=0))
     check_strengths(data.merged(), "half", ridge=0.0)
     if len(np.unique(decided_groups(data))) > 1:
@@ -198,11 +201,6 @@ def pooled_strengths(
         )
     tree = Tree.of(votes, nested=_is_nested(data, options))
     return votes, fitted_variance(tree, level=options.level)
-
-
-def _is_of_one(data: Comparisons) -> bool:
-    """Whether hardly more than one voter voted: too few to leave one out."""
-    return data.voter is not None and activity(data).effective < MIN_EFFECTIVE_FOR_CLUSTERS
 
 
 def _is_nested(data: Comparisons, options: RateOptions) -> bool:
@@ -233,7 +231,7 @@ def rate_pooled(groups: Mapping[str, Votes], options: RateOptions) -> PooledBoar
     if len(there) == 1:
         (name, votes), unknown = next(iter(there.items())), math.nan
         report = rate(votes, replace(options, pool=False))
-        rows = tuple(PooledRating(**_fields(row), borrowed=0.0) for row in report.ratings)
+        rows = tuple(PooledRating(**asdict(row), borrowed=0.0) for row in report.ratings)
         alone = replace(report, ratings=rows, options=replace(report.options, pool=True))
         return PooledBoards({name: alone}, Pooling(unknown, unknown, unknown, None), empty)
     pooled = pooled_fit(there, options)
@@ -254,10 +252,6 @@ def pooling_of(pooled: PooledFit, options: RateOptions) -> Pooling:
     )
 
 
-def _fields(row: ModelRating) -> dict[str, Any]:
-    return {name: getattr(row, name) for name in ModelRating.__dataclass_fields__}
-
-
 def report_of_mix(pooled: PooledFit, votes: Votes, mix: Floats, options: RateOptions) -> Report:
     """Rate every model on a mix of categories, by the mean of its strengths.
 
@@ -270,6 +264,7 @@ def report_of_mix(pooled: PooledFit, votes: Votes, mix: Floats, options: RateOpt
     """
     data, fit = pooled.votes.data, pooled.best
     share = borrowed(fit, mix)
+    met = dict(zip(votes.data.models, votes.data.votes_per_model().tolist(), strict=True))
     voters = None if votes.data.voter is None else activity(votes.data)
     return Report(
         options=replace(options, cluster=cluster_of(pooled)),
@@ -289,9 +284,9 @@ def report_of_mix(pooled: PooledFit, votes: Votes, mix: Floats, options: RateOpt
         ratings=_rows(
             pooled,
             mix @ fit.strengths,
-            np.einsum("c,cidj,d->ij", mix, pooled.spread.covariance, mix),
+            np.einsum("c,cidj,d->ij", mix, pooled.covariance, mix),
             options,
-            votes=_votes_per_model(data.models, votes.data),
+            votes={model: met.get(model, 0) for model in data.models},
             share=share,
         ),
         quasi_se_error=None,
@@ -307,7 +302,7 @@ def contrast(pooled: PooledFit, weights: Floats) -> tuple[Floats, Floats]:
     weights : ndarray of shape (n_categories,)
         Shares of a mix, or a difference of two mixes.
     """
-    variance = np.einsum("c,cidi,d->i", weights, pooled.spread.covariance, weights)
+    variance = np.einsum("c,cidi,d->i", weights, pooled.covariance, weights)
     return weights @ pooled.best.strengths, np.sqrt(variance)
 
 
@@ -324,11 +319,6 @@ def _log_loss(fit: Pooled, chosen: Bools) -> float:
     p, weight, score = fit.probability[own], tree.weight[own], tree.score[own]
     loss = -(score @ np.log(p) + (weight - score) @ np.log1p(-p))
     return float(loss / weight.sum())
-
-
-def _votes_per_model(models: tuple[str, ...], data: Comparisons) -> dict[str, int]:
-    met = dict(zip(data.models, data.votes_per_model().tolist(), strict=True))
-    return {model: met.get(model, 0) for model in models}
 
 
 def _rows(
@@ -351,7 +341,7 @@ def _rows(
         By model.
     share : ndarray of shape (n_models,)
     """
-    models, df = pooled.votes.data.models, pooled.spread.df
+    models, df = pooled.votes.data.models, pooled.df
     per_nat = options.scale / math.log(10)
     known = options.interval != "none"
     se = np.sqrt(np.diag(covariance)) if known else np.full(len(models), np.nan)
@@ -412,10 +402,10 @@ def _warnings(pooled: PooledFit, mix: Floats, share: Floats, level: float) -> It
             "The intervals treat votes as independent, and are too narrow where people voted "
             "often."
         )
-    elif pooled.spread.df + 1 < MIN_EFFECTIVE_FOR_RANKS:
+    elif pooled.df + 1 < MIN_EFFECTIVE_FOR_RANKS:
         yield Sentence(
             "%(voters)s effective voters are too few to claim a rank.",
-            voters=float(pooled.spread.df + 1),
+            voters=float(pooled.df + 1),
         )
     if data.prompt is None:
         yield Sentence(
@@ -691,9 +681,9 @@ def _preferences(
     """
     used = np.flatnonzero(shares)
     q, strengths = shares[used], pooled.best.strengths[used]
-    covariance = pooled.spread.covariance[used][:, :, used]
+    covariance = pooled.covariance[used][:, :, used]
     models = pooled.votes.data.models
-    wide = quantile(level, pooled.spread.df)
+    wide = quantile(level, pooled.df)
     scatter = np.sqrt(2) * pooled.best.tau.prompt
     rows = []
     for i in range(len(models)):

@@ -95,7 +95,11 @@ def votes_to_separate(
     >>> votes_to_separate(50), votes_to_separate(50, tie_rate=0.3)
     (382, 546)
     """
-    _check_plan(lead, power, level)
+    if lead == 0 or not np.isfinite(lead):
+        raise DataError(f"lead must be finite and not zero, not {lead}: equals are never apart.")
+    if not 0.5 <= power < 1:
+        raise DataError(f"power must lie in [1/2, 1), not {power}.")
+    _check_level(level)
     if not 0 <= tie_rate < 1:
         raise DataError(f"tie_rate must lie in [0, 1), not {tie_rate}.")
     p = expected_score(abs(lead))
@@ -171,14 +175,6 @@ def neighbour_gaps(
             strict=True,
         )
     )
-
-
-def _check_plan(lead: float, power: float, level: float) -> None:
-    if lead == 0 or not np.isfinite(lead):
-        raise DataError(f"lead must be finite and not zero, not {lead}: equals are never apart.")
-    if not 0.5 <= power < 1:
-        raise DataError(f"power must lie in [1/2, 1), not {power}.")
-    _check_level(level)
 
 
 def _check_level(level: float) -> None:

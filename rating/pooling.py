@@ -832,26 +832,17 @@ TAUS = 30
 LEAST_DF, MOST_DF = 1e-3, 1e6
 
 
-@dataclass(frozen=True, eq=False)
-class Spread:
-    """Covariance of the strengths of all categories.
-
-    Attributes
-    ----------
-    covariance : ndarray of shape (n_categories, n_models, n_categories, n_models)
-        Squared nats; of strengths that sum to zero in each category.
-    df : float
-        Degrees of freedom: effective voters less one; infinite where voters are not known.
-    """
-
-    covariance: Floats
-    df: float
-
-
-def spread(variance: Variance, votes: Categorised) -> Spread:
-    """Find the covariance of pooled strengths.
+def spread(variance: Variance, votes: Categorised) -> tuple[Floats, float]:
+    """Find the covariance of the strengths of all categories, and its degrees of freedom.
 
     Voters are left out one at a time (CR3); where they are not known, votes.
+
+    Returns
+    -------
+    ndarray of shape (n_categories, n_models, n_categories, n_models)
+        Squared nats; of strengths that sum to zero in each category.
+    float
+        Effective voters less one; infinite where voters are not known.
     """
     best, cast = variance.best, Cast.of(variance.best.tree, votes)
     total = np.zeros((best.strengths.size,) * 2)
@@ -860,7 +851,7 @@ def spread(variance: Variance, votes: Categorised) -> Spread:
         total += weight * (covariance_at(fit, cast) + np.outer(off, off))
     c, k = best.strengths.shape
     df = np.inf if votes.data.voter is None else activity(votes.data).effective - 1
-    return Spread(_centred(total.reshape(c, k, c, k)), df)
+    return _centred(total.reshape(c, k, c, k)), df
 
 
 def _centred(covariance: Floats) -> Floats:

@@ -11,7 +11,14 @@ import numpy as np
 
 from rating.errors import DataError, NotIdentifiedError
 from rating.identification import strong_groups
-from rating.leave_out import jackknife_factor, quantile, quantiles, two_way
+from rating.leave_out import (
+    effective_count,
+    jackknife_factor,
+    positive_part,
+    quantile,
+    quantiles,
+    two_way,
+)
 from rating.likelihood import Evaluation, anchored, minimise
 from rating.ranks import rank_ranges
 from rating.typing import Bools, Floats, Ints
@@ -455,8 +462,7 @@ def _uncertainty(
     if rankings.prompt is not None:
         cell = np.unique([voter, rankings.prompt], axis=1, return_inverse=True)[1].ravel()
         by_prompt, prompts_df = _clustered(problem, rankings.prompt, x, hessian)
-        values, vectors = np.linalg.eigh(by_prompt - _clustered(problem, cell, x, hessian)[0])
-        more = (vectors * np.maximum(values, 0)) @ vectors.T
+        more = positive_part(by_prompt - _clustered(problem, cell, x, hessian)[0])
     variance, df = two_way(
         (np.diag(by_voter), np.full(k, voters_df)),
         (np.diag(more), np.full(k, prompts_df)),
@@ -489,7 +495,7 @@ def _clustered(
         shift = np.array([_moved(whole - h, g) for g, h in zip(gradient, own, strict=True)])
         spread += shift.T @ shift
     k, covariance = problem.n_models, _centred(jackknife_factor(len(n)) * spread, problem.n_models)
-    return covariance[:k, :k], float(n.sum() ** 2 / (n**2).sum()) - 1
+    return covariance[:k, :k], effective_count(n) - 1
 
 
 def _moved(rest: Floats, slope: Floats) -> Floats:

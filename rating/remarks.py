@@ -9,7 +9,14 @@ import numpy as np
 import scipy
 
 from rating.errors import ConvergenceError, DataError
-from rating.leave_out import influence_variance, jackknife_factor, quantile, two_way
+from rating.leave_out import (
+    effective_count,
+    influence_variance,
+    jackknife_factor,
+    positive_part,
+    quantile,
+    two_way,
+)
 from rating.likelihood import Logistic, minimise
 from rating.rows import VoteRows
 from rating.typing import Bools, Floats, Ints
@@ -352,8 +359,7 @@ def _design_effect(
     if not independent:
         return 1.0
     sums = by_kind[:, usable].sum(axis=1)
-    counts = [np.bincount(own).astype(np.float64) for own in clusters]
-    df = [np.asarray(n.sum() ** 2 / (n**2).sum() - 1) for n in counts]
+    df = [np.asarray(effective_count(np.bincount(own)) - 1) for own in clusters]
     total, freedom = sums[0], df[0]
     if len(clusters) > 1:
         total, freedom = two_way((sums[0], df[0]), (sums[1], df[1]), sums[2])
@@ -466,7 +472,7 @@ def reasons_that_win(votes: VoteRows, level: float = 0.95) -> tuple[ReasonEffect
         n = np.unique(prompt, return_counts=True)[1]
         if len(n) < _FEWEST_PROMPTS:
             raise DataError(f"Not tested: {len(n)} prompts, and it takes {_FEWEST_PROMPTS}.")
-        fit = fit._replace(effective=min(fit.effective, float(n.sum() ** 2 / (n**2).sum())))
+        fit = fit._replace(effective=min(fit.effective, effective_count(n)))
     beta = fit.x[len(votes.models) :]
     error = np.sqrt(fit.variances(np.eye(len(fit.x))[len(votes.models) :]))
     if not (error > 0).all():
@@ -599,18 +605,14 @@ def _wald(delta: Floats, spread: Floats, effective: float) -> tuple[float, float
             f"{effective:.1f} effective voters or prompts cannot tell {df + 1} models apart: more "
             "are needed than models."
         )
-    gap, covariance = delta[:-1] - delta[-1], _against_last(spread)
+    contrast = np.hstack([np.eye(df), -np.ones((df, 1))])
+    gap, covariance = contrast @ delta, contrast @ spread @ contrast.T
     scale = np.sqrt(np.diag(covariance))
     if not (scale > 0).all() or np.linalg.cond(covariance / np.outer(scale, scale)) > ILL:
         raise DataError("The voters agree so much that nothing says how far they may differ.")
     chi2 = float(gap @ np.linalg.solve(covariance, gap))
     ratio = chi2 * (effective - df) / (df * (effective - 1))
     return chi2, float(scipy.special.fdtrc(df, effective - df, ratio))
-
-
-def _against_last(covariance: Floats) -> Floats:
-    contrast = np.hstack([np.eye(len(covariance) - 1), -np.ones((len(covariance) - 1, 1))])
-    return np.asarray(contrast @ covariance @ contrast.T)
 
 
 def _shares_by_intent(theta: Floats, delta: Floats) -> tuple[Floats, Floats]:
@@ -682,12 +684,11 @@ def clustered_logit(
     if prompt is not None:
         both = np.unique([voter, prompt], axis=1, return_inverse=True)[1].ravel()
         by_prompt = _left_out(hessian, rows, pull, prompt)
-        covariance = covariance + _positive(by_prompt - _left_out(hessian, rows, pull, both))
-        covariance = covariance + _positive(by_prompt - covariance)
-    effective = float(counts.sum() ** 2 / (counts.astype(float) ** 2).sum())
+        covariance = covariance + positive_part(by_prompt - _left_out(hessian, rows, pull, both))
+        covariance = covariance + positive_part(by_prompt - covariance)
     bread = np.linalg.inv(hessian)
     independent = bread @ (pull.T @ pull) @ bread
-    return _Fitted(x, covariance, independent, effective)
+    return _Fitted(x, covariance, independent, effective_count(counts))
 
 
 def _left_out(hessian: Floats, rows: Floats, pull: Floats, cluster: Ints) -> Floats:
@@ -704,12 +705,6 @@ def _left_out(hessian: Floats, rows: Floats, pull: Floats, cluster: Ints) -> Flo
         shift = np.linalg.solve(left, scores[:, :, None])[:, :, 0]
         meat += shift.T @ shift
     return np.asarray(jackknife_factor(len(counts)) * meat)
-
-
-def _positive(matrix: Floats) -> Floats:
-    """Drop the directions in which a symmetric matrix is negative."""
-    values, vectors = np.linalg.eigh(matrix)
-    return np.asarray((vectors * np.maximum(values, 0)) @ vectors.T)
 
 
 def _reach(fit: _Fitted, level: float) -> float:

@@ -16,7 +16,7 @@ from rating.comparisons import Votes
 from rating.contrasts import Inference, named, on_quasi_errors, spread
 from rating.errors import DataError
 from rating.fitting import fit
-from rating.leave_out import influence_factor, quantiles, two_way
+from rating.leave_out import effective_count, influence_factor, positive_part, quantiles, two_way
 from rating.options import RateOptions
 from rating.ranks import joint_rank_ranges, rank_ranges
 from rating.report import Report
@@ -143,15 +143,13 @@ def _units(votes: VoteRows, rows: Ints) -> tuple[Ints, Ints]:
     voter, prompt = (
         votes.groups[role][rows] if role in votes.groups else alone for role in ("voter", "prompt")
     )
-    if _effective_number(voter) < FEWEST_UNITS:
+    if _effective(voter) < FEWEST_UNITS:
         voter = alone
-    return voter, prompt if _effective_number(prompt) >= FEWEST_UNITS else alone
+    return voter, prompt if _effective(prompt) >= FEWEST_UNITS else alone
 
 
-def _effective_number(unit: Ints) -> float:
-    """Count units that are equally often there and amount to the same."""
-    n = np.bincount(np.unique(unit, return_inverse=True)[1]).astype(np.float64)
-    return float(n.sum() ** 2 / (n @ n)) if n.size else 0.0
+def _effective(unit: Ints) -> float:
+    return effective_count(np.unique(unit, return_counts=True)[1])
 
 
 def _models(entries: Ints, k: int) -> Bools:
@@ -200,21 +198,13 @@ def _least_squares(
 
     by_voter, by_prompt = covariance(voter), covariance(prompt)
     cells = covariance(np.unique(voter, return_inverse=True)[1] * (prompt.max() + 1) + prompt)
-    more = _positive_part(by_prompt - cells)
-    df_voter, df_prompt = (
-        np.full(k, max(_effective_number(unit) - 1, 1.0)) for unit in (voter, prompt)
-    )
+    more = positive_part(by_prompt - cells)
+    df_voter, df_prompt = (np.full(k, max(_effective(unit) - 1, 1.0)) for unit in (voter, prompt))
     variance, df = two_way((np.diag(by_voter), df_voter), (np.diag(more), df_prompt), np.zeros(k))
     least = np.maximum(np.diag(by_prompt), np.diag(cells))
     wider = np.sqrt(np.maximum(least, variance) / np.where(variance > 0, variance, 1.0))
     whole = wider[:, None] * (by_voter + more) * wider
     return ratio + np.log(total / (2 * n)), whole, df
-
-
-def _positive_part(matrix: Floats) -> Floats:
-    """Drop what a difference of covariances has below zero."""
-    values, vectors = np.linalg.eigh(matrix)
-    return np.asarray((vectors * values.clip(min=0)) @ vectors.T)
 
 
 NEAR = 20.0
@@ -405,7 +395,10 @@ def value(votes: Votes, figures: VoteRows, options: RateOptions | None = None) -
         As `rating.rate`; and if no model has a cost or a time.
     """
     options = (options or RateOptions()).resolved(votes.data)
-    _require_plain(options)
+    plain = RateOptions()
+    for name in ("ties", "interval", "claims", "ridge", "order_effect", "style", "reference"):
+        if getattr(options, name) != getattr(plain, name):
+            raise DataError(f"Value is estimated without {name}: leave it out.")
     fitted = fit(votes.data)
     off = spread(fitted, votes.data, options, np.random.default_rng(options.seed))
     report = report_of(fitted, votes, off, options, np.random.default_rng([options.seed, 1]))
@@ -413,7 +406,7 @@ def value(votes: Votes, figures: VoteRows, options: RateOptions | None = None) -
     rng = np.random.default_rng([options.seed, 3])
     strengths = _joint_draws(off.inference, options.level, ROUNDS, rng)
     figures = _of_rated(figures, fitted.models)
-    taken = {name: paired_means(figures, name) for name in MEASURES}
+    taken = {measure: paired_means(figures, measure) for measure in MEASURES}
     if all(np.isnan(one.logs).all() for one in taken.values()):
         raise DataError(
             Sentence(
@@ -428,18 +421,34 @@ def value(votes: Votes, figures: VoteRows, options: RateOptions | None = None) -
         same = np.random.default_rng([options.seed, 1])
         better = joint_rank_ranges(off.inference, rng=same, level=SURE).better
     lines = {
-        name: _lines(fitted.models, fitted.theta, better, one, PER[name], options.level, rng)
-        for name, one in taken.items()
+        measure: _lines(fitted.models, fitted.theta, better, one, PER[measure], options.level, rng)
+        for measure, one in taken.items()
     }
-    return _value(report, fitted.models, strengths, taken, lines, figures, options)
-
-
-def _require_plain(options: RateOptions) -> None:
-    """Refuse what value is not estimated with."""
-    plain = RateOptions()
-    for name in ("ties", "interval", "claims", "ridge", "order_effect", "style", "reference"):
-        if getattr(options, name) != getattr(plain, name):
-            raise DataError(f"Value is estimated without {name}: leave it out.")
+    near = NEAR / (options.scale / np.log(10))
+    near_best = (strengths >= strengths.max(axis=1, keepdims=True) - near).mean(axis=0)
+    place = [fitted.models.index(row.model) for row in report.ratings]
+    models = tuple(
+        ModelValue(
+            model=row.model,
+            rating=row.rating,
+            lower=row.lower,
+            upper=row.upper,
+            votes=row.votes,
+            near_best=float(near_best[at]),
+            cost=lines["cost"].get(row.model),
+            seconds=lines["seconds"].get(row.model),
+        )
+        for row, at in zip(report.ratings, place, strict=True)
+    )
+    return Value(
+        report=report,
+        models=models,
+        cheapest=_least(models, "cost"),
+        fastest=_least(models, "seconds"),
+        left_out={measure: one.left_out for measure, one in taken.items()},
+        warnings=tuple(_warnings(report, figures)),
+        strengths=strengths[:, place],
+    )
 
 
 def _of_rated(figures: VoteRows, models: tuple[str, ...]) -> VoteRows:
@@ -465,7 +474,7 @@ def _joint_draws(inference: Inference, level: float, n: int, rng: np.random.Gene
         matrix = inference.kinds[0].matrix[:k, :k]
         df = max(inference.kinds[0].activity.effective - 1, 1.0)
     if inference.between is not None:
-        matrix = matrix + _positive_part((inference.kinds[1].matrix - inference.between)[:k, :k])
+        matrix = matrix + positive_part((inference.kinds[1].matrix - inference.between)[:k, :k])
     values, vectors = np.linalg.eigh(centre @ matrix @ centre.T)
     normal = rng.standard_normal((n, k)) @ (vectors * np.sqrt(values.clip(min=0))).T
     wide = each.half_width(level) / quantiles(level, np.full(k, df))
@@ -474,42 +483,6 @@ def _joint_draws(inference: Inference, level: float, n: int, rng: np.random.Gene
     if np.isfinite(df):
         normal = normal / np.sqrt(rng.chisquare(df, (n, 1)) / df)
     return np.asarray(inference.fit.theta + normal * scale)
-
-
-def _value(
-    report: Report,
-    names: tuple[str, ...],
-    strengths: Floats,
-    taken: Mapping[Measure, _Compared],
-    lines: Mapping[Measure, Mapping[str, Taken]],
-    figures: VoteRows,
-    options: RateOptions,
-) -> Value:
-    near = NEAR / (options.scale / np.log(10))
-    near_best = (strengths >= strengths.max(axis=1, keepdims=True) - near).mean(axis=0)
-    place = [names.index(row.model) for row in report.ratings]
-    models = tuple(
-        ModelValue(
-            model=row.model,
-            rating=row.rating,
-            lower=row.lower,
-            upper=row.upper,
-            votes=row.votes,
-            near_best=float(near_best[at]),
-            cost=lines["cost"].get(row.model),
-            seconds=lines["seconds"].get(row.model),
-        )
-        for row, at in zip(report.ratings, place, strict=True)
-    )
-    return Value(
-        report=report,
-        models=models,
-        cheapest=_least(models, "cost"),
-        fastest=_least(models, "seconds"),
-        left_out={name: one.left_out for name, one in taken.items()},
-        warnings=tuple(_warnings(report, figures)),
-        strengths=strengths[:, place],
-    )
 
 
 def _least(models: tuple[ModelValue, ...], name: Measure) -> str | None:
@@ -532,7 +505,7 @@ def _warnings(report: Report, figures: VoteRows) -> Iterator[str]:
         yield Sentence(
             "Voters are not known: costs are compared as if each battle were somebody else's."
         )
-    elif _effective_number(figures.voter) < FEWEST_UNITS:
+    elif _effective(figures.voter) < FEWEST_UNITS:
         yield Sentence("One voter cast nearly all votes: costs are those of that voter's prompts.")
 
 

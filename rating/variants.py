@@ -287,7 +287,17 @@ def online_elo(
     >>> online_elo(np.array([0]), np.array([1]), np.array([1.0]), 2, k=32).tolist()
     [1016.0, 984.0]
     """
-    _check(a, b, score_a, n_models, k, scale)
+    check_lengths({"a": len(a), "b": len(b), "score_a": len(score_a)})
+    for side, codes in (("a", a), ("b", b)):
+        checked_codes(side, codes, n_models)
+    if (a == b).any():
+        raise DataError(f"Model {a[a == b][0]} meets itself; leave such votes out.")
+    bad = score_a[~((score_a >= 0) & (score_a <= 1))]
+    if bad.size:
+        raise DataError(f"Score {bad[0]} lies outside [0, 1]; use 1, 1/2 or 0.")
+    for name, value in (("k", k), ("scale", scale)):
+        if not 0 < value < np.inf:
+            raise DataError(f"{name} must be positive and finite, not {value}.")
     nats = [0.0] * n_models
     stake = k * log(10) / scale
     # Lists of Python numbers: each vote waits for the one before, and a numpy
@@ -306,24 +316,3 @@ def _rows(a: Ints, b: Ints, value: Floats) -> Iterator[tuple[int, int, float]]:
     for first in range(0, len(a), CHUNK_VOTES):
         part = slice(first, first + CHUNK_VOTES)
         yield from zip(a[part].tolist(), b[part].tolist(), value[part].tolist(), strict=True)
-
-
-def _check(
-    a: Ints,
-    b: Ints,
-    score_a: Floats,
-    n_models: int,
-    k: float,
-    scale: float,
-) -> None:
-    check_lengths({"a": len(a), "b": len(b), "score_a": len(score_a)})
-    for name, codes in (("a", a), ("b", b)):
-        checked_codes(name, codes, n_models)
-    if (a == b).any():
-        raise DataError(f"Model {a[a == b][0]} meets itself; leave such votes out.")
-    bad = score_a[~((score_a >= 0) & (score_a <= 1))]
-    if bad.size:
-        raise DataError(f"Score {bad[0]} lies outside [0, 1]; use 1, 1/2 or 0.")
-    for name, value in (("k", k), ("scale", scale)):
-        if not 0 < value < np.inf:
-            raise DataError(f"{name} must be positive and finite, not {value}.")

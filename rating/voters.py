@@ -16,7 +16,7 @@ import scipy
 
 from rating.errors import ConvergenceError, DataError, NotIdentifiedError
 from rating.fitting import fit
-from rating.likelihood import ORDER_EFFECT
+from rating.likelihood import ORDER_EFFECT, Logistic, minimise
 from rating.rows import VoteRows
 from rating.typing import Bools, Floats, Ints
 from rating.variants import POINTS_PER_NAT
@@ -459,82 +459,55 @@ def check_voters(
     checks: list[VoterCheck] = []
     for first in range(0, len(people), VOTERS_AT_ONCE):
         some = people[first : first + VOTERS_AT_ONCE]
-        theirs = [_Votes.of(votes.a[rows], votes.b[rows], score[rows]) for rows in some]
-        for rows, own, evidence in zip(
-            some, theirs, _evidence(theirs, theta, taste_sd, order_effect), strict=True
-        ):
-            voter, n_ties = int(votes.voter[rows[0]]), len(rows) - len(own.score)
-            checks.append(_finding(voter, n_ties, evidence, votes.models, alpha))
+        decisive = [rows[score[rows] != 0.5] for rows in some]
+        theirs = [Ballots(votes.a[rows], votes.b[rows], score[rows] == 1) for rows in decisive]
+        evidence = _evidence(theirs, theta, taste_sd, order_effect)
+        for rows, own, (looks, parts) in zip(some, theirs, evidence, strict=True):
+            voter, n_ties = int(votes.voter[rows[0]]), len(rows) - len(own.won)
+            checks.append(_finding(voter, n_ties, looks, parts, votes.models, alpha))
     return tuple(checks)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Votes:
-    """Decisive votes of one voter."""
-
-    left: Ints
-    right: Ints
-    score: Floats
-    looks: Ints
-    """Number of votes at each look."""
-
-    @classmethod
-    def of(cls, left: Ints, right: Ints, score: Floats) -> Self:
-        decisive = score != 0.5
-        looks = _looks(int(decisive.sum()))
-        return cls(left[decisive], right[decisive], score[decisive], looks)
-
-    def ballots(self) -> list[Ballots]:
-        won = self.score == 1
-        return [Ballots(self.left[:n], self.right[:n], won[:n]) for n in self.looks]
-
-
 def _looks(n: int) -> Ints:
+    """Return the number of votes at each look."""
     looks = [0]
     while looks[-1] < n:
         looks.append(min(n, looks[-1] + max(LOOK_EVERY, looks[-1] // LOOKS_PER_FOLD)))
     return np.array(looks[1:], dtype=np.int64)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Evidence:
-    """Logs of the weighted alternatives over the null, at each look."""
-
-    looks: Ints
-    parts: Floats
-    """Shape (n_looks, 4 + 2 n_models): the plain alternatives, fans, anti-fans."""
-
-    @property
-    def log_e(self) -> Floats:
-        return np.asarray(scipy.special.logsumexp(self.parts, axis=1))
-
-
 def _evidence(
-    votes: Sequence[_Votes], theta: Floats, taste_sd: float, order_effect: float
-) -> Iterator[_Evidence]:
-    """Yield the evidence against each voter."""
-    ballots = [part for own in votes for part in own.ballots()]
+    votes: Sequence[Ballots], theta: Floats, taste_sd: float, order_effect: float
+) -> Iterator[tuple[Ints, Floats]]:
+    """Yield of each voter the votes at each look, and what they say there.
+
+    That is the logs of the weighted alternatives over the null, shape (n_looks, 4 + 2 n_models):
+    the plain alternatives, fans, anti-fans.
+    """
+    all_looks = [_looks(len(own.won)) for own in votes]
+    ballots = [
+        Ballots(own.left[:n], own.right[:n], own.won[:n])
+        for own, looks in zip(votes, all_looks, strict=True)
+        for n in looks
+    ]
     honest = log_marginals(ballots, theta, taste_sd, order_effect)
     inverted = log_marginals(ballots, -theta, taste_sd, order_effect).log_probability
     fans = np.full(2 * len(theta), FANS_WEIGHT / (2 * len(theta)))
     log_weight = np.log(np.append(np.full(len(PLAIN), PLAIN_WEIGHT), fans))
     start = 0
-    for own in votes:
-        at = slice(start, start + len(own.looks))
+    log_p = np.log([0.5, SIDE_PROBABILITY, 1 - SIDE_PROBABILITY])
+    for own, looks in zip(votes, all_looks, strict=True):
+        at = slice(start, start + len(looks))
+        n_left = own.won.cumsum()[looks - 1]
+        # Of a coin, always left, and always right.
+        sides = np.outer(n_left, log_p) + np.outer(looks - n_left, log_p[[0, 2, 1]])
         liking = np.vstack([theta, honest.liking[at]])
-        bets = np.column_stack([_sides(own), inverted[at], _fans(own, liking, order_effect)])
-        yield _Evidence(own.looks, log_weight + bets - honest.log_probability[at, None])
+        bets = np.column_stack([sides, inverted[at], _fans(own, looks, liking, order_effect)])
+        yield looks, log_weight + bets - honest.log_probability[at, None]
         start = at.stop
 
 
-def _sides(votes: _Votes) -> Floats:
-    """Log-probability up to each look of a coin, always left, always right."""
-    n_left = votes.score.cumsum()[votes.looks - 1]
-    log_p = np.log([0.5, SIDE_PROBABILITY, 1 - SIDE_PROBABILITY])
-    return np.asarray(np.outer(n_left, log_p) + np.outer(votes.looks - n_left, log_p[[0, 2, 1]]))
-
-
-def _fans(votes: _Votes, liking: Floats, order_effect: float) -> Floats:
+def _fans(votes: Ballots, looks: Ints, liking: Floats, order_effect: float) -> Floats:
     """Log-probability up to each look of a fan and of an anti-fan of each model.
 
     On the other pairs a fan is the honest voter that the votes up to the last
@@ -545,9 +518,9 @@ def _fans(votes: _Votes, liking: Floats, order_effect: float) -> Floats:
     liking : ndarray of shape (n_looks + 1, n_models)
         Before the first vote, and at each look.
     """
-    last = np.searchsorted(votes.looks, np.arange(len(votes.score)), side="right")
+    won = votes.won
+    last = np.searchsorted(looks, np.arange(len(won)), side="right")
     lead = liking[last, votes.left] - liking[last, votes.right] + order_effect
-    won = votes.score == 1
     honest = -np.logaddexp(0.0, np.where(won, -lead, lead))[:, None]
     each = np.arange(liking.shape[1])
     winner = np.where(won, votes.left, votes.right)[:, None] == each
@@ -555,18 +528,18 @@ def _fans(votes: _Votes, liking: Floats, order_effect: float) -> Floats:
     loyal, disloyal = np.log([FAN_CHANCE, 1 - FAN_CHANCE])
     fan = np.select([winner, loser], [loyal, disloyal], honest)
     anti_fan = np.select([winner, loser], [disloyal, loyal], honest)
-    return np.hstack([fan, anti_fan]).cumsum(axis=0)[votes.looks - 1]
+    return np.hstack([fan, anti_fan]).cumsum(axis=0)[looks - 1]
 
 
 def _finding(
-    voter: int, n_ties: int, evidence: _Evidence, models: Sequence[str], alpha: float
+    voter: int, n_ties: int, looks: Ints, parts: Floats, models: Sequence[str], alpha: float
 ) -> VoterCheck:
-    log_e = np.append(0.0, evidence.log_e)  # before the first vote
-    looks = np.append(0, evidence.looks)
+    log_e = np.append(0.0, scipy.special.logsumexp(parts, axis=1))  # before the first vote
+    looks = np.append(0, looks)
     highest = int(log_e.argmax())
     reached = np.flatnonzero(log_e >= -np.log(alpha))
     flagged_at = int(looks[reached[0]]) if reached.size else None
-    leading, model = _leader(evidence, highest, models)
+    leading, model = (None, None) if highest == 0 else _leader(parts[highest - 1], models)
     return VoterCheck(
         voter=voter,
         n=int(looks[-1]),
@@ -582,12 +555,8 @@ def _finding(
     )
 
 
-def _leader(
-    evidence: _Evidence, highest: int, models: Sequence[str]
-) -> tuple[Alternative | None, str | None]:
-    if highest == 0:
-        return None, None
-    best = int(evidence.parts[highest - 1].argmax())
+def _leader(parts: Floats, models: Sequence[str]) -> tuple[Alternative, str | None]:
+    best = int(parts.argmax())
     if best < len(PLAIN):
         return PLAIN[best], None
     side, model = divmod(best - len(PLAIN), len(models))
@@ -996,24 +965,12 @@ def _membership(
         honest = view.honest(LAWS.mean[[law]], LAWS.sd[[law]])[:, 0]
         gain = view.members(direction, loyalty) - honest
         member = scipy.special.expit(traits @ coefficients + gain)
-        coefficients = _logistic(traits, member, coefficients)
+        problem = Logistic(traits, member, np.ones(len(member)), PRIOR_PRECISION)
+        coefficients = minimise(problem, coefficients).x
         loyalty = float(member @ loyal + 97) / float(member @ view.votes + 100)
         if step < STEPS_OF_LAW:
             law = int(view.total(LAWS, 1 - member).argmax())
     return np.asarray(member)
-
-
-def _logistic(traits: Floats, target: Floats, start: Floats) -> Floats:
-    """Regress probabilities on traits, with a normal prior, a few steps of Newton's method."""
-    coefficients = start
-    prior = PRIOR_PRECISION * np.eye(len(start))
-    for _ in range(5):
-        p = scipy.special.expit(traits @ coefficients)
-        slope = traits.T @ (target - p) - prior @ coefficients
-        curvature = (traits.T * (p * (1 - p))) @ traits + prior
-        step = np.linalg.solve(curvature, slope)
-        coefficients = coefficients + step / max(1.0, float(np.abs(step).max()))
-    return np.asarray(coefficients)
 
 
 def _rings(votes: VoteRows, suspects: Sequence[_Suspect], weight: Floats) -> tuple[Ring, ...]:

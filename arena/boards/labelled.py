@@ -283,7 +283,7 @@ def _effects(
     weights = np.zeros(len(votes))
     weights[place], weights[others] = 1.0, -votes[others] / votes[others].sum()
     tagger, tagged = accuracy_of(facet, value), float(votes[place] / votes.sum())
-    df = fit.spread.df
+    df = fit.df
     reach = quantile(OPTIONS.level, df)
     each = {}
     nats = (POINTS_PER_NAT * x for x in contrast(fit, weights))

@@ -259,25 +259,23 @@ def _alpaca_eval(data: Annotations, options: ScoreOptions) -> Scored:
     models = []
     for name, rows in groups(data.texts("model")).items():
         scores = alpaca_eval_scores(preference[rows])
-        control = controls[name]
+        n_dropped, control = scores.pop("n_dropped"), controls[name]
         models.append(
             {
                 "model": name,
-                "n": scores.n,
-                "n_wins": scores.n_wins,
-                "n_ties": scores.n_ties,
-                "n_losses": scores.n_losses,
-                "win_rate": scores.win_rate,
-                "standard_error": scores.standard_error,
-                "discrete_win_rate": scores.discrete_win_rate,
+                **scores,
                 "lc_win_rate": control.win_rate,
                 "lc_standard_error": control.standard_error,
                 "avg_length": _average_length(length[rows]),
             }
-            | ({"lc_standard_error_compat": control.compat_error} if options.by_position else {})
+            | (
+                {"lc_standard_error_compat": control.compat_standard_error}
+                if options.by_position
+                else {}
+            )
         )
-        if scores.n_dropped:
-            text = f"{name!r}: {scores.n_dropped} of {len(rows)} rows have no preference in [1, 2]"
+        if n_dropped:
+            text = f"{name!r}: {n_dropped} of {len(rows)} rows have no preference in [1, 2]"
             warnings.append(f"{text} (or 0, a draw); they are left out.")
     return models, warnings
 
@@ -397,12 +395,11 @@ def _arena_hard(data: Annotations, _: ScoreOptions) -> Scored:
     controlled, warnings = _controlled(data, games, [key[1:] for key in keys])
     for key, rows in groups(keys).items():
         one = arena_hard_score([games[row] for row in rows], np.random.default_rng(0))
+        n_dropped = one.pop("n_dropped")
         named = dict(zip(("model", *parts), key, strict=True))
-        names = ("score", "standard_error", "lower", "upper")
-        figures = {name: getattr(one, name) for name in names} | controlled.get(key, {})
-        models.append(named | {"n": one.n_prompts} | figures)
-        if one.n_dropped:
-            dropped = f"{one.n_dropped} of {len(rows)} prompts lack a verdict"
+        models.append(named | one | controlled.get(key, {}))
+        if n_dropped:
+            dropped = f"{n_dropped} of {len(rows)} prompts lack a verdict"
             warnings.append(f"{key[0]!r}: {dropped}; they are left out.")
     return models, warnings + _on_parts(parts)
 
@@ -480,8 +477,8 @@ def _pairwise(data: Annotations, _: ScoreOptions) -> Scored:
             [outcome for row in rows if used[row] and (outcome := outcomes[row])],
             chosen.texts("prompt_id") if data.has("prompt_id") else None,
         ):
-            named = {"model": one.model} | dict(zip(parts, key, strict=True))
-            models.append(named | {name: getattr(one, name) for name in _PAIRWISE})
+            named = {"model": one["model"]} | dict(zip(parts, key, strict=True))
+            models.append(named | one)
     return models, [*_on_unread(~read, a == b), *_on_parts(parts)]
 
 
@@ -492,9 +489,6 @@ def _one_row_a_case(data: Annotations) -> Annotations:
     roles = {"case": "battle_id", **{role: role for role in (*CASE, "order") if role != "case"}}
     there = {role: data.texts(name) for role, name in roles.items() if data.has(name)}
     return data.taken(~beside_both({role: coded_list(names) for role, names in there.items()}))
-
-
-_PAIRWISE = ("n", "n_wins", "n_ties", "n_losses", "win_rate", "standard_error")
 
 
 def _on_unread(unread: Bools, same: Bools) -> list[str]:

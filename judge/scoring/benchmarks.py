@@ -36,36 +36,6 @@ DRAWS = (0.0, 1.5)
 """Preferences that are draws: 0 in annotations of the first version, 1.5 since."""
 
 
-@dataclass(frozen=True, slots=True)
-class _AlpacaEvalScores:
-    """One model against the baseline, in per cent; NaN where too few rows leave it undefined.
-
-    Attributes
-    ----------
-    n : int
-        Rows with a preference.
-    n_wins, n_losses : int
-        Rows whose preference lies on the model's side, or the baseline's, however slightly.
-    n_ties : int
-        Rows marked as draws.
-    win_rate, standard_error : float
-        Mean preference and its standard error over rows.
-    discrete_win_rate : float
-        Each preference first rounded to a win or a loss, a draw half.
-    n_dropped : int
-        Rows without a preference, or with one outside of [1, 2]: left out, not guessed.
-    """
-
-    n: int
-    n_wins: int
-    n_ties: int
-    n_losses: int
-    win_rate: float
-    standard_error: float
-    discrete_win_rate: float
-    n_dropped: int
-
-
 def wins(preference: Floats) -> Floats:
     """Turn preferences into the model's share of each row: 0 loss, 1/2 draw, 1 win.
 
@@ -85,14 +55,24 @@ def wins(preference: Floats) -> Floats:
     return np.where((level >= 1) & (level <= 2), share, np.nan)
 
 
-def alpaca_eval_scores(preference: Floats) -> _AlpacaEvalScores:
-    """Score one model.
+def alpaca_eval_scores(preference: Floats) -> dict[str, Any]:
+    """Score one model against the baseline; rates in per cent.
+
+    Returns
+    -------
+    dict
+        ``n``, rows with a preference; ``n_wins`` and ``n_losses``, those whose preference lies on
+        the model's side, or the baseline's, however slightly; ``n_ties``, those marked as draws;
+        ``win_rate`` and ``standard_error``, the mean preference and its standard error over rows;
+        ``discrete_win_rate``, each preference first rounded to a win or a loss, a draw half; and
+        ``n_dropped``, rows without a preference, or with one outside of [1, 2]: left out, not
+        guessed. NaN where too few rows leave a rate undefined.
 
     Examples
     --------
     >>> scores = alpaca_eval_scores(np.array([1.0, 2.0, 1.5, 1.75, np.nan]))
-    >>> scores.win_rate, scores.discrete_win_rate, scores.n_wins, scores.n_ties, scores.n_dropped
-    (56.25, 62.5, 2, 1, 1)
+    >>> [scores[name] for name in ("win_rate", "discrete_win_rate", "n_wins", "n_dropped")]
+    [56.25, 62.5, 2, 1]
 
     References
     ----------
@@ -104,20 +84,16 @@ def alpaca_eval_scores(preference: Floats) -> _AlpacaEvalScores:
     n = len(share)
     # Halves go to the even neighbour, upstream's rounding: 1.5 and 2.5 to 2, .5 to 0.
     whole = np.where(drawn, 0.5, np.round(share + 1) - 1)
-    return _AlpacaEvalScores(
-        n=n,
-        n_wins=int((share > 0.5).sum()),
-        n_ties=int(drawn.sum()),
-        n_losses=int((share < 0.5).sum()),
-        win_rate=_mean(share),
-        standard_error=100 * float(share.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan,
-        discrete_win_rate=_mean(whole),
-        n_dropped=int((~used).sum()),
-    )
-
-
-def _mean(share: Floats) -> float:
-    return 100 * float(share.mean()) if len(share) else math.nan
+    return {
+        "n": n,
+        "n_wins": int((share > 0.5).sum()),
+        "n_ties": int(drawn.sum()),
+        "n_losses": int((share < 0.5).sum()),
+        "win_rate": 100 * float(share.mean()) if n else math.nan,
+        "standard_error": 100 * float(share.std(ddof=1)) / math.sqrt(n) if n > 1 else math.nan,
+        "discrete_win_rate": 100 * float(whole.mean()) if n else math.nan,
+        "n_dropped": int((~used).sum()),
+    }
 
 
 def preferences_from_logprobs(first: Floats, second: Floats, shown_first: Bools) -> Floats:
@@ -164,34 +140,10 @@ Games = tuple[str | None, str | None]
 """Verdicts of the game with the baseline on side A, and of the one with the model there."""
 
 
-@dataclass(frozen=True, slots=True)
-class _ArenaHardScore:
-    """A model's score against the baseline, in per cent.
-
-    Attributes
-    ----------
-    score : float
-        Share of the weighted games won; NaN without a prompt.
-    standard_error, lower, upper : float
-        Spread and 95 % percentile interval over resampled prompts; NaN under two prompts.
-    n_prompts : int
-        Prompts with a verdict of each game that was played.
-    n_dropped : int
-        Prompts without.
-    """
-
-    score: float
-    standard_error: float
-    lower: float
-    upper: float
-    n_prompts: int
-    n_dropped: int
-
-
 def arena_hard_score(
     games: Sequence[Games], rng: np.random.Generator, *, draws: int = 1000
-) -> _ArenaHardScore:
-    """Score a model from its verdicts.
+) -> dict[str, Any]:
+    """Score a model against the baseline from its verdicts, in per cent.
 
     With a single baseline the published Bradley-Terry fit is saturated, so its score is the
     mean of all verdicts, ties half, those of much better `STRONG` times. What we change: the
@@ -203,6 +155,14 @@ def arena_hard_score(
     games : sequence of pairs
         One a prompt; None where a game has no verdict: the prompt is left out and counted.
         Of a prompt with `NOT_PLAYED` the other game counts.
+
+    Returns
+    -------
+    dict
+        ``n``, prompts with a verdict of each game that was played; ``score``, the share of the
+        weighted games won, NaN without a prompt; ``standard_error``, ``lower`` and ``upper``, the
+        spread and the 95 % percentile interval over resampled prompts, NaN under two; and
+        ``n_dropped``, prompts without such verdicts.
 
     Raises
     ------
@@ -216,21 +176,21 @@ def arena_hard_score(
     """
     whole = [(first, second) for first, second in games if first and second]
     sums = np.array([_prompt(first, second) for first, second in whole]).reshape(-1, 2)
-    dropped = len(games) - len(whole)
-    if len(sums) < 2:
-        score = 100 * float(sums[0, 0] / sums[0, 1]) if len(sums) else math.nan
-        return _ArenaHardScore(score, math.nan, math.nan, math.nan, len(sums), dropped)
     won, counted = sums.sum(axis=0)
-    drawn = _resampled(sums, rng, draws)
-    lower, upper = np.percentile(drawn, [2.5, 97.5])
-    return _ArenaHardScore(
-        score=100 * float(won / counted),
-        standard_error=float(drawn.std(ddof=1)),
-        lower=float(lower),
-        upper=float(upper),
-        n_prompts=len(sums),
-        n_dropped=dropped,
-    )
+    error, lower, upper = math.nan, math.nan, math.nan
+    if len(sums) > 1:
+        totals = drawn_sums(sums, draws, rng)
+        drawn = 100 * totals[:, 0] / totals[:, 1]
+        error = float(drawn.std(ddof=1))
+        lower, upper = map(float, np.percentile(drawn, [2.5, 97.5]))
+    return {
+        "n": len(sums),
+        "score": 100 * float(won / counted) if len(sums) else math.nan,
+        "standard_error": error,
+        "lower": lower,
+        "upper": upper,
+        "n_dropped": len(games) - len(sums),
+    }
 
 
 STYLE = ("length", "headers", "lists", "bold")
@@ -314,11 +274,6 @@ def _games_of(pair: Games) -> Iterator[tuple[float, int]]:
         share, times = _read(str(verdict))
         if times:
             yield (1 - share if is_swapped else share), times
-
-
-def _resampled(sums: Floats, rng: np.random.Generator, draws: int) -> Floats:
-    totals = drawn_sums(sums, draws, rng)
-    return np.asarray(100 * totals[:, 0] / totals[:, 1])
 
 
 def _prompt(first: str, second: str) -> tuple[float, int]:
@@ -556,38 +511,23 @@ def _within_margin(level: Floats, longer_by: Floats | None, margin: float) -> Fl
     return np.where(bought, 0.0, level)
 
 
-@dataclass(frozen=True, slots=True)
-class _PairwiseScores:
-    """One model in all its battles.
-
-    Attributes
-    ----------
-    win_rate : float
-        Per cent, ties half, both bad being a tie.
-    standard_error : float
-        Per cent; over prompts where they are known, so many verdicts on one prompt count as
-        what they are. NaN under two prompts.
-    """
-
-    model: str
-    n: int
-    n_wins: int
-    n_ties: int
-    n_losses: int
-    win_rate: float
-    standard_error: float
-
-
 def pairwise_scores(
     model_a: Sequence[str],
     model_b: Sequence[str],
     outcome: Sequence[Outcome],
     prompt: Sequence[str] | None = None,
-) -> tuple[_PairwiseScores, ...]:
-    """Score every model, sorted by name.
+) -> list[dict[str, Any]]:
+    """Score every model in all its battles, sorted by name.
 
     The win rate depends on whom a model met: for ratings that do not, fit the same rows with
     `rating.rate`.
+
+    Returns
+    -------
+    list of dict
+        ``model``, ``n``, ``n_wins``, ``n_ties``, ``n_losses``; ``win_rate`` in per cent, ties
+        half, both bad being a tie; and ``standard_error`` in per cent, over prompts where they are
+        known, so many verdicts on one prompt count as what they are, NaN under two.
 
     Raises
     ------
@@ -601,26 +541,20 @@ def pairwise_scores(
     a, b = np.array(model_a, dtype=np.str_), np.array(model_b, dtype=np.str_)
     score = np.array([one.score_a for one in outcome], dtype=np.float64)
     groups = np.arange(len(a)) if prompt is None else np.unique(prompt, return_inverse=True)[1]
-    return tuple(
-        _one(
-            str(name),
-            np.r_[score[a == name], 1 - score[b == name]],
-            np.r_[groups[a == name], groups[b == name]],
+    models = []
+    for name in np.union1d(a, b):
+        own = np.r_[score[a == name], 1 - score[b == name]]
+        group = np.r_[groups[a == name], groups[b == name]]
+        counts = {"n_wins": own == 1, "n_ties": own == 0.5, "n_losses": own == 0}
+        models.append(
+            {"model": str(name), "n": len(own)}
+            | {key: int(rows.sum()) for key, rows in counts.items()}
+            | {
+                "win_rate": 100 * float(own.mean()),
+                "standard_error": 100 * clustered_error(own, group),
+            }
         )
-        for name in np.union1d(a, b)
-    )
-
-
-def _one(model: str, score: Floats, group: Ints) -> _PairwiseScores:
-    return _PairwiseScores(
-        model=model,
-        n=len(score),
-        n_wins=int((score == 1).sum()),
-        n_ties=int((score == 0.5).sum()),
-        n_losses=int((score == 0).sum()),
-        win_rate=100 * float(score.mean()),
-        standard_error=100 * clustered_error(score, group),
-    )
+    return models
 
 
 def clustered_error(values: Floats, group: Ints) -> float:

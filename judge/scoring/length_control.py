@@ -43,6 +43,11 @@ class Annotated:
     instruction: Ints
     order: Floats | None = None
 
+    def taken(self, rows: Ints) -> "Annotated":
+        """Return some of the rows."""
+        order = None if self.order is None else self.order[rows]
+        return Annotated(self.share[rows], self.length_gap[rows], self.instruction[rows], order)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Block:
@@ -343,42 +348,23 @@ class ScoreOptions:
     order: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Control:
-    """Length-controlled win rate in per cent and its standard errors; NaN where there is none."""
-
-    win_rate: float
-    standard_error: float
-    compat_error: float
-
-
 _BOUNDS = {"pseudo_y": (0.0, 1.0), "x_len": (-1.0, 1.0), "weight": (0.0, math.inf)}
 """Of the columns of a regularisation block."""
 
-NONE = _Control(math.nan, math.nan, math.nan)
-BASELINE = _Control(50.0, 0.0, 0.0)
+_NO = math.nan
+NONE = LengthControlled(_NO, _NO, _NO, _NO, _NO, _NO, _NO, 0)
+BASELINE = replace(NONE, win_rate=50.0, standard_error=0.0, compat_standard_error=0.0)
 """The baseline against itself, by definition."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Table:
-    """Usable rows of all models; ``instruction`` is -1 where the items do not hold it."""
-
-    share: Floats
-    gap: Floats
-    instruction: Ints
-    order: Floats | None
-    models: Mapping[str, Ints]
 
 
 def length_controls(
     data: Annotations, preference: Floats, options: ScoreOptions
-) -> tuple[dict[str, _Control], list[str]]:
+) -> tuple[dict[str, LengthControlled], list[str]]:
     """Control every model for length.
 
     Returns
     -------
-    dict of str to Control
+    dict of str to LengthControlled
         By model; one whose rows identify no fit has NaN, and a warning says why.
     list of str
         Warnings.
@@ -393,16 +379,16 @@ def length_controls(
         warning = "No length control: there are no columns 'len_base' and 'len_model'."
         return dict.fromkeys(models, NONE), [warning]
     names = _instructions(data, options.items)
-    table = _table(data, preference, names, options)
-    baselines = {name for name, rows in table.models.items() if _is_baseline(table, rows)}
-    contenders = {name: rows for name, rows in table.models.items() if name not in baselines}
+    table, used = _table(data, preference, names, options)
+    even = (table.share == 0.5) & (table.length_gap == 0)
+    baselines = {name for name, rows in used.items() if even[rows].all()}
+    contenders = {name: rows for name, rows in used.items() if name not in baselines}
     difficulty, warnings = _difficulty(table, contenders, options)
-    warnings += _on_missing(data, table, options) + _on_order(table, difficulty)
+    warnings += _on_missing(data, table, options) + _on_order(table, used, difficulty)
     block = None if options.regularisation is None else _block(options.regularisation, names)
     controls = dict.fromkeys(models, NONE) | dict.fromkeys(baselines, BASELINE)
     for name, rows in contenders.items():
-        annotated = _annotated(table, rows)
-        controls[name], few = _control(name, annotated, difficulty, block, options)
+        controls[name], few = _control(name, table.taken(rows), difficulty, block, options)
         warnings += few
     known = any(not math.isnan(controls[name].win_rate) for name in contenders)
     return controls, warnings + (_on_quantity(options) if known else [])
@@ -423,7 +409,11 @@ def _instructions(data: Annotations, items: Annotations | None) -> dict[str, int
 
 def _table(
     data: Annotations, preference: Floats, names: Mapping[str, int], options: ScoreOptions
-) -> _Table:
+) -> tuple[Annotated, dict[str, Ints]]:
+    """Return all rows, and the usable ones of each model that has any.
+
+    The instruction is -1 where the items do not hold it.
+    """
     share = wins(preference)
     gap = data.numbers("len_base") - data.numbers("len_model")
     if options.by_position:
@@ -435,9 +425,8 @@ def _table(
     order = np.where(data.flags("is_switched"), 0.5, -0.5) if data.has("is_switched") else None
     if options.order and order is None:
         data.need("is_switched")
-    return _Table(
-        share, gap, instruction, order, {m: rows for m, rows in models.items() if rows.size}
-    )
+    used = {name: rows for name, rows in models.items() if rows.size}
+    return Annotated(share, gap, instruction, order), used
 
 
 def _positions(data: Annotations, n_items: int) -> Ints:
@@ -455,12 +444,8 @@ def _positions(data: Annotations, n_items: int) -> Ints:
     return place
 
 
-def _is_baseline(table: _Table, rows: Ints) -> bool:
-    return bool((table.share[rows] == 0.5).all() and (table.gap[rows] == 0).all())
-
-
 def _difficulty(
-    table: _Table, contenders: Mapping[str, Ints], options: ScoreOptions
+    table: Annotated, contenders: Mapping[str, Ints], options: ScoreOptions
 ) -> tuple[Difficulty | None, list[str]]:
     if options.items is not None:
         value = options.items.numbers("difficulty")
@@ -474,15 +459,15 @@ def _difficulty(
         return None, [f"The length control has no difficulties. {error}"]
 
 
-def _estimated(table: _Table, contenders: Mapping[str, Ints], *, order: bool) -> Difficulty:
+def _estimated(table: Annotated, contenders: Mapping[str, Ints], *, order: bool) -> Difficulty:
     """Estimate from the models whose lengths vary; an instruction none of them saw is at 0."""
-    varying = [rows for rows in contenders.values() if len(set(table.gap[rows])) > 1]
+    varying = [rows for rows in contenders.values() if len(set(table.length_gap[rows])) > 1]
     rows = np.concatenate([np.zeros(0, dtype=np.int64), *varying])
     return estimate_difficulty(
         np.repeat(np.arange(len(varying)), [len(rows) for rows in varying]),
         table.instruction[rows],
         table.share[rows],
-        np.concatenate([np.zeros(0), *(length_term(table.gap[rows]) for rows in varying)]),
+        np.concatenate([np.zeros(0), *(length_term(table.length_gap[rows]) for rows in varying)]),
         table.order[rows] if order and table.order is not None else None,
         n_instructions=int(table.instruction.max()) + 1,
     )
@@ -510,28 +495,19 @@ def _block(data: Annotations, names: Mapping[str, int]) -> Block:
     )
 
 
-def _annotated(table: _Table, rows: Ints) -> Annotated:
-    order = None if table.order is None else table.order[rows]
-    return Annotated(table.share[rows], table.gap[rows], table.instruction[rows], order)
-
-
 def _control(
     name: str,
     rows: Annotated,
     difficulty: Difficulty | None,
     block: Block | None,
     options: ScoreOptions,
-) -> tuple[_Control, list[str]]:
+) -> tuple[LengthControlled, list[str]]:
     few = [f"{name!r} has {len(rows.share)} rows: under {FEW_ROWS} a length control is a guess."]
     warnings = few if len(rows.share) < FEW_ROWS else []
     try:
-        controlled = length_controlled(rows, difficulty, block, order=options.order)
+        return length_controlled(rows, difficulty, block, order=options.order), warnings
     except NotIdentifiedError as error:
         return NONE, [*warnings, f"{name!r} has no length-controlled win rate. {error}"]
-    control = _Control(
-        controlled.win_rate, controlled.standard_error, controlled.compat_standard_error
-    )
-    return control, warnings
 
 
 def _on_quantity(options: ScoreOptions) -> list[str]:
@@ -555,7 +531,7 @@ def _on_quantity(options: ScoreOptions) -> list[str]:
     ]
 
 
-def _on_missing(data: Annotations, table: _Table, options: ScoreOptions) -> list[str]:
+def _on_missing(data: Annotations, table: Annotated, options: ScoreOptions) -> list[str]:
     if options.items is None or not (table.instruction < 0).any():
         return []
     rows = np.flatnonzero(table.instruction < 0)
@@ -566,11 +542,13 @@ def _on_missing(data: Annotations, table: _Table, options: ScoreOptions) -> list
     ]
 
 
-def _on_order(table: _Table, difficulty: Difficulty | None) -> list[str]:
+def _on_order(
+    table: Annotated, used: Mapping[str, Ints], difficulty: Difficulty | None
+) -> list[str]:
     """Warn where difficulties differ by the order in which their responses were shown."""
-    if difficulty is None or table.order is None or not table.models:
+    if difficulty is None or table.order is None or not used:
         return []
-    rows = np.concatenate([*table.models.values()])
+    rows = np.concatenate([*used.values()])
     first = np.bincount(table.instruction[rows], table.order[rows] > 0, len(difficulty.value))
     times = np.bincount(table.instruction[rows], minlength=len(difficulty.value))
     sides = [difficulty.value[(times > 0) & (first == n)] for n in (times, 0)]

@@ -6,6 +6,7 @@ Intervals of means that lie on a scale with two ends.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import scipy
@@ -131,14 +132,8 @@ class _Profile:
     share: Floats
     instruction: Ints
     size: int
-
-    @property
-    def n_models(self) -> int:
-        return 0
-
-    @property
-    def absolute(self) -> bool:
-        return True
+    n_models: ClassVar[int] = 0
+    absolute: ClassVar[bool] = True
 
     @property
     def total(self) -> float:
@@ -224,16 +219,12 @@ def estimate_difficulty(
             f"{'is' if n_models == 1 else 'are'} here: give difficulties with --items."
         )
         raise NotIdentifiedError(msg)
-    design = _design(model, n_models, length, order)
+    of_model = (model[:, None] == np.arange(n_models)).astype(np.float64)
+    columns = [of_model, of_model * length[:, None]]
+    design = np.hstack(columns if order is None else [*columns, order[:, None]])
     profile = _Profile(design, share, instruction, n_instructions)
     minimum = minimise(profile, np.zeros(design.shape[1]))
     return _difficulty(profile, minimum.x, minimum.at.hessian)
-
-
-def _design(model: Ints, n_models: int, length: Floats, order: Floats | None) -> Floats:
-    of_model = (model[:, None] == np.arange(n_models)).astype(np.float64)
-    columns = [of_model, of_model * length[:, None]]
-    return np.hstack(columns if order is None else [*columns, order[:, None]])
 
 
 def _difficulty(profile: _Profile, x: Floats, hessian: Floats) -> Difficulty:

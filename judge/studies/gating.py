@@ -23,7 +23,6 @@ from rating.comparisons import Comparisons
 from rating.contrasts import WELL_FOUNDED
 from rating.decide import (
     FEWEST_SCORED,
-    Behind,
     Difference,
     Gate,
     GateOptions,
@@ -31,8 +30,8 @@ from rating.decide import (
     decided,
     gate,
     require_both,
-    rests_on,
     rows_planned,
+    unanswered,
     untold,
 )
 from rating.errors import DataError, NotIdentifiedError
@@ -102,7 +101,7 @@ def _up_to_the_planned(
     votes: Source, every: Comparisons, options: GateOptions
 ) -> tuple[Comparisons, tuple[str, ...]]:
     """Leave out the votes after the planned ones, where looks are numbered, and say so."""
-    require_both(every.models, options)
+    require_both(every.models, (options.candidate, options.incumbent))
     ends = [every.models.index(name) for name in (options.candidate, options.incumbent)]
     there = int(every.votes[np.isin(every.pairs, ends).any(axis=1)].sum())
     if options.looks == "any" or options.votes_planned is None or there <= options.votes_planned:
@@ -147,13 +146,13 @@ def _by_both(votes: Source, verdicts: Verdicts, options: GateOptions) -> Gate:
     voted, judged = (
         {name for role in of_sides("model") for name in rows.used(role)} for rows in (cast, given)
     )
-    require_both(sorted(voted | judged), options)
+    require_both(sorted(voted | judged), two)
     either = _has(cast, two[0]) | _has(cast, two[1])
     cast = cast.only(np.arange(rows_planned(either, options)))
     known = _behind(cast, options)
     known = replace(known, warnings=(*known.warnings, *_unused(int(either.sum()), options)))
     if missing := next((name for name in two if name not in voted), None):
-        return untold(options, known, f"Nobody voted on {missing} yet.")
+        return untold(known, f"Nobody voted on {missing} yet.")
     data = study_data(align(cast, given))
     judge = judge_of(data, verdicts.judge)
     known = replace(known, warnings=(*known.warnings, *data.warnings))
@@ -163,7 +162,7 @@ def _by_both(votes: Source, verdicts: Verdicts, options: GateOptions) -> Gate:
     try:
         powered = powered_lead(data.items, people, judge.verdicts, two)
     except NotIdentifiedError as error:
-        return untold(options, known, str(error))
+        return untold(known, str(error))
     more = f"; the verdicts of {judge.name} add nothing to them"
     if powered.verdicts:
         verdicts_of = f"{plural(powered.verdicts, 'verdict')} of {judge.name}"
@@ -176,10 +175,10 @@ def _by_both(votes: Source, verdicts: Verdicts, options: GateOptions) -> Gate:
         judge_weight=powered.judge_weight,
         warnings=(*known.warnings, *powered.warnings),
     )
-    return decided(powered.lead, options, known)
+    return decided(powered.lead, known)
 
 
-def _behind(cast: Rows, options: GateOptions) -> Behind:
+def _behind(cast: Rows, options: GateOptions) -> Gate:
     """Count the votes on either model, and those on the two."""
     has = [_has(cast, name) for name in (options.candidate, options.incumbent)]
     either, both = has[0] | has[1], has[0] & has[1]
@@ -189,12 +188,8 @@ def _behind(cast: Rows, options: GateOptions) -> Behind:
         for role in ("voter", "prompt")
     ]
     unknown = "Voters are not known: the interval is too narrow where people voted often."
-    return Behind(
-        people=people,
-        direct=direct,
-        rests_on=rests_on(people, direct, counts[0], counts[1], options),
-        warnings=() if counts[0] is not None else (unknown,),
-    )
+    warnings = () if counts[0] is not None else (unknown,)
+    return unanswered(options, people, direct, counts[0], counts[1], warnings)
 
 
 def _has(rows: Rows, model: str) -> Bools:

@@ -19,7 +19,7 @@ from judge.studies.estimates import Estimate, number_of, percent, percent_of, pl
 from judge.tables.annotations import Annotations, read_annotations
 from judge.tables.cases import OUTCOMES, RIGHT, Source
 from rating.errors import DataError
-from rating.leave_out import quantile
+from rating.leave_out import positive_part, quantile
 from rating.outcome import Outcome
 from rating.tables.columns import KNOWN
 from rating.tables.vote_filter import LABELS
@@ -267,8 +267,7 @@ def _two_way(scores: Floats, voter: Ints, item: Ints) -> Floats:
     if len(np.unique(voter)) < LEAST_VOTERS:
         return by_item
     by_voter, more = _squares(scores, voter), by_item - _squares(scores, both)
-    values, vectors = np.linalg.eigh(more)
-    return np.asarray(by_voter + (vectors * np.maximum(values, 0)) @ vectors.T)
+    return by_voter + positive_part(more)
 
 
 def _squares(scores: Floats, cluster: Ints) -> Floats:

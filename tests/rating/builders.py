@@ -81,7 +81,7 @@ def leads(fit: Fit, reference: str) -> dict[str, tuple[float, float]]:
 
 def by_cluster(fit: Fit, data: Comparisons, cluster: Cluster = "voter") -> NDArray[np.float64]:
     """Covariance of all parameters by leaving out one cluster at a time."""
-    return jackknife(fit, data, grouping(data, cluster)).matrix
+    return jackknife(fit, data, grouping(data, cluster))[0]
 
 
 def cr1(fit: Fit, data: Comparisons, cluster: Cluster = "voter") -> NDArray[np.float64]:

@@ -9,7 +9,6 @@ import pytest
 
 from rating import Comparisons, fit, infer
 from rating.decide import (
-    Behind,
     Difference,
     Gate,
     GateOptions,
@@ -18,6 +17,7 @@ from rating.decide import (
     decided,
     gate,
     lead_of,
+    unanswered,
     votes_for_even_models,
 )
 from rating.errors import DataError
@@ -37,7 +37,10 @@ SURE = Lead(
     effective=math.inf,
 )
 Record = Callable[[str, object], None]
-KNOWN = Behind(people=1000, direct=1000, rests_on="1,000 votes")
+
+
+def known(options: GateOptions, people: int = 1000) -> Gate:
+    return unanswered(options, people, 1000, None, None)
 
 
 def between(lower: float | None, upper: float | None, **asked: object) -> Gate:
@@ -141,22 +144,22 @@ def test_shared_prompts_widen_the_interval() -> None:
 def test_the_votes_needed_give_eighty_per_cent_power_on_new_prompts_and_on_the_same() -> None:
     """Of 1,000 votes, A = 4e-4 by prompts and B = 36e-4; the lead is 20 points above the line."""
     lead = replace(SURE, variance=4e-3, by_prompt=2e-3, of_prompts=4e-4)
-    once = decided(lead, replace(ASKED, looks=1), KNOWN)
+    once = decided(lead, known(replace(ASKED, looks=1)))
     square = (20 / POINTS_PER_NAT / (1.959964 + 0.841621)) ** 2
     assert once.passes is None
     assert once.needed == math.ceil(1000 * 4e-3 / square) - 1000
     assert once.needed_same_prompts == math.ceil(1000 * 36e-4 / (square - 4e-4)) - 1000
-    five = decided(lead, replace(ASKED, looks=5, planned=1000), KNOWN)
+    five = decided(lead, known(replace(ASKED, looks=5, planned=1000)))
     assert five.needed is not None
     assert (1000 + five.needed) / (1000 + once.needed) == pytest.approx(
         ((2.095 + 0.842) / 2.802) ** 2, rel=1e-3
     )
-    assert decided(SURE, ASKED, KNOWN).needed == 0
+    assert decided(SURE, known(ASKED)).needed == 0
 
 
 def test_prompts_that_vary_too_much_make_no_number_of_votes_enough() -> None:
     lead = replace(SURE, variance=4e-3, by_prompt=4e-3, of_prompts=3e-3)
-    result = decided(lead, replace(ASKED, looks=1), KNOWN)
+    result = decided(lead, known(replace(ASKED, looks=1)))
     assert result.needed is not None
     assert result.needed_same_prompts is None
     assert "on the same prompts no number does" in result.verdict
@@ -183,16 +186,16 @@ def test_two_models_whose_own_votes_are_ties_are_linked_by_nothing() -> None:
 def test_numbered_looks_are_wider_before_the_planned_votes_and_final_at_them() -> None:
     asked = replace(ASKED, looks=3, planned=4000)
     on_line = replace(SURE, value=-20 / POINTS_PER_NAT)
-    early = decided(SURE, asked, KNOWN).difference
-    last = decided(on_line, asked, replace(KNOWN, people=4000))
+    early = decided(SURE, known(asked)).difference
+    last = decided(on_line, known(asked, people=4000))
     assert early is not None
     assert last.difference is not None
     half = POINTS_PER_NAT * 2.0592 * 0.01
     assert early.upper == pytest.approx(2 * half, rel=1e-4)
     assert (last.difference.upper or 0) + 20 == pytest.approx(half, rel=1e-4)
     assert "The planned votes are there: this answer is final." in last.verdict
-    assert "final" not in decided(on_line, asked, KNOWN).verdict
-    open_ = decided(replace(SURE, value=-10 / POINTS_PER_NAT, variance=4e-3), asked, KNOWN)
+    assert "final" not in decided(on_line, known(asked)).verdict
+    open_ = decided(replace(SURE, value=-10 / POINTS_PER_NAT, variance=4e-3), known(asked))
     assert open_.needed is not None
     assert f"About {open_.needed:,} more votes by new people" in open_.verdict
     over = replace(open_, people=4000)
@@ -206,7 +209,7 @@ def test_a_margin_that_one_vote_would_show_takes_one_vote() -> None:
 
 def test_a_lead_on_the_line_is_settled_by_no_number_of_votes() -> None:
     on_it = replace(SURE, value=-20 / POINTS_PER_NAT)
-    result = decided(on_it, ASKED, KNOWN)
+    result = decided(on_it, known(ASKED))
     assert (result.passes, result.needed) == (None, None)
     assert "no number of votes may settle it" in result.sentences[-1]
 

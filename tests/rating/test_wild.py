@@ -16,7 +16,7 @@ ERROR = 0.12
 
 def drawn(data: Comparisons, level: float = 0.95, draws: int = 5000, seed: int = 1) -> float:
     signs = SignSums(data.n_models, np.random.default_rng(seed), draws)
-    matrix = jackknife(fit(data), data, grouping(data, "voter"), signs).matrix
+    matrix = jackknife(fit(data), data, grouping(data, "voter"), signs)[0]
     return signs.critical_value(matrix, np.triu_indices(data.n_models, k=1), level=level)
 
 

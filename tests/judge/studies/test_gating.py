@@ -8,7 +8,7 @@ import pytest
 
 from judge.studies.powered import PoweredLead, powered_lead
 from judge.studies.rows import Items, Labels
-from rating.decide import Behind, decided, lead_of
+from rating.decide import decided, lead_of, unanswered
 from rating.errors import NotIdentifiedError
 from tests.rating.gated import ASKED, BETWEEN, Crowd, Judged
 
@@ -88,7 +88,7 @@ def off_zero(judged: Judged, voters: int) -> bool:
         lead = powered_lead(*judged.upto(voters), BETWEEN).lead
     except NotIdentifiedError:
         return False
-    one = decided(lead, QUICK, Behind(people=1, direct=1, rests_on="")).difference
+    one = decided(lead, unanswered(QUICK, 1, 1, None, None)).difference
     if one is None or one.lower is None or one.upper is None:
         return False
     return one.lower > 0 or one.upper < 0

@@ -116,9 +116,9 @@ def test_with_shared_prompts_a_level_of_them_is_needed(
 
 def _covered(fitted: PooledFit, mix: NDArray[np.float64], truth: NDArray[np.float64]) -> float:
     """Return the share of models whose 95 % interval on a mix holds the truth."""
-    covariance = np.einsum("c,cidj,d->ij", mix, fitted.spread.covariance, mix)
+    covariance = np.einsum("c,cidj,d->ij", mix, fitted.covariance, mix)
     off = np.abs(mix @ (fitted.best.strengths - truth))
-    wide = quantile(0.95, fitted.spread.df)
+    wide = quantile(0.95, fitted.df)
     return float((off <= wide * np.sqrt(np.diag(covariance))).mean())
 
 
