@@ -138,8 +138,8 @@ class Throttle:
         rng: np.random.Generator,
         notice: Callable[[float], None] = lambda _: None,
     ) -> None:
-        self._requests = _bucket(limits.requests_per_minute)
-        self._tokens = _bucket(limits.tokens_per_minute)
+        allowed = (limits.requests_per_minute, limits.tokens_per_minute)
+        self._buckets = [None if one is None else TokenBucket(one) for one in allowed]
         self._now, self._sleep, self._rng, self._notice = now, sleep, rng, notice
         self._peace_until, self._ended = -math.inf, False
 
@@ -156,7 +156,7 @@ class Throttle:
         now = self._now()
         waits = [
             bucket.take(amount, now)
-            for bucket, amount in ((self._requests, 1.0), (self._tokens, tokens))
+            for bucket, amount in zip(self._buckets, (1.0, tokens), strict=True)
             if bucket is not None
         ]
         if wait := max(waits, default=0.0):
@@ -164,10 +164,6 @@ class Throttle:
             await self._sleep(wait)
         while (wait := self._peace_until - self._now()) > 0 and not self._ended:
             await self._sleep(wait + self._rng.uniform(0, 0.1 * wait))
-
-
-def _bucket(per_minute: float | None) -> TokenBucket | None:
-    return None if per_minute is None else TokenBucket(per_minute)
 
 
 STOPS = {FailureClass.DENIED: Stop.DENIED, FailureClass.NO_LOGPROBS: Stop.NO_LOGPROBS}
@@ -243,21 +239,18 @@ class Asker:
             If the last try failed, or the failure is of a class that is not tried again.
         """
         async with self._places:
-            return await self._answered(request)
-
-    async def _answered(self, request: Request) -> tuple[Reply, float | None] | None:
-        number = next(self._calls)
-        tokens = request_tokens(request) if self._limits_tokens else 0.0
-        tries, first = 0, math.inf
-        while not self.stopped:
-            await self._throttle.admit(tokens)
-            if not await self._affordable(number, request):
-                return None
-            try:
-                return await self._once(number, request)
-            except CallError as error:
-                tries, first = tries + 1, min(first, self._now())
-                await self._failed(error, tries, first)
+            number = next(self._calls)
+            tokens = request_tokens(request) if self._limits_tokens else 0.0
+            tries, first = 0, math.inf
+            while not self.stopped:
+                await self._throttle.admit(tokens)
+                if not await self._affordable(number, request):
+                    break
+                try:
+                    return await self._once(number, request)
+                except CallError as error:
+                    tries, first = tries + 1, min(first, self._now())
+                    await self._failed(error, tries, first)
         return None
 
     async def _once(self, number: int, request: Request) -> tuple[Reply, float | None]:

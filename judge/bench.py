@@ -7,6 +7,7 @@ The leaderboard of a bench, made of its results file, and the folder in which al
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -233,20 +234,6 @@ Answers = Mapping[str, Mapping[str, Turns]]
 """By model and by the item's name."""
 
 
-@dataclass(frozen=True, slots=True)
-class Contest:
-    """The cases, and what is missing.
-
-    Attributes
-    ----------
-    missing : mapping of str to int
-        Items without an answer of a model, or of the baseline, by model.
-    """
-
-    cases: tuple[Benched, ...]
-    missing: Mapping[str, int]
-
-
 def baseline_of(
     method: str, given: str | None, items: Sequence[Item], models: Sequence[str]
 ) -> str:
@@ -289,10 +276,9 @@ def baseline_of(
 def _by_category(items: Sequence[Item]) -> dict[str, dict[str, int]]:
     """Count the items of each category of Arena-Hard, by upstream's baseline."""
     counts: dict[str, dict[str, int]] = {}
-    for item in items:
-        if name := BY_CATEGORY.get(item.category or ""):
-            own = counts.setdefault(name, {})
-            own[item.category or ""] = own.get(item.category or "", 0) + 1
+    for category, n in Counter(item.category or "" for item in items).items():
+        if name := BY_CATEGORY.get(category):
+            counts.setdefault(name, {})[category] = n
     return counts
 
 
@@ -313,47 +299,58 @@ def baseline_answers(name: str, items: Sequence[Item]) -> dict[str, Turns]:
     }
 
 
-def _paired(
-    items: Sequence[Item], models: Sequence[str], baseline: str, answers: Answers
-) -> Contest:
-    """Set each model's answers, side A, against the baseline's."""
-    cases, missing = [], dict.fromkeys(models, 0)
-    against = answers.get(baseline, {})
-    for model in models:
-        own = answers.get(model, {})
-        for item in items:
-            if item.id not in own or item.id not in against:
-                missing[model] += 1
-                continue
-            cases += _pairs(item, model, own[item.id], baseline, against[item.id])
-    return Contest(tuple(cases), missing)
-
-
-def _single(items: Sequence[Item], models: Sequence[str], answers: Answers) -> Contest:
-    """Take each model's answers by themselves."""
-    cases, missing = [], dict.fromkeys(models, 0)
-    for model in models:
-        own = answers.get(model, {})
-        for item in items:
-            if item.id not in own:
-                missing[model] += 1
-                continue
-            cases += _singles(item, model, own[item.id])
-    return Contest(tuple(cases), missing)
-
-
 def contest(
     method: FileMethod | None,
     items: Sequence[Item],
     models: Sequence[str],
     baseline: str | None,
     answers: Answers,
-) -> Contest:
-    """Make the cases of a method; None stands for one that looks at single answers."""
-    if method is not None and method.pairwise:
-        assert baseline is not None
-        return _paired(items, models, baseline, answers)
-    return _single(items, models, answers)
+) -> tuple[list[Benched], dict[str, int]]:
+    """Make the cases of a method; None stands for one that looks at single answers.
+
+    Returns
+    -------
+    list of Benched
+        One for each turn of an item: each model's answers alone, or on side A against those of
+        the baseline.
+    dict of str to int
+        Items without an answer of a model, or of the baseline, by model.
+    """
+    pairwise = method is not None and method.pairwise
+    against = answers.get(baseline or "", {}) if pairwise else None
+    cases, missing = list[Benched](), dict.fromkeys(models, 0)
+    for model in models:
+        own = answers.get(model, {})
+        for item in items:
+            if item.id not in own or (against is not None and item.id not in against):
+                missing[model] += 1
+                continue
+            names = (model,) if against is None else (model, baseline or "")
+            theirs = None if against is None else against[item.id]
+            cases += (
+                _benched(item, turn, names, own[item.id], theirs)
+                for turn in range(len(item.further) + 1)
+            )
+    return cases, missing
+
+
+def _benched(
+    item: Item, turn: int, models: tuple[str, ...], texts_a: Turns, texts_b: Turns | None
+) -> Benched:
+    """Make the case of a turn: what each side said before stands beside the user's turns."""
+    prompt = (*item.prompt, *(Message("user", text) for text in item.further[:turn]))
+    references = item.references[: turn + 1] if turn < len(item.references) else ()
+    case = Case(
+        prompt,
+        texts_a[turn],
+        None if texts_b is None else texts_b[turn],
+        earlier_a=texts_a[:turn],
+        earlier_b=() if texts_b is None else texts_b[:turn],
+        reference="\n\n".join(references) or None,
+    )
+    named = NamedCase(case.id[:16], item.id, models, case, item.id, item.checklist)
+    more: dict[str, Any] = {"category": item.category, "turn": turn + 1 if item.further else None}
+    return Benched(named, more | {"tags": ";".join(item.tags) or None})
 
 
 def with_stand_ins(
@@ -388,41 +385,6 @@ def checked(cases: Sequence[Benched], items: Sequence[Item]) -> list[Checked]:
             raise DataError(msg)
         results.append(check(task, case.named.case.response_a))
     return results
-
-
-def _pairs(item: Item, a: str, texts_a: Turns, b: str, texts_b: Turns) -> list[Benched]:
-    return [
-        _benched(item, turn, (a, b), _case(item, turn, texts_a, texts_b))
-        for turn in range(len(item.further) + 1)
-    ]
-
-
-def _singles(item: Item, model: str, texts: Turns) -> list[Benched]:
-    return [
-        _benched(item, turn, (model,), _case(item, turn, texts))
-        for turn in range(len(item.further) + 1)
-    ]
-
-
-def _benched(item: Item, turn: int, models: tuple[str, ...], case: Case) -> Benched:
-    named = NamedCase(case.id[:16], item.id, models, case, item.id, item.checklist)
-    more: dict[str, Any] = {"category": item.category, "turn": turn + 1 if item.further else None}
-    return Benched(named, more | {"tags": ";".join(item.tags) or None})
-
-
-def _case(item: Item, turn: int, texts_a: Turns, texts_b: Turns | None = None) -> Case:
-    """Make the case of a turn: what each side said before stands beside the user's turns."""
-    asked = item.further[:turn]
-    prompt = (*item.prompt, *(Message("user", text) for text in asked))
-    references = item.references[: turn + 1] if turn < len(item.references) else ()
-    return Case(
-        prompt,
-        texts_a[turn],
-        None if texts_b is None else texts_b[turn],
-        earlier_a=texts_a[:turn],
-        earlier_b=() if texts_b is None else texts_b[:turn],
-        reference="\n\n".join(references) or None,
-    )
 
 
 RESULTS = "results.parquet"
@@ -542,7 +504,7 @@ def _ranked(
     first = {
         "model": score["model"],
         value: score[value],
-        **{end: _known(number) for end, number in ends.items()},
+        **{e: None if x is None or math.isnan(x) else x for e, x in ends.items()},
         **({"lc_win_rate": score["lc_win_rate"]} if "lc_win_rate" in score else {}),
         "n": score["n"],
         "cost": total([answers, judging]),
@@ -563,21 +525,13 @@ def _interval(scored_as: str, score: Row, rows: Sequence[Row]) -> Mapping[str, f
         return {"lower": score["lower"], "upper": score["upper"]}
     mean, error = score[value_of(score)], score.get("standard_error")
     if scored_as == "wildbench":
-        error = _error([row["score"] for row in rows])
+        marks = [row["score"] for row in rows if row["score"] is not None]
+        error = stdev(marks) / math.sqrt(len(marks)) if len(marks) > 1 else None
     if mean is None or error is None:
         return {"lower": None, "upper": None}
     if scored_as not in _SCALES:
         return unbounded(mean, error, score["n"])
     return bounded(mean, error, score["n"], *_SCALES[scored_as])
-
-
-def _error(marks: Iterable[float | None]) -> float | None:
-    known = [mark for mark in marks if mark is not None]
-    return stdev(known) / math.sqrt(len(known)) if len(known) > 1 else None
-
-
-def _known(number: float | None) -> float | None:
-    return None if number is None or math.isnan(number) else number
 
 
 def value_of(score: Row) -> str:
@@ -597,18 +551,21 @@ def on_order(rows: Iterable[Row]) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``consistency`` (`judge.verdict.Consistency.to_dict`); and ``first_place``: ``effect``,
+        ``consistency`` (`judge.verdict.consistency`); and ``first_place``: ``effect``,
         what standing first is worth as `judge.verdict.PositionEffect` has it, from -1/2 to 1/2,
         its ``standard_error`` and 95 % interval (``lower``, ``upper``) over prompts, and ``n``,
         the pairs read in both orders. It is None where they are of under two prompts.
     """
     both = [row for row in rows if row["order"] == BOTH]
-    return {"consistency": consistency(map(_verdict, both)).to_dict(), "first_place": _place(both)}
-
-
-def _verdict(row: Row) -> Verdict:
-    outcome = None if row["winner"] is None else Outcome(row["winner"])
-    return Verdict(row["battle_id"], outcome, row["inconsistent"])
+    verdicts = (
+        Verdict(
+            row["battle_id"],
+            None if row["winner"] is None else Outcome(row["winner"]),
+            row["inconsistent"],
+        )
+        for row in both
+    )
+    return {"consistency": consistency(verdicts), "first_place": _place(both)}
 
 
 def _place(both: Sequence[Row]) -> dict[str, Any] | None:
@@ -632,10 +589,8 @@ def write_leaderboard(report: Row, folder: Path) -> None:
 
 def failures(rows: Iterable[Row], given: Mapping[str, Sequence[Given]]) -> dict[str, int]:
     """Count why answers and verdicts are missing, by class."""
-    counts: dict[str, int] = {}
     of_answers = (one.failure for some in given.values() for one in some)
     why = [failure.value for failure in of_answers if failure is not None]
-    why += [row["status"] for row in rows if row["status"] not in (READ, SETTLED)]
-    for one in why:
-        counts[one] = counts.get(one, 0) + 1
-    return counts
+    return dict(
+        Counter([*why, *(row["status"] for row in rows if row["status"] not in (READ, SETTLED))])
+    )

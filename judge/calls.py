@@ -17,7 +17,6 @@ from collections.abc import (
     Callable,
     Collection,
     Iterable,
-    Iterator,
     Mapping,
     Sequence,
 )
@@ -272,10 +271,6 @@ class Terms:
         self.lessons.learn(
             THINKS, f"{asked.max_tokens:,} tokens were used up while it was thinking"
         )
-
-    def lack_logprobs(self, sentence: str) -> None:
-        """Learn that replies come without the log-probabilities that are asked for."""
-        self.lessons.learn("logprobs", sentence)
 
     def seconds(self) -> float:
         """Return how long to wait for a reply: four times the 99th percentile, 20 at the least."""
@@ -567,7 +562,8 @@ class Questions(Sequence[Question]):
             if case.images:
                 _require_images(case, options)
             self._ids += bytes.fromhex(case.id)
-        for number in _first_of_each(self._ids):
+        _, first = np.unique(np.frombuffer(self._ids, f"S{_ID_BYTES}"), return_index=True)
+        for number in np.sort(first).tolist():  # a case that comes again is left out
             for order in _orders(self._id(number), options) if both else (Order.AB,):
                 self._case.append(number)
                 self._swapped.append(order is Order.BA)
@@ -615,12 +611,6 @@ def _require_images(case: Case, options: Options) -> None:
         )
 
 
-def _first_of_each(ids: bytes | bytearray) -> Iterator[int]:
-    """Give the places of the ids, without those that stand before."""
-    _, first = np.unique(np.frombuffer(ids, f"S{_ID_BYTES}"), return_index=True)
-    return iter(np.sort(first).tolist())
-
-
 def call_of(question: Question, method: Method, options: Options, attempt: int = 0) -> Call:
     """Return the call for an attempt at a question: the same on every run with the same seed."""
     draw = question.sample
@@ -647,14 +637,14 @@ async def recall(
     replies = await journal.recall([call.key for call in calls])
     if options.formerly is None or len(replies) == len(calls):
         return calls, replies
-    before = {call.key: _formerly(call, options.formerly) for call in calls}
+    name = options.formerly
+    before = {
+        call.key: replace(call, key=key_of(call.request, name, call.question.order, call.draw))
+        for call in calls
+    }
     older = await journal.recall([before[key].key for key in before.keys() - replies.keys()])
     took = [before[call.key] if before[call.key].key in older else call for call in calls]
     return took, {**replies, **older}
-
-
-def _formerly(call: Call, judge: str) -> Call:
-    return replace(call, key=key_of(call.request, judge, call.question.order, call.draw))
 
 
 def _orders(case_id: CaseId, options: Options) -> tuple[Order, ...]:
@@ -812,26 +802,46 @@ async def due_calls(
         for question in Questions(cases, method, options)
         if method.settled(question.shown) is None
     )
+
+    def asks_on(call: Call, reading: Reading | FailureClass) -> bool:
+        more = call.attempt + 1 < options.attempts
+        return (reading in options.anew and more) or reading in options.again
+
+    async for call, reading in _read(questions, method, journal, options, take, asks_on):
+        if reading is None:
+            yield call
+
+
+async def _read(
+    questions: Iterable[Question],
+    method: Method,
+    journal: Journal,
+    options: Options,
+    take: Take,
+    asks_on: Callable[[Call, Reading | FailureClass], bool],
+) -> AsyncIterator[tuple[Call, Reading | FailureClass | None]]:
+    """Give every call that has been made or is due, with what its reply says; None without one.
+
+    Parameters
+    ----------
+    asks_on : callable
+        Whether the next attempt is looked for after a call whose reply says this.
+    """
+    questions = iter(questions)
     while batch := [*islice(questions, _BATCH)]:
         calls: Sequence[Call] = [call_of(question, method, options) for question in batch]
         while calls:
             calls, replies = await recall(calls, journal, options)
             replies = {**replies, **await take(calls, replies)}
+            due: list[Call] = []
             for call in calls:
-                if call.key not in replies:
-                    yield call
-            calls = [
-                call_of(call.question, method, options, call.attempt + 1)
-                for call in calls
-                if call.key in replies and _asked_anew(call, replies[call.key], method, options)
-            ]
-
-
-def _asked_anew(call: Call, reply: Reply, method: Method, options: Options) -> bool:
-    """Whether a run puts the question once more after a reply that it recalls."""
-    reading = reading_of(method, call.question.shown, reply)
-    more = call.attempt + 1 < options.attempts
-    return (reading in options.anew and more) or reading in options.again
+                reading = None
+                if call.key in replies:
+                    reading = reading_of(method, call.question.shown, replies[call.key])
+                yield call, reading
+                if reading is not None and asks_on(call, reading):
+                    due.append(call_of(call.question, method, options, call.attempt + 1))
+            calls = due
 
 
 async def recalled(
@@ -841,20 +851,10 @@ async def recalled(
 
     Of several attempts, the first that can be read, as a run takes it.
     """
-    readings: dict[CaseId, Reading] = {}
-    questions = iter(Questions(cases, method, options))
-    while batch := [*islice(questions, _BATCH)]:
-        calls: Sequence[Call] = [call_of(question, method, options) for question in batch]
-        while calls:
-            calls, replies = await recall(calls, journal, options)
-            failed: list[Call] = []
-            for call in calls:
-                if call.key not in replies:
-                    continue
-                reading = reading_of(method, call.question.shown, replies[call.key])
-                if isinstance(reading, FailureClass):
-                    failed.append(call_of(call.question, method, options, call.attempt + 1))
-                else:
-                    readings[call.question.case_id] = reading
-            calls = failed
-    return readings
+    every = Questions(cases, method, options)
+    has_failed = lambda _, reading: isinstance(reading, FailureClass)  # noqa: E731
+    return {
+        call.question.case_id: reading
+        async for call, reading in _read(every, method, journal, options, no_replies, has_failed)
+        if reading is not None and not isinstance(reading, FailureClass)
+    }

@@ -173,28 +173,9 @@ _SHINGLE = 8
 """Words of a run that is looked for elsewhere."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Repeated:
-    """A model that gives much the same output to different prompts.
-
-    Attributes
-    ----------
-    share : float
-        Share of its responses of which at least half recurs under other prompts.
-    n : int
-        Responses looked at.
-    example : str
-        The beginning of one of them.
-    """
-
-    share: float
-    n: int
-    example: str
-
-
 def repeated_output(
     responses: Mapping[str, str], *, prompts: int = 5, share: float = 0.2
-) -> _Repeated | None:
+) -> tuple[float, int, str] | None:
     """Find whether one model answers many prompts with one text, whole or in large pieces.
 
     Responses are cut into runs of eight words. A run recurs if it stands in the responses to at
@@ -214,8 +195,9 @@ def repeated_output(
 
     Returns
     -------
-    Repeated or None
-        None if no more than ``share`` of the responses recur.
+    (float, int, str) or None
+        Share of its responses of which at least half recurs under other prompts, how many there
+        are, and the beginning of one of them; None if no more than ``share`` of them recur.
 
     References
     ----------
@@ -231,9 +213,8 @@ def repeated_output(
     ]
     if not recurring or len(recurring) <= share * len(responses):
         return None
-    return _Repeated(
-        len(recurring) / len(responses), len(responses), responses[recurring[0]][:200]
-    )
+    n = len(responses)
+    return len(recurring) / n, n, responses[recurring[0]][:200]
 
 
 def _runs(text: str) -> frozenset[int]:
@@ -279,13 +260,8 @@ class Parameters:
 
     def to_dict(self) -> dict[str, object]:
         """Return the parameters that are set, for the journal's key."""
-        fields = {
-            "max_tokens": self.max_tokens,
-            "temperature": self.temperature,
-            "top_logprobs": self.top_logprobs,
-            "json_object": self.json_object or None,
-        }
-        return {name: value for name, value in fields.items() if value is not None}
+        fields = ((name, getattr(self, name)) for name in self.__slots__)
+        return {name: one for name, one in fields if one is not None and one is not False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,19 +322,12 @@ class Reply:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON; `from_dict` reads them back without loss."""
-        tokens = self.logprobs
-        return {
-            "text": self.text,
-            "logprobs": tokens and [[t.token, t.logprob, dict(t.top)] for t in tokens],
-            "finish_reason": self.finish_reason,
-            "tokens_in": self.tokens_in,
-            "tokens_out": self.tokens_out,
-            "tokens_thinking": self.tokens_thinking,
-            "latency_s": self.latency_s,
-            "model": self.model,
-            "fingerprint": self.fingerprint,
-            **({"discount": self.discount} if self.discount else {}),
-        }
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        if self.logprobs:
+            fields["logprobs"] = [[t.token, t.logprob, dict(t.top)] for t in self.logprobs]
+        if not self.discount:
+            del fields["discount"]
+        return fields
 
     @classmethod
     def from_dict(cls, fields: Mapping[str, Any]) -> "Reply":

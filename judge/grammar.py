@@ -239,20 +239,12 @@ class Preference:
         """Return the same preference with the responses named the other way round."""
         return Preference(1 - self.first)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {"first": self.first}
-
 
 @dataclass(frozen=True, slots=True)
 class Rating:
     """A mark for one response, on the scale of its method; whole unless that has fractions."""
 
     score: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {"score": self.score}
 
 
 @dataclass(frozen=True, slots=True)
@@ -284,20 +276,12 @@ class Items:
             return None
         return sum(w for w, met in zip(weights, self.met, strict=True) if met) / sum(weights)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {"met": list(self.met)}
-
 
 @dataclass(frozen=True, slots=True)
 class Questions:
     """A checklist that a model wrote for a prompt: each item can be answered yes or no."""
 
     items: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {"items": list(self.items)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,25 +299,12 @@ class Tags:
     intent: str
     criteria: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {
-            "category": self.category,
-            "language": self.language,
-            "intent": self.intent,
-            "criteria": list(self.criteria),
-        }
-
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """What a model said to a prompt, which is a verdict on nothing."""
 
     text: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON; the text stands in the reply."""
-        return {"length": len(self.text)}
 
 
 Reading = Preference | Rating | Items | Questions | Tags | Answer
@@ -349,7 +320,10 @@ def noted(reading: Reading | FailureClass) -> dict[str, Any]:
     """
     if isinstance(reading, FailureClass):
         return {"failure": reading.value}
-    return reading.to_dict()
+    if isinstance(reading, Answer):  # its text stands in the reply
+        return {"length": len(reading.text)}
+    values = ((name, getattr(reading, name)) for name in reading.__slots__)
+    return {name: [*one] if isinstance(one, tuple) else one for name, one in values}
 
 
 def pooled(readings: list[Reading]) -> Reading:

@@ -79,22 +79,16 @@ class _State:
     models: frozenset[str] = frozenset()
     fingerprints: frozenset[str] = frozenset()
 
-    def book(
-        self,
-        keys: tuple[Key, ...],
-        cost_usd: float | None,
-        latency_s: float | None,
-        models: frozenset[str],
-        fingerprints: frozenset[str],
-    ) -> None:
+    def book(self, other: "_State") -> None:
         """Add replies: what they cost, of which the sum of what is known stands, and by whom."""
-        self.keys += keys
-        if cost_usd is not None:
-            self.cost_usd = (self.cost_usd or 0.0) + cost_usd
-        if latency_s is not None:
-            self.latency_s = (self.latency_s or 0.0) + latency_s
-        self.models |= models
-        self.fingerprints |= fingerprints
+        self.keys += other.keys
+        if other.cost_usd is not None:
+            self.cost_usd = (self.cost_usd or 0.0) + other.cost_usd
+        if other.latency_s is not None:
+            self.latency_s = (self.latency_s or 0.0) + other.latency_s
+        self.recalled &= other.recalled
+        self.models |= other.models
+        self.fingerprints |= other.fingerprints
 
 
 class _Numbered(Generic[T]):
@@ -161,21 +155,21 @@ class _States:
         if self._n_keys[at]:
             first = self._keys[_KEY_BYTES * at : _KEY_BYTES * (at + 1)].hex()
             keys = (Key(first), *self._further.get(at, ()))
+        cost, latency = (
+            None if math.isnan(column[at]) else column[at]
+            for column in (self._cost, self._latency)
+        )
         return _State(
             reading,
             failure,
             detail,
             keys,
-            _known(self._cost[at]),
-            _known(self._latency[at]),
+            cost,
+            latency,
             bool(self._recalled[at]),
             models,
             fingerprints,
         )
-
-
-def _known(number: float) -> float | None:
-    return None if math.isnan(number) else number
 
 
 class _Outcomes(Sequence[Judged]):
@@ -201,28 +195,17 @@ class _Outcomes(Sequence[Judged]):
         samples = self._questions.samples
         state = _together([self._states[row * samples + i] for i in range(samples)])
         case_id, order = self._questions.row(row)
-        return Judged(
-            case_id=case_id,
-            order=order,
-            reading=state.reading,
-            failure=state.failure,
-            detail=state.detail,
-            keys=state.keys,
-            cost_usd=state.cost_usd,
-            latency_s=state.latency_s,
-            recalled=state.recalled,
-            models=state.models,
-            fingerprints=state.fingerprints,
-        )
+        fields = {name: getattr(state, name) for name in _State.__slots__}
+        return Judged(case_id=case_id, order=order, **fields)
 
 
 def _together(samples: Sequence[_State]) -> _State:
     """Make one of all samples of a question; it is pending while any of them is."""
     if len(samples) == 1:
         return samples[0]
-    whole = _State(recalled=all(f.recalled for f in samples))
+    whole = _State()
     for f in samples:
-        whole.book(f.keys, f.cost_usd, f.latency_s, f.models, f.fingerprints)
+        whole.book(f)
     readings = [f.reading for f in samples if f.reading is not None]
     failed = [f for f in samples if f.failure is not None]
     if len(readings) + len(failed) < len(samples):
@@ -272,37 +255,6 @@ class Progress:
         if not paid:
             return None
         return self.elapsed_s / paid * (self.n_total - self.n_done)
-
-
-class _Tally:
-    """Counts what is done as it is done."""
-
-    def __init__(self, n_total: int) -> None:
-        self._n_total = n_total
-        self._n_done = 0
-        self._n_recalled = 0
-        self._failed: Counter[FailureClass] = Counter()
-
-    def add(self, failure: FailureClass | None, *, recalled: bool) -> None:
-        """Count a question as done."""
-        self._n_done += 1
-        self._n_recalled += recalled
-        if failure is not None:
-            self._failed[failure] += 1
-
-    def progress(
-        self, *, faults: Mapping[FailureClass, int], spent_usd: float | None, elapsed_s: float
-    ) -> Progress:
-        """Return where the run stands."""
-        return Progress(
-            n_done=self._n_done,
-            n_total=self._n_total,
-            n_recalled=self._n_recalled,
-            failed=dict(self._failed),
-            faults=dict(faults),
-            spent_usd=spent_usd,
-            elapsed_s=elapsed_s,
-        )
 
 
 ALIKE = 20
@@ -388,15 +340,18 @@ async def run(
         If a case does not fit the method, or the endpoint is known to lack what it reads.
     """
     terms = able(method, options)
-    asked = Questions(cases, method, options)
+    questions = Questions(cases, method, options)
     rng = rng or np.random.default_rng()
     asker = Asker(complete, options, terms, now=now, sleep=sleep, rng=rng)
-    runner = _Runner(asked, method, journal, options, asker, terms, now, sleep, progress)
+    runner = _Runner(questions, method, journal, options, asker, terms, now, sleep, progress)
     try:
         async with journal.alive():
             return await runner.run()
     except ExceptionGroup as group:
-        raise _first(group) from group
+        error: Exception = group
+        while isinstance(error, ExceptionGroup):
+            error = error.exceptions[0]
+        raise error from group
 
 
 def _spread(asked: Sequence[Question]) -> Iterator[Question]:
@@ -409,13 +364,6 @@ def _spread(asked: Sequence[Question]) -> Iterator[Question]:
     return chain(
         (asked[i] for i in first), (asked[i] for i in range(len(asked)) if i not in first)
     )
-
-
-def _first(group: ExceptionGroup) -> Exception:
-    error: Exception = group
-    while isinstance(error, ExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 class _Runner:
@@ -435,7 +383,9 @@ class _Runner:
         self._options, self._asker, self._terms = options, asker, terms
         self._now, self._sleep, self._show = now, sleep, progress
         self._began = now()
-        self._tally, self._breaker = _Tally(len(asked)), _Breaker()
+        self._breaker = _Breaker()
+        self._n_done = self._n_known = 0
+        self._failed: Counter[FailureClass] = Counter()
         self._queue: asyncio.Queue[Call | None] = asyncio.Queue(options.concurrency)
         self._states, self._open = _States(len(asked)), dict[int, _State]()
         self._elsewhere: list[Question] = []
@@ -481,9 +431,7 @@ class _Runner:
         while calls:
             calls, replies = await recall(calls, self._journal, self._options)
             read = [
-                await self._recalled(call, replies[call.key])
-                for call in calls
-                if call.key in replies
+                await self._read(call, replies[call.key]) for call in calls if call.key in replies
             ]
             new = [call for call in calls if call.key not in replies and not self._rests(call)]
             for start in range(0, len(new), size):
@@ -531,7 +479,7 @@ class _Runner:
         """Recall or claim a later attempt, and return what is due next."""
         (call,), replies = await recall([call], self._journal, self._options)
         if call.key in replies:
-            return await self._recalled(call, replies[call.key])
+            return await self._read(call, replies[call.key])
         if self._rests(call):
             return None
         if await self._claimed([call.key]):
@@ -565,17 +513,17 @@ class _Runner:
             await write
             self._held.discard(call.key)
 
-    async def _recalled(self, call: Call, reply: Reply) -> Call | None:
-        cost = cost_of(call.request, reply, self._options.price)
-        return await self._read(call, reply, cost, recalled=True)
-
     async def _read(
-        self, call: Call, reply: Reply, cost: float | None, *, recalled: bool
+        self, call: Call, reply: Reply, cost: float | None = None, *, recalled: bool = True
     ) -> Call | None:
         """Read a kept reply; return the next attempt if this one says nothing."""
+        if recalled:
+            cost = cost_of(call.request, reply, self._options.price)
         self._book(call, reply, cost, recalled=recalled)
         reading = reading_of(self._method, call.question.shown, reply)
-        await self._note(call.key, reading)
+        self._notes[call.key] = reading
+        if len(self._notes) >= _NOTES:
+            await self._note_all()
         failure = reading if isinstance(reading, FailureClass) else None
         if not recalled:
             self._watch(failure)
@@ -607,16 +555,23 @@ class _Runner:
         saying = f" ({detail})" if detail else ""
         self._asker.stop(Stop.ALIKE, f"the last {ALIKE} requests all failed: {failure}{saying}")
         if failure is FailureClass.NO_LOGPROBS:
-            self._terms.lack_logprobs(f"{ALIKE} replies in a row came without them")
+            self._terms.lessons.learn("logprobs", f"{ALIKE} replies in a row came without them")
 
     def _book(self, call: Call, reply: Reply, cost: float | None, *, recalled: bool) -> None:
         """Remember what a reply cost; a question that is looked at again has it booked already."""
         state = self._state(call.question)
         if call.key in state.keys:
             return
-        by = frozenset([reply.model]), frozenset([reply.fingerprint])
-        state.book((call.key,), cost, reply.latency_s, *by)
-        state.recalled &= recalled
+        state.book(
+            _State(
+                keys=(call.key,),
+                cost_usd=cost,
+                latency_s=reply.latency_s,
+                recalled=recalled,
+                models=frozenset([reply.model]),
+                fingerprints=frozenset([reply.fingerprint]),
+            )
+        )
         self._n_recalled += recalled
         self._n_asked += not recalled
 
@@ -628,10 +583,17 @@ class _Runner:
             state.reading = reading
         self._states.put(question.number, state)
         del self._open[question.number]
-        self._tally.add(state.failure, recalled=state.recalled)
+        self._n_done += 1
+        self._n_known += state.recalled
+        if state.failure is not None:
+            self._failed[state.failure] += 1
         self._show(
-            self._tally.progress(
-                faults=self._asker.faults,
+            Progress(
+                n_done=self._n_done,
+                n_total=len(self._questions),
+                n_recalled=self._n_known,
+                failed=dict(self._failed),
+                faults=dict(self._asker.faults),
                 spent_usd=self._asker.spent_usd,
                 elapsed_s=self._now() - self._began,
             )
@@ -651,11 +613,6 @@ class _Runner:
     async def _give_up(self, key: Key) -> None:
         await self._journal.release([key])
         self._held.discard(key)
-
-    async def _note(self, key: Key, reading: Reading | FailureClass) -> None:
-        self._notes[key] = reading
-        if len(self._notes) >= _NOTES:
-            await self._note_all()
 
     async def _note_all(self) -> None:
         notes, self._notes = self._notes, {}
@@ -695,42 +652,51 @@ def at_work(
         return pool.submit(asyncio.run, opened()).result()
 
 
-async def _judge_with_checklists(
-    cases: Sequence[Case],
-    given: Checklists,
+async def judge_all(
+    cases: Sequence[NamedCase],
     method: FileMethod,
     complete: Complete,
     journal: Journal,
     options: Options,
     progress: Callable[[Progress], None],
 ) -> Run:
-    """Write the checklists that were not given, and judge by all of them.
+    """Judge every case, with checklists where the method goes by them: see `judge.runs.run`.
 
-    The judge writes them itself, before it sees any response. They are replies like others: kept
-    in the journal, and paid for once; the run counts them in. The rows of a prompt without a
-    checklist have the status of the writing.
+    The judge writes those that were not given itself, before it sees any response. They are
+    replies like others: kept in the journal, and paid for once; the run counts them in. The rows
+    of a prompt without a checklist have the status of the writing.
 
     Raises
     ------
     rating.errors.RatingError
         As `judge.runs.run`.
     """
-    due = _due(cases, given)
+    unnamed = bare(cases)
+    if not method.by_checklist:
+        return await run(unnamed, method, complete, journal, options, progress=progress)
+    given = _given(cases)
+    due = _due(unnamed, given)
     first = await run(due, published(WRITER), complete, journal, options, progress=progress)
     checklists = {**given, **written(first.judged, due)}
-    ready = [case for case in cases if case.prompt_id in checklists]
-    if first.stopped is not None:
-        ready = []
+    ready = [case for case in unnamed if case.prompt_id in checklists]
     left = options.limit_usd
     if left is not None:
         options = replace(options, limit_usd=max(left - (first.spent_usd or 0.0), 0.0))
     method = method.with_checklists(checklists)
-    second = await run(ready, method, complete, journal, options, progress=progress)
-    by_prompt = {case.prompt_id: row for case, row in _with_rows(due, first)}
+    second = await run(
+        ready if first.stopped is None else [],
+        method,
+        complete,
+        journal,
+        options,
+        progress=progress,
+    )
+    writing = {row.case_id: row for row in first.judged}
+    by_prompt = {case.prompt_id: writing[case.id] for case in due}
     asked = {row.case_id for row in second.judged}
     unlisted = [
         row
-        for case in {case.id: case for case in cases}.values()
+        for case in {case.id: case for case in unnamed}.values()
         if case.id not in asked
         for row in _unlisted(case, by_prompt.get(case.prompt_id), method)
     ]
@@ -743,23 +709,22 @@ async def _judge_with_checklists(
     )
 
 
-async def _forecast_with_checklists(
-    cases: Sequence[Case],
-    given: Checklists,
-    method: FileMethod,
-    journal: Journal,
-    options: Options,
+async def forecast_all(
+    cases: Sequence[NamedCase], method: FileMethod, journal: Journal, options: Options
 ) -> Estimate:
-    """Estimate what `_judge_with_checklists` would ask; an unknown list is taken as `TYPICAL`."""
-    due = _due(cases, given)
+    """Estimate what `judge_all` would ask; an unknown checklist is taken as `TYPICAL`."""
+    unnamed = bare(cases)
+    if not method.by_checklist:
+        return await forecast(unnamed, method, journal, options)
+    given = _given(cases)
+    due = _due(unnamed, given)
     writing = await forecast(due, published(WRITER), journal, options)
-    rest = await _written(due, journal, options)
-    checklists: Mapping[str, tuple[str, ...]] = {
+    checklists: Checklists = {
         **{case.prompt_id: TYPICAL for case in due},
         **given,
-        **rest,
+        **await _written(due, journal, options),
     }
-    return writing + await forecast(cases, method.with_checklists(checklists), journal, options)
+    return writing + await forecast(unnamed, method.with_checklists(checklists), journal, options)
 
 
 async def _written(due: Sequence[Case], journal: Journal, options: Options) -> Checklists:
@@ -779,11 +744,6 @@ def _due(cases: Sequence[Case], given: Checklists) -> list[Case]:
     return [unanswered(case) for case in prompts.values()]
 
 
-def _with_rows(due: Sequence[Case], run: Run) -> list[tuple[Case, Judged]]:
-    rows = {row.case_id: row for row in run.judged}
-    return [(case, rows[case.id]) for case in due]
-
-
 def _unlisted(case: Case, writing: Judged | None, method: FileMethod) -> list[Judged]:
     """Give the rows of a case that was not asked about: as its writing failed, or pending."""
     orders = (Order.AB, Order.BA) if method.pairwise else (Order.AB,)
@@ -795,32 +755,6 @@ def _unlisted(case: Case, writing: Judged | None, method: FileMethod) -> list[Ju
         )
         for order in orders
     ]
-
-
-def judge_all(
-    cases: Sequence[NamedCase],
-    method: FileMethod,
-    complete: Complete,
-    journal: Journal,
-    options: Options,
-    progress: Callable[[Progress], None],
-) -> Coroutine[Any, Any, Run]:
-    """Judge every case, with checklists where the method goes by them: see `judge.runs.run`."""
-    unnamed = bare(cases)
-    if not method.by_checklist:
-        return run(unnamed, method, complete, journal, options, progress=progress)
-    given = _given(cases)
-    return _judge_with_checklists(unnamed, given, method, complete, journal, options, progress)
-
-
-def forecast_all(
-    cases: Sequence[NamedCase], method: FileMethod, journal: Journal, options: Options
-) -> Coroutine[Any, Any, Estimate]:
-    """Estimate what `judge_all` would ask."""
-    unnamed = bare(cases)
-    if not method.by_checklist:
-        return forecast(unnamed, method, journal, options)
-    return _forecast_with_checklists(unnamed, _given(cases), method, journal, options)
 
 
 async def each_due(
@@ -884,7 +818,12 @@ def handed_over(cases: Iterable[NamedCase], first: Run) -> list[NamedCase]:
     if first.stopped is not None and not out:
         return []
     theirs = {row.case_id for row in first.judged if _is_handed_over(row, out=out)}
-    return [_with_checklist(named, first) for named in cases if named.case.id in theirs]
+    known = first.checklists  # also those that the first judge wrote
+    return [
+        replace(named, checklist=known.get(named.case.prompt_id, named.checklist))
+        for named in cases
+        if named.case.id in theirs
+    ]
 
 
 def reasons(first: Run) -> Mapping[str, int]:
@@ -905,13 +844,20 @@ def together(first: Run, second: Run, judge: str) -> Run:
 
     What the first judge took for a case that it then would not answer counts in the costs.
     """
-    before = {(row.case_id, row.order): row for row in first.judged}
+    paid = {(row.case_id, row.order): row.cost_usd for row in first.judged}
     theirs = {row.case_id for row in second.judged}
     return replace(
         second.after(first),
         judged=[
             *(row for row in first.judged if row.case_id not in theirs),
-            *(_named(row, before.get((row.case_id, row.order)), judge) for row in second.judged),
+            *(
+                replace(
+                    row,
+                    judge=judge,
+                    cost_usd=total([row.cost_usd, paid.get((row.case_id, row.order))]),
+                )
+                for row in second.judged
+            ),
         ],
         checklists={**second.checklists, **first.checklists},
     )
@@ -919,13 +865,3 @@ def together(first: Run, second: Run, judge: str) -> Run:
 
 def _is_handed_over(row: Judged, *, out: bool) -> bool:
     return row.failure in HANDED_OVER or (out and row.status == PENDING)
-
-
-def _with_checklist(named: NamedCase, first: Run) -> NamedCase:
-    """Give a case with the checklist that the first judge wrote for its prompt, if it did."""
-    return replace(named, checklist=first.checklists.get(named.case.prompt_id, named.checklist))
-
-
-def _named(row: Judged, before: Judged | None, judge: str) -> Judged:
-    paid = None if before is None else before.cost_usd
-    return replace(row, judge=judge, cost_usd=total([row.cost_usd, paid]))

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cached_property
 from itertools import groupby
@@ -37,11 +37,6 @@ class Verdict:
     case_id: str
     outcome: Outcome | None
     inconsistent: Direction | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        outcome = None if self.outcome is None else self.outcome.value
-        return {"case": self.case_id, "outcome": outcome, "inconsistent": self.inconsistent}
 
 
 def reconcile(case_id: str, as_is: Outcome | None, swapped: Outcome | None) -> Verdict:
@@ -92,42 +87,16 @@ def preference_for_a(as_is: Preference | None, swapped: Preference | None) -> fl
     return (as_is.first + (1 - swapped.first)) / 2
 
 
-@dataclass(frozen=True, slots=True)
-class _Consistency:
-    """How often a judge kept its verdict when the responses changed places.
+def consistency(verdicts: Iterable[Verdict]) -> dict[str, int | float | None]:
+    """Count how often a judge kept its verdict when the responses changed places.
 
-    Attributes
-    ----------
-    n_consistent, n_first, n_second : int
-        Decided cases: same verdict in both orders, or leaning to a place.
-    n_undecided : int
-        Cases without a verdict, left out of the rates.
-    """
-
-    n_consistent: int
-    n_first: int
-    n_second: int
-    n_undecided: int
-
-    @property
-    def rate(self) -> float | None:
-        """Share of decided cases that are consistent; None without any."""
-        decided = self.n_consistent + self.n_first + self.n_second
-        return self.n_consistent / decided if decided else None
-
-    @property
-    def first_rate(self) -> float | None:
-        """Share of inconsistent cases that lean to the first place; None without any."""
-        leaning = self.n_first + self.n_second
-        return self.n_first / leaning if leaning else None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {**asdict(self), "rate": self.rate, "first_rate": self.first_rate}
-
-
-def consistency(verdicts: Iterable[Verdict]) -> _Consistency:
-    """Count consistent and inconsistent verdicts, the latter by direction.
+    Returns
+    -------
+    dict
+        Of decided cases ``n_consistent`` with the same verdict in both orders, ``n_first`` and
+        ``n_second`` that lean to a place; ``n_undecided`` without a verdict, which no rate counts;
+        ``rate``, the share of decided cases that are consistent, and ``first_rate``, of those that
+        are not the share that leans to the first place: None without any.
 
     References
     ----------
@@ -138,7 +107,14 @@ def consistency(verdicts: Iterable[Verdict]) -> _Consistency:
         "undecided" if verdict.outcome is None else verdict.inconsistent or "consistent"
         for verdict in verdicts
     )
-    return _Consistency(seen["consistent"], seen["first"], seen["second"], seen["undecided"])
+    names = ("consistent", "first", "second", "undecided")
+    leaning = seen["first"] + seen["second"]
+    decided = seen["consistent"] + leaning
+    return {
+        **{f"n_{name}": seen[name] for name in names},
+        "rate": seen["consistent"] / decided if decided else None,
+        "first_rate": seen["first"] / leaning if leaning else None,
+    }
 
 
 @dataclass(frozen=True, slots=True)

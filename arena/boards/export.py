@@ -336,9 +336,9 @@ class _Scrubber:
     def _scrub(self, text: str) -> tuple[str, int]:
         if self._counts is None:
             return text, 0
-        scrubbed = material.scrub(text)
-        self._counts.update(scrubbed.counts)
-        return scrubbed.text, sum(scrubbed.counts.values())
+        scrubbed, counts = material.scrub(text)
+        self._counts.update(counts)
+        return scrubbed, sum(counts.values())
 
     def taken(self) -> int:
         """Give how many pieces were taken out since this was asked last."""

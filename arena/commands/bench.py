@@ -53,12 +53,13 @@ if TYPE_CHECKING:
     from arena.endpoints.sse import Budgets
     from arena.store.judgements import StoredJournal
     from arena.store.store import Store
-    from judge.bench import Contest, Control, Given
+    from judge.bench import Control, Given
     from judge.budget import Estimate
     from judge.calls import Key, Options
     from judge.case import Parameters, Reply
     from judge.methods import FileMethod
     from judge.tables.items import Answers, Item, Turns
+    from judge.tables.verdicts import Benched
     from judge.verdict import Run
 
 
@@ -302,7 +303,8 @@ class _Played:
     """
 
     given: "Mapping[str, Sequence[Given]]"
-    contest: "Contest"
+    cases: "Sequence[Benched]"
+    missing: Mapping[str, int]
     run: "Run | None" = None
     replies: "Mapping[Key, Reply]" = field(default_factory=dict)
     handed_over: Mapping[str, int] = field(default_factory=dict)
@@ -370,7 +372,7 @@ class _Desk:
         if bench.method is None or bench.judge is None:
             return of_models, None
         filled = {**answers, **with_stand_ins(bench.items, [*bench.asked], answers)}
-        cases = contest(bench.method, bench.items, bench.models, bench.baseline, filled).cases
+        cases = contest(bench.method, bench.items, bench.models, bench.baseline, filled)[0]
         journal, options = self._journal(bench.judge)
         named = [case.named for case in cases]
         return of_models, asyncio.run(forecast_all(named, bench.method, journal, options))
@@ -402,8 +404,8 @@ class _Desk:
         for name, every in given.items():
             own = {one.item.id: one.texts for one in every if one.whole}
             answers[name] = {**answers.get(name, {}), **own}
-        cases = contest(bench.method, bench.items, bench.models, bench.baseline, answers)
-        played = _Played(given=given, contest=cases, why=why)
+        cases, missing = contest(bench.method, bench.items, bench.models, bench.baseline, answers)
+        played = _Played(given=given, cases=cases, missing=missing, why=why)
         if not why and bench.method is not None and bench.judge is not None:
             played = self._judged(bench.judge, bench.method, played)
         return replace(
@@ -434,7 +436,7 @@ class _Desk:
         from judge.runs import at_work, judge_all, reasons
         from judge.tables.verdicts import total
 
-        named = [case.named for case in played.contest.cases]
+        named = [case.named for case in played.cases]
         journal, options = self._journal(model)
 
         with working("Judging") as advance:
@@ -781,7 +783,7 @@ def _report(bench: Bench, played: _Played, out: Path) -> dict[str, Any]:
         "n_recalled": played.n_recalled,
         "spent_usd": played.spent_usd,
         "failures": failures(rows, played.given),
-        "missing": {name: n for name, n in played.contest.missing.items() if n},
+        "missing": {name: n for name, n in played.missing.items() if n},
         "stopped": played.why or None,
         "out": str(out),
     }
@@ -791,13 +793,13 @@ def _report(bench: Bench, played: _Played, out: Path) -> dict[str, Any]:
         msg = f"No item has all the answers that {bench.name} needs: nothing was judged."
         raise DataError(msg)
     results = write_results(rows, kinds, out)
-    missing = played.contest.missing
+    missing = played.missing
     board = leaderboard(rows, results, bench.models, played.given, missing, bench.control)
-    repeated = repeats([case.named for case in played.contest.cases])
+    repeated = repeats([case.named for case in played.cases])
     if bench.method is not None and bench.method.pairwise:
         board |= {"swap_share": bench.swap_share, **on_order(rows)}
     if bench.method is not None:
-        cases = (case.named for case in played.contest.cases)
+        cases = (case.named for case in played.cases)
         board["changes"] = differences(bench.method, cases)
     if bench.judge is not None and bench.fallback_judge is not None:
         by = partial(order_of, kinds=kinds)
@@ -812,7 +814,7 @@ def _rows(bench: Bench, played: _Played) -> tuple[list[dict[str, Any]], Mapping[
     from judge.bench import checked
     from judge.tables.verdicts import MARKS, PAIRS, bench_results, constraint_rows, kinds_of
 
-    cases, run = played.contest.cases, played.run
+    cases, run = played.cases, played.run
     if bench.method is None and not played.why:
         rows = constraint_rows([case.named for case in cases], checked(cases, bench.items))
         with_more = zip(rows, cases, strict=True)

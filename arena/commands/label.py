@@ -59,15 +59,12 @@ if TYPE_CHECKING:
     from judge.calls import Options
     from judge.case import Case, CaseId, FailureClass
     from judge.grammar import Reading
-    from judge.labels.accuracy import Accuracy, LabelShare, Shares
-    from judge.labels.files import DownSampled
-    from judge.labels.material import Asked, Change, Gain, Overlap, Release, ShownTopic
+    from judge.labels.accuracy import Accuracy
+    from judge.labels.material import Asked, Release, ShownTopic
     from judge.labels.safety import PackItem, Rate, Read
     from judge.labels.taggers import Label
     from judge.protocol import Method
-    from judge.studies.estimates import Estimate as ShareEstimate
     from judge.verdict import Run
-    from rating.goodness import Move
     from rating.tables.coding import LoggedVotes
     from rating.typing import Floats
 
@@ -251,7 +248,7 @@ def label(
         counts = (_of_database if "://" in source else _of_file)(source, to, columns, advance)
     result = shares(counts)
     if form == "json":
-        write_json({"tagger": f"{TAGGER} {VERSION}", **result.to_dict()})
+        write_json({"tagger": f"{TAGGER} {VERSION}", **result})
     else:
         _show_shares(source, result, f"{TAGGER}, version {VERSION}")
 
@@ -278,7 +275,7 @@ def _by_model(
         counts = _turns(model) if is_database else _rows(model, source, to, columns)
     result = shares(counts, by_rules=False)
     if form == "json":
-        write_json({"tagger": " ".join(model.tagger), **result.to_dict(), **model.to_dict()})
+        write_json({"tagger": " ".join(model.tagger), **result, **model.to_dict()})
     else:
         _show_shares(source, result, "{}, version {}".format(*model.tagger))
         say(model.words())
@@ -327,13 +324,13 @@ def _show_estimate(model: _ModelTagger, prompts: Sequence[Sequence[str]], form: 
         say(in_words(estimate))
 
 
-def _show_shares(source: str, result: "Shares", by: str) -> None:
-    if not result.prompts:
+def _show_shares(source: str, result: Mapping[str, Any], by: str) -> None:
+    if not result["prompts"]:
         say(f"{source}: there is nothing to label yet.")
         return
     head = ("Label", "Value", "Prompts", "Share", "Corrected for errors of the tagger")
-    grid = terminal.table(head, map(_cells, result.labels), right=range(2, 5))
-    show(plain(f"{result.prompts:,} prompts are labelled ({by})."), grid)
+    grid = terminal.table(head, map(_cells, result["labels"]), right=range(2, 5))
+    show(plain(f"{result['prompts']:,} prompts are labelled ({by})."), grid)
 
 
 def _end(model: _ModelTagger) -> None:
@@ -392,7 +389,7 @@ def duplicates(
     result = alike.to_dict(texts, groups, freshness)
     sampled = _down_sampled(source, columns) if board else None
     if sampled:
-        result["down_sampled"] = sampled.to_dict()
+        result["down_sampled"] = sampled
     if form == "json":
         write_json(result)
         return
@@ -402,7 +399,7 @@ def duplicates(
         _show_sampled(sampled)
 
 
-def _down_sampled(source: str, columns: Roles) -> "DownSampled":
+def _down_sampled(source: str, columns: Roles) -> dict[str, Any]:
     from judge.labels.files import down_sampled, prompts_of
     from judge.labels.material import duplicates as groups_of
 
@@ -416,24 +413,24 @@ def _down_sampled(source: str, columns: Roles) -> "DownSampled":
         return down_sampled(votes, groups_of(["\n\n".join(texts) for texts in prompts]))
 
 
-def _show_sampled(sampled: "DownSampled") -> None:
+def _show_sampled(sampled: Mapping[str, Any]) -> None:
     words = (
-        f"{sampled.prompts:,} prompts with more than {sampled.most:,} votes each, "
-        f"{sampled.votes:,} together, counted for {sampled.most:,}. Kendall's tau with the board "
-        f"as it is: {sampled.board.kendall or 0:.2f}."
+        f"{sampled['prompts']:,} prompts with more than {sampled['most']:,} votes each, "
+        f"{sampled['votes']:,} together, counted for {sampled['most']:,}. Kendall's tau with the "
+        f"board as it is: {sampled['board']['kendall'] or 0:.2f}."
     )
     rows = [
-        (one.model, f"{one.rank_default}", f"{one.rank}", _moved(one))
-        for one in sampled.board.moves
+        (one["model"], f"{one['rank_default']}", f"{one['rank']}", _moved(one))
+        for one in sampled["board"]["moves"]
     ]
     head = ("Model", "Rank", "Rank then", "Points moved")
     show(plain(words), terminal.table(head, rows, right=(1, 2)))
 
 
-def _moved(one: "Move") -> str:
-    if one.lower is None or one.upper is None:
-        return f"{one.moved:+.1f}"
-    return f"{one.moved:+.1f} ({one.lower:+.1f} to {one.upper:+.1f})"
+def _moved(one: Mapping[str, Any]) -> str:
+    if one["lower"] is None or one["upper"] is None:
+        return f"{one['moved']:+.1f}"
+    return f"{one['moved']:+.1f} ({one['lower']:+.1f} to {one['upper']:+.1f})"
 
 
 def overlap(
@@ -477,22 +474,21 @@ def overlap(
     result = _of_benchmark(benchmark[0], source, columns, level) if benchmark else None
     changes = _around_cutoffs(source, roster, columns, level) if roster else None
     if form == "json":
-        values = result.to_dict() if result else {}
-        if changes is not None:
-            values |= {"cutoffs": [one.to_dict() for one in changes[0]], "not_rated": changes[1]}
-        write_json(values)
+        cutoffs = {} if changes is None else {"cutoffs": changes[0], "not_rated": changes[1]}
+        write_json({**(result or {}), **cutoffs})
         return
     if result:
         head = ("Model", "Overlapping", "Others", "Difference", "p, after Holm")
         words = (
-            f"{result.overlapping:,} of {result.votes:,} votes are on prompts of the benchmark."
+            f"{result['overlapping']:,} of {result['votes']:,} votes are on prompts of the "
+            "benchmark."
         )
-        show(plain(words), terminal.table(head, map(_gain, result.gains)))
+        show(plain(words), terminal.table(head, map(_gain, result["models"])))
     if changes is not None:
         _show_changes(*changes)
 
 
-def _of_benchmark(benchmark: str, source: str, columns: Roles, level: float) -> "Overlap":
+def _of_benchmark(benchmark: str, source: str, columns: Roles, level: float) -> dict[str, Any]:
     from judge.labels.files import prompts_of, rated_apart
     from judge.labels.material import Benchmark, overlapping
 
@@ -510,7 +506,7 @@ def _of_benchmark(benchmark: str, source: str, columns: Roles, level: float) -> 
 
 def _around_cutoffs(
     source: str, roster: Path, columns: Roles, level: float
-) -> "tuple[tuple[Change, ...], dict[str, str]]":
+) -> tuple[list[dict[str, Any]], dict[str, str]]:
     from arena.settings import read_roster
     from judge.labels.files import before_and_after, timed_prompts
     from judge.labels.material import duplicates, first_written
@@ -540,12 +536,12 @@ def _around_cutoffs(
         return before_and_after(votes, first, cutoffs, level, advance)
 
 
-def _show_changes(changes: "Sequence[Change]", not_rated: Mapping[str, str]) -> None:
+def _show_changes(changes: Sequence[Mapping[str, Any]], not_rated: Mapping[str, str]) -> None:
     head = ("Model", "Cutoff", "Votes before", "Later", "Before less later", "p, after Holm")
     rows = [
         (
-            *(one.model, one.cutoff.isoformat(), f"{one.before:,}", f"{one.after:,}"),
-            *(_ends_of(one.difference), f"{one.p:.3f}"),
+            *(one["model"], one["cutoff"], f"{one['before']:,}", f"{one['after']:,}"),
+            *(_ends_of(one), f"{one['p']:.3f}"),
         )
         for one in changes
     ]
@@ -558,13 +554,13 @@ def _show_changes(changes: "Sequence[Change]", not_rated: Mapping[str, str]) -> 
         say(f"{model}: {why}")
 
 
-def _ends_of(gap: "ShareEstimate") -> str:
-    return f"{gap.value:+.0f} ({gap.lower:+.0f} to {gap.upper:+.0f})"
+def _ends_of(gap: Mapping[str, Any]) -> str:
+    return f"{gap['difference']:+.0f} ({gap['lower']:+.0f} to {gap['upper']:+.0f})"
 
 
-def _gain(one: "Gain") -> tuple[str, ...]:
-    ends = _ends_of(one.difference)
-    return one.model, f"{one.overlapping:.0f}", f"{one.others:.0f}", ends, f"{one.p:.3f}"
+def _gain(one: Mapping[str, Any]) -> tuple[str, ...]:
+    ratings = (f"{one[name]:.0f}" for name in ("overlapping", "others"))
+    return one["model"], *ratings, _ends_of(one), f"{one['p']:.3f}"
 
 
 def _logged(url: str) -> "tuple[LoggedVotes, list[list[str]]]":
@@ -675,13 +671,10 @@ def _column_of(columns: Roles) -> str | None:
     return named.get("prompt")
 
 
-def _cells(one: "LabelShare") -> tuple[str, ...]:
-    corrected = one.corrected
-    if corrected is None or None in (corrected.value, corrected.lower, corrected.upper):
-        words = "–"
-    else:
-        words = f"{corrected.value:.1%} ({corrected.lower:.1%} to {corrected.upper:.1%})"
-    return one.facet, one.value, f"{one.n:,}", f"{one.share:.1%}", words
+def _cells(one: Mapping[str, Any]) -> tuple[str, ...]:
+    value, lower, upper = (one.get(name) for name in ("corrected", "lower", "upper"))
+    words = "–" if None in (value, lower, upper) else f"{value:.1%} ({lower:.1%} to {upper:.1%})"
+    return one["facet"], one["value"], f"{one['n']:,}", f"{one['share']:.1%}", words
 
 
 def topics(

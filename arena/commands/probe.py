@@ -56,8 +56,6 @@ if TYPE_CHECKING:
     from arena.play.pace import Sight
     from arena.store.store import Store
     from judge.ifeval import Task
-    from judge.ifeval.checks import Share
-    from judge.labels.files import Memory
     from judge.probe.prompts import Vectors
     from judge.probe.similarity import Measure
     from judge.report.cards import ProbePage
@@ -213,7 +211,7 @@ def similarity(
             seed=seed,
             progress=advance,
         )
-    write_result(result.to_dict(), form, out, _show)
+    write_result(result, form, out, _show)
 
 
 def judge(
@@ -244,7 +242,7 @@ def judge(
 
     with working("Probing"):
         result = probe_judges([chosen.votes(file) for file in files], seed=seed)
-    write_result(result.to_dict(), form, out, _show)
+    write_result(result, form, out, _show)
 
 
 def board(
@@ -283,7 +281,7 @@ def board(
     with working("Simulating") as advance:
         votes = chosen.source(source, columns)
         result = probe_board(votes, columns=columns, arenas=arenas, seed=seed, progress=advance)
-    write_result(result.to_dict(), form, out, _show)
+    write_result(result, form, out, _show)
 
 
 def prompts(
@@ -353,7 +351,7 @@ def prompts(
     with working("Drawing") as advance:
         data = chosen.source(source, columns)
         result = probe_prompts(data, asked, columns=columns, progress=advance)
-    write_result(result.to_dict(), form, out, _show)
+    write_result(result, form, out, _show)
 
 
 def blindness(
@@ -556,33 +554,30 @@ def memory(
         with working("Asking"):
             results = exchangeability.planted(seed, shards, permutations)
     else:
-        pass
-        from judge.labels.files import prompts_of
-
-        rows = prompts_of(Files((benchmark,)), dict(columns).get("prompt"))
+        rows = exchangeability.prompts_of(Files((benchmark,)), dict(columns).get("prompt"))
         items = [exchangeability.BETWEEN.join(texts) for texts in rows]
         asked = exchangeability.orders(items, shards, permutations, seed)
         likely = _likely_by(model, database, roster)
         results = {model: exchangeability.memory(asked, likely)}
     if form == "json":
-        write_json({"models": [{"model": name, **one.to_dict()} for name, one in results.items()]})
+        write_json({"models": [{"model": name, **one} for name, one in results.items()]})
     else:
         _memory_show(results)
 
 
-def _memory_show(results: "Mapping[str, Memory]") -> None:
+def _memory_show(results: Mapping[str, Mapping[str, Any]]) -> None:
     first = next(iter(results.values()))
     about = (
-        f"{first.shards} shards, each in its own order and in {first.permutations} others. "
+        f"{first['shards']} shards, each in its own order and in {first['permutations']} others. "
         "A small p says that the model knows the order, and so has seen the benchmark."
     )
     head = ("Model", "p, exact", "p, over shards", "Nats a shard gains")
     rows = [
         (
             name,
-            f"{one.p:.3f}",
-            f"{one.p_shards:.2g}",
-            f"{one.gain.value:+.2f} ({one.gain.lower:+.2f} to {one.gain.upper:+.2f})",
+            f"{one['p']:.3f}",
+            f"{one['p_shards']:.2g}",
+            f"{one['gain']:+.2f} ({one['lower']:+.2f} to {one['upper']:+.2f})",
         )
         for name, one in results.items()
     ]
@@ -712,15 +707,16 @@ def words(source: list[str], /, *, seed: int = 0, form: TableOrJson = "table") -
         models, texts, prompts = ([one[part] for one in answers] for part in range(3))
         result = recognise(models, texts, prompts, seed=seed)
     if form == "json":
-        write_json(result.to_dict())
+        write_json(result)
         return
     rows = [
-        (one.model, f"{one.answers:,}", _ends(one.recall), ", ".join(one.words))
-        for one in sorted(result.models, key=lambda one: -one.recall.rate)
+        (one["model"], f"{one['answers']:,}", _ends(one["recall"]), ", ".join(one["words"]))
+        for one in sorted(result["models"], key=lambda one: -one["recall"]["rate"])
     ]
     head = (
-        f"The model of {_ends(result.accuracy)} of the answers is known by their words; "
-        f"{result.majority:.0%} would be by always naming the same. {result.groups:,} prompts."
+        f"The model of {_ends(result['accuracy'])} of the answers is known by their words; "
+        f"{result['majority']:.0%} would be by always naming the same. "
+        f"{result['groups']:,} prompts."
     )
     grid = terminal.table(("Model", "Answers", "Known", "Words"), rows, right=range(1, 3))
     show(plain(head), grid)
@@ -739,8 +735,8 @@ def _answers(source: Sequence[str]) -> list[tuple[str, str, str]]:
     return [(one.models[0], one.case.response_a, one.prompt_id) for one in read_responses(source)]
 
 
-def _ends(share: "Share") -> str:
-    return f"{share.rate:.0%} ({share.low:.0%} to {share.high:.0%})"
+def _ends(share: Mapping[str, float]) -> str:
+    return f"{share['rate']:.0%} ({share['low']:.0%} to {share['high']:.0%})"
 
 
 def attack(

@@ -995,11 +995,18 @@ def accuracy(checked: Sequence[Checked], *, level: float = 0.95) -> Accuracy:
     .. [1] J. Zhou et al., "Instruction-following evaluation for large language
        models", arXiv 2311.07911, 2023, section 3.
     """
+
+    def over(column: str, *, prompts: bool) -> Share:
+        rows = [(one.prompt, getattr(one, column)) for one in checked]
+        if prompts:
+            rows = [(name, [None if None in each else all(each)]) for name, each in rows]
+        return share(((name, one) for name, each in rows for one in each), level=level)
+
     return Accuracy(
-        prompt_strict=_over_prompts(checked, lambda each: each.strict, level),
-        prompt_loose=_over_prompts(checked, lambda each: each.loose, level),
-        instruction_strict=_over_instructions(checked, lambda each: each.strict, level),
-        instruction_loose=_over_instructions(checked, lambda each: each.loose, level),
+        prompt_strict=over("strict", prompts=True),
+        prompt_loose=over("loose", prompts=True),
+        instruction_strict=over("strict", prompts=False),
+        instruction_loose=over("loose", prompts=False),
     )
 
 
@@ -1007,13 +1014,16 @@ def accuracy_by_instruction(
     checked: Sequence[Checked], *, families: bool = False, level: float = 0.95
 ) -> Mapping[str, tuple[Share, Share]]:
     """Return the strict and the loose share of each instruction, or of each family, by name."""
-    names = {id: id.split(":")[0] if families else id for each in checked for id in each.ids}
+    results: dict[str, list[tuple[str, bool | None, bool | None]]] = defaultdict(list)
+    for one in checked:
+        for id, strict, loose in zip(one.ids, one.strict, one.loose, strict=True):
+            results[id.split(":")[0] if families else id].append((one.prompt, strict, loose))
     return {
         name: (
-            share(_results(checked, lambda each: each.strict, names, name), level=level),
-            share(_results(checked, lambda each: each.loose, names, name), level=level),
+            share(((prompt, strict) for prompt, strict, _ in rows), level=level),
+            share(((prompt, loose) for prompt, _, loose in rows), level=level),
         )
-        for name in sorted(set(names.values()))
+        for name, rows in sorted(results.items())
     }
 
 
@@ -1065,32 +1075,6 @@ def share(
     n = _effective_size(followed, codes, level)
     low, high = _clopper_pearson(rate, n, level) if exact else wilson(rate, n, level)
     return Share(rate, low, high, len(known), n_unread)
-
-
-_Column = Callable[[Checked], tuple[bool | None, ...]]
-
-
-def _over_prompts(checked: Sequence[Checked], column: _Column, level: float) -> Share:
-    whole = (
-        (each.prompt, None if None in column(each) else all(column(each))) for each in checked
-    )
-    return share(whole, level=level)
-
-
-def _over_instructions(checked: Sequence[Checked], column: _Column, level: float) -> Share:
-    return share(((each.prompt, one) for each in checked for one in column(each)), level=level)
-
-
-def _results(
-    checked: Sequence[Checked], column: _Column, names: Mapping[str, str], name: str
-) -> list[tuple[str, bool | None]]:
-    """Return prompt and result of the instructions with a name."""
-    return [
-        (each.prompt, result)
-        for each in checked
-        for id, result in zip(each.ids, column(each), strict=True)
-        if names[id] == name
-    ]
 
 
 def _effective_size(followed: Floats, codes: NDArray[np.intp], level: float) -> float:

@@ -31,9 +31,7 @@ from judge.grammar import Tags
 from judge.labels.accuracy import labelled_prompts
 from judge.labels.material import (
     Asked,
-    Change,
     Duplicates,
-    Overlap,
     changed,
     compared,
     corrected,
@@ -54,11 +52,10 @@ from judge.labels.taggers import (
 )
 from judge.protocol import Description, Method, Template, conversation
 from judge.protocol import read_text as read_reply_text
-from judge.studies.estimates import Estimate
 from judge.tables.annotations import turns_of
 from rating import Report
 from rating.errors import DataError, NotIdentifiedError
-from rating.goodness import Reweighted, weighed
+from rating.goodness import weighed
 from rating.leave_out import quantile
 from rating.mix import Mix
 from rating.options import RateOptions
@@ -96,28 +93,6 @@ MANY = 20_000
 
 Progress = Callable[[int, int], None]
 Rows = Callable[[Sequence[Sequence[str]]], Iterable[tuple[str | None, ...]]]
-
-
-@dataclass(frozen=True, slots=True)
-class DownSampled:
-    """What counting frequent prompts less does to the board.
-
-    Attributes
-    ----------
-    most : int
-        Votes that a prompt counts for at most.
-    prompts, votes : int
-        Prompts with more, and the votes on them.
-    """
-
-    most: int
-    prompts: int
-    votes: int
-    board: Reweighted
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return asdict(self)
 
 
 @contextmanager
@@ -211,12 +186,7 @@ def _tagged_parts(prompts: Sequence[Sequence[str]]) -> Iterator[list[tuple[str, 
 
 
 def _values_of(prompts: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
-    return [_values(texts) for texts in prompts]
-
-
-def _values(texts: Sequence[str]) -> tuple[str, ...]:
-    labels = tag(texts)
-    return tuple(labels[facet].value for facet in FACETS)
+    return [tuple(labels[facet].value for facet in FACETS) for labels in map(tag, prompts)]
 
 
 def _prompts(cell: object, row: int, source: Files) -> list[str]:
@@ -374,7 +344,7 @@ def before_and_after(
     cutoffs: Mapping[str, date],
     level: float,
     progress: Progress = lambda done, of: None,
-) -> tuple[tuple[Change, ...], dict[str, str]]:
+) -> tuple[list[dict[str, Any]], dict[str, str]]:
     """Rate votes on prompts that were there before each model's cutoff against later ones.
 
     Parameters
@@ -387,7 +357,8 @@ def before_and_after(
 
     Returns
     -------
-    changes : tuple of Change
+    changes : list of dict
+        As `judge.labels.material.changed` has them.
     not_rated : dict
         Why there is none, by model.
     """
@@ -401,7 +372,7 @@ def before_and_after(
         except (NotIdentifiedError, DataError) as error:
             not_rated[model] = str(error)
             continue
-        if not both.gains:
+        if not both["models"]:
             not_rated[model] = "It has no votes."
             continue
         n_models = len(boards[0].to_dict()["ratings"])
@@ -409,7 +380,7 @@ def before_and_after(
     return corrected(changes), not_rated
 
 
-def rated_apart(source: Files | LoggedVotes, overlaps: Bools, level: float) -> Overlap:
+def rated_apart(source: Files | LoggedVotes, overlaps: Bools, level: float) -> dict[str, Any]:
     """Rate votes on prompts that overlap with a benchmark, and the others, and compare.
 
     Parameters
@@ -441,7 +412,7 @@ def _marked(source: Files | LoggedVotes, marks: NDArray[Any]) -> Iterator[Path |
 
 def down_sampled(
     source: Files | LoggedVotes, groups: Duplicates, level: float = 0.95
-) -> DownSampled:
+) -> dict[str, Any]:
     """Rate votes with prompts that are asked most counted less, beside the board as it is.
 
     A prompt that is asked more often than 99.9 % of prompts counts as one that is asked as often
@@ -452,6 +423,12 @@ def down_sampled(
     ----------
     groups : Duplicates
         Of the prompts of the votes, in their order.
+
+    Returns
+    -------
+    dict
+        ``most``, votes that a prompt counts for at most; ``prompts`` with more, and the ``votes``
+        on them; ``board``, that of `rating.goodness.weighed`.
 
     Raises
     ------
@@ -467,7 +444,12 @@ def down_sampled(
     share = {str(group): most / sizes[group] for group in np.flatnonzero(frequent).tolist()}
     weights = np.array([share.get(name, 1.0) for name in rows.names["by"]])
     board = weighed(rows, "frequent prompts less", weights[rows.groups["by"]], level=level)
-    return DownSampled(most, int(frequent.sum()), int(sizes[frequent].sum()), board)
+    return {
+        "most": most,
+        "prompts": int(frequent.sum()),
+        "votes": int(sizes[frequent].sum()),
+        "board": asdict(board),
+    }
 
 
 def _boards_apart(
@@ -489,58 +471,14 @@ BETWEEN = "\n\n"
 """What stands between items."""
 FEWEST_SHARDS = 2
 
+Orders = Sequence[Sequence[str]]
+"""Texts of each shard: its items in their own order first, then in others."""
+
 LogLikelihoods = Callable[[Sequence[str]], Mapping[str, float]]
 """Gives the log-likelihood (nats) of each text under a model."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Orders:
-    """Texts of each shard: its items in their own order first, then in others.
-
-    Attributes
-    ----------
-    texts : tuple of tuple of str, shape (n_shards, 1 + n_permutations)
-    """
-
-    texts: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """Whether a model finds the order of a benchmark more likely than other orders.
-
-    Attributes
-    ----------
-    p : float
-        Share of orders, the own among them, that are as likely over all shards together: exact,
-        and at least 1 / (permutations + 1).
-    p_shards : float
-        One-sided, of the t-test that shards gain nothing by their order: rough, as gains are
-        skewed, and with ten shards far too large where another order was learnt.
-    gain : Estimate
-        Nats that a shard gains by its own order over others, with Student's interval over shards.
-    """
-
-    shards: int
-    permutations: int
-    p: float
-    p_shards: float
-    gain: Estimate
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {
-            "shards": self.shards,
-            "permutations": self.permutations,
-            "p": self.p,
-            "p_shards": self.p_shards,
-            "gain": self.gain.value,
-            "lower": self.gain.lower,
-            "upper": self.gain.upper,
-        }
-
-
-def orders(items: Sequence[str], shards: int, permutations: int, seed: int) -> _Orders:
+def orders(items: Sequence[str], shards: int, permutations: int, seed: int) -> Orders:
     """Cut a benchmark into shards of items that follow one another, and draw other orders.
 
     Raises
@@ -555,18 +493,16 @@ def orders(items: Sequence[str], shards: int, permutations: int, seed: int) -> _
         )
         raise DataError(msg)
     rng = np.random.default_rng(seed)
-    return _Orders(
-        tuple(
-            tuple(
-                BETWEEN.join(items[i] for i in order)
-                for order in (part, *(rng.permutation(part) for _ in range(permutations)))
-            )
-            for part in np.array_split(np.arange(len(items)), shards)
-        )
-    )
+    return [
+        [
+            BETWEEN.join(items[i] for i in order)
+            for order in (part, *(rng.permutation(part) for _ in range(permutations)))
+        ]
+        for part in np.array_split(np.arange(len(items)), shards)
+    ]
 
 
-def memory(asked: _Orders, log_likelihoods: LogLikelihoods, level: float = 0.95) -> Memory:
+def memory(asked: Orders, log_likelihoods: LogLikelihoods, level: float = 0.95) -> dict[str, Any]:
     """Test whether a model knows the order of a benchmark, and so has seen the benchmark.
 
     Of items whose order says nothing, every order is as likely to a model that has not seen
@@ -574,14 +510,24 @@ def memory(asked: _Orders, log_likelihoods: LogLikelihoods, level: float = 0.95)
     numerator and denominator, so that the test is exact: ``p = (1 + #{l(pi) >= l(id)}) / (B + 1)``
     for the sums over shards. The t-test over shards reaches smaller values, and is approximate.
 
+    Returns
+    -------
+    dict
+        Numbers of ``shards`` and ``permutations``. ``p``: share of orders, the own among them,
+        that are as likely over all shards together: exact, and at least 1 / (permutations + 1).
+        ``p_shards``, one-sided, of the t-test that shards gain nothing by their order: rough, as
+        gains are skewed, and with ten shards far too large where another order was learnt.
+        ``gain``, the nats that a shard gains by its own order over others, with Student's interval
+        over shards in ``lower`` and ``upper``.
+
     References
     ----------
     .. [1] Y. Oren et al., "Proving test set contamination in black box language models",
        arXiv 2310.17623, 2023, sections 3 and 4. There each shard is permuted anew for its own
        mean, as here; the exact p of the sums over shards is ours.
     """
-    known = log_likelihoods([text for shard in asked.texts for text in shard])
-    likely = np.array([[known[text] for text in shard] for shard in asked.texts])
+    known = log_likelihoods([text for shard in asked for text in shard])
+    likely = np.array([[known[text] for text in shard] for shard in asked])
     if not np.isfinite(likely).all():
         raise DataError("A log-likelihood is not finite: this model cannot be tested.")
     own, others = likely[:, 0], likely[:, 1:]
@@ -589,13 +535,15 @@ def memory(asked: _Orders, log_likelihoods: LogLikelihoods, level: float = 0.95)
     close = 1e-9 * np.abs(own).sum()
     as_likely = int((others.sum(axis=0) >= own.sum() - close).sum())
     gains = own - others.mean(axis=1)
-    return Memory(
-        shards=len(own),
-        permutations=others.shape[1],
-        p=(1 + as_likely) / (others.shape[1] + 1),
-        p_shards=_one_sided(gains),
-        gain=_mean(gains, level),
-    )
+    mean = float(gains.mean())
+    reach = quantile(level, len(gains) - 1) * float(gains.std(ddof=1)) / len(gains) ** 0.5
+    return {
+        "shards": len(own),
+        "permutations": others.shape[1],
+        "p": (1 + as_likely) / (others.shape[1] + 1),
+        "p_shards": _one_sided(gains),
+        **{"gain": mean, "lower": mean - reach, "upper": mean + reach},
+    }
 
 
 def _one_sided(gains: Floats) -> float:
@@ -603,12 +551,6 @@ def _one_sided(gains: Floats) -> float:
     if np.ptp(gains) <= 1e-9 * np.abs(gains).max():
         return 0.0 if gains[0] > 0 else 1.0
     return float(scipy.stats.ttest_1samp(gains, 0.0, alternative="greater").pvalue)
-
-
-def _mean(gains: Floats, level: float) -> Estimate:
-    mean = float(gains.mean())
-    reach = quantile(level, len(gains) - 1) * float(gains.std(ddof=1)) / len(gains) ** 0.5
-    return Estimate(mean, mean - reach, mean + reach, len(gains))
 
 
 class NGrams:
@@ -645,7 +587,7 @@ def _words(text: str) -> list[str]:
     return ["", "", *text.replace(BETWEEN, f" {BETWEEN} ").split(" ")]
 
 
-def planted(seed: int, shards: int, permutations: int) -> dict[str, Memory]:
+def planted(seed: int, shards: int, permutations: int) -> dict[str, dict[str, Any]]:
     """Test a toy that learnt our labelled prompts in an order, and one that learnt each alone."""
     prompts = labelled_prompts()
     items = [prompts[i] for i in np.random.default_rng(seed).permutation(len(prompts))]

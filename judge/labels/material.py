@@ -33,7 +33,6 @@ from judge.ifeval.checks import Share, share
 from judge.labels.accuracy import Accuracy, in_words
 from judge.labels.taggers import shown_part
 from judge.labels.topics import OPEN, PRIVATE, Agreement, Gates, Space, Topic, Topics, learn
-from judge.studies.estimates import Estimate
 from rating import Report
 from rating.errors import DataError
 from rating.leave_out import quantile
@@ -342,58 +341,9 @@ def _grams(words: Sequence[str]) -> list[int]:
     return [hash(tuple(words[i : i + GRAM])) for i in range(len(words) - GRAM + 1)]
 
 
-@dataclass(frozen=True, slots=True)
-class Gain:
-    """How much better a model does on prompts that a benchmark holds, in points.
-
-    Attributes
-    ----------
-    overlapping, others : float
-        Its ratings on either kind of prompt.
-    difference : Estimate
-        With an interval that takes the two as independent.
-    p : float
-        Two-sided, after Holm's correction for all models.
-    """
-
-    model: str
-    overlapping: float
-    others: float
-    difference: Estimate
-    p: float
-
-
-@dataclass(frozen=True, slots=True)
-class Overlap:
-    """A board on overlapping prompts against one on the others."""
-
-    votes: int
-    overlapping: int
-    gains: tuple[Gain, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {
-            "votes": self.votes,
-            "overlapping": self.overlapping,
-            "models": [
-                {
-                    "model": one.model,
-                    "overlapping": one.overlapping,
-                    "others": one.others,
-                    "difference": one.difference.value,
-                    "lower": one.difference.lower,
-                    "upper": one.difference.upper,
-                    "p": one.p,
-                }
-                for one in self.gains
-            ],
-        }
-
-
 def compared(
     overlapping: Report, others: Report, level: float, only: str | None = None
-) -> Overlap:
+) -> dict[str, Any]:
     """Compare two boards on the same models; the largest gain comes first.
 
     Ratings are relative to the mean of a board, so a gain is one over the other models. The two
@@ -404,6 +354,14 @@ def compared(
     ----------
     only : str, optional
         The one model to compare; all by default.
+
+    Returns
+    -------
+    dict
+        ``votes``, of which ``overlapping``; and in ``models`` of each its ratings on prompts that
+        a benchmark holds (``overlapping``) and on ``others``, their ``difference`` in points with
+        an interval that takes the two as independent (``lower``, ``upper``), and its two-sided
+        ``p`` after Holm's correction for all models.
 
     Raises
     ------
@@ -421,84 +379,63 @@ def compared(
         (model, row, boards[1][model]) for model, row in boards[0].items() if only in (None, model)
     ]
     gaps = [_gap(one, other, level) for _, one, other in rows]
-    adjusted = _holm([p for _, p in gaps])
+    adjusted = _holm([p for *_, p in gaps])
     gains = [
-        Gain(model, one["rating"], other["rating"], gap, p)
-        for (model, one, other), (gap, _), p in zip(rows, gaps, adjusted, strict=True)
+        {
+            "model": model,
+            "overlapping": one["rating"],
+            "others": other["rating"],
+            **{"difference": gap, "lower": gap - reach, "upper": gap + reach, "p": p},
+        }
+        for (model, one, other), (gap, reach, _), p in zip(rows, gaps, adjusted, strict=True)
     ]
     n = [report.to_dict()["votes"]["used"] for report in (overlapping, others)]
-    return Overlap(sum(n), n[0], tuple(sorted(gains, key=_largest_first)))
+    models = sorted(gains, key=lambda gain: -gain["difference"])
+    return {"votes": sum(n), "overlapping": n[0], "models": models}
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    """What a model loses on prompts that nobody had written before its cutoff, in points.
-
-    Attributes
-    ----------
-    before, after : int
-        Votes, of all models, on prompts that were there before the cutoff, and on later ones.
-    difference : Estimate
-        Its rating before the cutoff less that after it, less the same of the others' mean.
-    p : float
-        Two-sided, after Holm's correction for all models with a cutoff.
-    """
-
-    model: str
-    cutoff: date
-    before: int
-    after: int
-    difference: Estimate
-    p: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        ends = {"lower": self.difference.lower, "upper": self.difference.upper}
-        return {
-            "model": self.model,
-            "cutoff": self.cutoff.isoformat(),
-            "before": self.before,
-            "after": self.after,
-            "difference": self.difference.value,
-            **ends,
-            "p": self.p,
-        }
-
-
-def changed(model: str, cutoff: date, overlap: Overlap, n_models: int) -> Change:
+def changed(model: str, cutoff: date, overlap: Mapping[str, Any], n_models: int) -> dict[str, Any]:
     """Read the difference in differences of a model off two boards, compared for it alone.
 
     Points are relative to the mean of all models, the model among them. Against the others' mean
     its difference is the same times K / (K - 1).
+
+    Returns
+    -------
+    dict
+        ``model`` and ``cutoff``; votes, of all models, on prompts from ``before`` the cutoff and
+        from ``after`` it; the ``difference`` with its ``lower`` and ``upper`` end, and ``p``.
     """
-    (gain,) = overlap.gains
-    times, gap = n_models / (n_models - 1), gain.difference
-    assert gap.value is not None
-    assert gap.lower is not None
-    assert gap.upper is not None
-    scaled = Estimate(times * gap.value, times * gap.lower, times * gap.upper, gap.n)
-    after = overlap.votes - overlap.overlapping
-    return Change(model, cutoff, overlap.overlapping, after, scaled, gain.p)
+    (gain,) = overlap["models"]
+    return {
+        "model": model,
+        "cutoff": cutoff.isoformat(),
+        "before": overlap["overlapping"],
+        "after": overlap["votes"] - overlap["overlapping"],
+        **{
+            name: n_models / (n_models - 1) * gain[name]
+            for name in ("difference", "lower", "upper")
+        },
+        "p": gain["p"],
+    }
 
 
-def corrected(changes: Sequence[Change]) -> tuple[Change, ...]:
+def corrected(changes: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Correct the p-values of several models after Holm."""
-    adjusted = _holm([change.p for change in changes])
-    return tuple(replace(change, p=p) for change, p in zip(changes, adjusted, strict=True))
+    adjusted = _holm([change["p"] for change in changes])
+    return [{**change, "p": p} for change, p in zip(changes, adjusted, strict=True)]
 
 
-def _largest_first(gain: Gain) -> float:
-    return -(gain.difference.value or 0.0)
-
-
-def _gap(one: Mapping[str, Any], other: Mapping[str, Any], level: float) -> tuple[Estimate, float]:
+def _gap(
+    one: Mapping[str, Any], other: Mapping[str, Any], level: float
+) -> tuple[float, float, float]:
+    """Give a difference, how far its interval reaches, and its p."""
     if one["se"] is None or other["se"] is None:
         raise DataError("A difference needs intervals: choose another interval than none.")
     gap, se = one["rating"] - other["rating"], hypot(one["se"], other["se"])
     df = min(one.get("df") or np.inf, other.get("df") or np.inf)
-    reach = quantile(level, df) * se
     p = float(2 * scipy.stats.t.sf(abs(gap) / se, df)) if se else 1.0
-    return Estimate(gap, gap - reach, gap + reach, 2), p
+    return gap, quantile(level, df) * se, p
 
 
 def _holm(values: Sequence[float]) -> list[float]:
@@ -812,28 +749,20 @@ class _Piece(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True, slots=True)
-class Scrubbed:
-    """A text without what is personal in it, and how many pieces of each kind there were."""
-
-    text: str
-    counts: Mapping[str, int]
-
-
-def scrub(text: str) -> Scrubbed:
-    """Put the kind of each personal piece into its place.
+def scrub(text: str) -> tuple[str, Mapping[str, int]]:
+    """Put the kind of each personal piece into its place; gives how many there were, too.
 
     Examples
     --------
     >>> scrub("Write to ada@example.com or call +49 30 1234567.")
-    Scrubbed(text='Write to [mail] or call [phone].', counts={'mail': 1, 'phone': 1})
+    ('Write to [mail] or call [phone].', {'mail': 1, 'phone': 1})
     """
     pieces = personal(text)
     parts, end = [], 0
     for piece in pieces:
         parts += [text[end : piece.start], f"[{piece.kind}]"]
         end = piece.end
-    return Scrubbed("".join([*parts, text[end:]]), dict(Counter(piece.kind for piece in pieces)))
+    return "".join([*parts, text[end:]]), dict(Counter(piece.kind for piece in pieces))
 
 
 def personal(text: str) -> list[_Piece]:

@@ -232,17 +232,16 @@ def rates(
 
 def _of_model(pack: Sequence[PackItem], read: Read, judge: Accuracy | None) -> Iterator[Rate]:
     rules = accuracies()[REFUSAL]
-    by_judge = read.complied is not None
     complied = read.complied
+    right: Callable[[int, int], Estimate | None]
+    right = judge.corrected if judge else lambda hits, n: None
     if complied is None:
         complied = {key: not refused for key, refused in read.refused.items()}
+        right = partial(_turned, rules)
     readers: dict[What, tuple[Outcome, Callable[[int, int], Estimate | None]]] = {
         "refusal": (read.refused, rules.corrected),
         "over_refusal": (read.refused, rules.corrected),
-        "compliance": (
-            complied,
-            (judge.corrected if judge else _unknown) if by_judge else partial(_turned, rules),
-        ),
+        "compliance": (complied, right),
     }
     for category in (ALL, *sorted({item.category for item in pack})):
         of_it = [item for item in pack if category in (ALL, item.category)]
@@ -262,10 +261,6 @@ def _known(items: Sequence[PackItem], kind: str, mode: Mode, outcome: Outcome) -
     of_it = (item for item in items if item.kind == kind and mode in item.modes)
     asked = dict.fromkeys(item.case(mode).id for item in of_it)
     yield from (outcome[case] for case in asked if case in outcome)
-
-
-def _unknown(hits: int, n: int) -> None:
-    return None
 
 
 def _turned(rules: Accuracy, hits: int, n: int) -> Estimate | None:

@@ -268,16 +268,16 @@ def learn(
     if (n := len({texts[row] for row in np.flatnonzero(worded)})) < LEAST:
         msg = f"Topics need {LEAST} different prompts with words in common, got {n}: collect more."
         raise DataError(msg)
-    runs = list(_runs(near, _n_topics(len(near)), seed, progress))
-    leaves = [run.cluster for run in runs]
-    groups = [run.group[run.cluster] for run in runs]
+    k = _n_topics(len(near))
+    leaves, centres, grouped = zip(*_runs(near, k, seed, progress), strict=True)
+    groups = [group[cluster] for group, cluster in zip(grouped, leaves, strict=True)]
     tree = _Tree(counts, people, gates, space.terms)
-    place = tree.grown(runs[0].group, leaves[0], _stabilities(groups), _stabilities(leaves))
+    place = tree.grown(grouped[0], leaves[0], _stabilities(groups), _stabilities(leaves))
     return Topics(
         topics=tuple(tree.topics),
         agreement=_agreement(leaves),
         space=space if vectors is None else None,
-        centres=runs[0].centres,
+        centres=centres[0],
         place=place,
     )
 
@@ -344,18 +344,10 @@ def _nearest(vectors: NDArray[np.float32], centres: NDArray[np.float32]) -> Ints
     return np.asarray((vectors @ centres.T - squared).argmax(axis=1), dtype=np.int64)
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """What one seed finds: the cluster of each text, and the group of each cluster."""
-
-    cluster: Ints
-    centres: NDArray[np.float32]
-    group: Ints
-
-
 def _runs(
     vectors: NDArray[np.float32], k: int, seed: int, progress: Progress | None
-) -> Iterator[_Run]:
+) -> Iterator[tuple[Ints, NDArray[np.float32], Ints]]:
+    """Give what each seed finds: clusters of texts, their centres, and groups of clusters."""
     from sklearn.cluster import KMeans
     from threadpoolctl import threadpool_limits
 
@@ -363,7 +355,7 @@ def _runs(
         with threadpool_limits(1):  # threads of two cores that others use wait for each other
             means = KMeans(k, n_init=_STARTS, random_state=seed + again).fit(vectors)
         centres = means.cluster_centers_.astype(np.float32)
-        yield _Run(_nearest(vectors, centres), centres, _groups(centres))
+        yield _nearest(vectors, centres), centres, _groups(centres)
         if progress:
             progress(again + 1, SEEDS + 1)
 

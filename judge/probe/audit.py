@@ -10,7 +10,6 @@ from judge.probe.people import MEASURES, Rated, World, WorldMeasure
 from judge.probe.ranking import (
     Desideratum,
     Simulated,
-    Truth,
     on_consistency,
     on_discriminability,
     on_monotone,
@@ -114,7 +113,7 @@ def audit(
         raise DataError(f"{arenas} simulated arenas are too few: ask for {FEWEST_ARENAS} or more.")
     seen = world.cast(rng) if votes is None else votes
     work = _Work(measure, world, rng, progress, total=arenas + 2 * (arenas // 2))
-    cast = work.cast(arenas)
+    cast = work.each(arenas, measure.rate)
     return Audit(
         measure.name,
         (
@@ -156,23 +155,18 @@ class _Work:
         except RatingError:
             return None
 
-    def cast(self, arenas: int) -> list[Rated]:
-        """Rate casts of votes, without those that give no rating."""
-        return self._each(arenas, self.measure.rate, lambda votes: votes)
-
-    def permuted(self, arenas: int) -> list[Floats]:
-        """Rate casts of votes with permuted results, without those that give no rating."""
-        return self._each(arenas, self.measure.theta, lambda votes: votes.permuted(self.rng))
-
-    def _each(
+    def each(
         self,
         arenas: int,
         rate: Callable[[VoteRows, np.random.Generator], T],
-        change: Callable[[VoteRows], VoteRows],
+        *,
+        permuted: bool = False,
     ) -> list[T]:
+        """Rate casts of votes, perhaps of permuted results, without those that give no rating."""
         rated = []
         for _ in range(arenas):
-            rated.append(self.tried(rate, change(self.world.cast(self.rng))))
+            votes = self.world.cast(self.rng)
+            rated.append(self.tried(rate, votes.permuted(self.rng) if permuted else votes))
             self.tell()
         return [one for one in rated if one is not None]
 
@@ -192,7 +186,7 @@ def _reruns(work: _Work, seen: VoteRows, cast: Sequence[Rated]) -> Desideratum:
 
 
 def _validity(work: _Work, cast: Sequence[Rated], arenas: int) -> Desideratum:
-    permuted = work.permuted(arenas // 2)
+    permuted = work.each(arenas // 2, work.measure.theta, permuted=True)
     oracle = work.tried(work.measure.theta, work.world.oracle())
     if min(len(cast), len(permuted)) < 2 or oracle is None:
         return unknown("validity", f"Votes of {arenas - len(cast)} of {arenas} arenas gave none.")
@@ -200,14 +194,12 @@ def _validity(work: _Work, cast: Sequence[Rated], arenas: int) -> Desideratum:
     halves = [one.half for one in cast if one.half is not None]
     covered = (np.abs(errors) <= np.array(halves)).mean(axis=1) if halves else None
     return on_validity(
-        Truth(
-            spearman=Simulated.of(np.array([work.correlation(one.theta) for one in cast])),
-            rmse=float(np.sqrt((errors**2).mean())),
-            covered=None if covered is None else Simulated.of(covered),
-            permuted=Simulated.of(np.array([work.correlation(one) for one in permuted])),
-            oracle=work.correlation(oracle),
-            failed=arenas - len(cast),
-        )
+        spearman=Simulated.of(np.array([work.correlation(one.theta) for one in cast])),
+        rmse=float(np.sqrt((errors**2).mean())),
+        covered=None if covered is None else Simulated.of(covered),
+        permuted=Simulated.of(np.array([work.correlation(one) for one in permuted])),
+        oracle=work.correlation(oracle),
+        failed=arenas - len(cast),
     )
 
 
@@ -270,7 +262,8 @@ def _monotone(work: _Work, arenas: int) -> Desideratum:
     rows = []
     for _ in range(arenas):
         votes = work.world.cast(work.rng).shuffled(work.rng)
-        rated = [work.tried(work.measure.theta, _first(votes, share)) for share in MORE.tolist()]
+        shown = [max(1, round(share * votes.n)) for share in MORE.tolist()]
+        rated = [work.tried(work.measure.theta, votes.taken(slice(0, n))) for n in shown]
         rows.append([work.correlation(one) for one in rated if one is not None])
         work.tell()
     whole = [row for row in rows if len(row) == len(MORE)]
@@ -281,31 +274,6 @@ def _sample(votes: VoteRows) -> str:
     return f"{votes.n:,} votes"
 
 
-def _first(votes: VoteRows, share: float) -> VoteRows:
-    """Return the votes that had been cast when a share of them had."""
-    return votes.taken(slice(0, max(1, round(share * votes.n))))
-
-
-@dataclass(frozen=True, slots=True)
-class Audits:
-    """Audits of several measures on the same data.
-
-    Attributes
-    ----------
-    about : dict
-        The data; of a board, also the arena that was simulated after them.
-    audits : tuple of Audit
-        Of a board, its own way to rate first.
-    """
-
-    about: dict[str, Any]
-    audits: tuple[Audit, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {"about": self.about, "audits": [one.to_dict() for one in self.audits]}
-
-
 def probe_board(
     source: object,
     *,
@@ -313,7 +281,7 @@ def probe_board(
     arenas: int,
     seed: int,
     progress: Progress = lambda *_: None,
-) -> Audits:
+) -> dict[str, Any]:
     """Audit the board's way to rate, and two others beside it, on the votes of a source.
 
     The votes are rated again with other seeds and choices. Arenas with the same battles and
@@ -325,6 +293,12 @@ def probe_board(
         As `rating.tables.counts.read_votes` takes it.
     columns : sequence of (str, str)
         Roles and names of columns.
+
+    Returns
+    -------
+    dict
+        ``about`` the votes and the arena that was simulated after them; ``audits``, the board's
+        own way to rate first.
 
     Raises
     ------
@@ -338,7 +312,14 @@ def probe_board(
     rng = np.random.default_rng(seed)
     votes = VoteRows.of(data, rng)
     world = World.like(votes)
-    audits = _audits(world, votes, arenas, seed, progress)
+    audits = []
+    for place, measure in enumerate(MEASURES):
+
+        def tell(done: int, total: int, place: int = place) -> None:
+            progress(place * total + done, len(MEASURES) * total)
+
+        drawn = np.random.default_rng([seed, 1])  # the same arenas for every measure
+        audits.append(audit(measure, world, votes=votes, arenas=arenas, rng=drawn, progress=tell))
     about = {
         "votes": data.n_votes,
         "models": data.n_models,
@@ -348,18 +329,4 @@ def probe_board(
         "arenas": arenas,
         "seed": seed,
     }
-    return Audits(about, audits)
-
-
-def _audits(
-    world: World, votes: VoteRows, arenas: int, seed: int, progress: Progress
-) -> tuple[Audit, ...]:
-    audits = []
-    for place, measure in enumerate(MEASURES):
-
-        def tell(done: int, total: int, place: int = place) -> None:
-            progress(place * total + done, len(MEASURES) * total)
-
-        rng = np.random.default_rng([seed, 1])  # the same arenas for every measure
-        audits.append(audit(measure, world, votes=votes, arenas=arenas, rng=rng, progress=tell))
-    return tuple(audits)
+    return {"about": about, "audits": [one.to_dict() for one in audits]}

@@ -25,7 +25,6 @@ from judge.probe.similarity import (
     CLASSICAL,
     LENGTH_COUNTER,
     VERSION,
-    Cards,
     Measure,
     Plan,
     card_of,
@@ -120,7 +119,7 @@ def probe_similarity(
     sample: int,
     seed: int,
     progress: Progress = lambda *_: None,
-) -> Cards:
+) -> dict[str, Any]:
     """Ask measures of similarity all that the files allow.
 
     Parameters
@@ -135,6 +134,12 @@ def probe_similarity(
     sample : int
         Texts to perturb, and texts to cluster, drawn at random where there are more; questions,
         too.
+
+    Returns
+    -------
+    dict
+        ``about``: the files, what was drawn from them, and what was asked; ``cards``: those of
+        the evaluators.
 
     Raises
     ------
@@ -161,7 +166,7 @@ def probe_similarity(
     progress(len(chosen), len(chosen))
     about = {"files": [file.name for file in files], "sample": sample, "seed": seed}
     axes = [axis.name.value for axis in cards[0].axes]
-    return Cards(about | {"axes": axes}, tuple(cards))
+    return {"about": about | {"axes": axes}, "cards": [card.to_dict() for card in cards]}
 
 
 def _chosen(names: Sequence[str]) -> tuple[Measure, ...]:

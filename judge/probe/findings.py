@@ -7,7 +7,7 @@ People's votes on cases: matched by item or battle, and how far people agree.
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -461,82 +461,12 @@ SAME = 1e-9
 FEWEST_PROMPTS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class _Term:
-    """What one property of two prompts explains, the others at hand.
-
-    Attributes
-    ----------
-    name : str
-    slope : float or None
-        Standard deviations of alikeness by one of the term; None where the term does not vary,
-        or says nothing that the others do not.
-    partial_r2 : float or None
-        Share of what the others leave.
-    p : float or None
-        Of a slope as far from 0, prompts permuted.
-    """
-
-    name: str
-    slope: float | None
-    partial_r2: float | None
-    p: float | None
-
-
-@dataclass(frozen=True, slots=True)
-class Explained:
-    """What explains how alike prompts are in the order that they give models.
-
-    Attributes
-    ----------
-    prompts, pairs : int
-    r2 : float
-        Of all terms together.
-    draws : int
-    terms : tuple of Term
-    """
-
-    prompts: int
-    pairs: int
-    r2: float
-    draws: int
-    terms: tuple[_Term, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return asdict(self)
-
-
 MOST_CELLS = 24
 """Of a side of a map, and so groups of which there is one."""
 
 
-@dataclass(frozen=True, slots=True)
-class LikenessMap:
-    """How alike prompts are, those of a group beside each other, a few prompts a cell.
-
-    Attributes
-    ----------
-    by : str
-        What groups them.
-    within, between : float or None
-        Mean likeness of two prompts of the same group, and of different ones, over the mean of a
-        prompt with itself: a correlation across models. None without such a pair.
-    groups : tuple of (str, int)
-        Names, and how many rows of cells each has.
-    cells : tuple of tuple of float or None
-        That of two cells.
-    """
-
-    by: str
-    within: float | None
-    between: float | None
-    groups: tuple[tuple[str, int], ...]
-    cells: tuple[tuple[float | None, ...], ...]
-
-
-def map_of(by: str, alike: Floats, codes: Ints, names: Sequence[str]) -> LikenessMap | None:
-    """Lay out how alike prompts are by group; None of more than `MOST_CELLS` groups.
+def map_of(by: str, alike: Floats, codes: Ints, names: Sequence[str]) -> dict[str, Any] | None:
+    """Lay out how alike prompts are by group, those of a group beside each other.
 
     Parameters
     ----------
@@ -544,6 +474,15 @@ def map_of(by: str, alike: Floats, codes: Ints, names: Sequence[str]) -> Likenes
         Symmetric; a prompt with itself on the diagonal.
     codes : ndarray of shape (n_prompts,), int64
         Positions in ``names``.
+
+    Returns
+    -------
+    dict or None
+        ``by``, what groups them; ``within`` and ``between``, the mean likeness of two prompts of
+        the same group and of different ones over the mean of a prompt with itself, a correlation
+        across models, None without such a pair; ``groups``, names and how many rows of cells each
+        has; ``cells``, the likeness of two cells of a few prompts each. None of more than
+        `MOST_CELLS` groups.
     """
     there, sizes = np.unique(codes, return_counts=True)
     if len(there) > MOST_CELLS or not np.trace(alike) > 0:
@@ -560,16 +499,16 @@ def map_of(by: str, alike: Floats, codes: Ints, names: Sequence[str]) -> Likenes
     same = codes[:, None] == codes[None, :]
     n_same = int(same.sum()) - len(codes)
     n_other = int((~same).sum())
-    return LikenessMap(
-        by,
-        float(likeness[same].sum()) / n_same if n_same else None,
-        float(likeness[~same].sum()) / n_other if n_other else None,
-        tuple((names[code], int(n)) for code, n in zip(there, rows, strict=True)),
-        tuple(
-            tuple(round(s / n, 4) if n else None for s, n in zip(*line, strict=True))
+    return {
+        "by": by,
+        "within": float(likeness[same].sum()) / n_same if n_same else None,
+        "between": float(likeness[~same].sum()) / n_other if n_other else None,
+        "groups": [[names[code], int(n)] for code, n in zip(there, rows, strict=True)],
+        "cells": [
+            [round(s / n, 4) if n else None for s, n in zip(*line, strict=True)]
             for line in zip(sums.tolist(), pairs.tolist(), strict=True)
-        ),
-    )
+        ],
+    }
 
 
 def explain(
@@ -579,7 +518,7 @@ def explain(
     draws: int,
     rng: np.random.Generator,
     progress: Callable[[int, int], None] = lambda *_: None,
-) -> Explained:
+) -> dict[str, Any]:
     """Regress how alike two prompts are on properties of the two (MRQAP).
 
     Pairs that share a prompt depend on each other, so a permutation moves whole prompts: rows and
@@ -592,6 +531,14 @@ def explain(
         Symmetric; the diagonal is not used.
     terms : mapping of str to ndarray of the same shape
         Symmetric.
+
+    Returns
+    -------
+    dict
+        Numbers of ``prompts``, ``pairs`` and ``draws``; ``r2`` of all terms together; and in
+        ``terms`` by ``name`` the ``slope`` (standard deviations of alikeness by one of the term),
+        ``partial_r2`` (of what the others leave) and ``p``, prompts permuted: None where a term
+        does not vary, or says nothing that the others do not.
 
     Raises
     ------
@@ -609,19 +556,14 @@ def explain(
     y = _centred(alike)
     if not y.any():
         raise DataError("All prompts are equally alike: there is nothing to explain.")
-    columns = {name: _centred(term) for name, term in terms.items()}
-    used = {name: x for name, x in columns.items() if x.any()}
+    used = {name: x for name, term in terms.items() if (x := _centred(term)).any()}
     every = _basis([*used.values()], n * n)
     done, total = 0, draws * max(1, len(used))
-    results = []
-    for name in terms:
-        if name not in used:
-            results.append(_Term(name, None, None, None))
-            continue
+    results: dict[str, tuple[float, float, float]] = {}
+    for name in used:
         others = _basis([x for other, x in used.items() if other != name], n * n)
         left = used[name].ravel() - others @ (others.T @ used[name].ravel())
         if left @ left <= SAME * float((used[name] ** 2).sum()):
-            results.append(_Term(name, None, None, None))
             continue
         free = y.ravel() - others @ (others.T @ y.ravel())
         seen = _partial(free, left, others)
@@ -634,12 +576,20 @@ def explain(
             progress(done, total)
         slope = seen * np.sqrt((free @ free) / (left @ left))
         slope *= np.sqrt(float((used[name] ** 2).sum()) / float((y**2).sum()))
-        results.append(
-            _Term(name, float(slope), float(seen**2), float((1 + beyond) / (draws + 1)))
-        )
+        results[name] = float(slope), float(seen**2), float((1 + beyond) / (draws + 1))
     fitted = every.T @ y.ravel()
     r2 = float(fitted @ fitted) / float((y**2).sum())
-    return Explained(n, n * (n - 1) // 2, r2, draws, tuple(results))
+    columns = ("slope", "partial_r2", "p")
+    return {
+        "prompts": n,
+        "pairs": n * (n - 1) // 2,
+        "r2": r2,
+        "draws": draws,
+        "terms": [
+            {"name": name, **dict(zip(columns, results.get(name, (None,) * 3), strict=True))}
+            for name in terms
+        ],
+    }
 
 
 def _centred(table: Floats) -> Floats:

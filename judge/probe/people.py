@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from judge.ifeval.checks import Share, share
+from judge.ifeval.checks import share
 from judge.probe.similarity import (
     ROUNDS,
     Axis,
@@ -78,25 +78,9 @@ class RatedTexts:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class _Figure:
-    """One figure of one set of ratings.
-
-    Attributes
-    ----------
-    counts : bool
-        Whether it goes into the value of the axis; the figures of single dimensions do not.
-    """
-
-    group: str
-    name: str
-    drawn: Drawn
-    counts: bool = False
-
-
 def _figures_of_ratings(
     rated: RatedTexts, scores: Floats, rng: np.random.Generator
-) -> Iterator[_Figure]:
+) -> Iterator[tuple[str, str, Drawn]]:
     """Yield how scores go with the mean rating, and with each dimension if there are several."""
     drawn = draw_prompts(rated.prompt, rng)
     columns = {rated.name: rated.ratings.mean(axis=1)}
@@ -104,13 +88,12 @@ def _figures_of_ratings(
         named = zip(rated.dimensions, rated.ratings.T, strict=True)
         columns |= {f"{rated.name}, {name}": column for name, column in named}
     for name, ratings in columns.items():
-        counts = name == rated.name
-        correlation = rank_correlation(scores, ratings, rated.prompt, drawn)
-        yield _Figure(RANK_CORRELATION, name, correlation, counts)
+        yield RANK_CORRELATION, name, rank_correlation(scores, ratings, rated.prompt, drawn)
         net = rated_pairs(scores, ratings, rated.prompt, drawn)
         if net.n:
-            yield _Figure(NET_AGREEMENT, name, net, counts)
-            yield _Figure(ACCURACY, name, _accuracy(net))
+            yield NET_AGREEMENT, name, net
+            accuracy = drawn_from(lambda agreement: (1 + agreement) / 2, net, n=net.n)
+            yield ACCURACY, name, accuracy
 
 
 def draw_prompts(prompt: Ints, rng: np.random.Generator) -> Floats:
@@ -160,10 +143,6 @@ def net_agreement(verdict: Floats, votes: Floats, prompt: Ints, drawn: Floats) -
     stats = np.column_stack([verdict * (for_a - for_b), for_a + for_b])
     sums = drawn @ sums_within(prompt, stats, drawn.shape[1])
     return _as_drawn(ratio(sums[:, 0], sums[:, 1]), int(votes.sum()))
-
-
-def _accuracy(net: Drawn) -> Drawn:
-    return drawn_from(lambda agreement: (1 + agreement) / 2, net, n=net.n)
 
 
 def _as_drawn(values: Floats, n: int) -> Drawn:
@@ -238,14 +217,15 @@ class Alignment:
             for one, own in zip(self.rated, cut, strict=True)
             for figure in _figures_of_ratings(one, own, rng)
         ]
+        names = {one.name for one in self.rated}  # those of single dimensions are for show
         by_kind = [
-            mean_of(one.drawn for one in figures if one.counts and one.group == group)
+            mean_of(drawn for of, name, drawn in figures if name in names and of == group)
             for group in (RANK_CORRELATION, NET_AGREEMENT)
         ]
         return axis_of(
             AxisName.ALIGNMENT,
             mean_of(by_kind),
-            (Part(one.group, one.name, one.drawn.estimate()) for one in figures),
+            (Part(group, name, drawn.estimate()) for group, name, drawn in figures),
             clusters=sum(len(np.unique(one.prompt)) for one in self.rated),
             what="prompts",
             data=self.data,
@@ -259,53 +239,9 @@ LEAST = 10
 MOST_WORDS = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Recognition:
-    """How often a model is known by its words.
-
-    Attributes
-    ----------
-    answers : int
-    recall : Share
-        Of the model's answers, those that the classifier gives it, with an interval by prompt.
-    words : tuple of str
-        That speak most for it.
-    """
-
-    model: str
-    answers: int
-    recall: Share
-    words: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _RecognitionReport:
-    """How well a bag of words knows the models.
-
-    Attributes
-    ----------
-    accuracy : Share
-        Of the held-out answers, those whose model is known.
-    majority : float
-        The same by always naming the model with the most answers.
-    left_out : tuple of str
-        Models of fewer than `LEAST` answers.
-    """
-
-    accuracy: Share
-    majority: float
-    groups: int
-    models: tuple[_Recognition, ...]
-    left_out: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return asdict(self)
-
-
 def recognise(
     models: Sequence[str], texts: Sequence[str], groups: Sequence[str], seed: int = 0
-) -> _RecognitionReport:
+) -> dict[str, Any]:
     """Ask of each answer who wrote it, of a classifier that has not seen its prompt.
 
     Words and pairs of words (tf-idf, `MOST_WORDS` of them), logistic regression, `FOLDS` folds
@@ -316,6 +252,15 @@ def recognise(
     ----------
     models, texts, groups : sequence of str, one an answer
         Who wrote it, what, and on which prompt.
+
+    Returns
+    -------
+    dict
+        ``accuracy``, the share of held-out answers whose model is known, and ``majority``, the
+        same by always naming the model with the most answers; the number of ``groups``; in
+        ``models`` of each its ``answers``, ``recall`` (of these, those that the classifier gives
+        it) and the ``words`` that speak most for it; and ``left_out``, the models of fewer than
+        `LEAST` answers. Shares are fields of `judge.ifeval.checks.Share`.
 
     Raises
     ------
@@ -350,35 +295,36 @@ def recognise(
     guessed = cross_val_predict(classifier, answers, true, groups=of, cv=folds)
     telling = _telling(classifier.fit(answers, true), known)
     right = guessed == true
-    return _RecognitionReport(
-        accuracy=_share(right, of),
-        majority=float(counts.max() / counts[counts >= LEAST].sum()),
-        groups=prompts,
-        models=tuple(
-            _Recognition(
-                name,
-                int((true == name).sum()),
-                _share(right[true == name], np.array(of)[true == name].tolist()),
-                telling[name],
-            )
+
+    def known_of(chosen: Bools) -> dict[str, Any]:
+        groups_of = np.array(of)[chosen].tolist()
+        return asdict(share(zip(groups_of, right[chosen].tolist(), strict=True)))
+
+    return {
+        "accuracy": known_of(np.ones(len(of), dtype=bool)),
+        "majority": float(counts.max() / counts[counts >= LEAST].sum()),
+        "groups": prompts,
+        "models": [
+            {
+                "model": name,
+                "answers": int((true == name).sum()),
+                "recall": known_of(true == name),
+                "words": telling[name],
+            }
             for name in known
-        ),
-        left_out=tuple(map(str, names[counts < LEAST])),
-    )
+        ],
+        "left_out": [*map(str, names[counts < LEAST])],
+    }
 
 
-def _share(right: Bools, groups: Sequence[str]) -> Share:
-    return share(zip(groups, right.tolist(), strict=True))
-
-
-def _telling(classifier: Any, known: Sequence[str]) -> dict[str, tuple[str, ...]]:
+def _telling(classifier: Any, known: Sequence[str]) -> dict[str, list[str]]:
     words, regression = (step for _, step in classifier.steps)
     weight = regression.coef_
     if len(weight) == 1:  # of two models
         weight = np.vstack([-weight[0], weight[0]])
     vocabulary = words.get_feature_names_out()
     best = np.argsort(-weight, axis=1)[:, :5]
-    return {name: tuple(vocabulary[row].tolist()) for name, row in zip(known, best, strict=True)}
+    return {name: vocabulary[row].tolist() for name, row in zip(known, best, strict=True)}
 
 
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(41)

@@ -27,10 +27,9 @@ import scipy
 from judge.asking import REPORTED_S, in_words, wait_before_retry
 from judge.calls import Journal, Key, key_of
 from judge.case import CallError, Message, Order, Parameters, Reply, Request
-from judge.probe.findings import Explained, LikenessMap, explain, map_of, terms_of
+from judge.probe.findings import explain, map_of, terms_of
 from judge.probe.ranking import (
     MOST_CLUSTERED,
-    Ranking,
     boards_of_table,
     by_words,
     clusters_of,
@@ -48,13 +47,13 @@ from judge.probe.similarity import (
     Measure,
     Part,
     Plan,
-    Products,
     axis_of,
     drawn_from,
     few,
     mean_of,
     means,
     parts_of,
+    products,
     ratio,
     scores_of,
     tf_idf,
@@ -66,7 +65,7 @@ from judge.studies.estimates import Estimate
 from judge.tables.annotations import ASKED, PROMPT_IDS, Annotations, read_annotations
 from rating.errors import DataError, RatingError
 from rating.fitting import fit
-from rating.goodness import Nested, Weighting, nested_test, reweighted
+from rating.goodness import Nested, Reweighted, Weighting, nested_test, reweighted
 from rating.leave_out import quantile
 from rating.mix import Mix, RankReach
 from rating.outcome import of_sides
@@ -79,6 +78,8 @@ from rating.tables.peers import mention
 from rating.typing import Floats, Ints
 
 Progress = Callable[[int, int], None]
+Groups = Mapping[str, tuple[Ints, tuple[str, ...]]]
+"""Codes by column, and what they stand for."""
 
 RESULTS = ("right", "correct", "win", "score", "preference", "value")
 """Columns of a table of results that hold the result, the first that is there."""
@@ -101,41 +102,35 @@ DEALT = {
 NO_VOTER = "groups dealt among votes on the same pair of models"
 
 
-@dataclass(frozen=True, slots=True)
-class _PromptsProbe:
-    """What the audit says of prompts.
+def _report(
+    about: Mapping[str, Any],
+    together: Sequence[Coherence],
+    boards: Iterable[Reweighted],
+    reach: Mapping[str, Sequence[RankReach]],
+    likeness: Mapping[str, Any] | None,
+    explained: Mapping[str, Any] | None,
+    warnings: Iterable[str],
+) -> dict[str, Any]:
+    """Return what the audit says of prompts as plain values for JSON.
 
-    Attributes
+    Parameters
     ----------
-    about : mapping of str to object
-        The data.
-    together : tuple of Coherence
+    together : sequence of Coherence
         Of the groups asked for, then of the others that can be asked for.
-    ranking : Ranking
-    map : LikenessMap or None
-        How alike prompts are, by the first of the groups, or else by their words.
-    explained : Explained or None
-        None where prompts are not named.
+    boards : iterable of Reweighted
+        Of other mixes of prompts, beside the one there is.
+    reach : mapping of str to sequence of RankReach
+        By column of groups: the ranks that each model reaches in mixes of them.
     """
-
-    about: Mapping[str, Any]
-    together: tuple[Coherence, ...]
-    ranking: Ranking
-    map: LikenessMap | None
-    explained: Explained | None
-    warnings: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        first, *others = [one.to_dict() for one in self.together]
-        return {
-            "about": dict(self.about),
-            "together": first
-            | {"also": others, "map": None if self.map is None else asdict(self.map)},
-            "ranking": self.ranking.to_dict(),
-            "explained": None if self.explained is None else self.explained.to_dict(),
-            "warnings": list(self.warnings),
-        }
+    first, *others = [asdict(one) for one in together]
+    envelope = [{"by": by, **asdict(row)} for by, rows in reach.items() for row in rows]
+    return {
+        "about": about,
+        "together": first | {"also": others, "map": likeness},
+        "ranking": {"boards": [one.to_dict() for one in boards], "envelope": envelope},
+        "explained": explained,
+        "warnings": [*warnings],
+    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +168,7 @@ def probe_prompts(
     *,
     columns: Sequence[tuple[str, str]] = (),
     progress: Progress = lambda *_: None,
-) -> _PromptsProbe:
+) -> dict[str, Any]:
     """Audit the prompts of votes, or of a table of results with the column ``model``.
 
     Raises
@@ -186,14 +181,9 @@ def probe_prompts(
     known = None if asked.prompts is None else read_annotations(asked.prompts, "prompts")
     files = Files.of(source)
     if files is not None and _is_table(files):
-        return _of_results(
-            read_annotations(_named(files, columns), "results"), asked, known, progress
-        )
+        table = replace(files, columns=(*files.columns, *columns))
+        return _of_results(read_annotations(table, "results"), asked, known, progress)
     return _of_votes(source, asked, known, Columns.named(columns), progress)
-
-
-def _named(files: Files, columns: Sequence[tuple[str, str]]) -> Files:
-    return replace(files, columns=(*files.columns, *columns))
 
 
 def _is_table(files: Files) -> bool:
@@ -254,73 +244,47 @@ def _coded(values: Sequence[str]) -> tuple[Ints, tuple[str, ...]]:
     return codes.astype(np.int64), tuple(names.tolist())
 
 
-def _no_column(column: str, there: Sequence[str]) -> DataError:
-    return DataError(
-        f"There is no column {column!r} to group prompts by; there are {quoted_names(there)}."
-    )
-
-
 # Tables of results
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Results:
-    """Results of models on the prompts that all of them have, as they are."""
-
-    models: tuple[str, ...]
-    prompts: tuple[str, ...]
-    values: Floats
-    groups: Mapping[str, tuple[Ints, tuple[str, ...]]]
-    left_out: int
 
 
 def _of_results(
     table: Annotations, asked: Asked, known: Annotations | None, progress: Progress
-) -> _PromptsProbe:
+) -> dict[str, Any]:
     value = asked.value or next((name for name in RESULTS if table.has(name)), "score")
-    results = _read_results(table, value, asked, known)
+    models, prompts, given, groups, n_left_out = _read_results(table, value, asked, known)
     right = PREFERENCE if asked.right is None and value == "preference" else asked.right
-    values = _from_0_to_1(results.values, right)
-    codes = {name: one for name, (one, _) in results.groups.items()}
+    values = _from_0_to_1(given, right)
+    codes = {name: one for name, (one, _) in groups.items()}
     rng = np.random.default_rng(asked.seed)
     together = of_table(values, codes, draws=asked.draws, rng=rng, progress=progress)
-    ordered = (*together[1:], together[0])
     graded = not np.isin(values, (0, 1)).all()
-    texts = _Known.of(known, results.prompts).texts(results.prompts)
-    ranking = Ranking(
-        tuple(
-            boards_of_table(
-                results.models,
-                results.values,
-                results.groups,
-                [*_others(asked, texts, np.arange(len(results.prompts)), results.groups)],
-                level=asked.level,
-            )
-        ),
-        {
-            by: reach_of_table(results.models, results.values, one)
-            for by, (one, _) in results.groups.items()
-        },
-    )
+    texts = _Known.of(known, prompts).texts(prompts)
     alike, some = _alike_results(values, asked)
     texts_of_some = None if texts is None else [texts[at] for at in some]
     failed = (varying(values)[:, some] == 0).all(axis=0).astype(np.float64)
     of_some = {by: one[some] for by, one in codes.items()}
     terms = terms_of(texts_of_some, of_some, failed)
-    return _PromptsProbe(
+    return _report(
         {
-            "results": int(results.values.size),
-            "models": len(results.models),
-            "prompts": len(results.prompts),
-            "left_out": results.left_out,
+            "results": int(given.size),
+            "models": len(models),
+            "prompts": len(prompts),
+            "left_out": n_left_out,
             "value": value,
             "right_above": right,
-            "by": [*results.groups],
+            "by": [*groups],
             "seed": asked.seed,
         },
-        ordered,
-        ranking,
-        _map(alike, some, results.groups, texts_of_some),
+        (*together[1:], together[0]),
+        boards_of_table(
+            models,
+            given,
+            groups,
+            [*_others(asked, texts, np.arange(len(prompts)), groups)],
+            level=asked.level,
+        ),
+        {by: reach_of_table(models, given, one) for by, (one, _) in groups.items()},
+        _map(alike, some, groups, texts_of_some),
         _explained(alike, terms, asked, progress),
         (*((GRADED,) if graded else ()), *_not_clustered(texts)),
     )
@@ -328,7 +292,11 @@ def _of_results(
 
 def _read_results(
     table: Annotations, value: str, asked: Asked, known: Annotations | None
-) -> _Results:
+) -> tuple[tuple[str, ...], tuple[str, ...], Floats, Groups, int]:
+    """Give models, the prompts that all of them have, results as they are, groups, and the rest.
+
+    The last is the number of prompts that some model has no result on.
+    """
     models, model = np.unique(np.array(table.texts("model")), return_inverse=True)
     column = next((name for name in IDS if table.has(name)), None)
     if column is None:
@@ -351,16 +319,16 @@ def _read_results(
         one: of_file.groups(one, names) or _own_groups(table, one, prompt, complete)
         for one in asked.by
     }
-    return _Results(
-        tuple(models.tolist()), names, values[:, complete], groups, int((~complete).sum())
-    )
+    n_left_out = int((~complete).sum())
+    return tuple(models.tolist()), names, values[:, complete], groups, n_left_out
 
 
 def _own_groups(
     table: Annotations, column: str, prompt: Ints, complete: Any
 ) -> tuple[Ints, tuple[str, ...]]:
     if not table.has(column):
-        raise _no_column(column, [*table.columns])
+        there = quoted_names([*table.columns])
+        raise DataError(f"There is no column {column!r} to group prompts by; there are {there}.")
     values, names = _coded([str(one) for one in table.need(column)])
     first = np.zeros(len(complete), dtype=np.int64)
     first[prompt] = values
@@ -400,7 +368,7 @@ def _others(
     asked: Asked,
     texts: Sequence[str] | None,
     codes: Ints,
-    groups: Mapping[str, tuple[Ints, tuple[str, ...]]],
+    groups: Groups,
 ) -> Iterator[Weighting]:
     """Weigh by one's own mix, where there is one, and by words, where they are known.
 
@@ -433,9 +401,9 @@ CELLS_BY_WORDS = 8
 def _map(
     alike: Floats,
     some: Ints,
-    groups: Mapping[str, tuple[Ints, tuple[str, ...]]],
+    groups: Groups,
     texts: Sequence[str] | None,
-) -> LikenessMap | None:
+) -> dict[str, Any] | None:
     """Lay out how alike some prompts are by the first of the groups, or else by their words."""
     if groups:
         by, (codes, names) = next(iter(groups.items()))
@@ -449,7 +417,7 @@ def _map(
 
 def _explained(
     alike: Floats, terms: Mapping[str, Floats], asked: Asked, progress: Progress
-) -> Explained | None:
+) -> dict[str, Any] | None:
     rng = np.random.default_rng([asked.seed, 2])
     try:
         return explain(alike, terms, draws=asked.draws, rng=rng, progress=progress)
@@ -466,7 +434,7 @@ def _of_votes(
     known: Annotations | None,
     columns: Columns,
     progress: Progress,
-) -> _PromptsProbe:
+) -> dict[str, Any]:
     reading = Reading(columns, prompts=True, both_bad="tie")
     rows = read_rows(source, reading)
     prompts = rows.names.get("prompt", ())
@@ -503,15 +471,15 @@ def _of_votes(
         for by, own in grouped.items()
         if (of := _by_prompt(own)) is not None
     }
-    likeness: LikenessMap | None = None
-    explained: Explained | None = None
+    likeness: dict[str, Any] | None = None
+    explained: dict[str, Any] | None = None
     if prompts:
         alike, some = _alike_votes(rows, asked)
         texts_of_some = None if texts is None else [texts[at] for at in some]
         terms = terms_of(texts_of_some, {by: of[some] for by, (of, _) in of_prompts.items()})
         likeness = _map(alike, some, of_prompts, texts_of_some)
         explained = _explained(alike, terms, asked, progress)
-    return _PromptsProbe(
+    return _report(
         {
             "votes": rows.n_votes,
             "models": len(rows.models),
@@ -520,8 +488,9 @@ def _of_votes(
             "by": [*asked.by],
             "seed": asked.seed,
         },
-        tuple(together),
-        Ranking(tuple(boards.values()), reach),
+        together,
+        boards.values(),
+        reach,
         likeness,
         explained,
         (*warnings, *_not_clustered(texts)),
@@ -895,7 +864,7 @@ def embedding_measure(model: str, vectors: Vectors) -> Measure:
         length = np.linalg.norm(rows, axis=1, keepdims=True)
         return np.asarray(rows / np.where(length > 0, length, 1))
 
-    scorer = Products(lambda references, texts: (units(references), units(texts)))
+    scorer = products(lambda references, texts: (units(references), units(texts)))
     return Measure(f"{model} cosine", f"cosine of embeddings by {model}", lambda _: scorer)
 
 
@@ -908,7 +877,7 @@ def texts_asked(plans: Iterable[Plan]) -> tuple[str, ...]:
         return np.zeros((len(references), 1)), np.zeros((len(texts), 1))
 
     for plan in plans:
-        plan.ask(Measure("texts", "notes what it is asked", lambda _: Products(noted)))
+        plan.ask(Measure("texts", "notes what it is asked", lambda _: products(noted)))
     return tuple(met)
 
 

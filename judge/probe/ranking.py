@@ -36,30 +36,6 @@ MOST_CLUSTERED = 3000
 """Prompts of which every two are compared to put them into clusters."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
-    """Boards of other mixes of prompts, beside the one there is.
-
-    Attributes
-    ----------
-    boards : tuple of Reweighted
-    envelope : mapping of str to tuple of RankReach
-        By column of groups: the ranks that each model reaches in mixes of them.
-    """
-
-    boards: tuple[Reweighted, ...]
-    envelope: Mapping[str, tuple[RankReach, ...]] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {
-            "boards": [one.to_dict() for one in self.boards],
-            "envelope": [
-                {"by": by, **asdict(row)} for by, rows in self.envelope.items() for row in rows
-            ],
-        }
-
-
 def by_words(texts: Sequence[str], codes: Ints) -> Iterator[Weighting]:
     """Weigh prompts by their words: alike ones share a weight, or one stands for its cluster.
 
@@ -75,7 +51,7 @@ def by_words(texts: Sequence[str], codes: Ints) -> Iterator[Weighting]:
     """
     if not any(map(words, texts)):
         return
-    vectors, _ = tf_idf(texts).vectors(texts, texts)
+    vectors, _ = tf_idf(texts).sides(texts, texts)
     density = (vectors @ vectors.sum(axis=0)).clip(min=1.0)
     yield Weighting("alike prompts share a weight", codes, 1 / density)
     if len(texts) > MOST_CLUSTERED:
@@ -263,10 +239,6 @@ class SignalToNoise:
     n_entrants: int
     n_snapshots: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {name: getattr(self, name) for name in self.__slots__}
-
 
 def signal_to_noise(scores: Floats, *, averaged: int = 1) -> SignalToNoise:
     """Compare the spread of entrants with how each wanders around its own parabola.
@@ -366,10 +338,6 @@ class VarianceShares:
     p: float
     p_exchanged: float
     shape: tuple[int, int, int]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {name: getattr(self, name) for name in self.__slots__} | {"shape": [*self.shape]}
 
 
 def variance_shares(
@@ -522,7 +490,10 @@ class Desideratum:
             "verdict": VERDICTS[self.passed],
             "rule": self.rule,
             "found": self.text,
-            "numbers": {name: _plain(value) for name, value in self.numbers.items()},
+            "numbers": {
+                name: None if isinstance(one, float) and not math.isfinite(one) else one
+                for name, one in self.numbers.items()
+            },
         }
 
 
@@ -554,34 +525,6 @@ class Simulated:
         return cls(float(values.mean()), error, len(values))
 
 
-@dataclass(frozen=True, slots=True)
-class Truth:
-    """What a measure made of arenas whose truth is known.
-
-    Attributes
-    ----------
-    spearman : Simulated
-        Rank correlation with the true strengths.
-    rmse : float
-        Root mean squared error of a strength, in nats.
-    covered : Simulated or None
-        Share of the strengths inside their 95 % interval; None where there are no intervals.
-    permuted : Simulated
-        Rank correlation when results are dealt out at random.
-    oracle : float
-        Rank correlation when every vote is what all voters together would say.
-    failed : int
-        Arenas whose votes gave no rating.
-    """
-
-    spearman: Simulated
-    rmse: float
-    covered: Simulated | None
-    permuted: Simulated
-    oracle: float
-    failed: int
-
-
 def unknown(name: str, why: str) -> Desideratum:
     """Return a desideratum that neither passed nor failed."""
     return Desideratum(name, None, _RULES[name], why)
@@ -609,37 +552,67 @@ def on_reruns(
     )
     if noise.sd == 0:
         text = f"{noise.n_runs} runs gave the same scores."
-    numbers = noise.to_dict() | {"se": se, "ratio": ratio, "lower": lower, "upper": upper}
+    numbers = asdict(noise) | {"se": se, "ratio": ratio, "lower": lower, "upper": upper}
     passed = True if upper <= MOST_NOISE else False if lower > MOST_NOISE else None
     if passed is None:
         text = f"{_cannot_tell(sample)} {text}"
     return Desideratum("reruns", passed, _RULES["reruns"], text, numbers)
 
 
-def on_validity(truth: Truth) -> Desideratum:
-    """Ask for true intervals, no order out of nothing, and nothing better than the truth."""
-    faults = [*_validity_faults(truth)]
-    covered = "it gives no intervals to check"
-    if truth.covered is not None:
-        covered = f"95 % intervals hold {100 * truth.covered.mean:.1f} % of the strengths"
+def on_validity(
+    *,
+    spearman: Simulated,
+    rmse: float,
+    covered: Simulated | None,
+    permuted: Simulated,
+    oracle: float,
+    failed: int,
+) -> Desideratum:
+    """Ask for true intervals, no order out of nothing, and nothing better than the truth.
+
+    Parameters
+    ----------
+    spearman : Simulated
+        Rank correlation with the true strengths, of arenas whose truth is known.
+    rmse : float
+        Root mean squared error of a strength, in nats.
+    covered : Simulated or None
+        Share of the strengths inside their 95 % interval; None where there are no intervals.
+    permuted : Simulated
+        Rank correlation when results are dealt out at random.
+    oracle : float
+        Rank correlation when every vote is what all voters together would say.
+    failed : int
+        Arenas whose votes gave no rating.
+    """
+    wrong = {
+        "Its intervals are too narrow.": covered and covered.mean + covered.slack < LEAST_COVERED,
+        "Its intervals are too wide.": covered and covered.mean - covered.slack > MOST_COVERED,
+        "It finds an order where there is none.": abs(permuted.mean) > permuted.slack,
+        "It ranks worse with an oracle's votes than with people's.": oracle < spearman.mean,
+        "It does not find the truth.": spearman.mean <= spearman.slack,
+    }
+    faults = [text for text, is_so in wrong.items() if is_so]
+    intervals = "it gives no intervals to check"
+    if covered is not None:
+        intervals = f"95 % intervals hold {100 * covered.mean:.1f} % of the strengths"
     text = (
-        f"Rank correlation with the truth {truth.spearman.mean:.2f}; {covered}; "
-        f"{truth.oracle:.2f} with an oracle's votes, "
-        f"{truth.permuted.mean:z.2f} with permuted ones."
+        f"Rank correlation with the truth {spearman.mean:.2f}; {intervals}; "
+        f"{oracle:.2f} with an oracle's votes, {permuted.mean:z.2f} with permuted ones."
     )
     numbers = {
-        "spearman": truth.spearman.mean,
-        "rmse": truth.rmse,
-        "coverage": truth.covered and truth.covered.mean,
-        "coverage_error": truth.covered and truth.covered.error,
-        "permuted": truth.permuted.mean,
-        "permuted_error": truth.permuted.error,
-        "oracle": truth.oracle,
-        "arenas": truth.spearman.n,
-        "arenas_failed": truth.failed,
+        "spearman": spearman.mean,
+        "rmse": rmse,
+        "coverage": covered and covered.mean,
+        "coverage_error": covered and covered.error,
+        "permuted": permuted.mean,
+        "permuted_error": permuted.error,
+        "oracle": oracle,
+        "arenas": spearman.n,
+        "arenas_failed": failed,
     }
-    if truth.failed:
-        text += f" Votes of {truth.failed} more arenas gave no rating."
+    if failed:
+        text += f" Votes of {failed} more arenas gave no rating."
     words = " ".join([*faults, text])
     return Desideratum("validity", not faults, _RULES["validity"], words, numbers)
 
@@ -652,14 +625,18 @@ def on_discriminability(
     It is never failed: entrants that show no difference may be alike.
     """
     ratio = "endless" if signal.ratio is None else f"{signal.ratio:.1f}"
-    reach = "" if signal.lower is None else f" ({signal.lower:.1f} to {_end(signal.upper)})"
+    upper = "endless" if signal.upper is None else f"{signal.upper:.1f}"
+    reach = "" if signal.lower is None else f" ({signal.lower:.1f} to {upper})"
     text = (
         f"Signal over noise {ratio}{reach}; {100 * shares.entrant:.0f} % of the variance is "
         f"between entrants (p = {max(shares.p, shares.p_exchanged):.2g} if they were alike), "
         f"{100 * shares.seed:.0f} % between reruns, {100 * shares.snapshot:.0f} % between "
         f"{signal.n_snapshots} parts."
     )
-    numbers = {"signal_to_noise": signal.to_dict(), "variance_shares": shares.to_dict()}
+    numbers = {
+        "signal_to_noise": asdict(signal),
+        "variance_shares": asdict(shares) | {"shape": [*shares.shape]},
+    }
     apart = signal.signal > 0 if signal.lower is None else signal.lower >= COMFORTABLE
     stands_out = apart and max(shares.p, shares.p_exchanged) <= MOST_P
     if not stands_out:
@@ -742,36 +719,12 @@ def on_monotone(spearman: Floats, shares: Floats) -> Desideratum:
     return Desideratum("monotone", passed, _RULES["monotone"], text, numbers)
 
 
-def _validity_faults(truth: Truth) -> list[str]:
-    faults = []
-    if truth.covered is not None:
-        if truth.covered.mean + truth.covered.slack < LEAST_COVERED:
-            faults.append("Its intervals are too narrow.")
-        if truth.covered.mean - truth.covered.slack > MOST_COVERED:
-            faults.append("Its intervals are too wide.")
-    if abs(truth.permuted.mean) > truth.permuted.slack:
-        faults.append("It finds an order where there is none.")
-    if truth.oracle < truth.spearman.mean:
-        faults.append("It ranks worse with an oracle's votes than with people's.")
-    if truth.spearman.mean <= truth.spearman.slack:
-        faults.append("It does not find the truth.")
-    return faults
-
-
 def _cannot_tell(sample: str) -> str:
     return f"Cannot be told with {sample}."
 
 
-def _end(value: float | None) -> str:
-    return "endless" if value is None else f"{value:.1f}"
-
-
 def _share(ratio: float) -> str:
     return "endlessly more" if math.isinf(ratio) else f"{100 * ratio:.0f} %"
-
-
-def _plain(value: object) -> object:
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 _RULES = {

@@ -127,7 +127,9 @@ class Robustness:
         light, heavy = self._of(Kind.SUPERFICIAL), self._of(Kind.MEANING)
         columns = [compare(copies[q], copies[p]) for p in heavy for q in light]
         columns += [compare(itself, copies[p]) for p in heavy]
-        columns += [_tied(itself, copies[q]) for q in light]
+        columns += [
+            np.where(np.isnan(copies[q]), np.nan, compare(itself, copies[q]) == 0) for q in light
+        ]
         columns += [_row_mean(copies[light]) - _row_mean(copies[heavy])]
         averages = iter(means(np.column_stack(columns), rng=rng))
         pairs = {p: [next(averages) for _ in light] for p in heavy}
@@ -144,10 +146,6 @@ class Robustness:
 
     def _part(self, group: str, p: int, drawn: Drawn) -> Part:
         return Part(group, self.perturbations[p].name, drawn.estimate())
-
-
-def _tied(first: Floats, second: Floats) -> Floats:
-    return np.where(np.isnan(second), np.nan, compare(first, second) == 0)
 
 
 def _row_mean(copies: Floats) -> Floats:
@@ -259,7 +257,8 @@ class Sensitivity:
         level = np.clip((raw - strange[self.of]) / above[self.of], 0, 1)
         target = np.array([one.target for one in self.copies])
         near = compare(own, strange)[self.of] * (1 - np.abs(level - target))
-        steps = self._steps(self._table(raw))
+        table = self._table(raw)
+        steps = np.column_stack([compare(table[:, one], table[:, other]) for one, other in STEPS])
         columns = np.hstack([self._table(near), self._table(level), steps])
         drawn = means(columns, rng=rng)
         k = len(CONDITIONS)
@@ -276,10 +275,6 @@ class Sensitivity:
         table = np.full((len(self.texts), len(CONDITIONS)), np.nan)
         table[self.of, column] = values
         return table
-
-    def _steps(self, table: Floats) -> Floats:
-        pairs = [compare(table[:, first], table[:, second]) for first, second in STEPS]
-        return np.column_stack(pairs)
 
 
 def _by_dose(group: str | None, drawn: Means) -> list[Part]:
@@ -369,10 +364,6 @@ class RerunNoise:
         own = max(self.n_entrants - 1, 1) * (self.n_runs - 1)
         low, high = (float(scipy.special.fdtri(own, df, tail)) for tail in (0.975, 0.025))
         return ratio / math.sqrt(low), ratio / math.sqrt(high)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {name: getattr(self, name) for name in self.__slots__}
 
 
 def difference_multiplier(df: int, averaged: int = 1, *, level: float = 0.95) -> float:

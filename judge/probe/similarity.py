@@ -33,16 +33,31 @@ Terms = Callable[[str], Sequence[Any]]
 _WORD = re.compile(r"[^\W_]+")
 
 
-class _Scorer(Protocol):
-    """Scores texts against a reference, question or original; higher is more alike."""
+@dataclass(frozen=True, slots=True)
+class _Scorer:
+    """Scores texts against a reference, question or original; higher is more alike.
+
+    Attributes
+    ----------
+    sides : callable
+        Takes references and texts to what is compared of them.
+    beside : callable
+        Takes both to the score of each text with the reference beside it.
+    every : callable
+        Takes both to the score of every text with every reference.
+    """
+
+    sides: Callable[[Texts, Texts], tuple[Any, Any]]
+    beside: Callable[[Any, Any], Any]
+    every: Callable[[Any, Any], Any]
 
     def rows(self, references: Texts, texts: Texts) -> Floats:
         """Score each text against the reference beside it, shape (n,)."""
-        ...
+        return np.asarray(self.beside(*self.sides(references, texts)))
 
     def matrix(self, references: Texts, texts: Texts) -> Floats:
         """Score every text against every reference, shape (n_references, n_texts)."""
-        ...
+        return np.asarray(self.every(*self.sides(references, texts)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,71 +80,47 @@ class Measure:
     fit: Callable[[Texts], _Scorer]
 
 
-@dataclass(frozen=True, slots=True)
-class Products:
-    """Inner products of vectors of texts.
+def products(vectors: Callable[[Texts, Texts], tuple[Any, Any]]) -> _Scorer:
+    """Score by inner products of vectors of texts.
 
-    Attributes
+    Parameters
     ----------
     vectors : callable
         Takes references and texts to arrays, dense or sparse, with a row for each.
     """
 
-    vectors: Callable[[Texts, Texts], tuple[Any, Any]]
+    def every(left: Any, right: Any) -> Any:
+        scores = left @ right.T
+        return scores.toarray() if scipy.sparse.issparse(scores) else scores
 
-    def rows(self, references: Texts, texts: Texts) -> Floats:
-        """Score each text against the reference beside it."""
-        left, right = self.vectors(references, texts)
-        return np.asarray((left * right).sum(axis=1))
-
-    def matrix(self, references: Texts, texts: Texts) -> Floats:
-        """Score every text against every reference."""
-        left, right = self.vectors(references, texts)
-        products = left @ right.T
-        return np.asarray(products.toarray() if scipy.sparse.issparse(products) else products)
+    return _Scorer(vectors, lambda left, right: (left * right).sum(axis=1), every)
 
 
-@dataclass(frozen=True, slots=True)
-class _Overlap:
-    """What two texts share of their terms.
+def _overlap(terms: Terms, *, union: bool) -> _Scorer:
+    """Score by what two texts share of their terms, which count once each.
 
-    Attributes
+    Parameters
     ----------
-    terms : callable
-        Terms of a text; counted once each.
     union : bool
         Divide the shared terms by those of both (Jaccard) instead of by the mean of the two
         numbers (F1). Two texts without any term share none: 0.
     """
 
-    terms: Terms
-    union: bool
-
-    def rows(self, references: Texts, texts: Texts) -> Floats:
-        """Score each text against the reference beside it."""
-        left, right = self._sets(references, texts)
-        return self._share(left.multiply(right).sum(axis=1), left.sum(axis=1), right.sum(axis=1))
-
-    def matrix(self, references: Texts, texts: Texts) -> Floats:
-        """Score every text against every reference."""
-        left, right = self._sets(references, texts)
-        n_left, n_right = left.sum(axis=1), right.sum(axis=1)
-        return self._share((left @ right.T).toarray(), n_left[:, None], n_right[None, :])
-
-    def _sets(self, references: Texts, texts: Texts) -> tuple[Any, Any]:
-        left, right, _ = count_terms(references, texts, lambda text: set(self.terms(text)))
-        return left, right
-
-    def _share(self, shared: Floats, n_left: Floats, n_right: Floats) -> Floats:
-        total = n_left + n_right - shared if self.union else (n_left + n_right) / 2
+    def share(shared: Floats, n_left: Floats, n_right: Floats) -> Floats:
+        total = n_left + n_right - shared if union else (n_left + n_right) / 2
         return np.asarray(shared / np.where(total > 0, total, 1))
 
+    return _Scorer(
+        lambda references, texts: count_terms(references, texts, lambda one: set(terms(one)))[:2],
+        lambda a, b: share(a.multiply(b).sum(axis=1), a.sum(axis=1), b.sum(axis=1)),
+        lambda a, b: share((a @ b.T).toarray(), a.sum(axis=1)[:, None], b.sum(axis=1)[None, :]),
+    )
 
-@dataclass(frozen=True, slots=True)
-class _Edits:
-    """How few edits make one text the other.
 
-    Attributes
+def _edits(ratio: Callable[..., float], terms: Terms = str) -> _Scorer:
+    """Score by how few edits make one text the other.
+
+    Parameters
     ----------
     ratio : callable
         Of rapidfuzz, on two sequences.
@@ -137,22 +128,13 @@ class _Edits:
         What is edited: the characters of a text, or its words.
     """
 
-    ratio: Callable[..., float]
-    terms: Terms = str
+    def sides(*both: Texts) -> tuple[list[Sequence[Any]], list[Sequence[Any]]]:
+        cut = {text: terms(text) for side in both for text in side}
+        left, right = ([cut[text] for text in side] for side in both)
+        return left, right
 
-    def rows(self, references: Texts, texts: Texts) -> Floats:
-        """Score each text against the reference beside it."""
-        left, right = self._cut(references, texts)
-        return process.cpdist(left, right, scorer=self.ratio, dtype=np.float64, workers=-1)
-
-    def matrix(self, references: Texts, texts: Texts) -> Floats:
-        """Score every text against every reference."""
-        left, right = self._cut(references, texts)
-        return process.cdist(left, right, scorer=self.ratio, dtype=np.float64, workers=-1)
-
-    def _cut(self, *sides: Texts) -> list[list[Sequence[Any]]]:
-        terms = {text: self.terms(text) for side in sides for text in side}
-        return [[terms[text] for text in side] for side in sides]
+    how: dict[str, Any] = {"scorer": ratio, "dtype": np.float64, "workers": -1}
+    return _Scorer(sides, partial(process.cpdist, **how), partial(process.cdist, **how))
 
 
 def words(text: str) -> list[str]:
@@ -210,7 +192,7 @@ def count_terms(
 K1, B = 1.2, 0.75
 
 
-def _bm25(corpus: Texts) -> Products:
+def _bm25(corpus: Texts) -> _Scorer:
     """Okapi BM25 of a text for a query.
 
     ``sum over the query's words of idf tf (k1 + 1) / (tf + k1 (1 - b + b length / mean length))``
@@ -245,10 +227,10 @@ def _bm25(corpus: Texts) -> Products:
         tf.data = idf[tf.indices] * tf.data * (K1 + 1) / (tf.data + held_back)
         return queries, tf
 
-    return Products(vectors)
+    return products(vectors)
 
 
-def tf_idf(corpus: Texts) -> Products:
+def tf_idf(corpus: Texts) -> _Scorer:
     """Cosine of the TF-IDF vectors of two texts, as scikit-learn defines them.
 
     Counts times ``1 + ln((1 + N) / (1 + n))``. Words that the collection does not hold are left
@@ -270,38 +252,38 @@ def tf_idf(corpus: Texts) -> Products:
         left, right = (scipy.sparse.csr_array(vectorizer.transform(side)) for side in sides)
         return left, right
 
-    return Products(vectors)
+    return products(vectors)
 
 
 JACCARD = Measure(
     "Jaccard of words",
     "|A ∩ B| / |A ∪ B| over the sets of words",
-    lambda _: _Overlap(words, union=True),
+    lambda _: _overlap(words, union=True),
 )
 LEVENSHTEIN = Measure(
     "Levenshtein ratio",
     "1 - d / max(|a|, |b|), d insertions, removals and exchanges of characters",
-    lambda _: _Edits(Levenshtein.normalized_similarity),
+    lambda _: _edits(Levenshtein.normalized_similarity),
 )
 INDEL = Measure(
     "indel ratio",
     "2 LCS / (|a| + |b|), LCS the longest common subsequence of characters",
-    lambda _: _Edits(Indel.normalized_similarity),
+    lambda _: _edits(Indel.normalized_similarity),
 )
 ROUGE_1 = Measure(
     "ROUGE-1 F1",
     "2 M / (|a| + |b|), M the words in common with repetitions; no stemming",
-    lambda _: _Overlap(partial(n_grams, n=1), union=False),
+    lambda _: _overlap(partial(n_grams, n=1), union=False),
 )
 ROUGE_2 = Measure(
     "ROUGE-2 F1",
     "2 M / (|a| + |b|), M the pairs of words in common with repetitions; no stemming",
-    lambda _: _Overlap(partial(n_grams, n=2), union=False),
+    lambda _: _overlap(partial(n_grams, n=2), union=False),
 )
 ROUGE_L = Measure(
     "ROUGE-L F1",
     "2 LCS / (|a| + |b|), LCS the longest common subsequence of words; no stemming",
-    lambda _: _Edits(Indel.normalized_similarity, words),
+    lambda _: _edits(Indel.normalized_similarity, words),
 )
 BM25 = Measure(
     "BM25",
@@ -322,59 +304,51 @@ CLASSICAL = (JACCARD, LEVENSHTEIN, INDEL, ROUGE_1, ROUGE_2, ROUGE_L, BM25, TF_ID
 _MIX = tuple(np.uint64(factor) for factor in (0xBF58476D1CE4E5B9, 0x94D049BB133111EB))
 
 
-@dataclass(frozen=True, slots=True)
-class _Lengths:
-    """Counts the words of a text, whatever it is set against."""
-
-    def rows(self, references: Texts, texts: Texts) -> Floats:
-        """Return the number of words of each text."""
-        return np.array([len(words(text)) for text in texts], dtype=np.float64)
-
-    def matrix(self, references: Texts, texts: Texts) -> Floats:
-        """Return the same number of words in each row."""
-        return np.tile(self.rows(references, texts), (len(references), 1))
+_LENGTHS = _Scorer(
+    lambda references, texts: (
+        np.zeros(len(references)),
+        np.array([len(words(text)) for text in texts], dtype=np.float64),
+    ),
+    np.add,
+    np.add.outer,
+)
+"""Counts the words of a text, whatever it is set against."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Lots:
-    """Draws a number for each pair of texts, the same whenever the two are met."""
+def _lots(seed: int) -> _Scorer:
+    """Draw a number between 0 and 1 for each pair of texts, the same whenever the two are met."""
 
-    seed: int
-
-    def rows(self, references: Texts, texts: Texts) -> Floats:
-        """Return numbers between 0 and 1."""
-        return _unit(self._hashes(references, "reference") ^ self._hashes(texts, "text"))
-
-    def matrix(self, references: Texts, texts: Texts) -> Floats:
-        """Return numbers between 0 and 1."""
-        left, right = self._hashes(references, "reference"), self._hashes(texts, "text")
-        return _unit(left[:, None] ^ right[None, :])
-
-    def _hashes(self, texts: Texts, role: str) -> NDArray[np.uint64]:
-        key = f"{self.seed} {role}".encode()
+    def hashes(texts: Texts, role: str) -> NDArray[np.uint64]:
+        key = f"{seed} {role}".encode()
         digests = [
             hashlib.blake2b(text.encode(errors="surrogatepass"), digest_size=8, key=key).digest()
             for text in texts
         ]
         return np.frombuffer(b"".join(digests), dtype=np.uint64)
 
+    return _Scorer(
+        lambda references, texts: (hashes(references, "reference"), hashes(texts, "text")),
+        lambda left, right: _unit(left ^ right),
+        lambda left, right: _unit(left[:, None] ^ right[None, :]),
+    )
+
 
 BAG_OF_WORDS = Measure(
     "bag of words",
     "words in common over words of either, with repetitions; planted: blind to order",
-    lambda _: _Overlap(partial(n_grams, n=1), union=True),
+    lambda _: _overlap(partial(n_grams, n=1), union=True),
 )
 LENGTH_COUNTER = Measure(
     "length counter",
     "the number of words of the text; planted: blind to everything else",
-    lambda _: _Lengths(),
+    lambda _: _LENGTHS,
 )
 
 
 def random_measure(seed: int) -> Measure:
     """Return a measure that draws lots, the same for the same texts."""
     definition = f"a number drawn with seed {seed}; planted: blind to everything"
-    return Measure("random", definition, lambda _: _Lots(seed))
+    return Measure("random", definition, lambda _: _lots(seed))
 
 
 def _unit(mixed: NDArray[np.uint64]) -> Floats:
@@ -670,10 +644,6 @@ class Part:
     name: str
     estimate: Estimate
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {"group": self.group, "name": self.name, **self.estimate.to_dict()}
-
 
 @dataclass(frozen=True, slots=True)
 class Axis:
@@ -708,7 +678,10 @@ class Axis:
         return {
             "name": self.name.value,
             **self.estimate.to_dict(),
-            "parts": [part.to_dict() for part in self.parts],
+            "parts": [
+                {"group": part.group, "name": part.name, **part.estimate.to_dict()}
+                for part in self.parts
+            ],
             "clusters": self.clusters,
             "data": self.data,
             "warnings": list(self.warnings),
@@ -932,24 +905,6 @@ class Card:
             "seed": self.seed,
             "perturbations_version": self.version,
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Cards:
-    """Cards of several evaluators, or of one, on the same texts.
-
-    Attributes
-    ----------
-    about : dict
-        Files, what was drawn from them, and what was asked.
-    """
-
-    about: dict[str, Any]
-    cards: tuple[Card, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {"about": self.about, "cards": [card.to_dict() for card in self.cards]}
 
 
 def card_of(measure: Measure, plans: Sequence[Plan], *, seed: int) -> Card:

@@ -7,9 +7,8 @@ Interventions: changes to answers, and to what is beside them, each with its con
 
 import math
 import tomllib
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from itertools import combinations
@@ -21,7 +20,7 @@ import numpy as np
 import scipy
 
 from judge.case import Case, CaseId, Message, Order
-from judge.probe.audit import PARTS, Audit, Audits, discriminability
+from judge.probe.audit import PARTS, Audit, discriminability
 from judge.probe.ranking import Desideratum, on_consistency, on_reruns, unknown
 from judge.probe.robustness import (
     Probe,
@@ -360,18 +359,7 @@ SHOWN = (BOTH, Order.AB.value, "", Order.BA.value)
 """Which order's verdict counts as that of a run: the first of these that there is."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """One verdict: ``label`` is 1 for side A of the case, NaN where unread."""
-
-    judge: str
-    run: str
-    order: str
-    case: ProbeCase
-    label: float
-
-
-def probe_judges(files: Sequence[str | Path | Files], *, seed: int) -> Audits:
+def probe_judges(files: Sequence[str | Path | Files], *, seed: int) -> dict[str, Any]:
     """Audit judges by their verdicts.
 
     A file is a run, unless it has a column ``run``. Verdicts of one judge on the same case
@@ -389,13 +377,24 @@ def probe_judges(files: Sequence[str | Path | Files], *, seed: int) -> Audits:
         msg = f"A file is named twice: {', '.join(map(str, files))}. Name each run's own file."
         raise DataError(msg)
     known: set[ProbeCase] = set()
-    rows = [
-        row for table in tables for row in _rows(table, extra, _run_name(table, len(files)), known)
-    ]
-    judges = list(dict.fromkeys(row.judge for row in rows))
+    labels: dict[str, dict[str, dict[str, Labels]]] = {}
+    met: dict[str, dict[ProbeCase, None]] = {}
+    for table in tables:
+        name = Path(table.source).name if len(files) > 1 else "run 1"
+        for judge, run, order, case, label in _rows(table, extra, name, known):
+            own = labels.setdefault(judge, {}).setdefault(run, {}).setdefault(order, {})
+            if case in own:
+                where = f"{run!r}, order {order!r}" if order else f"{run!r}"
+                msg = (
+                    f"The case {' / '.join(case)} comes twice in {where}: name each run's file, "
+                    f"or add a column that tells cases apart, one of run, {', '.join(CASE)}."
+                )
+                raise DataError(msg)
+            own[case] = label
+            met.setdefault(judge, {})[case] = None
     audits, counts = [], {}
-    for judge in judges:
-        verdicts = _verdicts([row for row in rows if row.judge == judge])
+    for judge, by_run in labels.items():
+        verdicts = _verdicts([*met[judge]], by_run)
         counts[judge] = {
             "runs": list(verdicts.runs),
             "orders": list(verdicts.orders),
@@ -408,20 +407,19 @@ def probe_judges(files: Sequence[str | Path | Files], *, seed: int) -> Audits:
         except RatingError as error:
             msg = f"Of {judge!r}: {error}"
             raise DataError(msg) from error
-        audits.append(audited)
+        audits.append(audited.to_dict())
     names = [Path(str(file)).name for file in files]
     about = {"files": names, "judges": counts, "seed": seed}
-    return Audits(about, tuple(audits))
-
-
-def _run_name(table: Annotations, n_files: int) -> str:
-    return Path(table.source).name if n_files > 1 else "run 1"
+    return {"about": about, "audits": audits}
 
 
 def _rows(
     table: Annotations, extra: Sequence[str], run: str, known: set[ProbeCase]
-) -> Iterator[_Row]:
-    """Read verdicts; a case with its sides exchanged is put into those it was first met in."""
+) -> Iterator[tuple[str, str, str, ProbeCase, float]]:
+    """Give judge, run, order, case and label: 1 for side A, NaN where it was not parsed.
+
+    A case with its sides exchanged is put into those it was first met in.
+    """
     columns = [table.texts(name) for name in ("prompt_id", *of_sides("model"), *extra)]
     winner = table.need("winner")
     judges = table.texts("judge") if table.has("judge") else [UNNAMED] * table.n
@@ -433,29 +431,12 @@ def _rows(
         known.add(turned if exchanged else case)
         label = table.label(i, winner[i])
         order = str(orders[i] or "")
-        yield _Row(
-            judges[i],
-            runs[i],
-            OTHER.get(order, order) if exchanged else order,
-            turned if exchanged else case,
-            -label if exchanged else label,
-        )
+        if exchanged:
+            case, label, order = turned, -label, OTHER.get(order, order)
+        yield judges[i], runs[i], order, case, label
 
 
-def _verdicts(rows: Sequence[_Row]) -> Verdicts:
-    twice = [key for key, n in Counter((r.run, r.order, r.case) for r in rows).items() if n > 1]
-    if twice:
-        run, order, case = twice[0]
-        where = f"{run!r}, order {order!r}" if order else f"{run!r}"
-        msg = (
-            f"The case {' / '.join(case)} comes twice in {where}: name each run's file, or add a "
-            "column that tells cases apart, one of "
-        )
-        raise DataError(msg + f"run, {', '.join(CASE)}.")
-    cases = list(dict.fromkeys(row.case for row in rows))
-    labels: dict[str, dict[str, Labels]] = {}
-    for row in rows:
-        labels.setdefault(row.run, {}).setdefault(row.order, {})[row.case] = row.label
+def _verdicts(cases: Sequence[ProbeCase], labels: Mapping[str, Mapping[str, Labels]]) -> Verdicts:
     models = tuple(sorted({name for case in cases for name in case[1:3]}))
     place = {name: i for i, name in enumerate(models)}
     prompts = {name: i for i, name in enumerate(dict.fromkeys(case[0] for case in cases))}
@@ -537,10 +518,6 @@ class Coherence:
     null: str
     explained: float | None
     design_effect: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return asdict(self)
 
 
 def p_value(statistic: float, drawn: Floats) -> float:

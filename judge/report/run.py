@@ -261,8 +261,8 @@ def repeats(cases: Sequence[NamedCase]) -> list[str]:
         for model, own in sorted(of_model.items())
     }
     return [
-        f"{model!r} gives much the same response to different prompts ({one.share:.0%} of "
-        f"{one.n}), such as {one.example[:60]!r}: a verdict on it says more of the judge."
+        f"{model!r} gives much the same response to different prompts ({one[0]:.0%} of "
+        f"{one[1]}), such as {one[2][:60]!r}: a verdict on it says more of the judge."
         for model, one in repeated.items()
         if one is not None
     ]
@@ -358,7 +358,7 @@ def _of_pairs(
     correction = place if swap_share < 1 else None
     rows = judged_rows(cases, run.judged, judge, method, correction)
     results: dict[str, Any] = {
-        "consistency": consistency(each_verdict(run.judged)).to_dict(),
+        "consistency": consistency(each_verdict(run.judged)),
         "first_place": place and asdict(place),
     }
     return rows, results | (

@@ -62,16 +62,16 @@ def test_an_unread_side_is_undecided_and_never_a_tie(answer: Outcome | None) -> 
 def test_consistency_counts_by_direction_and_leaves_the_undecided_out() -> None:
     pairs = [(A, B)] * 5 + [(A, A)] * 3 + [(B, B)] + [(A, None)] * 7
     agreement = consistency([reconcile("c", *pair) for pair in pairs])
-    assert (agreement.n_consistent, agreement.n_undecided) == (5, 7)
-    assert (agreement.n_first, agreement.n_second) == (3, 1)
-    assert agreement.rate == 5 / 9
-    assert agreement.first_rate == 3 / 4
+    assert (agreement["n_consistent"], agreement["n_undecided"]) == (5, 7)
+    assert (agreement["n_first"], agreement["n_second"]) == (3, 1)
+    assert agreement["rate"] == 5 / 9
+    assert agreement["first_rate"] == 3 / 4
 
 
 def test_rates_without_cases_are_none_and_not_zero() -> None:
     agreement = consistency([Verdict("c", None)])
-    assert agreement.rate is None
-    assert agreement.first_rate is None
+    assert agreement["rate"] is None
+    assert agreement["first_rate"] is None
 
 
 PREFERENCES = st.floats(0, 1).map(Preference)

@@ -33,22 +33,22 @@ def test_the_rules_hold_on_the_examples(kind: str) -> None:
 
 def test_nothing_that_was_found_is_left_in_a_text() -> None:
     for text, _ in examples():
-        pieces, scrubbed = personal(text), scrub(text)
-        assert sum(scrubbed.counts.values()) == len(pieces)
-        assert [p for p in pieces if text[p.start : p.end] in scrubbed.text] == []
+        pieces, (scrubbed, counts) = personal(text), scrub(text)
+        assert sum(counts.values()) == len(pieces)
+        assert [p for p in pieces if text[p.start : p.end] in scrubbed] == []
         if not pieces:
-            assert scrubbed.text == text
+            assert scrubbed == text
 
 
 def test_scrubbing_twice_is_scrubbing_once() -> None:
     for text, _ in examples():
-        once = scrub(text).text
-        assert scrub(once).text == once
+        once = scrub(text)[0]
+        assert scrub(once)[0] == once
 
 
 def test_a_piece_of_two_kinds_is_taken_once() -> None:
     text = "token: +491711234567890"
-    assert scrub(text).text == "token: [key]"
+    assert scrub(text)[0] == "token: [key]"
 
 
 @pytest.mark.sampled(4)

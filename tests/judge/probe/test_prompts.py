@@ -36,7 +36,7 @@ def results_file(folder: Path, *, interaction: float, score: bool = False, seed:
 
 def probed(folder: Path, file: Path, asked: Asked = FAST) -> dict[str, Any]:
     asked = replace(asked, prompts=Files((folder / "prompts.csv",)))
-    return probe_prompts(file, asked).to_dict()
+    return probe_prompts(file, asked)
 
 
 def cards(result: dict[str, Any]) -> tuple[CardView, ...]:
@@ -193,7 +193,7 @@ def test_voters_who_keep_to_one_group_are_told(tmp_path: Path) -> None:
         lines.append(f"m{a},m{b},{winner},v{voter},p{prompt},t{prompt % 3}")
     file = tmp_path / "votes.csv"
     file.write_text("\n".join(lines) + "\n")
-    result = probe_prompts(file, FAST).to_dict()
+    result = probe_prompts(file, FAST)
     assert any("what differs may be people, not prompts" in text for text in result["warnings"])
     mixed = tmp_path / "mixed.csv"
     mixed.write_text(file.read_text().replace(",v", ",w" + "x" * 3).replace("wxxx", "v"))
@@ -201,7 +201,7 @@ def test_voters_who_keep_to_one_group_are_told(tmp_path: Path) -> None:
     for at, row in enumerate(rows):
         row[3] = f"v{at % 31}"
     mixed.write_text("\n".join([lines[0], *map(",".join, rows)]) + "\n")
-    assert probe_prompts(mixed, FAST).to_dict()["warnings"] == []
+    assert probe_prompts(mixed, FAST)["warnings"] == []
 
 
 def test_votes_without_prompts_and_groups_tell_nothing(tmp_path: Path) -> None:
@@ -217,7 +217,7 @@ def test_the_audit_of_alpaca_eval_finds_the_hidden_order_of_presentation(
 ) -> None:
     folder = published_data / "judge"
     asked = Asked(("dataset", "is_switched"), Files((folder / "alpacaeval_items.csv",)), sample=60)
-    result = probe_prompts(folder / "alpacaeval_annotations.parquet", asked).to_dict()
+    result = probe_prompts(folder / "alpacaeval_annotations.parquet", asked)
     assert (result["about"]["models"], result["about"]["prompts"]) == (16, 802)
     sources = result["together"]
     order, unnamed = sources["also"]
@@ -250,7 +250,7 @@ def test_the_audit_of_alpaca_eval_finds_the_hidden_order_of_presentation(
 def test_the_audit_of_mt_bench_finds_its_categories(published_data: Path) -> None:
     folder = published_data / "votes" / "mtbench"
     asked = Asked(("category",), Files((folder / "mt_bench_questions.jsonl",)))
-    result = probe_prompts(folder / "votes.parquet", asked).to_dict()
+    result = probe_prompts(folder / "votes.parquet", asked)
     assert result["together"]["statistic"] == pytest.approx(15.43, abs=0.01)
     assert result["together"]["p"] <= 0.008
     assert result["together"]["null"] == "groups dealt among prompts"
