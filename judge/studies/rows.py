@@ -118,16 +118,10 @@ class Rows:
 
     def only(self, rows: NDArray[Any]) -> "Rows":
         """Return some rows, by mask or by index."""
-        return Rows(
-            self.source,
-            {role: Coded(column.names, column.codes[rows]) for role, column in self.names.items()},
-            {role: values[rows] for role, values in self.numbers.items()},
-            self.label[rows],
-            self.read[rows],
-            self.dropped,
-            self.notes,
-            self.texts,
-        )
+        names = {role: Coded(c.names, c.codes[rows]) for role, c in self.names.items()}
+        numbers = {role: values[rows] for role, values in self.numbers.items()}
+        label, read = self.label[rows], self.read[rows]
+        return replace(self, names=names, numbers=numbers, label=label, read=read)
 
 
 def read_rows(source: Source, *, unread: bool, by: str | None = None, marks: bool = False) -> Rows:

@@ -5,12 +5,11 @@ What people are given to rate: a prompt or dialogue with two answers or more, fr
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import takewhile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -190,27 +189,17 @@ def _asked(table: Annotations, name: str, row: int) -> tuple[tuple[Message, ...]
     return tuple(turns[:1]), tuple(turn.content for turn in turns[1:])
 
 
-def _of_texts(value: Any) -> Turns:
-    """Give the assistant's turns, which a text without a role is."""
-    return tuple(one.content for one in turns_of(value, "assistant") if one.role == "assistant")
-
-
-ANSWERED: Sequence[tuple[str, str, str, tuple[str, ...], Callable[[Any], Turns]]] = (
-    (
-        "answers of FastChat",
-        "question_id",
-        "choices",
-        ("model_id",),
-        lambda value: _of_texts(value[0]["turns"]),
-    ),
-    ("answers of Arena-Hard", "uid", "messages", ("model",), _of_texts),
-    ("results of WildBench", "session_id", "output", ("generator",), _of_texts),
-    ("outputs of AlpacaEval", "instruction", "output", ("generator",), _of_texts),
-    ("answers", "id", "response", GENERATORS[::-1], _of_texts),
-    ("answers", "prompt", "response", GENERATORS[::-1], _of_texts),
+CHOICES = "choices"
+ANSWERED: Sequence[tuple[str, str, str, tuple[str, ...]]] = (
+    ("answers of FastChat", "question_id", CHOICES, ("model_id",)),
+    ("answers of Arena-Hard", "uid", "messages", ("model",)),
+    ("results of WildBench", "session_id", "output", ("generator",)),
+    ("outputs of AlpacaEval", "instruction", "output", ("generator",)),
+    ("answers", "id", "response", GENERATORS[::-1]),
+    ("answers", "prompt", "response", GENERATORS[::-1]),
 )
 """What a benchmark's answers are called, the column of the item's name or its prompt, that of what
-was said turn by turn, columns that may name the model (else the file does), and how to read it."""
+was said turn by turn, and columns that may name the model (else the file does)."""
 
 Answers = dict[str, dict[str, Turns]]
 """By model and by the name, or the prompt, of an item: what was texts, turn by turn."""
@@ -261,7 +250,7 @@ def _answers_in(table: Annotations) -> Iterator[tuple[int, str, str, Turns]]:
             "response, or the outputs of AlpacaEval, WildBench, FastChat or Arena-Hard."
         )
         raise DataError(msg)
-    name, key, answer, named_by, texts_of = layout
+    name, key, answer, named_by = layout
     announce(table.source, name, table.left_out, table.n_files)
     column = table.find(*named_by)
     stem = Path(table.source).name.partition(".")[0]
@@ -269,7 +258,9 @@ def _answers_in(table: Annotations) -> Iterator[tuple[int, str, str, Turns]]:
     texts = []
     for row, value in enumerate(table.columns[answer]):
         try:
-            texts.append(texts_of(plain(value) if texts_of is _of_texts else data_of(value)))
+            own = data_of(value)[0]["turns"] if answer == CHOICES else plain(value)
+            turns = turns_of(own, "assistant")
+            texts.append(tuple(turn.content for turn in turns if turn.role == "assistant"))
         except (DataError, KeyError, IndexError, TypeError) as error:
             wanted = "what a model answered: a text, or turn by turn as the benchmark writes it"
             raise table.wrong(answer, row + 1, value, wanted) from error
@@ -318,14 +309,11 @@ def read_references(path: Path) -> dict[str, Turns]:
 
 def referred(items: Iterable[Item], references: Mapping[str, Turns]) -> list[Item]:
     """Put reference answers in the place of the items' own; none outside of `REFERRED`."""
+    asked = (None, *REFERRED)
     return [
-        replace(item, references=references.get(item.id, ()) if _is_referred(item) else ())
+        replace(item, references=references.get(item.id, ()) if item.category in asked else ())
         for item in items
     ]
-
-
-def _is_referred(item: Item) -> bool:
-    return item.category is None or item.category in REFERRED
 
 
 def with_references(

@@ -32,14 +32,12 @@ from judge.verdict import (
 )
 from rating.errors import DataError
 from rating.outcome import of_sides
-from rating.tables import formats
+from rating.tables import duckdb_engine, formats
 from rating.tables.columns import quoted_names
-from rating.tables.duckdb_engine import write_rows
 from rating.tables.vote_filter import BOTH
 
 IFEVAL = "ifeval"
 """Checks without a model; as methods, these have a name only."""
-ENDINGS = (".parquet", ".csv", ".jsonl")
 _SIDES = tuple(column for name in STYLES for column in of_sides(name))
 _ORDERS = ("winner", "preference", "status", "words")
 """What a row of a bench has of each order."""
@@ -74,16 +72,8 @@ verdict (status `PARTLY`). ``detail`` is JSON: ``checklist``, or ``items`` with 
 
 PAIRS = (
     *("battle_id", "prompt_id", "category", "tags", "turn", *of_sides("model"), "winner"),
-    *(
-        "judge",
-        "method",
-        "template",
-        "order",
-        "preference",
-        "inconsistent",
-        "status",
-        "fallback_for",
-    ),
+    *("judge", "method", "template", "order", "preference", "inconsistent"),
+    *("status", "fallback_for"),
     *(f"{name}_{order}" for name in _ORDERS for order in Order),
     *(*_USED, *_SIDES),
 )
@@ -264,9 +254,7 @@ def constraint_rows(
 
 def require_writable(path: Path) -> None:
     """Raise `DataError` unless verdicts can be written there: better before they are paid for."""
-    if path.suffix not in ENDINGS:
-        msg = f"Cannot write {str(path)!r}: name a file that ends in {', '.join(ENDINGS)}."
-        raise DataError(msg)
+    duckdb_engine.require_writable(path)
     if not path.absolute().parent.is_dir():
         msg = f"Cannot write {str(path)!r}: its folder does not exist. Make the folder first."
         raise DataError(msg)
@@ -280,12 +268,10 @@ def kinds_of(names: Iterable[str]) -> dict[str, str]:
 def write_judged(rows: Sequence[Mapping[str, Any]], path: Path) -> None:
     """Write verdicts in the format that the file's ending names."""
     if path.suffix == ".parquet":
-        write_rows(rows, kinds_of(next(iter(rows), ())), path)
-    elif path.suffix == ".csv":
-        formats.write_pieces(formats.csv_lines(rows), path)
-    else:
-        lines = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-        formats.write_pieces(lines, path)
+        duckdb_engine.write_rows(rows, kinds_of(next(iter(rows), ())), path)
+        return
+    of_json = (json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+    formats.write_pieces(formats.csv_lines(rows) if path.suffix == ".csv" else of_json, path)
 
 
 def _by(judge: str, method: FileMethod, row: Judged) -> dict[str, Any]:

@@ -58,11 +58,7 @@ GROUPED = {*REQUIRED, LEFT_OUT, "by"}
 """Roles of few names: rows that are alike in them are counted before they are read."""
 
 MOMENTS = {
-    "date",
-    "timestamp",
-    "timestamp_s",
-    "timestamp_ms",
-    "timestamp_ns",
+    *("date", "timestamp", "timestamp_s", "timestamp_ms", "timestamp_ns"),
     "timestamp with time zone",
 }
 NUMERIC = {

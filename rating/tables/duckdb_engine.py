@@ -417,8 +417,9 @@ def _described(error: duckdb.Error, path: Path) -> str | None:
 
 def _header(path: Path) -> tuple[str, list[str]]:
     """Give the separator, which is the first that parts the first line, and the names."""
+    head = _head(path)
     try:
-        text = _decoded(path, _head(path))
+        text = head.decode("utf-8-sig", "ignore" if len(head) == MOST_HEADER else "strict")
         csv.field_size_limit(MOST_HEADER)  # the whole line, where another separator parts it
         rows = [
             (separator, next(csv.reader(io.StringIO(text, newline=""), delimiter=separator), []))
@@ -426,6 +427,10 @@ def _header(path: Path) -> tuple[str, list[str]]:
         ]
     except csv.Error as error:
         raise DataError(f"Cannot read {str(path)!r}: {error}.") from error
+    except UnicodeDecodeError as error:
+        line = head.count(b"\n", 0, error.start) + 1
+        msg = f"Line {line} of {str(path)!r} is not UTF-8: save the file as UTF-8."
+        raise DataError(msg) from error
     separator, row = next((one for one in rows if len(one[1]) > 1), rows[0])
     if not row:
         msg = f"{str(path)!r} is empty: its first line should name the columns."
@@ -450,15 +455,6 @@ def _head(path: Path) -> bytes:
         head += part if len(head) < MOST_HEADER else b""
         line += part.count(b"\n")
     return head[:MOST_HEADER]
-
-
-def _decoded(path: Path, head: bytes) -> str:
-    try:
-        return head.decode("utf-8-sig", errors="ignore" if len(head) == MOST_HEADER else "strict")
-    except UnicodeDecodeError as error:
-        line = head.count(b"\n", 0, error.start) + 1
-        msg = f"Line {line} of {str(path)!r} is not UTF-8: save the file as UTF-8."
-        raise DataError(msg) from error
 
 
 def _distinct(path: Path, names: Sequence[str]) -> Iterator[str]:
@@ -528,8 +524,8 @@ def write_rows(
     rows : iterable of mapping
         What a row does not have is null.
     kinds : mapping of str to str
-        SQL's type of each column. VARCHAR, DOUBLE, BIGINT, TIMESTAMP (aware, written in UTC); or
-        one of structs and lists, for texts of JSON, which a CSV has as they are.
+        SQL's type of each column. VARCHAR, DOUBLE, BIGINT, BOOLEAN, TIMESTAMP (aware, written in
+        UTC); or one of structs and lists, for texts of JSON, which a CSV has as they are.
     path : Path
         Ends in ``.parquet``, ``.csv`` or ``.jsonl``; or a folder that is there and empty, for
         Parquet in shards as Hugging Face names them: ``train-00000-of-00002.parquet``.
@@ -605,18 +601,11 @@ def _features(columns: Iterable[tuple[str, str]]) -> list[dict[str, Any]]:
 def _put_aside(rows: Iterable[Row], kinds: Mapping[str, str], folder: Path) -> list[str]:
     parts: list[str] = []
     left = iter(rows)
-    while some := list(islice(left, AT_ONCE)):
+    while (some := list(islice(left, AT_ONCE))) or not parts:
         parts.append(str(folder / f"{len(parts):08}.parquet"))
-        _write_part(some, kinds, parts[-1])
-    if not parts:
-        parts.append(str(folder / "none.parquet"))
-        _write_part((), kinds, parts[0])
+        with connected() as connection:
+            _relation(connection, some, kinds).write_parquet(parts[-1])
     return parts
-
-
-def _write_part(rows: Sequence[Row], kinds: Mapping[str, str], part: str) -> None:
-    with connected() as connection:
-        _relation(connection, rows, kinds).write_parquet(part)
 
 
 def frame_of(rows: Sequence[Row], kinds: Mapping[str, str]) -> duckdb.DuckDBPyRelation:
@@ -649,7 +638,7 @@ def _unite(parts: Sequence[str], kinds: Mapping[str, str], path: Path) -> None:
 
 
 def _plain(kind: str) -> str:
-    return kind if kind in (*NUMPY, "TIMESTAMP") else "VARCHAR"
+    return kind if kind in (*NUMPY, "TIMESTAMP", "BOOLEAN") else "VARCHAR"
 
 
 def _final(name: str, kind: str, *, is_csv: bool) -> str:

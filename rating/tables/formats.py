@@ -31,7 +31,7 @@ from rating.tables.files import (
 )
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+    from duckdb import DuckDBPyRelation
 
     from rating.decide import Gate
     from rating.report import Report
@@ -283,10 +283,6 @@ def _gate_as_junit(gate: "Gate") -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{ET.tostring(suite, encoding="unicode")}\n'
 
 
-CHUNK = 10_000
-"""Rows that are text in memory at a time, on their way to columns."""
-
-
 def write_parquet(rows: Sequence[Row], path: Path) -> None:
     """Write rows with every number in full; what is unknown is null.
 
@@ -295,17 +291,10 @@ def write_parquet(rows: Sequence[Row], path: Path) -> None:
     DataError
         If the file cannot be written.
     """
-    # These and numpy take half a second to import, and text does without.
-    from rating.tables.duckdb_engine import connected, telling
+    from rating.tables.duckdb_engine import telling  # it takes half a second to import
 
-    with telling(path), connected() as connection:
-        left = iter(rows)
-        typed = _registered(connection, [*islice(left, CHUNK)])
-        connection.execute(f"CREATE TEMP TABLE written AS {typed}")
-        while chunk := [*islice(left, CHUNK)]:
-            connection.execute(f"INSERT INTO written {_registered(connection, chunk)}")
-        with replacing(path) as made:
-            connection.table("written").write_parquet(str(made))
+    with telling(path), replacing(path) as made:
+        _framed(rows).write_parquet(str(made))
 
 
 def frame(board: "Report", library: str | None = None) -> Any:
@@ -322,10 +311,7 @@ def frame(board: "Report", library: str | None = None) -> Any:
     DataError
         If there is no such library here.
     """
-    from rating.tables.duckdb_engine import connected
-
-    connection = connected()
-    relation = connection.sql(_registered(connection, board.to_dict()["ratings"]))
+    relation = _framed(board.to_dict()["ratings"])
     if library is None:
         return relation
     if library not in FRAMES:
@@ -345,19 +331,16 @@ FRAMES: Mapping[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _registered(connection: "DuckDBPyConnection", rows: Sequence[Row]) -> str:
-    """Give rows to the engine as text, and return the query that types them; None is null."""
-    import numpy as np
+def _framed(rows: Sequence[Row]) -> "DuckDBPyRelation":
+    """Give rows as a table: a column of no text has the type of its name, or else text."""
+    from rating.tables.duckdb_engine import frame_of
 
     names = list(rows[0]) if rows else []
-    texts = {
-        name: [None if row[name] is None else str(row[name]) for row in rows] for name in names
-    }
-    connection.register("board", {name: np.array(x, dtype=object) for name, x in texts.items()})
-    worded = {name for name in names if any(isinstance(row[name], str) for row in rows)}
-    types = {name: "VARCHAR" if name in worded else COLUMNS.get(name, "VARCHAR") for name in names}
-    casts = (f'CAST("{name}" AS {type_}) AS "{name}"' for name, type_ in types.items())
-    return f"SELECT {', '.join(casts)} FROM board"  # noqa: S608 - names of our own columns
+    worded = {name for row in rows for name in names if isinstance(row[name], str)}
+    kinds = {n: "VARCHAR" if n in worded else COLUMNS.get(n, "VARCHAR") for n in names}
+    texts = [name for name, kind in kinds.items() if kind == "VARCHAR"]
+    as_texts = ({n: None if row[n] is None else str(row[n]) for n in texts} for row in rows)
+    return frame_of([{**row, **own} for row, own in zip(rows, as_texts, strict=True)], kinds)
 
 
 def shown(name: str, value: object) -> str:
@@ -456,13 +439,9 @@ def _method_caption(report: ReportDict) -> str:
         parts.append(f"weights halved every {method['half_life']:g} days of age")
     for name in ("since", "until"):
         if method.get(name):
-            parts.append(f"{name} {_short_moment(method[name])}")
+            moment = method[name].removesuffix("+00:00").removesuffix("T00:00:00")
+            parts.append(f"{name} {moment}")  # without what goes without saying
     return ", ".join(parts)
-
-
-def _short_moment(moment: str) -> str:
-    """Leave out of a moment in UTC what goes without saying: its zone, and midnight."""
-    return moment.removesuffix("+00:00").removesuffix("T00:00:00")
 
 
 def pooling_caption(pooling: Row) -> str:

@@ -7,8 +7,10 @@ https://parquet.apache.org/docs/file-format.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from rating.errors import DataError
 from rating.tables.files import BATCH, COLUMNS, MB, UNPACKED, VALUE, in_mb, most_unpacked
@@ -27,6 +29,7 @@ DELTAS, DELTA_TEXT = (5, 6, 7), 7
 """Encodings of numbers as differences, and of texts by what they share with the one before."""
 _DATA, _DICTIONARY, _DATA_V2 = 0, 2, 3
 _BOOL, _BYTE, _DOUBLE, _BINARY, _LIST, _SET, _MAP, _STRUCT = (1, 2), 3, 7, 8, 9, 10, 11, 12
+_INT, _LONG = 5, 6
 
 
 class _Header:
@@ -41,6 +44,22 @@ class _Header:
         while head := self.byte():
             number = number + (head >> 4) if head >> 4 else self.number()
             yield number, head & 15
+
+    def read(self, wanted: Mapping[tuple[int, int], Callable[[], Any]]) -> dict[int, Any]:
+        """Give fields of a struct by their numbers, those that are not wanted being skipped.
+
+        Parameters
+        ----------
+        wanted : mapping of (int, int) to callable
+            By a field's number and its kind, which are those that the engine reads.
+        """
+        values: dict[int, Any] = {}
+        for number, kind in self.fields():
+            if reader := wanted.get((number, kind)):
+                values[number] = reader()
+            else:
+                self.skip(kind)
+        return values
 
     def byte(self) -> int:
         self.at += 1
@@ -181,18 +200,11 @@ def _leaves(name: str, footer: _Header) -> Iterator[Leaf]:
         raise DataError(f"{msg}Leave some out.")
     inside: list[list[int]] = []  # how many are left in each that is open, and whether it repeats
     column = ""
+    wanted = {(3, _INT): footer.number, (4, _BINARY): footer.text, (5, _INT): footer.number}
     for _ in range(n):
-        children = repeats = 0
-        for number, kind in footer.fields():
-            if (number, kind) == (4, _BINARY):
-                text = footer.text()
-                column = text if len(inside) == 1 else column
-            elif number == 5:
-                children = footer.number()
-            elif number == 3:
-                repeats = int(footer.number() == 2)
-            else:
-                footer.skip(kind)
+        field = footer.read(wanted)
+        column = field.get(4, column) if len(inside) == 1 else column
+        children, repeats = field.get(5, 0), int(field.get(3) == 2)
         repeats |= inside[-1][1] if inside else 0
         if children:
             inside.append([children + 1, repeats])
@@ -206,34 +218,21 @@ def _leaves(name: str, footer: _Header) -> Iterator[Leaf]:
 
 
 def _group(footer: _Header) -> tuple[int, list[Chunk]]:
-    rows, chunks = 0, []
-    for number, kind in footer.fields():
-        if (number, kind) == (1, _LIST):
-            n = footer.list()[0]
-            if n > COLUMNS:
-                raise IndexError
-            chunks = [_chunk(footer) for _ in range(n)]
-        elif number == 3:
-            rows = footer.number()
-        else:
-            footer.skip(kind)
-    return rows, chunks
+    inner = {(number, _LONG): footer.number for number in (5, 9, 10, 11)}
+
+    def chunks() -> list[Chunk]:
+        n = footer.list()[0]
+        if n > COLUMNS:
+            raise IndexError
+        return [_chunk(footer.read({(3, _STRUCT): partial(footer.read, inner)})) for _ in range(n)]
+
+    field = footer.read({(1, _LIST): chunks, (3, _LONG): footer.number})
+    return field.get(3, 0), field.get(1, [])
 
 
-def _chunk(footer: _Header) -> Chunk:
-    values, starts = 0, []
-    for number, kind in footer.fields():
-        if (number, kind) != (3, _STRUCT):
-            footer.skip(kind)
-            continue
-        for inner, its_kind in footer.fields():
-            if inner == 5:
-                values = footer.number()
-            elif inner in (9, 10, 11):
-                starts.append(footer.number())
-            else:
-                footer.skip(its_kind)
-    return values, tuple(starts)
+def _chunk(field: Mapping[int, Any]) -> Chunk:
+    own = field.get(3, {})
+    return own.get(5, 0), tuple(own[number] for number in (9, 10, 11) if number in own)
 
 
 def _unpacked(
@@ -279,25 +278,12 @@ def _page(file: int, size: int, at: int) -> tuple[int, int, int, int, int]:
 
 
 def _page_header(header: _Header) -> tuple[int, int, int, int, int]:
-    kind = values = encoding = n_bytes = packed = 0
-    of = {5: _DATA, 8: _DATA_V2}
-    counted: dict[int, tuple[int, int]] = {}
-    for number, field in header.fields():
-        if number == 1:
-            kind = header.number()
-        elif number == 2:
-            n_bytes = header.number()
-        elif number == 3:
-            packed = header.number()
-        elif number in of and field == _STRUCT:
-            own = {1: 0, (2 if number == 5 else 4): 0}
-            for inner, its_kind in header.fields():
-                if inner in own:
-                    own[inner] = header.number()
-                else:
-                    header.skip(its_kind)
-            counted[of[number]] = (own[1], [*own.values()][1])
-        else:
-            header.skip(field)
-    values, encoding = counted.get(kind, (0, 0))
-    return kind, values, encoding, n_bytes, packed
+    wanted: dict[tuple[int, int], Callable[[], Any]]
+    wanted = {(number, _INT): header.number for number in (1, 2, 3)}
+    for number, encoding in ((5, 2), (8, 4)):
+        inner = {(one, _INT): header.number for one in (1, encoding)}
+        wanted[number, _STRUCT] = partial(header.read, inner)
+    field = header.read(wanted)
+    number, encoding = {_DATA: (5, 2), _DATA_V2: (8, 4)}.get(kind := field.get(1, 0), (0, 0))
+    own = field.get(number, {})
+    return kind, own.get(1, 0), own.get(encoding, 0), field.get(2, 0), field.get(3, 0)

@@ -38,14 +38,14 @@ class Format:
     Attributes
     ----------
     name : str
-    marks : tuple of str
-        Columns of which at least one is there, and hardly in any other file.
-    required : tuple of str
+    marks : str
+        Columns of which at least one is there, and hardly in any other file, with spaces between.
+    required : str
         Columns without which nothing can be read.
     columns : tuple of (str, str)
         A column of ours, and SQL for it. Theirs stand in double quotes and hold text, lists and
         objects as JSON. The first counts of which all columns are there.
-    without : tuple of str
+    without : str
         Columns that no such file has.
     when : str
         SQL that holds in its first row, where columns do not tell two formats apart.
@@ -56,21 +56,22 @@ class Format:
     """
 
     name: str
-    marks: tuple[str, ...]
-    required: tuple[str, ...]
+    marks: str
+    required: str
     columns: tuple[tuple[str, str], ...] = ()
-    without: tuple[str, ...] = ()
+    without: str = ""
     when: str = ""
     each: str = ""
     read_by: str = ""
 
     def touches(self, there: Sequence[str]) -> bool:
         """Whether a table has a column that marks this format."""
-        return not {*self.marks}.isdisjoint(there) and {*self.without}.isdisjoint(there)
+        absent = {*self.without.split()}.isdisjoint(there)
+        return absent and not {*self.marks.split()}.isdisjoint(there)
 
     def missing(self, there: Sequence[str]) -> list[str]:
         """Name the required columns that a table does not have."""
-        return [name for name in self.required if name not in there]
+        return [name for name in self.required.split() if name not in there]
 
     def chosen(self, there: Sequence[str]) -> dict[str, str]:
         """Give SQL for each column of ours that can be made of theirs."""
@@ -87,6 +88,13 @@ class Format:
 
 def _columns_in(sql: str) -> set[str]:
     return set(re.findall(r'"(\w+)"', sql))
+
+
+def _renamed(columns: str) -> Iterator[tuple[str, str]]:
+    """Give each column of ours that is one of theirs as it is, written ``ours=theirs``."""
+    for one in columns.split():
+        ours, theirs = one.split("=")
+        yield ours, f'"{theirs}"'
 
 
 def _inside(column: str, path: str) -> str:
@@ -120,31 +128,27 @@ def _parsed(column: str) -> str:
 _METADATA = _parsed("conv_metadata")
 
 
-_CATEGORIES = {
-    "math": "math",
-    "creative_writing": "creative_writing",
-    "instruction_following": "if",
+_TAGS = _parsed("category_tag")
+_CATEGORIES = {name: name for name in ("math", "creative_writing")} | {
+    "instruction_following": "if"
 }
 """By our column: the name inside ``category_tag``, below the version of what tagged it."""
-
-
-def _categories() -> Iterator[tuple[str, str]]:
-    tags = _parsed("category_tag")
-    for ours, theirs in _CATEGORIES.items():
-        yield ours, f"json_extract_string(TRY_CAST({tags} AS JSON), '$.*.{theirs}')[1]"
-    yield "is_code", 'lower("is_code")'
+_COUNTED = {"headers": "header_count", "lists": "list_count", "bold": "bold_count"}
 
 
 def _styles() -> Iterator[tuple[str, str]]:
-    counted = {"headers": "header_count", "lists": "list_count", "bold": "bold_count"}
     for side in "ab":
         length = f"json_extract_string({_METADATA}, '$.sum_assistant_{side}_tokens')"
         yield f"length_{side}", f"TRY_CAST({length} AS DOUBLE)"
-        for ours, theirs in counted.items():
+        for ours, theirs in _COUNTED.items():
             counts = f"json_extract_string({_METADATA}, '$.{theirs}_{side}.*')"
             yield f"{ours}_{side}", f"list_sum(list_transform({counts}, lambda x: x::DOUBLE))"
+    for ours, theirs in _CATEGORIES.items():
+        yield ours, f"json_extract_string(TRY_CAST({_TAGS} AS JSON), '$.*.{theirs}')[1]"
+    yield "is_code", 'lower("is_code")'
 
 
+_STYLES = (*_styles(),)
 _NOT_ANONYMOUS = "lower(coalesce(\"anony\", '')) NOT IN ('true', '1', '1.0')"
 _NOT_SAMPLED = (
     '"dedup_tag" IS NOT NULL '
@@ -158,9 +162,11 @@ def _excluded(**reasons: str) -> tuple[str, str]:
     return LEFT_OUT, f"CASE {whens} END"
 
 
+_OUTCOMES = ("model_a", "model_b", "tie", "both_bad")
+
+
 def _one_hot() -> dict[str, str]:
-    outcomes = ("model_a", "model_b", "tie")
-    won = {o: f"lower(\"winner_{o}\") IN ('1', '1.0', 'true')" for o in outcomes}
+    won = {o: f"lower(\"winner_{o}\") IN ('1', '1.0', 'true')" for o in _OUTCOMES[:3]}
     n = " + ".join(f"coalesce({sql}, false)::INT" for sql in won.values())
     cases = " ".join(f"WHEN {sql} THEN '{outcome}'" for outcome, sql in won.items())
     return {
@@ -196,12 +202,8 @@ def _reasons(side: str) -> str:
     return f"array_to_string({_inside('reasons', f'$.{side}[*]')}, ',')"
 
 
-_VOTES = {
-    "leftvote": "model_a",
-    "rightvote": "model_b",
-    "tievote": "tie",
-    "bothbad_vote": "both_bad",
-}
+_VOTES = dict(zip(("leftvote", "rightvote", "tievote", "bothbad_vote"), _OUTCOMES, strict=True))
+_AGENT_ARENA = ("A is better", "B is better", "Tie", "Both are bad")
 _SHOWN = _inside("models", "$[0]")
 _NAMES = {
     side: f"coalesce(nullif({_inside('states', f'$[{i}].model_name')}, ''), "
@@ -264,54 +266,58 @@ _WILD = {
     }.items()
 }
 
+_READ_BY_PROBE = "arena probe similarity reads it"
+_READ_BY_JUDGE = "arena judge run reads its pairs"
+
+_BY_QUESTION = (*_renamed("model_b=model prompt_id=question_id battle_id=question_id"),)
+_FASTCHAT = [
+    _winner(name, model_a="model_1", model_b="model_2").replace(
+        f'ELSE "{name}"', f"ELSE nullif(\"{name}\", 'error')"
+    )
+    for name in ("g1_winner", "g2_winner")
+]
+
 FORMATS = (
     Format(
         "Chatbot Arena",
-        ("anony", "conv_metadata", "dedup_tag"),
-        ("model_a", "model_b", "winner"),
+        "anony conv_metadata dedup_tag",
+        "model_a model_b winner",
         (
             ("winner", _winner("winner", both_bad="tie (bothbad)")),
-            ("voter", '"judge_hash"'),
-            ("voter", '"judge"'),
+            *_renamed("voter=judge_hash voter=judge"),
             _excluded(**{"not anonymous": _NOT_ANONYMOUS, NOT_SAMPLED: _NOT_SAMPLED}),
             _excluded(**{NOT_SAMPLED: _NOT_SAMPLED}),
             _excluded(**{"not anonymous": _NOT_ANONYMOUS}),
-            *_styles(),
-            *_categories(),
+            *_STYLES,
         ),
-        without=("evaluation_session_id",),
+        without="evaluation_session_id",
     ),
     Format(
         "LMArena 140k",
-        ("evaluation_session_id",),
-        ("model_a", "model_b", "winner", "evaluation_session_id"),
-        (
-            ("voter", '"evaluation_session_id"'),
-            ("battle_id", '"id"'),
-            *_styles(),
-            *_categories(),
-        ),
+        "evaluation_session_id",
+        "model_a model_b winner evaluation_session_id",
+        (*_renamed("voter=evaluation_session_id battle_id=id"), *_STYLES),
     ),
     Format(
         "Kaggle 55k",
-        ("winner_model_a", "winner_model_b", "winner_tie"),
-        ("model_a", "model_b", "winner_model_a", "winner_model_b", "winner_tie"),
-        (("battle_id", '"id"'), *_one_hot().items()),
+        "winner_model_a winner_model_b winner_tie",
+        "model_a model_b winner_model_a winner_model_b winner_tie",
+        (*_renamed("battle_id=id"), *_one_hot().items()),
     ),
     Format(
         "Kaggle 55k (test)",
-        ("prompt",),
-        ("id", "prompt", "response_a", "response_b"),
-        without=("model_a", "model_b", "winner", "winner_model_a"),
+        "prompt",
+        "id prompt response_a response_b",
+        without="model_a model_b winner winner_model_a",
         when="json_type(TRY_CAST(\"prompt\" AS JSON), '$[0]') = 'VARCHAR' AND "
         "json_type(TRY_CAST(\"response_a\" AS JSON)) = 'ARRAY' AND "
         "json_type(TRY_CAST(\"response_b\" AS JSON)) = 'ARRAY'",
-        read_by="arena judge run reads its pairs",
+        read_by=_READ_BY_JUDGE,
     ),
     Format(
         "FastChat's conversation log",
-        ("states",),
-        ("type", "models", "states"),
+        "states",
+        "type models states",
         (
             ("model_a", _NAMES["a"]),
             ("model_b", _NAMES["b"]),
@@ -330,24 +336,19 @@ FORMATS = (
     ),
     Format(
         "LLMFAO",
-        ("model_x", "model_y"),
-        ("left", "right", "winner", "worker", "prompt", "model_x", "model_y"),
+        "model_x model_y",
+        "left right winner worker prompt model_x model_y",
         (
-            ("model_a", '"left"'),
-            ("model_b", '"right"'),
+            *_renamed("model_a=left model_b=right voter=worker prompt_id=prompt item_id=id"),
             ("winner", _winner("winner", model_a="left", model_b="right")),
-            ("voter", '"worker"'),
-            ("prompt_id", '"prompt"'),
-            ("item_id", '"id"'),
         ),
     ),
     Format(
         "ComparIA",
-        ("chosen_model_name",),
-        ("model_a_name", "model_b_name", "chosen_model_name", "both_equal"),
+        "chosen_model_name",
+        "model_a_name model_b_name chosen_model_name both_equal",
         (
-            ("model_a", '"model_a_name"'),
-            ("model_b", '"model_b_name"'),
+            *_renamed("model_a=model_a_name model_b=model_b_name battle_id=conversation_pair_id"),
             (
                 "winner",
                 f"CASE WHEN {_true('both_equal')} THEN 'tie' "
@@ -355,33 +356,30 @@ FORMATS = (
             ),
             ("voter", 'coalesce(nullif("visitor_id", \'\'), "session_hash")'),
             ("voter", '"visitor_id"'),
-            ("battle_id", '"conversation_pair_id"'),
             _excluded(archived=_true("archived"), **{"no choice": _NO_CHOICE}),
             _excluded(**{"no choice": _NO_CHOICE}),
         ),
     ),
     Format(
         "crowd-kit comparisons",
-        ("label",),
-        ("worker", "left", "right", "label"),
+        "label",
+        "worker left right label",
         (
-            ("model_a", '"left"'),
-            ("model_b", '"right"'),
+            *_renamed("model_a=left model_b=right voter=worker"),
             ("winner", _named_winner("label", "left", "right")),
-            ("voter", '"worker"'),
         ),
     ),
     Format(
         "winners and losers",
-        ("loser",),
-        ("winner", "loser"),
-        (("model_a", '"winner"'), ("model_b", '"loser"')),
-        without=("model_a", "model_b"),
+        "loser",
+        "winner loser",
+        (*_renamed("model_a=winner model_b=loser"),),
+        without="model_a model_b",
     ),
     Format(
         "Open WebUI feedback",
-        ("data",),
-        ("user_id", "type", "data", "meta", "created_at"),
+        "data",
+        "user_id type data meta created_at",
         (
             ("model_a", _inside("data", "$.model_id")),
             ("model_b", f"coalesce(\"{EACH}\", '')"),
@@ -403,32 +401,21 @@ FORMATS = (
     ),
     Format(
         "Agent Arena",
-        ("leftSubcomponent", "rightSubcomponent"),
-        ("leftSubcomponent", "rightSubcomponent", "rating"),
+        "leftSubcomponent rightSubcomponent",
+        "leftSubcomponent rightSubcomponent rating",
         (
-            ("model_a", '"leftSubcomponent"'),
-            ("model_b", '"rightSubcomponent"'),
-            (
-                "winner",
-                _winner(
-                    "rating",
-                    model_a="A is better",
-                    model_b="B is better",
-                    tie="Tie",
-                    both_bad="Both are bad",
-                ),
-            ),
-            ("ts", '"createdAt"'),
-            ("battle_id", '"_id"'),
+            *_renamed("model_a=leftSubcomponent model_b=rightSubcomponent"),
+            *_renamed("ts=createdAt battle_id=_id"),
+            ("winner", _winner("rating", **dict(zip(_OUTCOMES, _AGENT_ARENA, strict=True)))),
         ),
     ),
     Format(
         "AlpacaEval annotations",
-        ("generator_1", "generator_2"),
-        ("instruction", "generator_1", "generator_2", "preference"),
+        "generator_1 generator_2",
+        "instruction generator_1 generator_2 preference",
         (
-            ("model_a", '"generator_1"'),
-            ("model_b", '"generator_2"'),
+            *_renamed("model_a=generator_1 model_b=generator_2 prompt_id=instruction"),
+            *_renamed("judge=annotator response_a=output_1 response_b=output_2"),
             (
                 "winner",
                 f"CASE WHEN {_HAS_PREFERENCE} THEN CASE WHEN {_P} IN (0, 1.5) THEN 'tie' "
@@ -439,110 +426,75 @@ FORMATS = (
                 f"CASE WHEN {_HAS_PREFERENCE} THEN 2 - CASE WHEN {_P} = 0 THEN 1.5 ELSE {_P} END "
                 "END",
             ),
-            ("prompt_id", '"instruction"'),
-            ("judge", '"annotator"'),
-            ("response_a", '"output_1"'),
-            ("response_b", '"output_2"'),
-            (LEFT_OUT, f"CASE WHEN NOT {_HAS_PREFERENCE} THEN 'no preference' END"),
+            _excluded(**{"no preference": f"NOT {_HAS_PREFERENCE}"}),
         ),
     ),
     Format(
         "MT-bench judgements",
-        ("turn",),
-        ("question_id", "turn", "model_a", "model_b", "winner", "judge"),
+        "turn",
+        "question_id turn model_a model_b winner judge",
         (
             ("winner", _winner("winner", tie="tie (inconsistent)")),
             ("voter", f"CASE WHEN {_IS_PERSON} THEN {_JUDGE} END"),
             ("judge", f"CASE WHEN NOT {_IS_PERSON} THEN {_JUDGE} END"),
             ("item_id", _item("model_a", "model_b")),
-            ("prompt_id", '"question_id"'),
+            *_renamed("prompt_id=question_id"),
         ),
-        without=("tstamp", "language"),
+        without="tstamp language",
     ),
     Format(
         "MT-bench judgements of FastChat",
-        ("g1_winner", "g2_winner"),
-        ("question_id", "turn", "model_1", "model_2", "g1_winner", "g2_winner"),
+        "g1_winner g2_winner",
+        "question_id turn model_1 model_2 g1_winner g2_winner",
         (
-            ("model_a", '"model_1"'),
-            ("model_b", '"model_2"'),
-            *_both_orders(
-                *(
-                    _winner(name, model_a="model_1", model_b="model_2").replace(
-                        f'ELSE "{name}"', f"ELSE nullif(\"{name}\", 'error')"
-                    )
-                    for name in ("g1_winner", "g2_winner")
-                )
-            ).items(),
+            *_renamed("model_a=model_1 model_b=model_2 prompt_id=question_id"),
+            *_both_orders(*_FASTCHAT).items(),
             ("judge", _JUDGE),
             ("item_id", _item("model_1", "model_2")),
             ("battle_id", _item("model_1", "model_2")),
-            ("prompt_id", '"question_id"'),
         ),
     ),
     Format(
         "WildBench rewards",
-        ("model_A", "model_B"),
-        ("session_id", "model_A", "model_B", "winner", "extent"),
+        "model_A model_B",
+        "session_id model_A model_B winner extent",
         (
-            ("model_a", '"model_A"'),
-            ("model_b", '"model_B"'),
+            *_renamed("model_a=model_A model_b=model_B prompt_id=session_id"),
             ("winner", _named_winner("winner", "model_A", "model_B")),
-            ("prompt_id", '"session_id"'),
         ),
     ),
     Format(
         "Arena-Hard v2",
-        ("games",),
-        ("uid", "model", "baseline", "games"),
-        (
-            ("model_a", '"baseline"'),
-            ("model_b", '"model"'),
-            *_GAMES.items(),
-            ("prompt_id", '"uid"'),
-            ("battle_id", '"uid"'),
-        ),
+        "games",
+        "uid model baseline games",
+        (*_renamed("model_a=baseline model_b=model prompt_id=uid battle_id=uid"), *_GAMES.items()),
     ),
     Format(
         "WildVision against claude-3-sonnet-20240229",
-        ("games",),
-        ("question_id", "model", "games"),
-        (
-            ("model_a", "'claude-3-sonnet-20240229'"),
-            ("model_b", '"model"'),
-            *_WILD.items(),
-            ("prompt_id", '"question_id"'),
-            ("battle_id", '"question_id"'),
-        ),
+        "games",
+        "question_id model games",
+        (("model_a", "'claude-3-sonnet-20240229'"), *_BY_QUESTION, *_WILD.items()),
         when=f"{_ONE_GAME} OR json_type(\"games\", '$[0].user_prompt') = 'ARRAY'",
     ),
     Format(
         "Arena-Hard v0.1 against gpt-4-0314",
-        ("games",),
-        ("question_id", "model", "games"),
-        (
-            ("model_a", "'gpt-4-0314'"),
-            ("model_b", '"model"'),
-            *_GAMES.items(),
-            ("prompt_id", '"question_id"'),
-            ("battle_id", '"question_id"'),
-        ),
+        "games",
+        "question_id model games",
+        (("model_a", "'gpt-4-0314'"), *_BY_QUESTION, *_GAMES.items()),
     ),
     Format(
         "ratings of arena study export",
-        ("sides", "rater"),
-        ("item", "kind", "rater", "model_a", "model_b", "sides", "choice", "repeat"),
+        "sides rater",
+        "item kind rater model_a model_b sides choice repeat",
         (
-            ("item_id", '"item"'),
-            ("voter", '"rater"'),
-            ("model_a", _on_side('"model_a"', '"model_b"')),
-            ("model_b", _on_side('"model_b"', '"model_a"')),
+            *_renamed("item_id=item voter=rater"),
+            *_sided("model"),
+            ("reasons_a", _on_side(_reasons("a"), _reasons("b"))),
+            ("reasons_b", _on_side(_reasons("b"), _reasons("a"))),
             (
                 "winner",
                 _on_side('"choice"', _winner("choice", model_a="model_b", model_b="model_a")),
             ),
-            ("reasons_a", _on_side(_reasons("a"), _reasons("b"))),
-            ("reasons_b", _on_side(_reasons("b"), _reasons("a"))),
             (LEFT_OUT, _NOT_RATED),
             *_sided("base_model"),
             *_sided("scaffold"),
@@ -552,52 +504,32 @@ FORMATS = (
     ),
     Format(
         "AlpacaEval outputs",
-        ("generator",),
-        ("instruction", "output", "generator"),
+        "generator",
+        "instruction output generator",
         read_by="arena judge run takes two files of answers",
     ),
     Format(
         "WildBench scores",
-        ("model_test",),
-        ("session_id", "model_test", "score"),
+        "model_test",
+        "session_id model_test score",
         read_by="arena judge score --method wildbench reads it",
     ),
     Format(
         "MT-bench scores of single answers",
-        ("user_prompt", "judgment"),
-        ("question_id", "model", "judge", "score", "turn"),
+        "user_prompt judgment",
+        "question_id model judge score turn",
         read_by="arena judge score reads it",
     ),
-    Format(
-        "LLMBar",
-        ("output_1", "output_2"),
-        ("input", "output_1", "output_2", "label"),
-        read_by="arena judge run reads its pairs",
-    ),
-    Format(
-        "TRL preferences",
-        ("chosen", "rejected"),
-        ("chosen", "rejected"),
-        read_by="arena judge run reads its pairs",
-    ),
+    Format("LLMBar", "output_1 output_2", "input output_1 output_2 label", read_by=_READ_BY_JUDGE),
+    Format("TRL preferences", "chosen rejected", "chosen rejected", read_by=_READ_BY_JUDGE),
     Format(
         "SICK",
-        ("sentence_A", "sentence_B"),
-        ("sentence_A", "sentence_B", "relatedness_score"),
-        read_by="arena probe similarity reads it",
+        "sentence_A sentence_B",
+        "sentence_A sentence_B relatedness_score",
+        read_by=_READ_BY_PROBE,
     ),
-    Format(
-        "CLINC",
-        ("oos_val", "oos_test"),
-        ("train", "val", "test", "oos_val", "oos_test"),
-        read_by="arena probe similarity reads it",
-    ),
-    Format(
-        "CLINC",
-        ("intent",),
-        ("text", "intent"),
-        read_by="arena probe similarity reads it",
-    ),
+    Format("CLINC", "oos_val oos_test", "train val test oos_val oos_test", read_by=_READ_BY_PROBE),
+    Format("CLINC", "intent", "text intent", read_by=_READ_BY_PROBE),
 )
 
 
@@ -675,7 +607,7 @@ def explained(path: str, columns: Sequence[str], error: DataError) -> DataError:
 def nearly_in(columns: Sequence[str]) -> str:
     """Name the columns that a table lacks to be of a format of which it has half."""
     shares = {
-        one: 1 - len(one.missing(columns)) / len(one.required)
+        one: 1 - len(one.missing(columns)) / len(one.required.split())
         for one in FORMATS
         if one.touches(columns) and not one.when
     }

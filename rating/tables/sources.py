@@ -463,7 +463,10 @@ def _opened_files(
             known = None if unread else known
             asked = (*(theirs for _, theirs in files.columns), *named.asked)
             rows = _with_members(rows, asked, str(files))
-            rows = _named(rows if labelled else _labelled(rows, files), files.columns)
+            rows = rows if labelled else _labelled(rows, files)
+            there = rows.columns
+            beside = {ours: quoted(require(theirs, there)) for ours, theirs in files.columns}
+            rows = _replaced(rows, beside)
             try:
                 names = wanted(rows.columns)
             except LayoutError as error:
@@ -620,12 +623,6 @@ def _labelled(rows: Relation, files: Files) -> Relation:
         text = f"trim(coalesce({text}, ''))"
     whens = (f"WHEN {literal(theirs)} THEN {literal(ours)}" for theirs, ours in files.labels)
     return _replaced(rows, {name: f"CASE {text} {' '.join(whens)} ELSE {text} END"})
-
-
-def _named(rows: Relation, columns: Sequence[tuple[str, str]]) -> Relation:
-    """Give columns of theirs under our names as well."""
-    there = rows.columns
-    return _replaced(rows, {ours: quoted(require(theirs, there)) for ours, theirs in columns})
 
 
 def _replaced(rows: Relation, columns: Mapping[str, str]) -> Relation:

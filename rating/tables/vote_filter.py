@@ -299,8 +299,7 @@ class VoteFilter:
         missing = self._missing(role)
         if (missing == self.live).all():
             return None
-        if missing.any():
-            self._refuse(role, missing)
+        self._refuse_missing(role)
         return column
 
     @property
@@ -316,10 +315,8 @@ class VoteFilter:
 
     def _refuse_missing(self, role: str) -> None:
         missing = self._missing(role)
-        if missing.any():
-            self._refuse(role, missing)
-
-    def _refuse(self, role: str, missing: Bools) -> None:
+        if not missing.any():
+            return
         row = self.table.first(role)
         where = f", first in row {row}" if row else ""
         means = " Where a blank is a tie, --label =tie reads it as one." * (role == "winner")

@@ -298,13 +298,13 @@ def check_votes(votes: VoteRows, *, alpha: float = ALPHA, least: int = LEAST) ->
     if "trait" in votes.numbers:  # who has it in more than half of the votes
         trait = 2 * np.bincount(votes.voter, votes.numbers["trait"], len(names)) > cast
     rings = find_rings(votes, trait=trait, alpha=alpha)
-    examined = _examined(votes, cast, ties, alpha, least)
+    taste_sd, order_effect, checks = _examined(votes, cast, ties, alpha, least)
     apart = ", ".join(group.model for group in rings.groups)
-    joint = len(examined.checks) / alpha
+    joint = len(checks) / alpha
     voters = []
     for code in np.flatnonzero(cast).tolist():
         known = (names[code], int(cast[code]), int(ties[code]))
-        if (check := examined.checks.get(code)) is None:
+        if (check := checks.get(code)) is None:
             n = cast[code] - ties[code]
             few = f"Not examined: {n} decisive votes, and {least} are needed."
             voters.append(CheckedVoter(*known, reason=few))
@@ -318,8 +318,8 @@ def check_votes(votes: VoteRows, *, alpha: float = ALPHA, least: int = LEAST) ->
     return VotersReport(
         alpha=alpha,
         least=least,
-        taste_sd=examined.taste_sd,
-        order_effect=examined.order_effect,
+        taste_sd=taste_sd,
+        order_effect=order_effect,
         by_time="time" in votes.numbers,
         votes=votes.n,
         self_battles=votes.self_battles,
@@ -336,19 +336,13 @@ def check_votes(votes: VoteRows, *, alpha: float = ALPHA, least: int = LEAST) ->
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Examined:
-    """What was found, by the voter's code; no taste and no order effect without anybody."""
-
-    taste_sd: float | None
-    order_effect: float | None
-    checks: dict[int, VoterCheck]
-
-
-def _examined(votes: VoteRows, cast: Ints, ties: Ints, alpha: float, least: int) -> _Examined:
+def _examined(
+    votes: VoteRows, cast: Ints, ties: Ints, alpha: float, least: int
+) -> tuple[float | None, float | None, dict[int, VoterCheck]]:
+    """Give the sd of tastes and the order effect, None without anybody, and checks by voter."""
     enough = np.flatnonzero(cast - ties >= least)
     if not enough.size:
-        return _Examined(None, None, {})
+        return None, None, {}
     their = votes.taken(np.isin(votes.voter, enough))
     share = cast / votes.n
     all_votes = fit_strengths(votes)
@@ -368,7 +362,7 @@ def _examined(votes: VoteRows, cast: Ints, ties: Ints, alpha: float, least: int)
     for code in enough[share[enough] >= HEAVY]:
         without = fit_strengths(votes.taken(votes.voter != code))
         checks |= checked(their.taken(their.voter == code), without)
-    return _Examined(taste_sd, all_votes.order_effect, checks)
+    return taste_sd, all_votes.order_effect, checks
 
 
 def _members(voters: Sequence[str], rings: RingCheck) -> Iterator[RingMember]:

@@ -16,7 +16,7 @@ from judge.report.run import LOOKED_AT, repeats, rows_and_report
 from judge.tables.cases import NamedCase
 from judge.tables.verdicts import Rows, write_judged
 from rating.errors import DataError
-from rating.tables.formats import CHUNK
+from rating.tables.duckdb_engine import AT_ONCE
 from tests.judge.runs import judge
 from tests.judge.scripted import MemoryJournal, case, cases, judged
 
@@ -49,11 +49,11 @@ def test_a_file_of_text_makes_each_row_once(ending: str, tmp_path: Path) -> None
 
 @pytest.mark.slow
 async def test_as_many_rows_are_written_as_there_are_in_every_form(tmp_path: Path) -> None:
-    asked = cases(CHUNK // 3 + 1)
+    asked = cases(AT_ONCE // 3 + 1)
     named = [NamedCase(f"b{n}", f"p{n}", ("=basalt", "flint"), one) for n, one in enumerate(asked)]
     run = await judged(asked, method("pairwise"), judge(latency_s=0.001), MemoryJournal())
     rows, _ = rows_and_report("judge", method("pairwise"), named, run, 1.0)
-    assert len(rows) == 3 * len(asked) == len([*rows]) > CHUNK
+    assert len(rows) == 3 * len(asked) == len([*rows]) > AT_ONCE
     for ending in ("csv", "jsonl", "parquet"):
         write_judged(rows, tmp_path / f"rows.{ending}")
     with (tmp_path / "rows.csv").open(encoding="utf-8") as lines:
