@@ -239,11 +239,23 @@ def label(
     from judge.labels.taggers import TAGGER, VERSION
 
     if "://" in source:
-        _require_database_alone(to, columns, options)
+        if to is not None or columns:
+            msg = (
+                "The labels of a database stay in it, and its columns are known: drop --to and "
+                "--column, and export the votes with arena export votes."
+            )
+            raise SettingsError(msg)
+        if options.database is not None:
+            msg = (
+                f"--database {options.database!r}: replies about a database that is labelled are "
+                "kept in it. Drop the option."
+            )
+            raise SettingsError(msg)
     if options.judge is not None:
         _by_model(source, to, columns, options, form, dry_run=dry_run)
         return
-    _require_nothing_asked(options, dry_run=dry_run)
+    if dry_run or options != JudgeOptions():
+        raise SettingsError("Rules ask nobody, and cost nothing: name a model with --judge.")
     with working("Labelling") as advance:
         counts = (_of_database if "://" in source else _of_file)(source, to, columns, advance)
     result = shares(counts)
@@ -266,11 +278,24 @@ def _by_model(
 
     is_database = "://" in source
     if is_database:
-        _require_there(source)
+        from arena.store.engine import reading_existing
+
+        with reading_existing(source):  # else a wrong name would make a database
+            pass
     with _opened_tagger(options, source if is_database else options.database) as model:
         if dry_run:
-            prompts = _turns_of(model)[1] if is_database else _prompts_of(source, columns)
-            _show_estimate(model, prompts, form)
+            from judge.labels.files import prompts_of
+
+            prompts = (
+                _turns_of(model)[1]
+                if is_database
+                else prompts_of(Files((source,)), _column_of(columns))
+            )
+            estimate = model.estimate(prompts)
+            if form == "json":
+                write_json(estimate.to_dict())
+            else:
+                say(in_words(estimate))
             return
         counts = _turns(model) if is_database else _rows(model, source, to, columns)
     result = shares(counts, by_rules=False)
@@ -279,7 +304,8 @@ def _by_model(
     else:
         _show_shares(source, result, "{}, version {}".format(*model.tagger))
         say(model.words())
-    _end(model)
+    if model.stopped:
+        stop(model.stopped)
 
 
 def _turns_of(model: _ModelTagger) -> "tuple[list[VotedTurn], list[list[str]]]":
@@ -310,20 +336,6 @@ def _rows(model: _ModelTagger, source: str, to: Path | None, columns: Roles) -> 
     return label_file(Files((source,)), _column_of(columns), to, by=values, facets=FACETS)
 
 
-def _prompts_of(source: str, columns: Roles) -> list[list[str]]:
-    from judge.labels.files import prompts_of
-
-    return prompts_of(Files((source,)), _column_of(columns))
-
-
-def _show_estimate(model: _ModelTagger, prompts: Sequence[Sequence[str]], form: str) -> None:
-    estimate = model.estimate(prompts)
-    if form == "json":
-        write_json(estimate.to_dict())
-    else:
-        say(in_words(estimate))
-
-
 def _show_shares(source: str, result: Mapping[str, Any], by: str) -> None:
     if not result["prompts"]:
         say(f"{source}: there is nothing to label yet.")
@@ -331,12 +343,6 @@ def _show_shares(source: str, result: Mapping[str, Any], by: str) -> None:
     head = ("Label", "Value", "Prompts", "Share", "Corrected for errors of the tagger")
     grid = terminal.table(head, map(_cells, result["labels"]), right=range(2, 5))
     show(plain(f"{result['prompts']:,} prompts are labelled ({by})."), grid)
-
-
-def _end(model: _ModelTagger) -> None:
-    """End with 1 if prompts are still pending."""
-    if model.stopped:
-        stop(model.stopped)
 
 
 def duplicates(
@@ -613,33 +619,6 @@ def _ends(share: Mapping[str, float]) -> str:
 
 SHOWN = 100
 """Characters of a prompt in a table."""
-
-
-def _require_database_alone(to: Path | None, columns: Roles, options: JudgeOptions) -> None:
-    if to is not None or columns:
-        msg = (
-            "The labels of a database stay in it, and its columns are known: drop --to and "
-            "--column, and export the votes with arena export votes."
-        )
-        raise SettingsError(msg)
-    if options.database is not None:
-        msg = (
-            f"--database {options.database!r}: replies about a database that is labelled are kept "
-            "in it. Drop the option."
-        )
-        raise SettingsError(msg)
-
-
-def _require_nothing_asked(options: JudgeOptions, *, dry_run: bool) -> None:
-    if dry_run or options != JudgeOptions():
-        raise SettingsError("Rules ask nobody, and cost nothing: name a model with --judge.")
-
-
-def _require_there(url: str) -> None:
-    from arena.store.engine import reading_existing
-
-    with reading_existing(url):  # else a wrong name would make a database
-        pass
 
 
 def _of_database(url: str, to: Path | None, columns: Roles, advance: Advance) -> Counts:

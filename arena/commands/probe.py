@@ -58,8 +58,7 @@ if TYPE_CHECKING:
     from judge.ifeval import Task
     from judge.probe.prompts import Vectors
     from judge.probe.similarity import Measure
-    from judge.report.cards import ProbePage
-    from judge.studies.gold import ByGap, GoldStudy, GoldVote, InstructedStudy, ReadVote
+    from judge.studies.gold import ByGap, GoldStudy, GoldVote, ReadVote
 
 
 def embedded_by(
@@ -461,7 +460,10 @@ def write_result(
     if form == "table":
         show_table(result)
         return
-    text = formats.as_json(result) if form == "json" else _page(result)
+    from judge.report.cards import page_of
+    from judge.report.page import cards_as_html
+
+    text = formats.as_json(result) if form == "json" else cards_as_html([page_of(result)])
     if out is None:
         write(text)
         return
@@ -470,35 +472,23 @@ def write_result(
         formats.write_text(formats.as_json(result), out.with_suffix(".json"))
 
 
-def _page(result: Mapping[str, Any]) -> str:
-    from judge.report.cards import page_of
-    from judge.report.page import cards_as_html
-
-    return cards_as_html([page_of(result)])
-
-
 def _show(result: Mapping[str, Any]) -> None:
     from judge.report.cards import page_of, table_of, undecided_of, warnings_of
 
     page = page_of(result)
     if "together" in result:
-        _show_cards(page, result["warnings"])
+        parts: list[RenderableType] = [
+            plain(" ".join(f"{name}: {value}." for name, value in page.about.items()))
+        ]
+        for card in page.cards:
+            parts += [plain(f"\n{card.title} {card.verdict}", style="bold")]
+            parts += [table(("Line", ""), [(row.name, row.text) for row in card.rows])]
+        show(*parts, *warnings(result["warnings"]))
         return
     head, rows = table_of(page)
     about = plain(" ".join(f"{name}: {value}." for name, value in page.about.items()))
     undecided = [plain(f"? {text}") for text in undecided_of(page)]
     show(about, table(head, rows), *warnings(warnings_of(page)), *undecided)
-
-
-def _show_cards(page: "ProbePage", texts: Sequence[str]) -> None:
-    """Print cards that ask different things one below the other."""
-    parts: list[RenderableType] = [
-        plain(" ".join(f"{name}: {value}." for name, value in page.about.items()))
-    ]
-    for card in page.cards:
-        parts += [plain(f"\n{card.title} {card.verdict}", style="bold")]
-        parts += [table(("Line", ""), [(row.name, row.text) for row in card.rows])]
-    show(*parts, *warnings(texts))
 
 
 def memory(
@@ -930,7 +920,17 @@ def _notice(
     if form == "json":
         write_json(study.to_dict())
     else:
-        _show_kinds(study)
+        from judge.studies.estimates import percent_of
+
+        kinds = [
+            (one.id, f"{one.violator.n:,}", percent_of(one.violator)) for one in study.by_kind
+        ]
+        by_kind = table(("Instruction", "Votes", "Prefer violator"), kinds, right=range(1, 3))
+        show(
+            *map(plain, study.sentences),
+            *([by_kind] if kinds else []),
+            *_thirds(study.by_gap, "Prefer violator"),
+        )
 
 
 def _with_texts(
@@ -946,18 +946,6 @@ def _with_texts(
 
     with reading_existing(source) as session:
         return log.instructed_votes(session, tasks)
-
-
-def _show_kinds(study: "InstructedStudy") -> None:
-    from judge.studies.estimates import percent_of
-
-    kinds = [(one.id, f"{one.violator.n:,}", percent_of(one.violator)) for one in study.by_kind]
-    by_kind = table(("Instruction", "Votes", "Prefer violator"), kinds, right=range(1, 3))
-    show(
-        *map(plain, study.sentences),
-        *([by_kind] if kinds else []),
-        *_thirds(study.by_gap, "Prefer violator"),
-    )
 
 
 def _thirds(by_gap: "Sequence[ByGap]", wrong: str) -> list[Any]:

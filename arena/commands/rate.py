@@ -65,7 +65,7 @@ if TYPE_CHECKING:
     from judge.labels.safety import Mode, Rate, SafetyTable, What
     from judge.studies.gold import VoterAccuracy
     from rating.factors import Additivity, FactorLevel, FactorReport
-    from rating.rankings import RankedModel, RankedReport
+    from rating.rankings import RankedModel
     from rating.remarks import IntentByModel, ReasonEffect, ReasonShare, RemarkReport
     from rating.tables.voter_report import CheckedVoter, VotersReport
     from rating.value import Taken, Value
@@ -132,7 +132,10 @@ def rate(
     """
     logs = out if form == EVERY_EVAL_EVER else None
     if form == EVERY_EVAL_EVER:
-        _require_one_board(out, options.by, compare)
+        if out is None:
+            raise DataError(f"{EVERY_EVAL_EVER} is a file a model: name a folder with --out.")
+        if options.by is not None or compare is not None:
+            raise DataError(f"{EVERY_EVAL_EVER} takes one board: drop --by and --compare.")
     else:
         form = formats.chosen_format(form, out)
     if out is not None:
@@ -164,7 +167,14 @@ def rate(
 
         result = moves_between(old, result)
     if logs is not None:
-        _write_logs(result, logs, _developers(source[0]))
+        from rating.tables.formats import SCHEMA, write_logs
+
+        paths = write_logs(result, logs, datetime.now(UTC), _developers(source[0]))
+        say(f"{logs}: {len(paths):,} files as every_eval_ever {SCHEMA} has them.")
+        say(
+            "Where who rates, who made a model or how it was deployed is not known, 'unknown' "
+            "stands: write in what you know before you hand the files on."
+        )
     else:
         _write_board(result, form, out)
 
@@ -267,7 +277,23 @@ def voters(
         votes = chosen.source(source, columns)
         report = check_source(votes, named, alpha=alpha, least=least)
     if apply:
-        _apply(source[0], report)
+        from arena.boards import integrity
+        from arena.store.store import Store
+        from rating.tables.voter_report import MOST
+
+        with closing(Store(source[0])) as store:
+            applied = integrity.apply(store, report, datetime.now(UTC))
+        for done in applied:
+            words = f"{done.votes:,} votes of {done.voters:,} voters"
+            if done.held:
+                say(
+                    f"Rule {done.rule!r} is held: with these {words} it would leave out "
+                    f"{100 * done.share:.0f} % of all, more than {100 * MOST:.0f} %. Look at them "
+                    "first, and at arena exclude.",
+                    error=True,
+                )
+            else:
+                say(f"Rule {done.rule!r}: {words} are left out from here on.", error=True)
     if weighted is not None:
         write_weighted(votes, report, weighted, named)
     on_gold = _on_gold(source)
@@ -291,24 +317,6 @@ def _old_board(path: Path, by: str | None) -> Mapping[str, Any]:
         msg = f"--compare takes one board, and --by {by!r} makes one for every value: drop one."
         raise DataError(msg)
     return board
-
-
-def _require_one_board(out: Path | None, by: str | None, compare: Path | None) -> None:
-    if out is None:
-        raise DataError(f"{EVERY_EVAL_EVER} is a file a model: name a folder with --out.")
-    if by is not None or compare is not None:
-        raise DataError(f"{EVERY_EVAL_EVER} takes one board: drop --by and --compare.")
-
-
-def _write_logs(result: Mapping[str, Any], folder: Path, developers: Mapping[str, str]) -> None:
-    from rating.tables.formats import SCHEMA, write_logs
-
-    paths = write_logs(result, folder, datetime.now(UTC), developers)
-    say(f"{folder}: {len(paths):,} files as every_eval_ever {SCHEMA} has them.")
-    say(
-        "Where who rates, who made a model or how it was deployed is not known, 'unknown' stands: "
-        "write in what you know before you hand the files on."
-    )
 
 
 def _developers(source: str) -> dict[str, str]:
@@ -355,26 +363,6 @@ def _form_of_voters(form: str | None, out: Path | None) -> str:
         msg = f"A table is for a terminal: write {str(out)!r} as json, csv, parquet."
         raise DataError(msg)
     return chosen
-
-
-def _apply(url: str, report: "VotersReport") -> None:
-    from arena.boards.integrity import apply
-    from arena.store.store import Store
-    from rating.tables.voter_report import MOST
-
-    with closing(Store(url)) as store:
-        applied = apply(store, report, datetime.now(UTC))
-    for done in applied:
-        words = f"{done.votes:,} votes of {done.voters:,} voters"
-        if done.held:
-            say(
-                f"Rule {done.rule!r} is held: with these {words} it would leave out "
-                f"{100 * done.share:.0f} % of all, more than {100 * MOST:.0f} %. Look at them "
-                "first, and at arena exclude.",
-                error=True,
-            )
-        else:
-            say(f"Rule {done.rule!r}: {words} are left out from here on.", error=True)
 
 
 def _on_gold(source: Sequence[str]) -> "dict[str, VoterAccuracy]":
@@ -802,12 +790,8 @@ def rank(
     if form == "json":
         write_json(report.to_dict())
     else:
-        _rank_show(report)
-
-
-def _rank_show(report: "RankedReport") -> None:
-    head = ("Model", "Rating", f"{100 * report.level:g} %", "Ranks", "Rankings", "First")
-    show(table(head, map(_row, report.models)), *warnings(report.warnings))
+        head = ("Model", "Rating", f"{100 * report.level:g} %", "Ranks", "Rankings", "First")
+        show(table(head, map(_row, report.models)), *warnings(report.warnings))
 
 
 def _row(row: "RankedModel") -> tuple[str, ...]:
@@ -863,22 +847,18 @@ def reasons(
     if form == "json":
         write_json(report.to_dict())
     else:
-        _reasons_show(report)
-
-
-def _reasons_show(report: "RemarkReport") -> None:
-    known = ", ".join(f"{n:,} {name}" for name, n in report.intents.items()) or "none"
-    about = (
-        f"{report.votes:,} votes by {report.voters:,} voters; {report.explained:,} with a reason. "
-        f"Intent: {known}."
-    )
-    show(
-        plain(about),
-        *_shares(report),
-        *(_winning(report.winning) if report.winning else ()),
-        *(_intent(report.intent) if report.intent else ()),
-        *warnings(report.notes),
-    )
+        known = ", ".join(f"{n:,} {name}" for name, n in report.intents.items()) or "none"
+        about = (
+            f"{report.votes:,} votes by {report.voters:,} voters; {report.explained:,} with a "
+            f"reason. Intent: {known}."
+        )
+        show(
+            plain(about),
+            *_shares(report),
+            *(_winning(report.winning) if report.winning else ()),
+            *(_intent(report.intent) if report.intent else ()),
+            *warnings(report.notes),
+        )
 
 
 def _shares(report: "RemarkReport") -> "list[RenderableType]":

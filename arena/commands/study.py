@@ -112,7 +112,13 @@ def judge(
     """
     _require_folder(out)
     if terms.licence is not None:
-        _require_new(terms.licence)
+        require_folder_of(terms.licence)
+        if terms.licence.exists():
+            msg = (
+                f"There is a licence {str(terms.licence)!r} already: it is not written over. "
+                "Name another."
+            )
+            raise DataError(msg)
     from arena.boards.fitted import votes_of  # help would wait for duckdb
     from judge.report.page import licence_section
     from judge.report.studies import report_page, write_report
@@ -326,14 +332,6 @@ def raters(
 def _require_folder(out: Path | None) -> None:
     if out is not None and out.exists() and not out.is_dir():
         msg = f"Cannot write into {str(out)!r}: it is a file. Name a folder."
-        raise DataError(msg)
-
-
-def _require_new(licence: Path) -> None:
-    """Raise `DataError` where a licence lies already: its margin was declared before."""
-    require_folder_of(licence)
-    if licence.exists():
-        msg = f"There is a licence {str(licence)!r} already: it is not written over. Name another."
         raise DataError(msg)
 
 
