@@ -162,20 +162,8 @@ def test_a_sentence_typed_after_the_vote_is_in_the_prompt_and_stores_nothing(
         is_revealed(ada)
         if screen is DESKTOP:
             expect(ada.prompt).to_have_value(2 * SENTENCE)
-
-
-@SCREENS
-def test_a_sentence_typed_elsewhere_after_the_vote_is_in_the_prompt(
-    chromium: Browser, arena: Served, screen: dict[str, Any]
-) -> None:
-    sentence = "Explain that again, N or R or G? 1 2 3 4 7 8 9 y/x: why?"
-    with person(chromium, arena, **screen) as ada:
-        play(ada)
-        ada.vote("tie")
-        is_revealed(ada)
-        before = stored(arena)
         for place in ("body", "#panes", "#scroll-a", "#do-new", "[data-do=why]"):
-            types_beside(ada, place, sentence)
+            types_beside(ada, place, "Explain that again, N or R or G? 1 2 3 4 7 8 9 y/x: why?")
         ada.page.wait_for_timeout(300)  # what is sent by itself is sent
         assert stored(arena) == before
         is_revealed(ada)
@@ -192,8 +180,11 @@ def types_beside(ada: Person, place: str, sentence: str) -> None:
     expect(ada.page.locator("dialog[open]")).to_have_count(0)
 
 
-@SCREENS
-@pytest.mark.parametrize("opened", ["by key", "by pointer"])
+@pytest.mark.parametrize(
+    ("screen", "opened"),
+    [(DESKTOP, "by key"), (PHONE, "by pointer"), (DESKTOP, "by pointer")],
+    ids=["1280-by key", "390-by pointer", "1280-by pointer"],
+)
 def test_a_sentence_typed_in_why_is_the_comment_and_stores_no_reason(
     chromium: Browser, arena: Served, screen: dict[str, Any], opened: str
 ) -> None:
@@ -280,15 +271,13 @@ def test_a_touch_does_not_open_the_keyboard_over_the_names(
         expect(ada.page.locator("#live")).to_contain_text("A is Name ")
 
 
-@pytest.mark.sampled(12)
 @SCREENS
-@pytest.mark.parametrize("outcome", VOTES)
-@pytest.mark.parametrize("along", [0.1, 0.5, 0.9])
 def test_a_double_tap_on_a_vote_keeps_the_names(
-    chromium: Browser, arena: Served, screen: dict[str, Any], outcome: str, along: float
+    chromium: Browser, arena: Served, screen: dict[str, Any]
 ) -> None:
+    alongs = (0.1, 0.5, 0.9, 0.5) if screen is PHONE else (0.9, 0.1, 0.5, 0.9)
     with person(chromium, arena, **screen) as ada:
-        for interval_s in INTERVALS_S:
+        for interval_s, outcome, along in zip(INTERVALS_S, VOTES, alongs, strict=True):
             vote = partial(press_twice, ada, f"#vote-{outcome}", interval_s, screen, along)
             vote_in_time(ada, vote)
             is_revealed(ada)
@@ -375,16 +364,15 @@ def test_a_key_that_is_held_or_pressed_twice_votes_and_does_nothing_else(
 
 
 @SCREENS
-@pytest.mark.sampled(2)
-@pytest.mark.parametrize("sentence", ["2 plus 2?", "no, why 4 or 3", "regenerate it", "/1?"])
 def test_a_sentence_typed_beside_the_prompt_before_the_vote_is_in_the_prompt(
-    chromium: Browser, arena: Served, screen: dict[str, Any], sentence: str
+    chromium: Browser, arena: Served, screen: dict[str, Any]
 ) -> None:
     with person(chromium, arena, **screen) as ada:
         play(ada)
         before = stored(arena)
         for place in ("body", "#panes", "#scroll-b", "#do-new", "#do-skip"):
-            types_beside(ada, place, sentence)
+            for sentence in ("2 plus 2?", "no, why 4 or 3", "regenerate it", "/1?"):
+                types_beside(ada, place, sentence)
         ada.page.wait_for_timeout(300)  # what is sent by itself is sent
         assert stored(arena) == before
         assert attempts(arena, ada.battle_id) == 1
@@ -474,9 +462,11 @@ ESCAPE_AT_ONCE = """() => new MutationObserver((_, observer) => {
 """Have the page press Escape as soon as both answers have ended."""
 
 
-@pytest.mark.sampled(4)
-@SCREENS
-@pytest.mark.parametrize("interval_s", INTERVALS_S)
+@pytest.mark.parametrize(
+    ("screen", "interval_s"),
+    [(PHONE, 0.12), (DESKTOP, 0.3), (PHONE, 0.5)],
+    ids=["390-0.12", "1280-0.3", "390-0.5"],
+)
 def test_a_double_tap_on_any_other_control_does_one_thing(
     chromium: Browser, arena: Served, screen: dict[str, Any], interval_s: float
 ) -> None:
@@ -523,7 +513,7 @@ def test_a_double_tap_on_stop_asks_nobody_again(
 ) -> None:
     server.behaviours.update(dict.fromkeys("xy", LONG))
     with person(chromium, arena, **screen) as ada:
-        for interval_s in INTERVALS_S:
+        for interval_s in (0.12, 0.5) if screen is PHONE else (0.2, 0.3):
             ada.arrive()
             ada.ask()
             ada.page.locator("html[data-a=writing][data-b=writing]").wait_for(state="attached")
@@ -554,7 +544,7 @@ def test_a_double_tap_in_a_study_rates_no_item_unseen(
     with person(chromium, study, java_script_enabled=scripts, **screen) as ada:
         page = ada.page
         page.goto(f"{study.url}/studies/pairs/rate")
-        for n, interval_s in enumerate(INTERVALS_S, 1):
+        for n, interval_s in enumerate((0.12, 0.5) if screen is PHONE else (0.2, 0.3), 1):
             before = ratings(study)
             expect(page.get_by_text(f"Number {n} ")).to_be_visible()
             page.locator(".choice-b").click(trial=True)  # it reacts
@@ -604,7 +594,8 @@ def test_a_sentence_typed_after_a_choice_in_a_study_is_the_comment(
     with person(chromium, study, **screen) as ada:
         page = ada.page
         page.goto(f"{study.url}/studies/pairs/rate")
-        for place in ("#next", "body", "[name=reasons-a]"):
+        places = ("#next", "body") if screen is PHONE else ("#next", "[name=reasons-a]")
+        for place in places:
             page.locator(".choice-b").click()
             expect(page.get_by_text("Saved: ")).to_be_visible()
             page.wait_for_load_state()  # its script runs

@@ -1,11 +1,12 @@
 import csv
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import fields, is_dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from threading import Event, Thread
+from typing import Any
 
 import numpy as np
 import pytest
@@ -33,7 +34,7 @@ from rating.tables.counts import rate_source
 from tests.arena.boards.log import Vote, logged, many, records
 from tests.arena.store.battles import MODELS, NOW, ballot, ready
 from tests.arena.store.test_blocks import keep_all
-from tests.serving import Served
+from tests.serving import Served, quick_arena
 
 
 def board(votes: Sequence[Vote], *models: str) -> Board:
@@ -151,38 +152,41 @@ def test_the_board_s_version_follows_the_newest_vote(quick: Served) -> None:
     assert after["votes"] == 1
 
 
-def test_a_rated_board_has_the_promised_fields(quick: Served) -> None:
-    with quick.visitor() as ada:
-        for outcome in ("tie",) * 6:
-            ada.vote(ada.play(), outcome)
-        body = ada.board(votes=6)
+@pytest.fixture(scope="module")
+def tied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Served, dict[str, Any]]]:
+    """Give an arena with eight ties of one voter, and its board by the API."""
+    with quick_arena(tmp_path_factory.mktemp("tied")) as served, served.visitor() as ada:
+        for _ in range(8):
+            ada.vote(ada.play(), "tie")
+        body = ada.board(votes=8)
+        ada.get("/leaderboard")
+        yield served, body
+
+
+def test_a_rated_board_has_the_promised_fields(tied: tuple[Served, dict[str, Any]]) -> None:
+    _, body = tied
     fields = ("model", "rating", "se", "lower", "upper", "rank", "rank_low", "rank_high", "votes")
     rows = body["ratings"]
     assert rows
     assert all(tuple(row)[: len(fields)] == fields for row in rows)
     assert (body["voters"], body["ranks_claimed"], body["history"]) == (1, False, [])
     assert len(body["data_hash"]) == 64
-    assert sum(pair["n"] for pair in body["pairs"]) == 6
+    assert sum(pair["n"] for pair in body["pairs"]) == 8
     neighbours = body["neighbours"]
     assert [hold["above"] for hold in neighbours] == [row["model"] for row in rows[:-1]]
-    assert all(hold["votes"]["of"] == 6 for hold in neighbours)
+    assert all(hold["votes"]["of"] == 8 for hold in neighbours)
     assert all(hold["voters"] is hold["prompts"] is None for hold in neighbours)
 
 
-def test_every_board_is_recorded_once_with_the_votes_it_rests_on(quick: Served) -> None:
-    with quick.visitor() as ada:
-        for _ in range(8):
-            ada.vote(ada.play(), "tie")
-        ada.board(votes=8)
-        ada.get("/leaderboard")
-    store = Store(quick.database)
-    with store.reading() as session:
+def test_every_board_is_recorded_once_with_the_votes_it_rests_on(
+    tied: tuple[Served, dict[str, Any]],
+) -> None:
+    with closing(Store(tied[0].database)) as store, store.reading() as session:
         ours = select(RatingRunRow).where(RatingRunRow.policy == DEFAULT.name)
         runs = session.exec(ours.order_by(col(RatingRunRow.id))).all()
         assert len({one.head for one in runs}) == len(runs)
         run = runs[-1]
         assert run.head == chain.head(session)
-    store.close()
     assert (run.policy, run.votes) == ("default-v3", 8)
 
 

@@ -138,56 +138,53 @@ def test_the_file_says_at_each_start_who_there_is_and_the_store_who_battles(
         assert visitor.get("/health/ready").status_code == 200
 
 
-@pytest.mark.parametrize(
-    ("column", "value", "why"),
-    [
-        ("weight", "9e999", "key 'weight' must be a number from 0 to 1,000,000, got inf"),
-        ("weight", "-1", "key 'weight' must be a number from 0 to 1,000,000, got -1.0"),
-        ("standing", "'gone'", "'gone' is not a valid Standing"),
-        ("entry", "'{}'", "key 'id': "),
-        ("entry", "'[]'", "it is no table."),
-        ("entry", "'{'", "Expecting property name"),
-        (
-            "entry",
-            "json_set(entry, '$.decoding', json('{\"temperature\": 9e999}'))",
-            "key 'decoding.temperature' must be a number from 0 to 100, got inf",
-        ),
-    ],
-)
+BROKEN = {
+    "a": ("weight", "9e999", "key 'weight' must be a number from 0 to 1,000,000, got inf"),
+    "b": ("weight", "-1", "key 'weight' must be a number from 0 to 1,000,000, got -1.0"),
+    "c": ("standing", "'gone'", "'gone' is not a valid Standing"),
+    "d": ("entry", "'{}'", "key 'id': "),
+    "e": ("entry", "'[]'", "it is no table."),
+    "f": ("entry", "'{'", "Expecting property name"),
+    "g": (
+        "entry",
+        "json_set(entry, '$.decoding', json('{\"temperature\": 9e999}'))",
+        "key 'decoding.temperature' must be a number from 0 to 100, got inf",
+    ),
+}
+
+
 def test_a_stored_entry_that_is_no_model_is_left_out_named_and_mended(
-    server: FaultyServer,
-    tmp_path: Path,
-    command: Command,
-    caplog: pytest.LogCaptureFixture,
-    column: str,
-    value: str,
-    why: str,
+    server: FaultyServer, tmp_path: Path, command: Command, caplog: pytest.LogCaptureFixture
 ) -> None:
-    file = write_roster(tmp_path / "roster.toml", server, "x", "y", "z")
+    file = write_roster(tmp_path / "roster.toml", server, "x", "y", *BROKEN)
     database = new_sqlite(tmp_path)
     settings = {"database": database, "characters_per_s": 50_000, "secret_key": "k" * 32}
     with serve(roster=file, **settings):
         pass
-    broken = f"UPDATE roster_entry SET {column} = {value} WHERE model_id = 'id-z'"
     with closing(sqlite3.connect(str(make_url(database).database))) as connection, connection:
-        connection.execute(broken)
+        for name, (column, value, _why) in BROKEN.items():
+            connection.execute(
+                f"UPDATE roster_entry SET {column} = {value} WHERE model_id = 'id-{name}'"
+            )
     with serve(**settings) as served, served.visitor() as admin:
         assert drawn(admin, 4) == {"Name x", "Name y"}
-        assert f"The stored entry of 'id-z' is not used: {why}" in caplog.text
         admin.post(invited(served, Role.ADMIN))
-        page = unescape(admin.get("/admin/models").text)
-        assert f"The stored entry of 'id-z' is not used: {why}" in page
-        retire = {"model": "id-z", "standing": "retired"}
-        assert admin.post("/admin/models/place", data=retire).status_code == 303
+        for name, (_column, _value, why) in BROKEN.items():
+            line = f"The stored entry of 'id-{name}' is not used: {why}"
+            page = unescape(admin.get("/admin/models").text)
+            assert line in caplog.text
+            assert line in page
+            retire = {"model": f"id-{name}", "standing": "retired"}
+            assert admin.post("/admin/models/place", data=retire).status_code == 303
+            assert f"'id-{name}' is not used" not in unescape(admin.get("/admin/models").text)
         assert "is not used" not in admin.get("/admin/models").text
     done = command("models", "add", str(file), "--database", database)
     assert done.returncode == 0, done.stderr
-    command("models", "enable", "id-z", "--database", database)
+    for name in BROKEN:
+        command("models", "enable", f"id-{name}", "--database", database)
     with closing(Store(database)) as store:
         assert {one.model.id: one.standing for one in store.read(roster.entries)} == {
-            "id-x": "enabled",
-            "id-y": "enabled",
-            "id-z": "enabled",
+            f"id-{name}": "enabled" for name in ("x", "y", *BROKEN)
         }
 
 
