@@ -233,7 +233,7 @@ def _described(roster: Roster) -> str:
 
     if roster == POCKET_MODELS:
         return "The embedded toys battle: they are there to try the arena, not to be asked."
-    if roster.models[0] is VARIANTS[0]:
+    if roster[0] is VARIANTS[0]:
         return f"{LOADED} Beside it battles a toy. For the toys alone add --toys."
     names = ", ".join(model.name for model in roster)
     paid = any(model.api_key_env for model in roster)

@@ -100,7 +100,7 @@ def test_each_planted_card_has_its_picture(tmp_path: Path) -> None:
     sure = [one for one in moved if one["lower"] * one["upper"] > 0]
     assert [line.get("class") for line in lines].count("judge") == len(sure)
     assert [line.get("class") for line in lines].count("other") == len(moved) - len(sure)
-    assert all(row.mark is None or row.mark.scale.bar for row in explained.rows)
+    assert all(row.gauge is None or row.gauge.bar for row in explained.rows)
 
 
 def test_what_moves_by_luck_is_counted_apart(tmp_path: Path) -> None:

@@ -136,7 +136,7 @@ def test_a_judge_is_probed_by_its_verdicts_on_mt_bench(tmp_path: Path) -> None:
         for turn in (1, 2)
     ]
     files = [written(tmp_path, f"run-{i}.jsonl", rows) for i in (1, 2)]
-    about = probe_judges(files, seed=0).about["judges"]["gpt-4"]
+    about = probe_judges(files, seed=0)["about"]["judges"]["gpt-4"]
     assert (about["cases"], about["read_throughout"]) == (24, 24)
 
 
