@@ -91,7 +91,7 @@ COMMANDS = {
     "study truth": "study:truth",
     "study scores": "study:scores",
     "study raters": "study:raters",
-    "newcomer": "newcomer:newcomer",
+    "newcomer": "study:newcomer",
     "race": "decide:race",
     "gate": "decide:gate",
     "rank": "rate:rank",

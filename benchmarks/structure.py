@@ -31,22 +31,22 @@ import grimp
 
 PACKAGES = ("rating", "judge", "arena")
 LIMITS = {
-    "product code lines": 73_708,
+    "product code lines": 72_434,
     "product files": 232,
-    "dataclasses": 680,
-    "public names": 2_297,
-    "public, used by no other module": 459,
-    "public, used by one other module": 1_094,
-    "private helpers called once": 1_793,
-    "class names that occur 2 to 5 times": 75,
-    "file names that occur more than once": 19,
+    "dataclasses": 581,
+    "public names": 2_242,
+    "public, used by no other module": 438,
+    "public, used by one other module": 1_060,
+    "private helpers called once": 1_706,
+    "class names that occur 2 to 5 times": 64,
+    "file names that occur more than once": 18,
     "types that hold rows of votes": 6,
-    "files with model_a": 20,
+    "files with model_a": 17,
     "files with the orders ab and ba": 3,
     "import contracts": 11,
     "modules in import cycles": 0,
     "longest chain of imports": 36,
-    "test code lines": 77_885,
+    "test code lines": 78_215,
 }
 """The most of each: what comes in is paid for by what goes out. Lower them with the counts."""
 ROOT = Path(__file__).resolve().parent.parent

@@ -61,7 +61,8 @@ from arena.domain.vote import DEFAULT, Days, Policy
 from arena.errors import ArenaError, RoomError, SettingsError, StoreError
 from arena.store import blocks, kept_boards, labels, log, roster
 from arena.store.store import Store, existing
-from judge.studies.newcomer import FEWEST_KNOWN, RANKED_FROM
+from judge.studies.newcomer import RANKED_FROM
+from judge.studies.options import FEWEST_KNOWN
 from rating import Comparisons, Report, __version__, field_rates
 from rating.contrasts import on_quasi_errors
 from rating.errors import NotIdentifiedError, RatingError

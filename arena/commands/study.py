@@ -1,4 +1,4 @@
-"""`arena study judge`, `panel`, `truth`, `scores` and `raters`.
+"""`arena study judge`, `panel`, `truth`, `scores` and `raters`; `arena newcomer`.
 
 Items of a study from prompts: models answer them when the study is created.
 
@@ -41,7 +41,7 @@ from arena.terminal import (
     write_json,
 )
 from judge.case import RERUN
-from judge.studies.options import StudyOptions, Terms
+from judge.studies.options import NewcomerOptions, StudyOptions, Terms
 from rating.errors import DataError
 
 if TYPE_CHECKING:
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from judge.bench import Given
     from judge.report.page import Page, Section
     from judge.studies.estimates import Estimate
+    from judge.studies.newcomer import Newcomer
     from judge.studies.one_judge import Study
     from judge.studies.panel import Panel
     from judge.studies.raters import RaterStudy
@@ -917,3 +918,72 @@ def _require_study(names: list[str], name: str) -> None:
     if name not in names:
         some = ", ".join(map(repr, names[:5])) or "none yet: arena study create makes one"
         raise SettingsError(f"There is no study {name[:80]!r}; there are {some}.")
+
+
+def newcomer(
+    *,
+    votes: str,
+    verdicts: str,
+    model: str,
+    options: Annotated[NewcomerOptions, Flat] = NewcomerOptions(),  # noqa: B008 - it is frozen
+    chosen: Annotated[Renamed, Flat] = AS_IT_IS,
+    form: TableOrJson = "table",
+) -> None:
+    """Rate a model that people have not voted on by a judge, with an interval.
+
+    The judge's ratings of known models are compared with people's ratings of them: the line
+    between the two, and the scatter around it, give the new model's rating by people and its
+    interval. There is no interval under 8 known models (--fewest-known), and no rating where the
+    judge is not shown to tell models apart. Exit codes: 2 for options or files that cannot be
+    used, 3 for votes or verdicts that give no rating.
+
+    Parameters
+    ----------
+    votes
+        Votes of people: a file, folder or pattern, or the URL of the arena's database.
+    verdicts
+        Verdicts of one judge or several: a file, folder or pattern. Read are preference, score_a
+        and score_b, or confidence, the first that is there; else the verdicts alone.
+    model
+        The new model.
+    form
+        How to write it.
+
+    Examples
+    --------
+    arena newcomer --votes votes.parquet --verdicts verdicts.parquet --model umber
+    arena newcomer --votes votes.parquet --verdicts verdicts.parquet --model umber --format json
+    """
+    from arena.boards.fitted import votes_of  # help would wait for duckdb
+    from judge.studies.newcomer import rate_newcomer
+    from rating.tables.sources import shared
+
+    with working("Rating"):
+        people = [] if "://" in votes else [chosen.votes(votes)]
+        *cast, given = shared([*people, chosen.votes(verdicts)])
+        source = cast[0] if cast else votes_of(votes)
+        named = replace(options, anchors=_each_name(options.anchors), own=_each_name(options.own))
+        result = rate_newcomer(source, given, model, named)
+    if form == "json":
+        write_json(result.to_dict())
+    else:
+        _show_newcomer(result)
+
+
+def _each_name(words: Sequence[str]) -> tuple[str, ...]:
+    """Part names that stand in one word, with commas."""
+    return tuple(name for word in words for name in word.split(","))
+
+
+def _show_newcomer(result: "Newcomer") -> None:
+    first, *more = result.sentences
+    rows = []
+    for row in result.board:
+        hollow = row["by"] == "judge only"
+        known = row["lower"] is not None
+        interval = f"{row['lower']:.0f} to {row['upper']:.0f}" if known else "–"
+        mark = "○" if hollow else "●"
+        rows.append((f"{mark} {row['model']}", f"{row['rating']:.0f}", interval, row["by"]))
+    head = ("Model", "Rating", f"{100 * result.level:g}%", "By")
+    show(plain(first, style="bold"), plain(" ".join(more)), table(head, rows))
+    show(*warnings(result.warnings))

@@ -21,7 +21,7 @@ from typing import Any, Literal
 import numpy as np
 
 from judge.budget import Step
-from judge.ifeval.checks import Share, share
+from judge.ifeval import Share, share
 from judge.labels.taggers import CATEGORIES, INTENTS, OTHER, REFUSAL, UNKNOWN, Label, tag
 from judge.replies import refuses
 from judge.studies.alternative import Counted, corrected_rate

@@ -29,7 +29,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from judge.ifeval.checks import Share, share
+from judge.ifeval import Share, share
 from judge.labels.accuracy import Accuracy, in_words
 from judge.labels.taggers import shown_part
 from judge.labels.topics import OPEN, PRIVATE, Agreement, Gates, Space, Topic, Topics, learn

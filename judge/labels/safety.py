@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, get_args
 
 from judge.case import FILTERED, Case, CaseId, FailureClass, Message, Parameters, Reply, Request
 from judge.grammar import Rating, Reading
-from judge.ifeval.checks import Share, share
+from judge.ifeval import Share, share
 from judge.labels.accuracy import LEAST, Accuracy, accuracies, compared
 from judge.labels.taggers import REFUSAL
 from judge.protocol import Description, Method, Template

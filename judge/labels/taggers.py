@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence, Set
 from typing import NamedTuple, Self
 
-from judge.ifeval.checks import language_of
+from judge.ifeval import language_of
 from judge.replies import refuses
 
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.ifeval.checks import common_words
+from judge.ifeval import common_words
 from judge.labels.taggers import shown_part
 from rating.errors import DataError
 from rating.typing import Bools, Floats, Ints

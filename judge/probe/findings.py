@@ -15,7 +15,7 @@ import numpy as np
 
 from judge.case import Case, CaseId, Order
 from judge.grammar import Items, Rating
-from judge.ifeval.checks import share
+from judge.ifeval import share
 from judge.probe.people import draw_prompts, rank_correlation
 from judge.probe.robustness import Probe, Row, Scores, by_kind, success_of
 from judge.probe.similarity import UNKNOWN, tf_idf, words
@@ -372,7 +372,7 @@ def checks(
     ``rate`` is the share of people's votes that a verdict agrees with, of verdicts that a harmless
     change leaves as they are, or of probes in which the answer as it was does better than its
     copy; a tie counts half. The interval is over prompts, and exact
-    (`judge.ifeval.checks.share`).
+    (`judge.ifeval.share`).
     ``finding`` is ``as_expected`` where the 95% interval lies above the bar of the group, and
     ``not_as_expected`` where the interval at a level of 1 less `FAMILY` over the number of kinds
     lies below it; else, and under `FEWEST` prompts, ``cannot_tell``.

@@ -13,7 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from judge.ifeval.checks import share
+from judge.ifeval import share
 from judge.probe.similarity import (
     ROUNDS,
     Axis,
@@ -246,7 +246,7 @@ def recognise(
 
     Words and pairs of words (tf-idf, `MOST_WORDS` of them), logistic regression, `FOLDS` folds
     in which the answers to one prompt stay together. Intervals allow for answers to one prompt
-    that are alike: see `judge.ifeval.checks.share`.
+    that are alike: see `judge.ifeval.share`.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def recognise(
         same by always naming the model with the most answers; the number of ``groups``; in
         ``models`` of each its ``answers``, ``recall`` (of these, those that the classifier gives
         it) and the ``words`` that speak most for it; and ``left_out``, the models of fewer than
-        `LEAST` answers. Shares are fields of `judge.ifeval.checks.Share`.
+        `LEAST` answers. Shares are fields of `judge.ifeval.Share`.
 
     Raises
     ------

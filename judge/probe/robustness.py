@@ -20,7 +20,7 @@ import numpy as np
 import scipy
 
 from judge.case import Case, CaseId, Message, Order
-from judge.ifeval.checks import share
+from judge.ifeval import share
 from judge.probe.similarity import (
     INSERTED,
     PERTURBATIONS,

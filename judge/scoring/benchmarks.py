@@ -22,8 +22,7 @@ import scipy
 from numpy.typing import NDArray
 
 from judge.grammar import NOT_PLAYED
-from judge.ifeval import Checked, accuracy
-from judge.ifeval.checks import share
+from judge.ifeval import Checked, accuracy, share
 from judge.scoring.logistic import bounded, fit_logistic
 from judge.tables.annotations import Annotations, groups
 from rating import Outcome
@@ -581,7 +580,7 @@ class SwapScores:
         Right verdicts in each order and their mean, per cent of all cases; an unread verdict
         is not right, and no tie is.
     lower, upper : float
-        Interval of ``correct_mean`` for other prompts (`judge.ifeval.checks.share`).
+        Interval of ``correct_mean`` for other prompts (`judge.ifeval.share`).
     correct_both, both_lower, both_upper : float
         Right in both orders, per cent, and its interval.
     wrong_both : float

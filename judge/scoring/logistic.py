@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 import scipy
 
-from judge.ifeval.checks import wilson
+from judge.ifeval import wilson
 from rating.errors import ConvergenceError, NotIdentifiedError
 from rating.leave_out import quantile
 from rating.likelihood import Evaluation, Logistic, minimise

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy
 
-from judge.ifeval.checks import wilson
+from judge.ifeval import wilson
 from judge.studies.boards import POSITION, Preferences, common_models, from_influence, preferences
 from judge.studies.estimates import FEW_PROMPTS, Estimate, gap_of, percent, percent_of, plural
 from judge.studies.gates import MIN_ITEMS, MIN_MODELS, MIN_PROMPTS

@@ -18,6 +18,7 @@ from judge.studies.alignment import align
 from judge.studies.biases import own_model
 from judge.studies.data import JudgeVerdicts, StudyData, judge_of, study_data
 from judge.studies.estimates import Estimate, finite, joined, plural, points_of
+from judge.studies.options import FEWEST_KNOWN, CalibrationMethod, NewcomerOptions
 from judge.studies.powered import powered_ratings
 from judge.studies.rows import Items, Labels, Rows, Source, read_rows
 from rating.errors import DataError, NotIdentifiedError
@@ -137,7 +138,6 @@ NEAREST = 1e-4
 """Probabilities this near to 0 or 1 are taken as this, before they become odds."""
 
 Kind = Literal["probabilities", "marks", "confidence", "verdicts"]
-CalibrationMethod = Literal["temperature", "isotonic"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -421,56 +421,12 @@ def variance_of_sum(influence: Floats, prompt: Ints, rater: Ints | None = None) 
     return max(by_rater + max(0.0, by_prompt - each), each)
 
 
-FEWEST_KNOWN = 3
-"""Known models without which there is no line from a judge's ratings to people's."""
 FEWEST_WON = 5
 """Verdicts that a new model has won, and lost, at least where it has an interval."""
 RANKED_FROM = 30
 """Battles with votes from which people's votes rate a newcomer."""
 
 By = Literal["judge only", "judge and people"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NewcomerOptions:
-    """How a newcomer is rated.
-
-    Attributes
-    ----------
-    judge : str or None
-        Whose verdicts, where the file holds those of several judges.
-    anchors : tuple of str
-        Known models to rate it against, by name or pattern; all by default.
-    own : tuple of str
-        Models of the judge's own family, by name or pattern, such as gpt-*; by default the one
-        that is named like the judge.
-    calibration : {"temperature", "isotonic"}
-        How the judge's probabilities become those of people.
-    level : float
-        Of the interval.
-    fewest_known : int
-        Known models under which there is no interval, 3 or more. With five one in four was
-        endless in simulations.
-    """
-
-    judge: str | None = None
-    anchors: tuple[str, ...] = ()
-    own: tuple[str, ...] = ()
-    calibration: CalibrationMethod = "temperature"
-    level: float = 0.95
-    fewest_known: int = 8
-
-    def __post_init__(self) -> None:
-        """Raise `DataError` for a level that is none, or too few known models."""
-        if not 0 < self.level < 1:
-            msg = f"--level {self.level:g} is no level of an interval: give one between 0 and 1."
-            raise DataError(msg)
-        if self.fewest_known < FEWEST_KNOWN:
-            msg = (
-                f"--fewest-known {self.fewest_known} is too few for a line through known models: "
-                f"give {FEWEST_KNOWN} or more."
-            )
-            raise DataError(msg)
 
 
 @dataclass(frozen=True, slots=True)
@@ -639,7 +595,7 @@ def rate_newcomer(
     votes: Source,
     verdicts: Source,
     model: str,
-    options: NewcomerOptions = NewcomerOptions(),
+    options: NewcomerOptions = NewcomerOptions(),  # noqa: B008 - it is frozen
 ) -> Newcomer:
     """Read votes and verdicts, and rate a model by the verdicts.
 
@@ -660,7 +616,7 @@ def newcomer(
     data: StudyData,
     judge: JudgeVerdicts,
     model: str,
-    options: NewcomerOptions = NewcomerOptions(),
+    options: NewcomerOptions = NewcomerOptions(),  # noqa: B008 - it is frozen
     kind: Kind = "probabilities",
 ) -> Newcomer:
     """Rate a model by a judge, with an interval for the rating that people would give it.

@@ -1,4 +1,4 @@
-"""What a study of a judge is asked for."""
+"""What a study of a judge, and the rating of a new model by one, are asked for."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
@@ -17,6 +17,9 @@ MARGINS: Mapping[Raters, float] = {"expert": 0.2, "skilled": 0.15, "crowd": 0.1}
 price: the paper's values by kind of rater."""
 Pairs = Literal["all", "majority"]
 PAIRS = get_args(Pairs)
+CalibrationMethod = Literal["temperature", "isotonic"]
+FEWEST_KNOWN = 3
+"""Known models without which there is no line from a judge's ratings to people's."""
 FEWEST_A_YEAR = 300
 """Votes a year from which on a watch sees a drift of ten points."""
 
@@ -141,5 +144,47 @@ class Terms:
             msg = (
                 f"--votes-a-year {self.votes_a_year} are too few to watch a judge by: it takes "
                 f"{FEWEST_A_YEAR}."
+            )
+            raise DataError(msg)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewcomerOptions:
+    """How a newcomer is rated.
+
+    Attributes
+    ----------
+    judge : str or None
+        Whose verdicts, where the file holds those of several judges.
+    anchors : tuple of str
+        Known models to rate it against, by name or pattern; all by default.
+    own : tuple of str
+        Models of the judge's own family, by name or pattern, such as gpt-*; by default the one
+        that is named like the judge.
+    calibration : {"temperature", "isotonic"}
+        How the judge's probabilities become those of people.
+    level : float
+        Of the interval.
+    fewest_known : int
+        Known models under which there is no interval, 3 or more. With five one in four was
+        endless in simulations.
+    """
+
+    judge: str | None = None
+    anchors: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+    calibration: CalibrationMethod = "temperature"
+    level: float = 0.95
+    fewest_known: int = 8
+
+    def __post_init__(self) -> None:
+        """Raise `DataError` for a level that is none, or too few known models."""
+        if not 0 < self.level < 1:
+            msg = f"--level {self.level:g} is no level of an interval: give one between 0 and 1."
+            raise DataError(msg)
+        if self.fewest_known < FEWEST_KNOWN:
+            msg = (
+                f"--fewest-known {self.fewest_known} is too few for a line through known models: "
+                f"give {FEWEST_KNOWN} or more."
             )
             raise DataError(msg)

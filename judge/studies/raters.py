@@ -15,7 +15,7 @@ import scipy
 from numpy.typing import NDArray
 
 from judge.case import Order
-from judge.ifeval.checks import wilson
+from judge.ifeval import wilson
 from judge.studies.alignment import align
 from judge.studies.biases import SideCounts, SideWarning, warn_of_sides
 from judge.studies.data import ORDERS, labels_of_people

@@ -6,7 +6,7 @@ from functools import cache
 import numpy as np
 
 from arena.domain.board_view import Valued
-from judge.ifeval.checks import Share
+from judge.ifeval import Share
 from judge.labels.safety import ALL, COLUMNS, Rate, SafetyTable
 from judge.studies.estimates import Estimate
 from rating.outcome import of_sides

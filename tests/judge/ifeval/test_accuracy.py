@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t
 
-from judge.ifeval import Checked, accuracy, accuracy_by_instruction
-from judge.ifeval.checks import Share, _effective_size, share
+from judge.ifeval import Checked, Share, _effective_size, accuracy, accuracy_by_instruction, share
 from rating.errors import DataError
 
 Results = tuple[bool | None, ...]

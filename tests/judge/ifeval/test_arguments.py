@@ -2,8 +2,7 @@
 
 import pytest
 
-from judge.ifeval import CHECKERS, check, read_task
-from judge.ifeval.checks import parameters_of
+from judge.ifeval import CHECKERS, check, parameters_of, read_task
 from rating.errors import DataError
 
 

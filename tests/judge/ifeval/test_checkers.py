@@ -9,8 +9,16 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from judge.ifeval import CHECKERS, Checked, Task, check, read_task
-from judge.ifeval.checks import count_sentences, loosened, parameters_of
+from judge.ifeval import (
+    CHECKERS,
+    Checked,
+    Task,
+    check,
+    count_sentences,
+    loosened,
+    parameters_of,
+    read_task,
+)
 
 ENGLISH = "the rain was over and they all went out into the garden."
 FRENCH = "La pluie était finie et ils sont tous sortis dans le jardin avec nous."

@@ -2,8 +2,7 @@
 
 import pytest
 
-from judge.ifeval import check, read_task
-from judge.ifeval.checks import SCRIPTS, common_words, main_script, written_in
+from judge.ifeval import SCRIPTS, check, common_words, main_script, read_task, written_in
 
 LETTERS = {
     "en": "We got home late because the last train was full, so they had to wait for us.",

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from judge.studies.data import JudgeVerdicts, StudyData
-from judge.studies.newcomer import Kind, Newcomer, NewcomerOptions, newcomer
+from judge.studies.newcomer import Kind, Newcomer, newcomer
+from judge.studies.options import NewcomerOptions
 from judge.studies.rows import Items, Labels
 from rating.typing import Floats
 

@@ -14,13 +14,13 @@ from judge.studies.newcomer import (
     Compared,
     Line,
     Newcomer,
-    NewcomerOptions,
     board_of,
     calibrated,
     newcomer,
     rate_newcomer,
     variance_of_sum,
 )
+from judge.studies.options import NewcomerOptions
 from rating.errors import DataError, NotIdentifiedError
 from rating.variants import POINTS_PER_NAT
 from tests.judge.studies.newcomers import NEW, Planted, expit

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from judge.ifeval.checks import wilson
+from judge.ifeval import wilson
 from judge.studies.estimates import NAMES, Draws, Estimate, variance_shares
 from judge.studies.plan import enough, plan_ratings, preference, rater_plan_half_width
 from judge.studies.raters import FOLDS, _left, _left_in_repeats, _retest, accuracies
