@@ -14,8 +14,6 @@ from random import Random
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from sklearn.ensemble import RandomForestClassifier
-from sklearn.model_selection import cross_val_score
 
 from arena.domain.battle import PacePool, Pacing
 from arena.play.matchmaking import Rules
@@ -420,6 +418,9 @@ def probe(
     pacer : callable, optional
         Makes what releases the text, if not a `Pacer` in the mode of the rules.
     """
+    from sklearn.ensemble import RandomForestClassifier  # an arena that begins would wait for it
+    from sklearn.model_selection import cross_val_score
+
     rng = np.random.default_rng(seed)
     released = pacer or (lambda pace: Pacer(rules.pacing, pace))
     names = [str(number) for number in range(len(scenario.others) + 1)]

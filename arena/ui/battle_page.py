@@ -7,15 +7,13 @@ the HTTP API, and what Gradio brings is made once, in a process of its own.
 import asyncio
 import gzip
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Lock, Thread
+from threading import Thread
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
@@ -32,6 +30,7 @@ from arena.domain.vote import CUTS, Choice, Language
 from arena.guard.access import FRONT_PAGE, VISITORS
 from arena.pages.rendering import Visit, environment, visit_to
 from arena.play.matchmaking import ENDS
+from arena.ui import of_gradio
 from judge.render.pages import htmlsafe_json_dumps
 from rating.sentences import Sentence, counted
 
@@ -172,8 +171,6 @@ COUNTED = {
 }
 """What it writes about a number, in each form."""
 
-_one_at_a_time = Lock()
-
 
 def page_router(
     examples: Sequence[str],
@@ -291,25 +288,6 @@ class _Immutable(StaticFiles):
 @cache
 def _packed(path: str) -> bytes:
     return gzip.compress(Path(path).read_bytes(), mtime=0)
-
-
-def of_gradio() -> dict[str, str]:
-    """Give the parts of the page that Gradio brings: see `arena.ui.gradio_parts`."""
-    with _one_at_a_time:
-        return _of_gradio()
-
-
-@cache
-def _of_gradio() -> dict[str, str]:
-    command = [sys.executable, "-m", "arena.ui.gradio_parts"]
-    done = subprocess.run(  # noqa: S603 - ours
-        command,
-        check=True,
-        stdout=subprocess.PIPE,
-        process_group=0,  # Ctrl+C is for the arena
-    )
-    parts: dict[str, str] = json.loads(done.stdout)
-    return parts
 
 
 def _among(own: Sequence[str], offered: Sequence[str]) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ class LocalCase:
             endpoint=JUDGE.endpoint,
             model=JUDGE.model,
             system_prompt=JUDGE.system_prompt,
-            decoding={"temperature": 0, "max_tokens": 40, **(self.decoding or {})},
+            decoding={"temperature": 0, "max_tokens": 200, **(self.decoding or {})},
         )
 
     @property

@@ -108,6 +108,7 @@ async def test_log_probabilities_and_a_refused_key_are_read_from_its_answers(
     assert refused.value.failure is FailureClass.AUTH
 
 
+@pytest.mark.slow
 async def test_the_model_itself_answers_as_recorded(small: LocalModel, client: Endpoints) -> None:
     for name, case in CASES.items():
         outcomes = await _outcomes(client, case, [case.model] * 2)
