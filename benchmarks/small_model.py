@@ -68,7 +68,7 @@ async def measure(url: str, battles: int) -> str:
         await watching
     return (
         f"{statistics.median(firsts):.1f} s | {max(firsts):.1f} s | "
-        f"{statistics.median(sixty):.1f} s ({len(sixty)}) | {1000 * centile(health, 95):.0f} ms"
+        f"{statistics.median(sixty):.1f} s ({len(sixty)}) | {centile(health, 95):.0f} ms"
     )
 
 

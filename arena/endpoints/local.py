@@ -199,7 +199,8 @@ class LocalTransport(httpx.AsyncBaseTransport):
     """Answers ``local://`` with the model, which a request waits for while it is loading."""
 
     def __init__(self) -> None:
-        self._network = httpx.AsyncHTTPTransport()
+        # llama.cpp closes connections that wait, and a request could meet one that is closing.
+        self._network = httpx.AsyncHTTPTransport(limits=httpx.Limits(max_keepalive_connections=0))
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
         """Send a request to the model's process.

@@ -6,7 +6,7 @@
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +17,10 @@ from arena.endpoints.chat import request_body
 from arena.endpoints.local import JUDGE, local_model
 from judge.case import Message
 
+NO_KEY = "no key, streamed"
 RECORDED = Path(__file__).with_name("local_replies.json")
-SCHEMA = {
-    "type": "object",
-    "properties": {"better": {"type": "string", "enum": ["A", "B"]}},
-    "required": ["better"],
-}
-NAMED = {"name": "verdict", "schema": SCHEMA}
+SCHEMA = {"properties": {"better": {"enum": ["A", "B"]}}, "required": ["better"]}
+NAMED = {"name": "verdict", "schema": {"type": "object", **SCHEMA}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,14 +34,8 @@ class LocalCase:
     @property
     def model(self) -> Model:
         """The small model, at no temperature, with the decoding of the case."""
-        return Model(
-            id="small",
-            name="Small",
-            endpoint=JUDGE.endpoint,
-            model=JUDGE.model,
-            system_prompt=JUDGE.system_prompt,
-            decoding={"temperature": 0, "max_tokens": 200, **(self.decoding or {})},
-        )
+        decoding = {"temperature": 0, "max_tokens": 200, **(self.decoding or {})}
+        return replace(JUDGE, decoding=decoding)
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -74,20 +65,16 @@ def body_of(case: LocalCase, *, stream: bool) -> dict[str, Any]:
 
 
 def _answers() -> dict[str, dict[str, Any]]:
-    model = local_model()
+    model, answers = local_model(), {}
     url = f"{asyncio.run(model.address())}/v1/chat/completions"
-    answers = {}
-    key = {"Authorization": f"Bearer {model.key}"}
-    asked = [
-        (f"{name}, {'streamed' if stream else 'whole'}", body_of(case, stream=stream), key)
+    asked = {
+        f"{name}, {kind}": body_of(case, stream=kind == "streamed")
         for name, case in CASES.items()
-        for stream in (True, False)
-    ]
-    for name, body, headers in [
-        *asked,
-        ("no key, streamed", body_of(LocalCase(), stream=True), {}),
-    ]:
-        answer = httpx.post(url, json=body, headers=headers, timeout=60)
+        for kind in ("streamed", "whole")
+    }
+    for name, body in {**asked, NO_KEY: body_of(LocalCase(), stream=True)}.items():
+        key = {} if name == NO_KEY else {"Authorization": f"Bearer {model.key}"}
+        answer = httpx.post(url, json=body, headers=key, timeout=60)
         answers[name] = {"status": answer.status_code, "body": answer.text}
     model.close()
     return answers
