@@ -219,7 +219,7 @@ async def _fault(request: Request, error: Exception) -> JSONResponse:
 POLICY = "; ".join(
     (
         "default-src 'self'",
-        "script-src 'self' 'unsafe-inline'",
+        "script-src 'self'",
         "style-src 'self' 'unsafe-inline'",
         "img-src 'self' data: blob:",
         "font-src 'self' data:",
@@ -229,7 +229,8 @@ POLICY = "; ".join(
         "frame-ancestors 'self'",
     )
 )
-"""Nothing outside is fetched, whatever a model writes; inline is what Gradio itself needs."""
+"""Nothing outside is fetched and no script in a page runs, whatever a model writes; inline styles
+are what Gradio needs."""
 
 HEADERS = {
     "content-security-policy": POLICY,

@@ -16,7 +16,6 @@ from contextlib import closing
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from threading import Thread
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
@@ -217,10 +216,6 @@ def _serve(settings: "Settings", choose: Callable[[], Roster] | None = None) -> 
 
     set_up(settings.log_level, sys.stderr)
     with listen(settings) as listener:
-        if settings.page:
-            from arena.ui import of_gradio
-
-            Thread(target=of_gradio).start()  # takes seconds, in a process of its own
         from arena.app import create_app  # last, for a port in use is said without this wait
 
         roster = choose() if choose else None

@@ -7,13 +7,16 @@ the HTTP API, and what Gradio brings is made once, in a process of its own.
 import asyncio
 import gzip
 import json
+import subprocess
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from hashlib import sha256
+from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread
 from typing import Any
 
 from fastapi import APIRouter, FastAPI
@@ -30,11 +33,11 @@ from arena.domain.vote import CUTS, Choice, Language
 from arena.guard.access import FRONT_PAGE, VISITORS
 from arena.pages.rendering import Visit, environment, visit_to
 from arena.play.matchmaking import ENDS
-from arena.ui import of_gradio
 from judge.render.pages import htmlsafe_json_dumps
 from rating.sentences import Sentence, counted
 
 STATIC = Path(__file__).parent / "static"
+STORED = Path(__file__).parent / "gradio.json"
 CHIPS = 6
 """Prompts offered on the empty page; of recordings, the others are in a sheet."""
 INVITATION = Sentence("Ask anything…")
@@ -227,13 +230,13 @@ def page_router(
         "invitation": INVITATION if recorded is None else RECORDED_INVITATION,
     }
     router = APIRouter(include_in_schema=False)
-    Thread(target=of_gradio).start()
+    Thread(target=_of_gradio).start()
     shown = lru_cache(maxsize=1)(partial(_among, own))  # a page stays as it is for a while
     configured = lru_cache(maxsize=2 * len(Language))(partial(_config, values))
 
     @router.api_route("/", methods=["GET", "HEAD"], dependencies=[FRONT_PAGE])
     def page(request: Request) -> Response:
-        made, visit = of_gradio(), visit_of(request)
+        made, visit = _of_gradio(), visit_of(request)
         prompts, of_models = shown(offered()), remark() if remark else None
         return HTMLResponse(
             environment(visit.language)
@@ -246,6 +249,7 @@ def page_router(
                 gradio=made["script"],
                 styles=[made["style"], "/look/tokens.css", address("battle.css")],
                 script=address("battle.js"),
+                start=address("gradio.js"),
                 visit=visit,
                 **values,
             ),
@@ -254,10 +258,31 @@ def page_router(
 
     @router.api_route("/theme.css", methods=["GET", "HEAD"], dependencies=[VISITORS])
     async def theme() -> Response:
-        made = await asyncio.to_thread(of_gradio)
+        made = await asyncio.to_thread(_of_gradio)
         return Response(made["theme"], media_type="text/css")
 
     return router
+
+
+_one_at_a_time = Lock()
+
+
+@cache
+def _asked() -> dict[str, str]:
+    parts: dict[str, str] = json.loads(STORED.read_text())
+    if parts["version"] == version("gradio"):
+        return parts
+    command = [sys.executable, "-m", "arena.ui.gradio_parts"]
+    # Ctrl+C is for the arena alone.
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, process_group=0)  # noqa: S603
+    parts = json.loads(done.stdout)
+    return parts
+
+
+def _of_gradio() -> dict[str, str]:
+    """Give the parts of the page that Gradio brings: see `arena.ui.gradio_parts`."""
+    with _one_at_a_time:
+        return _asked()
 
 
 def add_assets(app: FastAPI) -> None:
@@ -304,11 +329,11 @@ def _config(
     remark: Sentence | None,
     language: Language,
 ) -> Markup:
-    """Put the page's element and words into Gradio's configuration, for a script in the page."""
+    """Put the page's element and words into Gradio's configuration, which gradio.js reads."""
     template = environment(language).get_template("arena_battle.html")
     html = template.render(values, prompts=prompts, remark=remark)
     words = words_in(language)
-    config = json.loads(of_gradio()["config"]) | {"root": ""}
+    config = json.loads(_of_gradio()["config"])
     for component in config["components"]:
         props = component["props"]
         name = props.get("elem_id")

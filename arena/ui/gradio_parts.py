@@ -1,12 +1,15 @@
-"""What Gradio serves for the battle page, asked of it once by ``python -m arena.ui.gradio_parts``.
+"""Ask Gradio for what it serves to the battle page: ``python -m arena.ui.gradio_parts``.
 
-In a process of its own: Gradio takes seconds to load and a hundred megabytes, and nothing of it
-is needed to serve what it gave. No request of a visitor reaches it.
+``gradio.json`` beside this module holds the answer for the version of Gradio that is locked. With
+another version, `arena.ui.battle_page` runs this module in a process of its own: Gradio takes
+seconds to load and a hundred megabytes, and nothing of it is needed to serve what it gave.
+It asks for what Gradio's own clients ask for (``/config``, ``/theme.css``), and reads the file by
+which pages elsewhere load Gradio (``gradio.js``).
 """
 
 import json
-import re
 import sys
+from pathlib import Path
 
 import gradio as gr
 from fastapi import FastAPI
@@ -14,26 +17,24 @@ from starlette.testclient import TestClient
 
 from arena.domain.vote import Choice
 
-BATTLE = "<!-- the battle -->"
-"""Stands where the page puts its own element."""
-
 VOTES = tuple(one.value for one in (Choice.A, Choice.TIE, Choice.BOTH_BAD, Choice.B))
 """The vote bar by outcome, in the order of the keys 1 to 4."""
 ACTIONS = ("help", "rest", "stop", "regenerate", "skip", "new")
-
-_CONFIG = re.compile(r"window\.gradio_config = (\{.*?\});</script>", re.DOTALL)
-_SCRIPT = re.compile(r'<script type="module"[^>]* src="\.(/assets/[^"]+\.js)"')
-_STYLE = re.compile(r'<link rel="stylesheet"[^>]* href="\.(/assets/[^"]+\.css)"')
+FRONTEND = Path(gr.__file__).parent / "templates" / "frontend"
 
 
-def _components() -> gr.Blocks:
-    """Build what Gradio shows: a place for our element, the prompt and the buttons.
+def _parts(frontend: Path = FRONTEND) -> dict[str, str]:
+    """Give the configuration, as JSON, the theme, and the addresses of script and styles.
 
-    The page puts its own words on them: `arena.ui.battle_page.LABELS`.
+    Raises
+    ------
+    RuntimeError
+        If this version of Gradio begins in another way.
     """
+    # A place for our element, the prompt and the buttons; the page writes the labels.
     page = gr.Blocks(title="Arena", analytics_enabled=False)
     with page, gr.Column(elem_id="arena"):
-        gr.Markdown(BATTLE, sanitize_html=False, latex_delimiters=[], elem_id="battle")
+        gr.Markdown("battle", sanitize_html=False, latex_delimiters=[], elem_id="battle")
         with gr.Row(elem_id="votes"):
             for outcome in VOTES:
                 gr.Button(outcome, elem_id=f"vote-{outcome}")
@@ -50,14 +51,9 @@ def _components() -> gr.Blocks:
         with gr.Row(elem_id="actions"):
             for name in ACTIONS:
                 gr.Button(name, elem_id=f"do-{name}")
-    return page
-
-
-def _parts() -> dict[str, str]:
-    """Give the configuration, as JSON, the theme, and the addresses of script and styles."""
     served = gr.mount_gradio_app(
         FastAPI(),
-        _components(),
+        page,
         path="/",
         theme=gr.themes.Base(
             font=["system-ui", "sans-serif"], font_mono=["ui-monospace", "monospace"]
@@ -70,29 +66,25 @@ def _parts() -> dict[str, str]:
         enable_monitoring=False,
     )
     with TestClient(served) as client:
-        index = client.get("/").raise_for_status().text
+        config = client.get("/config").raise_for_status().json()
         theme = client.get("/theme.css").raise_for_status().text
+    begins, _, script = (frontend / "gradio.js").read_text().strip().partition('"./')
+    script = script.removesuffix('");')
+    if begins != "import(" or not (frontend / script).is_file():
+        raise RuntimeError(f"gradio.js of Gradio {gr.__version__} does not import one script.")
+    styles = [path.name for path in (frontend / "assets").glob("index-*.css")]
+    if len(styles) != 1:
+        raise RuntimeError(f"Gradio {gr.__version__} has {len(styles)} files assets/index-*.css.")
+    config |= {"app_id": 0, "current_page": ""}
     return {
-        "config": first(_CONFIG, index),
-        "script": first(_SCRIPT, index),
-        "style": first(_STYLE, index),
+        "version": gr.__version__,
+        "script": f"/{script}",
+        "style": f"/assets/{styles[0]}",
+        "config": json.dumps(config, separators=(",", ":")),
         "theme": theme,
     }
 
 
-def first(pattern: re.Pattern[str], index: str) -> str:
-    """Find a part of Gradio's page.
-
-    Raises
-    ------
-    RuntimeError
-        If this version of Gradio writes another page.
-    """
-    match = pattern.search(index)
-    if match is None:
-        raise RuntimeError(f"the page of Gradio {gr.__version__} has no {pattern.pattern}")
-    return match[1]
-
-
 if __name__ == "__main__":
-    json.dump(_parts(), sys.stdout)
+    json.dump(_parts(), sys.stdout, indent=1)
+    print()  # noqa: T201

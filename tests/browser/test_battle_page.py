@@ -279,6 +279,32 @@ def test_the_page_asks_for_nothing_outside_and_keeps_still(
         assert all(url.startswith((arena.url, "data:", "blob:")) for url in ada.asked)
 
 
+@pytest.mark.parametrize("path", ["/", "/leaderboard", "/value", "/votes", "/method", "/nothing"])
+def test_a_script_written_into_a_page_does_not_run(
+    chromium: Browser, arena: Served, path: str
+) -> None:
+    with person(chromium, arena) as ada:
+        answer = ada.page.goto(arena.url + path)
+        assert answer is not None
+        policy = answer.headers["content-security-policy"].split("; ")
+        assert "script-src 'self'" in policy
+        if path == "/":
+            ada.prompt.wait_for()
+        refused = ada.page.evaluate(
+            """async () => {
+                const refused = new Promise((resolve) => {
+                    document.addEventListener("securitypolicyviolation", resolve);
+                });
+                const script = document.createElement("script");
+                script.textContent = "window.bad = 1";
+                document.body.append(script);
+                const { violatedDirective, blockedURI } = await refused;
+                return [violatedDirective, blockedURI, window.bad === undefined];
+            }"""
+        )
+        assert refused == ["script-src-elem", "inline", True]
+
+
 @pytest.mark.parametrize("path", ["/leaderboard", "/value", "/votes", "/method"])
 def test_reading_pages_need_no_script(chromium: Browser, arena: Served, path: str) -> None:
     with person(chromium, arena, java_script_enabled=False) as ada:

@@ -1,10 +1,12 @@
 """The battle page as it is sent: one document, and nothing in it from elsewhere."""
 
+import json
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from html import unescape
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -12,7 +14,7 @@ from starlette.testclient import TestClient
 
 from arena.domain.battle import WhenAsked
 from arena.ui import battle_page
-from arena.ui.battle_page import add_assets, page_router
+from arena.ui.battle_page import STORED, add_assets, page_router
 from tests.arena.pages.page import Page
 from tests.open_pages import open_pages
 
@@ -100,18 +102,36 @@ def test_no_file_outside_the_assets_is_served() -> None:
             assert visitor.get(f"/assets/{path}").status_code == 404
 
 
-def test_a_gradio_whose_page_is_another_is_named() -> None:
+def test_a_gradio_that_begins_in_another_way_is_named(tmp_path: Path) -> None:
     from arena.ui import gradio_parts  # takes seconds to load, and no other test needs it
 
-    with pytest.raises(RuntimeError, match=r"Gradio .* has no no such thing"):
-        gradio_parts.first(re.compile("no such thing"), "<html>")
+    (tmp_path / "gradio.js").write_text('import("./assets/index-1.js");')
+    with pytest.raises(RuntimeError, match=r"gradio\.js of Gradio .* does not import one script"):
+        gradio_parts._parts(tmp_path)
+    (tmp_path / "assets").mkdir()
+    for name in ("index-1.js", "index-1.css", "index-2.css"):
+        (tmp_path / "assets" / name).touch()
+    with pytest.raises(RuntimeError, match=r"Gradio .* has 2 files assets/index"):
+        gradio_parts._parts(tmp_path)
+
+
+def test_another_version_of_gradio_is_asked_and_the_locked_one_gives_what_is_stored() -> None:
+    script = (
+        "import json; from arena.ui import battle_page; "
+        "battle_page.version = lambda name: 'another'; "
+        "print(json.dumps(battle_page._of_gradio()))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.PIPE)
+    stored = json.loads(STORED.read_text())
+    assert json.loads(done.stdout) == stored, "python -m arena.ui.gradio_parts > gradio.json"
+    assert stored["version"] == version("gradio")
 
 
 def test_the_process_that_serves_loads_no_gradio() -> None:
     script = (
-        "import sys; from arena.ui.battle_page import page_router, of_gradio; "
+        "import sys; from arena.ui.battle_page import page_router, _of_gradio; "
         "page_router((), None, readable=True, longest=9, reasons='after'); "
-        "assert of_gradio()['theme']; "
+        "assert _of_gradio()['theme']; "
         "assert not {'gradio', 'pandas'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
