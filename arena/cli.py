@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from cyclopts import App, CycloptsError
+from cyclopts import App, CycloptsError, Group
 
 from arena.commands.arguments import EVERY
 from arena.errors import ArenaError, BrokenRecordError
@@ -21,13 +21,21 @@ UNDETERMINED = (NotIdentifiedError, ConvergenceError, BrokenRecordError)
 """The input can be read, but does not give what was asked: exit 3; everything else is 2."""
 
 GROUPS = {
-    "export": "Write what the arena holds to files.",
-    "people": "Whom the arena knows, and who may do what.",
-    "sources": "Applications that send votes of their own.",
-    "judge": "Scores and verdicts of models that judge.",
-    "study": "People rate given items; what raters are like, and how judges agree with them.",
-    "probe": "Is the measure itself any good: cards to read.",
+    "export": "Export data to files.",
+    "people": "Manage users and their roles.",
+    "sources": "Manage applications that send votes.",
+    "judge": "Judge answers with a language model, score verdicts, validate judges.",
+    "study": "Collect human ratings of given items, and compare raters and judges.",
+    "probe": "Evaluate metrics, judges, boards and prompts.",
 }
+SECTIONS = {
+    "Serve": "serve demo simulate models people sources status exclude readmit erase",
+    "Rate": "rate rank factors mix value plan gate race voters attack reasons",
+    "Judge": "judge bench newcomer safety gold",
+    "Study": "study probe",
+    "Data": "export publish verify backup restore migrate label topics overlap",
+}
+"""The first words of commands, as `arena --help` groups them."""
 COMMANDS = {
     "serve": "serve:serve",
     "demo": "serve:demo",
@@ -141,7 +149,7 @@ def application(words: Sequence[str]) -> App:
     helps = "--help" in words or len(words) < 2
     app = App(
         name="arena",
-        help="Blind battles between language models, votes, and ratings with honest intervals.",
+        help="Compare language models with blind human votes and audited judges.",
         help_flags="--help",
         version=f"arena {__version__}",
         version_flags="--version",
@@ -151,9 +159,12 @@ def application(words: Sequence[str]) -> App:
         exit_on_error=False,
         print_error=False,
     )
+    section: dict[str, Group] = {}
+    for title, commands in SECTIONS.items():
+        section |= dict.fromkeys(commands.split(), Group.create_ordered(title))
     groups = {"": app}
-    for name, about in GROUPS.items():
-        groups[name] = App(name=name, help=about)
+    for name, text in GROUPS.items():
+        groups[name] = App(name=name, help=text, group=section[name])
         app.command(groups[name])
     for line, path in COMMANDS.items():
         group, _, name = line.rpartition(" ")
@@ -161,9 +172,9 @@ def application(words: Sequence[str]) -> App:
             if words[:1] != [group]:
                 continue
             groups[group] = app[group]
-        groups[group].command(
-            f"arena.commands.{path}", name=name, **(_documented(path) if helps else {})
-        )
+        about = _documented(path) if helps else {}
+        place = section.get(name) if not group else None
+        groups[group].command(f"arena.commands.{path}", name=name, group=place, **about)
     return app
 
 

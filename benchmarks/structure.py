@@ -31,7 +31,7 @@ import grimp
 
 PACKAGES = ("rating", "judge", "arena")
 LIMITS = {
-    "product code lines": 72_442,
+    "product code lines": 72_445,
     "product files": 232,
     "dataclasses": 581,
     "public names": 2_242,

@@ -399,30 +399,31 @@ ASSUMED = 20.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateOptions:
-    """What a gate asks.
+    """Options of a release gate.
 
     Attributes
     ----------
     candidate : str
         The new model.
     incumbent : str
-        The model that it would replace.
+        The model it would replace.
     margin : float
-        Points that the candidate may be behind and still be not worse.
+        Non-inferiority margin: how many points worse the candidate may be and still be "not
+        worse".
     require : {"better", "not-worse"}
-        What the candidate has to be.
+        Requirement for the candidate.
     claims : {"population", "these-voters"}
-        Whom the answer speaks for: people like those who voted, or these voters alone, where
-        they are fewer than 15.
+        Inference for the population of voters, or for these voters only (needed with fewer than
+        15).
     level : float
-        Of the interval, at all looks together.
+        Confidence level over all looks.
     looks : "any" or int
-        How often the votes are looked at: any number of times, without end (any), or at most so
-        often until the planned votes are there; with 6 or more, any number of times until then.
+        Number of interim looks at the planned votes, or `any` number without limit; 6 or more
+        allow any number of looks up to the planned votes.
     planned : int or None
-        Votes on either model that are planned, to be fixed before the first look: later votes are
-        not used if looks are numbered, and else the interval is narrowest about there. Without:
-        2,000, or for a single look all that there are.
+        Planned number of votes on either model, fixed before the first look. With a number of
+        looks, later votes are not used; otherwise the interval is narrowest near this number.
+        Default: 2,000; for one look, all votes.
     """
 
     candidate: str

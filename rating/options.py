@@ -22,59 +22,60 @@ MEAN_POINTS = 1000.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateOptions:
-    """How votes are turned into ratings; every field is reported with the result.
+    """Options of a rating; all of them are reported with the result.
 
     Attributes
     ----------
     ties : {"half", "davidson", "rao-kupper", "grounded"}
         How ties enter the likelihood.
     both_bad : {"tie", "drop", "outcome"}
-        What a vote for neither counts as; grounded ties need outcome.
+        How votes for "both are bad" count; grounded ties need outcome.
     interval : {"sandwich", "hessian", "bootstrap", "profile", "none"}
-        Sandwich with clusters leaves out one of them at a time (CR3, Student's t).
+        Method of the confidence intervals. With clusters, sandwich is the CR3 jackknife with
+        Student's t.
     cluster : {"voter", "prompt", "both", "none"} or None
-        What may be alike within: by default all of voter and prompt that is there and that the
-        interval can use; of both, the bootstrap takes voters.
+        Cluster variable of intervals. Default: both voter and prompt, as far as they are known
+        and the interval supports it (the bootstrap uses voters).
     claims : {"population", "these-voters"}
-        Whom intervals and ranks speak for: people like the voters, or these alone, as if each
-        went on voting for ever, with the same share of all votes.
+        Inference for the population of voters, or for these voters only, as if each kept voting
+        with the same share of the votes.
     ridge : float
-        1/2 ridge times squared strengths is added.
+        Ridge penalty: half of this value times the squared strengths is added to the loss.
     order_effect : bool
-        Let side A have an advantage.
+        Estimate an advantage of side A.
     style : tuple of str
-        Adjust for COLUMN, or COLUMN_a and COLUMN_b; log2:COLUMN: per doubling. Again for more.
+        Adjust for COLUMN, or for COLUMN_a and COLUMN_b; log2:COLUMN per doubling; repeatable.
     weights : str or None
-        Weigh votes by a column; sampling: by the pair's odds.
+        Column of vote weights; sampling: inverse sampling probability of the pair.
     half_life : float or None
-        A vote weighs half for every so many days of age.
+        Half-life of a vote's weight in days.
     since : datetime or None
-        Votes from this moment on; 2026-01-31, or with a time.
+        Use votes from this time on; 2026-01-31, or with a time.
     until : datetime or None
-        Votes before this moment, which is left out itself.
+        Use votes before this time.
     columns : tuple of (str, str)
-        Read a role from the column of this name, as in voter=user; again for more.
+        Read a role from this column, such as voter=user; repeatable.
     rounds : int
-        Rounds of the bootstrap.
+        Number of bootstrap resamples.
     seed : int
-        Of all that is drawn: the bootstrap, and the draws behind rank ranges.
+        Random seed of the bootstrap and of the draws behind rank intervals.
     level : float
-        Of each interval, and of the ranks together.
+        Confidence level of each interval, and of all rank intervals together.
     scale : float
         Points for odds of ten to one.
     mean : float
-        Average rating (grounded: the rating of strength zero).
+        Mean rating (with grounded ties: the rating of strength zero).
     anchor : tuple of (str, float), or None
-        A model and the points it stands at, instead of the mean. The ratings move as one; the
-        intervals stay those of the distance from the average.
+        Model and its rating, instead of the mean. All ratings are shifted; intervals still
+        describe the distance from the average.
     reference : str or None
-        Model that strengths and intervals are measured from.
+        Model with strength 0: strengths and intervals are differences from it.
     by : str or None
-        Column that parts the votes into groups: a board a value.
+        Stratify by this column: one board per value.
     pool : bool
-        Let the groups borrow from each other: each drawn towards all by as much as the votes say.
-        From three groups on, one that differs from the others more than they do is named in a
-        warning.
+        Partially pool the strata: each is shrunk towards all of them as far as the votes suggest.
+        With three or more strata, one that differs from the others more than they differ from
+        each other is named in a warning.
     """
 
     ties: Ties = "half"

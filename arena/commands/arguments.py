@@ -146,8 +146,8 @@ Anchor = Annotated[
 ]
 File = Annotated[Path | None, Parameter(metavar="FILE")]
 Folder = Annotated[Path | None, Parameter(metavar="FOLDER")]
-Port = Annotated[int | None, Parameter(help="Port to serve on; 0 takes a free one.")]
-Host = Annotated[str | None, Parameter(help="Address to serve on.")]
+Port = Annotated[int | None, Parameter(help="Port; 0 chooses a free one.")]
+Host = Annotated[str | None, Parameter(help="Address to listen on.")]
 Database = Annotated[
     str | None,
     Parameter(
@@ -160,7 +160,7 @@ PolicyName = Annotated[
     str | None,
     Parameter(
         name="--policy",
-        help="Which votes of the log count, by the name of a policy.",
+        help="Policy that decides which votes count.",
         metavar="NAME",
     ),
 ]
@@ -168,8 +168,8 @@ TaggerName = Annotated[
     str | None,
     Parameter(
         name="--tagger",
-        help="Whose labels of a database are read: the rules' by default, or those of a model "
-        "that arena label has asked.",
+        help="Source of the labels in a database: rules by default, or a model used with "
+        "`arena label --judge`.",
         metavar="NAME",
     ),
 ]
@@ -200,14 +200,14 @@ def policy_named(name: str | None) -> Policy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _SomeRows:
-    """What of the files is read.
+    """The rows that are read.
 
     Attributes
     ----------
     where : str or None
-        Only rows of which this holds: SQL on the file's own columns.
+        Read only rows that satisfy this SQL condition on the file's own columns.
     labels : tuple of (str, str)
-        Read a winner of theirs as ours, as in left=model_a; again for more.
+        Read a label of the file as one of ours, such as left=model_a; repeatable.
     """
 
     where: Annotated[str | None, Parameter(metavar="SQL")] = None
@@ -216,12 +216,12 @@ class _SomeRows:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen(_SomeRows):
-    """What is read of files, of a table, or of a log.
+    """The rows of files, of a table, or of a vote log that are read.
 
     Attributes
     ----------
     policy : str or None
-        Count the votes of a database as this policy does: default-v3, default-v2, default-v1,
+        Policy that decides which votes of a database count: default-v3, default-v2, default-v1,
         simulated-v1 or applications-v1.
     """
 
@@ -301,12 +301,12 @@ class Chosen(_SomeRows):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Renamed(_SomeRows):
-    """What of the files is read, and under which names.
+    """The rows of files that are read, and the names of their columns.
 
     Attributes
     ----------
     columns : tuple of (str, str)
-        Read a column of ours from the one of this name, as in voter=user; again for more.
+        Read a role from this column, such as voter=user; repeatable.
     """
 
     columns: Columns = ()

@@ -69,56 +69,58 @@ def _parted(text: str) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _BenchOptions:
-    """What a bench goes by, on the command line or in a file.
+    """Options of a benchmark, on the command line or in a file.
 
     Attributes
     ----------
     items : str or None
-        Prompts: a file as the benchmark writes it, or of prompt, and id, checklist, reference.
+        Prompts: the file of the benchmark, or columns prompt and optionally id, checklist,
+        reference.
     where : str or None
-        Take only items for which this SQL holds, such as category = 'hard_prompt'.
+        Use only items that satisfy this SQL condition, such as category = 'hard_prompt'.
     models : tuple of str or None
-        Whom the leaderboard is of, parted by commas: of the roster, or recorded.
+        Models of the leaderboard, separated by commas: from the roster, or recorded.
     answers : list of str or None
-        Recorded answers: AlpacaEval's outputs, WildBench's results, FastChat's or Arena-Hard's
-        model answers, or prompt, response, model; again for more.
+        Recorded answers: AlpacaEval outputs, WildBench results, FastChat or Arena-Hard model
+        answers, or columns prompt, response, model; repeatable.
     baseline : str or None
-        Whom pairs are compared with; the answers in the items, or upstream's, if not given.
+        Baseline of pairwise comparisons; by default the answers in the items, or the upstream
+        baseline.
     judge : str or None
-        Id in the roster, or pocket-judge, a toy; ifeval takes none.
+        Model id in the roster, or pocket-judge (a toy); not used by ifeval.
     budget : float or None
-        Stop before more than this is spent, on answers and verdicts together.
+        Stop before the cost of answers and verdicts exceeds this amount.
     max_tokens : int or None
-        Most tokens of an answer; as the roster says (4096) if not given.
+        Maximum number of tokens per answer; by default that of the roster (4096).
     rubric : Path or None
-        Text that says what the marks stand for, for rubric.
+        File with the meaning of the scores, for the method rubric.
     scale : str or None
-        Marks of the rubric; 1-10 if not given.
+        Scale of the rubric; default 1-10.
     length_margin : int or None
-        wildbench_reward: a slight win by an answer longer by more than K characters is a tie; 500
-        if not given, negative for never.
+        wildbench_reward: a slight win by an answer that is longer by more than this many
+        characters is a tie; default 500, negative for never.
     swap_share : float or None
-        Share of the pairs to ask in both orders, the rest in one, drawn at random; as the method
-        says if not given.
+        Share of pairs judged in both orders; the others are judged in one random order. Default:
+        that of the method.
     difficulties : Path or None
-        alpaca_eval: the published difficulty of each instruction, for the length-controlled rate.
+        alpaca_eval: published difficulty of each instruction, for length control.
     regularisation : Path or None
-        alpaca_eval: rows of gamed baselines, for the same.
+        alpaca_eval: rows of gamed baselines, for length control.
     references : Path or None
-        Reference answers to show the judge, such as FastChat's reference_answer/gpt-4.jsonl; of
-        MT-bench for math, reasoning and coding alone.
+        Reference answers for the judge, such as FastChat's reference_answer/gpt-4.jsonl; for
+        MT-bench, used for math, reasoning and coding only.
     fallback_judge : str or None
-        Who is asked in the judge's place where its endpoint is out or it refuses a case for good.
+        Model in the roster that replaces the judge when its endpoint fails or it refuses a case.
     concurrency : int or None
-        Most requests at a time; 16 if not given.
+        Maximum number of parallel requests; default 16.
     requests_per_minute : float or None
-        Most requests that each endpoint allows a minute.
+        Rate limit of each endpoint.
     tokens_per_minute : float or None
-        Most tokens that each allows.
+        Token rate limit of each endpoint.
     seed : str or None
-        Draws fences in place of the database's own secret.
+        Draws fences instead of the secret of the database.
     out : Path or None
-        Folder for the results.
+        Output folder.
     """
 
     items: Annotated[str | None, Parameter(metavar="FILE")] = None
@@ -542,23 +544,23 @@ def bench(
     dry_run: bool = False,
     form: TableOrJson = "table",
 ) -> None:
-    """From prompts to a table: answers that are missing, verdicts, scores, one leaderboard.
+    """Run a benchmark: generate missing answers, judge them, and print a leaderboard.
 
-    Models of the roster answer what is not recorded; the judge compares each with the baseline, or
-    marks each; the leaderboard is what `arena judge score` makes of the results. Every reply is
-    kept in the database before it is read: the same command again goes on where it stopped, and
-    pays for nothing twice. Exit code 1: it stopped before the end.
+    Models of the roster generate missing answers. The judge compares each answer with the
+    baseline, or scores it. The leaderboard is that of `arena judge score`. Replies are stored in
+    the database, so that an interrupted run resumes and nothing is paid twice.
+    Exit code 1: stopped before the end.
 
     Parameters
     ----------
     method
         alpaca_eval, wildbench, wildbench_reward, arena_hard, mt_bench, ifeval, rubric, pairwise or
-        another method of judge run, also a file of your own; or a TOML file that says it all:
-        method, and the options below.
+        another method of `arena judge run`, including a method file; or a TOML file with the
+        method and all options.
     dry_run
-        Only say what would be asked, and its cost.
+        Only show the number of requests and their cost.
     form
-        How to say what came out.
+        Output format.
 
     Examples
     --------

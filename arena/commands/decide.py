@@ -56,29 +56,28 @@ def gate(
     form: Annotated[Literal["table", "json", "md", "junit"], Parameter(name="--format")] = "table",
     out: Annotated[Path | None, Parameter(metavar="DIR")] = None,
 ) -> None:
-    """Test whether a candidate is better than an incumbent, not worse, or worse: a release gate.
+    """Test whether a candidate is better, not worse or worse than an incumbent (release gate).
 
-    At most 5% of all gates ever give a wrong answer, at as many looks as --looks allows; --looks 1
-    is the most powerful. Nothing is kept between runs. Exit codes: 0 what is required is shown, 1
-    it is ruled out, 2 for options or files that cannot be used, 3 inconclusive.
+    At most 5% of gates give a wrong answer over all looks that --looks allows; --looks 1 has the
+    most power. No state is kept. Exit codes: 0 requirement shown, 1 requirement ruled out, 2
+    invalid options or files, 3 inconclusive.
 
     Parameters
     ----------
     votes
-        Votes of people: a file, folder or pattern, or the URL of the arena's database.
+        Human votes: a file, folder or pattern, or a database URL.
     verdicts
-        Verdicts of a judge on the same items and on more, which make the answer more precise: a
-        file, folder or pattern.
+        Verdicts of a judge on the same and further items, which increase precision: a file, folder
+        or pattern.
     judge
-        Whose verdicts, where the file holds those of several judges.
+        Judge to use, if the file has several.
     licence
-        What arena study judge --licence wrote: under it the judge answers alone where people
-        have not voted yet, and the answer says so.
+        Validation certificate of `arena study judge`: where there are no votes yet, the judge
+        decides alone, and the result says so.
     form
-        How to print it: for people, for programs, for a pull request, or for a server that runs
-        tests.
+        Output format: text, JSON, Markdown for a pull request, or JUnit XML for CI.
     out
-        Folder for all of these: gate.json, gate.md and gate.xml.
+        Folder for all formats: gate.json, gate.md and gate.xml.
 
     Examples
     --------
@@ -178,39 +177,39 @@ def race(
     level: float = 0.95,
     form: TableOrJson = "table",
 ) -> None:
-    """Test, vote by vote, whether two models are separated, and stop as soon as they are.
+    """Test sequentially whether two models differ, and stop as soon as they do.
 
-    At most 5% of races of equal models are ever separated. Exit codes: 2 for options or votes
-    that cannot be used, 3 for votes that identify nothing.
+    At most 5% of tests of equal models ever separate them. Exit codes: 2 invalid options or votes,
+    3 the votes do not identify the difference.
 
     Parameters
     ----------
     source
-        Files, folders or patterns of votes (.parquet, .csv, .jsonl), or database URL such as
+        Vote files, folders or patterns (.parquet, .csv, .jsonl), or a database URL such as
         sqlite:///arena.db.
     between
         The two models.
     until
-        Stop as soon as they are separated, or look at all votes up to the budget.
+        Stop when they are separated, or use all votes up to the budget.
     budget
-        So many votes at most.
+        Maximum number of votes.
     verdicts
-        Verdicts of a judge, also on battles without a vote, that make the lead more precise, as in
-        arena gate: a file, folder or pattern. Votes are then taken in the order of their file.
+        Verdicts of a judge, including battles without votes, that increase precision as in `arena
+        gate`: a file, folder or pattern. Votes are used in file order.
     judge
-        Whose verdicts, where the file holds those of several judges.
+        Judge to use, if the file has several.
     looks
-        How often the votes are looked at: any number of times, without end (any), or so many
-        times, after equal parts of the planned votes. Fewer looks have more power.
+        Number of interim looks at equal parts of the planned votes, or `any` number without limit.
+        Fewer looks have more power.
     planned
-        Votes on either model that are planned, to be fixed before the first look: later votes are
-        not used if looks are numbered. 2,000 by default; for a single look all votes.
+        Planned number of votes on either model, fixed before the first look; with a number of
+        looks, later votes are not used. Default: 2,000; for one look, all votes.
     columns
-        Read a role from the column of this name, as in voter=user; again for more.
+        Read a role from this column, such as voter=user; repeatable.
     level
-        Of the interval at all looks together.
+        Confidence level over all looks.
     form
-        How to write it.
+        Output format.
 
     Examples
     --------

@@ -31,16 +31,16 @@ Layout = Literal["arena", "chatbot-arena", "trl"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Export:
-    """What is exported from where to where.
+    """The data to export, and the target.
 
     Attributes
     ----------
     to : Path
-        File to write: .parquet, .csv or .jsonl. A card of it is written beside it.
+        Output file: .parquet, .csv or .jsonl. A data card is written next to it.
     licence : str
-        Under which others may use the file, as Hugging Face names licences.
+        Licence of the file, by its Hugging Face name.
     hugging_face : bool
-        Write a new folder as Hugging Face has data sets: Parquet in shards, and README.md.
+        Write a new folder in the layout of Hugging Face datasets: Parquet shards and README.md.
     """
 
     to: Annotated[Path, Parameter(metavar="FILE")]
@@ -63,19 +63,19 @@ def battles(
     whole: bool = False,
     layout: Layout = "arena",
 ) -> None:
-    """Write battles with prompts, both answers, what was measured on them, and votes.
+    """Export battles with prompts, answers, measurements and votes.
 
-    One row a battle whose vote the policy counts. In the texts mail, phone numbers, keys and
-    addresses of IP are replaced by their kind, and counted.
+    One row per battle whose vote counts under the policy. In texts, email addresses, phone
+    numbers, API keys and IP addresses are replaced by placeholders and counted.
 
     Parameters
     ----------
     everything
-        Also battles that the policy leaves out, and those without a vote.
+        Include battles that the policy excludes, and battles without a vote.
     whole
-        Leave what is personal in the texts.
+        Do not replace personal data in texts.
     layout
-        Our columns, those in which Chatbot Arena publishes, or TRL's prompt, chosen and rejected.
+        The arena's own columns, those of Chatbot Arena, or TRL's prompt, chosen and rejected.
 
     Examples
     --------
@@ -95,18 +95,17 @@ def answers(
     everything: All = False,
     whole: bool = False,
 ) -> None:
-    """Write answers with how each ended, its failure, times, tokens and cost.
+    """Export answers with status, error, latency, tokens and cost.
 
-    One row an answer of the battles whose votes the policy counts, also those that were asked
-    for anew. Texts are treated as by arena export battles.
+    One row per answer, including regenerated ones, of battles whose vote counts under the policy.
+    Personal data in texts is replaced as by `arena export battles`.
 
     Parameters
     ----------
     everything
-        Also of battles that the policy leaves out, and of those without a vote, where failures
-        are.
+        Include battles that the policy excludes, and battles without a vote (such as failed ones).
     whole
-        Leave what is personal in the texts.
+        Do not replace personal data in texts.
 
     Examples
     --------
@@ -144,19 +143,20 @@ def votes(
     everything: All = False,
     topics: bool = False,
 ) -> None:
-    """Write the votes that a policy counts, one row per vote, without texts.
+    """Export the votes that count under a policy, one row per vote, without texts.
 
-    Other votes, those outside --since and --until too, are in the column excluded_vote, with all
-    that their hashes bind, so that arena verify can recompute why they are excluded.
+    Excluded votes, including those outside --since and --until, are in the column excluded_vote,
+    with everything that their hashes cover, so that `arena verify` can check why they are
+    excluded.
     Exit code 3: the vote log cannot be verified; the file is written.
 
     Parameters
     ----------
     everything
-        Also votes that the policy excludes, in the columns of votes, with the reason.
+        Include excluded votes as rows, with the reason.
     topics
-        Also what each prompt is about, as arena topics would name it now: of 50 prompts and more,
-        and never where ARENA_SHOW_BATTLES=false.
+        Include the topic of each prompt, as `arena topics` would assign it now. Needs 50 prompts;
+        not available with ARENA_SHOW_BATTLES=false.
 
     Examples
     --------
@@ -202,7 +202,7 @@ def votes(
 
 
 def models(*, export: Annotated[_Export, Flat]) -> None:
-    """Write the models that have ever been in the roster: names, licences, fingerprints.
+    """Export all current and former models of the roster: names, licences, fingerprints.
 
     Examples
     --------
@@ -218,7 +218,7 @@ def models(*, export: Annotated[_Export, Flat]) -> None:
 
 
 def ratings(*, export: Annotated[_Export, Flat]) -> None:
-    """Write the leaderboard of a policy, with intervals, method and hash of the votes.
+    """Export the leaderboard of a policy, with intervals, method and a hash of the votes.
 
     Exit code 3: the votes do not identify ratings.
 

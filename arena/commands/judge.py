@@ -122,34 +122,34 @@ def score(
     form: Annotated[Literal["table", "json"] | None, Parameter(name="--format")] = None,
     out: File = None,
 ) -> None:
-    """Score recorded annotations by a published method, without calling a model.
+    """Score recorded annotations with a published method, without calling a model.
 
-    Rows without a verdict are left out and counted: they are never a tie or a zero.
-    Exit code 2: options or annotations that cannot be used.
+    Rows without a verdict are excluded and counted, never read as a tie or a zero.
+    Exit code 2: invalid options or annotations.
 
     Parameters
     ----------
     file
-        Files, folders or patterns of recorded annotations (.csv, .tsv, .json, .jsonl, .parquet).
+        Annotation files, folders or patterns (.csv, .tsv, .json, .jsonl, .parquet).
     method
-        What the rows are, or the method of judge run that they are by, if neither the file nor
-        its columns tell: alpaca_eval, wildbench, arena_hard, llmbar, pairwise, wildbench_reward,
+        Format of the rows, or the method of `arena judge run` that produced them, if the columns
+        do not show it: alpaca_eval, wildbench, arena_hard, llmbar, pairwise, wildbench_reward,
         marks or ifeval.
     items
         Difficulty of each idx, or tags of each session_id.
     regularisation
-        Rows of gamed baselines, for the length control.
+        Rows of gamed baselines for length control.
     compat
-        Repeat upstream's lookup by row position.
+        Reproduce the upstream lookup by row position.
     order
-        Give the length control a term for the order shown.
+        Include the presentation order in length control.
     licence
-        What arena study judge --licence wrote: a pairwise verdict whose judge, method, template or
-        model is not the licence's is named and not counted.
+        Validation certificate of `arena study judge`: pairwise verdicts by another judge, method,
+        template or model are listed and excluded.
     form
-        How to write it.
+        Output format.
     out
-        JSON file to write.
+        Output file (JSON).
 
     Examples
     --------
@@ -253,18 +253,18 @@ def methods(
     *,
     form: TableOrJson = "table",
 ) -> None:
-    """List the methods of judging, with their sources and what each changes; or print one's file.
+    """List judging methods with their sources and changes, or print a method file.
 
-    A method is a file: what is shown of a case, in which words, and how the reply is read. Print
-    one, change it, and give its path to --method of `arena judge run`, work or probe. A file of
-    your own is checked as it is printed. Exit code 2: there is no such method, or it is malformed.
+    A method file defines what the judge sees of a case, the prompt, and how the reply is parsed.
+    To write your own, print one, edit it, and pass its path as --method to `arena judge run`,
+    `work` or `probe`. Printing a method file validates it. Exit code 2: unknown or invalid method.
 
     Parameters
     ----------
     name
-        A published method, or the path of a file of your own.
+        Published method, or path of a method file.
     form
-        How to write it.
+        Output format.
 
     Examples
     --------
@@ -330,35 +330,35 @@ def watch(
     form: TableOrJson = "table",
     out: File = None,
 ) -> None:
-    """Say whether a judge's licence still holds, from new votes of people beside its verdicts.
+    """Check whether a judge's validation certificate still holds, using new votes.
 
-    The licence is revoked where agreement has fallen beyond a bound that allows for a look after
-    every vote: an unchanged judge loses it in at most 5 % of years, a year being the votes that
-    the licence declares. Nothing is kept between runs: add votes to the file, and run it again.
-    Exit codes: 0 the licence is valid, 1 it is revoked, 2 for options or files that cannot be
-    used, 3 it cannot be said, as with few votes or an expired licence.
+    Revokes the certificate if agreement has dropped below a bound that is valid at any number of
+    looks: an unchanged judge loses it in at most 5% of years, a year being the number of votes in
+    the certificate. No state is kept: append votes to the file and run the command again.
+    Exit codes: 0 valid, 1 revoked, 2 invalid options or files, 3 inconclusive (too few votes or an
+    expired certificate).
 
     Parameters
     ----------
     licence
-        What arena study judge --licence wrote.
+        Validation certificate of `arena study judge`.
     votes
-        New votes of people, in the order in which they were cast: a file, folder or pattern, or
-        the URL of the arena's database.
+        New votes in the order in which they were cast: a file, folder or pattern, or a database
+        URL.
     verdicts
-        Verdicts of the judge on the same items. One whose judge, method, template or model is
-        not the licence's is named and not counted.
+        Verdicts of the judge on the same items. Those by another judge, method, template or model
+        are listed and excluded.
     cases
-        Verdicts on cases without votes, from which to choose. A column vote_cost says what one
-        vote costs in dollars.
+        Verdicts on cases without votes, from which to sample. A column vote_cost has the cost of
+        one vote in dollars.
     asked
-        How many cases to ask people about next, by worth per dollar.
+        Number of cases to select for the next votes, by value per dollar.
     seed
-        Of the cases that are drawn.
+        Random seed of the selection.
     form
-        How to write it.
+        Output format.
     out
-        CSV file for these cases.
+        Output file (CSV) for the selected cases.
 
     Examples
     --------
@@ -443,35 +443,35 @@ def probe(
     form: Form = None,
     out: Out = None,
 ) -> None:
-    """Test what moves a judge, what it notices, and how often it agrees with people.
+    """Test a judge's robustness, sensitivity and agreement with people.
 
-    Answers that ask for the verdict, and known biases, must win nothing beyond a control of the
-    same length. Harmless changes must leave the verdict; changes of meaning, and parts removed or
-    inserted, must be noticed; verdicts must agree with votes. Every pair is asked in both orders.
-    Replies are kept as those of a run. Exit code 1: stopped with probes pending.
+    Prompt injections and known biases must not gain more than a control of the same length.
+    Harmless changes must keep the verdict; changes of meaning, and removed or inserted parts, must
+    change it; verdicts must agree with votes. Each pair is judged in both orders, and replies are
+    stored as for a run. Exit code 1: stopped with probes pending.
 
     Parameters
     ----------
     intervention
-        A group (injections, biases, people, harmless, meaning, missing) or one intervention;
-        again for more. injections if not given; all is another name of biases.
+        Group (injections, biases, people, harmless, meaning, missing) or single intervention;
+        repeatable. Default: injections. `all` is another name for biases.
     cases
-        Prompts and answers, as for judge run; some of our own if not given. A column label or
-        winner says which answer is the better.
+        Prompts and answers, as for `arena judge run`; embedded cases by default. A column `label`
+        or `winner` names the better answer.
     votes
-        For people: a file of votes, matched by battle_id, or else by item_id. The column winner
-        of the cases if not given.
+        For people: vote file, matched by battle_id, else item_id. Default: the column winner of
+        the cases.
     sample
-        Pairs to ask about, at most. If not given, 100 for people, harmless, meaning and missing,
-        and every pair for the others.
+        Maximum number of pairs. Default: 100 for people, harmless, meaning and missing; all pairs
+        for the others.
     rubric
-        Text that says what the marks stand for, for rubric.
+        File with the meaning of the scores, for the method rubric.
     scale
-        Marks of the rubric; 1-10 if not given.
+        Scale of the rubric; default 1-10.
     dry_run
-        Only estimate the number of calls and their cost.
+        Only show the number of requests and their cost.
     seed
-        Draws fences and orders in place of the database's own secret, as for judge run.
+        Draws fences and orders instead of the secret of the database, as for `arena judge run`.
 
     Examples
     --------

@@ -410,39 +410,39 @@ def run(
     max_unparsed: MaxUnparsed = 0.1,
     form: TableOrJson = "table",
 ) -> None:
-    """Ask a model which of two answers is better, in both orders, or what one answer is worth.
+    """Judge pairs of answers in both orders, or score single answers, with a language model.
 
-    Every reply is kept in the database before it is read: the same command again goes on where it
-    stopped, and pays for nothing twice. Exit code 1: it stopped with cases still pending, or too
-    many replies hold no verdict.
+    Replies are stored in the database, so that an interrupted run resumes and nothing is paid
+    twice.
+    Exit code 1: stopped with cases pending, or too many replies could not be parsed.
 
     Parameters
     ----------
     out
-        Verdicts to write: .parquet, .csv or .jsonl.
+        Output file for the verdicts: .parquet, .csv or .jsonl.
     dry_run
-        Only say what would be asked, and its cost.
+        Only show the number of requests and their cost.
     length_margin
-        wildbench_reward, and others that have one: a slight win by a response longer by more than
-        K characters is a tie; as the method says (500) if not given, negative for never.
+        For wildbench_reward and similar methods: a slight win by an answer that is longer by more
+        than this many characters is a tie. Default: that of the method (500); negative: never.
     fallback
-        If no reply has log-probabilities, ask all anew by the method that the chosen one names
-        for that: of alpaca_eval it is alpaca_eval_sampled, or sampled for short.
+        If no reply has log-probabilities, repeat the run with the method that the chosen one names
+        for this: for alpaca_eval, alpaca_eval_sampled (or `sampled`).
     fallback_judge
-        Who is asked in the judge's place where its endpoint is out or it refuses a case for good:
-        a model of the roster. Each verdict says whose it is.
+        Model in the roster that replaces the judge when its endpoint fails or it refuses a case.
+        Each verdict names its judge.
     batch
-        write: put what would be asked into files for a batch endpoint, of OpenAI's format or
-        Anthropic's, and ask nothing. read: keep what came back, in files in that folder, as if it
-        had been asked. Then the same command without --batch goes on. In place of --out.
+        write: write requests to files for a batch endpoint (OpenAI or Anthropic format). read:
+        read the results from this folder; then run the command without --batch. Used instead of
+        --out.
     licence
-        What arena study judge --licence wrote: before anything is asked it is said which pairs it
-        is not for, and a run of which no verdict would count is refused.
+        Validation certificate of `arena study judge`: lists the pairs that it does not cover, and
+        refuses a run without any valid verdict.
     max_unparsed
-        Most of the replies that may hold no verdict which can be parsed, as a share. The file is
-        written in any case; beyond it, the first such reply is shown and the exit code is 1.
+        Maximum share of replies that cannot be parsed. Above it, the first such reply is shown and
+        the exit code is 1; the file is written.
     form
-        How to say what came out.
+        Output format.
 
     Examples
     --------
@@ -490,19 +490,19 @@ def work(
     max_unparsed: MaxUnparsed = 0.1,
     form: TableOrJson = "table",
 ) -> None:
-    """Help a run on the same database: ask what it has not asked yet, and write no file.
+    """Join a judge run on the same database as an additional worker.
 
-    Give the options of `arena judge run`, without --out. Any number of helpers may come and go:
-    none asks what another is asking, and what a killed one was asking returns to the others. Each
-    ends when nothing is left; budget and rates are its own. Exit code 1: it stopped before, or too
-    many replies hold no verdict.
+    Use the options of `arena judge run`, without --out. Workers can start and stop at any time: no
+    request is sent twice, and those of a killed worker return to the queue. A worker ends when
+    nothing is left; it has its own budget and rate limits. Exit code 1: stopped before the end, or
+    too many replies could not be parsed.
 
     Parameters
     ----------
     max_unparsed
-        Most of the replies that may hold no verdict which can be parsed, as a share.
+        Maximum share of replies that cannot be parsed.
     form
-        How to say what came out.
+        Output format.
 
     Examples
     --------

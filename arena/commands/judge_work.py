@@ -42,7 +42,7 @@ Probed = Annotated[
     str,
     Parameter(
         metavar="METHOD",
-        help=f"How the judge is asked: {', '.join(PROBED)}, or a file of your own.",
+        help=f"Judging method: {', '.join(PROBED)}, or a method file.",
     ),
 ]
 
@@ -56,24 +56,23 @@ what a run makes goes by itself, or stays to its end.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JudgeOptions:
-    """Who judges, and what it may take.
+    """The judge, and its limits.
 
     Attributes
     ----------
     judge : str or None
-        Id in the roster, local/smollm2 (a small model on this machine), or pocket-judge, a toy;
-        what goes by rules needs none.
+        Model id in the roster; local/smollm2 (a small model on this machine); or pocket-judge (a
+        toy). Rule-based methods need none.
     budget : float or None
-        Stop before more than this is spent.
+        Stop before the cost exceeds this amount.
     concurrency : int
-        Most requests at a time.
+        Maximum number of parallel requests.
     requests_per_minute : float or None
-        Most requests that the endpoint allows a minute.
+        Rate limit of the endpoint.
     tokens_per_minute : float or None
-        Most tokens that it allows a minute.
+        Token rate limit of the endpoint.
     again : {"refused", "unparsed"} or None
-        Ask once more where the kept reply is a refusal, or holds no verdict that can be parsed; it
-        stands otherwise.
+        Ask again if the stored reply is a refusal, or cannot be parsed. By default it is reused.
     """
 
     judge: Annotated[str | None, Parameter(metavar="MODEL")] = None
@@ -88,34 +87,35 @@ class JudgeOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """What is judged, and how.
+    """The cases to judge, and the method.
 
     Attributes
     ----------
     cases : list of str
-        File, folder or pattern of pairs or of responses, several of outputs (give it again; the
-        first meets each of the others), or arena: the battles.
+        File, folder or pattern of pairs or of answers; several files of outputs (repeat the
+        option: the first is compared with each of the others); or `arena` for the battles of the
+        database.
     rubric : Path or None
-        Text that says what the marks stand for, for rubric.
+        File with the meaning of the scores, for the method rubric.
     scale : str or None
-        Marks of the rubric; 1-10 if not given.
+        Scale of the rubric; default 1-10.
     references : Path or None
-        Reference answers to show the judge in place of those of the cases, by the cases'
-        prompt_id, such as FastChat's reference_answer/gpt-4.jsonl.
+        Reference answers for the judge instead of those of the cases, by prompt_id, such as
+        FastChat's reference_answer/gpt-4.jsonl.
     swap_share : float or None
-        Share of the pairs to ask in both orders, the rest in one, drawn at random; as the method
-        says if not given.
+        Share of pairs judged in both orders; the others are judged in one random order. Default:
+        that of the method.
     seed : str or None
-        Draws fences and orders in place of the database's own secret: the same calls on another
-        database. Who knows it can fake fences.
+        Draws fences and orders instead of the secret of the database, to reproduce the calls on
+        another database. Anyone who knows it can fake fences.
     """
 
     method: Annotated[
         str,
         Parameter(
             metavar="METHOD",
-            help=f"Of two responses: {', '.join(PAIRS)}. Of one: {', '.join(SINGLES)}, {IFEVAL}. "
-            "Or the path of a file of your own (arena judge methods).",
+            help=f"Pairwise: {', '.join(PAIRS)}. Single answers: {', '.join(SINGLES)}, {IFEVAL}. "
+            "Or the path of a method file (see `arena judge methods`).",
         ),
     ]
     cases: Annotated[Sequence[str], Parameter(metavar="SOURCE")]

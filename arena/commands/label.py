@@ -209,26 +209,26 @@ def label(
     dry_run: bool = False,
     form: TableOrJson = "table",
 ) -> None:
-    """Say what prompts ask for: by rules that need no model and no network, or by a model.
+    """Label prompts by category, by rules (offline) or by a model.
 
-    Of a database every vote without labels gets them, and what is labelled stays so. Of a file
-    the rows are written again with a column a label. Broken off, it goes on where it stopped.
-    With --judge a model of the roster is asked, each prompt once: its replies are kept in the
-    database, and its labels are its own, which no board mixes with those of the rules.
-    Exit code 1: it stopped with prompts still pending.
+    In a database, labels are added to votes that have none. For a file, the rows are written with
+    one column per label. An interrupted run resumes. With --judge, a model of the roster labels
+    each prompt once; its replies are stored in the database, and leaderboards keep its labels
+    apart from those of the rules.
+    Exit code 1: stopped with prompts pending.
 
     Parameters
     ----------
     source
         Database URL, or file, folder or pattern of prompts (.parquet, .csv, .jsonl).
     to
-        File to write the labelled rows of a file to: .parquet or .csv.
+        File for the labelled rows: .parquet or .csv.
     columns
-        Read the prompts from the column of this name, as in prompt=question.
+        Read the prompt from this column, such as prompt=question.
     dry_run
-        Only say what a model would be asked, and its cost.
+        Only show the number of requests and their cost.
     form
-        How to write the shares of the labels.
+        Output format for the label counts.
 
     Examples
     --------
@@ -354,25 +354,24 @@ def duplicates(
     columns: Columns = (),
     form: TableOrJson = "table",
 ) -> None:
-    """Say how often prompts repeat one another, and how fresh they are.
+    """Measure how often prompts repeat, and how many are new.
 
-    Near duplicates have a Jaccard similarity of .8 and more over 5-character shingles. A prompt
-    is fresh if it is like nothing that is a day older and more.
+    Near duplicates have a Jaccard similarity of at least .8 on 5-character shingles. A prompt is
+    new if it is similar to none that is at least a day older.
 
     Parameters
     ----------
     source
         Database URL, or file, folder or pattern of prompts (.parquet, .csv, .jsonl).
     board
-        Also rate the votes with prompts that are asked most counted less: each as often as one
-        at the 99.9th percentile.
+        Also rate the votes with frequent prompts downweighted to the 99.9th percentile.
     to
-        Write the rows of a file again (.parquet, .csv) with a column prompt_group: arena rate
-        clusters by it with --column prompt=prompt_group.
+        Write the rows to this file (.parquet, .csv) with a column prompt_group; cluster by it with
+        `arena rate --column prompt=prompt_group`.
     columns
-        Read prompt or time from the column of this name, as in prompt=question.
+        Read the prompt or time from this column, such as prompt=question.
     form
-        How to write it.
+        Output format.
 
     Examples
     --------
@@ -448,26 +447,27 @@ def overlap(
     level: float = 0.95,
     form: TableOrJson = "table",
 ) -> None:
-    """Rate models on prompts that a benchmark holds against all others.
+    """Test for contamination: compare ratings on prompts inside and outside a benchmark.
 
-    A prompt overlaps if it has 13 words in a row of an item, or is a shorter item as such. Who
-    does better there may have learnt the benchmark by heart. With a roster, also rate each model
-    with a cutoff on prompts like one of before that day against later ones.
-    Exit code 3: one of the two kinds of prompts identifies no rating.
+    A prompt overlaps if it shares 13 consecutive words with a benchmark item, or contains a
+    shorter item whole. A model that does better on these prompts may have been trained on the
+    benchmark. With a roster, each model with a training cutoff is also compared on prompts before
+    and after it.
+    Exit code 3: prompts of one kind do not identify ratings.
 
     Parameters
     ----------
     files
-        A benchmark, a file, folder or pattern of items (.parquet, .csv, .jsonl), unless only
-        cutoffs are asked for; and votes: database URL, or files with the prompts beside them.
+        Benchmark items (file, folder or pattern; .parquet, .csv, .jsonl), unless only cutoffs are
+        compared; then the votes: a database URL, or files with prompts.
     roster
-        TOML file of models, of which some say their cutoff.
+        TOML file of models with training cutoffs.
     columns
-        Read prompt or time of the votes from the column of this name, as in prompt=question.
+        Read the prompt or time of votes from this column, such as prompt=question.
     level
-        Of each interval.
+        Confidence level.
     form
-        How to write it.
+        Output format.
 
     Examples
     --------
@@ -667,23 +667,24 @@ def topics(
     roster: RosterFile = None,
     form: TableOrJson = "table",
 ) -> None:
-    """Say what prompts are about: topics by their words, with titles and how stable they are.
+    """Cluster prompts into topics, with titles and stability.
 
-    A topic that does not come out again from other random starts is not shown.
+    A topic that does not recur from other random starts is not shown.
 
     Parameters
     ----------
     source
         Database URL, or file, folder or pattern of prompts (.parquet, .csv, .jsonl).
     private
-        Show topics of ten people and more, rounded: of a database the release that its page
-        shows, of a file one that needs a column of voters.
+        Show topics with ten or more people, with rounded counts: the current release of a
+        database; for a file, a voter column is needed.
     embeddings
-        Go by embeddings by a model in the roster, instead of words; they are kept in the database.
+        Cluster embeddings of a model in the roster instead of words; they are stored in the
+        database.
     columns
-        Read prompt or voter from the column of this name, as in prompt=question.
+        Read the prompt or voter from this column, such as prompt=question.
     form
-        How to write it.
+        Output format.
 
     Examples
     --------
@@ -801,34 +802,34 @@ def safety(
     form: TableOrJson = "table",
     out: File = None,
 ) -> None:
-    """Ask models a pack of prompts, and say what they refuse, and what they should not have.
+    """Measure refusals: send models harmful prompts and benign counterparts.
 
-    Of harmful prompts: how often they decline, and how often they comply, by themselves (does) and
-    with the pack's permissive system prompt (can). Of benign twins: how often they decline. Every
-    reply is kept in the database: the same command again asks nothing twice.
-    Exit code 1: it stopped with prompts still pending.
+    Harmful prompts: rates of refusal and compliance, without a system prompt ("does") and with the
+    pack's permissive system prompt ("can"). Benign counterparts: rate of refusal. Replies are
+    stored in the database, so that a repeated run sends no request twice.
+    Exit code 1: stopped with prompts pending.
 
     Parameters
     ----------
     pack
-        File of prompts (.csv, .jsonl, .parquet): prompt, category, kind (harmful or benign), and
-        perhaps system.
+        Prompt file (.csv, .jsonl, .parquet): prompt, category, kind (harmful or benign), and
+        optionally system.
     model
-        Model of the roster; again for more. All of them by default.
+        Model id in the roster; repeatable. All models by default.
     judge
-        Model of the roster that says whether an answer to a harmful prompt complies.
+        Model id in the roster that decides whether an answer to a harmful prompt complies.
     labelled
-        Answers that people labelled (prompt, response, complied), to correct the judge by.
+        Answers with human labels (prompt, response, complied), to correct the judge's estimates.
     max_tokens
-        Most tokens of an answer.
+        Maximum number of tokens per answer.
     budget
-        Stop before more than this is spent on a model.
+        Stop before the cost per model exceeds this amount.
     concurrency
-        Most requests at a time.
+        Maximum number of parallel requests.
     form
-        How to write it.
+        Output format.
     out
-        JSON file to write.
+        Output file (JSON).
 
     Examples
     --------

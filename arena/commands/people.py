@@ -26,12 +26,12 @@ Count = Annotated[int, Parameter(validator=validators.Number(gte=1, lte=1000))]
 
 
 def roll(*, database: Database = None, form: TableOrJson = "table") -> None:
-    """List the people whom the arena knows, and what each may do.
+    """List users, pending invitations and roles.
 
     Parameters
     ----------
     form
-        How to write it.
+        Output format.
 
     Examples
     --------
@@ -69,25 +69,25 @@ def invite(
     url: str = "http://localhost:7860",
     database: Database = None,
 ) -> None:
-    """Print a link that lets somebody in as one person, whatever their devices.
+    """Print an invitation link, which signs in one user on any of their devices.
 
-    Who opens it may use further devices by links of their own, from the page My battles.
+    Users can create links for further devices themselves, on the page "My battles".
 
     Parameters
     ----------
     name
-        Whom it is for; people see their own name, and admins see all.
+        Name of the user, visible to the user and to admins.
     to
-        Instead of a name, somebody whom the arena knows and who cannot come in any more, by their
-        name or the beginning of their id: the link lets in a further device of theirs.
+        Create a link for a further device of an existing user who cannot sign in, instead of a new
+        user: their name, or the first characters of their id.
     role
-        What they may do: voter, if nothing is said.
+        Role of the user; voter by default.
     uses
-        How many people it lets in, each as a person of their own.
+        Number of users that the link can create.
     days
-        How long it lets anybody in.
+        Validity of the link in days.
     url
-        Address of the arena, as people open it.
+        Address of the arena for its users.
 
     Examples
     --------
@@ -126,20 +126,20 @@ def change(
     sign_out: bool = False,
     database: Database = None,
 ) -> None:
-    """Give somebody another role, keep them out, or sign out their devices.
+    """Change a user's role, block a user, or sign out their devices.
 
-    It holds within seconds in every process. Their votes stay: see arena voters for those.
+    Takes effect within seconds. Votes are kept; to exclude them, see `arena voters`.
 
     Parameters
     ----------
     who
-        Their name, or the beginning of their id.
+        Name of the user, or the first characters of their id.
     role
-        What they may do from now on.
+        New role.
     block
-        Keep them out; --unblock lets them in again.
+        Block the user; --unblock reverses it.
     sign_out
-        Sign out all their devices.
+        Sign out all devices of the user.
 
     Examples
     --------
@@ -174,25 +174,23 @@ def erase(
     yes: bool = False,
     database: Database = None,
 ) -> None:
-    """Erase all that somebody wrote here, what models answered them, and their name.
+    """Erase everything a voter wrote, the models' answers to it, and their name.
 
-    It goes from every table and file of the database, and out of what judges were sent; it does
-    not come back. Their votes stay (see --votes), and the vote log verifies: of each text it
-    keeps a hash that nobody can guess words by. Running battles of theirs end. An arena may serve
-    meanwhile; for seconds its writers wait while the files are written anew.
-    Backups and exports that were made before, and the log and replicas of a PostgreSQL server,
-    are not reached.
+    Removes it from all tables and files of the database, including requests to judges. This cannot
+    be undone. Votes are kept (see --votes), and the vote log still verifies: it keeps a salted
+    hash of each text. The voter's running battles end. Works while the arena is running; writes
+    wait for some seconds. Existing backups and exports, and the log and replicas of a PostgreSQL
+    server, are not erased.
 
     Parameters
     ----------
     voter
-        Their id, as a person or as a voter, or its first 8 characters at the least; all their
-        devices are meant.
+        User id or voter id, or at least its first 8 characters; includes all devices of the user.
     votes
-        Whether their votes stay, without words, or go as well: then no leaderboard counts them,
-        nobody can read them, and a tombstone in the record says that they were there.
+        Keep the votes without texts, or remove them too: no leaderboard counts them, and a
+        deletion record in the vote log states that they existed.
     yes
-        Do not ask before.
+        Do not ask for confirmation.
 
     Examples
     --------
@@ -311,21 +309,23 @@ def add(
     per_hour: Annotated[int, _PER_HOUR] = 600,
     database: Database = None,
 ) -> None:
-    """Register an application, and print its token, once: the arena keeps a hash alone.
+    """Register an application that sends votes, and print its token.
 
-    With the token its server sends votes and pairs. Its votes are rated apart, by the policy
-    applications-v1, and count on no other leaderboard. An arena may serve meanwhile.
+    The token is printed once; the arena stores a hash of it. The application's votes have their
+    own leaderboard (policy applications-v1) and count on no other. Works while the arena is
+    running.
 
     Parameters
     ----------
     name
-        What it is called: small letters, digits and hyphens. Its version v7 is rated as NAME~v7.
+        Name of the application: lowercase letters, digits and hyphens. Version v7 of it is rated
+        as NAME~v7.
     origins
-        Origin of pages that may show its pairs, such as https://app.example.org; again for more.
+        Origin of a page that may show its pairs, such as https://app.example.org; repeatable.
     share
-        Share of its turns on which it is to show a pair.
+        Share of its turns on which the application should show a pair.
     per_hour
-        Votes and pairs that it may send within an hour.
+        Maximum number of votes and pairs per hour.
 
     Examples
     --------
@@ -359,12 +359,12 @@ def add(
 
 
 def overview(*, database: Database = None, form: TableOrJson = "table") -> None:
-    """List the applications that are registered, and how much they have sent.
+    """List registered applications and the number of votes and pairs they sent.
 
     Parameters
     ----------
     form
-        How to write it.
+        Output format.
 
     Examples
     --------
@@ -407,24 +407,24 @@ def change_source(
     new_token: Annotated[bool, Parameter(negative=())] = False,
     database: Database = None,
 ) -> None:
-    """Change what an application may do; what is not named stays. An arena may serve meanwhile.
+    """Change the settings of an application. Works while the arena is running.
 
     Parameters
     ----------
     name
-        What it is called.
+        Name of the application.
     added
-        Origin of further pages that may show its pairs; again for more.
+        Allow another origin; repeatable.
     removed
-        Origin of pages that may no more.
+        Remove an origin; repeatable.
     share
-        Share of its turns on which it is to show a pair.
+        Share of its turns on which the application should show a pair.
     per_hour
-        Votes and pairs that it may send within an hour.
+        Maximum number of votes and pairs per hour.
     paused
-        Take nothing of it, neither from its server nor from its pages, until it is resumed.
+        Refuse everything from its server and pages until --resume.
     new_token
-        Print another token, once; the one before is let in no more.
+        Replace the token and print the new one, once.
 
     Examples
     --------
@@ -458,14 +458,14 @@ def change_source(
 
 
 def revoke(name: str, /, *, database: Database = None) -> None:
-    """Let an application in no more, from now on: neither its token nor its pages.
+    """Revoke an application's access permanently, for its server and its pages.
 
-    Its votes stay and count. The name is not given again: register it anew under another one.
+    Its votes are kept and count. The name cannot be used again.
 
     Parameters
     ----------
     name
-        What it is called.
+        Name of the application.
 
     Examples
     --------

@@ -148,14 +148,14 @@ Form = Annotated[
     Parameter(
         name="--format",
         choices=("table", "json", "html"),
-        help="How to write it: as the file's ending says, by default.",
+        help="Output format; by default that of the extension of --out.",
     ),
 ]
 Out = Annotated[
     Path | None,
-    Parameter(metavar="FILE", help="Page (.html), with its JSON beside it; or JSON (.json)."),
+    Parameter(metavar="FILE", help="Output file: .html (with JSON next to it) or .json."),
 ]
-Seed = Annotated[int, Parameter(validator=Number(gte=0), help="Of all that is drawn.")]
+Seed = Annotated[int, Parameter(validator=Number(gte=0), help="Random seed.")]
 
 
 def similarity(
@@ -172,24 +172,23 @@ def similarity(
     form: Form = None,
     out: Out = None,
 ) -> None:
-    """Probe measures of how alike two texts are, on up to five axes.
+    """Evaluate text similarity measures on up to five axes.
 
-    A file is recognised by its columns; each axis needs its own kind. No axis is averaged
-    with another. Embeddings are kept in the database: the same command again goes on where it
-    stopped. Exit code 2: files or options that cannot be used.
+    The columns of a file determine its axis; axes are not averaged. Embeddings are stored in the
+    database, so that an interrupted run resumes. Exit code 2: invalid files or options.
 
     Parameters
     ----------
     files
-        Texts that people rated, texts in classes, a TREC collection.
+        Texts with human similarity ratings, texts in classes, or a TREC collection.
     measure
-        How its name begins; again for more. All by default.
+        Prefix of a measure's name; repeatable. All measures by default.
     embeddings
-        Add the cosine of embeddings by a model in the roster.
+        Also evaluate the cosine similarity of embeddings of a model in the roster.
     planted
-        Add evaluators whose cards are known beforehand.
+        Also show evaluators with known properties, as a control.
     sample
-        Texts to change, texts to cluster, questions: most of each.
+        Maximum number of texts to perturb, texts to cluster, and queries.
 
     Examples
     --------
@@ -222,14 +221,14 @@ def judge(
     form: Form = None,
     out: Out = None,
 ) -> None:
-    """Probe judges by what they say of the same cases again, and with the sides exchanged.
+    """Measure judges' self-consistency: repeated verdicts and swapped sides.
 
-    Takes files that `arena judge run` writes. Exit code 2: files or options that cannot be used.
+    Takes files of `arena judge run`. Exit code 2: invalid files or options.
 
     Parameters
     ----------
     files
-        Verdicts on the same cases: a file, folder or pattern a run, or a column run.
+        Verdicts on the same cases: one file, folder or pattern per run, or a column run.
 
     Examples
     --------
@@ -255,19 +254,19 @@ def board(
     form: Form = None,
     out: Out = None,
 ) -> None:
-    """Probe the ways to rate these votes, on arenas like this one whose truth is known.
+    """Evaluate rating methods on simulated arenas similar to these votes.
 
-    Exit codes: 2 for options or votes that cannot be used, 3 for votes that identify no rating.
+    Exit codes: 2 invalid options or votes, 3 the votes do not identify ratings.
 
     Parameters
     ----------
     source
-        Files, folders or patterns of votes (.parquet, .csv, .jsonl), or database URL such as
+        Vote files, folders or patterns (.parquet, .csv, .jsonl), or a database URL such as
         sqlite:///arena.db.
     columns
-        Read a role from the column of this name, as in voter=user; again for more.
+        Read a role from this column, such as voter=user; repeatable.
     arenas
-        Simulated arenas: more of them tell finer faults.
+        Number of simulated arenas; more give more precise estimates.
 
     Examples
     --------
@@ -300,32 +299,32 @@ def prompts(
     form: Form = None,
     out: Out = None,
 ) -> None:
-    """Probe whether prompts hang together, whether it changes the ranking, and what explains it.
+    """Test whether prompts are correlated, whether that changes the ranking, and what explains it.
 
-    Exit codes: 2 for options or data that cannot be used, 3 for votes that identify no rating.
+    Exit codes: 2 invalid options or data, 3 the votes do not identify ratings.
 
     Parameters
     ----------
     source
-        Votes, as for rate; or results with the columns model and prompt_id, such as a judge's
-        marks of all models on all prompts.
+        Votes, as for `arena rate`; or results with the columns model and prompt_id, such as a
+        judge's scores of all models on all prompts.
     columns
-        Read a role from the column of this name, as in voter=user; again for more.
+        Read a role from this column, such as voter=user; repeatable.
     by
-        Column of groups of prompts, of the source or of --prompts; again for more.
+        Column of prompt groups, in the source or in --prompts; repeatable.
     prompts
-        A prompt a row: its name, groups, and its text, whose words then may explain.
+        Table with one prompt per row: prompt_id, groups, and optionally the text.
     value
-        Column of results: right, correct, win, score, preference or value by default.
+        Column of results; default: right, correct, win, score, preference or value.
     right
-        Above it a result is right, else wrong; 1.5 for preference.
+        Threshold above which a result is correct; 1.5 for preference.
     mix
-        Shares of your own of the groups of the first --by, such as coding=.5,writing=.5: what
-        the board is where groups weigh so.
+        Your own group weights for the first --by, such as coding=.5,writing=.5: also show the
+        board with these weights.
     draws
-        Of each null.
+        Number of draws of each null distribution.
     sample
-        Prompts of which every two are compared, most.
+        Maximum number of prompts for pairwise comparison.
 
     Examples
     --------
@@ -359,18 +358,18 @@ def blindness(
     seed: Seed = 0,
     form: TableOrJson = "table",
 ) -> None:
-    """Probe whether the pace of answers tells which model is the slow one.
+    """Test whether the timing of answers reveals the slower model.
 
-    Simulated models write at known speeds; what a page would get of it, without the words, goes
-    to a classifier. The pace is that of the settings (ARENA_PACING and others). Exit code 1: the
-    slow side was named in more than 55 % of battles, or more than 3 % halted.
+    Simulated models answer at known speeds; a classifier sees the timing of what the page shows.
+    Uses the pacing of the settings (ARENA_PACING and others). Exit code 1: the slower side was
+    identified in more than 55% of battles, or more than 3% of answers stalled.
 
     Parameters
     ----------
     battles
-        Battles a scenario.
+        Number of battles per scenario.
     form
-        How to write it.
+        Output format.
 
     Examples
     --------
@@ -505,31 +504,33 @@ def memory(
     roster: RosterFile = None,
     form: TableOrJson = "table",
 ) -> None:
-    """Probe whether a model has learnt a benchmark by heart, by the order of its items.
+    """Test whether a model has memorised a benchmark, from the order of its items.
 
-    Nobody who has not seen them together prefers the order in which a benchmark has its items,
-    unless that order says something itself, as one by subject does. Needs an endpoint that
-    echoes a prompt with its log-probabilities (/completions, as vLLM has it). Log-likelihoods are
-    kept in the database: the same command again goes on where it stopped.
+    A model that has not seen the items together does not prefer their published order, unless the
+    order itself is informative (such as by subject). Needs an endpoint that returns
+    log-probabilities of a prompt (/completions with echo, as in vLLM). Log-likelihoods are stored
+    in the database, so that an interrupted run resumes.
 
     Parameters
     ----------
     benchmark
-        File, folder or pattern of its items, in their order (.parquet, .csv, .jsonl).
+        Benchmark items in their published order: a file, folder or pattern (.parquet, .csv,
+        .jsonl).
     model
-        A model in the roster.
+        Model id in the roster.
     planted
-        Show the test on two toys: one learnt our labelled prompts in an order, one each alone.
+        Show the test on two toy models: one trained on the embedded prompts in an order, one on
+        each prompt alone.
     shards
-        Parts of items that follow one another, in each of which they are permuted.
+        Number of consecutive parts within which items are permuted.
     permutations
-        Other orders of each shard; 19 reach p = .05.
+        Number of permutations per part; 19 allow p = .05.
     seed
-        Of the orders.
+        Random seed of the permutations.
     columns
-        Read the items from the column of this name, as in prompt=question.
+        Read the items from this column, such as prompt=question.
     form
-        How to write it.
+        Output format.
 
     Examples
     --------
@@ -575,18 +576,18 @@ def _memory_show(results: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def exclude(target: str, /, *, reason: str, database: Database = None) -> None:
-    """Leave the votes of a voter, or one vote, out of the leaderboard from here on.
+    """Exclude the votes of a voter, or one vote, from the leaderboard.
 
-    Nothing is deleted: a row with the reason is added to the record, and the leaderboard says how
-    many votes are left out and why. Votes that the voter casts later count.
+    Nothing is deleted: the exclusion and its reason are added to the vote log, and the leaderboard
+    shows the number of excluded votes by reason. Later votes of the voter count.
 
     Parameters
     ----------
     target
-        Id of a voter, or its first 8 characters at the least, or id of a battle for the vote on
-        it: see arena voters --format csv, and the address of a battle.
+        Voter id, or at least its first 8 characters, or battle id: see `arena voters --format csv`
+        and the address of a battle.
     reason
-        Why, in words that anybody may read.
+        Reason, visible to everyone.
 
     Examples
     --------
@@ -604,17 +605,17 @@ def exclude(target: str, /, *, reason: str, database: Database = None) -> None:
 
 
 def readmit(target: str, /, *, reason: str = "readmitted", database: Database = None) -> None:
-    """Take the votes of a voter, or one vote, in again that were left out.
+    """Reinstate excluded votes of a voter, or one excluded vote.
 
-    The rows that left them out stay; newer ones take them back. What was readmitted is not left
-    out again by arena voters --apply.
+    The exclusion stays in the vote log, followed by the reinstatement. `arena voters --apply` does
+    not exclude reinstated votes again.
 
     Parameters
     ----------
     target
-        As of arena exclude.
+        Voter id or battle id, as for `arena exclude`.
     reason
-        Why, in words that anybody may read.
+        Reason, visible to everyone.
 
     Examples
     --------
@@ -630,20 +631,20 @@ def readmit(target: str, /, *, reason: str = "readmitted", database: Database = 
 
 
 def names(database: str, /, *, apply: bool = False, form: TableOrJson = "table") -> None:
-    """Flag battles in which an answer says who wrote it: "I am GPT-4, made by OpenAI".
+    """Detect answers that name their author, such as "I am GPT-4, made by OpenAI".
 
-    Answers of battles with a vote are read; names are those of the roster and the known models
-    and vendors, in the first person. Speaking of others is no naming of oneself.
+    Reads the answers of battles with a vote, for first-person statements with names of the roster
+    or of known models and vendors. Mentions of other models do not count.
 
     Parameters
     ----------
     database
         Database URL.
     apply
-        Leave the votes on these battles out of the leaderboard, by rows that arena readmit takes
-        back; held where it would leave out more than a fifth.
+        Exclude the votes on these battles from the leaderboard; `arena readmit` reverses it.
+        Suspended if it would exclude more than a fifth of the votes.
     form
-        How to write it.
+        Output format.
 
     Examples
     --------
@@ -671,19 +672,19 @@ def names(database: str, /, *, apply: bool = False, form: TableOrJson = "table")
 
 
 def words(source: list[str], /, *, seed: int = 0, form: TableOrJson = "table") -> None:
-    """Say how well a bag of words knows who wrote an answer, on prompts it has not seen.
+    """Test how well a bag-of-words classifier identifies the author of an answer.
 
-    Who can tell the models can push one. Answers to one prompt stay together, in five folds;
-    models of fewer than 10 answers are left out. Intervals are by prompt.
+    If models can be identified, they can be promoted. Answers to one prompt are in the same of
+    five folds; models with fewer than 10 answers are excluded. Intervals are clustered by prompt.
 
     Parameters
     ----------
     source
-        Database URL, or files of responses (prompt, response, model), or of pairs of them.
+        Database URL, or files of answers (prompt, response, model), or of pairs of answers.
     seed
-        Another seed deals out the prompts in another way.
+        Random seed of the folds.
     form
-        How to write it.
+        Output format.
 
     Examples
     --------
@@ -743,34 +744,33 @@ def attack(
     chosen: Annotated[Chosen, Flat] = EVERY_ROW,
     form: TableOrJson = "table",
 ) -> None:
-    """Say what accounts that attack would do to these votes, with defences on and off.
+    """Simulate vote manipulation on these votes, with and without defences.
 
-    Nothing is written. The defences are those of arena voters --apply. Beside it stands how many
-    new accounts cannot change the first ranks, whatever they vote.
+    Read-only. The defences are those of `arena voters --apply`. Also shows how many new accounts
+    cannot change the first ranks, whatever they vote.
 
     Parameters
     ----------
     source
-        Files, folders or patterns of votes (.parquet, .csv, .jsonl) that say who voted, or
-        database URL.
+        Vote files, folders or patterns (.parquet, .csv, .jsonl) with voter ids, or a database URL.
     strategy
-        fan votes for the model wherever it appears; target on it alone, as who recognises it
-        could; omnipresent also against the two above it; inverted for the worse; always-left;
-        random by coin.
+        fan: vote for the model wherever it appears; target: only on its battles, as if it were
+        recognised; omnipresent: also against the two models above it; inverted: for the worse
+        model; always-left; random.
     accounts
-        New accounts.
+        Number of attacking accounts.
     votes
-        Votes of each.
+        Votes per account.
     model
-        The one to push; without it, the one in the middle.
+        Model to promote; by default the one in the middle of the board.
     runs
-        Draws of the attackers' votes.
+        Number of simulations.
     seed
-        Another seed gives other draws.
+        Random seed.
     columns
-        Read a role from the column of this name, as in voter=user; again for more.
+        Read a role from this column, such as voter=user; repeatable.
     form
-        How to write it.
+        Output format.
 
     Examples
     --------
@@ -849,28 +849,28 @@ def gold(
     level: float = 0.95,
     form: TableOrJson = "table",
 ) -> None:
-    """Say how often voters prefer the wrong answer, and how often each names the right one.
+    """Estimate how often voters prefer a wrong answer, and each voter's accuracy.
 
-    Of the gold battles of an arena (ARENA_GOLD), or of votes in a file with a column gold. The
-    share of votes for the wrong answer has an interval by voter and by item, and stands in thirds
-    by how much longer the wrong answer is. Each voter's accuracy begins at 80 %, as if ten pairs
-    had been answered. A tie is not right, and prefers nothing.
+    Uses the gold battles of an arena (ARENA_GOLD), or votes in a file with a column `gold`. The
+    rate of votes for the wrong answer has an interval clustered by voter and item, and is shown by
+    how much longer the wrong answer is. Each voter's accuracy has a prior of 80%, worth ten votes.
+    A tie counts as neither right nor wrong.
 
-    With --instructions: of votes on prompts whose instructions can be checked (no comma, so many
-    words), how often the answer that breaks one is preferred to one that follows them, in all and
-    by kind of instruction.
+    With --instructions, for prompts with verifiable instructions (no commas, a word count): how
+    often an answer that violates an instruction is preferred to one that follows it, overall and
+    by type of instruction.
 
     Parameters
     ----------
     source
-        Database URL, or file of votes (.parquet, .csv, .jsonl): winner, gold, voter, prompt_id,
-        and response_a, response_b for their lengths.
+        Database URL, or vote file (.parquet, .csv, .jsonl): winner, gold, voter, prompt_id, and
+        response_a, response_b for their lengths.
     instructions
         Prompts with instruction_id_list and kwargs, as in IFEval's input_data.jsonl.
     level
-        Of the intervals.
+        Confidence level.
     form
-        How to write it.
+        Output format.
 
     Examples
     --------

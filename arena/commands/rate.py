@@ -103,27 +103,27 @@ def rate(
     compare: Annotated[Path | None, Parameter(metavar="OLD.json")] = None,
     plots: Folder = None,
 ) -> None:
-    """Rate the models of any votes, with intervals that allow for people who vote often.
+    """Rate models from pairwise votes, with confidence intervals clustered by voter and prompt.
 
-    Exit codes: 2 for options or votes that cannot be used, 3 for votes that identify no rating.
+    Exit codes: 2 invalid options or votes, 3 the votes do not identify ratings.
 
     Parameters
     ----------
     source
-        Files, folders or patterns of votes (.parquet, .csv, .jsonl), or database URL such as
-        sqlite:///arena.db; or the master of a Spark cluster, spark://host:7077, with --table; or
-        the word samples: simulated votes to try it on.
+        Vote files, folders or patterns (.parquet, .csv, .jsonl); a database URL such as
+        sqlite:///arena.db; a Spark master such as spark://host:7077, with --table; or `samples`
+        for simulated example votes.
     table
-        Table of the cluster, or a path of Parquet files that it reads.
+        Spark table, or path of Parquet files that the cluster reads.
     form
-        How to write it: as the file's ending says, by default. every-eval-ever writes a file a
-        model into the folder --out.
+        Output format; by default that of the extension of --out. every-eval-ever writes one file
+        per model to the folder --out.
     out
-        File to write.
+        Output file.
     compare
-        Say who moved since this board, in JSON or in every_eval_ever's files.
+        Show changes from this board: JSON of `arena rate`, or every_eval_ever files.
     plots
-        Draw the board there, too; with --by a folder a value.
+        Also plot the board to this file; with --by a folder, one file per value.
 
     Examples
     --------
@@ -187,15 +187,15 @@ def plan(
     chosen: Annotated[Chosen, Flat] = EVERY_ROW,
     form: TableOrJson = "table",
 ) -> None:
-    """Plan how many more votes separate neighbours on the board, with 80% power.
+    """Estimate how many more votes separate neighbours on the board with 80% power.
 
     Parameters
     ----------
     source
-        Files, folders or patterns of votes (.parquet, .csv, .jsonl), or database URL such as
+        Vote files, folders or patterns (.parquet, .csv, .jsonl), or a database URL such as
         sqlite:///arena.db.
     form
-        How to write it.
+        Output format.
 
     Examples
     --------
@@ -228,34 +228,33 @@ def voters(
     weighted: File = None,
     apply: bool = False,
 ) -> None:
-    """Say which voters vote as somebody with a taste of their own would not.
+    """Detect suspicious voters: random, biased or coordinated votes.
 
-    Evidence, a suggested weight of 0 or 1 and the reason, for each voter; nothing is deleted.
-    All voters together are searched for rings: accounts that push one model, or vote it down.
-    The chance of a false flag holds on average over voters whose tastes follow the fitted law.
-    Exit code 2: options or votes that cannot be used.
+    Shows the evidence, a suggested weight of 0 or 1 and the reason for each voter. Nothing is
+    deleted. All voters are also searched for coordinated groups that promote or demote one model.
+    The false-positive rate holds on average over voters whose random effects follow the fitted
+    distribution. Exit code 2: invalid options or votes.
 
     Parameters
     ----------
     source
-        Files, folders or patterns of votes (.parquet, .csv, .jsonl) that say who voted, or
-        database URL.
+        Vote files, folders or patterns (.parquet, .csv, .jsonl) with voter ids, or a database URL.
     columns
-        Read a role from the column of this name, as in voter=user; again for more.
+        Read a role from this column, such as voter=user; repeatable.
     alpha
-        Chance of flagging an honest voter.
+        False-positive rate per voter.
     least
-        Decisive votes from which a voter is examined.
+        Test only voters with at least this many decisive votes.
     form
-        How to write it.
+        Output format.
     out
-        File to write.
+        Output file.
     weighted
-        Write the votes there, with a column voter_weight to rate by.
+        Write the votes to this file, with a column voter_weight for weighted ratings.
     apply
-        Leave the votes of voters flagged jointly, and of rings on their models, out of the
-        leaderboard of this database, by rows that arena readmit takes back. A rule that would
-        leave out more than a fifth of the votes is held.
+        Exclude the votes of jointly flagged voters, and of coordinated groups on their model, from
+        the leaderboard of this database; `arena readmit` reverses it. A rule that would exclude
+        more than a fifth of the votes is suspended.
 
     Examples
     --------
@@ -446,30 +445,29 @@ def mix(
     form: Annotated[str | None, Parameter(name="--format", choices=formats.BOARD_FORMATS)] = None,
     out: File = None,
 ) -> None:
-    """Rate the models on your own mix of prompts, and say how far ranks hang on the mix.
+    """Reweight ratings to your own prompt mix, and show how much ranks depend on the mix.
 
-    Exit codes: 2 for options, prompts or votes that cannot be used, 3 for votes that identify no
-    rating.
+    Exit codes: 2 invalid options, prompts or votes, 3 the votes do not identify ratings.
 
     Parameters
     ----------
     source
-        A file of your own prompts, and then files, folders or patterns of votes with a column of
-        their category; with --mix votes alone. Prompts have that column too, or are labelled by
-        rules here: a text of a prompt a line, or a table with a column prompt.
+        A file of your own prompts, followed by vote files, folders or patterns with a category
+        column; with --mix, votes only. Prompts have the same column, or are labelled by rules: one
+        prompt per line, or a table with a column `prompt`.
     given
-        Shares of categories, instead of prompts, such as coding=.5,writing=.5; of any sum.
+        Category weights instead of prompts, such as coding=.5,writing=.5; they need not sum to 1.
     by
-        Column of the category, in votes and prompts.
+        Category column of votes and prompts.
     kappa
-        Say which ranks a model reaches where no category has more than so many times its share of
-        the votes. Again for more; 1.5, 2 and 8 by default.
+        Show the ranks that each model can reach if no category's weight exceeds this multiple of
+        its share of the votes; repeatable. Default: 1.5, 2 and 8.
     weights
-        Rate by strengths of pooled categories, or by votes weighed to the mix.
+        Combine pooled ratings per category, or reweight votes.
     form
-        How to write it: as the file's ending says, by default.
+        Output format; by default that of the extension of --out.
     out
-        File to write.
+        Output file.
 
     Examples
     --------
@@ -520,26 +518,26 @@ def value(
     out: File = None,
     plot: Annotated[Path | None, Parameter(metavar="FILE")] = None,
 ) -> None:
-    """Set ratings against what answers cost and how long they take.
+    """Compare ratings with the cost and latency of answers.
 
-    Costs are compared within battles, with intervals clustered by voter and prompt. Votes need
-    columns cost_a and cost_b (US dollars of each answer), or seconds_a and seconds_b; a model
-    without a price has no cost, not one of 0.
-    Exit codes: 2 for options or votes that cannot be used, 3 for votes that identify no rating.
+    Costs are compared within battles, with intervals clustered by voter and prompt. Votes need the
+    columns cost_a and cost_b (US dollars per answer), or seconds_a and seconds_b. A model without
+    a price has no cost, rather than a cost of 0.
+    Exit codes: 2 invalid options or votes, 3 the votes do not identify ratings.
 
     Parameters
     ----------
     source
-        Files, folders or patterns of votes (.parquet, .csv, .jsonl), or database URL such as
+        Vote files, folders or patterns (.parquet, .csv, .jsonl), or a database URL such as
         sqlite:///arena.db.
     safety
-        Show what models refuse beside it: JSON that arena safety wrote, or a folder of such files.
+        Also show refusal rates: JSON of `arena safety`, or a folder of such files.
     form
-        How to write it.
+        Output format.
     out
-        JSON file to write.
+        Output file (JSON).
     plot
-        Draw ratings against costs: .png, .svg or .html.
+        Plot ratings against costs to this file: .png, .svg or .html.
 
     Examples
     --------
@@ -647,21 +645,21 @@ def factors(
     chosen: Annotated[Chosen, Flat] = EVERY_ROW,
     form: TableOrJson = "table",
 ) -> None:
-    """Rate systems by their parts: what the model adds to a system, and what the scaffold.
+    """Rate the parts of systems: the contribution of the model and of the scaffold.
 
-    The strength of a system is the sum of those of its parts. Beside it stand the plain ratings
-    of whole systems, and a test of whether parts add up. Exit codes: 2 for options or votes that
-    cannot be used, 3 for votes that do not tell the parts apart.
+    The strength of a system is the sum of the strengths of its parts. Also shows ratings of whole
+    systems, and a test of additivity. Exit codes: 2 invalid options or votes, 3 the votes do not
+    identify the parts.
 
     Parameters
     ----------
     source
-        Files, folders or patterns of votes (.parquet, .csv, .jsonl), or of arena study export.
+        Vote files, folders or patterns (.parquet, .csv, .jsonl), or files of `arena study export`.
     by
-        The factors, joined by commas: X is in the columns X_a and X_b. In an export of a study of
-        agent runs: base_model,scaffold.
+        Factors, separated by commas: factor X is in the columns X_a and X_b. For a study of agent
+        runs: base_model,scaffold.
     form
-        How to write it.
+        Output format.
 
     Examples
     --------
@@ -762,20 +760,20 @@ def rank(
     level: float = 0.95,
     form: TableOrJson = "table",
 ) -> None:
-    """Rate models by rankings of two answers or more, with ties, by Plackett-Luce.
+    """Rate models from rankings of two or more answers, with ties (Plackett-Luce).
 
-    A row is a ranking, its column 'ranking' as in 'a > b = c': the best first, even ones joined.
-    With the columns 'voter' and 'prompt_id' intervals are clustered by voter and prompt. Exit
-    codes: 2 for options or rankings that cannot be used, 3 for rankings that identify nothing.
+    Each row has a column `ranking` such as 'a > b = c', best first. With the columns `voter` and
+    `prompt_id`, intervals are clustered by voter and prompt. Exit codes: 2 invalid options or
+    rankings, 3 the rankings do not identify ratings.
 
     Parameters
     ----------
     source
-        Files, folders or patterns of rankings (.parquet, .csv, .jsonl).
+        Ranking files, folders or patterns (.parquet, .csv, .jsonl).
     level
-        Of the intervals.
+        Confidence level.
     form
-        How to write it.
+        Output format.
 
     Examples
     --------
@@ -810,26 +808,26 @@ def reasons(
     level: float = 0.95,
     form: TableOrJson = "table",
 ) -> None:
-    """Say which reasons voters give for which models, which go with winning, and who quizzes.
+    """Analyse voters' reasons: by model, their association with winning, and voter intent.
 
-    Shares are shrunken towards the other models; reasons and winning are compared between models
-    held equal, and say what people say of winners, not what wins. Whether models fare differently
-    where voters knew the answer is tested with voters and prompts left out one at a time.
-    Exit code 2: options or votes that cannot be used, or votes without remarks.
+    Shares are shrunk towards the other models. Associations with winning hold the models fixed;
+    they describe what voters say about winners, not causes. Whether models do better when voters
+    knew the answer is tested with errors clustered by voter and prompt.
+    Exit code 2: invalid options or votes, or no reasons.
 
     Parameters
     ----------
     source
-        Files, folders or patterns of votes (.parquet, .csv, .jsonl) with the columns reasons_a,
-        reasons_b and voter_intent, or database URL such as sqlite:///arena.db.
+        Vote files, folders or patterns (.parquet, .csv, .jsonl) with the columns reasons_a,
+        reasons_b and voter_intent, or a database URL such as sqlite:///arena.db.
     columns
-        Read a role from the column of this name, as in voter=user; again for more.
+        Read a role from this column, such as voter=user; repeatable.
     intents
-        Two intents to compare models by.
+        Two intents to compare.
     level
-        Of each interval.
+        Confidence level.
     form
-        How to write it.
+        Output format.
 
     Examples
     --------

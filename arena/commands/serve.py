@@ -60,8 +60,8 @@ def serve(
 ) -> None:
     """Serve the arena.
 
-    Every option is also a setting in the environment: ARENA_PORT, ARENA_HOST, ARENA_DATABASE,
-    ARENA_ROSTER. Without a roster the embedded toy models battle.
+    Each option is also an environment variable: ARENA_PORT, ARENA_HOST, ARENA_DATABASE,
+    ARENA_ROSTER. Without a roster, the embedded toy models battle.
 
     Examples
     --------
@@ -76,17 +76,17 @@ def serve(
 def demo(
     *, port: Port = None, host: Host = None, database: Database = None, toys: bool = False
 ) -> None:
-    """Serve the arena with what is there: no roster, no key and no network needed.
+    """Serve a demo arena: no roster, API key or network needed.
 
-    Two or more models of Ollama, llama.cpp, vLLM or LM Studio on this machine, or behind
-    OPENAI_BASE_URL (with OPENAI_API_KEY), battle. Else a small model with different settings does,
-    where the extra local is installed, and else the embedded toys. Votes are kept in
-    ./arena-demo.db unless --database or ARENA_DATABASE names another one.
+    Uses, in this order: two or more models of Ollama, llama.cpp, vLLM or LM Studio on this
+    machine, or of OPENAI_BASE_URL (with OPENAI_API_KEY); a small model with several settings, if
+    the extra `local` is installed; the embedded toy models. Votes are stored in ./arena-demo.db
+    unless --database or ARENA_DATABASE names another database.
 
     Parameters
     ----------
     toys
-        Play with the embedded toys, whatever runs here.
+        Use the embedded toy models, even if other models are available.
 
     Examples
     --------
@@ -112,19 +112,19 @@ def simulate(
     seed: int = 0,
     database: Database = None,
 ) -> None:
-    """Let simulated voters with known tastes battle the embedded toys.
+    """Let simulated voters with known preferences vote on the embedded toy models.
 
-    They play through the same code as people, unpaced. The same command again goes on where it
-    was broken off; a higher number or another seed adds votes. Boards leave these votes out,
-    but for /leaderboard?policy=simulated-v1. Votes go to ./arena-demo.db unless --database or
-    ARENA_DATABASE names another one.
+    They use the same code as people, without waiting. Run the command again to resume after an
+    interruption; a higher number or another seed adds votes. Leaderboards exclude these votes,
+    except /leaderboard?policy=simulated-v1. Votes are stored in ./arena-demo.db unless --database
+    or ARENA_DATABASE names another database.
 
     Parameters
     ----------
     votes
-        Votes in all of this seed's voters.
+        Number of votes of this seed, including those already stored.
     seed
-        Another seed is other voters.
+        Random seed; another seed simulates other voters.
 
     Examples
     --------
@@ -145,7 +145,7 @@ def simulate(
 
 
 def models(*, roster: RosterFile = None) -> None:
-    """List the models of the roster; without one, those that run on this machine.
+    """List the models of the roster, or the models running on this machine if there is no roster.
 
     Examples
     --------
@@ -165,9 +165,9 @@ def models(*, roster: RosterFile = None) -> None:
 
 
 def check_models(*, roster: RosterFile = None) -> None:
-    """Send every model of a file a tiny request, and print how long it took or what failed.
+    """Send a small request to every model of a roster, and show its latency or its error.
 
-    One model is enough, such as one that is to be added.
+    The roster may have a single model, such as one to be added.
 
     Examples
     --------
@@ -300,11 +300,11 @@ def _shown(trial: Trial) -> tuple[str, str, str]:
 
 
 def add(file: Path, /, *, database: Database = None) -> None:
-    """Add the models of a roster file to the arena, which may be running.
+    """Add the models of a roster file to the arena.
 
-    Every process battles with them within seconds. Of models that are there already, what the
-    file says of them is taken over, but for the weight. Keys are never stored: put them into the
-    file that ARENA_KEYS names, or the environment of the server.
+    A running arena uses them within seconds. For a model that exists already, the file replaces
+    all of its settings except the weight. API keys are never stored: set them in the file named by
+    ARENA_KEYS, or in the environment of the server.
 
     Parameters
     ----------
@@ -330,12 +330,12 @@ def add(file: Path, /, *, database: Database = None) -> None:
 
 
 def enable(model: str, /, *, database: Database = None) -> None:
-    """Let a model battle from here on, one that had left too.
+    """Include a disabled or retired model in new battles.
 
     Parameters
     ----------
     model
-        Its id in the roster.
+        Model id in the roster.
 
     Examples
     --------
@@ -346,12 +346,12 @@ def enable(model: str, /, *, database: Database = None) -> None:
 
 
 def disable(model: str, /, *, database: Database = None) -> None:
-    """Draw a model for no new battles; those that it has begun go on.
+    """Exclude a model from new battles; its running battles continue.
 
     Parameters
     ----------
     model
-        Its id in the roster.
+        Model id in the roster.
 
     Examples
     --------
@@ -362,14 +362,14 @@ def disable(model: str, /, *, database: Database = None) -> None:
 
 
 def retire(model: str, /, *, database: Database = None) -> None:
-    """Let a model leave: it is asked no more.
+    """Retire a model: end its running answers and send it no further requests.
 
-    Its votes stay and count. Answers that are being written end.
+    Its votes are kept and count.
 
     Parameters
     ----------
     model
-        Its id in the roster.
+        Model id in the roster.
 
     Examples
     --------
@@ -380,12 +380,12 @@ def retire(model: str, /, *, database: Database = None) -> None:
 
 
 def pre_release(model: str, /, *, database: Database = None) -> None:
-    """Let a hidden model battle unnamed: it is shown by its id alone, also after a vote.
+    """Test a hidden model: pages show its id only, even after a vote.
 
     Parameters
     ----------
     model
-        Its id in the roster.
+        Model id in the roster.
 
     Examples
     --------
@@ -396,14 +396,14 @@ def pre_release(model: str, /, *, database: Database = None) -> None:
 
 
 def release(model: str, /, *, database: Database = None) -> None:
-    """Show a model by its name from here on; that is not taken back.
+    """Show a pre-release model by its name. This cannot be undone.
 
-    It is provisional on the leaderboard until it has votes enough since then.
+    The leaderboard marks the model as provisional until it has enough votes after its release.
 
     Parameters
     ----------
     model
-        Its id in the roster.
+        Model id in the roster.
 
     Examples
     --------
@@ -414,14 +414,14 @@ def release(model: str, /, *, database: Database = None) -> None:
 
 
 def weight(model: str, weight: float, /, *, database: Database = None) -> None:
-    """Draw a model more or less often, where ARENA_SAMPLER=weighted.
+    """Set how often a model is sampled (with ARENA_SAMPLER=weighted).
 
     Parameters
     ----------
     model
-        Its id in the roster.
+        Model id in the roster.
     weight
-        Relative to the others; at 0 it is not drawn at all.
+        Relative to the weights of the other models; 0 excludes the model from sampling.
 
     Examples
     --------
@@ -488,16 +488,15 @@ def _show(entries: tuple[Entry, ...], unusable: Mapping[str, str]) -> None:
 
 
 def status(*, database: Database = None, form: TableOrJson = "table") -> None:
-    """Say how the arena did in the last day: battles, votes, money, and what failed.
+    """Show the last 24 hours: battles, votes, cost and failures.
 
-    For each model how soon it begins to answer, what it cost, and what its endpoint said when it
-    last failed; how the race stands that ARENA_RACE names; and how many votes the leaderboard
-    excludes, by reason. Nothing is written.
+    For each model: time to first token, cost and last error. Also the state of the test named by
+    ARENA_RACE, and the votes that the leaderboard excludes, by reason. Read-only.
 
     Parameters
     ----------
     form
-        How to write it.
+        Output format.
 
     Examples
     --------
@@ -613,21 +612,21 @@ def verify(
     head: Annotated[str | None, Parameter(metavar="HASH")] = None,
     form: Annotated[Literal["text", "json"], Parameter(name="--format")] = "text",
 ) -> None:
-    """Verify that a vote log is as it was written, or show where it first is not.
+    """Verify a vote log or a published folder, and show the first change.
 
-    Every vote carries the hash of the one before it and of what it binds (SECURITY.md lists it).
-    Of a database also the counts that boards are made of are held against the votes. Of a
-    published folder every file is, and its votes are rated anew: all that is wrong is named.
-    Exit codes: 2 for what cannot be read, 3 for a vote log, counts or a folder that were changed.
+    Each vote has a hash that covers the vote and the hash before it (SECURITY.md has the list). In
+    a database, the counts behind the leaderboards are compared with the votes. In a published
+    folder, every file is checked and the ratings are recomputed.
+    Exit codes: 2 the input cannot be read, 3 a vote log, count or folder was changed.
 
     Parameters
     ----------
     record
-        Database URL, a backup, a file that arena export votes wrote, or a folder of arena publish.
+        Database URL, backup, file of `arena export votes`, or folder of `arena publish`.
     head
-        Hash noted earlier, or its first characters: it has to be in the chain, or be the folder's.
+        A hash noted earlier, or its first characters: the vote log or folder must contain it.
     form
-        How to write it.
+        Output format.
 
     Examples
     --------
@@ -663,21 +662,21 @@ def publish(
     policy: PolicyName = None,
     database: Database = None,
 ) -> None:
-    """Write the leaderboard into a folder that anybody can read and check, without a network.
+    """Write the leaderboard to a folder that anyone can read and verify offline.
 
-    The folder holds a page, the ratings as JSON and CSV, the evaluation card, the votes without
-    texts, and a manifest with the hash of each file: see arena verify. It is refused while a
-    section or a statement of the card is empty. All of it is written, or nothing.
+    The folder contains a web page, the ratings as JSON and CSV, the evaluation card, the votes
+    without texts, and a manifest with a hash of each file: see `arena verify`. Nothing is written
+    while a section or statement of the card is empty.
     Exit code 3: the vote log cannot be verified.
 
     Parameters
     ----------
     folder
-        Folder to write: one that is not there, or is empty.
+        New or empty folder.
     card
-        TOML file of what a person says of this evaluation; else ARENA_CARD.
+        TOML file with the operator's part of the evaluation card; ARENA_CARD by default.
     votes_to
-        New .parquet file for the votes, of which the folder then holds the hash alone.
+        Write the votes to this .parquet file, and only their hash to the folder.
 
     Examples
     --------
@@ -718,10 +717,10 @@ def publish(
 
 
 def migrate(*, database: Database = None) -> None:
-    """Bring a database to this version's schema, be it new or of an older version.
+    """Migrate a database to the schema of this version, or create it.
 
-    Whatever uses the database does the same when it starts. Before an upgrade of several
-    processes it is done alone, and its errors are read before any of them begins.
+    Every command that opens the database does this. With several servers, run it once before an
+    upgrade and check its output.
 
     Examples
     --------
@@ -738,12 +737,12 @@ def migrate(*, database: Database = None) -> None:
 
 
 def backup(*, to: Annotated[Path, Parameter(metavar="FILE")], database: Database = None) -> None:
-    """Copy a database, which may be in use, as it is at one moment into one file.
+    """Write a consistent copy of a database, which may be in use, to one file.
 
     Parameters
     ----------
     to
-        New file to write.
+        New file.
 
     Examples
     --------
@@ -760,12 +759,12 @@ def backup(*, to: Annotated[Path, Parameter(metavar="FILE")], database: Database
 
 
 def restore(file: Path, /, *, database: Database = None) -> None:
-    """Copy a backup into a new database of either kind, all or nothing.
+    """Restore a backup into a new SQLite or PostgreSQL database.
 
     Parameters
     ----------
     file
-        File made by arena backup.
+        File written by `arena backup`.
 
     Examples
     --------

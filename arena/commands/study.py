@@ -66,11 +66,11 @@ if TYPE_CHECKING:
 
 Form = Annotated[
     Literal["table", "json", "html", "md"] | None,
-    Parameter(name="--format", help="What to print."),
+    Parameter(name="--format", help="Output format."),
 ]
 Out = Annotated[
     Path | None,
-    Parameter(metavar="DIR", help="Folder for the report: HTML, and the same as files."),
+    Parameter(metavar="DIR", help="Folder for the report: HTML and data files."),
 ]
 
 DRAWN = "^(options|rounds|seed|level)$"
@@ -94,17 +94,17 @@ def judge(
 ) -> None:
     """Test whether a judge may replace human raters: yes, no or inconclusive, with reasons.
 
-    There is no yes where the judge certainly favours a model; the report names it first.
-    Items are matched by item_id, else by prompt and pair of models, battle_id or the prompt's
-    text. A verdict that was not read is counted and is no tie; what the votes cannot tell is null
-    with a warning. Exit code 2: options or files that cannot be used.
+    The verdict is never yes if the judge significantly favours a model, which the report names
+    first. Items are matched by item_id, else by prompt and pair of models, battle_id or prompt
+    text. Unparsed verdicts are counted, not read as ties. Values that cannot be estimated are
+    null, with a warning. Exit code 2: invalid options or files.
 
     Parameters
     ----------
     votes
-        Votes of people: a file, folder or pattern, or the URL of the arena's database.
+        Human votes: a file, folder or pattern, or a database URL.
     verdicts
-        Verdicts of one judge or several: a file, folder or pattern.
+        Verdicts of one or more judges: a file, folder or pattern.
 
     Examples
     --------
@@ -155,19 +155,19 @@ def panel(
     form: Form = None,
     out: Out = None,
 ) -> None:
-    """Say how many independent judges a panel is worth, and which judge to add next.
+    """Estimate the effective number of independent judges in a panel, and which judge to add.
 
-    Verdicts are held against what most people say of an item, or against a column label beside
-    them. An item counts where every judge has a verdict that was read; one that was not is
-    counted, and is no error. Exit code 2: options or files that cannot be used.
+    Verdicts are compared with the majority of human votes, or with a column `label`. Items count
+    if every judge has a parsed verdict; unparsed verdicts are counted separately, not as errors.
+    Exit code 2: invalid options or files.
 
     Parameters
     ----------
     verdicts
-        Files, folders or patterns, each a table of one judge or several (column judge; without
-        one, a judge is named by its file).
+        Files, folders or patterns, each a table of one or more judges (column judge; otherwise the
+        file name is the judge).
     votes
-        Votes of people: a file, folder or pattern, or the URL of the arena's database.
+        Human votes: a file, folder or pattern, or a database URL.
 
     Examples
     --------
@@ -201,18 +201,18 @@ def truth(
     form: Form = None,
     out: Out = None,
 ) -> None:
-    """Say how often judges name the side that is right, where that is known.
+    """Measure judges' accuracy on pairs with a known better answer.
 
-    The labels are taken as truth, such as JudgeBench's and LLMBar's; nothing is said of people.
-    Ties and verdicts that were not read are not right, and are counted; what was asked in one
-    order alone is in no figure. Exit code 2: options or files that cannot be used.
+    The labels are taken as truth, as for JudgeBench and LLMBar; no human votes are involved. Ties
+    and unparsed verdicts are not correct, and are counted. Pairs judged in one order only are
+    excluded. Exit code 2: invalid options or files.
 
     Parameters
     ----------
     verdicts
-        Files, folders or patterns of verdicts, or of LLMBar's rows, with a label beside them.
+        Files, folders or patterns of verdicts, or of LLMBar rows, with a label.
     right
-        The pairs that were judged, with a column label (A>B or B>A, 1 or 2, a winner).
+        The judged pairs, with a column label (A>B or B>A, 1 or 2, or the winner).
 
     Examples
     --------
@@ -246,23 +246,23 @@ def scores(
     form: Form = None,
     out: Out = None,
 ) -> None:
-    """Say how far scores from elsewhere, such as of benchmarks, go with ratings or other scores.
+    """Correlate external scores, such as benchmarks, with ratings or other scores.
 
-    Models are matched by name, and those in one source alone are listed. Exit codes: 2 for
-    options or files that cannot be used, 3 for votes that identify no rating.
+    Models are matched by name; models in one source only are listed. Exit codes: 2 invalid options
+    or files, 3 the votes do not identify ratings.
 
     Parameters
     ----------
     benchmarks
-        A model a row, a column of numbers a benchmark.
+        Table with one model per row and one benchmark per column.
     board
-        Votes: a file or the URL of a database; or what arena rate --format json wrote.
+        Votes (a file or a database URL), or JSON of `arena rate`.
     other
-        Instead of a board: a table of scores, or the same one.
+        Table of scores instead of a board; may be the same table.
     against
-        Its column, if it has several.
+        Column of that table, if it has several.
     top
-        Best models, by the ratings, of a correlation of their own.
+        Number of top-rated models for a separate correlation.
 
     Examples
     --------
@@ -299,20 +299,20 @@ def raters(
     form: Form = None,
     out: Out = None,
 ) -> None:
-    """Say what the raters of a study are like, and whether more raters or more items help.
+    """Describe the raters of a study, and whether more raters or more items help.
 
-    Agreement with others and with oneself, sides, time, gold, confidence; what part of the
-    variance is of items and of raters; and what half-widths other designs would have. Exit code
-    2: options or files that cannot be used.
+    Agreement between and within raters, side preference, time, gold accuracy, confidence; variance
+    components of items and raters; expected half-widths of other designs. Exit code 2: invalid
+    options or files.
 
     Parameters
     ----------
     ratings
-        What arena study export writes: a file, folder or pattern.
+        Files of `arena study export`: a file, folder or pattern.
     until
-        Half-width of the share of side A that is wanted.
+        Target half-width of the share of side A.
     until_alpha
-        Half-width of Krippendorff's alpha that is wanted.
+        Target half-width of Krippendorff's alpha.
 
     Examples
     --------
@@ -388,18 +388,17 @@ SHOWN = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _LiveAnswers:
-    """Who answers the prompts of a study, when it is created.
+    """The models that answer the prompts of a study when it is created.
 
     Attributes
     ----------
     models : tuple of str or None
-        Ids in the roster, parted by commas: they answer the prompts of --items now, two of them
-        to be compared, up to 12 to be put in order. Answers that a bench of this database has got
-        already are taken from there.
+        Model ids in the roster, separated by commas, that answer the prompts of --items now: two
+        to compare, up to 12 to rank. Answers already in this database are reused.
     budget : float or None
-        Stop before more than this is spent on answers.
+        Stop before the cost of answers exceeds this amount.
     max_tokens : int or None
-        Most tokens of an answer; as the roster says (4096) if not given.
+        Maximum number of tokens per answer; by default that of the roster (4096).
     """
 
     models: Annotated[tuple[str, ...] | None, Parameter(metavar="A,B,C", converter=names)] = None
@@ -527,51 +526,49 @@ def create(
     answers: Annotated[_LiveAnswers, Flat] = GIVEN,
     database: Database = None,
 ) -> None:
-    """Let people rate the items of a file, on the arena's pages under /studies.
+    """Create a study: raters rate given items on the pages under /studies.
 
-    Ratings stay apart from the votes of battles: no leaderboard counts them. Nothing is written
-    unless every row of every file can be used.
+    Ratings are kept apart from battle votes; no leaderboard counts them. Nothing is written unless
+    every row of every file is valid.
 
     Parameters
     ----------
     name
-        What the study is called: letters, digits, - and _; it stands in its address.
+        Name of the study, used in its address: letters, digits, - and _.
     raters_per_item
-        Ratings that each item gets, by different people, and no more.
+        Number of ratings per item, each by a different rater.
     items
-        Items, one a row: item_id, prompt (or messages), model_a, response_a, model_b, response_b,
-        or responses, a list of 2 to 12 {"model", "text"}; prompt_id where known. With --models
-        prompts, as arena bench takes them.
+        Items, one per row: item_id, prompt (or messages), model_a, response_a, model_b,
+        response_b; or responses, a list of 2 to 12 {"model", "text"}; optionally prompt_id. With
+        --models: prompts, as for `arena bench`.
     runs
-        Instead: recorded runs of agents, one a line, each with item, model, scaffold and steps; or
-        logs of Inspect (.eval), several or a folder. Runs of the same item are paired.
+        Recorded agent runs instead of items, one per row: item, model, scaffold and steps; or
+        Inspect logs (.eval), several or a folder. Runs of the same item are paired.
     allow_names
-        Take runs in which a model, a scaffold or a vendor is named, where raters read it.
+        Accept runs whose visible text names a model, scaffold or vendor.
     outputs
-        Answers of the models, one row a prompt and model, where the items name both and have no
-        texts, as the send.csv of arena study judge.
+        Answers, one row per prompt and model, for items that name both but have no texts (such as
+        send.csv of `arena study judge`).
     prompts
-        Texts of the prompts, likewise.
+        Prompt texts, for the same items.
     gold
-        Items of which the right choice is known (column gold: model_a, model_b or tie), strewn
-        among the others.
+        Items with a known answer (column gold: model_a, model_b or tie), mixed in with the others.
     repeats
-        Share of a rater's items that come back with sides exchanged, such as .03.
+        Share of each rater's items that are repeated with sides swapped, such as .03.
     guidelines
-        Markdown that raters read before they begin.
+        Markdown file that raters read before they start.
     pilot
-        So many items come first; the rest waits for arena study open.
+        Rate this many items first; the rest waits for `arena study open`.
     qualification
-        Items with gold that a rater must pass before rating.
+        Gold items that a rater must pass before rating.
     pass_share
-        Share of them to get right.
+        Share of them that must be correct.
     rubric
-        Questions of your own about each item: a TOML file of [[item]] with name, question,
-        answers.
+        Additional questions about each item: a TOML file of [[item]] with name, question, answers.
     until
-        Half-width of the interval of Krippendorff's alpha at which ratings are enough.
+        Stop when the half-width of the interval of Krippendorff's alpha is below this value.
     reveal
-        Tell a rater, once an item is rated, who answered, and what an agent's run took.
+        After each rating, show which models answered, and the cost and time of agent runs.
 
     Examples
     --------
@@ -651,12 +648,12 @@ def create(
 
 
 def open_rest(name: str, /, *, database: Database = None) -> None:
-    """Let people rate what comes after the pilot of a study.
+    """Open the items after the pilot of a study for rating.
 
     Parameters
     ----------
     name
-        The study.
+        Name of the study.
 
     Examples
     --------
@@ -672,17 +669,17 @@ def open_rest(name: str, /, *, database: Database = None) -> None:
 
 
 def status(name: str, /, *, database: Database = None, form: TableOrJson = "table") -> None:
-    """Say how far a study is, how its raters do, and how far they agree.
+    """Show the progress of a study, its raters, and their agreement.
 
-    Agreement is Krippendorff's alpha and Gwet's AC1 of the first ratings of items, without gold,
-    pilot and skips; what cannot be told is null, and a warning says why.
+    Agreement is Krippendorff's alpha and Gwet's AC1 of first ratings, without gold items, pilot
+    and skips. Values that cannot be estimated are null, with a warning.
 
     Parameters
     ----------
     name
-        The study.
+        Name of the study.
     form
-        How to write it.
+        Output format.
 
     Examples
     --------
@@ -703,14 +700,14 @@ def status(name: str, /, *, database: Database = None, form: TableOrJson = "tabl
 def export(
     name: str, /, *, to: Annotated[Path, Parameter(metavar="FILE")], database: Database = None
 ) -> None:
-    """Write the ratings of a study, one a row, for arena study judge and other programs.
+    """Export the ratings of a study, one per row, for `arena study judge` and other programs.
 
     Parameters
     ----------
     name
-        The study.
+        Name of the study.
     to
-        File to write: .parquet, .csv or .jsonl.
+        Output file: .parquet, .csv or .jsonl.
 
     Examples
     --------
@@ -929,25 +926,24 @@ def newcomer(
     chosen: Annotated[Renamed, Flat] = AS_IT_IS,
     form: TableOrJson = "table",
 ) -> None:
-    """Rate a model that people have not voted on by a judge, with an interval.
+    """Estimate the rating of a new model from a judge's verdicts (cold start), with an interval.
 
-    The judge's ratings of known models are compared with people's ratings of them: the line
-    between the two, and the scatter around it, give the new model's rating by people and its
-    interval. There is no interval under 8 known models (--fewest-known), and no rating where the
-    judge is not shown to tell models apart. Exit codes: 2 for options or files that cannot be
-    used, 3 for votes or verdicts that give no rating.
+    Regresses the judge's ratings of known models on human ratings; the line and its residual
+    scatter give the new model's rating and interval. No interval with fewer than 8 known models
+    (--fewest-known); no rating if the judge does not separate models. Exit codes: 2 invalid
+    options or files, 3 the votes or verdicts do not identify ratings.
 
     Parameters
     ----------
     votes
-        Votes of people: a file, folder or pattern, or the URL of the arena's database.
+        Human votes: a file, folder or pattern, or a database URL.
     verdicts
-        Verdicts of one judge or several: a file, folder or pattern. Read are preference, score_a
-        and score_b, or confidence, the first that is there; else the verdicts alone.
+        Verdicts of one or more judges: a file, folder or pattern. Uses the first of these columns:
+        preference; score_a and score_b; confidence; winner.
     model
         The new model.
     form
-        How to write it.
+        Output format.
 
     Examples
     --------

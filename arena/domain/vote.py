@@ -377,14 +377,14 @@ class Policy:
 
 @dataclass(frozen=True, slots=True)
 class Days:
-    """When what is exported was voted on; a battle without a vote goes by when it began.
+    """The time range of an export; a battle without a vote has the time of its start.
 
     Attributes
     ----------
     since : datetime or None
-        Only what was voted on from this moment on, in UTC, such as 2026-11-01.
+        Only votes from this time on (UTC), such as 2026-11-01.
     until : datetime or None
-        Only what was voted on before this moment: 2026-12-01 for all of November.
+        Only votes before this time, such as 2026-12-01 for all of November.
     """
 
     since: datetime | None = None

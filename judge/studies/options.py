@@ -26,29 +26,30 @@ FEWEST_A_YEAR = 300
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyOptions:
-    """How a study is made.
+    """Options of a study.
 
     Attributes
     ----------
     pairs : {"all", "majority"}
-        Compare verdicts with every vote, or with what most votes of an item say.
+        Compare verdicts with every vote, or with the majority of each item.
     voters : str or None
-        Only these people's votes: a pattern, such as expert_*.
+        Use only votes of voters that match this pattern, such as expert_*.
     by : str or None
-        Part the items by a column, such as turn; or by pair of models.
+        Stratify items by this column, such as turn; or by `pair` of models.
     raters : {"expert", "skilled", "crowd"}
-        What the people are: a judge may fall behind one of them by .2, .15 or .1.
+        Type of raters, which sets how much worse than a person the judge may be: .2 (expert), .15
+        (skilled) or .1 (crowd).
     outputs : Path or None
-        What the models answered: for length and examples.
+        Answers of the models, for length analyses and examples.
     prompts : Path or None
-        Texts of the prompts: for examples.
+        Texts of the prompts, for examples.
     rounds : int
-        Draws behind an interval.
+        Number of resamples per interval.
     seed : int
-        Of all that is drawn. Every figure begins there, so that those of a judge and those of
-        people are of the same draws.
+        Random seed. All figures start from it, so that those of a judge and of people use the
+        same draws.
     level : float
-        Of the intervals.
+        Confidence level.
     """
 
     pairs: Pairs = "all"
@@ -98,19 +99,19 @@ class StudyOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What a judge's licence is asked for.
+    """Options of a validation certificate.
 
     Attributes
     ----------
     licence : Path or None
-        File (.toml) to write where the judge may stand in for people.
+        Write a validation certificate (.toml) if the judge may replace people.
     margin : float or None
-        Percentage points by which a model's win rate by the judge may lie off people's: to be
-        declared before the labels are looked at.
+        Maximum difference between the judge's and people's win rate of a model, in percentage
+        points; to be fixed before looking at the labels.
     until : date or None
-        Last day of the licence; half a year from now if not given.
+        Last day of validity; half a year from now by default.
     votes_a_year : int
-        Votes of people that arena judge watch may expect in a year.
+        Number of human votes per year that `arena judge watch` can expect.
     """
 
     licence: Path | None = None
@@ -150,24 +151,24 @@ class Terms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewcomerOptions:
-    """How a newcomer is rated.
+    """Options of the rating of a new model.
 
     Attributes
     ----------
     judge : str or None
-        Whose verdicts, where the file holds those of several judges.
+        Judge to use, if the file has several.
     anchors : tuple of str
-        Known models to rate it against, by name or pattern; all by default.
+        Known models to compare it with, by name or pattern; all by default.
     own : tuple of str
-        Models of the judge's own family, by name or pattern, such as gpt-*; by default the one
-        that is named like the judge.
+        Models of the judge's own family, by name or pattern, such as gpt-*; by default those
+        named like the judge.
     calibration : {"temperature", "isotonic"}
-        How the judge's probabilities become those of people.
+        Calibration of the judge's probabilities to those of people.
     level : float
-        Of the interval.
+        Confidence level.
     fewest_known : int
-        Known models under which there is no interval, 3 or more. With five one in four was
-        endless in simulations.
+        Minimum number of known models for an interval, 3 or more. With five, one interval in four
+        was infinite in simulations.
     """
 
     judge: str | None = None
