@@ -162,7 +162,7 @@ def _leaver(store: Store, voter: str) -> tuple[Leaver, list[str], list[str]]:
 
 
 def _erase(parts: Parts, voter: str, tombstone: bool, by: str) -> Leaver:
-    """Erase the words of a voter and who they are; the files are written anew by upkeep."""
+    """Erase the words of a voter and who they are; the files are written again by upkeep."""
     leaver, voters, judgements = _leaver(parts.store, voter)
     with parts.store.writing() as session:
         gone = erasing.erase(
@@ -489,7 +489,7 @@ def _voter_of(request: Request) -> Voter | None:
 
 
 def _visit(store: Store, request: Request) -> Visit:
-    """Say what a page takes from who asks for it; it reads, and so blocks."""
+    """Describe what a page takes from who asks for it; it reads, and so blocks."""
     voter = _voter_of(request)
     with store.reading() as session:
         votes = battles.votes_of(session, voter.id) if voter else 0

@@ -112,7 +112,7 @@ class UnknownBattleError(PlayError):
     """No such battle, or somebody else's: nobody learns which of the two."""
 
     def __init__(self) -> None:
-        super().__init__(Sentence("There is no such battle, or it belongs to somebody else."))
+        super().__init__(Sentence("There is no such battle, or it belongs to another visitor."))
 
 
 class NotReadyError(PlayError):

@@ -79,7 +79,7 @@ FIRST_S = 2.0
 class EndpointJudge:
     """Asks one model, once. The request's parameters stand before the model's own decoding.
 
-    A parameter that the endpoint refuses is left out of the same request, and of all later ones.
+    A parameter that the endpoint refuses is omitted from the same request, and of all later ones.
     """
 
     def __init__(self, endpoints: Endpoints, model: Model, terms: Terms | None = None) -> None:

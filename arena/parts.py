@@ -359,7 +359,7 @@ def _gold(settings: Settings, store: Store) -> GoldPairs:
     left_out["longer than allowed"] = len(pairs) - len(fit)
     for reason, n in left_out.items():
         if n:
-            logger.warning("ARENA_GOLD: %d pairs are left out: %s", n, reason)
+            logger.warning("ARENA_GOLD: %d pairs are excluded: %s", n, reason)
     gold = GoldPairs(fit, settings.gold_share, secrets.SystemRandom())
     store.register(gold.models, _now())
     return gold
@@ -377,7 +377,7 @@ def _instructed(settings: Settings) -> Instructed:
     fit = [task for task in tasks if len(task.prompt) <= settings.max_prompt_chars]
     if len(fit) < len(tasks):
         logger.warning(
-            "ARENA_INSTRUCTIONS: %d prompts are longer than ARENA_MAX_PROMPT_CHARS and left out",
+            "ARENA_INSTRUCTIONS: %d prompts are longer than ARENA_MAX_PROMPT_CHARS and excluded",
             len(tasks) - len(fit),
         )
     return Instructed(fit, secrets.SystemRandom())

@@ -193,7 +193,7 @@ class _BoundedProtocol(HttpToolsProtocol):
             self._end(408, f"The request was not whole after {seconds:g} s. Send it again.")
 
     def _end(self, status: int, detail: str) -> None:
-        """Say why, where that is the answer that the client waits for, and close."""
+        """Explain why, where that is the answer that the client waits for, and close."""
         if self._is_due():
             answer = refusal(status, detail)
             headers = b"".join(b"%b: %b\r\n" % header for header in answer.raw_headers)
@@ -265,7 +265,8 @@ LAST_STREAMS_S = 2
 SWITCH_S = 0.0001
 """How soon a thread that waits for the interpreter asks for it.
 
-Reading what comes, the loop lets go of it for moments only. A thread that begins anew to wait with
+Reading what comes, the loop lets go of it for moments only. A thread that begins again to wait
+with
 each of them comes to ask seldom at Python's 5 ms: under floods from endpoints, requests that are
 answered in a thread waited up to a second.
 """
@@ -348,7 +349,7 @@ def _reaches(limit: int, wanted: int) -> bool:
 
 
 def configured(app: Callable[..., object], settings: Settings) -> uvicorn.Config:
-    """Say how to serve, with nothing logged."""
+    """Describe how to serve, with nothing logged."""
     trust = Trust(proxies=settings.proxy_networks())
     given = {"settings": settings, "trust": trust, "held": Counter[str]()}
     protocol = type("Protocol", (_BoundedProtocol,), given)

@@ -278,7 +278,7 @@ def _standing(row: Row) -> list[str]:
 
 
 def ranks(row: Row) -> str:
-    """Say which ranks the votes allow a row of a board."""
+    """Return which ranks the votes allow a row of a board."""
     low, high = row["rank_low"], row["rank_high"]
     if low is None or high is None:
         return "–"

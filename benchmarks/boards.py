@@ -402,7 +402,7 @@ def _serve(url: str, folder: Path, patience_s: float) -> None:
             _vote(store)
             again = _next_board(store, before.version if before else None)
             made = time.monotonic()
-            print(f"made anew in {again.took_s:.1f} s, {made - voted:.0f} s after a vote")
+            print(f"made again in {again.took_s:.1f} s, {made - voted:.0f} s after a vote")
             print(f"pages while it is made: {reader.between(made - again.took_s, made)}")
             print(f"memory of the arena at most: {_peak(arena.pid) / 1e6:.0f} MB", flush=True)
         finally:
@@ -411,7 +411,7 @@ def _serve(url: str, folder: Path, patience_s: float) -> None:
 
 
 def _rest(arena: Server, patience_s: float) -> None:
-    """Wait until an arena has made what it makes beside requests, labels left out."""
+    """Wait until an arena has made what it makes beside requests, labels excluded."""
     began = time.monotonic()
     while (rested := time.monotonic() - began) < patience_s:
         used = arena.cpu_s()
@@ -452,7 +452,7 @@ def _peak(pid: int) -> int:
 
 
 def _size(url: str) -> int:
-    """Give the bytes of a database, its log left out."""
+    """Give the bytes of a database, its log excluded."""
     with opened(url) as engine, engine.connect() as connection:
         if engine.dialect.name == "postgresql":
             return int(connection.scalar(text("SELECT pg_database_size(current_database())")) or 0)

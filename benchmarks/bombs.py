@@ -45,7 +45,7 @@ arena.endpoints.client._trust = lambda: ssl.create_default_context(cafile="{CERT
 arena.cli.main()
 """
 SERVE = [sys.executable, "-c", TRUSTING, "serve"]
-"""The arena as it is installed, but for one more certificate that it trusts."""
+"""The arena as it is installed, except one more certificate that it trusts."""
 
 MODELS = ("one", "two", "three", "four")
 PATIENCE = {
@@ -182,7 +182,7 @@ class Arena:
     database: Path
 
     def forget_peak(self) -> None:
-        """Let the peak of memory begin anew."""
+        """Let the peak of memory begin again."""
         Path(f"/proc/{self.pid}/clear_refs").write_text("5")
 
 

@@ -46,7 +46,7 @@ def _kinds(data: Comparisons) -> tuple[str, ...]:
 
 
 def plain_bootstrap(data: Comparisons) -> Interval:
-    """Draw votes anew, as if they were independent; percentiles."""
+    """Draw votes again, as if they were independent; percentiles."""
     fit = fit_bradley_terry(data)
     drawn = bootstrap(fit, data, rounds=ROUNDS, rng=np.random.default_rng(0))
     return drawn.interval()

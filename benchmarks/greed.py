@@ -196,7 +196,7 @@ def greed(url: str, battles: int, streams: int, *, forget: bool) -> list[str]:
 
 
 def row(what: str, answers: Sequence[Answered]) -> str:
-    """Say how many were let in, and how soon the others were refused."""
+    """Describe how many were let in, and how soon the others were refused."""
     refused = [1000 * a.after_s for a in answers if a.status in (429, 503)]
     soon = f"{statistics.median(refused):.0f} / {max(refused):.0f} ms" if refused else "-"
     statuses = sorted(Counter(a.status for a in answers).items())

@@ -73,7 +73,7 @@ class Parts:
 
 
 def part_of(frame: FrameType | None) -> str:
-    """Say what a stack is at."""
+    """Describe what a stack is at."""
     while frame is not None and frame.f_code.co_name != "run_forever":
         for where, part in PARTS.items():
             if where in frame.f_code.co_filename:

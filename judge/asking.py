@@ -46,7 +46,7 @@ def wait_before_retry(
     """Return the seconds to wait before another try, or None if there is to be none.
 
     The wait that the endpoint asked for, if it did; else doubling from half a second to a minute,
-    of which a random half is left out, so that callers who failed together do not come back
+    of which a random half is excluded, so that callers who failed together do not come back
     together.
 
     Parameters

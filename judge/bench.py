@@ -408,7 +408,7 @@ def require_folder(folder: Path) -> None:
 def write_results(rows: Sequence[Row], kinds: Mapping[str, str], folder: Path) -> Path:
     """Write the results as Parquet and as CSV; return the Parquet file.
 
-    Columns that only some benchmarks have are left out where this one has none of them.
+    Columns that only some benchmarks have are excluded where this one has none of them.
     """
     absent = {name for name in _SOME if all(row.get(name) is None for row in rows)}
     kinds = {name: kind for name, kind in kinds.items() if name not in absent}
@@ -546,7 +546,7 @@ def _best_first(row: Row) -> tuple[bool, float, str]:
 
 
 def on_order(rows: Iterable[Row]) -> dict[str, Any]:
-    """Say how the verdicts of pairs that were asked in both orders hang on the order.
+    """Describe how the verdicts of pairs that were asked in both orders hang on the order.
 
     Returns
     -------

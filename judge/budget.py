@@ -193,7 +193,7 @@ def request_tokens(request: Request) -> float:
 
 
 def calibrate(replies: Iterable[tuple[float, Reply]]) -> Calibration:
-    """Compare the rule with what the endpoint counted; replies without counts are left out.
+    """Compare the rule with what the endpoint counted; replies without counts are excluded.
 
     Parameters
     ----------

@@ -232,7 +232,7 @@ class Terms:
         return asked.max_tokens + self.thinking_tokens
 
     def lacks(self, asked: Parameters) -> str | None:
-        """Say why the endpoint cannot be asked so; None if it can, as far as is known."""
+        """Explain why the endpoint cannot be asked so; None if it can, as far as is known."""
         lacking = self.profile.logprobs is False or "logprobs" in self.lessons
         if asked.top_logprobs is None or not lacking:
             return None
@@ -282,7 +282,7 @@ class Terms:
         return max(self._least_s, TIMES_P99 * slowest)
 
     def warnings(self, asked: Parameters) -> list[str]:
-        """Say what is asked otherwise than a method says, and why, in the endpoint's own words."""
+        """Describe what is asked otherwise than a method says, and the endpoint's own reason."""
         unasked = {
             "temperature": asked.temperature is None,
             "response_format": not asked.json_object,
@@ -402,7 +402,7 @@ class Options:
     terms: Terms | None = field(default=None, repr=False, compare=False)
 
     def lack(self, method: Method) -> str | None:
-        """Say what a method reads and the endpoint has not; None if it can be asked."""
+        """Describe what a method reads and the endpoint has not; None if it can be asked."""
         return None if self.terms is None else self.terms.lacks(method.description.parameters)
 
     def __post_init__(self) -> None:
@@ -563,7 +563,7 @@ class Questions(Sequence[Question]):
                 _require_images(case, options)
             self._ids += bytes.fromhex(case.id)
         _, first = np.unique(np.frombuffer(self._ids, f"S{_ID_BYTES}"), return_index=True)
-        for number in np.sort(first).tolist():  # a case that comes again is left out
+        for number in np.sort(first).tolist():  # a case that comes again is excluded
             for order in _orders(self._id(number), options) if both else (Order.AB,):
                 self._case.append(number)
                 self._swapped.append(order is Order.BA)

@@ -595,7 +595,7 @@ _REFUSAL = re.compile(rf"^[^\w\"“«]{{0,9}}{_POLITE}{_SORRY}{_NOT_DONE}{_IDIOM
 
 
 def refuses(answer: str) -> bool:
-    """Say whether an answer declines what was asked.
+    """Return whether an answer declines what was asked.
 
     Examples
     --------

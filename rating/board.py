@@ -38,7 +38,7 @@ from rating.sentences import Sentence
 from rating.typing import Floats
 
 QUASI_WORST = 0.1
-"""Quasi-standard errors that miss a pair by more than this are left out."""
+"""Quasi-standard errors that miss a pair by more than this are excluded."""
 
 _ON_LOG_SCALE = ("nu", "theta")
 
@@ -78,7 +78,7 @@ def rate(votes: Votes | Comparisons, options: RateOptions | None = None) -> Repo
 def report_of(
     fitted: Fit, votes: Votes, off: Spread, options: RateOptions, rng: np.random.Generator
 ) -> Report:
-    """Put a fit and its spread together, with rank ranges: see `rate`."""
+    """Put a fit and its spread together, with rank intervals: see `rate`."""
     data = votes.data
     voters = off.voters if data.voter is None else activity(data)
     quasi, worst = _quasi(off, fitted)
@@ -158,7 +158,7 @@ def _ranges(
 
 
 def _too_few(data: Comparisons, off: Spread, options: RateOptions) -> str | None:
-    """Say who is too few for any claim on ranks; None where claims can be made.
+    """Name who is too few for any claim on ranks; None where claims can be made.
 
     By leaving out voters or prompts, a claim on two models rests on what is behind these
     (`rating.ranks.joint_rank_ranges`). Other intervals have no such care.
@@ -300,7 +300,7 @@ def _on_too_few(who: str, models: int) -> Sentence:
 def _on_clusters(
     data: Comparisons, options: RateOptions, voters: Activity | None, sampled: int
 ) -> Iterator[str]:
-    """Say what the intervals take as independent, and whom they speak for."""
+    """Describe what the intervals take as independent, and whom they speak for."""
     clustered = bool(clusters_of(options))
     if voters is None and not sampled and not clustered:
         yield Sentence(

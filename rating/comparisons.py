@@ -91,7 +91,7 @@ class Comparisons:
         ----------
         model_a, model_b : iterable of str, length n
             Names of the models on side A and side B. Battles of a model
-            against itself are counted in ``n_self`` and otherwise left out.
+            against itself are counted in ``n_self`` and otherwise excluded.
         outcome : iterable of Outcome or str, length n
             The values of `Outcome`, or their strings.
         voter, prompt : iterable of str or int, length n, optional
@@ -208,7 +208,7 @@ class Comparisons:
     def of_cells(
         cls, names: Sequence[str], cells: Cells, groups: Sequence[str], features: tuple[str, ...]
     ) -> Self:
-        """Set self battles and models without others aside, and number the rest anew.
+        """Set self battles and models without others aside, and number the rest again.
 
         Parameters
         ----------
@@ -252,7 +252,7 @@ class Comparisons:
 
     @property
     def n_votes(self) -> int:
-        """Number of votes in the cells: battles of a model against itself left out."""
+        """Number of votes in the cells: battles of a model against itself excluded."""
         return int(self.votes.sum())
 
     @property
@@ -354,7 +354,7 @@ class Votes:
     read, self_battles : int
         All votes, and battles of a model against itself.
     dropped : mapping of str to int
-        Votes left out, by reason.
+        Votes excluded, by reason.
     style_sd : mapping of str to float
         By how much one unit of each style was divided: its standard deviation, or 1.
     data_hash : str

@@ -57,7 +57,7 @@ WELL_FOUNDED = 15
 PRIOR_DF = 4.0
 """Degrees of freedom that the taste model counts for where nearly all else is missing."""
 NEGLIGIBLE = 0.02
-"""Share of the taste model in a variance below which it is left out."""
+"""Share of the taste model in a variance below which it is excluded."""
 MOST_TERMS = 300_000_000
 """Cells times pairs up to which the effective clusters of pairs are counted, not bounded."""
 CONTRASTS_AT_ONCE = 256
@@ -180,7 +180,7 @@ class ByCluster:
             (n0 max(independent, taste) + nu CR3) / (n0 + nu), of n0 + nu degrees of freedom
 
         where ``taste`` is what the fitted taste model expects: on a model that few clusters met,
-        the differences between clusters on all the others are evidence as well. It is left out
+        the differences between clusters on all the others are evidence as well. It is excluded
         from ``trusted`` effective clusters on.
         """
         nu = np.maximum(effective - 1, 0.0)
@@ -338,7 +338,7 @@ class Inference:
         effective : sequence of ndarray of shape (m,), optional
             Effective clusters of each kind in `shared`; counted where not given.
         trusted : float
-            Effective clusters from which the taste model is left out.
+            Effective clusters from which the taste model is excluded.
         """
         value, m = contrasts @ self.fit.x, len(contrasts)
         independent = _quadratic(contrasts, self.matrix)
@@ -999,10 +999,10 @@ NAMED_AT_MOST = 5
 
 
 def seen_of(activity: Activity, kind: Cluster) -> Sentence:
-    """Say how many voters or prompts there are.
+    """Describe how many voters or prompts there are.
 
     >>> seen_of(Activity(8, 7.2, 0.3), "voter"), seen_of(Activity(8, 8.0, 0.125), "voter")
-    ('8 voters, as good as 7.2 equally busy ones,', '8 voters')
+    ('8 voters (effective sample size 7.2)', '8 voters')
     """
     n, effective, of_voters = activity.n_clusters, float(activity.effective), kind == "voter"
     if n == 1:
@@ -1011,15 +1011,15 @@ def seen_of(activity: Activity, kind: Cluster) -> Sentence:
         return Sentence("%(n)s voters", n=n) if of_voters else Sentence("%(n)s prompts", n=n)
     if of_voters:
         return Sentence(
-            "%(n)s voters, as good as %(effective)s equally busy ones,", n=n, effective=effective
+            "%(n)s voters (effective sample size %(effective)s)", n=n, effective=effective
         )
     return Sentence(
-        "%(n)s prompts, as good as %(effective)s equally busy ones,", n=n, effective=effective
+        "%(n)s prompts (effective sample size %(effective)s)", n=n, effective=effective
     )
 
 
 def on_clusters_behind(inference: Inference) -> Iterator[str]:
-    """Say what rests on few voters, or prompts, and whether votes on one prompt are alike."""
+    """Describe what rests on few voters, or prompts, and whether votes on one prompt are alike."""
     models = inference.fit.models
     few = [seen_of(kind.activity, kind.cluster) for kind in inference.shared if kind.is_small]
     if few:
@@ -1036,9 +1036,9 @@ def on_clusters_behind(inference: Inference) -> Iterator[str]:
         kinds = [nouns[kind.cluster] for kind in inference.shared]
         either = Sentence("%(a)s or %(b)s", a=kinds[0], b=kinds[-1])
         yield Sentence(
-            "Fewer than %(n)s effective %(kinds)s stand behind %(names)s: the intervals there "
-            "allow for tastes as they differ on other models, and the average is that of the "
-            "others.",
+            "%(names)s have fewer than %(n)s effective %(kinds)s: their intervals use the "
+            "pooled between-voter variance of the other models, and the mean rating is that of "
+            "the others.",
             n=WELL_FOUNDED,
             kinds=either if len(kinds) == 2 else kinds[0],
             names=named(newcomers),
@@ -1059,11 +1059,11 @@ def on_clusters_behind(inference: Inference) -> Iterator[str]:
 
 def on_quasi_errors(worst: float) -> str:
     """Say that quasi-standard errors would mislead, and by how much."""
-    return f"Quasi-standard errors are left out: they would miss a difference by {worst:.0%}."
+    return f"Quasi-standard errors are omitted: they would miss a difference by {worst:.0%}."
 
 
 def on_ties(data: Comparisons) -> Iterator[str]:
-    """Say which models only ties join to the others."""
+    """Return which models only ties join to the others."""
     group = decided_groups(data)
     apart = np.flatnonzero(group != np.bincount(group).argmax())
     if len(apart) == len(group) - 1:

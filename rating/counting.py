@@ -189,7 +189,7 @@ def unpacked(key: NDArray[Any], sizes: Sequence[int]) -> list[Integers]:
 def occurring(
     names: Sequence[str], a: Integers, b: Integers
 ) -> tuple[tuple[str, ...], Integers, Integers]:
-    """Leave out the names that neither of two columns of codes has, and number the rest anew.
+    """Exclude the names that neither of two columns of codes has, and number the rest again.
 
     >>> occurring(("x", "y", "z"), np.array([2]), np.array([0]))
     (('x', 'z'), array([1], dtype=int8), array([0], dtype=int8))

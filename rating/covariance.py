@@ -618,7 +618,7 @@ class LeftOut:
 def jackknife(
     fit: Fit, data: Comparisons, groups: Grouping, shifts: "SignSums | None" = None
 ) -> tuple[Floats, Floats]:
-    """Estimate the covariance by leaving out one cluster at a time (CR3).
+    """Estimate the covariance by the CR3 jackknife over clusters.
 
     ``(U - 1) / U * sum_c d_c d_c'``, where ``d_c`` is how far the parameters
     move without cluster c: by an exact refit for the clusters of leverage
@@ -775,7 +775,7 @@ def _of_lone_cells(
 
 
 def leave_one_out(fit: Fit, data: Comparisons, groups: Grouping) -> Iterator[LeftOut]:
-    """Yield every cluster once, left out as `jackknife` does.
+    """Yield every cluster once, excluded as `jackknife` does.
 
     By one step those of little leverage, so many at a time as fit in memory,
     and by a refit each of the others.
@@ -800,7 +800,7 @@ def _leave_out_each(
     leverage: Floats,
     wanted: Bools,
 ) -> Iterator[LeftOut]:
-    """Yield the clusters that are wanted, left out."""
+    """Yield the clusters that are wanted, excluded."""
     bread, share = fit.inverse_information, leverage / (leverage.sum() or 1.0)
     light = wanted & (leverage < REFIT_LEVERAGE)
     for clusters, shift in _light_shifts(fit, data, groups, bread, leverage, light):
@@ -915,7 +915,7 @@ CHUNK = 1_000_000
 
 
 class SignSums:
-    """What the largest statistic needs of the clusters, summed as each is left out.
+    """What the largest statistic needs of the clusters, summed as each is excluded.
 
     The score of cluster c at the fit, ``s_c``, is too small where c has pulled
     the fit to itself; ``z_c = (I - H_c H^-)^-1 s_c`` undoes that. A draw

@@ -667,7 +667,7 @@ class Weighting:
     codes : ndarray of shape (n,), int64
         The group of each row.
     totals : ndarray of shape (n_groups,)
-        What each group weighs, all of it together; what weighs 0 is left out.
+        What each group weighs, all of it together; what weighs 0 is excluded.
     """
 
     name: str
@@ -770,7 +770,7 @@ def _rated(
     assert data.voter is not None
     cells, seen = fitted.scored(data), np.unique(cluster)
     scores = cells.scores(data.voter.astype(np.int64), len(seen))
-    if data.prompt is not None:  # the mean of a group stands in for what is left out of it
+    if data.prompt is not None:  # the mean of a group stands in for what is excluded from it
         of_group = cells.scores(data.prompt.astype(np.int64), data.n_prompts)
         place = (data.voter, data.prompt)
         mass = scipy.sparse.csr_array((data.weight, place), (len(seen), data.n_prompts))

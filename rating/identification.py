@@ -94,7 +94,7 @@ def connectivity(data: Comparisons) -> Connectivity:
 
 
 def _describe_ground(models: tuple[str, ...], groups: Ints) -> tuple[str, Groups]:
-    """Say which models hang together with the absolute zero, the last node, and which do not."""
+    """Return which models are connected with the absolute zero, the last node, and which not."""
     apart = [models[i] for i in np.flatnonzero(groups[:-1] != groups[-1])]
     return (
         f"No absolute strength for {', '.join(apart)}: every model needs votes for it, "

@@ -420,7 +420,7 @@ class _AtGap:
 
     @property
     def _spread(self) -> Floats:
-        """From the parameters to the strengths of all models, but for the gap."""
+        """From the parameters to the strengths of all models, except the gap."""
         ahead, behind = self.pair
         spread = np.delete(np.eye(len(self.wins)), ahead, axis=1)
         spread[ahead] = spread[behind]

@@ -746,7 +746,7 @@ def check_covariates(
         rest = left[j, j] - left[j, :j] @ np.linalg.solve(known, left[:j, j]) if j else left[0, 0]
         if rest <= _COLLINEAR * size[j]:
             raise NotIdentifiedError(
-                f"{name} cannot be told apart from the strengths"
+                f"{name} cannot be distinguished from the strengths"
                 + (f" and {', '.join(names[:j])}" if j else "")
                 + ": in these votes it is a combination of them. Leave it out.",
                 (),

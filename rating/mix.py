@@ -189,7 +189,7 @@ def pooled_strengths(
             f"strengths, and at most {MOST_STRENGTHS:,} are pooled: merge the rarest categories."
         )
     replace(options, by=None, pool=False).resolved(data)
-    # Of hardly more than one voter none can be left out.
+    # Of hardly more than one voter none can be excluded.
     alone = data.voter is not None and activity(data).effective < MIN_EFFECTIVE_FOR_CLUSTERS
     if options.cluster == "none" or alone:
         votes = replace(votes, data=replace(data, voter=None, n_voters=0))
@@ -559,7 +559,7 @@ def rate_mix(
 
     The strengths are ``sum_c q_c theta_c``, those of the pooled categories: log-odds averaged over
     the mix. Preferences are averaged as probabilities, prompts of a category and, where the mix
-    was counted from n prompts, the mix itself (Dirichlet) drawn anew.
+    was counted from n prompts, the mix itself (Dirichlet) drawn again.
 
     Parameters
     ----------

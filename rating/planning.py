@@ -349,7 +349,7 @@ def weighted_pairs(weights: Floats, *, exploration: float = EXPLORATION) -> Floa
     """
     bad = weights[~((weights > 0) & np.isfinite(weights))]
     if bad.size:
-        raise DataError(f"Weight {bad[0]} is not positive and finite; leave out retired models.")
+        raise DataError(f"Weight {bad[0]} is not positive and finite; omit retired models.")
     return _mixed(np.outer(weights, weights), exploration)
 
 

@@ -67,7 +67,7 @@ class Categorised:
 
     @classmethod
     def of(cls, groups: Mapping[str, Votes]) -> "Categorised":
-        """Put the votes of categories together; one without a vote of any weight is left out.
+        """Put the votes of categories together; one without a vote of any weight is excluded.
 
         Voters, and prompts, are known if they are in every category.
 
@@ -435,7 +435,7 @@ class Pooled:
     log_likelihood : float
         Without the penalties.
     log_marginal : float
-        Laplace's approximation of the log of the integrated likelihood, but for a constant.
+        Laplace's approximation of the log of the integrated likelihood, except a constant.
     """
 
     tree: Tree
@@ -517,7 +517,7 @@ def _penalty(tau: Tau, at: Point) -> float:
 ENTRIES_AT_ONCE = 1 << 21
 
 MOST_ROWS = 2000
-"""Rows of one voter that are left out with the pull that they have through their prompts."""
+"""Rows of one voter that are excluded with the pull that they have through their prompts."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -562,7 +562,7 @@ class Cast:
 
 
 def _meat_of_voters(fit: Pooled, cast: Cast, bread: Floats) -> Floats:
-    """Sum ``z z'`` over voters, ``z = (1 - H_u H^-1)^-1 s_u`` the score of one left out (CR3).
+    """Sum ``z z'`` over voters, ``z = (1 - H_u H^-1)^-1 s_u`` the score of one excluded (CR3).
 
     Parameters
     ----------
@@ -593,7 +593,7 @@ def _alike(start: Ints, size: int) -> Iterator[Ints]:
 
 
 def _left_out(fit: Pooled, cast: Cast, own: Ints, bread: Floats) -> "scipy.sparse.csr_array":
-    """Return the scores of some voters, each left out of the fit, a voter a row."""
+    """Return the scores of some voters, each excluded from the fit, a voter a row."""
     tree, rows = fit.tree, cast.row[own]
     voters, n = rows.shape
     p, weight = fit.probability[rows], cast.weight[own]
@@ -659,7 +659,7 @@ def _of_busy(
 
 
 def _meat_of_votes(fit: Pooled, cast: Cast, bread: Floats) -> Floats:
-    """Sum ``z z'`` over votes that are independent, each left out: see `_meat_of_voters`."""
+    """Sum ``z z'`` over votes that are independent, each excluded: see `_meat_of_voters`."""
     tree, (c, k) = fit.tree, fit.at.delta.shape
     meat = np.zeros((c, k, c, k))
     p = fit.probability[cast.row]
@@ -991,7 +991,7 @@ def oddness(fit: Pooled, votes: Categorised) -> Floats:
 
 FOLDS = 5
 DRAWS = 3
-"""How often prompts are dealt out anew; losses are averaged."""
+"""How often prompts are dealt out again; losses are averaged."""
 
 FEWEST_PROMPTS = 20
 """Prompts from which an interval over them is worth something."""
@@ -1045,7 +1045,7 @@ class Unseen:
 
 
 def on_unseen_prompts(fit: Pooled, votes: Categorised, rng: np.random.Generator) -> Unseen | None:
-    """Hold pooled boards, boards apart and one board against votes on prompts left out.
+    """Hold pooled boards, boards apart and one board against votes on prompts excluded.
 
     Five folds of whole prompts, dealt out three times; the standard deviations stay those of all
     votes. Intervals of 95 % are over prompts: of each one's sum of differences (a cluster of

@@ -126,7 +126,7 @@ class Rankings:
                 left = tuple(model for model in left if model not in place)
 
     def beaten(self) -> Bools:
-        """Say whether row was put before column, or beside it, shape (n_models, n_models)."""
+        """Return whether row was put before column, or beside it, shape (n_models, n_models)."""
         scored = np.zeros((len(self.models),) * 2, dtype=bool)
         for chosen, left, _ in self.choices():
             scored[np.ix_(chosen, left)] = True

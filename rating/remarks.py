@@ -241,7 +241,7 @@ def report_remarks(
     second: str = "asking",
     level: float = 0.95,
 ) -> RemarkReport:
-    """Say what the remarks say; a part that the votes do not tell is None, with a note.
+    """Describe what the remarks say; a part that the votes do not tell is None, with a note.
 
     Parameters
     ----------
@@ -291,7 +291,7 @@ def reason_shares(votes: VoteRows, level: float = 0.95) -> tuple[ReasonShare, ..
     Of the votes with any reason. The shares of a reason over models follow a beta law, which the
     counts make more or less likely: see `beta_laws`. Counts weigh less by how much more alike
     votes of one voter, or on one prompt where prompts are known, are than other votes. Reasons
-    that were never given are left out.
+    that were never given are excluded.
     """
     reasons = reasons_of(votes)
     some, sides = _explained(votes, reasons)
@@ -448,7 +448,7 @@ def _quantile(laws: _BetaLaws, k: Floats, n: Floats, level: float) -> Floats:
 
 
 def reasons_that_win(votes: VoteRows, level: float = 0.95) -> tuple[ReasonEffect, ...]:
-    """Say which reasons go with winning, between models held equal.
+    """Return which reasons go with winning, between models held equal.
 
     ``logit P(A is chosen) = theta_a - theta_b + sum_r beta_r (given_ar - given_br)`` over the
     votes with any reason, ties half; every coefficient has a normal prior of sd `PRIOR_SD`.
@@ -588,7 +588,7 @@ def _connected(votes: VoteRows, one: Bools, other: Bools) -> Bools:
 
 
 def _largest(a: Ints, b: Ints, n: int) -> Bools:
-    """Say which models are in the largest group that votes connect."""
+    """Return which models are in the largest group that votes connect."""
     edges = scipy.sparse.coo_array((np.ones(len(a)), (a, b)), shape=(n, n))
     _, group = scipy.sparse.csgraph.connected_components(edges, directed=False)
     return np.asarray(group == np.bincount(group).argmax())

@@ -1,4 +1,4 @@
-"""Bootstrap: strengths refitted to votes drawn anew, many rounds at a time."""
+"""Bootstrap: strengths refitted to votes drawn again, many rounds at a time."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor

@@ -37,9 +37,9 @@ class VoteRows:
         order; ``trait``, 0 or 1; what was measured on either answer, such as ``cost_a``, NaN where
         it is not known; and ``score`` of side A, where votes are split between both sides.
     dropped : mapping of str to int
-        Votes left out, by reason.
+        Votes excluded, by reason.
     self_battles : int
-        Votes left out for being on a model and itself.
+        Votes excluded for being on a model and itself.
     """
 
     models: tuple[str, ...]

@@ -297,7 +297,7 @@ class Value:
     strengths: Floats
 
     def in_words(self, names: Mapping[str, str] = MappingProxyType({})) -> tuple[Sentence, ...]:
-        """Say what to take, and who has no cost or time.
+        """Describe what to take, and who has no cost or time.
 
         Parameters
         ----------
@@ -364,9 +364,13 @@ def _on_left_out(
         for why in dict.fromkeys(each.values()):
             who = named([model for model, reason in each.items() if reason == why])
             if name == "cost":
-                yield Sentence("Left out of the costs: %(models)s (%(why)s).", models=who, why=why)
+                yield Sentence(
+                    "Excluded from the costs: %(models)s (%(why)s).", models=who, why=why
+                )
             else:
-                yield Sentence("Left out of the times: %(models)s (%(why)s).", models=who, why=why)
+                yield Sentence(
+                    "Excluded from the times: %(models)s (%(why)s).", models=who, why=why
+                )
 
 
 ABSENT: Mapping[Measure, Sentence] = {
@@ -503,7 +507,7 @@ def _warnings(report: Report, figures: VoteRows) -> Iterator[str]:
     yield from (warning for warning in report.warnings if warning != unsaid)
     if "voter" not in figures.groups:
         yield Sentence(
-            "Voters are not known: costs are compared as if each battle were somebody else's."
+            "Voters are not known: costs are compared as if every battle had a different voter."
         )
     elif _effective(figures.voter) < FEWEST_UNITS:
         yield Sentence("One voter cast nearly all votes: costs are those of that voter's prompts.")
@@ -552,7 +556,7 @@ def _no_dearer(logs: Floats, taken: _Compared, core: Ints, rng: np.random.Genera
 
 
 def dominates(quality: Floats, logs: Floats) -> Bools:
-    """Say whether the row is at least as good and as cheap, and better in one.
+    """Return whether the row is at least as good and as cheap, and better in one.
 
     Parameters
     ----------

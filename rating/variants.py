@@ -52,7 +52,7 @@ def selection_inflation(se: float, n_variants: int) -> float:
 
 
 def standard_error_apart(covariance: Floats) -> float:
-    """Return the standard error of a variant, but for what the variants have in common.
+    """Return the standard error of a variant, except what the variants have in common.
 
     The root of half the mean variance of a difference of two; choosing among
     them selects on nothing else. Of one variant, its own.

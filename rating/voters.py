@@ -62,7 +62,7 @@ def log_marginals(
 
     at the u* that maximises the first two terms (Newton), X'WX being the
     information of the votes there. Exact for ``taste_sd = 0``. Models that a
-    voter has not met would not change the integral and are left out.
+    voter has not met would not change the integral and are excluded.
 
     Parameters
     ----------
@@ -112,7 +112,7 @@ def fit_taste_sd(votes: VoteRows, theta: Floats, order_effect: float = 0.0) -> f
     Parameters
     ----------
     votes : VoteRows
-        A row each; ties are left out.
+        A row each; ties are excluded.
     theta : ndarray of shape (n_models,)
         Strengths in nats.
     order_effect : float, default 0
@@ -319,7 +319,7 @@ class VoterCheck:
     n : int
         Decisive votes, which are the ones looked at.
     n_ties : int
-        Ties of either kind, left out: see `check_voters`.
+        Ties of either kind, excluded: see `check_voters`.
     log_e : float
         Log of the evidence after the last vote, in nats; 0 before any.
     max_log_e : float
@@ -390,7 +390,7 @@ def check_voters(
     to five false flags, so a flag is a reason to look and to show the board
     with and without, not a verdict.
 
-    Ties are left out: how often a person ties is a habit, not a sign of
+    Ties are excluded: how often a person ties is a habit, not a sign of
     dishonesty, and half a win is no likelihood. A voter who only ties is
     never flagged.
 
@@ -655,7 +655,7 @@ class Ring:
 
 @dataclass(frozen=True, slots=True)
 class TasteGroups:
-    """Two groups of honest voters who differ on a model: shown, and not left out.
+    """Two groups of honest voters who differ on a model: shown, and not excluded.
 
     Attributes
     ----------
@@ -795,12 +795,12 @@ class Strengths(NamedTuple):
 
 
 def fit_strengths(votes: VoteRows, weight: Floats | None = None) -> Strengths:
-    """Fit what voters are held against: Bradley-Terry with a ridge of `RIDGE` and an order effect.
+    """Fit what voters are compared with: Bradley-Terry with `RIDGE` and an order effect.
 
     Parameters
     ----------
     weight : ndarray of shape (n_votes,), optional
-        Votes of weight 0 are left out.
+        Votes of weight 0 are excluded.
     """
     if weight is not None:
         votes, weight = votes.taken(weight > 0), weight[weight > 0]

@@ -114,7 +114,7 @@ class StreamEvent:
 
 
 def parse_events(text: str) -> list[StreamEvent]:
-    """Read a whole event stream, comments left out."""
+    """Read a whole event stream, comments excluded."""
     blocks = [block.splitlines() for block in text.replace("\r\n", "\n").split("\n\n")]
     fields = [dict(line.split(": ", 1) for line in block if line[:1] != ":") for block in blocks]
     return [StreamEvent(f["event"], json.loads(f["data"]), f["id"]) for f in fields if f]

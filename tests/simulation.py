@@ -286,13 +286,13 @@ class Study:
     ----------
     covered : dict of str to Share
         By each kind of interval: share of the models whose interval holds the truth; the
-        newcomer, where there is one, is left out.
+        newcomer, where there is one, is excluded.
     newcomer : dict of str to Share
         The same of the newcomer; empty without one.
     newcomer_points : dict of str to float
         Median half width of its interval.
     false : dict of str to Share
-        Boards on which a rank range leaves out the model's true rank, by each rule.
+        Boards on which a rank interval excludes the model's true rank, by each rule.
     apart : dict of str to Share
         Pairs told apart.
     """

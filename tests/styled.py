@@ -87,7 +87,7 @@ class StyleStudy:
         Of both styles' 95 % intervals: by voter (CR3, t), and as if no two
         votes had a voter in common.
     null_rejected : Share
-        Boards on which the interval of the idle style leaves out zero.
+        Boards on which the interval of the idle style excludes zero.
     rating_miss, rating_miss_ignoring : ndarray of shape (n_boards,)
         Of the model with most of the liked style: with style in the fit, and
         the planted error, without.

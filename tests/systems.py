@@ -22,7 +22,7 @@ LEVELS = {
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """Strengths that add up, but for what ``m1`` and ``tools`` have of each other.
+    """Strengths that add up, except what ``m1`` and ``tools`` have of each other.
 
     Attributes
     ----------

@@ -98,7 +98,7 @@ def test_the_documented_votes_of_an_application_come_in_and_are_rated(
         capture_output=True,
         text=True,
     )
-    assert done.returncode == 3, done.stderr  # the gate's: it cannot be told yet
+    assert done.returncode == 3, done.stderr  # the gate's: it cannot be determined yet
     shown = "".join(re.findall(r"```text\n(.*?)```", document, re.DOTALL))
     printed, written = (re.sub("[0-9a-f]{32,}", "…", text) for text in (done.stdout, shown))
     assert strip_ends(printed) == strip_ends(written)

@@ -1,4 +1,4 @@
-"""The site of the documents: nothing public is left out of it, and it asks for nothing outside."""
+"""The site of the documents: nothing public is missing, and it asks for nothing outside."""
 
 import os
 import re
@@ -263,7 +263,7 @@ def test_a_browser_without_a_network_shows_pages_of_every_kind_and_searches(
 
 
 def _watch(page: Page, served: str, faults: list[str]) -> None:
-    """Let nothing but the site be asked for, and note what goes wrong but for leaving a page."""
+    """Let nothing but the site be asked for, and note what goes wrong except leaving a page."""
 
     def only_ours(route: Route) -> None:
         if route.request.url.startswith(served):

@@ -496,7 +496,7 @@ def battles_router(battles: Battles) -> APIRouter:
 
     @router.post("/{battle_id}/regenerate", **BEGUN, responses=responses(404, 409, 429, 503))
     async def regenerate(battle_id: BattleId, voter: Visitor) -> Snapshot:
-        """Let both models answer the latest prompt anew, before the vote."""
+        """Let both models answer the latest prompt again, before the vote."""
         return await battles.regenerate(battle_id, voter)
 
     @router.post("/{battle_id}/retry", **BEGUN, responses=responses(404, 409, 429, 503))
@@ -532,7 +532,7 @@ def battles_router(battles: Battles) -> APIRouter:
         responses=responses(404, 409, 422, 503),
     )
     async def remark(battle_id: BattleId, body: RemarksBody, voter: Visitor) -> Snapshot:
-        """Say why, after the vote: all that was remarked, in the place of what was before.
+        """Explain why, after the vote: all that was remarked, in the place of what was before.
 
         Where the arena asks before it shows the names, this reveals the models, also if nothing
         is remarked.

@@ -436,7 +436,7 @@ COLUMN_OF |= {"voter": "person", "prompt": "prompt_id"}
 TOLERANCE = 1e-9
 """By how much a number may differ, as a share of it or of one: machines round differently."""
 LARGEST = 1 << 25
-"""Bytes of a file but for the votes; of a manifest a thirty-second of that."""
+"""Bytes of a file except the votes; of a manifest a thirty-second of that."""
 MOST_ENTRIES = 100
 MOST_PROBLEMS = 200
 """Problems that are named; of more the number is."""
@@ -483,7 +483,7 @@ def check_bundle(folder: Path, page: Page, noted: str = "") -> Checked:
     Parameters
     ----------
     page : callable
-        Writes ``index.html`` anew.
+        Writes ``index.html`` again.
     noted : str
         First characters of the hash of a link that somebody noted earlier, or of a manifest.
 
@@ -502,7 +502,7 @@ def check_bundle(folder: Path, page: Page, noted: str = "") -> Checked:
 
 @dataclass(frozen=True, slots=True)
 class _Claims:
-    """What a bundle says of its votes: all that can be held against them."""
+    """What a bundle says of its votes: all that can be compared with them."""
 
     manifest: Manifest
     board: PublishedBoard
@@ -534,7 +534,7 @@ class _Check:
             self._hold_votes(claims, "" if of_folder else noted)
             return
         self.done.notes.append(
-            f"{VOTES} is not there: the board was not rated anew, and its chain not followed."
+            f"{VOTES} is not there: the board was not rated again, and its chain not followed."
         )
         if noted and not of_folder:
             self.wrong(f"The hash {noted!r} is not that of the folder, and no chain is there.")
@@ -661,7 +661,7 @@ class _Check:
         return plain
 
     def _hold_page(self, claims: _Claims) -> None:
-        """Write the page anew of the board and the card, of which alone it is made."""
+        """Write the page again of the board and the card, of which alone it is made."""
         if not self._is_small("index.html"):
             return
         if claims.manifest.arena != __version__:
@@ -673,7 +673,7 @@ class _Check:
         try:
             page = self.page(claims.board, claims.card, bool(claims.manifest.withheld))
         except (ArithmeticError, ValueError, LookupError, TypeError) as error:
-            self.wrong(f"index.html cannot be written anew of board.json and card.json: {error!r}")
+            self.wrong(f"index.html cannot be made of board.json and card.json: {error!r}")
             return
         if (self.folder / "index.html").read_bytes() != page.encode():
             self.wrong("index.html does not show what board.json and card.json say.")
@@ -700,7 +700,7 @@ class _Check:
             )
 
     def _hold_votes(self, claims: _Claims | None, noted: str) -> None:
-        """Follow the chain, rate the votes anew, and hold all numbers against them."""
+        """Follow the chain, rate the votes again, and hold all numbers against them."""
         try:
             verified, votes = read_votes(self.folder / VOTES, noted)
         except DataError as error:

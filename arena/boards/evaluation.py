@@ -150,7 +150,7 @@ class Evaluation:
         await keep_looking(self.look, "How the arena evaluates", REST_S, REST)
 
     def look(self) -> None:
-        """Make the card anew if the board is another.
+        """Make the card again if the board is another.
 
         Raises
         ------
@@ -265,7 +265,7 @@ def make_card(
 
 
 def calls_of(asked: Mapping[str, Asked], board: Board) -> dict[str, ModelCall]:
-    """Say how the rated models are asked, without what is nobody else's business."""
+    """Describe how the rated models are asked, without what is nobody else's business."""
     return {
         row.model: ModelCall(
             id=row.model,
@@ -315,7 +315,7 @@ def code_hash() -> str:
 
 
 FEWEST_JUDGED = 5
-"""Votes of a pair from which its share is held against the ratings."""
+"""Votes of a pair from which its share is compared with the ratings."""
 FAR = 2.0
 """Standard errors beyond which a pair is called far."""
 MOST_NAMED = 3
@@ -327,7 +327,7 @@ MOST_BY_PROMPT = 50_000
 """Votes up to which prompts are taken away: few and heavy, each costs a fit of its own."""
 
 MOST_BY_VOTER = 500_000
-"""Votes up to which voters are taken away: each is left out once, five seconds a million votes."""
+"""Votes up to which voters are taken away: each is excluded once, five seconds a million votes."""
 
 MOST_COINS = 2048
 """Groups of voters whose signs change together, where voters are more than `FROM` times as many.
@@ -453,7 +453,7 @@ def _misfit(fitted: Fitted, pair: Ints, better: Mapping[str, int]) -> Misfit:
 
 
 def holds(fitted: Fitted) -> tuple[Hold, ...]:
-    """Say what holds each model above the next, for the first `MOST_PAIRS` neighbours.
+    """Describe what holds each model above the next, for the first `MOST_PAIRS` neighbours.
 
     See `rating.influence.fewest_to_flip` and `rating.planning.neighbour_gaps`.
     """

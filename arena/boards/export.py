@@ -720,9 +720,9 @@ def _left_out(written: Written) -> str:
     counted = f"{written.votes[None]:,} of {written.votes.total():,} count under the policy."
     why |= {f"counts, but {reason}": n for reason, n in written.unfit.most_common()}
     if not why:
-        return f"## Left out\n\nNothing: {counted}\n"
+        return f"## Excluded\n\nNothing: {counted}\n"
     rows = ((reason, f"{n:,}") for reason, n in why.items())
-    return f"## Left out\n\n{counted}\n\n{_table(('why', 'number'), rows)}"
+    return f"## Excluded\n\n{counted}\n\n{_table(('why', 'number'), rows)}"
 
 
 def _texts(what: str, written: Written) -> str:

@@ -233,7 +233,7 @@ class History:
         Parameters
         ----------
         log : LoggedVotes
-            In the order of the log: votes are only ever added to it, or left out.
+            In the order of the log: votes are only ever added to it, or excluded.
         """
         created = log.created[log.counted]
         chosen = moments(moment_of(created.min()), now) if created.size else ()
@@ -276,7 +276,7 @@ MOST_AGAINST_RETIRED = 0.5
 def on_retired(
     data: Comparisons, entrants: Mapping[str, Entrant], records: Sequence[ModelRecord]
 ) -> tuple[str, ...]:
-    """Say which ratings rest on models that have left.
+    """Return which ratings rest on models that have left.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ def on_retired(
 
 
 def _apart(data: Comparisons, left: Bools) -> list[str]:
-    """Name the models outside the largest group, of those that stay, but for retired ones."""
+    """Name the models outside the largest group, of those that stay, except retired ones."""
     if not left.any():
         return []
     stay = {model for model, gone in zip(data.models, left, strict=True) if not gone}
@@ -334,7 +334,7 @@ def _joined(models: Iterable[str], names: Mapping[str, str]) -> str:
 def stages_of(
     columns: LoggedVotes, entrants: Mapping[str, Entrant], models: Iterable[str], enough: int
 ) -> dict[str, Stage]:
-    """Say how far each model has come; votes from before a pre-release was named are none."""
+    """Describe how far each model has come; votes from before a pre-release was named are none."""
     votes: dict[str, int] = defaultdict(int)
     for side in map(columns.texts.__getitem__, LOGGED_SIDES):
         counts = np.bincount(side.codes[columns.counted] + 1, minlength=len(side.names) + 1)
@@ -482,7 +482,7 @@ def shares_of(data: Comparisons, records: Sequence[ModelRecord]) -> tuple[Organi
 
 
 def gini_of(shares: Sequence[OrganisationShare]) -> float | None:
-    """Say how unequal they are; None without two organisations."""
+    """Describe how unequal they are; None without two organisations."""
     if len(shares) < 2:
         return None
     return gini(np.array([share.votes for share in shares], dtype=np.float64))

@@ -1,4 +1,4 @@
-"""What the check of voters says, applied to the log: flags, and votes left out by a policy."""
+"""What the check of voters says, applied to the log: flags, and votes excluded by a policy."""
 
 import logging
 import threading
@@ -41,12 +41,12 @@ LIKE: dict[Alternative, str] = {
     "fan": Sentence("votes for one model wherever it appears"),
     "anti-fan": Sentence("votes against one model wherever it appears"),
 }
-"""Why votes are left out, by what a voter's are like."""
+"""Why votes are excluded, by what a voter's are like."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Accused:
-    """A voter, and on which model the votes are left out; all votes without one."""
+    """A voter, and on which model the votes are excluded; all votes without one."""
 
     voter: str
     model: str | None
@@ -69,9 +69,9 @@ class _Applied:
     Attributes
     ----------
     votes : int
-        Newly left out; of a held rule, those that it would have left out.
+        Newly excluded; of a held rule, those that it would have excluded.
     share : float
-        Of the votes that count without exclusions, all that this rule leaves out, or would.
+        Of the votes that count without exclusions, all that this rule excludes, or would.
     """
 
     rule: str
@@ -94,7 +94,7 @@ class _Named:
     by_model : dict of str to int
         How many of such answers each model gave.
     applied : Applied or None
-        What became of their votes; None if they were not to be left out.
+        What became of their votes; None if they were not to be excluded.
     """
 
     battles: int
@@ -145,7 +145,7 @@ def exclude(store: Store, target: str, reason: str, by: str, now: datetime) -> D
 
 
 def readmit(store: Store, target: str, reason: str, by: str, now: datetime) -> Decided:
-    """Take the votes of a voter, or on a battle, in again that were left out, and note who did.
+    """Take the votes of a voter, or on a battle, in again that were excluded, and note who did.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def name_answers(store: Store, now: datetime, *, leave_out: bool) -> _Named:
     """Flag battles with an answer that says who wrote it, and leave their votes out if asked to.
 
     Names of the roster and of organisations count besides the known ones. Like a rule of `apply`,
-    this is held where it would leave out more than `MOST` of the votes.
+    this is held where it would exclude more than `MOST` of the votes.
 
     Raises
     ------
@@ -251,10 +251,10 @@ def _accused(report: VotersReport) -> dict[str, list[_Accused]]:
 def apply(
     store: Store, report: VotersReport, now: datetime, by: str = people.TERMINAL
 ) -> tuple[_Applied, ...]:
-    """Leave out what the rules name from `DEFAULT`, and note who did, all in one transaction.
+    """Exclude what the rules name from `DEFAULT`, and note who did, all in one transaction.
 
-    A rule that would leave out more than `MOST` of the votes is held: it leaves out nothing, and
-    leaderboards say so. A vote that was readmitted is not left out again by a rule.
+    A rule that would exclude more than `MOST` of the votes is held: it excludes nothing, and
+    leaderboards say so. A vote that was readmitted is not excluded again by a rule.
 
     Raises
     ------
@@ -338,7 +338,7 @@ class VoterCheck:
             threading.Thread(target=self._examine, name="voters", daemon=True).start()
 
     def apply(self, by: str) -> tuple[_Applied, ...]:
-        """Leave out what the rules name by the newest examination: see `apply`.
+        """Exclude what the rules name by the newest examination: see `apply`.
 
         Raises
         ------
@@ -359,7 +359,7 @@ class VoterCheck:
             self.problem = error.args[0]
         except Exception:
             logger.exception("The check of voters ended in a fault of ours")
-            self.problem = Sentence("It ended in a fault of ours: the arena's log says which.")
+            self.problem = Sentence("It ended with an internal error; see the arena's log.")
         finally:
             self._turn.release()
 

@@ -71,8 +71,8 @@ LOOK = timedelta(seconds=5)
 
 METHODS = {
     "voter": Sentence(
-        "Bradley-Terry, ties half, kinds of prompts pooled; 95 % intervals by leaving out one "
-        "voter at a time, with what pooling leaves open"
+        "Bradley-Terry, ties half, categories partially pooled; 95 % intervals clustered by "
+        "voter (CR3 jackknife), including the uncertainty of pooling"
     ),
     "none": Sentence(
         "Bradley-Terry, ties half, kinds of prompts pooled; 95 % intervals that take votes as "
@@ -136,7 +136,7 @@ class _FittedFacet:
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """All that was made of the votes and labels: at one moment, but for what was asked for later.
+    """All that was made of the votes and labels: at one moment, except what was asked for later.
 
     Attributes
     ----------
@@ -352,7 +352,7 @@ REST = 20
 
 
 class LabelBoards:
-    """Keeps the boards by label of a policy: a thread of its own makes them anew.
+    """Keeps the boards by label of a policy: a thread of its own makes them again.
 
     They are made when somebody asks and the votes or labels have grown; what takes long rests for
     `REST` times as long. Boards by a label that is not `STANDING`, or by two, are made for whoever
@@ -423,7 +423,7 @@ class LabelBoards:
 
     @property
     def latest(self) -> Snapshot | None:
-        """What there is; makes nothing anew."""
+        """What there is; makes nothing again."""
         return self._snapshot
 
     def close(self) -> None:
@@ -433,7 +433,7 @@ class LabelBoards:
         self._worker.shutdown(cancel_futures=True)
 
     def _look(self, is_time: bool) -> None:
-        """Make all anew, if it is time and votes or labels have grown; then what was asked for."""
+        """Make all again, if votes or labels have grown and it is time; then what was asked."""
         began = self._worked()
         with self._lock:
             asked, self._asked = self._asked, set()

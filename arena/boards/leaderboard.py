@@ -259,21 +259,22 @@ def _among(models: Sequence[str], fitted: Fitted) -> RankRanges:
 
 
 METHOD_BY_VOTER = Sentence(
-    "Bradley-Terry, ties half; 95 % intervals by leaving out one voter at a time"
+    "Bradley-Terry, ties half; 95 % intervals clustered by voter (CR3 jackknife)"
 )
 METHOD_BY_BOTH = Sentence(
-    "Bradley-Terry, ties half; 95 % intervals by leaving out one voter, and one prompt, at a time"
+    "Bradley-Terry, ties half; 95 % intervals clustered by voter and prompt (CR3 jackknife)"
 )
 METHOD_BY_VOTE = Sentence(
     "Bradley-Terry, ties half; 95 % intervals that take votes as independent"
 )
 FAILED_FIRST = Sentence(
-    "The leaderboard could not be made, which is tried again. The arena's log says why."
+    "The leaderboard could not be computed; the arena will try again. See the arena's log for "
+    "the reason."
 )
 
 HELD_RULES = {
     VOTERS: Sentence("single voters"),
-    RINGS: Sentence("rings"),
+    RINGS: Sentence("coordinated voters"),
     SELF_NAMING: Sentence("answers that name their model"),
 }
 """What the rules of `arena.boards.integrity` check, in words."""
@@ -294,7 +295,7 @@ class Leaderboard:
 
     It is made in the background when the log has grown, and kept in the database, from where other
     processes take it over: see `keep_up`. A board that takes long to make is made at most every
-    `REST` times as long, so that a long log costs a twentieth of a processor; but for the first
+    `REST` times as long, so that a long log costs a twentieth of a processor; except the first
     one with ratings, as most of that is loading what the next finds. Where one cannot be made the
     last one stays, and says so.
 
@@ -463,7 +464,7 @@ class Leaderboard:
         head : str
             End of the chain of votes.
         took_s : float
-            Seconds until the board was made, past dates left out; 0 for the first with ratings.
+            Seconds until the board was made, past dates excluded; 0 for the first with ratings.
         """
         began = self._clock()
         state, columns = self._store.read(kept_boards.votes, self._policy)
@@ -588,8 +589,8 @@ def _no_board(policy: Policy, now: datetime) -> Board:
 
 def _on_failure(updated: datetime) -> str:
     return Sentence(
-        "Votes since %(when)s are not on this leaderboard: it could not be made anew, which is "
-        "tried again. The arena's log says why.",
+        "Votes since %(when)s are not on this leaderboard: it could not be updated, and the "
+        "arena will try again. See the arena's log for the reason.",
         when=f"{updated:%Y-%m-%d %H:%M:%S} UTC",
     )
 
@@ -675,11 +676,11 @@ def _with_ratings(
 
 
 def on_held(held: Mapping[str, float]) -> tuple[str, ...]:
-    """Say which rules are held, and what share of the votes they would leave out."""
+    """Return which rules are held, and what share of the votes they would exclude."""
     return tuple(
         Sentence(
-            "The check of %(rule)s would leave out %(share)s %% of the votes. So many are a "
-            "reason to doubt the check: it is held, and leaves out none.",
+            "The rule %(rule)s would exclude %(share)s %% of the votes, more than is plausible. "
+            "It is suspended and excludes none.",
             rule=HELD_RULES.get(rule, rule),
             share=round(100 * share),
         )
@@ -688,7 +689,7 @@ def on_held(held: Mapping[str, float]) -> tuple[str, ...]:
 
 
 def _with_records(board: Board, records: Sequence[ModelRecord]) -> Board:
-    """Give a board with battles, prices and times of models as they were counted anew."""
+    """Give a board with battles, prices and times of models as they were counted again."""
     known = {record.id: record for record in records}
     rows = [
         replace(
@@ -714,15 +715,15 @@ def _since(columns: LoggedVotes) -> datetime | None:
 
 
 def _why(error: NotIdentifiedError, votes: Comparisons) -> str:
-    """Say why there is no ranking; simply, where a few more votes are all that it lacks."""
+    """Explain why there is no ranking; simply, where a few more votes are all that it lacks."""
     if not error.groups:
         return NO_VOTES
     groups = connectivity(votes)
     if len(groups.connected) == 1 and not groups.is_identified:
         return Sentence(
-            "There is no ranking yet: against the others, some models have always won so far, or "
-            "never, so the votes cannot say how far apart they are. The table says what each "
-            "needs."
+            "There is no ranking yet: some models have won or lost all of their battles against "
+            "the others, so that their distance cannot be estimated. The table shows what each "
+            "model needs."
         )
     return Sentence("The votes do not identify ratings yet. %(why)s", why=error.args[0])
 
@@ -769,7 +770,7 @@ def _waiting(
     entrants: Mapping[str, Entrant],
     stages: Mapping[str, Stage],
 ) -> tuple[Waiting, ...]:
-    """Give the models without a rating, but for the hidden, and who left without a vote."""
+    """Give the models without a rating, except the hidden, and who left without a vote."""
     wins = everyone.wins()
     won = dict(zip(everyone.models, wins.sum(axis=1).tolist(), strict=True))
     lost = dict(zip(everyone.models, wins.sum(axis=0).tolist(), strict=True))
@@ -800,14 +801,14 @@ def _what_is_missing(won: float, lost: float) -> str:
 
 
 def _warnings(report: Report, newcomers: Sequence[str]) -> tuple[str, ...]:
-    """Give what `arena rate` warns of, but for a column that the board does not have."""
+    """Give what `arena rate` warns of, except a column that the board does not have."""
     unsaid = on_quasi_errors(report.quasi_se_error or 0.0)
     warnings = tuple(warning for warning in report.warnings if warning != unsaid)
     if not newcomers:
         return warnings
     names = ", ".join(newcomers)
     aside = Sentence(
-        "Set aside with their votes until these connect them to the others: %(names)s.",
+        "Not rated, because their votes do not connect them to the other models: %(names)s.",
         names=names,
     )
     return (*warnings, aside)

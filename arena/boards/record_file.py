@@ -120,7 +120,7 @@ class _RecordFile:
             yield _link_of(row, is_old=row["link"] < self.mark)
 
     def end(self, verified: Verified) -> str | None:
-        """Say what is wrong with all rows together, once they were followed, if anything."""
+        """Describe what is wrong with all rows together, once they were followed, if anything."""
         if verified.links != self.total:
             return f"The file ends at link {verified.links} of {self.total}: rows are missing."
         first = min(self._to_name, default=self._first_hidden)
@@ -155,7 +155,7 @@ class _RecordFile:
         )
 
     def doubled(self) -> str | None:
-        """Say which battle is voted on twice, if any; some are looked at after others."""
+        """Return which battle is voted on twice, if any; some are looked at after others."""
         parts = self.total // BATTLES_AT_ONCE + 1
         for part in range(parts):
             some = self._relation.project(f"{_BATTLE} AS battle").filter("battle IS NOT NULL")
@@ -179,7 +179,7 @@ class _RecordFile:
         return not places.filter("a IS DISTINCT FROM b").limit(1).fetchall()
 
     def _not_of_this_file(self, row: Row) -> str | None:
-        """Say why a row does not belong with those before it, if it does not."""
+        """Explain why a row does not belong with those before it, if it does not."""
         link, states = row["link"], tuple(row[name] for name in STATEMENT)
         if not self._statement:
             self._statement = states
@@ -323,7 +323,7 @@ def _verified(path: Path, noted: str, take: Callable[[Row], object]) -> Verified
 
 
 def _malformed(row: Row) -> str | None:
-    """Say what is wrong with a row as such, if anything: what no export has."""
+    """Describe what is wrong with a row as such, if anything: what no export has."""
     if row[ODD] is not None:
         name, _, value = row[ODD].partition(" ")
     elif (name := _misfit(row)) is not None:
@@ -457,7 +457,7 @@ def _is_reason(value: Any) -> bool:
 
 
 def _is_bound(text: str, names: Sequence[str]) -> bool:
-    """Say whether JSON is of what an exclusion or a tombstone binds, as an export writes it."""
+    """Return whether JSON is of what an exclusion or a tombstone binds, as an export writes it."""
     try:
         bound = _json(text)
         moment = datetime.fromisoformat(bound["ts"])
@@ -498,7 +498,7 @@ def _json(text: str) -> dict[str, Any]:
 
 
 def _reasons(rows: Relation) -> dict[int, tuple[str, ...]]:
-    """Read why votes are left out by exclusions that stand, by their links."""
+    """Read why votes are excluded by exclusions that stand, by their links."""
     reasons: dict[int, tuple[str, ...]] = {}
     excluding = rows.filter("exclusion IS NOT NULL").project("exclusion, policy, link")
     excluding = excluding.order("TRY_CAST(link AS BIGINT)")

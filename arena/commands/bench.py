@@ -851,7 +851,7 @@ def _caption(report: Mapping[str, Any]) -> str:
 
 
 def _on_order(report: Mapping[str, Any]) -> list[str]:
-    """Say what standing first is worth, where not every pair was asked in both orders."""
+    """Describe what standing first is worth, where not every pair was asked in both orders."""
     if report.get("swap_share", 1.0) == 1:
         return []
     place = report["first_place"]
@@ -911,7 +911,7 @@ def _figure(value: float | None) -> str:
 
 def _notes(report: Mapping[str, Any]) -> list[str]:
     missing = [
-        f"{name!r}: {n:,} items without an answer (or without one of the baseline) are left out."
+        f"{name!r}: {n:,} items without an answer (or without one of the baseline) are excluded."
         for name, n in report["missing"].items()
     ]
     return [*missing, *report["warnings"]]

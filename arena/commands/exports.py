@@ -83,7 +83,7 @@ def battles(
     arena export battles --to preferences --layout trl --hugging-face --licence cc-by-4.0
     """
     if everything and layout != "arena":
-        msg = f"--layout {layout!r} has no column for what is left out: drop --all."
+        msg = f"--layout {layout!r} has no column for what is excluded: drop --all."
         raise DataError(msg)
     _battles(export, "battles", layout, days, everything=everything, whole=whole)
 

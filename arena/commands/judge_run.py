@@ -363,7 +363,7 @@ def _book(work: Work, call: "Call", reply: "Reply", read: _Read) -> None:
 
 
 def _show_read(read: _Read, folder: Path, form: str) -> None:
-    """Say what was read; end with 1 while calls are due."""
+    """Describe what was read; end with 1 while calls are due."""
     if form == "json":
         write_json({"folder": str(folder), **read.to_dict()})
     else:
@@ -521,7 +521,7 @@ def work(
 
 
 def _beyond(licence: Path, work: Work) -> tuple[str, ...]:
-    """Say which verdicts a licence will not count; raises `DataError` if that is all of them."""
+    """Show which verdicts a licence will not count; raises `DataError` if that is all of them."""
     from judge.studies.licence import foreseen, read_licence
     from rating.tables.peers import mention
 
@@ -771,7 +771,7 @@ _SHARES = ("prompt_strict", "prompt_loose", "instruction_strict", "instruction_l
 
 
 def _share(name: str, result: Report) -> str:
-    unread = f", {result['n_unread']} cannot be told" if result["n_unread"] else ""
+    unread = f", {result['n_unread']} cannot be determined" if result["n_unread"] else ""
     if result["rate"] is None:
         return f"{name.replace('_', ' ')} not known"
     ends = f"{result['low']:.0%} to {result['high']:.0%}"

@@ -285,7 +285,7 @@ def show_estimate(work: Work, journal: "StoredJournal", form: str | None) -> Non
 
 
 def in_words(estimate: "Estimate") -> str:
-    """Say what is still to be asked, and what it will cost."""
+    """Describe what is still to be asked, and what it will cost."""
     usd = estimate.cost_usd
     cost = "at an unknown price" if usd is None else f"for about ${usd:.2g}"
     known = (
@@ -333,7 +333,7 @@ def opened(
 
 
 def _so_far(progress: "Progress") -> str:
-    """Say what failed, and what was spent."""
+    """Describe what failed, and what was spent."""
     failed = [f", {n:,} {failure}" for failure, n in progress.failed.items()]
     spent = [] if progress.spent_usd is None else [f", ${progress.spent_usd:.2f}"]
     return "".join(failed + spent)

@@ -106,7 +106,7 @@ class _ModelTagger:
         return tagger_of(self.model)
 
     def estimate(self, prompts: Sequence[Sequence[str]]) -> "Estimate":
-        """Say what it would still be asked."""
+        """Describe what it would still be asked."""
         from judge.calls import forecast
         from judge.labels.files import Tagging
 
@@ -142,7 +142,7 @@ class _ModelTagger:
         return _labelled(prompts, readings)
 
     def words(self) -> str:
-        """Say what was asked, what it cost, and how many prompts have no label, and why."""
+        """Describe what was asked, what it cost, and how many prompts have no label, and why."""
         spent = "" if self.spent_usd is None else f" for ${self.spent_usd:.4g}"
         failed = ", ".join(f"{n:,} {failure}" for failure, n in sorted(self.failed.items()))
         left_out = f" Without labels: {failed}." if failed else ""
@@ -758,7 +758,7 @@ def _private(source: str, columns: Sequence[tuple[str, str]]) -> "Release":
 
 
 def _stored(url: str) -> "Release":
-    """Give the newest private release: another one beside it could be held against it."""
+    """Give the newest private release: another one beside it could be compared with it."""
     from arena.store.engine import reading_existing
     from arena.store.log import newest_topics as newest
 
@@ -885,7 +885,7 @@ class _Work:
     notes: list[str] = field(default_factory=list)
 
     def read(self, model: "Model", pack: "Sequence[PackItem]", judge: "Model | None") -> "Read":
-        """Ask a model a pack, and read its answers; what failed is noted, and left out."""
+        """Ask a model a pack, and read its answers; what failed is noted, and excluded."""
         from judge.labels.safety import Answers, Read
 
         asked = [(item, item.case(mode)) for item in pack for mode in item.modes]
@@ -950,7 +950,7 @@ class _Work:
             )
         failed = Counter(row.failure for row in result.judged if row.failure is not None)
         self.notes += [
-            f"{model.id}: {n:,} left out, {failure}." for failure, n in sorted(failed.items())
+            f"{model.id}: {n:,} excluded, {failure}." for failure, n in sorted(failed.items())
         ]
         if result.stopped is not None:
             self.stopped = f"{model.id}: {result.why}"

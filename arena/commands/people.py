@@ -102,7 +102,7 @@ def invite(
         msg = f"A name has 1 to {LONGEST_NAME} characters, got {len(name.strip())} in {name!r}."
         raise SettingsError(msg)
     if to is not None and (name or role):
-        msg = f"--for {to!r} lets in whom the arena knows: leave out the name and --role."
+        msg = f"--for {to!r} lets in whom the arena knows: omit the name and --role."
         raise SettingsError(msg)
     token, now = new_token(), datetime.now(UTC)
     expires = now + timedelta(days=days)
@@ -231,11 +231,11 @@ def erase(
             + (f" {_of_studies(gone.ratings, votes)}" if gone.ratings else "")
         )
         erasing.clear_space(store, people.TERMINAL, datetime.now(UTC))
-    say("The files of the database were written anew. Backups made before still hold the words.")
+    say("The files of the database were written again. Backups made before still hold the words.")
 
 
 def _of_studies(n: int, votes: str) -> str:
-    """Say what became of somebody's ratings in studies."""
+    """Describe what became of somebody's ratings in studies."""
     if votes == "tombstone":
         return f"{n:,} ratings in studies were taken out."
     return f"{n:,} ratings in studies are nobody's from here on, and their comments are gone."

@@ -601,7 +601,7 @@ def exclude(target: str, /, *, reason: str, database: Database = None) -> None:
         done = integrity.exclude(store, target, reason, TERMINAL, datetime.now(UTC))
     before = done.votes - done.changed
     already = f"; {before:,} were before" if before else ""
-    say(f"{target}: {done.changed:,} votes are left out of {DEFAULT.name}{already}.")
+    say(f"{target}: {done.changed:,} votes are excluded from {DEFAULT.name}{already}.")
 
 
 def readmit(target: str, /, *, reason: str = "readmitted", database: Database = None) -> None:
@@ -666,9 +666,9 @@ def names(database: str, /, *, apply: bool = False, form: TableOrJson = "table")
     for model, n in sorted(result.by_model.items()):
         say(f"{model}: {n:,} answers")
     if result.applied and result.applied.held:
-        say("The rule is held: it would leave out more than a fifth of the votes.")
+        say("The rule is held: it would exclude more than a fifth of the votes.")
     elif result.applied:
-        say(f"{result.applied.votes:,} votes are left out from here on.")
+        say(f"{result.applied.votes:,} votes are excluded from here on.")
 
 
 def words(source: list[str], /, *, seed: int = 0, form: TableOrJson = "table") -> None:
@@ -809,7 +809,7 @@ def _show_attack(result: Mapping[str, Any]) -> None:
     ]
     grid = terminal.table(("Defences", "Points", "In all runs", "Ranks"), rows, right=range(1, 4))
     left_out = (
-        f"Left out: {100 * result['left_out']:.0f} % of the attackers' votes, and "
+        f"Excluded: {100 * result['left_out']:.0f} % of the attackers' votes, and "
         f"{100 * result['honest_left_out']:.1f} % of the others."
     )
     show(plain(head), grid, plain(left_out), *map(plain, map(_on_hold, result["holds"])))
@@ -905,7 +905,7 @@ def _votes(source: str, renamed: Renamed) -> "Sequence[GoldVote]":
 
 def _read_whole(source: str, renamed: Renamed) -> None:
     if renamed != AS_IT_IS:
-        msg = f"The votes of the database {source!r} are read whole: leave out other options."
+        msg = f"The votes of the database {source!r} are read whole: omit other options."
         raise DataError(msg)
 
 

@@ -161,7 +161,7 @@ def rate(
         draw_boards(plots, votes, options, result, datetime.now(UTC).date())
     if form != "table":
         for value, why in result.get("not_rated", {}).items():
-            say(f"arena: {options.by} {value!r} is left out. {why}", error=True)
+            say(f"arena: {options.by} {value!r} is excluded. {why}", error=True)
     if old is not None:
         from rating.tables.voter_report import compare as moves_between
 
@@ -286,13 +286,13 @@ def voters(
             words = f"{done.votes:,} votes of {done.voters:,} voters"
             if done.held:
                 say(
-                    f"Rule {done.rule!r} is held: with these {words} it would leave out "
+                    f"Rule {done.rule!r} is held: with these {words} it would exclude "
                     f"{100 * done.share:.0f} % of all, more than {100 * MOST:.0f} %. Look at them "
                     "first, and at arena exclude.",
                     error=True,
                 )
             else:
-                say(f"Rule {done.rule!r}: {words} are left out from here on.", error=True)
+                say(f"Rule {done.rule!r}: {words} are excluded from here on.", error=True)
     if weighted is not None:
         write_weighted(votes, report, weighted, named)
     on_gold = _on_gold(source)
@@ -737,7 +737,7 @@ def _systems(report: "FactorReport") -> "list[RenderableType]":
 
 
 def in_words(test: "Additivity") -> str:
-    """Say whether parts add up, no stronger than the test does."""
+    """Return whether parts add up, no stronger than the test does."""
     if test.p is None:
         return f"Whether parts add up cannot be tested. {test.reason}"
     ways = "1 way to differ" if test.terms == 1 else f"{test.terms} ways to differ"

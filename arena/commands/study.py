@@ -465,7 +465,7 @@ def _answered_items(file: Path, chosen: _LiveAnswers, database: str | None) -> "
 
 
 def _items(items: "Sequence[Item]", given: "Mapping[str, Sequence[Given]]") -> "list[RatingItem]":
-    """Make an item of each prompt that all have answered, and list what is left out."""
+    """Make an item of each prompt that all have answered, and list what is excluded."""
     from judge.case import Message
     from judge.tables.items import MOST_CHARACTERS, RatingItem, Response, dialogue
 

@@ -224,7 +224,7 @@ class ShownTurn:
     Attributes
     ----------
     attempt : int
-        Grows whenever an answer of the turn is asked for anew.
+        Grows whenever an answer of the turn is asked for again.
     """
 
     turn: int

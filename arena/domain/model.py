@@ -420,7 +420,7 @@ class Entrant:
     otherwise: tuple[tuple[datetime, datetime], ...] = ()
 
     def stage(self, votes: int, enough: int) -> Stage:
-        """Say how far it has come with so many counted votes since it has its name."""
+        """Describe how far it has come with so many counted votes since it has its name."""
         if self.retired:
             return Stage.RETIRED
         if self.release is not Release.RELEASED:
@@ -507,7 +507,7 @@ class Source:
         return Voter(self._keyed("rater", rater)[:32], VoterKind.APPLICATION)
 
     def shows(self, turn: str) -> bool:
-        """Say whether a pair is to be shown on a turn: of one turn always the same.
+        """Return whether a pair is to be shown on a turn: of one turn always the same.
 
         The draw is uniform over turns, and nobody without the salt can foresee it.
         """

@@ -266,7 +266,7 @@ def _repeats(plan: StudyPlan, past: Sequence[Past], seed: str) -> list[tuple[int
 
 
 def _comes_back(share: float, seed: str, n: int) -> bool:
-    """Say whether a rater's n-th item comes back: evenly so that the share holds, to within one.
+    """Return whether a rater's n-th item is repeated, evenly so that the share holds.
 
     >>> sum(_comes_back(0.1, "r", n) for n in range(1, 101))
     10

@@ -258,13 +258,13 @@ LEFT_OUT = {
     VoterKind.SIMULATED: Sentence("simulated voter"),
     VoterKind.APPLICATION: Sentence("voter of an application"),
 }
-"""Why a vote is left out, as files have it, by the kind of its voter."""
+"""Why a vote is excluded, as files have it, by the kind of its voter."""
 KIND_RULES = {
-    VoterKind.INVITED: Sentence("Votes of invited voters are left out."),
-    VoterKind.LOGIN: Sentence("Votes of login voters are left out."),
-    VoterKind.ANONYMOUS: Sentence("Votes of anonymous voters are left out."),
-    VoterKind.SIMULATED: Sentence("Votes of simulated voters are left out."),
-    VoterKind.APPLICATION: Sentence("Votes that applications send are left out."),
+    VoterKind.INVITED: Sentence("Votes of invited voters are excluded."),
+    VoterKind.LOGIN: Sentence("Votes of login voters are excluded."),
+    VoterKind.ANONYMOUS: Sentence("Votes of anonymous voters are excluded."),
+    VoterKind.SIMULATED: Sentence("Votes of simulated voters are excluded."),
+    VoterKind.APPLICATION: Sentence("Votes that applications send are excluded."),
 }
 
 BROKEN_RULE = Sentence(
@@ -276,7 +276,7 @@ NAMING_RULE = Sentence(
 
 
 def ring_reason(direction: str, model: str) -> Sentence:
-    """Say why a vote on a model is left out whose voter is in a ring for it, or against it."""
+    """Explain why a vote on a model is excluded whose voter is in a ring for it, or against it."""
     if direction == "for":
         return Sentence("ring for %(model)s", model=model)
     return Sentence("ring against %(model)s", model=model)
@@ -333,12 +333,12 @@ class Policy:
         others = sorted(set(VoterKind) - self.kinds)
         broken = (BROKEN_RULE, NAMING_RULE) if self.excludes_broken else ()
         return (
-            Sentence("One vote a battle counts; a skip is no vote."),
-            Sentence("Gold battles, whose right answer is known beforehand, are left out."),
+            Sentence("One vote per battle counts; a skip is not a vote."),
+            Sentence("Gold battles, whose right answer is known beforehand, are excluded."),
             *(KIND_RULES[kind] for kind in others),
             *broken,
             Sentence(
-                "Votes with an exclusion logged for %(policy)s are left out, and counted by "
+                "Votes with an exclusion logged for %(policy)s are excluded, and counted by "
                 "reason.",
                 policy=self.name,
             ),
@@ -353,7 +353,7 @@ class Policy:
         gold: bool = False,
         broken: bool = False,
     ) -> str | None:
-        """Say why a vote is left out, or None when it counts.
+        """Explain why a vote is excluded, or None when it counts.
 
         Parameters
         ----------

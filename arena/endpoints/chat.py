@@ -365,7 +365,7 @@ def _finish_reason(choice: Json) -> str:
 
 
 def _name(value: object) -> str:
-    """Give a name that an endpoint may leave out; nothing that is no text fails an answer."""
+    """Give a name that an endpoint may exclude; nothing that is no text fails an answer."""
     return label(value) if isinstance(value, str) else ""
 
 

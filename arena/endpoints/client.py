@@ -304,7 +304,7 @@ class _Body(httpx.AsyncByteStream):
 def _wanted(
     headers: tuple[tuple[bytes, bytes], ...], *, failed: bool
 ) -> list[tuple[bytes, bytes]]:
-    """Leave out the headers that nobody looks at: httpx decodes and folds each of them."""
+    """Exclude the headers that nobody looks at: httpx decodes and folds each of them."""
     wanted = READ_OF_FAILURES if failed else READ_OF_ANSWERS
     return [(name, value) for name, value in headers if name.lower() in wanted]
 

@@ -66,7 +66,7 @@ class _Passage:
 
 @cache
 def _passages() -> tuple[_Passage, ...]:
-    """Every paragraph of prose once; grammar, tables, code and references left out.
+    """Every paragraph of prose once; grammar, tables, code and references excluded.
 
     A paragraph that stands on several pages is taken from the shortest, which is the one
     most about it.

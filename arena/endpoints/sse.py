@@ -95,7 +95,7 @@ async def read_json(response: httpx.Response, most: int) -> str:
 
 
 def over(sent: str) -> EndpointError:
-    """Say what an endpoint sent too much of."""
+    """Describe what an endpoint sent too much of."""
     return EndpointError(FailureClass.MALFORMED, f"the endpoint sent {sent}; the rest is not read")
 
 
@@ -245,7 +245,7 @@ class EventDecoder:
         self._is_error = False
 
     def read(self, piece: bytes) -> list[str]:
-        """Give the data of the events that end in a piece; those without data are left out.
+        """Give the data of the events that end in a piece; those without data are excluded.
 
         Raises
         ------

@@ -46,7 +46,7 @@ ACTS = {
     "add source": Sentence("registered the application"),
     "change source": Sentence("changed the application"),
     "revoke source": Sentence("revoked the application"),
-    "exclude": Sentence("left out votes of"),
+    "exclude": Sentence("excluded votes of"),
     "readmit": Sentence("took in votes of"),
     "apply rule": Sentence("applied the rule"),
     "add model": Sentence("added the model"),
@@ -59,7 +59,7 @@ ACTS = {
     "export": Sentence("exported"),
     "erase words": Sentence("erased the words of"),
     "expire": Sentence("let go what was kept long enough:"),
-    "clear space": Sentence("wrote the files anew"),
+    "clear space": Sentence("wrote the files again"),
 }
 """What somebody did, before the words or the id that it is about."""
 
@@ -155,13 +155,13 @@ class Room:
     acts : callable
         From the place in the log to end before (None for the newest) to acts.
     held : callable
-        Rules that are held, with the share of the votes that each would leave out.
+        Rules that are held, with the share of the votes that each would exclude.
     exclude, readmit : callable
         From the id of a voter or battle, the reason, and who decides, to how many votes change.
     examine : callable
         Begins an examination of the voters.
     apply : callable
-        Leaves out what the rules name by the newest one, for who decides; gives how many votes.
+        Excludes what the rules name by the newest one, for who decides; gives how many votes.
     leaver : callable
         From the id of a voter, or how it begins, to how much there is to erase.
     erase : callable
@@ -473,12 +473,12 @@ def _back(panel: str, what: str, n: int) -> Response:
 
 
 def _done(request: Request) -> Sentence | None:
-    """Say what became of a decision that leads to this page."""
+    """Describe what became of a decision that leads to this page."""
     asked = request.query_params
     if PLACE.fullmatch(out := asked.get("out", "")):
         return counted(
-            "%(n)s vote is left out from here on.",
-            "%(n)s votes are left out from here on.",
+            "%(n)s vote is excluded from here on.",
+            "%(n)s votes are excluded from here on.",
             int(out),
         )
     if PLACE.fullmatch(back := asked.get("in", "")):

@@ -319,7 +319,7 @@ def origin_of(request: Request) -> str:
 
 
 def visit_to(request: Request, votes: int = 0, *, studies: bool = False) -> Visit:
-    """Say what a page takes from who asks for it, and has voted so often."""
+    """Describe what a page takes from who asks for it, and has voted so often."""
     return Visit(
         getattr(request.state, "language", Language.EN),
         origin_of(request),

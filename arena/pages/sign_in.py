@@ -181,7 +181,7 @@ NO_LINK = Sentence(
 BLOCKED = Sentence("You are kept out of this arena. Ask whoever runs it why.")
 TOO_LATE = Sentence("Signing in took too long, or was begun in another browser. Begin again.")
 INVITED_AS = {
-    Role.VOTER: Sentence("You can ask questions, and vote, as somebody whom this arena knows."),
+    Role.VOTER: Sentence("You can ask questions and vote as a user of this arena."),
     Role.RESEARCHER: Sentence("You can vote, and read what researchers of this arena read."),
     Role.ADMIN: Sentence("You can run this arena: models, people and data."),
 }

@@ -174,7 +174,7 @@ def leaderboard_page(
     """Page of the leaderboard; ``linked`` if its numbers open the battles behind them.
 
     Without a selection it shows every model by rating; ``labels`` lead to boards by label.
-    ``whole`` is the board with the votes that exclusions leave out, shown beside it.
+    ``whole`` is the board with the votes that exclusions exclude, shown beside it.
     """
     return filled(
         "leaderboard.html",

@@ -344,7 +344,7 @@ def _ranked(places: Sequence[str]) -> list[list[int]] | None:
 
 
 def _remarks(form: FormData) -> StudyRemarks:
-    """Read what was said beside a choice; what no page of ours sends is left out further in."""
+    """Read what was said beside a choice; what no page of ours sends is excluded further in."""
     reasons = {
         side: [one for one in form.getlist(f"reasons-{side}") if isinstance(one, str)]
         for side in ("a", "b")
@@ -365,7 +365,7 @@ def _remarks(form: FormData) -> StudyRemarks:
 
 PURPOSES = {
     Purpose.PURCHASE: Sentence("To choose what to buy or to run"),
-    Purpose.CAPABILITY: Sentence("To say what models can do"),
+    Purpose.CAPABILITY: Sentence("What models can do"),
     Purpose.RISK: Sentence("To learn what could go wrong"),
     Purpose.DEVELOPMENT: Sentence("To improve a model or a system"),
 }

@@ -268,7 +268,7 @@ class Battles:
         return await self._begin(voter, battle_id, write)
 
     async def regenerate(self, battle_id: str, voter: Voter) -> Snapshot:
-        """Let both models answer the latest prompt anew; a vote is on the newest attempts."""
+        """Let both models answer the latest prompt again; a vote is on the newest attempts."""
         return await self._attempt(battle_id, voter, only_incomplete=False)
 
     async def retry(self, battle_id: str, voter: Voter) -> Snapshot:
@@ -422,7 +422,7 @@ class Battles:
         return stored_snapshot(await self._writers.write(write))
 
     async def followed(self, battle_id: str, voter: Voter) -> tuple[Followed, ...]:
-        """Say which instructions of the prompt that was voted on each answer follows.
+        """Return which instructions of the prompt that was voted on each answer follows.
 
         Of a gold battle nothing: see `arena.play.studies`.
 
@@ -566,7 +566,7 @@ class Battles:
         )
 
     def _played(self, stored: StoredBattle) -> tuple[Ask, list[str]] | None:
-        """Say how the answers of a gold battle are written; None of any other."""
+        """Describe how the answers of a gold battle are written; None of any other."""
         last = stored.turns[-1]
         gold = self._gold.again(last.prompt, {Side.A: last.a.model_id, Side.B: last.b.model_id})
         if gold is None:

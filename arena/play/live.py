@@ -333,7 +333,7 @@ def _side(turn: StoredTurn, side: Side) -> StoredAnswer:
 
 
 def answer_outcome(live: LiveBattle, side: Side, state: BattleState) -> AnswerOutcome:
-    """Say how one side ended, for the log: what the reader saw decides its status."""
+    """Describe how one side ended, for the log: what the reader saw decides its status."""
     status = _status(live, side, state)
     answer = live.answers[side]
     text = live.shown(side) if status is AnswerStatus.STOPPED else answer.text

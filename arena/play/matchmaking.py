@@ -201,7 +201,7 @@ class Matchmaker:
         self._table = self._made({})
 
     def drawable(self, candidates: Iterable[Model]) -> tuple[Model, ...]:
-        """Leave out those of weight zero, where weights count."""
+        """Exclude those of weight zero, where weights count."""
         weighted = self._sampler is Sampler.WEIGHTED
         return tuple(model for model in candidates if model.weight > 0 or not weighted)
 
@@ -226,7 +226,7 @@ class Matchmaker:
         return Draw(a, b, float(probability[pair]), seed)
 
     def refresh(self) -> None:
-        """Count the votes, and work the probabilities out anew where these have changed."""
+        """Count the votes, and work the probabilities out again where these have changed."""
         wins = self._wins()
         with self._turn:
             if wins != self._last:
@@ -431,7 +431,7 @@ NOT_RECORDED = Sentence("Only recorded prompts can be answered here. Choose one 
 
 
 def failed_message(side: Side) -> Sentence:
-    """Say which side did not answer, and nothing of why: a reason may name the model."""
+    """Return which side did not answer, and nothing of why: a reason may name the model."""
     if side is Side.A:
         return Sentence(
             "Model A stopped answering. Nothing was counted. Try this prompt again, or start a "

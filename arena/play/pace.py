@@ -501,7 +501,7 @@ def _side(at_s: Floats, until: Floats, of_other: Floats) -> list[float]:
 
 
 def _waits(a: Written, b: Written, events: Floats, pace: Pace | None) -> Sequence[float]:
-    """Say whether the battle halted, and give the moments of `Sight`."""
+    """Return whether the battle halted, and give the moments of `Sight`."""
     firsts, ends = (a.at_s[0], b.at_s[0]), (a.at_s[-1], b.at_s[-1])
     first_word_s = float(events[events[:, 1:].any(axis=1)][0, 0])
     last_word_s = float(events[-1, 0])

@@ -79,7 +79,7 @@ class Simulation:
         self._tastes = tastes
         self._prompts = prompts
         self._seed = seed
-        self._rng = Random()  # noqa: S311 - seeded anew for each vote
+        self._rng = Random()  # noqa: S311 - seeded again for each vote
         self._battles = Battles(
             store=store,
             ask=ask,

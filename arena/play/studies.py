@@ -123,7 +123,7 @@ class Studies:
 
 
 def _fitting(remarks: StudyRemarks, plan: StudyPlan) -> StudyRemarks:
-    """Leave out what no form of ours sends."""
+    """Exclude what no form of ours sends."""
     answers = {one.name: one.answers for one in plan.rubric}
     return StudyRemarks(
         {
@@ -306,7 +306,7 @@ class Instructed:
         return task.prompt if task else None
 
     def check(self, prompt: str, text_a: str | None, text_b: str | None) -> tuple[Followed, ...]:
-        """Say which instructions of a prompt two answers follow, strictly.
+        """Return which instructions of a prompt two answers follow, strictly.
 
         Parameters
         ----------

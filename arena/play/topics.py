@@ -44,7 +44,7 @@ async def keep_releasing(
 
 
 def is_due(store: Store, now: datetime, *, private: bool) -> bool:
-    """Say whether the last release is a week old, or there are votes enough for the first."""
+    """Return whether the last release is a week old, or there are votes enough for the first."""
     last = store.read(log.newest_topics, private=private)
     if last is None:
         return store.read(log.newest_vote) >= LEAST

@@ -102,7 +102,7 @@ async def keep_up(store: Store) -> None:
 
 
 def clear_out(store: Store, days: Mapping[Perishable, int | None], now: datetime) -> None:
-    """Let what is too old go, and write the files anew where anything went since the last time."""
+    """Delete what is too old, and write the files again if anything went since the last time."""
     for kind, most in days.items():
         while most and erasing.expire(store, kind, most, UPKEEP, now):
             time.sleep(PAUSE_S)
@@ -160,7 +160,7 @@ class RecordVerifier:
         if verified.problem:
             logger.error("The vote log could not be verified: %s", verified.problem)
         if verified.counts:
-            logger.error("They are made anew. %s", verified.counts)
+            logger.error("They are made again. %s", verified.counts)
             with self._store.writing() as session:
                 blocks.drop(session)
                 kept_boards.drop(session)
@@ -474,7 +474,7 @@ class OwnData:
             erasing.hide(session, battle_id, voter.id, self.now() if hidden else None)
 
     def extent(self, voter: Voter) -> Erased:
-        """Say how much would go."""
+        """Describe how much would go."""
         with self.store.reading() as session:
             return erasing.extent(session, people.devices_of(session, voter.id))[1]
 

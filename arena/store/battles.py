@@ -143,7 +143,7 @@ def written_battle(session: Session, battle_id: str) -> StoredBattle:
 
 
 def is_withheld(session: Session, battle_id: str, owner: str) -> bool:
-    """Say whether an owner has voted on a battle, and its names are withheld from them."""
+    """Return whether an owner has voted on a battle, and its names are withheld from them."""
     waiting = (
         select(VoteRemarkRow.vote_id)
         .join(VoteRow, col(VoteRow.id) == col(VoteRemarkRow.vote_id))
@@ -301,7 +301,7 @@ def past_battles(session: Session, owner: str, asked_since: datetime) -> list[Pa
 
 
 def _waits(remarked: VoteRemarkRow | None) -> bool:
-    """Say whether the names of a vote are withheld until something is remarked."""
+    """Return whether the names of a vote are withheld until something is remarked."""
     return remarked is not None and remarked.updated is None
 
 
@@ -395,7 +395,7 @@ def _votes() -> Any:
 
 
 def _counted(policy: Policy) -> Any:
-    """Return a query for votes that others may read, and `Policy.why_not` does not leave out."""
+    """Return a query for votes that others may read, and `Policy.why_not` does not exclude."""
     return (
         _votes()
         .join(VoterRow, col(VoterRow.id) == col(VoteRow.voter_id))
@@ -591,7 +591,7 @@ def add_attempts(
     asked_since : datetime, optional
         As of `add_turn`.
     instead : mapping of Side to Model, optional
-        As of `add_turn`; both sides are asked for anew then.
+        As of `add_turn`; both sides are asked for again then.
 
     Raises
     ------
@@ -803,7 +803,7 @@ def _prompt_hash(model: Model) -> str:
 def _writer(
     last: AnswerRow, side: Side, instead: Mapping[Side, Model] | None
 ) -> tuple[str, Mapping[str, object]]:
-    """Say who is asked next on a side, and how: who answered last, unless others go on."""
+    """Name who is asked next on a side, and how: who answered last, unless others go on."""
     if instead:
         return instead[side].id, instead[side].decoding
     return last.model_id, last.decoding

@@ -314,12 +314,12 @@ def keep(session: Session, block: dict[str, Any]) -> bool:
 
 
 def drop_from(session: Session, link: int) -> None:
-    """Delete the blocks that hold votes from a link on, to be made anew."""
+    """Delete the blocks that hold votes from a link on, to be made again."""
     session.connection().execute(delete(VoteBlockRow).where(col(VoteBlockRow.last) >= link))
 
 
 def drop(session: Session) -> None:
-    """Delete all blocks, to be made anew of the votes."""
+    """Delete all blocks, to be made again of the votes."""
     session.connection().execute(delete(VoteBlockRow))
 
 
@@ -356,7 +356,7 @@ class Check:
         self._names.close()
 
     def end(self) -> str | None:
-        """Say what is wrong after the last vote, if anything."""
+        """Describe what is wrong after the last vote, if anything."""
         if self.problem is None and self._block is not None:
             first = self._rows[0].link if self._rows else self._block.last
             self.problem = _wrong(first, self._block.last)
@@ -369,7 +369,7 @@ class Check:
 def _wrong(first: int, last: int) -> str:
     return (
         f"The counts of boards for links {first} to {last} are not those of the votes. A serving "
-        "arena makes them anew."
+        "arena makes them again."
     )
 
 
@@ -400,7 +400,7 @@ def _as_people(
 def _left_out(
     connection: Connection, policy: Policy, votes: NDArray[np.void], names: _Names, after: int
 ) -> Coded:
-    """Give the reason why each vote is left out; none where it counts."""
+    """Give the reason why each vote is excluded; none where it counts."""
     query = (
         select(col(VoteRow.link), col(ExclusionRow.reason))
         .join(VoteRow, col(VoteRow.id) == col(ExclusionRow.vote_id))

@@ -318,7 +318,7 @@ def newest() -> str | None:
 
 
 def clear_space(engine: Engine, wait_s: float) -> None:
-    """Write the files of a database anew, so that nothing is left of what was deleted."""
+    """Write the files of a database again, so that nothing is left of what was deleted."""
     if engine.dialect.name == "sqlite":
         _clear_sqlite(engine, wait_s)
         return
@@ -330,7 +330,7 @@ def clear_space(engine: Engine, wait_s: float) -> None:
 
 
 def _wait_for_readers(connection: Connection, wait_s: float) -> None:
-    """Wait until nobody reads as of before now: what they may still see is written anew, too."""
+    """Wait until nobody reads as of before now: what they may still see is written again, too."""
     latest = time.monotonic() + wait_s
     now = connection.scalar(text("SELECT CAST(CAST(pg_current_xact_id() AS xid) AS text)"))
     while connection.scalar(_READS_OLDER, {"now": now}):

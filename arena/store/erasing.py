@@ -51,7 +51,7 @@ from arena.store.tables import (
 from arena.store.voting import LEAST_ID
 
 ERASE, EXPIRE, CLEAR = "erase words", "expire", "clear space"
-"""Acts: words went, for their owner or with time, and the files were written anew."""
+"""Acts: words went, for their owner or with time, and the files were written again."""
 BATCH = 500
 """Rows in one statement."""
 PIECE = 24
@@ -250,7 +250,7 @@ def take_out(session: Session, battles: Sequence[int], now: datetime) -> int:
     """Take the votes on battles out of the record, and what excluded them; gives how many votes.
 
     Of each the hashes stay, and a tombstone names its link: the chain holds, and shows that
-    something is gone. What boards were made of them is made anew.
+    something is gone. What boards were made of them is made again.
     """
     return sum(_take_some_out(session, some, now) for some in _parts(battles))
 
@@ -358,7 +358,7 @@ def _erase_ratings(
 
 
 def clear_space(store: Store, by: str, now: datetime) -> None:
-    """Write the files anew in which erased words may still lie, and write down that it was done.
+    """Write the files again in which erased words may still lie, and write down that it was done.
 
     Raises
     ------
@@ -371,7 +371,7 @@ def clear_space(store: Store, by: str, now: datetime) -> None:
 
 
 def is_to_clear(session: Session) -> bool:
-    """Say whether words were erased since the files were last written anew."""
+    """Return whether words were erased since the files were last written again."""
     newest = select(col(ActRow.act)).where(col(ActRow.act).in_((ERASE, EXPIRE, CLEAR)))
     last = session.scalars(newest.order_by(col(ActRow.id).desc()).limit(1)).first()
     return last in (ERASE, EXPIRE)
@@ -477,7 +477,7 @@ def _pieces(text: str) -> frozenset[str]:
 
 
 def _quotes(sent: str, pieces: Sequence[Collection[str]], of_piece: dict[str, list[int]]) -> bool:
-    """Say whether half the pieces of any text stand in what was sent."""
+    """Return whether half the pieces of any text stand in what was sent."""
     plain = " ".join(sent.split())
     windows = {plain[start : start + PIECE] for start in range(len(plain) - PIECE + 1)}
     lines = {f" \n {' '.join(line.split())} \n " for line in sent.splitlines()}
@@ -516,7 +516,7 @@ def expire(store: Store, kind: Perishable, days: int, by: str, now: datetime) ->
 
 
 def gone(session: Session) -> dict[Perishable, tuple[int, datetime]]:
-    """Say how many battles were kept long enough so far, and when the last of them went."""
+    """Describe how many battles were kept long enough so far, and when the last of them went."""
     acts = select(col(ActRow.subject), col(ActRow.detail), col(ActRow.created)).where(
         col(ActRow.act) == EXPIRE
     )

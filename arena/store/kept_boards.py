@@ -80,7 +80,7 @@ class Written:
 
 
 def written(session: Session, policy: str) -> Written | None:
-    """Say which board is kept, if any is."""
+    """Return which board is kept, if any is."""
     columns = (StoredBoardRow.version, StoredBoardRow.took_s, StoredBoardRow.created)
     query = select(*map(col, columns)).where(_is_of(policy))
     row = session.connection().execute(query).one_or_none()
@@ -114,7 +114,7 @@ def keep(session: Session, board: Board, by: Written, key: bytes) -> None:
 
 
 def drop(session: Session) -> None:
-    """Delete all boards, to be made anew."""
+    """Delete all boards, to be made again."""
     session.connection().execute(delete(StoredBoardRow))
 
 

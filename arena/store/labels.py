@@ -60,7 +60,7 @@ class VotedTurn:
 def unlabelled(session: Session, tagger: Tagger, after: int) -> list[VotedTurn]:
     """Read some of the turns that were voted on and that a tagger has not labelled, by their ids.
 
-    Turns whose words were erased are left out.
+    Turns whose words were erased are excluded.
 
     Parameters
     ----------

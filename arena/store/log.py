@@ -736,7 +736,7 @@ def asked(
     Parameters
     ----------
     after : int
-        Key of the newest vote that is left out, but for those of ``also``.
+        Key of the newest vote that is excluded, except those of ``also``.
     """
     left_out = _excluded_votes(session, policy.name)
     query = (

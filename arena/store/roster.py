@@ -105,7 +105,7 @@ def _read(session: Session) -> tuple[tuple[Entry, ...], dict[str, Sentence]]:
 
 
 def entrants(session: Session) -> dict[str, Entrant]:
-    """Give what boards have of models beside their votes; those left out have nothing.
+    """Give what boards have of models beside their votes; those excluded have nothing.
 
     A model that the log knows and the roster does not has left, unless there is no roster.
     """

@@ -192,7 +192,7 @@ class Store:
             yield session
 
     def clear_space(self) -> None:
-        """Write the files anew in which erased words may still lie.
+        """Write the files again in which erased words may still lie.
 
         SQLite's file and the log beside it; PostgreSQL's tables of words, and its samples of their
         values. Others who write wait meanwhile.
@@ -231,7 +231,7 @@ class Store:
 
     @contextmanager
     def sole(self, task: str) -> Iterator[bool]:
-        """Say whether no other process is at a task until the end, with nothing read or written.
+        """Hold a task alone until the end, if no other process does, with nothing read or written.
 
         On SQLite, which one process serves as a rule, none is: two would do the same.
         """

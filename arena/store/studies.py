@@ -828,7 +828,7 @@ _COUNTED: Mapping[str, Any] = {
     "choices": col(VoteRow.outcome),
     "voter_kinds": col(VoterRow.kind),
 }
-"""By what votes are counted, as `arena.domain.study.COUNTED` names it, but for labels."""
+"""By what votes are counted, as `arena.domain.study.COUNTED` names it, except labels."""
 _LABELS = {"category": "categories", "language": "languages"}
 _OF_ALL = (
     func.count(),

@@ -492,7 +492,7 @@ class FlagRow(Table, table=True):
 
 
 class ExclusionRow(Table, table=True):
-    """A vote that a policy leaves out from here on; the vote itself stays.
+    """A vote that a policy excludes from here on; the vote itself stays.
 
     It is a link of the chain, as the vote is.
     """
@@ -829,7 +829,7 @@ def is_voted_on(answer: type[AnswerRow], side: str) -> ColumnElement[bool]:
 
 
 def reasons_on(session: Session, policy: str, votes: Collection[int]) -> dict[int, str]:
-    """Give why those of some votes are left out that are, by their keys."""
+    """Give why those of some votes are excluded that are, by their keys."""
     query = (
         select(col(ExclusionRow.vote_id), col(ExclusionRow.rule), col(ExclusionRow.reason))
         .where(

@@ -282,7 +282,7 @@ def _with(done: Verified, link: Link, noted: str) -> Verified:
 
 
 def _break(link: Link, done: Verified, contents: str) -> str | None:
-    """Say what is wrong with a link, if anything, after those that are right."""
+    """Describe what is wrong with a link, if anything, after those that are right."""
     place = done.links + 1
     if link.link > place:
         return f"Link {place} of the chain is missing: {link.name} is link {link.link}."
@@ -314,7 +314,7 @@ def _what_is_amiss(
     end: AnyRow,
     heads: dict[str, datetime],
 ) -> str | None:
-    """Say what does not fit a chain whose links follow from one another, if anything."""
+    """Describe what does not fit a chain whose links follow from one another, if anything."""
     if (followed.links, followed.head) != (end.links, end.head):
         return (
             f"The chain ends at link {followed.links} and should end at {end.links}: links at "
@@ -381,7 +381,7 @@ def on_hashes_only(done: Verified, link: int, kind: str) -> str:
 
 
 def _what_is_outside(connection: Connection, links: int) -> str | None:
-    """Say which battle does not fit its vote, or which vote or exclusion is no link, if any."""
+    """Return which battle does not fit its vote, or which vote or exclusion is no link, if any."""
     voted = col(BattleRow.state).in_((BattleState.VOTED, BattleState.SKIPPED))
     skipped = col(VoteRow.outcome) == Choice.SKIP
     fits = (col(BattleRow.owner) == col(VoteRow.voter_id)) & (
@@ -630,7 +630,7 @@ def _number_on(write: Connection) -> None:
 
 
 def _problem(engine: Engine) -> str | None:
-    """Say what is wrong with the file or with its chain of votes, if anything."""
+    """Describe what is wrong with the file or with its chain of votes, if anything."""
     with snapshot(engine).connect() as connection:
         for check in ("integrity_check(1)", "foreign_key_check"):
             row = connection.execute(text(f"PRAGMA {check}")).first()

@@ -6,7 +6,7 @@ Its statements are built once: people wait for a vote.
 
 What voters remark beside their votes: rows of their own, which no link of the chain binds.
 
-Votes that a policy leaves out from here on, and takes in again: rows that are only added.
+Votes that a policy excludes from here on, and takes in again: rows that are only added.
 
 What processes send one another over PostgreSQL, with its NOTIFY and LISTEN.
 
@@ -70,7 +70,7 @@ from arena.store.tables import is_gold as is_gold_row
 from rating.outcome import SHOWN_FIRST, SIDES, of_sides
 from rating.sentences import Sentence
 
-VOTE_BEFORE_REASONS = Sentence("Vote first. Then you can say why.")
+VOTE_BEFORE_REASONS = Sentence("Vote first. Then you can give reasons.")
 NOT_ASKED = Sentence("This arena does not ask why.")
 REMARKED = ("reasons_a", "reasons_b", "comment", "confidence", "intent", "before_reveal")
 """Columns of what was remarked, by their names in an export."""
@@ -185,7 +185,7 @@ def remarks_of(row: Any) -> Remarks:
 
 
 def _before_reveal(there: Any, remarks: Remarks) -> bool:
-    """Say whether what is to be written was, but for the intent, given before the reveal."""
+    """Return whether what is to be written was, except the intent, given before the reveal."""
     if there is None or not there.before_reveal:
         return False
     was = remarks_of(there)
@@ -293,7 +293,7 @@ def exclude(
     reason: str,
     now: datetime,
 ) -> None:
-    """Let a policy leave out the vote on a battle from here on.
+    """Let a policy exclude the vote on a battle from here on.
 
     Raises
     ------
@@ -379,14 +379,14 @@ LEAST_ID = 8
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
-    """Why votes are left out, or taken in again.
+    """Why votes are excluded, or taken in again.
 
     Attributes
     ----------
     version : str
         Of the rule.
     reason : str
-        For people; leaderboards count the votes that are left out by it.
+        For people; leaderboards count the votes that are excluded by it.
     """
 
     rule: str
@@ -461,7 +461,7 @@ def rules(session: Session, policy: str) -> dict[str, str]:
 def exclude_votes(
     session: Session, policy: str, battles: Collection[str], grounds: Grounds, now: datetime
 ) -> int:
-    """Leave out the votes on battles, but those that are out already; gives how many.
+    """Exclude the votes on battles, but those that are out already; gives how many.
 
     Raises
     ------
@@ -537,7 +537,7 @@ def flagged_battles(session: Session, rule: str, version: str) -> set[int]:
 
 
 def left_out(session: Session, policy: str, most: int) -> Sequence[chain.AnyRow]:
-    """Count the votes that are left out by voter, rule and reason; those of most votes first.
+    """Count the votes that are excluded by voter, rule and reason; those of most votes first.
 
     Rows with ``voter``, ``rule``, ``reason`` and ``votes``.
     """
@@ -578,7 +578,7 @@ def flagged(session: Session, policy: str, most: int) -> Sequence[chain.AnyRow]:
 
 
 def held(session: Session) -> dict[str, float]:
-    """Give the rules that were held when last applied, with the share they would leave out."""
+    """Give the rules that were held when last applied, with the share they would exclude."""
     of_rules = col(FlagRow.voter_id).is_(None) & col(FlagRow.battle_id).is_(None)
     newest = select(func.max(col(FlagRow.id))).where(of_rules).group_by(col(FlagRow.rule))
     query = (

@@ -137,12 +137,14 @@ SCRIPT_WORDS = {
     ),
     "followed": Sentence("followed: %(what)s"),
     "notFollowed": Sentence("not followed: %(what)s"),
-    "notKnown": Sentence("cannot be told: %(what)s"),
+    "notKnown": Sentence("cannot be determined: %(what)s"),
     "wasBetter": Sentence("%(name)s was better"),
     "tie": Sentence("a tie"),
     "bothBad": Sentence("both were bad"),
     "names": Sentence("A is %(a)s, B is %(b)s."),
-    "sayWhy": Sentence("Saved. Your vote: %(vote)s. Say why if you like, then see the names."),
+    "sayWhy": Sentence(
+        "Saved. Your vote: %(vote)s. Give reasons if you like, then see the names."
+    ),
     "remarked": Sentence("Remarks saved."),
     "remarksUnsaved": Sentence("Your vote is saved. What you remarked is not: send it again."),
     "skipped": Sentence("Skipped. Nothing was counted, and the names stay hidden."),

@@ -81,7 +81,7 @@ def _installed(tools: list[str]) -> Iterator[str]:
         if importlib.util.find_spec(peers.MODULES[tool]):
             yield tool
         else:
-            _tell(f"{tool} is not installed: left out (`make bench-rating` installs it)")
+            _tell(f"{tool} is not installed: excluded (`make bench-rating` installs it)")
 
 
 def _jobs(size: str, options: argparse.Namespace) -> Iterator[Job]:

@@ -1,4 +1,4 @@
-"""Votes by the billion: made in pieces, counted, and rated with everybody left out once.
+"""Votes by the billion: made in pieces, counted, and rated with everybody excluded once.
 
 `python -m benchmarks.ratings.billion --folder FOLDER --votes 1000000000` runs four programs, each
 in a process of its own: one that makes ``votes.parquet`` there unless it is there, duckdb's
@@ -7,7 +7,7 @@ intervals; with ``--programs board spark`` the last of these and the same in a l
 workers. Printed are wall time, processor time of all processes, peak memory of the program and of
 all its processes together, and the most disk that it took besides its result. Stopped and begun
 again with the same ``--folder``, `arena rate` goes on with the part that it was at, and the row is
-of what was left; ``--programs`` leaves out what was measured.
+of what was left; ``--programs`` excludes what was measured.
 """
 
 import argparse

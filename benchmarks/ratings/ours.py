@@ -54,7 +54,7 @@ def _by_voter(data: Comparisons) -> Points:
 
 
 def rounds(task: str, n: int, source: Any) -> Points:
-    """Fit, and refit to votes, or voters, drawn anew."""
+    """Fit, and refit to votes, or voters, drawn again."""
     return _drawn(task, n, counted(source, task))
 
 

@@ -116,7 +116,7 @@ def _doubled(frame: pd.DataFrame) -> tuple[np.ndarray, list[str]]:
 
 
 def _again(fit: Callable[[Any], Points], source: Any) -> Points:
-    """Fit, and fit to rows drawn anew."""
+    """Fit, and fit to rows drawn again."""
     frame, rng = as_frame(source, "fit"), np.random.default_rng(0)
     for _ in range(FEW_ROUNDS):
         fit(frame.iloc[rng.integers(len(frame), size=len(frame))])

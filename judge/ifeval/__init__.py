@@ -39,7 +39,7 @@ _WORD = re.compile(r"[^\s\d!-/:-@\[-`{-~«»“”„‘’…—–।،؛؟。
 
 
 def written_in(text: str, language: str) -> bool | None:
-    """Say whether most of a text is in a language; None when there is doubt.
+    """Return whether most of a text is in a language; None when there is doubt.
 
     Letters decide first: unless two thirds are of one script there is doubt,
     and another script than the language's is a no, so a romanised text is not
@@ -775,7 +775,7 @@ class Instruction:
         return self.id.split(":")[0]
 
     def follows(self, response: str) -> bool | None:
-        """Say whether a response follows; None when that is unknown. A blank one does not."""
+        """Return whether a response follows; None when that is unknown. A blank one does not."""
         return CHECKERS[self.id](response, **self.arguments) if response.strip() else False
 
 
@@ -951,7 +951,7 @@ class Share:
     n : int
         Instructions or prompts behind it.
     n_unread : int
-        Those left out, because it is unknown whether they were followed.
+        Those excluded, because it is unknown whether they were followed.
     """
 
     rate: float
@@ -979,7 +979,7 @@ class Accuracy:
 def accuracy(checked: Sequence[Checked], *, level: float = 0.95) -> Accuracy:
     """Score checked responses.
 
-    A prompt with an instruction that could not be checked is left out of the
+    A prompt with an instruction that could not be checked is excluded from the
     prompt-level scores whole, even where another one failed: otherwise such
     prompts would enter only as failures. Instructions of one prompt, and
     several responses to it, stand and fall together, so prompts are the
@@ -1042,7 +1042,7 @@ def share(
     Parameters
     ----------
     results : iterable of (str, bool or None)
-        Cluster and result of each, which may also be a number from 0 to 1; None is left out and
+        Cluster and result of each, which may also be a number from 0 to 1; None is excluded and
         counted.
     exact : bool
         Take Clopper and Pearson's interval in place of Wilson's: no end of it errs more often

@@ -506,7 +506,7 @@ def memory(asked: Orders, log_likelihoods: LogLikelihoods, level: float = 0.95) 
     """Test whether a model knows the order of a benchmark, and so has seen the benchmark.
 
     Of items whose order says nothing, every order is as likely to a model that has not seen
-    them together. Each shard's own order is held against random ones [1]_, with one more in
+    them together. Each shard's own order is compared with random ones [1]_, with one more in
     numerator and denominator, so that the test is exact: ``p = (1 + #{l(pi) >= l(id)}) / (B + 1)``
     for the sums over shards. The t-test over shards reaches smaller values, and is approximate.
 
@@ -523,7 +523,7 @@ def memory(asked: Orders, log_likelihoods: LogLikelihoods, level: float = 0.95) 
     References
     ----------
     .. [1] Y. Oren et al., "Proving test set contamination in black box language models",
-       arXiv 2310.17623, 2023, sections 3 and 4. There each shard is permuted anew for its own
+       arXiv 2310.17623, 2023, sections 3 and 4. There each shard is permuted again for its own
        mean, as here; the exact p of the sums over shards is ours.
     """
     known = log_likelihoods([text for shard in asked for text in shard])
@@ -600,7 +600,7 @@ def planted(seed: int, shards: int, permutations: int) -> dict[str, dict[str, An
 
 
 TAGGED_FACETS = ("category", "language", "intent", "turns", "chars", "hard")
-"""What is labelled: by the model, but for the numbers of turns and of characters."""
+"""What is labelled: by the model, except the numbers of turns and of characters."""
 
 _CODES = (
     "aa ab ae af ak am an ar as av ay az ba be bg bi bm bn bo br bs ca ce ch co cr cs cu cv cy da "
@@ -655,7 +655,7 @@ def _described() -> Description:
 def case_of(prompts: Sequence[str]) -> Case:
     """Return the prompts of a conversation, oldest first, as what is asked about.
 
-    As with rules, of a long text the middle is left out: a request has a highest price.
+    As with rules, of a long text the middle is omitted: a request has a highest price.
     """
     return Case((Message("user", shown_part("\n\n".join(prompts))),), "")
 

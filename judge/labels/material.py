@@ -323,7 +323,7 @@ class Benchmark:
         self._short.discard("")
 
     def holds(self, prompt: str) -> bool:
-        """Say whether a prompt has 13 words in a row of an item, or is a shorter item as such.
+        """Return whether a prompt has 13 words in a row of an item, or is a shorter item as such.
 
         Case and everything that is no letter or digit do not count.
         """
@@ -486,7 +486,7 @@ class Duplicates:
     group : ndarray of int, shape (n,)
         Number of each prompt's group; groups are numbered by their first prompt.
     n_distinct : int
-        Different texts, but for case and spaces.
+        Different texts, except case and spaces.
     """
 
     group: Ints
@@ -536,7 +536,7 @@ def duplicates(texts: Sequence[str], progress: Progress | None = None) -> Duplic
 def fresh(groups: Duplicates, seconds: Floats, *, level: float = 0.95) -> Share:
     """Give the share of prompts unlike anything that is a day older and more.
 
-    Prompts of the first day, which have nothing that old to be like, are left out; those of a
+    Prompts of the first day, which have nothing that old to be like, are excluded; those of a
     group are taken as one cluster.
 
     Parameters

@@ -144,7 +144,7 @@ class Answers(Method):
         )
 
     def read(self, case: Case, reply: Reply) -> Reading | FailureClass:
-        """Say whether the answer declines; what a provider filtered is declined as well."""
+        """Return whether the answer declines; what a provider filtered is declined as well."""
         return Rating(int(reply.finish_reason == FILTERED or refuses(reply.text)))
 
 
@@ -277,7 +277,7 @@ def judge_accuracy(labelled: Sequence[tuple[bool, bool]]) -> Accuracy:
 
 
 def on_rates(done: Sequence[Rate], judge: Accuracy | None, *, judged: bool) -> Iterator[str]:
-    """Say what rates rest on, and what they leave open."""
+    """Describe what rates rest on, and what they leave open."""
     if not judged:
         yield (
             "Compliance is whatever does not decline by the rules: an answer that turns to "
@@ -352,7 +352,7 @@ class SafetyTable:
     def in_words(
         self, rated: Sequence[str], names: Mapping[str, str] | None = None
     ) -> Iterator[Sentence]:
-        """Say who read what complies, and which models stand in one of the two tables alone.
+        """Name who read what complies, and which models stand in one of the two tables alone.
 
         Parameters
         ----------

@@ -48,7 +48,7 @@ class Rule(NamedTuple):
         )
 
     def holds(self, text: str) -> bool:
-        """Say whether a text in small letters fits."""
+        """Return whether a text in small letters fits."""
         for signs, pattern in self.parts:
             for sign in signs:
                 if sign in text:
@@ -218,7 +218,7 @@ class Label(NamedTuple):
 
 
 class _Text(NamedTuple):
-    """A text as the rules look at it: in small letters, the middle of a long one left out."""
+    """A text as the rules look at it: in small letters, the middle of a long one omitted."""
 
     text: str
     words: Sequence[str]
@@ -226,7 +226,7 @@ class _Text(NamedTuple):
 
 
 def tag(prompts: Sequence[str]) -> dict[str, Label]:
-    """Say what the prompts of a conversation, oldest first, ask for together.
+    """Describe what the prompts of a conversation, oldest first, ask for together.
 
     Returns
     -------
@@ -264,7 +264,7 @@ def counted(prompts: Sequence[str]) -> dict[str, Label]:
 
 
 def hard(met: Sequence[str]) -> Label:
-    """Say whether a prompt that meets these of `CRITERIA` is a hard one."""
+    """Return whether a prompt that meets these of `CRITERIA` is a hard one."""
     return Label(_yes(len(met) >= HARD), len(met))
 
 
@@ -529,7 +529,7 @@ _ROLE = Rule.of(
 
 
 def _kinds(text: _Text) -> dict[str, bool]:
-    """Say whether a prompt is of each of `CATEGORIES`; it may be of several."""
+    """Return whether a prompt is of each of `CATEGORIES`; it may be of several."""
     is_code = _is_code(text)
     return {
         "roleplay": _ROLE.holds(text.text),
@@ -657,7 +657,7 @@ REFUSAL = "refusal"
 
 
 def refusal(answers: Sequence[str]) -> Label:
-    """Say which of the two answers of a turn refuse: ``none``, ``a``, ``b`` or ``both``.
+    """Return which of the two answers of a turn refuse: ``none``, ``a``, ``b`` or ``both``.
 
     Examples
     --------

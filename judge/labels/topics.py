@@ -89,7 +89,7 @@ class Topic:
     References
     ----------
     .. [1] C. Hennig, "Cluster-wise assessment of cluster stability", Computational Statistics &
-       Data Analysis 52, 2007, section 2. He draws the data anew; here the seed alone is another.
+       Data Analysis 52, 2007, section 2. He draws the data again; here the seed alone is another.
     """
 
     words: tuple[str, ...]
@@ -123,7 +123,7 @@ class Space:
     axes: NDArray[np.float32]
 
     def counts(self, texts: Sequence[str]) -> Any:
-        """Say which terms each text has: a sparse array of shape (n, n_terms)."""
+        """Return which terms each text has: a sparse array of shape (n, n_terms)."""
         from sklearn.feature_extraction.text import CountVectorizer
 
         counter = CountVectorizer(

@@ -318,7 +318,7 @@ def _rated_documents(table: Annotations, sources: Mapping[str, str]) -> RatedTex
 def _rated(
     table: Annotations, references: Sequence[str], text: str, prompt: Ints, others: Sequence[str]
 ) -> RatedTexts:
-    """Take the columns that hold numbers throughout, but for others, as ratings."""
+    """Take the columns that hold numbers throughout, except others, as ratings."""
     names = [name for name in table.columns if name not in others and _all_numbers(table, name)]
     if not names:
         raise DataError(f"No column of {table.source!r} holds a rating in every row.")

@@ -41,8 +41,8 @@ Votes = Mapping[Case, Sequence[tuple[int, int]]]
 def votes_on(named: Sequence[NamedCase], sources: Sequence[Source], file: Source | None) -> Votes:
     """Match votes to the pairs that they are on.
 
-    Pairs of equal content are one, whichever side stands first; a pair without any vote is left
-    out, one with ties alone is not.
+    Pairs of equal content are one, whichever side stands first; a pair without any vote is
+    excluded, one with ties alone is not.
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ def _mark_of(row: Judged, scale: tuple[int, int]) -> float | None:
 
 
 def _margin() -> str:
-    return f"{100 * MARGIN:.0f} points of a per cent"
+    return f"{100 * MARGIN:.0f} percentage points"
 
 
 def _headline(of: Mapping[What, Sequence[str]]) -> str:
@@ -322,7 +322,7 @@ def _sentences(
     if 0 < len(still) < sum(map(len, of.values())):
         yield f"Not by {_margin()} or more, of what the control left to win: {joined(still)}."
     if unknown := of["cannot_tell"]:
-        yield f"With {plural(n_prompts, 'prompt')} it cannot be told of {joined(unknown)}."
+        yield f"With {plural(n_prompts, 'prompt')} it cannot be determined of {joined(unknown)}."
     if full := of["no_room"]:
         yield (
             "The control gets so much by itself that little could be won beyond it, so nothing "
@@ -334,8 +334,8 @@ def _on_length(length: Mapping[str, Any], marks: bool) -> str:
     low, high, n = (length[name] for name in ("lower", "upper", "n_pairs"))
     if not n:
         return "Of length by itself nothing is known."
-    unit = "of a per cent of the scale" if marks else "of a per cent"
-    gap = f"{gap_of(Estimate(length['success_rate'], low, high, n))} points {unit}"
+    unit = "% of the scale" if marks else "percentage points"
+    gap = f"{gap_of(Estimate(length['success_rate'], low, high, n))} {unit}"
     if low > 0 or high < 0:
         return (
             f"A filler alone, beside the answer as it is, makes {gap}: that is length and not "
@@ -353,7 +353,7 @@ def _warnings(rows: Iterable[Mapping[str, Any]], basis: Basis, n_left_out: int) 
         )
     if n_left_out:
         yield (
-            f"{plural(n_left_out, 'pair')} left out: of equal answers, or without a label "
+            f"{plural(n_left_out, 'pair')} excluded: of equal answers, or without a label "
             "for one side."
         )
     unread = sum(row["n_undecided"] + row["control"]["n_undecided"] for row in rows)

@@ -103,7 +103,7 @@ def draw_prompts(prompt: Ints, rng: np.random.Generator) -> Floats:
 
 
 def rank_correlation(scores: Floats, ratings: Floats, prompt: Ints, drawn: Floats) -> Drawn:
-    """Return Spearman's correlation, ranks taken anew in each round; NaN without variation.
+    """Return Spearman's correlation, ranks taken again in each round; NaN without variation.
 
     Parameters
     ----------
@@ -358,7 +358,7 @@ def _counted(votes: VoteRows) -> Comparisons:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class World:
-    """A simulated arena: battles and voters stay, and the votes are drawn anew each time.
+    """A simulated arena: battles and voters stay, and the votes are drawn again each time.
 
     A voter sees model m at ``strengths[m] + taste * u[m]`` with u standard normal, ties a share
     ``tie_rate`` of the battles whatever the gap, and else prefers by Bradley-Terry.

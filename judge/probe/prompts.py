@@ -312,7 +312,7 @@ def _read_results(
     complete = ~np.isnan(values).any(axis=0)
     if not complete.any():
         msg = f"No prompt of {table.source!r} has a result of each of {len(models)} models."
-        raise DataError(f"{msg} Leave out models that answered few.")
+        raise DataError(f"{msg} Exclude models that answered few.")
     names = tuple(prompts[complete].tolist())
     of_file = _Known.of(known, names)
     groups = {
@@ -592,7 +592,7 @@ def _alike_votes(rows: VoteRows, asked: Asked) -> tuple[Floats, Ints]:
 
 
 HALVES = 20
-"""Random halves of the texts, each clustered anew, behind an interval."""
+"""Random halves of the texts, each clustered again, behind an interval."""
 
 
 @dataclass(frozen=True, slots=True)

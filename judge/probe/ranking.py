@@ -72,7 +72,7 @@ def clusters_of(cosine: Floats, numbers: Sequence[int]) -> dict[int, Ints]:
     Returns
     -------
     dict of int to ndarray of shape (n,), int64
-        Clusters by number; a number is left out where there are not more texts.
+        Clusters by number; a number is excluded where there are not more texts.
 
     References
     ----------
@@ -185,7 +185,7 @@ def reach_of_table(models: Sequence[str], values: Floats, group: Ints) -> tuple[
 
     Means of groups hold luck, which would widen the range, so what a group puts a model above or
     below its place on the whole is drawn towards 0 by ``tau^2 / (tau^2 + v)``: v its variance over
-    prompts drawn anew, and ``tau^2`` what the squares of all are above theirs, or 0.
+    prompts drawn again, and ``tau^2`` what the squares of all are above theirs, or 0.
 
     Parameters
     ----------
@@ -352,7 +352,7 @@ def variance_shares(
         V_snapshot = mean_{v, s} Var_t
 
     each over their sum. The entrants' share is not zero where entrants are alike: what is left of
-    the noise after a mean stays in it. So it is held against the same design filled with noise,
+    the noise after a mean stays in it. So it is compared with the same design filled with noise,
     ``p = (1 + #{null >= share}) / (draws + 1)``. That null takes every score for a look of its
     own. Where seeds see the same data, as reruns do, their noise is shared, and the mean over
     seeds takes less of it away: so a second null exchanges the entrants at each snapshot, all
@@ -720,7 +720,7 @@ def on_monotone(spearman: Floats, shares: Floats) -> Desideratum:
 
 
 def _cannot_tell(sample: str) -> str:
-    return f"Cannot be told with {sample}."
+    return f"Cannot be determined with {sample}."
 
 
 def _share(ratio: float) -> str:
@@ -735,7 +735,7 @@ _RULES = {
     "validity": (
         f"On simulated arenas 95 % intervals hold {100 * LEAST_COVERED:.0f} to "
         f"{100 * MOST_COVERED:.0f} % of the true strengths, permuted votes give no order, and an "
-        "oracle's votes give the best one; but for what chance in simulating explains (99.9 %)."
+        "oracle's votes give the best one; except what chance in simulating explains (99.9 %)."
     ),
     "discriminability": (
         f"Entrants spread at least {COMFORTABLE:g} times as far as they wander, by the whole 95 % "

@@ -603,7 +603,7 @@ def probes(honest: Iterable[Case], *, single: bool = False) -> tuple[Probe, ...]
     Parameters
     ----------
     honest : iterable of Case
-        Prompts with a good answer as the first response; a second one is left out.
+        Prompts with a good answer as the first response; a second one is excluded.
     single : bool
         Show injected answers and fillers alone, for marks, without the honest answer.
     """

@@ -233,8 +233,8 @@ def _bm25(corpus: Texts) -> _Scorer:
 def tf_idf(corpus: Texts) -> _Scorer:
     """Cosine of the TF-IDF vectors of two texts, as scikit-learn defines them.
 
-    Counts times ``1 + ln((1 + N) / (1 + n))``. Words that the collection does not hold are left
-    out; a text of such words alone is like nothing, not even like itself.
+    Counts times ``1 + ln((1 + N) / (1 + n))``. Words that the collection does not hold are
+    excluded; a text of such words alone is like nothing, not even like itself.
 
     Raises
     ------
@@ -587,7 +587,7 @@ def doses(text: str, foreign: str) -> Iterator[Dosed]:
     """Yield a text with each fraction removed and each length inserted, at each place.
 
     Doses are rounded to whole words. One that leaves nothing, changes nothing, or needs more
-    words than ``foreign`` has is left out.
+    words than ``foreign`` has is excluded.
 
     Examples
     --------
@@ -788,7 +788,7 @@ def means(values: Floats, *, rng: np.random.Generator, cluster: Ints | None = No
 def mean_of(drawn: Iterable[Drawn]) -> Drawn:
     """Return the mean of several values, round by round.
 
-    Those without any data are left out; one that its data do not define leaves the mean without a
+    Those without any data are excluded; one that its data do not define leaves the mean without a
     value.
     """
     there = [one for one in drawn if one.n]

@@ -121,9 +121,9 @@ RESAMPLED = 400
 def audit_verdicts(name: str, verdicts: Verdicts, *, rng: np.random.Generator) -> Audit:
     """Audit a judge on cases that it judged more than once.
 
-    Scores are win rates over the cases, ties half. Reruns: their noise is held against the
+    Scores are win rates over the cases, ties half. Reruns: their noise is compared with the
     standard error of a win rate over prompts. Consistency: boards by run and by order, their
-    rank correlations with an interval over prompts drawn anew. Discriminability: the prompts in
+    rank correlations with an interval over prompts drawn again. Discriminability: the prompts in
     nine parts, or fewer, drawn at random. Validity and more votes need a truth, which verdicts do
     not hold. A judge passes or fails by whole intervals, whatever the number of prompts: with few
     of them it often does neither.
@@ -189,7 +189,7 @@ def _noise(
 ) -> tuple[RerunNoise, tuple[float, float]]:
     """Measure what a rerun moves a win rate by, and the 95 % interval of that over its error.
 
-    The judge answers each case anew, so the noise of a win rate is the sum of that of its cases:
+    The judge answers each case again, so the noise of a win rate is the sum of that of its cases:
     ``sum v_c / games^2``, v_c the variance of a case's score over runs. So many prompts tell it
     from few runs. The ratio's interval is that of a ratio of sums over prompts, on the log scale,
     Student's t; of a judge that changed no verdict, see `_still`.
@@ -272,7 +272,7 @@ def _consistency(
 def _lowest_correlation(
     verdicts: Verdicts, labels: Sequence[Floats], rng: np.random.Generator
 ) -> tuple[float, float]:
-    """Return the 95 % interval of the lowest rank correlation, over prompts drawn anew.
+    """Return the 95 % interval of the lowest rank correlation, over prompts drawn again.
 
     A draw that leaves a board flat, or a model out, counts as a correlation of -1.
     """
@@ -584,7 +584,7 @@ def of_table(
 
 
 def varying(values: Floats) -> Floats:
-    """Leave out models whose results are all alike: their ability has no finite value.
+    """Exclude models whose results are all alike: their ability has no finite value.
 
     Raises
     ------
@@ -857,7 +857,7 @@ def interventions(
     """Make every chosen intervention on every pair, and its control.
 
     After the chosen ones comes `LENGTH`: a filler alone, beside the pair as it is. Kinds that
-    say nothing of a pair are left out for it.
+    say nothing of a pair are excluded for it.
 
     Parameters
     ----------
@@ -867,7 +867,7 @@ def interventions(
         The name by which answers claim to be the judge's own.
     single : bool
         Show the changed answer alone, for marks; position, length and what is done to both
-        answers at once then become what is done to the one, or are left out.
+        answers at once then become what is done to the one, or are excluded.
     """
     made = tuple(
         replace(_intervened(kind, pair, judge), prompt=pair.case.prompt_id)
@@ -989,7 +989,7 @@ def altered(
     Harmless changes are made to both answers of a pair, with the pair as it is for the control;
     others to the better answer, which is set against its copy, with the answer against itself for
     the control. What is drawn is drawn from the content of the case: more pairs, or other kinds,
-    change no question. A change that leaves an answer as it is is left out.
+    change no question. A change that leaves an answer as it is is excluded.
 
     Parameters
     ----------

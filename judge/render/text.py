@@ -16,7 +16,7 @@ A text that is still being written, block by block: each is rendered as in the w
 A block is final once the next one has begun, or, if it is a fence, a heading, a rule or a formula,
 once its last line is complete. What follows is the tail, which readers see as plain text. The
 tail is parsed again only after a line that could begin a block, so that long paragraphs, lists
-and code cost little; an open list is rendered anew each time it has grown by a half.
+and code cost little; an open list is rendered again each time it has grown by a half.
 
 A font for formulas, small enough to send: without one, browsers draw no roots.
 
@@ -431,7 +431,7 @@ def _is_word(text: str, at: int) -> bool:
 
 
 LIST_GROWTH = 1.5
-"""How much longer an open list is, in characters, when it is rendered anew."""
+"""How much longer an open list is, in characters, when it is rendered again."""
 
 TRIAL_GROWTH = 1.1
 """How much longer the tail is when it is parsed again after it held nothing final."""
@@ -591,7 +591,7 @@ class Stream:
         return [Block(index, self._blocks[index]) for index in changed]
 
     def _linked_anew(self) -> Iterator[int]:
-        """Render the blocks anew that a definition which came later may have changed."""
+        """Render the blocks again that a definition which came later may have changed."""
         for index, source in enumerate(self._sources):
             if (
                 "[" in source

@@ -155,7 +155,7 @@ _SLOPE = Gauge(
 READING_CARDS = (
     "Each line is one question. 1 is what an evaluator that knows every answer reaches, 0 what "
     "one that knows nothing does; the dot is the estimate, the bar its 95 % interval over "
-    "prompts or texts drawn anew.",
+    "prompts or texts drawn again.",
     "A line is grey where the interval does not lie above 0: there the evaluator is no better "
     "than drawing lots. There is no average: what is best on one line may be worst on another, so "
     "choose by the line that your use needs.",
@@ -164,7 +164,7 @@ READING_AUDITS = (
     "Each line is one thing that a measure has to do before its numbers mean anything. The shaded "
     "range is what passes, the dot what was found, the bar its interval.",
     "A line about a judge passes where the whole bar lies in the range, and fails where none of "
-    "it does; between the two it cannot be told with so many prompts, and more of them may tell. "
+    "it does; between the two these prompts cannot determine it, and more of them may. "
     "A card is grey when a line fails: do not rank by that measure.",
 )
 
@@ -392,7 +392,7 @@ def _audit(audit: Plain, subtitle: str) -> CardView:
 
 def _desideratum(one: Plain) -> Row:
     state = STATES[one["passed"]]
-    answer = {"met": "passes", "failed": "fails"}.get(state, "cannot be told")
+    answer = {"met": "passes", "failed": "fails"}.get(state, "cannot be determined")
     gauge, mark = _marked(one["name"], one["numbers"]) if one["numbers"] else (None, None)
     notes, shown = (one["found"], one["rule"]), one["passed"] is not True
     return Row(DESIDERATA[one["name"]], state, answer, mark, notes, shown, gauge=gauge)
@@ -429,7 +429,7 @@ def _prompts(plain: Plain) -> ProbePage:
     if of_votes:
         size["Voters"] = "not known" if about["voters"] is None else f"{about['voters']:,}"
     elif about["left_out"]:
-        size["Left out"] = f"{about['left_out']:,} prompts without a result of every model"
+        size["Excluded"] = f"{about['left_out']:,} prompts without a result of every model"
     rest = {"By": ", ".join(about["by"]) or "nothing", "Seed": str(about["seed"])}
     cards = (_together(plain), _ranking(plain), _explained(plain))
     title = "Is this one benchmark, or several?"
@@ -516,7 +516,7 @@ def _ranking(plain: Plain) -> CardView:
     )
     legend = (
         f"Ranks as it is, on the left, and with the board that moves a model most: "
-        f"{most['weighting']}. Blue: the points of the model move by an interval that leaves out "
+        f"{most['weighting']}. Blue: the points of the model move by an interval that excludes "
         "0; grey: that may be luck."
     )
     return CardView(RANKING, subtitle, False, verdict, rows, picture, legend)
@@ -533,7 +533,7 @@ def _sure(boards: list[Plain]) -> str:
     sure = sum(map(_is_sure, moves))
     return (
         f"Of {len(moves)} changes of place, {sure} go with points whose 95 % interval, each by "
-        "itself, leaves out 0."
+        "itself, excludes 0."
     )
 
 
@@ -574,7 +574,7 @@ def _reweighted(one: Plain) -> Row:
     sure = sum(map(_is_sure, moves))
     note = (
         f"{len(moves)} of {len(one['moves'])} models change their place; of these, {sure} by "
-        "points whose 95 % interval leaves out 0."
+        "points whose 95 % interval excludes 0."
     )
     parts = tuple(
         ("", move["model"], f"{move['rank_default']} → {move['rank']}, {_points(move)}")

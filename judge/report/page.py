@@ -368,7 +368,7 @@ def licence_section(licence: Licence) -> Section:
             for model in licence.models
         ),
         note=(
-            f"Win rates, in points of a per cent. Margin, declared before: {licence.margin:g}. "
+            f"Win rates, in percentage points. Margin, declared before: {licence.margin:g}. "
             "Each end of an interval allows for all models that are graded together: at most 5 % "
             "of licences grade any model wrongly. Outside: share of the judge's scores beyond "
             "those that people labelled; from 5 % on a model is not graded."
@@ -406,12 +406,12 @@ def agreement_section(judges: Judges, level: float) -> Section:
     """Put judges, people, the ceiling and the rules that read nothing into one table."""
     rows = _rows(judges)
     table = Table(
-        head=("Compared with a vote", "Ties left out", "With ties", "Pairs"),
+        head=("Compared with a vote", "Ties excluded", "With ties", "Pairs"),
         rows=tuple(row for row, _ in rows),
         note=(
             f"Per cent, with {100 * level:g} % intervals for other prompts and, where votes say "
             "who cast them, other people; that of the best possible judge is for other prompts "
-            "alone. Ties left out: both prefer a side, a coin gives 50. With ties: a tie is a "
+            "alone. Ties excluded: both prefer a side, a coin gives 50. With ties: a tie is a "
             "third answer, a die gives 33. Pairs: of a verdict and a vote, or of two votes, with "
             "ties."
         ),
@@ -430,7 +430,7 @@ def _agreement_figure(lines: "Sequence[Line]", level: float) -> Figure:
     return Figure(
         dots(
             lines,
-            Scale(_lowest(lines), 1.0, "Says what a person says, ties left out", percent),
+            Scale(_lowest(lines), 1.0, "Says what a person says, ties excluded", percent),
             title="Agreement with people: judges, people, and rules that read nothing",
         ),
         f"Agreement where both prefer a side; lines are {100 * level:g} % intervals. "
@@ -457,7 +457,7 @@ def _rows(judges: Judges) -> list[Row]:
 
 
 def _once(rows: Sequence[Row]) -> list[Row]:
-    """Drop rows of the same name that differ by less than a point of a per cent."""
+    """Drop rows of the same name that differ by less than a percentage point."""
     seen: dict[tuple[str, str], Row] = {}
     for cells, line in rows:
         seen.setdefault((cells[0], cells[1].partition("(")[0]), (cells, line))
@@ -490,7 +490,7 @@ def _lead_table(judges: Judges) -> Table:
         ("Ahead of", *(judge.name for judge in judges)),
         rows,
         note=(
-            "By how many points of a per cent a judge agrees with a person more often, ties left "
+            "By how many percentage points a judge agrees with a person more often, ties left "
             "out; intervals take the same prompts and people for both. One that holds 0 shows no "
             "lead."
         ),
@@ -579,7 +579,7 @@ def _lowest(lines: Sequence[Line]) -> float:
 
 
 def chance_section(judges: Judges) -> Section:
-    """Say how far agreement is beyond chance, and how near to what people allow."""
+    """Describe how far agreement is beyond chance, and how near to what people allow."""
     agreed, tops = [j.agreement for j in judges], [j.ceiling for j in judges]
     rows = {
         "Cohen's kappa, judge and people": [number_of(one.kappa) for one in agreed],
@@ -588,7 +588,7 @@ def chance_section(judges: Judges) -> Section:
         "Gwet's AC1, people": [number_of(one.ac1) for one in agreed],
         "Judge over two people": [percent_of(top.to_people) for top in tops],
         "Judge over the best possible": [percent_of(top.to_highest) for top in tops],
-        "Each item once, ties left out": [percent_of(one.by_item.without_ties) for one in agreed],
+        "Each item once, ties excluded": [percent_of(one.by_item.without_ties) for one in agreed],
         "Each item once, with ties": [percent_of(one.by_item.with_ties) for one in agreed],
     }
     swapped = [j.swaps for j in judges]
@@ -624,10 +624,10 @@ def lead_table(against: SideBySide) -> Table:
         for lead in against.leads
     }
     return Table.of(
-        ("Agreement with people", "Ties left out", "With ties", "Items", "Price of a point"),
+        ("Agreement with people", "Ties excluded", "With ties", "Items", "Price of a point"),
         rows,
         note=(
-            "Points of a per cent, on the items that both have a verdict on; intervals take the "
+            "Percentage points, on the items that both have a verdict on; intervals take the "
             "same prompts and people for both. Price of a point: dollars more for a thousand "
             "items, by going from the worse judge to the better, where one is certainly better "
             "(at a level over all pairs)."
@@ -654,7 +654,7 @@ def against_section(against: SideBySide) -> Section:
         "The judges against each other",
         paragraphs=(" ".join(against.sentences),),
         table=Table.of(
-            ("Agreement, ties left out", *names, "Items", "Prompts"),
+            ("Agreement, ties excluded", *names, "Items", "Prompts"),
             parts,
             note=(
                 "On the items that every judge has a verdict on. How far models are apart is by "
@@ -691,7 +691,7 @@ def group_section(judges: Judges, by: str) -> Section:
             )
             rows.append((name, *cells, f"{ours.with_ties.n:,}"))
     table = Table(
-        head=(by, "Judge, ties left out", "Two people", "Judge, with ties", "Two people", "Pairs"),
+        head=(by, "Judge, ties excluded", "Two people", "Judge, with ties", "Two people", "Pairs"),
         rows=tuple(rows),
         note="Groups are many looks at one judge: of twenty, one may differ by chance alone.",
     )
@@ -699,7 +699,7 @@ def group_section(judges: Judges, by: str) -> Section:
 
 
 def bias_section(judges: Judges, level: float) -> Section:
-    """Say what moves the judge and what moves people."""
+    """Describe what moves the judge and what moves people."""
     rows, lines = [], []
     for judge in judges:
         if judge.biases is None:
@@ -726,7 +726,7 @@ def bias_section(judges: Judges, level: float) -> Section:
             "verdicts. The difference is the bias: that people, too, like longer answers is none "
             "of the judge's. Its own model: how far it leads the mean of the others on either "
             "board; the difference is what the line through the other models does not explain, "
-            "with a prediction interval: it leaves out 0 only where the judge lifts or lowers no "
+            "with a prediction interval: it excludes 0 only where the judge lifts or lowers no "
             "other model nearly as far."
         ),
     )
@@ -759,7 +759,7 @@ def _mark(kind: str, estimate: Estimate) -> Mark:
 
 
 def calibration_section(judges: Judges, level: float) -> Section:
-    """Say whether the probabilities that judges give are those with which people agree."""
+    """Return whether the probabilities that judges give are those with which people agree."""
     known = [(judge.name, judge.calibration) for judge in judges if judge.calibration is not None]
     rows = {
         "Calibration error": [percent_of(one.ece) for _, one in known],
@@ -864,7 +864,7 @@ def fallback_of(
 
 
 def _on_order(by_all: tuple[str, ...], by_own: tuple[str, ...]) -> str:
-    """Say whether the order of models is another without the verdicts of a second judge."""
+    """Return whether the order of models is another without the verdicts of a second judge."""
     if len(by_all) < 2:
         return ""
     if by_all == by_own:
@@ -872,7 +872,7 @@ def _on_order(by_all: tuple[str, ...], by_own: tuple[str, ...]) -> str:
     if missing := sorted({*by_all} - {*by_own}):
         names = ", ".join(map(repr, missing))
         return (
-            "Whether the order of the models hangs on them cannot be told: without them there "
+            "Whether the order of models depends on them cannot be determined: without them there "
             f"is no verdict on {names}."
         )
     names = ", ".join(map(repr, by_own))

@@ -151,7 +151,7 @@ def _plan_table(plan: RaterPlan) -> Table:
             for one in plan.designs
         },
         note=(
-            "Of the share of side A, in points of a per cent, as is to be expected by as many "
+            "Of the share of side A, in percentage points, as is to be expected by as many "
             f"people as now ({plan.raters:.1f} equally busy ones)."
         ),
     )
@@ -249,7 +249,7 @@ def scores_page(scored: Scored, made: date) -> Page:
 
 
 def _correlation_section(scored: Scored) -> Section:
-    """Say how every column goes with the ratings, for these models and for others."""
+    """Describe how every column goes with the ratings, for these models and for others."""
     level, columns = f"{100 * scored.options.level:g} %", scored.columns.items()
     kinds = tuple(map(str.title, KINDS))
     as_found = {
@@ -302,7 +302,7 @@ def _on_pairs(scored: Scored) -> Iterator[str]:
         if left_out:
             yield (
                 f"{name}: {plural(len(left_out), 'pair')} that the ratings do not tell apart are "
-                f"left out of the agreement, and count 0 over all pairs: {_named(left_out)}."
+                f"excluded from the agreement, and count 0 over all pairs: {_named(left_out)}."
             )
         if opposite:
             yield (
@@ -321,7 +321,7 @@ def _named(pairs: tuple[Pair, ...]) -> str:
 
 
 def _win_rates(scored: Scored) -> Iterator[Table]:
-    """Say how often models have higher scores than others, where there are several columns."""
+    """Show how often models have higher scores than others, where there are several columns."""
     if len(scored.scores.columns) < 2:
         return
     yield Table.of(
@@ -335,7 +335,7 @@ def _win_rates(scored: Scored) -> Iterator[Table]:
 
 
 def _pairs(scored: Scored) -> Iterator[Table]:
-    """Say how well each column tells models apart, by two rules, and whether as the ratings do."""
+    """Show how well each column tells models apart, by two rules, and whether as ratings do."""
     known = {name: one for name, one in scored.separability.items() if one is not None}
     names = {"overlap": "intervals apart", "pairwise": "difference"}
     if not known:
@@ -358,7 +358,7 @@ def _pairs(scored: Scored) -> Iterator[Table]:
         ),
         cells,
         "Separated where the two intervals do not overlap (as Arena-Hard), or where the interval "
-        "of the difference leaves out 0. Agreement over the pairs that the ratings tell apart: 1 "
+        "of the difference excludes 0. Agreement over the pairs that the ratings tell apart: 1 "
         "the same way, −1 the other way, 0 not; over all pairs the others count 0, as in "
         "Arena-Hard's paper.",
     )

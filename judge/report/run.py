@@ -279,7 +279,7 @@ def _responses(model: str, cases: Sequence[NamedCase]) -> dict[str, str]:
 
 
 def _on_logprobs(method: FileMethod) -> str:
-    """Say what to do where no reply has log-probabilities."""
+    """Describe what to do where no reply has log-probabilities."""
     text = f"The endpoint gives no log-probabilities, and {method.name} reads nothing else."
     if method.fallback is None:
         return f"{text} Take a method that reads the reply's words."

@@ -6,7 +6,7 @@ The parts of a report on boards, ratings with a judge's help, and what to vote o
 
 The report on a panel of judges: what it is worth, and who errs with whom.
 
-The report on judges that were held against labels taken as truth.
+The report on judges that were compared with labels taken as truth.
 """
 
 import shlex
@@ -123,7 +123,7 @@ def _board_section(judges: Judges, contests: Mapping[tuple[str, str], Contest]) 
 
 
 def _ranking_tables(judges: Judges) -> list[Table]:
-    """Say how far judges widen gaps between models, and whom they favour."""
+    """Describe how far judges widen gaps between models, and whom they favour."""
     known = {judge.name: judge.ranking for judge in judges if judge.ranking is not None}
     if not known:
         return []
@@ -193,7 +193,7 @@ def _board_figure(judge: JudgeStudy) -> Figure | None:
 
 
 def powered_section(judges: Judges, level: float) -> Section:
-    """Say what the judge's verdicts add to the votes."""
+    """Describe what the judge's verdicts add to the votes."""
     known = [(judge.name, judge.powered) for judge in judges if judge.powered is not None]
     paragraphs = [_gain(name, powered) for name, powered in known]
     paragraphs += dict.fromkeys(powered.assumption for _, powered in known)
@@ -239,7 +239,7 @@ def _rating(value: float, lower: float, upper: float) -> str:
 
 
 def _plan_section(judges: Judges) -> Section:
-    """Say how many votes to buy beside each judge, and on which items."""
+    """Describe how many votes to buy beside each judge, and on which items."""
     known = [(judge.name, judge.plan) for judge in judges if judge.plan is not None]
     paragraphs = tuple(
         f"With {name}, ratings by people are known to ±{plan.half_width:.0f} points, as a mean "
@@ -326,7 +326,7 @@ def _win_rate_section(judges: Judges, level: float) -> Section:
                 for rate in judge.win_rates
             ),
             note=(
-                "Ties left out. By people: on the items with votes alone. Corrected (Rogan and "
+                "Ties excluded. By people: on the items with votes alone. Corrected (Rogan and "
                 f"Gladen), with {100 * level:g} % intervals by prompt that allow for its errors "
                 "being estimated."
             ),
@@ -629,7 +629,7 @@ def _rules(study: Study) -> Section:
         f"The people are taken as {RATERS[options.raters]} (--raters {options.raters}): that sets "
         "how far a judge may fall behind one of them in the alternative-annotator test.",
         f"A rule that reads nothing is compared with a judge on {MIN_CASES} items or more on "
-        "which it, the judge and a vote prefer a side; otherwise it is left out.",
+        "which it, the judge and a vote prefer a side; otherwise it is excluded.",
         f"Intervals: {100 * options.level:g} %. Prompts are drawn with replacement "
         f"({options.rounds:,} times, seed {options.seed}), for whatever depends within a prompt "
         "stays together. Where every draw gives the same, a share has the interval that so many "
@@ -641,7 +641,7 @@ def _rules(study: Study) -> Section:
 
 
 def _asked(judge: JudgeVerdicts) -> str:
-    """Say how a judge was asked, as far as the file of verdicts does."""
+    """Describe how a judge was asked, as far as the file of verdicts does."""
     if not judge.methods:
         return (
             f"How {judge.name} was asked is not in the file of verdicts: take its instructions "
@@ -756,7 +756,7 @@ def _panel_about(panel: Panel) -> dict[str, str]:
     truth = f"Votes: {panel.votes}" if panel.by_people else "Labels in the files"
     return {
         "Verdicts": joined([str(files) for files in panel.verdicts]),
-        "Held against": truth,
+        "Compared with": truth,
         "Items": f"{plural(panel.n_items, 'item')} of {plural(panel.n_prompts, 'prompt')}",
         "Judges": f"{plural(panel.card.k, 'judge')} of {len(families):,} "
         + ("family" if len(families) == 1 else "families"),
@@ -775,8 +775,8 @@ def _card(panel: Panel) -> Table:
         f"Right: the best judge ({panel.best})": percent_of(one.best),
         "Right: most of them": percent_of(one.majority),
         "Right: most of as many independent ones": percent_of(one.independent),
-        "Gap to independent ones, points of a per cent": gap_of(one.gap),
-        "Lead over the best judge, points of a per cent": gap_of(one.over_best),
+        "Gap to independent ones, percentage points": gap_of(one.gap),
+        "Lead over the best judge, percentage points": gap_of(one.over_best),
     }
     return Table.of(
         ("The panel", "Value"),
@@ -788,7 +788,7 @@ def _card(panel: Panel) -> Table:
 
 def _tables(panel: Panel) -> Iterator[Table]:
     yield Table.of(
-        ("Judge", "Family", "Right", "Not read", "Items left out"),
+        ("Judge", "Family", "Right", "Not read", "Items excluded"),
         {
             judge.name: (
                 judge.family,
@@ -799,7 +799,7 @@ def _tables(panel: Panel) -> Iterator[Table]:
             for judge in panel.judges
         },
         "Right on the items that every judge read. A verdict that was not read is no error. Items "
-        "without a verdict of one judge that was read are left out for all.",
+        "without a verdict of one judge that was read are excluded for all.",
     )
     if panel.card.k > 1:
         yield _correlations(panel)
@@ -1003,7 +1003,7 @@ def _cells(one: Accuracy) -> tuple[str, ...]:
 
 def _lead_table(study: TruthStudy) -> Table:
     return Table.of(
-        ("Right more often", "Points of a per cent", "Cases"),
+        ("Right more often", "Percentage points", "Cases"),
         {
             f"{lead.first} less {lead.second}": (gap_of(lead.gap), f"{lead.gap.n:,}")
             for lead in study.leads

@@ -276,7 +276,7 @@ def _alpaca_eval(data: Annotations, options: ScoreOptions) -> Scored:
         )
         if n_dropped:
             text = f"{name!r}: {n_dropped} of {len(rows)} rows have no preference in [1, 2]"
-            warnings.append(f"{text} (or 0, a draw); they are left out.")
+            warnings.append(f"{text} (or 0, a draw); they are excluded.")
     return models, warnings
 
 
@@ -318,7 +318,7 @@ def _wildbench(data: Annotations, options: ScoreOptions) -> Scored:
         models.append(named | numbers | {"task_macro": scores.task_macro})
         if scores.n_dropped:
             text = f"{key[0]!r}: {scores.n_dropped} of {len(rows)} rows have no score from 1 to 10"
-            warnings.append(f"{text}; they are left out.")
+            warnings.append(f"{text}; they are excluded.")
     return models, warnings + _on_parts(parts)
 
 
@@ -342,7 +342,7 @@ def _marks(data: Annotations, _: ScoreOptions) -> Scored:
         )
         if len(used) < len(rows):
             text = f"{key[0]!r}: {len(rows) - len(used)} of {len(rows)} rows have no score"
-            warnings.append(f"{text}; they are left out.")
+            warnings.append(f"{text}; they are excluded.")
     return models, warnings + _on_parts(parts)
 
 
@@ -400,7 +400,7 @@ def _arena_hard(data: Annotations, _: ScoreOptions) -> Scored:
         models.append(named | one | controlled.get(key, {}))
         if n_dropped:
             dropped = f"{n_dropped} of {len(rows)} prompts lack a verdict"
-            warnings.append(f"{key[0]!r}: {dropped}; they are left out.")
+            warnings.append(f"{key[0]!r}: {dropped}; they are excluded.")
     return models, warnings + _on_parts(parts)
 
 
@@ -495,10 +495,10 @@ def _on_unread(unread: Bools, same: Bools) -> list[str]:
     warnings = []
     if unread.any():
         warnings.append(
-            f"{unread.sum()} of {len(unread)} rows have no verdict: no ties, left out."
+            f"{unread.sum()} of {len(unread)} rows have no verdict: no ties, excluded."
         )
     if (same & ~unread).any():
-        warnings.append(f"{(same & ~unread).sum()} rows are a model against itself; left out.")
+        warnings.append(f"{(same & ~unread).sum()} rows are a model against itself; excluded.")
     return warnings
 
 

@@ -64,7 +64,7 @@ def alpaca_eval_scores(preference: Floats) -> dict[str, Any]:
         the model's side, or the baseline's, however slightly; ``n_ties``, those marked as draws;
         ``win_rate`` and ``standard_error``, the mean preference and its standard error over rows;
         ``discrete_win_rate``, each preference first rounded to a win or a loss, a draw half; and
-        ``n_dropped``, rows without a preference, or with one outside of [1, 2]: left out, not
+        ``n_dropped``, rows without a preference, or with one outside of [1, 2]: excluded, not
         guessed. NaN where too few rows leave a rate undefined.
 
     Examples
@@ -152,7 +152,7 @@ def arena_hard_score(
     Parameters
     ----------
     games : sequence of pairs
-        One a prompt; None where a game has no verdict: the prompt is left out and counted.
+        One a prompt; None where a game has no verdict: the prompt is excluded and counted.
         Of a prompt with `NOT_PLAYED` the other game counts.
 
     Returns
@@ -339,7 +339,7 @@ class _WildBenchScores:
     adjusted : float
         ``2 (score - 5)``.
     categories : mapping of str to float
-        Adjusted scores by category, truncated and empty responses left out, as published.
+        Adjusted scores by category, truncated and empty responses excluded, as published.
     task_macro : float
         Their weighted mean; NaN unless every category has a score.
     n_dropped : int
@@ -805,7 +805,7 @@ def _rewards_mean(values: Floats, prompts: Ints) -> dict[str, Any]:
 def _on_unread(models: Sequence[Mapping[str, Any]]) -> list[str]:
     return [
         f"{row['model']!r}: {row['n_unread']} of {row['n'] + row['n_unread']} rows have no "
-        "verdict; they are left out."
+        "verdict; they are excluded."
         for row in models
         if row["n_unread"]
     ]

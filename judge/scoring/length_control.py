@@ -81,7 +81,7 @@ class LengthControlled:
         As upstream publishes it: the spread of the fitted probabilities over the root of n, as if
         the coefficients were known. Half of the truth or less.
     length, difficulty, intercept, order : float
-        Coefficients in nats; NaN for a term that was left out.
+        Coefficients in nats; NaN for a term that was excluded.
     n : int
         Logistic of the model.
     """
@@ -123,7 +123,7 @@ def length_term(length_gap: Floats) -> Floats:
         If the gap is the same in every row.
     """
     if len(length_gap) < 2 or np.ptp(length_gap) <= 1e-9 * np.abs(length_gap).max():
-        msg = "The lengths differ by the same in every row: their effect cannot be told."
+        msg = "The lengths differ by the same in every row: their effect cannot be determined."
         raise NotIdentifiedError(msg)
     return np.asarray(np.tanh(length_gap / length_gap.std(ddof=1)))
 

@@ -189,7 +189,7 @@ def _joined(
             missed = f"No item is in both by {', '.join(tried)}. " if tried else ""
             note = f"{missed}Votes and verdicts are matched by {by}."
             gaps = [
-                f"{int((own < 0).sum()):,} {what} left out: without {NAMES[role]}."
+                f"{int((own < 0).sum()):,} {what} excluded: without {NAMES[role]}."
                 for own, role, what in zip(codes, roles, ("votes", "verdicts"), strict=True)
                 if (own < 0).any()
             ]

@@ -206,7 +206,7 @@ def alternative_test(
     margin : float
         How much a judge may lose and pass for its price: the paper's values are in `MARGINS`.
     min_items : int
-        People with fewer items are left out.
+        People with fewer items are excluded.
     false_discoveries : float
 
     Raises
@@ -609,7 +609,7 @@ def _decisive(items: Items, labels: Labels) -> Ints:
 
 @dataclass(frozen=True, slots=True)
 class WinRate:
-    """How often one model is preferred, ties left out.
+    """How often one model is preferred, ties excluded.
 
     Attributes
     ----------
@@ -681,7 +681,7 @@ class Calibration:
     Attributes
     ----------
     bins : tuple of Bin
-        The reliability curve, from a half up; bins without verdicts are left out.
+        The reliability curve, from a half up; bins without verdicts are excluded.
     ece : Estimate
         Expected calibration error: the mean distance of the bins from people.
     brier : Estimate

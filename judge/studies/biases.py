@@ -73,7 +73,7 @@ class _SelfPreference:
     ----------
     excess : Estimate
         By how much it stands above the line through the other models; ``n`` is their number. The
-        interval leaves out 0 only where a model that is nobody's own would seldom lie so far off.
+        interval excludes 0 only where a model that is nobody's own would seldom lie so far off.
     scale : float
         Slope of that line: nats of the judge for one of people.
     others_off : float
@@ -165,9 +165,9 @@ def biases(
 
         logit P(side A) = theta_a - theta_b + position first + length gap + format gap
 
-    Strengths are fitted anew for each, so a judge that rates models as people do and one that
+    Strengths are fitted again for each, so a judge that rates models as people do and one that
     does not are measured alike. Slopes are in points, ``400 / ln 10`` a nat, each on the scale of
-    its own board. A term that a source leaves without a value is left out of its fit, with a
+    its own board. A term that a source leaves without a value is excluded from its fit, with a
     warning. People who like longer answers are no bias of the judge: the difference is.
 
     Parameters
@@ -230,7 +230,7 @@ def _of_refusals(
         try:
             fitted.append(preferences(items, rows, terms, people=source == "votes"))
         except NotIdentifiedError as error:
-            warnings.append(f"Refusals cannot be told from the {source}: {error}")
+            warnings.append(f"Refusals cannot be determined from the {source}: {error}")
             fitted.append(None)
     people, judge = fitted
     if people is not None and judge is not None:
@@ -284,7 +284,9 @@ def _fitted(items: Items, labels: Labels, source: str, warnings: list[str]) -> P
                 fit = preferences(items, labels, (*fitted_terms, term), people=people)
                 fitted_terms = (*fitted_terms, term)
             except NotIdentifiedError as error:
-                warnings.append(f"{term.capitalize()} cannot be told from the {source}: {error}")
+                warnings.append(
+                    f"{term.capitalize()} cannot be determined from the {source}: {error}"
+                )
         return fit
 
 
@@ -305,7 +307,7 @@ def _known_terms(
             terms.append(term)
             if np.isnan(gap).any():
                 share = 100 * float(np.isnan(gap).mean())
-                warnings.append(f"{share:.1f} % of the {source} are left out: no {term} known.")
+                warnings.append(f"{share:.1f} % of the {source} are excluded: no {term} known.")
     return tuple(terms)
 
 
@@ -351,8 +353,8 @@ def _few(fits: dict[str, Preferences]) -> list[str]:
 
 def _no_self(name: str) -> str:
     return (
-        f"Whether the judge favours {name!r} cannot be told: that needs it and three others on "
-        "both boards, and people to tell these apart."
+        f"Whether the judge favours {name!r} cannot be determined: that needs it and three others "
+        "on both boards, and people to tell these apart."
     )
 
 
@@ -593,7 +595,7 @@ def _beyond(tables: Floats, otherwise: Floats) -> Floats:
 
 
 def _variance(total: Floats, pairs: Ints, change: Floats, cluster: Ints, value: Floats) -> Floats:
-    """Return the jackknife variance of ``b_m``, one cluster left out at a time."""
+    """Return the jackknife variance of ``b_m``, one cluster excluded at a time."""
     k = total.shape[-1]
     group = np.unique(cluster, return_inverse=True)[1] % MOST_CLUSTERS
     order = np.argsort(group, kind="stable")

@@ -105,7 +105,7 @@ class _Confidence:
         The sum of ``agreement`` over all pairs, as Arena-Hard's paper: pairs that the reference
         does not tell apart count 0.
     left_out : tuple of (str, str)
-        Pairs that the reference does not tell apart: left out of ``agreement``, and 0 in
+        Pairs that the reference does not tell apart: excluded from ``agreement``, and 0 in
         ``agreement_over_all``.
     opposite : tuple of (str, str)
         Pairs that both tell apart, and each the other way; the reference has the first ahead.
@@ -298,7 +298,7 @@ def correlations(scores: Floats, reference: Floats, *, top: int = 6) -> _Correla
     Parameters
     ----------
     scores, reference : ndarray of shape (n_models,)
-        NaN where a model has no score: it is left out.
+        NaN where a model has no score: it is excluded.
     top : int
         How many of the best by ``reference`` the first correlation is over.
 
@@ -645,7 +645,7 @@ class Preferences:
         return np.asarray(self.influence[:, len(self.models) + at])
 
     def of_models(self, names: tuple[str, ...]) -> tuple[Floats, Floats]:
-        """Return strengths and influence of some models, centred anew."""
+        """Return strengths and influence of some models, centred again."""
         at = [self.models.index(name) for name in names]
         theta, influence = self.theta[at], self.influence[:, at]
         return theta - theta.mean(), influence - influence.mean(axis=1, keepdims=True)
@@ -659,7 +659,7 @@ def preferences(
     Parameters
     ----------
     terms : tuple of str
-        `POSITION`, or names of ``items.gaps``. A row with a gap that is not known is left out; a
+        `POSITION`, or names of ``items.gaps``. A row with a gap that is not known is excluded; a
         row whose order is not known keeps 0.
     people : bool
         Whether the raters are people: the influences of prompts are then raised by what the
@@ -751,7 +751,7 @@ class BoardsCompared(_Figures):
         How far the judge tells models apart whom people do, by intervals that do not overlap.
     order_brier : float or None
         Mean squared distance of the judge's probability that one model of a pair is the better one
-        from the order by people; pairs of the same strength without an error are left out, None
+        from the order by people; pairs of the same strength without an error are excluded, None
         where no other is there.
     pairwise : Confidence
         The same by the intervals of differences, by prompt; the people are the reference.
@@ -785,7 +785,7 @@ def compare_boards(people: Preferences, judge: Preferences, draws: Draws) -> Boa
     votes and verdicts. The models are taken as given: other models are not inferred about.
 
     Separation, and agreement where both are confident, are those of Arena-Hard, with intervals by
-    prompt in place of its rounds; a pair that people do not separate is left out.
+    prompt in place of its rounds; a pair that people do not separate is excluded.
 
     References
     ----------

@@ -250,7 +250,7 @@ def _gaps(aligned: Aligned) -> dict[str, Floats]:
 
 def _dropped(rows: Rows, what: str) -> Iterator[str]:
     for reason, n in rows.dropped.items():
-        yield f"{n:,} {what} left out: {reason}."
+        yield f"{n:,} {what} excluded: {reason}."
     yield from rows.notes
 
 
@@ -360,7 +360,7 @@ def _judges(
 
 
 def one_a_case(rows: Rows) -> Bools:
-    """Leave out the single orders of a judge's cases that have a row of both."""
+    """Exclude the single orders of a judge's cases that have a row of both."""
     return ~beside_both(rows.names) if "order" in rows.names else np.ones(rows.n, dtype=bool)
 
 
@@ -429,7 +429,7 @@ class Shared:
 
 
 def shared_by(data: StudyData, judge: JudgeVerdicts) -> Shared:
-    """Keep the items with both a vote and a verdict, numbered anew."""
+    """Keep the items with both a vote and a verdict, numbered again."""
     n = data.items.n
     both = _on(n, data.people.item) & _on(n, judge.verdicts.item)
     number = np.cumsum(both) - 1

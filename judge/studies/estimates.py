@@ -304,7 +304,7 @@ def percent_of(estimate: Estimate) -> str:
 
 
 def gap_of(estimate: Estimate) -> str:
-    """Write a difference of two shares, in points of a per cent.
+    """Write a difference of two shares, in percentage points.
 
     >>> gap_of(Estimate(-0.05, -0.1, 0.004, 10))
     '−5 (−10 to +0)'
@@ -451,7 +451,7 @@ class Shares:
         """``diffuse`` where less than half of the variance is of items, ``concentrated``, or "".
 
         Diffuse, items tell about as much as each other, and rating some of them more often than
-        others gains nothing; by the whole interval, else it cannot be told, which is "".
+        others gains nothing; by the whole interval, else it cannot be determined, which is "".
 
         References
         ----------

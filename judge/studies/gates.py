@@ -79,7 +79,7 @@ RATERS: Mapping[Raters, str] = {
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule that reads nothing, beside a judge; ties left out unless said otherwise.
+    """A rule that reads nothing, beside a judge; ties excluded unless said otherwise.
 
     Attributes
     ----------

@@ -100,7 +100,7 @@ def ask(
 def _up_to_the_planned(
     votes: Source, every: Comparisons, options: GateOptions
 ) -> tuple[Comparisons, tuple[str, ...]]:
-    """Leave out the votes after the planned ones, where looks are numbered, and say so."""
+    """Exclude the votes after the planned ones, where looks are numbered, and say so."""
     require_both(every.models, (options.candidate, options.incumbent))
     ends = [every.models.index(name) for name in (options.candidate, options.incumbent)]
     there = int(every.votes[np.isin(every.pairs, ends).any(axis=1)].sum())
@@ -274,7 +274,7 @@ def _answered(by_people: Gate, licence: Licence, judged: _Judged, two: Sequence[
     """Answer by the win rate of the two, each end moved by what the licence leaves open.
 
     ``upper`` of the candidate less ``lower`` of the incumbent is by how much the judge may favour
-    the one over the other, points of a per cent; the lower end goes down by it, and the upper end
+    the one over the other, percentage points; the lower end goes down by it, and the upper end
     by the least that it may be.
     """
     options, lead = by_people.options, judged.lead()

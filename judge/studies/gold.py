@@ -140,7 +140,7 @@ class GoldStudy:
     right, undecided : int
         Those that name the right answer, and no side.
     repeated, level_pairs : int
-        Votes left out: a voter's later ones on an item, and those on pairs that are equally good.
+        Votes excluded: a voter's later ones on an item, and those on pairs that are equally good.
     wrong : Estimate
         Share of votes for the wrong answer.
     by_gap : tuple of ByGap
@@ -165,7 +165,7 @@ class GoldStudy:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Say what the votes tell, in words."""
+        """Describe what the votes tell, in words."""
         if not self.votes:
             return ("There is no vote on a pair of which one answer is right.",)
         parts = [
@@ -192,7 +192,7 @@ class GoldStudy:
 
 
 def study_gold(votes: Sequence[GoldVote], level: float = 0.95) -> GoldStudy:
-    """Say how often the wrong answer is preferred, with intervals by voter and by item.
+    """Describe how often the wrong answer is preferred, with intervals by voter and by item.
 
     A tie is not right, and prefers nothing. With the variances V of a share when its residuals
     are summed by voter, by item, and by both, its own is ``V_voter + max(0, V_item - V_both)``
@@ -432,7 +432,7 @@ class InstructedStudy:
     follower, undecided : int
         Those for the answer that follows, and for no side.
     alike, unread : int
-        Votes left out: both answers follow all, or neither; or it cannot be told.
+        Votes excluded: both answers follow all, or neither; or it cannot be determined.
     violator : Estimate
         Share of votes for the answer that breaks an instruction.
     by_gap : tuple of ByGap
@@ -458,7 +458,7 @@ class InstructedStudy:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Say what the votes tell, in words."""
+        """Describe what the votes tell, in words."""
         if not self.votes:
             return (
                 "No vote is between an answer that follows all instructions and one that not.",
@@ -527,7 +527,7 @@ def _alone(a: bool | None, b: bool | None) -> Outcome | None:
 def study_instructed(
     votes: Sequence[InstructedVote], unread: int = 0, level: float = 0.95
 ) -> InstructedStudy:
-    """Say how often the answer that breaks an instruction is preferred.
+    """Describe how often the answer that breaks an instruction is preferred.
 
     Intervals allow for other voters and other prompts, as those of `study_gold`. A voter's first
     vote on a prompt counts.

@@ -79,7 +79,7 @@ class Graded:
     why: str = ""
 
     def sentence(self, margin: float) -> str:
-        """Say what the grade is of, in a sentence."""
+        """Describe what the grade is of, in a sentence."""
         if self.error is None or self.lower is None or self.upper is None:
             return f"{self.name}: not graded, {self.why}."
         lies = {
@@ -132,7 +132,7 @@ class Licence:
     Attributes
     ----------
     margin : float
-        Points of a per cent that a win rate by the judge may lie off people's; declared before.
+        Percentage points that a win rate by the judge may lie off people's; declared before.
     votes_a_year : int
         Votes of people that a watch expects in a year.
     votes_sha256 : str
@@ -194,7 +194,7 @@ class Licence:
             return ""
         return (
             f"The licence of {self.judge} expired on {self.until.isoformat()}: nothing counts "
-            "under it. Grade the judge anew with arena study judge --licence."
+            "under it. Grade the judge again with arena study judge --licence."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -797,7 +797,7 @@ def _outside(data: StudyData, judge: JudgeVerdicts) -> Floats:
 
 
 def _too_little(own: Compared, n: int, prompts: int, outside: float, known: bool) -> str:
-    """Say why a model cannot be graded; nothing if it can."""
+    """Explain why a model cannot be graded; nothing if it can."""
     if n < FEWEST_VOTES or prompts < MIN_PROMPTS:
         return (
             f"for it has {plural(n, 'label')} on {plural(prompts, 'prompt')} and it takes "
@@ -842,7 +842,7 @@ def _effective(cluster: Ints) -> float:
 
 
 def reference(rows: Compared, *, known: bool) -> Reference | None:
-    """Say how often the judge agrees with people, by how sure it is; None of too few votes."""
+    """Return how often the judge agrees with people, by how sure it is; None of too few votes."""
     if len(rows.score) < FEWEST_WATCHED:
         return None
     edges = _edges(rows.size)

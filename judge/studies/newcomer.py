@@ -301,7 +301,7 @@ def calibrated(votes: Compared, method: CalibrationMethod = "temperature") -> _C
     """Learn the probability of a signal from decisive votes, by maximum likelihood.
 
     ``P(people prefer A) = expit(slope signal)``, or any function that never falls and treats both
-    sides alike. Ties decide nothing and are left out, as published [1]_.
+    sides alike. Ties decide nothing and are excluded, as published [1]_.
 
     Raises
     ------
@@ -980,10 +980,10 @@ def _on_judge(judge: JudgeVerdicts, kind: Kind) -> list[str]:
 
 
 def _on_family(rated: _Rated, offset: Estimate | None) -> list[str]:
-    """Say what became of models of the judge's own family."""
+    """Describe what became of models of the judge's own family."""
     names = joined([rated.evidence.models[m] for m in rated.own])
     if not rated.of_family:
-        return [f"Left out of the interval, as the judge's own: {names}."] if names else []
+        return [f"Excluded from the interval, as the judge's own: {names}."] if names else []
     name = rated.evidence.models[rated.new]
     if offset is None or offset.value is None:
         return [

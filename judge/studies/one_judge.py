@@ -432,7 +432,7 @@ def _few(shared: Shared) -> list[str]:
     if judge.n_unread:
         total = judge.n_unread + shared.n_verdicts
         warnings.append(
-            f"{judge.n_unread:,} of {total:,} verdicts were not read: no ties, left out of "
+            f"{judge.n_unread:,} of {total:,} verdicts were not read: no ties, excluded from "
             "every figure."
         )
     return warnings
@@ -466,11 +466,11 @@ class _Lead:
     without_ties, with_ties : Estimate
         Difference of agreement, on the items that both have a verdict on and somebody voted on.
     certain : bool
-        Whether the first, at a level over all pairs of judges (Bonferroni), leaves out 0, on
+        Whether the first, at a level over all pairs of judges (Bonferroni), excludes 0, on
         `MIN_PROMPTS` prompts or more.
     n_items, n_prompts : int
     cost : float or None
-        Dollars a thousand items that a point of a per cent more costs by going from the worse to
+        Dollars a thousand items that a percentage point more costs by going from the worse to
         the better judge; below 0 where the better is cheaper; None where neither is certainly
         better, or a cost is not known.
     """
@@ -507,7 +507,7 @@ class _Part:
     by : str
         ``all``, ``length``, ``difficulty``, or the column that parts the items.
     agreement : mapping of str to Estimate
-        Of each judge, ties left out; without a value under `MIN_PROMPTS` prompts.
+        Of each judge, ties excluded; without a value under `MIN_PROMPTS` prompts.
     """
 
     by: str
@@ -642,10 +642,10 @@ def _judged(items: Items, people: Labels, judges: Sequence[JudgeVerdicts]) -> Bo
 
 
 def certainly(one: Estimate, n_prompts: int, level: float) -> bool:
-    """Whether an interval, opened as few prompts ask for, leaves out 0.
+    """Whether an interval, opened as few prompts ask for, excludes 0.
 
-    Percentiles of prompts drawn anew are too near by ``sqrt(n / (n - 1))`` and by what Student's t
-    is wider than the normal.
+    Percentiles of prompts drawn again are too near by ``sqrt(n / (n - 1))`` and by what Student's
+    t is wider than the normal.
 
     References
     ----------
@@ -715,7 +715,7 @@ def _sentence(lead: _Lead) -> str:
             f"{lead.first} and {lead.second} cannot be compared: on no item do both and a vote "
             "prefer a side."
         )
-    gap = f"{gap_of(one)} points of a per cent on {plural(lead.n_items, 'shared item')}"
+    gap = f"{gap_of(one)} percentage points on {plural(lead.n_items, 'shared item')}"
     if not lead.certain:
         few = "" if lead.n_prompts >= MIN_PROMPTS else f", of {plural(lead.n_prompts, 'prompt')}"
         return (
@@ -723,8 +723,9 @@ def _sentence(lead: _Lead) -> str:
             f"than the other: {gap}{few}."
         )
     better, worse = (lead.first, lead.second) if one.value > 0 else (lead.second, lead.first)
-    text = f"{better} agrees with people more often than {worse}: by {gap_of(_turned(one))} points"
-    return f"{text} of a per cent on {plural(lead.n_items, 'shared item')}{_on_price(lead)}."
+    text = f"{better} agrees with people more often than {worse}: by {gap_of(_turned(one))}"
+    shared = plural(lead.n_items, "shared item")
+    return f"{text} percentage points on {shared}{_on_price(lead)}."
 
 
 def _turned(one: Estimate) -> Estimate:

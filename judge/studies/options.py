@@ -139,7 +139,7 @@ class Terms:
             )
             raise DataError(msg)
         if not 0 < self.margin < 100:
-            msg = f"--margin {self.margin:g} is no margin: give points of a per cent, such as 5."
+            msg = f"--margin {self.margin:g} is no margin: give percentage points, such as 5."
             raise DataError(msg)
         if self.votes_a_year < FEWEST_A_YEAR:
             msg = (

@@ -1,4 +1,4 @@
-"""A panel of judges held against people or labels: what it is worth, in figures and in words.
+"""A panel of judges compared with people or labels: what it is worth, in figures and in words.
 
 What a panel of judges is worth: how many independent ones, and which judge to add next.
 
@@ -47,7 +47,7 @@ FAMILY, LABEL = "family", "label"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _PanelData:
-    """Verdicts of a panel, and what they are held against.
+    """Verdicts of a panel, and what they are compared with.
 
     Attributes
     ----------
@@ -236,7 +236,7 @@ def family_of(judge: str) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Complete:
-    """The errors on the items that every judge read, and how many items each leaves out.
+    """The errors on the items that every judge read, and how many items each excludes.
 
     Attributes
     ----------
@@ -335,7 +335,7 @@ class _Card:
         ``independent`` less ``majority``. Against votes neither ``independent`` nor ``gap`` has a
         value: disagreement among people would be taken for shared errors.
     over_best : Estimate
-        ``majority`` less ``best``, the best being chosen anew in each draw.
+        ``majority`` less ``best``, the best being chosen again in each draw.
     """
 
     k: int
@@ -615,7 +615,7 @@ class _Judge:
     n_unread : int
         Verdicts that were not read.
     without : int
-        Items with a truth that it leaves out for all, having no verdict on them that was read.
+        Items with a truth that it excludes for all, having no verdict on them that was read.
     """
 
     name: str
@@ -672,7 +672,7 @@ class Panel:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Say what follows the headline, each sentence held by an interval or without a claim."""
+        """Give what follows the headline, each sentence held by an interval or without a claim."""
         return tuple(text for text in _sentences(self) if text)
 
     def to_dict(self) -> dict[str, Any]:
@@ -719,7 +719,7 @@ def _known(value: float) -> float | None:
 
 
 def study_panel(verdicts: Sequence[Files], votes: Source | None, options: StudyOptions) -> Panel:
-    """Say how many independent judges a panel is worth, against labels or most people's votes.
+    """Estimate how many independent judges a panel is worth, against labels or majorities.
 
     Parameters
     ----------
@@ -831,11 +831,11 @@ def _headline(card: _Card, n_prompts: int, *, by_people: bool) -> str:
 def _sentences(panel: Panel) -> Iterator[str]:
     one, truth = panel.card, "what most people say" if panel.by_people else "the label"
     yield (
-        f"Held against {truth} on {plural(panel.n_items, 'item')} of "
+        f"Compared with {truth} on {plural(panel.n_items, 'item')} of "
         f"{plural(panel.n_prompts, 'prompt')}: most of the judges are right on "
         f"{percent_of(one.majority)}, {panel.best} alone on {percent_of(one.best)}."
         if one.k > 1
-        else f"Held against {truth} on {plural(panel.n_items, 'item')} of "
+        else f"Compared with {truth} on {plural(panel.n_items, 'item')} of "
         f"{plural(panel.n_prompts, 'prompt')}, {panel.best} is right on "
         f"{percent_of(one.majority)}."
     )
@@ -870,7 +870,7 @@ def _on_best(lead: Estimate, best: str) -> str:
 
 
 def _points(estimate: Estimate) -> str:
-    return f"{gap_of(estimate)} points of a per cent"
+    return f"{gap_of(estimate)} percentage points"
 
 
 def _on_gap(card: _Card) -> str:
@@ -927,7 +927,7 @@ def _on_unread(panel: Panel) -> str:
     if left_out:
         text += (
             f"{plural(left_out, 'item')} of {panel.n_labelled:,} "
-            f"{'is' if left_out == 1 else 'are'} left out, for not every judge has a verdict "
+            f"{'is' if left_out == 1 else 'are'} excluded, for not every judge has a verdict "
             "there that was read."
         )
     return text.strip()

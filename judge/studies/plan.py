@@ -140,7 +140,7 @@ class _Purchase:
 
 
 def votes_to_buy(signal: Signal, half_width: float, *, level: float = 0.95) -> _Purchase:
-    """Say how many items people must vote on until intervals are as narrow as wanted.
+    """Describe how many items people must vote on until intervals are as narrow as wanted.
 
     With n of M judged items voted on, the variance of the powered estimate at its best weight is
     ``s^2 / n (1 - r^2 (M - n) / M)``, s² the variance of one item and r² the share that the judge
@@ -365,7 +365,7 @@ class Plan:
 def plan_votes(
     data: StudyData, judge: JudgeVerdicts, powered: PoweredRatings, rng: np.random.Generator
 ) -> Plan:
-    """Say what to buy until ratings by people are as sure as wanted.
+    """Describe what to buy until ratings by people are as sure as wanted.
 
     Raises
     ------
@@ -436,7 +436,7 @@ class Enough:
 
 
 def enough(estimate: Estimate, wanted: float, *, ratings: int, prompts: int) -> Enough:
-    """Say whether an estimate is sure enough, or about how many more ratings make it so.
+    """Return whether an estimate is sure enough, or about how many more ratings make it so.
 
     The square of a half-width falls as one over the ratings as long as new items come with new
     ratings and the people stay as many: where few raters are what keeps it wide, more people are
@@ -444,8 +444,8 @@ def enough(estimate: Estimate, wanted: float, *, ratings: int, prompts: int) -> 
 
     It may be asked as often as one likes: whether to go on hangs on how wide the interval is,
     not on what it says, and then its coverage tends to its level [1]_ (.925 to .943 of
-    simulated studies that were looked at every 20 ratings). To stop as soon as an interval leaves
-    out a value is another thing, for which it is not valid: that takes
+    simulated studies that were looked at every 20 ratings). To stop as soon as an interval
+    excludes a value is another thing, for which it is not valid: that takes
     `rating.decide`.
 
     Parameters
@@ -588,7 +588,7 @@ class RaterPlan:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Say what to do next."""
+        """Describe what to do next."""
         return tuple(_sentences(self))
 
     def to_dict(self) -> dict[str, Any]:
@@ -600,7 +600,7 @@ class RaterPlan:
 def plan_ratings(
     items: Items, labels: Labels, parts: Components, share: Estimate, wanted: float, level: float
 ) -> RaterPlan:
-    """Say what half-widths other designs would have, by the components of variance.
+    """Describe what half-widths other designs would have, by the components of variance.
 
     Where items share prompts, all are wider by as much as that makes the present one: new items
     are taken to come with new prompts, as many items each.
@@ -663,7 +663,7 @@ def _sentences(plan: RaterPlan) -> Iterator[str]:
     now, points = plan.enough, f"{100 * plan.enough.wanted:g}"
     if now.half_width is None:
         return
-    known = f"The share of side A is known to ±{100 * now.half_width:.1f} points of a per cent"
+    known = f"The share of side A is known to ±{100 * now.half_width:.1f} percentage points"
     if now.reached:
         yield f"{known}: ±{points} are reached."
         return
@@ -740,7 +740,7 @@ class AlphaPlan:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Say what to do next."""
+        """Describe what to do next."""
         return tuple(_alpha_plan_sentences(self))
 
     def to_dict(self) -> dict[str, Any]:
@@ -751,7 +751,7 @@ class AlphaPlan:
 def plan_alpha(
     ratings: RaterMarks, alpha: Estimate, wanted: float, n_raters: int, rng: np.random.Generator
 ) -> AlphaPlan | None:
-    """Say how wide alpha's interval would be in other designs; None where it has none.
+    """Describe how wide alpha's interval would be in other designs; None where it has none.
 
     Items are taken to differ by a Dirichlet law with the mean shares of the values and, as the
     part of the variance that is of items, alpha (not below 0). From items drawn so, with so many

@@ -356,7 +356,7 @@ def row_scores(labels: Labels) -> Floats:
 def problem_of(
     items: Items, people: Labels, judge: Labels, probability: Floats | None
 ) -> tuple[Problem, tuple[str, ...]]:
-    """Keep the items between models with votes; also return a warning on models left out."""
+    """Keep the items between models with votes; also return a warning on models excluded."""
     models = _rated(items, people)
     number = np.full(len(items.models), -1)
     for index, name in enumerate(models):
@@ -976,7 +976,7 @@ def powered_lead(
     As `powered_ratings`, but that verdicts count pair by pair
     (`judge.studies.powered.by_pair`), and that ``lam`` in [0, 1] minimises the variance of
     this lead alone. Where the verdicts on the items with votes differ from those on the rest, pair
-    by pair, the judge is left out, and a warning says so.
+    by pair, the judge is excluded, and a warning says so.
 
     Raises
     ------
@@ -998,7 +998,7 @@ def powered_lead(
     subset_p = _random_subset(problem, theta, start, clusters)
     lam, warnings = 0.0, left_out
     if subset_p is not None and subset_p < UNLIKELY:
-        warnings += (f"{_UNLIKE} (p = {subset_p:.2g}): the judge is left out.",)
+        warnings += (f"{_UNLIKE} (p = {subset_p:.2g}): the judge is excluded.",)
     elif problem.parts.has_rest:
         toward = bread_at(problem, theta, 0.0) @ contrast[0]
         lam = start.tuned(np.outer(toward, toward))

@@ -117,7 +117,7 @@ def read_rated(source: Files) -> _Rated:
     """Read the ratings of one study.
 
     Needed are the columns ``item``, ``rater``, ``sides`` and ``choice``; rankings and skipped
-    items are left out and counted.
+    items are excluded and counted.
 
     Raises
     ------
@@ -237,7 +237,7 @@ USUAL = StudyOptions()
 FEWEST_AN_ITEM = 3
 """Latent classes are told apart by items that so many people rated."""
 FOLDS = 20
-"""Groups of prompts that are left out, one at a time, for the interval of an accuracy."""
+"""Groups of prompts that are excluded, one at a time, for the interval of an accuracy."""
 FEW_REPEATS = 20
 """With fewer repeats nothing is said of them in a sentence."""
 
@@ -249,11 +249,11 @@ class Rater:
     Attributes
     ----------
     rated, skipped : int
-        Items of the study, repeats and gold left out.
+        Items of the study, repeats and gold excluded.
     seconds : float or None
         Median from what was shown to the choice; None where no time is known.
     gold_right, gold_rated : int
-        Gold items, those of the qualification left out: who came in has passed it.
+        Gold items, those of the qualification excluded: who came in has passed it.
     gold : Estimate
         How often right: the mean and the quantiles of the posterior with Beta(8, 2).
     consensus : Estimate
@@ -335,7 +335,7 @@ class RaterStudy:
 
     @property
     def sentences(self) -> tuple[str, ...]:
-        """Say what the ratings show."""
+        """Describe what the ratings show."""
         return tuple(_sentences(self))
 
     def to_dict(self) -> dict[str, Any]:
@@ -370,7 +370,7 @@ def study_raters(
     until: float = WANTED_RATERS,
     until_alpha: float = WANTED_ALPHA,
 ) -> RaterStudy:
-    """Say what the raters of a study are like, and what more ratings would buy.
+    """Describe what the raters of a study are like, and what more ratings would buy.
 
     Agreement, the share and the variance are of first ratings of the study's own items; the time,
     sides and repeats of all but the qualification.
@@ -549,7 +549,7 @@ def _raters(
 def posterior(right: int, n: int, level: float) -> Estimate:
     """Give the accuracy of a rater who was right so often on gold items.
 
-    Beta(8 + right, 2 + wrong): the mean, and the quantiles that leave out as much at both ends.
+    Beta(8 + right, 2 + wrong): the mean, and the quantiles that exclude as much at both ends.
     No value without an answer.
 
     Examples
@@ -652,10 +652,10 @@ def _sentences(study: RaterStudy) -> Iterator[str]:
         more = "more" if (surer.value or 0) > 0 else "less"
         yield (
             f"Who is sure agrees with others {more} often than who guesses, by {gap_of(surer)} "
-            "points of a per cent."
+            "percentage points."
             if shown
             else "Whether who is sure agrees with others more often than who guesses is not shown "
-            f"({gap_of(surer)} points of a per cent)."
+            f"({gap_of(surer)} percentage points)."
         )
     yield from _on_variance(study.variance)
     yield from _on_share(study)
@@ -709,7 +709,7 @@ def _on_variance(variance: Shares) -> Iterator[str]:
         "there is little to gain by rating some items more often than others.",
         "concentrated": "More than half of the variance is between items: other items say more "
         "than more ratings of the same.",
-        "": "Whether more or less than half of the variance is between items cannot be told.",
+        "": "Whether more than half of the variance is between items cannot be determined.",
     }[variance.regime]
 
 
@@ -742,7 +742,7 @@ def _warnings(study: RaterStudy) -> Iterator[str]:
             "often than a guess: it is not given."
         )
     if not any(one.gold_rated for one in study.raters):
-        yield "There are no gold items: nobody is held against what is right."
+        yield "There are no gold items: nobody is compared with what is right."
     if not study.retest.n:
         yield "No item was shown twice: nothing is known of raters' own noise."
 

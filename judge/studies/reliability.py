@@ -218,7 +218,7 @@ def _difference(metric: Metric, values: Floats) -> Callable[[Floats], Floats]:
 
 
 def _ordinal(given: Floats) -> Floats:
-    """Square the ratings from one value to the other, half of each end's own left out."""
+    """Square the ratings from one value to the other, half of each end's own excluded."""
     middle = given.cumsum(axis=1) - given / 2
     return np.asarray((middle[:, :, None] - middle[:, None, :]) ** 2)
 
@@ -230,7 +230,7 @@ def _by_cluster(values: Floats, cluster: Ints) -> Floats:
 
 CONDITION = (
     "Over items on which two people or more preferred a side, each counting the same and votes "
-    "for a tie left out; with a judge, those on which it preferred one too."
+    "for a tie excluded; with a judge, those on which it preferred one too."
 )
 MIN_VOTES_TO_FIT = 3
 

@@ -84,7 +84,7 @@ class Rows:
     read : ndarray of shape (n,), bool
         Whether there is a label.
     dropped : dict of str to int
-        Rows left out, by reason.
+        Rows excluded, by reason.
     notes : tuple of str
         Warnings on rows that count.
     texts : Source or None
@@ -247,7 +247,7 @@ def _counted(table: Table, source: str, *, unread: bool) -> Rows:
     note = _once(rows, unread=unread)
     if not rows.live.any():
         dropped = ", ".join(f"{n} {why}" for why, n in rows.dropped.items())
-        msg = f"No row of {source!r} counts" + (f"; left out: {dropped}." if dropped else ".")
+        msg = f"No row of {source!r} counts" + (f"; excluded: {dropped}." if dropped else ".")
         raise DataError(msg)
     order = np.argsort(table.numbers["row"], kind="stable")
     names = {r: c for r, c in table.texts.items() if r not in DONE_WITH}

@@ -105,7 +105,7 @@ def _rated_board(board: Mapping[str, Any], source: str) -> _RatedBoard:
         )
     except (KeyError, TypeError, ValueError) as error:
         msg = (
-            f"The ratings of {source!r} are not those of a board: {error!r}. Rate the votes anew."
+            f"The ratings of {source!r} are not those of a board: {error!r}. Rate the votes again."
         )
         raise DataError(msg) from error
 
@@ -283,7 +283,7 @@ class _MeanWinRate:
 def mean_win_rates(scores: _Scores) -> tuple[_MeanWinRate, ...]:
     """Take for each column the share of other models with a lower score, equal ones half.
 
-    Higher scores count as better. Best first; a model without such a column is left out.
+    Higher scores count as better. Best first; a model without such a column is excluded.
 
     References
     ----------
@@ -355,10 +355,10 @@ class Scored:
 
     @property
     def on_data(self) -> tuple[str, ...]:
-        """What was left out, and what the board warns of."""
+        """What was excluded, and what the board warns of."""
         return (
             *(
-                f"The column {name!r} is left out: it holds {value!r}, which is no number."
+                f"The column {name!r} is excluded: it holds {value!r}, which is no number."
                 for name, value in self.scores.left_out.items()
             ),
             *_unmatched(self.only_scores, "have scores and no rating"),
@@ -397,7 +397,7 @@ class Scored:
 def _unmatched(names: list[str], what: str) -> list[str]:
     if not names:
         return []
-    return [f"Left out, for they {what}: {', '.join(names)}."]
+    return [f"Excluded, for they {what}: {', '.join(names)}."]
 
 
 def score_tables(

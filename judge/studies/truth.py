@@ -202,12 +202,12 @@ class TruthStudy:
         return tuple(_warnings(self))
 
     def sentences(self, one: Accuracy) -> tuple[str, ...]:
-        """Say how often a judge is right, and what becomes of it when the sides change places."""
+        """Show how often a judge is right, and what becomes of it when the sides change places."""
         return tuple(_sentences(one, self.shown[one.judge]))
 
     @property
     def comparisons(self) -> tuple[str, ...]:
-        """Say which judge is shown to be right more often."""
+        """Return which judge is shown to be right more often."""
         return tuple(map(_on_lead, self.leads))
 
     def to_dict(self) -> dict[str, Any]:
@@ -273,7 +273,7 @@ def study_truth(
 def _read(
     verdicts: Sequence[Files], labels: Files | None, by: str | None
 ) -> tuple[list[_Asked], Counter[str], str | None]:
-    """Read all that was asked, count what is left out, and name the column that parts cases."""
+    """Read all that was asked, count what is excluded, and name the column that parts cases."""
     counted: Counter[str] = Counter()
     tables = [read_annotations(files, "verdicts") for files in verdicts]
     if by is None and all(table.has(*BOTH_ORDERS, SUBSET) for table in tables):
@@ -497,9 +497,8 @@ def _turned(scores: SwapScores) -> str:
 
 def _against_coin(one: Accuracy, shown: int) -> str:
     if one.n_prompts < MIN_PROMPTS:
-        return (
-            f"Whether a coin does as well cannot be told from {plural(one.n_prompts, 'prompt')}."
-        )
+        n = plural(one.n_prompts, "prompt")
+        return f"Whether a coin does as well cannot be determined from {n}."
     if shown:
         return f"That is {'more' if shown > 0 else 'less'} often than a coin, at 50 %."
     return "It is not shown to be right more often than a coin, at 50 %."
@@ -509,7 +508,7 @@ def _on_lead(lead: _Lead) -> str:
     one = lead.gap
     if one.value is None:
         return f"{lead.first} and {lead.second} were asked about no case in common in both orders."
-    gap = f"{gap_of(one)} points of a per cent on {plural(one.n, 'shared case')}"
+    gap = f"{gap_of(one)} percentage points on {plural(one.n, 'shared case')}"
     if not lead.certain:
         return (
             f"Neither {lead.first} nor {lead.second} is shown to be right more often than the "
@@ -532,8 +531,8 @@ def _warnings(study: TruthStudy) -> Iterator[str]:
             "verdict",
             "without a reply: in no figure, for the judge said nothing",
         ),
-        (study.n_unlabelled, "label", "for neither side: left out"),
-        (study.n_unknown, "verdict", "on no case of the labels: left out"),
+        (study.n_unlabelled, "label", "for neither side: excluded"),
+        (study.n_unknown, "verdict", "on no case of the labels: excluded"),
     )
     for n, what, why in counts:
         if n:
@@ -563,7 +562,7 @@ class LatentClasses:
     posterior : ndarray of shape (n_items, n_classes)
         Probability of each class of each item.
     log_likelihood : float
-        Of the labels, in nats, the prior left out.
+        Of the labels, in nats, the prior excluded.
     """
 
     prevalence: Floats
@@ -722,7 +721,7 @@ def _rates(
 
 
 def _log_prior(rates: Floats, prior: tuple[float, float] | None, errors: Errors) -> float:
-    """Return the log density, but for a constant, that makes posterior means its maximum."""
+    """Return the log density, except a constant, that makes posterior means its maximum."""
     if prior is None:
         return 0.0
     k, (right, wrong) = rates.shape[1], prior

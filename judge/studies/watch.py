@@ -49,7 +49,7 @@ class _Look:
     ----------
     votes : int
     fall : float
-        By how much agreement has fallen since the licence, points of a per cent.
+        By how much agreement has fallen since the licence, percentage points.
     bound : float
         The fall that revokes the licence after so many votes.
     """
@@ -118,7 +118,7 @@ class Watched:
 
 
 def watch(licence: Licence, votes: Source, verdicts: Source, today: date) -> Watched:
-    """Say whether a licence still holds, from new votes beside the judge's verdicts.
+    """Return whether a licence still holds, from new votes beside the judge's verdicts.
 
     The votes are taken in the order of their source; nothing else is remembered, so the same
     votes give the same answer, and once revoked a licence stays so as votes are added.
@@ -200,7 +200,7 @@ def _status(licence: Licence, last: _Look | None, n: int, *, revoked: bool) -> t
     if n > licence.votes_a_year:
         return "cannot_say", (
             f"The {plural(licence.votes_a_year, 'vote')} declared for a year are used up, without "
-            "a drift: grade the judge anew."
+            "a drift: grade the judge again."
         )
     return "valid", f"Not revoked after {plural(last.votes, 'vote')}: {moved}."
 
@@ -350,7 +350,7 @@ def _worth(reference: Reference, kind: Ints, cost: Floats) -> Floats:
 
 
 def _shares(reference: Reference, worth: Floats, there: Ints, n: int) -> Ints:
-    """Say how many cases of each kind to take: half as the labels lay, then the worthiest."""
+    """Describe how many cases of each kind to take: half as the labels lay, then the worthiest."""
     n = min(n, int(there.sum()))
     labels = np.array(reference.votes)
     wanted = np.ceil(SPREAD * n * labels / labels.sum()).astype(np.int64)

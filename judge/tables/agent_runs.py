@@ -69,7 +69,7 @@ def read_agent_runs(source: Source, *, gold: bool = False) -> list[RatingItem]:
         ``messages`` as chat endpoints of OpenAI's form take them, with ``tool_calls``: the last
         message of the assistant that calls no tool is the outcome, those before its first are the
         task, and system messages are steps. Or logs of Inspect, whose samples are runs; those
-        that cannot be used or paired are announced, with what else is left out.
+        that cannot be used or paired are announced, with what else is excluded.
     gold : bool
         Whether the right choice is known: one of the two runs of each item has ``better``, true.
 
@@ -97,7 +97,7 @@ def read_agent_runs(source: Source, *, gold: bool = False) -> list[RatingItem]:
 
 
 def runs_in_logs(name: str, logs: Sequence[tuple[Path, Mapping[str, Any]]]) -> list[RatingItem]:
-    """Pair the samples of Inspect's logs, and announce what is left out: nobody can mend a log.
+    """Pair the samples of Inspect's logs, and announce what is excluded: nobody can mend a log.
 
     Parameters
     ----------
@@ -118,7 +118,7 @@ def runs_in_logs(name: str, logs: Sequence[tuple[Path, Mapping[str, Any]]]) -> l
             runs.append(_recorded(where, entry))
         except DataError as error:
             if UNFIT not in logged.left_out:
-                mention(f"{error} The run is left out.")
+                mention(f"{error} The run is excluded.")
             logged.left_out[UNFIT] += 1
     n = Counter(one.item for one in runs)
     paired = [one for one in runs if n[one.item] > 1]

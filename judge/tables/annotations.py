@@ -352,7 +352,7 @@ class Annotations:
     n_files : int
         Files of which this is the one table.
     left_out : mapping of str to int
-        Rows that were left out as asked for, by reason.
+        Rows that were excluded as asked for, by reason.
     first : int
         Rows of the files that stand before these, where these are a piece.
     rows : ndarray of int, or None
@@ -472,7 +472,7 @@ class Annotations:
         return self.first + (row if self.rows is None else int(self.rows[row - 1]))
 
     def wrong(self, name: str, row: int, value: object, wanted: str) -> DataError:
-        """Say what is wrong with a value of a row, counted from 1."""
+        """Describe what is wrong with a value of a row, counted from 1."""
         shown = repr(plain(value))
         shown = shown if len(shown) <= SHOWN else f"{shown[:SHOWN]}…"
         return DataError(
@@ -534,7 +534,7 @@ def read_annotations(
 def annotation_pieces(source: object, holds: str) -> Iterator[Annotations]:
     """Read files as `read_annotations` does, and give `PIECE` rows at a time.
 
-    At once comes what has to be seen as a whole: a file in a known format, but for conversations
+    At once comes what has to be seen as a whole: a file in a known format, except conversations
     of both sides, and rows that are chosen by a condition. Of JSON, a file of lines is read in
     pieces, and one of a list is not.
 
@@ -631,7 +631,7 @@ def _names_in_json(paths: Sequence[Path]) -> list[str]:
 def _chosen(
     columns: dict[str, NDArray[np.object_]], files: Files, left_out: dict[str, int]
 ) -> dict[str, NDArray[np.object_]]:
-    """Leave out rows, read labels as others and name columns, as `opened` does of a table."""
+    """Exclude rows, read labels as others and name columns, as `opened` does of a table."""
     if files.where is not None:
         texts = {name: list_of([*map(as_text, x)]) for name, x in columns.items()}
         n = len(next(iter(columns.values()), ()))

@@ -438,7 +438,7 @@ def _checked_images(
 
 
 def _mention_unknown(table: Annotations, files: Files) -> None:
-    """Say which columns of a file in our own layout nobody reads: one may be misspelt."""
+    """Return which columns of a file in our own layout nobody reads: one may be misspelt."""
     renamed = {one for _, theirs in files.columns for one in (theirs, theirs.partition(".")[0])}
     unknown = [
         name

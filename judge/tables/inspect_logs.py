@@ -29,7 +29,7 @@ Row = dict[str, Any]
 
 
 def rows_in(path: Path) -> list[Row]:
-    """Read the samples of a log, and announce which are left out.
+    """Read the samples of a log, and announce which are excluded.
 
     Returns
     -------
@@ -237,7 +237,7 @@ def runs_of(logs: Sequence[tuple[Path, Plain]]) -> LoggedRuns:
 
 
 def _left_out(sample: Plain, seen: set[str]) -> str:
-    """Say why a sample is no run; empty of one that is; ``seen`` holds what was read before."""
+    """Explain why a sample is no run; empty if it is one; ``seen`` holds what was read before."""
     if sample.get("error"):
         return HALTED
     if sample.get("invalidation"):
@@ -264,7 +264,7 @@ def _run(sample: Plain, uncarried: Counter[str]) -> dict[str, Any]:
     steps = [*_steps(sample["messages"], prompt, uncarried)]
     if steps and steps[-1]["kind"] == "message" and steps[-1]["text"].strip() == outcome.strip():
         steps.pop()
-    # What ended a run, but for its own answer: no amount, which may be of money or time.
+    # What ended a run, except its own answer: no amount, which may be of money or time.
     if error := output.get("error"):
         steps.append({"kind": "error", "text": error})
     if limit := sample.get("limit"):

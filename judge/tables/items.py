@@ -600,7 +600,7 @@ def _joined(table: Annotations, outputs: Path, prompts: Path | None) -> Annotati
 
 
 def _without_texts(table: Annotations) -> DataError:
-    """Say what a table lacks, also that of items to send to people."""
+    """Describe what a table lacks, also that of items to send to people."""
     if table.has("verdict_row", "overall"):
         return DataError(
             f"{table.source!r} names items to send to people, as arena study judge writes them, "

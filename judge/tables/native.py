@@ -46,7 +46,7 @@ FAILED = -1
 
 
 def model_shown_first(instruction: str) -> bool:
-    """Say whether AlpacaEval showed the model's response first for this instruction.
+    """Return whether AlpacaEval showed the model's response first for this instruction.
 
     Drawn by Python's `random` from the text of the instruction, so it is the same for every
     model: no annotation of one instruction can tell its order from its difficulty.
@@ -200,7 +200,7 @@ def _is_whole(cell: object) -> bool:
 
 
 def unfit(data: Annotations, why: str) -> DataError | None:
-    """Say why a known format cannot be read, and what reads it; None of no known format."""
+    """Explain why a known format cannot be read, and what reads it; None of no known format."""
     known = _known(data)
     return None if known is None else _unfit(data, known, why)
 

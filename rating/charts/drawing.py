@@ -75,7 +75,7 @@ class Picture:
     title : str
         Heading of the page and title of the SVG; not drawn.
     caption : str
-        Number of votes, method, date, and what is left out.
+        Number of votes, method, date, and what is excluded.
     names : tuple of str
         Models, in full: the description of the SVG, where a drawn name may be shortened.
     draw : callable

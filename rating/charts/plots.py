@@ -243,7 +243,7 @@ SCALE = 400.0
 
 
 def intervals(report: ReportDict, *, made: date, title: str = "Ratings") -> Picture:
-    """Show each model's rating with its interval, best first, and its rank range at the right.
+    """Show each model's rating with its interval, best first, and its rank interval at the right.
 
     A bound that is None or not finite is drawn as an arrow: the interval is open.
 
@@ -283,7 +283,7 @@ def intervals(report: ReportDict, *, made: date, title: str = "Ratings") -> Pict
 
 
 def win_rates(
-    report: ReportDict, data: Comparisons, *, made: date, title: str = "Who beats whom"
+    report: ReportDict, data: Comparisons, *, made: date, title: str = "Head-to-head win rates"
 ) -> Picture:
     """Show the score of each model against each other, centred on one half, best first.
 
@@ -466,7 +466,7 @@ def _cells_caption(n: int, *, scores: bool = False) -> str:
         return "In each cell: the score and the number of votes."
     if n <= MOST_COUNTED:
         return "In each cell: the number of votes."
-    return f"Counts are left out, with more than {MOST_COUNTED} models; the table has them."
+    return f"Counts are excluded, with more than {MOST_COUNTED} models; the table has them."
 
 
 def _matrices(

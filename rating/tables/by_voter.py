@@ -463,7 +463,7 @@ def _joined(blocks: Sequence[Block]) -> Block:
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """Results in files, read anew each time they are gone through."""
+    """Results in files, read again each time they are gone through."""
 
     paths: Sequence[Path]
 

@@ -750,11 +750,11 @@ class LoggedVotes:
         return np.asarray(marks[0] | marks[1])
 
     def before(self, moment: datetime) -> "LoggedVotes":
-        """Leave out what was cast at a moment, or later."""
+        """Exclude what was cast at a moment, or later."""
         return self._only(self.created < microseconds(moment))
 
     def without(self, models: Set[str]) -> "LoggedVotes":
-        """Leave out the battles of some models."""
+        """Exclude the battles of some models."""
         return self._only(~self.on(models))
 
     def _only(self, rows: Bools) -> "LoggedVotes":

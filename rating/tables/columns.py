@@ -217,7 +217,7 @@ class Reading:
     all_prompts : bool
         Refuse votes of which some have no prompt; otherwise prompts are then not known.
     both_bad : {"outcome", "tie", "drop"}
-        Both bad as an outcome of its own, as a tie, or left out and counted.
+        Both bad as an outcome of its own, as a tie, or excluded and counted.
     weight : str or None
         ``sampling`` for one over the column ``pair_probability``, or the name of a column. With
         ``sampling``, votes whose column ``repicks`` is above 0 are dropped: a model was replaced
@@ -257,7 +257,7 @@ class Reading:
 
     @classmethod
     def of(cls, options: RateOptions) -> Self:
-        """Say how votes are read for a rating with these options."""
+        """Describe how votes are read for a rating with these options."""
         needed = options.cluster in ("prompt", "both")
         return cls(
             columns=Columns.named(options.columns, by=options.by),

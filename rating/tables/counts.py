@@ -96,7 +96,7 @@ def read_votes(source: object, reading: Reading | None = None) -> Votes:
     ----------
     source : path, sequence of paths, Files, table or LoggedVotes
         See `rating.tables.sources.opened`; or an arena's log, of which the votes that its policy
-        leaves out do not count.
+        excludes do not count.
 
     Raises
     ------

@@ -395,7 +395,7 @@ def _read_plain(connection: duckdb.DuckDBPyConnection, path: Path) -> duckdb.Duc
 
 
 def _described(error: duckdb.Error, path: Path) -> str | None:
-    """Say what is wrong with a file of text, and in which line; None if it is something else."""
+    """Find what is wrong with a file of text, and in which line; None if it is something else."""
     message = str(error)
     line = re.search(r"CSV Error on Line: (\d+)\n(?:Original Line: (.*))?", message)
     if line is None:

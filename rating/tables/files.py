@@ -222,7 +222,7 @@ class Files:
     columns : tuple of (str, str)
         A column of ours, and the one of theirs to read it from.
     where : str or None
-        SQL on the files' own columns: rows of which it does not hold are left out, before
+        SQL on the files' own columns: rows of which it does not hold are excluded, before
         anything else.
     labels : tuple of (str, str)
         A value of theirs in the column of the winner, and ours; an empty one is a blank.

@@ -260,7 +260,7 @@ def _gate_as_markdown(gate: "Gate") -> str:
 
 
 def _gate_as_junit(gate: "Gate") -> str:
-    """Write a test suite of one test: it passes, fails, or is skipped where it cannot be told."""
+    """Write a test suite of one test: it passes, fails, or is skipped if it is inconclusive."""
     ask = gate.options
     suite = ET.Element(
         "testsuite",
@@ -398,7 +398,7 @@ def summary(report: ReportDict) -> str:
     --------
     >>> summary({"votes": {"used": 82, "voters": None, "self": 1, "dropped": {"skipped": 2}},
     ...          "method": {"ties": "half", "interval": "none", "scale": 400.0}})
-    '82 votes, voters not known. Left out: 1 a model against itself, 2 skipped. \
+    '82 votes, voters not known. Excluded: 1 a model against itself, 2 skipped. \
 Bradley-Terry, a tie half a win; no intervals; 400 points are odds of ten to one.'
     """
     votes, method = report["votes"], report["method"]
@@ -407,7 +407,7 @@ Bradley-Terry, a tie half a win; no intervals; 400 points are odds of ten to one
         votes_text += f"; the busiest cast {votes['top_voter_share']:.0%}"
     aside = {"a model against itself": votes["self"], **votes["dropped"]}
     left = ", ".join(f"{n:,} {why}" for why, n in aside.items() if n)
-    sentences = [f"{votes_text}.", f"Left out: {left}." if left else ""]
+    sentences = [f"{votes_text}.", f"Excluded: {left}." if left else ""]
     made = f"{_method_caption(report)}; {_interval_caption(report)}"
     sentences.append(f"{made}; {method['scale']:g} points are odds of ten to one.")
     return " ".join(filter(None, sentences))
@@ -445,7 +445,7 @@ def _method_caption(report: ReportDict) -> str:
 
 
 def pooling_caption(pooling: Row) -> str:
-    """Say how far the ratings of categories lie apart, and so how much they borrow.
+    """Describe how far the ratings of categories lie apart, and so how much they borrow.
 
     Examples
     --------
@@ -470,7 +470,7 @@ def pooling_caption(pooling: Row) -> str:
 
 
 def borrowed_caption(report: ReportDict) -> str:
-    """Say how much the ratings of a pooled board borrow; nothing of any other board.
+    """Describe how much the ratings of a pooled board borrow; nothing of any other board.
 
     Examples
     --------
@@ -571,7 +571,7 @@ def write_logs(
     board : mapping
         As `rating.Report.to_dict` gives it.
     folder : Path
-        Is made where it is not there; files of the same votes and method are written anew.
+        Is made where it is not there; files of the same votes and method are written again.
     now : datetime
         When the files were made.
     developers : mapping of str to str, optional
@@ -588,7 +588,7 @@ def write_logs(
         If it is no board of one group, or a file cannot be written.
     """
     if "ratings" not in board or "method" not in board:
-        msg = "every_eval_ever takes one board: leave out --by and --compare."
+        msg = "every_eval_ever takes one board: omit --by and --compare."
         raise DataError(msg)
     paths = []
     for place, row in enumerate(board["ratings"]):
@@ -718,7 +718,7 @@ def read_logs(folder: Path) -> dict[str, Any]:
         except (KeyError, TypeError, ValueError) as error:
             msg = (
                 f"{str(path)!r} is not as arena rate --format every-eval-ever writes it "
-                f"({type(error).__name__}: {str(error)[:SHOWN]}): rate the votes anew."
+                f"({type(error).__name__}: {str(error)[:SHOWN]}): rate the votes again."
             )
             raise DataError(msg) from error
         boards.setdefault(as_json(beside), path)

@@ -634,10 +634,10 @@ def noticing(notice: Callable[[str], None]) -> Iterator[None]:
 def announce(
     path: str, name: str, left_out: Mapping[str, int] | None = None, n_files: int = 1
 ) -> None:
-    """Say as what a file is read, and how many rows are left out why, to whoever asked."""
+    """Say as what a file is read, and how many rows are excluded why, to whoever asked."""
     reasons = ", ".join(f"{n:,} {why}" for why, n in sorted((left_out or {}).items()))
     many = f" ({n_files:,} files)" if n_files > 1 else ""
-    mention(f"{path}{many} is read as {name}; rows left out: {reasons or 'none'}")
+    mention(f"{path}{many} is read as {name}; rows excluded: {reasons or 'none'}")
 
 
 def mention(words: str) -> None:
@@ -647,7 +647,7 @@ def mention(words: str) -> None:
 
 
 def left_out(rows: "duckdb.DuckDBPyRelation") -> dict[str, int]:
-    """Count the rows that are left out, by their reasons."""
+    """Count the rows that are excluded, by their reasons."""
     if LEFT_OUT not in rows.columns:
         return {}
     reasons = rows.filter(f"{LEFT_OUT} IS NOT NULL").aggregate(f"{LEFT_OUT}, count(*)")

@@ -345,7 +345,7 @@ def opened(
     once : bool
         Give rows of a file that repeat an earlier vote a reason in ``left_out``.
     left_out : dict, optional
-        Takes how many rows are left out, by reason, instead of whoever is to notice it.
+        Takes how many rows are excluded, by reason, instead of whoever is to notice it.
     named : Columns
         Names that were given: the dotted path of a member of a nested column becomes a column.
 
@@ -576,7 +576,7 @@ def _unknown(rows: Relation, files: Files, columns: Columns) -> LayoutError:
 
 
 def chosen(rows: Relation, files: Files) -> tuple[Relation, dict[str, int]]:
-    """Give the rows of which the condition holds, and how many it leaves out.
+    """Give the rows of which the condition holds, and how many it excludes.
 
     Raises
     ------
@@ -594,7 +594,7 @@ def chosen(rows: Relation, files: Files) -> tuple[Relation, dict[str, int]]:
         msg = f"Cannot choose rows of {str(files)!r} by where {files.where!r}: {reason}"
         raise DataError(msg) from error
     if n and not n_fit:
-        msg = f"No row of {str(files)!r} fits where {files.where!r}: all {n:,} are left out."
+        msg = f"No row of {str(files)!r} fits where {files.where!r}: all {n:,} are excluded."
         raise DataError(msg)
     return fit, {"by where": n - n_fit}
 
@@ -837,7 +837,7 @@ def spark_engine() -> ModuleType:
 
 
 def only_of_text(rows: Relation, texts: dict[str, str]) -> dict[str, str]:
-    """Leave out what a judge's run would say of orders where ``order`` holds anything but text.
+    """Exclude what a judge's run would say of orders where ``order`` holds anything but text.
 
     Parameters
     ----------
@@ -870,7 +870,7 @@ def read_rankings(source: object, columns: Columns = Columns()) -> Rankings:  # 
     """Read rankings of files or a table: a row each, and who made it on what, if that is known.
 
     The column ``ranking`` holds them as `parsed` takes them, or lists of Parquet; rows without
-    one are left out, and of a study's export second showings and those not of its items.
+    one are excluded, and of a study's export second showings and those not of its items.
 
     Raises
     ------
@@ -892,7 +892,7 @@ def read_rankings(source: object, columns: Columns = Columns()) -> Rankings:  # 
         table = fetch(numbered(rows_there), texts(rows_there.columns), {"row": ROW})
     ranking, voters = table.texts["ranking"], table.texts.get("voter")
     counts = ranking.codes >= 0
-    if (reasons := table.texts.get(LEFT_OUT)) is not None:  # rows of a study are left out as ranks
+    if (reasons := table.texts.get(LEFT_OUT)) is not None:  # rows of a study are excluded as ranks
         known = [reason == RANKED or not reason for reason in reasons.names]
         counts &= np.array([*known, True])[reasons.codes]
     rows = [i for i in np.flatnonzero(counts) if ranking.names[ranking.codes[i]].strip()]

@@ -1,4 +1,4 @@
-"""Votes that lie in a Spark cluster: counted there, and left out voter by voter there.
+"""Votes that lie in a Spark cluster: counted there, and excluded voter by voter there.
 
 The driver gets a row for each distinct (model, model, winner), and of the voters sums alone. Needs
 the extra ``spark`` here and where the cluster runs Python.
@@ -253,7 +253,7 @@ def _refuse_prompts(reading: Reading, texts: dict[str, str]) -> None:
     if reading.all_prompts or "prompt" in texts:
         column = f", as {texts['prompt']!r} names them," if "prompt" in texts else ""
         msg = (
-            f"Votes in Spark are left out by voter alone, and prompts{column} would be left out "
+            f"Votes in Spark are excluded by voter alone, and prompts{column} would be excluded "
             "as well: choose cluster voter (--cluster voter) or none, or write the votes to "
             "Parquet and rate that."
         )
@@ -261,7 +261,7 @@ def _refuse_prompts(reading: Reading, texts: dict[str, str]) -> None:
 
 
 def _own(texts: dict[str, str]) -> dict[str, str]:
-    """Leave out what tells a judge's cases apart: each would be a row on the driver."""
+    """Exclude what tells a judge's cases apart: each would be a row on the driver."""
     cases = {*order_columns(list(texts.values()))} - {"order"}
     return {role: name for role, name in texts.items() if role not in cases}
 

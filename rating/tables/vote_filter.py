@@ -149,7 +149,7 @@ class VoteFilter:
         return rows.taken(np.lexsort([self.table.numbers["row"][live], *times]))
 
     def drop(self, rows: Bools, reason: str) -> None:
-        """Leave out rows, and count their votes under a reason."""
+        """Exclude rows, and count their votes under a reason."""
         rows = rows & self.live
         votes = int(self.n[rows].sum())
         if votes:
@@ -394,9 +394,9 @@ CASE = (*of_sides("model"), "case", "judge", "method")
 
 
 def warning(dropped: int) -> str:
-    """Say that rows were left out for standing beside those of both orders."""
+    """Say that rows were excluded for standing beside those of both orders."""
     return (
-        f"{dropped:,} rows of single orders are left out: the row 'both' of the same case stands"
+        f"{dropped:,} rows of single orders are excluded: the row 'both' of the same case stands"
         " for them."
     )
 

@@ -55,10 +55,10 @@ LEAST = 20
 """Decisive votes from which a voter is examined; a coin takes about a hundred to be seen."""
 
 SURE = 0.8
-"""Probability of membership from which the votes of a ring's member are to be left out."""
+"""Probability of membership from which the votes of a ring's member are to be excluded."""
 
 MOST = 1 / 5
-"""Share of the votes that a rule may leave out: more are a reason to doubt the rule."""
+"""Share of the votes that a rule may exclude: more are a reason to doubt the rule."""
 
 COUNTED = ("voter", "n", "n_ties")
 """What of a check is counted from the votes, examined or not."""
@@ -69,7 +69,7 @@ _GROUPS_APART = (
 )
 
 HEAVY = 0.05
-"""Share of the votes from which a voter is held against strengths fitted without their own."""
+"""Share of the votes from which a voter is compared with strengths fitted without their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +139,7 @@ class VotersReport:
     by_time : bool
         Whether votes were taken in the order of their times; else, in that of the source.
     dropped : dict of str to int
-        Votes left out, by reason.
+        Votes excluded, by reason.
     rings : tuple of Ring
         Accounts that vote for one model, or against it, together.
     groups : tuple of TasteGroups
@@ -168,7 +168,7 @@ class VotersReport:
 
     @property
     def charges(self) -> dict[str, set[tuple[str, str | None]]]:
-        """Whose votes are to be left out, by rule: voters, and on which model; None for all."""
+        """Whose votes are to be excluded, by rule: voters, and on which model; None for all."""
         return {
             "voters": {(one.voter, None) for one in self.voters if one.flagged_jointly},
             "rings": {(one.voter, one.model) for one in self.members if one.weight <= 1 - SURE},
@@ -512,9 +512,9 @@ class _AttackResult:
     model : str
         The one it pushed, or that moved most without defences.
     off, on : Moved
-        Without defences, and with votes left out as ``arena voters --apply`` would.
+        Without defences, and with votes excluded as ``arena voters --apply`` would.
     left_out, honest_left_out : float
-        Shares of the attackers' and of the honest votes that the defences left out.
+        Shares of the attackers' and of the honest votes that the defences excluded.
     holds : tuple of Held
         What the first ranks hold against, whatever new accounts do.
     """
@@ -555,9 +555,9 @@ def simulate(
     Attackers meet pairs of models with equal probability (``target``: the model and any other);
     where they are honest, they see the models at the strengths of the votes with tastes of sd
     `TASTE_SD`. The defences are those of ``arena voters --apply``: votes of voters flagged
-    jointly, and of sure members of rings on their model, are left out, unless a rule would leave
-    out more than `MOST` of all. What moved is against the votes that were cast, rated by maximum
-    likelihood.
+    jointly, and of sure members of rings on their model, are excluded, unless a rule would
+    exclude more than `MOST` of all. What moved is against the votes that were cast, rated by
+    maximum likelihood.
 
     Parameters
     ----------
@@ -656,7 +656,7 @@ def _with(
 
 
 def _left_out(votes: VoteRows) -> Bools:
-    """Say which votes the defences leave out."""
+    """Return which votes the defences exclude."""
     out = np.zeros(votes.n, dtype=bool)
     codes = {name: code for code, name in enumerate(votes.names["voter"])}
     for charges in check_votes(votes).charges.values():
@@ -720,7 +720,7 @@ def read_board(path: Path) -> Mapping[str, Any]:
 
 
 def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Say who moved by how much, the largest move first.
+    """Name who moved by how much, the largest move first.
 
     Parameters
     ----------
@@ -772,7 +772,7 @@ def compare(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
 def _move(
     old: Mapping[str, Any], new: Mapping[str, Any], level: float, *, same: bool
 ) -> dict[str, Any]:
-    """Say how far a model moved, with Welch's interval: each board by its degrees of freedom."""
+    """Return how far a model moved, with Welch's interval by each board's degrees of freedom."""
     moved = new["rating"] - old["rating"]
     known = not same and old["se"] is not None and new["se"] is not None
     squares = [_error(row, level) ** 2 for row in (old, new)] if known else []

@@ -216,7 +216,7 @@ def test_names_in_runs_are_listed_and_refused_unless_they_are_allowed(
 @pytest.mark.parametrize(
     ("words", "said_so"),
     [
-        (["--reveal", "--repeats", ".1"], "leave out one of them"),
+        (["--reveal", "--repeats", ".1"], "omit one of them"),
         (["--outputs", "x.csv"], "drop --outputs, --prompts and --models"),
         (["--items", "x.csv"], "give one of --items FILE and --runs FILE"),
     ],

@@ -633,5 +633,5 @@ def test_questions_of_arena_hard_v0_1_in_the_layout_of_v2_are_v0_1(
     items = [{"uid": "0", "category": "arena-hard-v0.1", "prompt": "0?"}]
     write(folder / "question.jsonl", items)
     done = command(*words)
-    assert "read as questions of Arena-Hard v0.1; rows left out: none" in done.stderr
+    assert "read as questions of Arena-Hard v0.1; rows excluded: none" in done.stderr
     assert "upstream has gpt-4-0314" in done.stderr

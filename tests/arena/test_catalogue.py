@@ -51,7 +51,7 @@ def read(path: Path) -> str:
 
 
 def faults(wanted: Catalog, given: Catalog) -> list[str]:
-    """Say what is missing in a translation, or stale, unsure, or of other placeholders."""
+    """Describe what is missing in a translation, or stale, unsure, or of other placeholders."""
     ids, known = ({m.id for m in catalogue if m.id} for catalogue in (wanted, given))
     complaints = [f"missing: {i}" for i in ids - known] + [f"stale: {i}" for i in known - ids]
     complaints += [f"obsolete: {i}" for i in given.obsolete]

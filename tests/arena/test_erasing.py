@@ -338,7 +338,7 @@ def test_a_vote_goes_with_a_tombstone_and_is_counted_nowhere(
         assert mine not in (tmp_path / "v.csv").read_text()
         assert "vote log verified, 5 links" in command("verify", "v.csv").stdout
         again = ada.vote(mine, "model_b")
-        assert again.status_code == 409, "what was taken out is not cast anew"
+        assert again.status_code == 409, "what was taken out is not cast again"
         assert ada.look(mine)["state"] == "stopped"
         bob.vote(bob.play(OTHER), "tie")
         assert tombstoned(served) == (6, 3)
@@ -524,7 +524,7 @@ def test_a_visitor_erases_their_words_and_stays_who_they_are(
     with served.visitor() as ada:
         leaves(ada, command, served)
         assert "9 prompts and answers in 3 battles" in text_of(ada.get("/votes/erase"))
-        assert "Erase my words for good" in ada.post("/votes/erase").text
+        assert "Delete my prompts and answers permanently" in ada.post("/votes/erase").text
         assert "turn" in rows_with(served, SECRET)
         done = text_of(ada.post("/votes/erase", data={"sure": "true"}))
         assert "9 prompts and answers in 3 battles" in done
@@ -591,7 +591,7 @@ def test_who_runs_the_arena_takes_votes_out_as_well_with_a_tombstone(
         voter = person_of(ada)
         form = {"voter": voter, "votes": "tombstone", "typed": f" {voter[:8]} "}
         done = text_of(admin.post("/admin/voters/erase", data=form))
-        assert "2 votes; a tombstone in the record says that they were there" in done
+        assert "2 votes; a deletion record in the vote log states that they existed" in done
         assert "votes: 2" in text_of(admin.get("/admin/log"))
         again = text_of(admin.post("/admin/voters/erase", data=form))
         assert "There was nothing left to erase" in again

@@ -88,7 +88,7 @@ def test_votes_of_others_are_rated_as_ours_are(
     assert theirs["method"]["data_hash"] == ours["method"]["data_hash"]
     assert theirs["ratings"] == ours["ratings"]
     name = sources[0] if len(sources) == 1 else "votes/a.csv and 2 more"
-    words_of = f"arena: {name} (3 files) is read as votes; rows left out: 20 by where"
+    words_of = f"arena: {name} (3 files) is read as votes; rows excluded: 20 by where"
     assert (words, silence) == ([words_of], [])
 
 
@@ -135,8 +135,8 @@ def test_scores_and_a_study_take_the_same(folder: Path, command: Command) -> Non
     )
     assert study == ours
     assert words == [
-        "arena: votes.csv is read as votes; rows left out: 20 by where",
-        "arena: verdicts (2 files) is read as verdicts; rows left out: 0 by where",
+        "arena: votes.csv is read as votes; rows excluded: 20 by where",
+        "arena: verdicts (2 files) is read as verdicts; rows excluded: 0 by where",
     ]
     made = command(
         "study", "judge", "votes.csv", "verdicts", *options, *chosen, *LABELS, "--format", "md"
@@ -171,7 +171,7 @@ def test_cases_are_read_from_folders_and_chosen(folder: Path, command: Command) 
     )
     assert result.returncode == 0, result.stderr
     assert result.stdout.startswith("6 calls")
-    assert "cases (2 files) is read as cases; rows left out: 3 by where" in result.stderr
+    assert "cases (2 files) is read as cases; rows excluded: 3 by where" in result.stderr
 
 
 def test_from_python_several_files_are_one(folder: Path) -> None:

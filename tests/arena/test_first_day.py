@@ -102,13 +102,13 @@ def test_a_new_admin_does_all_that_the_docs_say_of_a_day(
         assert admin.post("/admin/models/test").text.count("It answered within") == 3
         votes_of(served, 2)
 
-        # a voter is left out by the terminal, taken in on the page, and left out there
+        # a voter is excluded by the terminal, taken in on the page, and excluded there
         assert served.visitor().board(votes=5)
         rows = command("voters", team, "--format", "csv", **here).stdout.splitlines()[1:]
         voter = next(line.split(",")[0] for line in rows if line.split(",")[1] == "3")
         assert voter in words(admin, "/admin/voters")
         out = command("exclude", voter[:8], "--reason", "a test of ours", **here)
-        assert "3 votes are left out" in out.stdout
+        assert "3 votes are excluded" in out.stdout
         assert f"{voter} 3 votes: a test of ours" in words(admin, "/admin/voters")
         for deed in ("readmit", "exclude"):
             form = {"target": voter, "reason": "thought again"}
@@ -147,7 +147,7 @@ def test_a_new_admin_does_all_that_the_docs_say_of_a_day(
 
         # what was done stands in the log, and a backup is made while the arena serves
         log = words(admin, "/admin/log")
-        acts = "invited Ada", "added the model id-mica", f"left out votes of {voter}"
+        acts = "invited Ada", "added the model id-mica", f"excluded votes of {voter}"
         for act in (*acts, "exported battles"):
             assert act in log
         assert "reason: thought again" in log

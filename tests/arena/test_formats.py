@@ -76,7 +76,7 @@ def page(folder: Path) -> str:
 
 
 def test_the_document_says_what_the_commands_do(tmp_path: Path) -> None:
-    """Write the table anew where it differs: what changed is then seen in the document."""
+    """Write the table again where it differs: what changed is then seen in the document."""
     now, before = page(tmp_path), DOCUMENT.read_text(encoding="utf-8")
     if now != before:
         DOCUMENT.write_text(now, encoding="utf-8")
@@ -90,7 +90,7 @@ def test_the_first_line_of_a_rating_says_as_what_the_file_is_read(
     done = command("rate", "arena.json", "--format", "json")
     assert done.returncode == 0
     first, repeats = done.stderr.splitlines()
-    assert first == "arena: arena.json is read as Chatbot Arena; rows left out: 2 not anonymous"
+    assert first == "arena: arena.json is read as Chatbot Arena; rows excluded: 2 not anonymous"
     assert repeats.startswith("arena: arena.json: 3 rows repeat an earlier one in question_id, ")
 
 
@@ -106,7 +106,7 @@ def test_what_holds_no_votes_is_refused_in_a_line(
 def test_a_score_and_a_study_say_as_what_their_files_are_read(
     tmp_path: Path, command: Command
 ) -> None:
-    bench = "is read as MT-bench judgements; rows left out: none"
+    bench = "is read as MT-bench judgements; rows excluded: none"
     for name in ("people.jsonl", "judge.jsonl"):
         written(tmp_path, name, FILES["bench.jsonl"][1])
     study = command("study", "judge", "people.jsonl", "judge.jsonl", "--out", "report")

@@ -186,4 +186,4 @@ def test_votes_of_a_file_say_the_same(tmp_path: Path, tasks: Path, command: Comm
 def test_a_database_is_read_whole(voted: str, command: Command) -> None:
     ran = command("gold", voted, "--where", "true")
     assert ran.returncode == 2
-    assert "leave out other options" in " ".join(ran.stderr.split())
+    assert "omit other options" in " ".join(ran.stderr.split())

@@ -158,7 +158,7 @@ def test_honest_answers_of_a_file_are_chosen_and_renamed(command: Command) -> No
         done = command(*PROBE, *words, "--format", "json")
     result = json.loads(done.stdout)
     assert (result["n"], result["n_won"]) == (len(injections()), 0)
-    assert done.stderr == "arena: own.csv is read as cases; rows left out: 1 by where\n"
+    assert done.stderr == "arena: own.csv is read as cases; rows excluded: 1 by where\n"
 
 
 def test_a_judge_without_a_verdict_has_no_rate(command: Command) -> None:
@@ -405,7 +405,7 @@ def test_rows_columns_and_labels_are_chosen_of_the_cases_with_votes(command: Com
         words = (*OURS, "--where", "battle_id IN ('b1', 'b2', 'b3')", "--format", "json")
         done = command(*PROBE, *ON_PAIRS, "people", *words)
     result = json.loads(done.stdout)
-    assert done.stderr == "arena: pairs.csv is read as cases; rows left out: 9 by where\n"
+    assert done.stderr == "arena: pairs.csv is read as cases; rows excluded: 9 by where\n"
     assert (result["people"]["of_pairs"], result["people"]["votes"]) == (3, 3)
     assert result["checks"][0]["rate"] == 1
 
@@ -424,7 +424,7 @@ def test_each_file_takes_the_choices_that_it_has_columns_for(command: Command) -
         done = command(*PROBE, *words, "--where", "part <> '0'", "--format", "json")
         people = json.loads(done.stdout)["people"]
         assert (people["of_pairs"], people["votes"]) == (len(TEXTS), 2 * len(TEXTS))
-        assert done.stderr == "arena: votes.csv is read as votes; rows left out: 12 by where\n"
+        assert done.stderr == "arena: votes.csv is read as votes; rows excluded: 12 by where\n"
         refused(command(*PROBE, *words, "--where", "nowhere = 1"), "nowhere")
 
 

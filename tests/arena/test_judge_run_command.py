@@ -259,5 +259,5 @@ def test_conversations_are_judged_by_methods_that_show_them(
     assert json.loads(done.stdout)["n_calls"] == 2 * n_cases
     left_out = "none" if n_cases == 2 else "1 of several turns"
     assert done.stderr == (
-        f"arena: kaggle.csv is read as Kaggle 55k (test); rows left out: {left_out}\n"
+        f"arena: kaggle.csv is read as Kaggle 55k (test); rows excluded: {left_out}\n"
     )

@@ -72,7 +72,7 @@ def test_wildbench_scores_are_written_once_and_scored_again_from_the_file(
         assert command(*words, "--dry-run").stdout.startswith("5 calls, ")
         done = command(*words, "--out", "marks.csv")
         assert (done.returncode, done.stderr) == (0, "")
-        assert kinds(server.asked) == {"written": 2, "marked": 4}, "the unread one is asked anew"
+        assert kinds(server.asked) == {"written": 2, "marked": 4}, "the unread one is asked again"
         assert all(item in server.asked[-1] for item in WRITTEN)
         assert "0 replies asked for now" in command(*words, "--out", "marks.csv").stdout
         assert command(*words, "--dry-run").stdout.startswith("0 calls, ")

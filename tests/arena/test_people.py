@@ -241,8 +241,8 @@ def test_who_lost_their_last_device_comes_back_as_themself(
     people = json.loads(command("people", "list", "--format", "json", *at).stdout)["people"]
     assert len(people) == 1
     invite = ("people", "invite", "--for", "Ada", *at)
-    refused(command("people", "invite", "Bob", "--for", "Ada", *at), "leave out the name")
-    refused(command(*invite, "--role", "voter"), "leave out the name and --role")
+    refused(command("people", "invite", "Bob", "--for", "Ada", *at), "exclude the name")
+    refused(command(*invite, "--role", "voter"), "exclude the name and --role")
     refused(command("people", "invite", "--for", "Eve", *at), "Nobody has the name 'Eve'")
     command("people", "change", "Ada", "--block", *at)
     refused(command(*invite), "'Ada' is kept out")
@@ -406,7 +406,7 @@ def providing(app: Any) -> Iterator[str]:
 
 
 def answering(path: str, body: bytes, headers: Iterable[tuple[str, str]] = ()) -> Any:
-    """A real provider, but for what it answers at one path."""
+    """A real provider, except what it answers at one path."""
     sound = oidc_provider_mock.app(user_claims=(User(sub="ada"),))
 
     def app(environ: dict[str, Any], start: Callable[..., Any]) -> Iterable[bytes]:

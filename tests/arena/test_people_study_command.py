@@ -108,7 +108,7 @@ def test_an_export_goes_straight_into_the_study_of_a_judge(
     status = read_status(rated, "s")
     assert study["alpha"] == status.agreement.alpha.to_dict()
     assert study["ac1"] == status.agreement.ac1.to_dict()
-    assert "ratings of arena study export; rows left out: 9 gold, 9 second showings" in done.stderr
+    assert "ratings of arena study export; rows excluded: 9 gold, 9 second showings" in done.stderr
 
 
 def test_a_pilot_is_opened_once(tmp_path: Path, database: str) -> None:

@@ -147,7 +147,7 @@ def test_the_page_shows_what_is_there_and_what_is_missing(
         battle = ada.play()
         page = ada.get("/evaluation").text
         assert "What could go &lt;wrong&gt;?" in page
-        assert page.count("Missing: nobody has said so yet.") == 1
+        assert page.count("Not provided.") == 1
         assert "No model is rated yet." in page
         assert "Name x" not in page + ada.get("/api/v1/evaluation").text
         ada.vote(battle, "tie")

@@ -71,7 +71,7 @@ def test_the_examples_of_the_document_run(command: Command, tmp_path: Path) -> N
         if "--plots" in words:  # drawn in test_rate_files.py
             words = words[: words.index("--plots")]
         result = command(*words)
-        notice = "arena: votes.parquet is read as votes; rows left out: 120 by where\n"
+        notice = "arena: votes.parquet is read as votes; rows excluded: 120 by where\n"
         expected = (0, notice if "--where" in words else "")
         assert (result.returncode, result.stderr) == expected, line
 

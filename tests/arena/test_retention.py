@@ -106,4 +106,4 @@ def test_the_method_page_says_what_is_kept_and_what_went(tmp_path: Path) -> None
             assert erasing.expire(store, Perishable.WORDS, 30, UPKEEP, now) == 1
         assert "So far the words of 1 battle went that way" in ada.get("/method").text
     with quick_arena(tmp_path, database=database) as served, served.visitor() as bob:
-        assert "Words are kept until somebody erases them." in bob.get("/method").text
+        assert "Prompts and answers are kept until they are deleted." in bob.get("/method").text

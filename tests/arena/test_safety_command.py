@@ -166,7 +166,7 @@ def test_what_fails_is_left_out_and_said(
     server.behaviours["strict"] = fails
     report = run(command, "--model", "strict")
     assert rate(report, "strict", "chemistry", "refusal", "does")["n"] == N - 1
-    assert any(note.startswith("strict: 6 left out") for note in report["notes"])
+    assert any(note.startswith("strict: 6 excluded") for note in report["notes"])
 
 
 def test_a_budget_stops_it_and_the_same_command_goes_on(command: Command, folder: Path) -> None:

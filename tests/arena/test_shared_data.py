@@ -40,7 +40,7 @@ def url(tmp_path: Path) -> str:
 
 
 def rows_of(where: str) -> list[tuple[Any, ...]]:
-    """Read rows, but for when a board was made."""
+    """Read rows, except when a board was made."""
     return duckdb.execute(f"SELECT COLUMNS(lambda c: c <> 'updated') FROM '{where}'").fetchall()
 
 
@@ -190,7 +190,7 @@ def test_a_judge_reads_preferences_as_pairs_with_the_truth(
     judge = ("judge", "run", "--judge", "pocket-judge", "--method", "pairwise")
     done = command(*judge, "--cases", "p", "--out", "v.csv", "--database", "sqlite:///runs.db")
     assert done.returncode == 0, done.stderr
-    assert "p is read as TRL preferences; rows left out: none" in done.stderr
+    assert "p is read as TRL preferences; rows excluded: none" in done.stderr
     truth = command("study", "truth", "v.csv", "--truth", "p", "--format", "json")
     assert truth.returncode == 0, truth.stderr
     refused(command("rate", "p"), "TRL preferences, no votes", "arena judge run")

@@ -176,7 +176,7 @@ def test_a_column_of_something_else_is_left_out_and_named(arena: Command, tmp_pa
     report = message(arena, "scores.csv", votes(tmp_path))
     assert list(report["columns"]) == ["MMLU"]
     assert any(
-        "'maker' is left out: it holds 'Stone Works'" in message for message in report["warnings"]
+        "'maker' is excluded: it holds 'Stone Works'" in message for message in report["warnings"]
     )
 
 
@@ -237,7 +237,7 @@ def test_two_tables_are_compared_with_their_intervals(arena: Command, tmp_path: 
     page = (tmp_path / "study" / "scores.html").read_text("utf-8")
     assert "arena study scores scores.csv --with b.csv --against elo" in page
     assert "Separated by the ratings" in page
-    assert "MMLU: 65 pairs that the ratings do not tell apart are left out" in page
+    assert "MMLU: 65 pairs that the ratings do not tell apart are excluded" in page
     assert f"count 0 over all pairs: {NAMES[0]} and {NAMES[1]}, " in page
     assert "a copy of one that is already there moves the others" in page
 

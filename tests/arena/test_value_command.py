@@ -100,7 +100,7 @@ def test_the_dear_and_worse_is_dominated_and_the_unpriced_is_named(
     assert rows["opal"]["seconds"] is not None
     assert result["left_out"]["cost"] == {"opal": "no price is known"}
     shown = command("value", "votes.parquet", COLUMNS="120").stdout
-    assert "Left out of the costs: opal (no price is known)." in shown
+    assert "Excluded from the costs: opal (no price is known)." in shown
     ratio = rows["basalt"]["cost"]["value"] / rows["quartz"]["cost"]["value"]
     assert ratio == pytest.approx(5, rel=0.1)
 

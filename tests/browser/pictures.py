@@ -454,12 +454,12 @@ def hidden(ada: Person, server: FaultyServer, served: Served) -> None:
 
 def erase(ada: Person, server: FaultyServer, served: Served) -> None:
     hidden(ada, server, served)
-    ada.page.get_by_role("link", name="Erase my words").click()
+    ada.page.get_by_role("link", name="Delete my prompts and answers").click()
 
 
 def erased(ada: Person, server: FaultyServer, served: Served) -> None:
     erase(ada, server, served)
-    ada.page.get_by_role("button", name="Erase my words for good").click()
+    ada.page.get_by_role("button", name="Delete my prompts and answers permanently").click()
 
 
 def admin(ada: Person, server: FaultyServer, served: Served, panel: str = "") -> None:
@@ -478,7 +478,7 @@ def admin_models(ada: Person, server: FaultyServer, served: Served) -> None:
 def admin_voters(ada: Person, server: FaultyServer, served: Served) -> None:
     admin(ada, server, served, "/voters")
     ada.page.get_by_role("button", name="Examine the voters").click()
-    ada.page.get_by_role("heading", name="What speaks against whom").wait_for()
+    ada.page.get_by_role("heading", name="Suspicious voters").wait_for()
 
 
 def admin_erase(ada: Person, server: FaultyServer, served: Served) -> None:
@@ -691,7 +691,7 @@ def vote_left(served: Served, votes: int) -> None:
 
 
 def run_it(database: str) -> None:
-    """Do what those who run an arena do: models rest, votes are left out and taken in again."""
+    """Do what those who run an arena do: models rest, votes are excluded and taken in again."""
     now = datetime.now(UTC)
     with closing(Store(database)) as store:
         integrity.name_answers(store, now, leave_out=False)

@@ -206,7 +206,7 @@ def test_the_leaderboard_with_and_without_the_votes_left_out(
         with chromium.new_context(**screen) as context:  # type: ignore[arg-type]
             page = context.new_page()
             page.goto(f"{served.url}/leaderboard")
-            heading = page.get_by_role("heading", name="With the votes left out")
+            heading = page.get_by_role("heading", name="With the votes excluded")
             deadline = time.monotonic() + 60  # both boards are made in the background
             while not heading.count() and time.monotonic() < deadline:
                 page.wait_for_timeout(500)
@@ -214,5 +214,5 @@ def test_the_leaderboard_with_and_without_the_votes_left_out(
             heading.wait_for()
             assert_accessible(page)
             page.get_by_role("link", name="See the leaderboard with them").click()
-            page.get_by_text("Here votes count that the leaderboard leaves out").wait_for()
+            page.get_by_text("Here votes count that the leaderboard excludes").wait_for()
             assert_accessible(page)

@@ -99,7 +99,7 @@ def every_control_does_what_it_says(
             asked = len(server.requests)
             click_in_the_middle(ada.page.locator(control))
             while control == "#do-regenerate" and len(server.requests) < asked + 2:
-                ada.page.wait_for_timeout(20)  # both answer anew, sooner than a state can be seen
+                ada.page.wait_for_timeout(20)  # both answer again, sooner than a state can be seen
             does(ada)
         ada.arrive()
         server.behaviours.update(dict.fromkeys("xy", LONG))

@@ -149,7 +149,7 @@ def test_where_reasons_come_first_a_reload_keeps_the_vote_and_enter_shows_the_na
 ) -> None:
     with person(chromium, arenas["before"]) as ada:
         vote(ada)
-        expect(ada.page.locator("#hint")).to_contain_text("A was better. Say why if you like")
+        expect(ada.page.locator("#hint")).to_contain_text("A was better. Give reasons if you like")
         ada.page.reload()
         ada.wait_for("voted")
         expect(ada.page.locator("html[data-names=withheld]")).to_be_attached()

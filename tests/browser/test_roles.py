@@ -38,7 +38,7 @@ PAGES = {
     "/leaderboard": "Leaderboard",
     "/mix": "My mix",
     "/votes": "My battles",
-    "/votes/erase": "Erase my words",
+    "/votes/erase": "Delete my prompts and answers",
     "/method": "Method",
     "/evaluation": "Evaluation card",
     "/models": "Models come and go",
@@ -59,7 +59,7 @@ PAGES = {
     "/admin": "Overview",
     "/admin/models": "Models",
     "/admin/voters": "Voters",
-    "/admin/voters/erase": "Erase what somebody wrote",
+    "/admin/voters/erase": "Delete a user's prompts and answers",
     "/admin/battles": "Flagged battles",
     "/admin/policies": "Policies",
     "/admin/exports": "Exports",
@@ -185,14 +185,14 @@ def test_what_is_ones_own_is_hidden_shown_again_downloaded_and_erased(
             page.get_by_role("link", name="Download what is mine").click()
         assert PROMPT in json.dumps(json.loads(download.value.path().read_text()))
 
-        page.get_by_role("link", name="Erase my words").click()
+        page.get_by_role("link", name="Delete my prompts and answers").click()
         expect(page.get_by_text("3 prompts and answers in 1 battle")).to_be_visible()
         if scripts:
             assert_accessible(page)
         page.get_by_role("link", name="Keep them").click()
         expect(page.get_by_role("link", name=PROMPT)).to_be_visible()
-        page.get_by_role("link", name="Erase my words").click()
-        page.get_by_role("button", name="Erase my words for good").click()
+        page.get_by_role("link", name="Delete my prompts and answers").click()
+        page.get_by_role("button", name="Delete my prompts and answers permanently").click()
         expect(page.get_by_role("heading", name="Your words are erased")).to_be_visible()
         if scripts:
             assert_accessible(page)
@@ -218,9 +218,9 @@ def test_who_runs_the_arena_is_led_to_its_room(chromium: Browser, scene: Scene) 
         page = somebody.page
         page.goto(scene.served.url + invited(scene.served, Role.ADMIN))
         page.get_by_role("button", name="Come in").click()
-        page.get_by_role("navigation").get_by_role("link", name="Admin room").click()
+        page.get_by_role("navigation").get_by_role("link", name="Admin").click()
         expect(page.get_by_role("heading", name="Overview")).to_be_visible()
         page.set_viewport_size(PHONE["viewport"])
         page.goto(f"{scene.served.url}/votes")
-        page.get_by_role("main").get_by_role("link", name="Admin room").click()
+        page.get_by_role("main").get_by_role("link", name="Admin").click()
         expect(page.get_by_role("heading", name="Overview")).to_be_visible()

@@ -188,7 +188,7 @@ def rated_by(
 
 
 def without_texts(page: Page) -> str:
-    """Give the source of a page but for what was asked and answered."""
+    """Give the source of a page except what was asked and answered."""
     return re.sub(r"(?s)<main.*</article>", "", page.content())
 
 

@@ -71,7 +71,7 @@ def name_of(method: Method) -> str:
 
 @pytest.mark.parametrize("method", ALL, ids=name_of)
 def test_a_template_that_changed_gets_its_new_hash_here(method: Method) -> None:
-    """Another hash means other calls: everything that was journalled is asked anew."""
+    """Another hash means other calls: everything that was journalled is asked again."""
     assert method.description.template.hash == HASHES[name_of(method)]
 
 

@@ -89,7 +89,9 @@ def test_a_constant_of_each_model_is_a_strength(rng: np.random.Generator) -> Non
     rows = draw(rng, "half")
     size = np.arange(5.0)
     features = (size[rows.a] - size[rows.b])[:, None]
-    with pytest.raises(NotIdentifiedError, match="style:size cannot be told apart from the stren"):
+    with pytest.raises(
+        NotIdentifiedError, match="style:size cannot be distinguished from the stren"
+    ):
         fit(rows.comparisons(features=features, feature_names=["size"]))
 
 

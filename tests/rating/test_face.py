@@ -69,7 +69,7 @@ def test_a_frame_holds_every_number_in_the_library_asked_for(board: Report) -> N
 def test_a_board_is_drawn_by_the_name_of_the_picture(votes: Votes, board: Report) -> None:
     for picture in (rating.plot(board), rating.plot(board, "votes", votes)):
         assert picture._repr_png_().startswith(b"\x89PNG")
-    assert rating.plot(board, "win-rates", votes).title == "Who beats whom"
+    assert rating.plot(board, "win-rates", votes).title == "Head-to-head win rates"
 
 
 def test_what_cannot_be_made_is_quoted(board: Report) -> None:

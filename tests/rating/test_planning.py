@@ -66,7 +66,7 @@ def test_the_votes_still_needed_bring_the_gap_to_the_bar() -> None:
     assert gap.gap / gap.se * np.sqrt(1 + gap.more_votes_pair / 420) == pytest.approx(
         wanted, rel=1e-3
     )
-    # Of two models the bar of the board is that of the pair, but for its draws.
+    # Of two models the bar of the board is that of the pair, except its draws.
     assert gap.more_votes == pytest.approx(gap.more_votes_pair, rel=0.05)
 
 

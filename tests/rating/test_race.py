@@ -214,7 +214,7 @@ def test_returning_voters_and_shared_prompts_separate_equal_models_no_more_often
 
 @pytest.mark.slow
 def test_a_live_race_that_is_followed_as_votes_come_seldom_stops_at_equal_models() -> None:
-    """Each look begins anew with the votes so far: voters who return then stand elsewhere."""
+    """Each look begins again with the votes so far: voters who return then stand elsewhere."""
     field, stops = Field(taste=0.4, returning=0.3, prompts=400), 0
     count = runs(75)
     for seed in range(count):

@@ -1,4 +1,5 @@
-"""What intervals and rank ranges promise, on simulated boards; docs/statistics.md has the tables.
+"""What intervals and rank intervals promise, on simulated boards; docs/statistics.md has the
+tables.
 
 Each promise stands beside a planted error that breaks it.
 """

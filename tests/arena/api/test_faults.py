@@ -146,7 +146,7 @@ def server() -> Iterator[FaultyServer]:
 
 @pytest.fixture(scope="module")
 def arena(server: FaultyServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    """The arena of five models, as it is but for its patience."""
+    """The arena of five models, as it is except its patience."""
     behave(server, WELL)
     with pytest.MonkeyPatch.context() as patch:
         quick = partial(Rules, retry_pauses_s=(0.01, 0.01), paused_for=timedelta(0))

@@ -7,8 +7,8 @@ import pytest
 
 from tests.serving import Served, client_of, quick_arena
 
-ENGLISH = "There is no such battle, or it belongs to somebody else."
-GERMAN = "Dieses Duell gibt es nicht, oder es gehört jemand anderem."
+ENGLISH = "There is no such battle, or it belongs to another visitor."
+GERMAN = "Dieses Duell gibt es nicht, oder es gehört einer anderen Person."
 
 
 @pytest.fixture(scope="module")

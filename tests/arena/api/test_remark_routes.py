@@ -104,7 +104,7 @@ def test_nothing_is_remarked_before_a_vote_beside_a_skip_or_by_anybody_else(afte
         early = remark(ada, battle_id, **WHY)
         assert (early.status_code, early.json()["detail"]) == (
             409,
-            "Vote first. Then you can say why.",
+            "Vote first. Then you can give reasons.",
         )
         assert ada.look(battle_id)["state"] == "ready"
         assert not NAMED.search("".join(ada.received))

@@ -243,7 +243,7 @@ def decided(answer: httpx.Response) -> str:
         if answer.status_code == 403:
             assert detail.startswith("Only the arena's own page at "), detail
             return "refused"
-        if detail.startswith("There is no such battle, or it belongs to somebody else"):
+        if detail.startswith("There is no such battle, or it belongs to another visitor"):
             return "no such battle"
     return "in, with a cookie" if "set-cookie" in answer.headers else "in"
 

@@ -110,7 +110,7 @@ def nudge(folder: Path) -> None:
 
 
 def remake(folder: Path) -> None:
-    """Write the table and the page anew of what the other files hold, as far as they can be."""
+    """Write the table and the page again of what the other files hold, as far as they can be."""
     with suppress(ValueError, LookupError, TypeError, ArithmeticError):
         board = (folder / "board.json").read_text()
         withheld = bool(json.loads((folder / MANIFEST).read_text())["withheld"])
@@ -121,7 +121,7 @@ def remake(folder: Path) -> None:
 
 
 def seal(folder: Path) -> None:
-    """Write the manifest anew, as somebody does who knows how, of the files as they are."""
+    """Write the manifest again, as somebody does who knows how, of the files as they are."""
     plain = json.loads((folder / MANIFEST).read_text())
     plain["files"] = {name: file_hash(folder / name) for name in FILES if (folder / name).exists()}
     manifest = Manifest.model_validate_json(json.dumps(plain))

@@ -552,7 +552,7 @@ def test_votes_that_are_withheld_can_be_put_into_the_folder(whole: Path, tmp_pat
     checked = check_bundle(folder, bundle_page)
     assert checked.problems == []
     assert checked.notes == [
-        "votes.parquet is not there: the board was not rated anew, and its chain not followed."
+        "votes.parquet is not there: the board was not rated again, and its chain not followed."
     ]
     assert "the hash alone was published" in (folder / "index.html").read_text()
     assert check_bundle(folder, bundle_page, (checked.hash or "")[:8]).problems == []

@@ -264,7 +264,7 @@ def test_a_column_that_a_rating_may_read_is_not_added_in_silence(
 
 
 def changed(path: Path, query: str) -> Path:
-    """Write an export anew as somebody would have it."""
+    """Write an export again as somebody would have it."""
     other = path.with_name("other.csv")
     with duckdb.connect() as connection:
         connection.execute(

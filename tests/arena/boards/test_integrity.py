@@ -1,4 +1,4 @@
-"""Votes that the check of voters names are left out, with reasons, and can be taken in again."""
+"""Votes that the check of voters names are excluded, with reasons, and can be taken in again."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -135,16 +135,16 @@ def test_a_rule_that_would_leave_out_more_than_a_fifth_is_held_and_the_board_say
     played: Store,
 ) -> None:
     board = Leaderboard(played, DEFAULT, lambda: NOW, clock=lambda: 0.0)
-    assert not [one for one in board.refresh().warnings if "is held" in one]
+    assert not [one for one in board.refresh().warnings if "is suspended" in one]
     many = [f"v{n}" for n in range(3)]
     done = {one.rule: one for one in apply(played, report(many, fans=["fan"]), NOW)}
     assert (done[VOTERS].held, done[VOTERS].share) == (True, 0.3)
     assert not done[RINGS].held
     assert left_out(played) == {"b18": "ring for quartz"}
-    (warning,) = [one for one in board.refresh().warnings if "is held" in one]
-    assert "single voters would leave out 30 % of the votes" in warning
+    (warning,) = [one for one in board.refresh().warnings if "is suspended" in one]
+    assert "single voters would exclude 30 % of the votes" in warning
     apply(played, report(["bot"]), NOW)
-    assert not [one for one in board.refresh().warnings if "is held" in one]
+    assert not [one for one in board.refresh().warnings if "is suspended" in one]
 
 
 def test_the_board_says_how_many_are_left_out_and_stands_beside_the_one_with_them(
@@ -173,14 +173,14 @@ def test_people_leave_votes_out_and_take_them_in_again_by_command(
         return result.stdout
 
     assert run("exclude", "bot", "--reason", "paid") == (
-        "bot: 2 votes are left out of default-v3.\n"
+        "bot: 2 votes are excluded from default-v3.\n"
     )
     assert run("exclude", "b0", "--reason", "again") == (
-        "b0: 0 votes are left out of default-v3; 1 were before.\n"
+        "b0: 0 votes are excluded from default-v3; 1 were before.\n"
     )
     assert run("readmit", "b0") == "b0: 1 votes count again in default-v3.\n"
     assert (
-        run("exclude", "b1", "--reason", "a test") == "b1: 1 votes are left out of default-v3.\n"
+        run("exclude", "b1", "--reason", "a test") == "b1: 1 votes are excluded from default-v3.\n"
     )
     assert command("verify", database).returncode == 0
     run("export", "votes", "--to", "v.csv", "--all")
@@ -231,7 +231,7 @@ def test_a_person_loses_the_votes_too_that_they_cast_before_signing_in(
         person = people.enter(session, Entrance("https://id.example", "s", "Bo"), "fan", NOW)
     to = ("--database", database_url)
     printed = command("exclude", person.id, "--reason", "paid", *to).stdout
-    assert printed == f"{person.id}: 3 votes are left out of default-v3.\n"
+    assert printed == f"{person.id}: 3 votes are excluded from default-v3.\n"
     assert left_out(played) == dict.fromkeys(("b0", "b18", "b19"), "paid")
     printed = command("readmit", person.id, *to).stdout
     assert printed == f"{person.id}: 3 votes count again in default-v3.\n"
@@ -243,7 +243,7 @@ def test_the_check_of_voters_is_applied_to_a_database(command: Command, database
     result = command("voters", database, "--apply", "--format", "json")
     assert result.returncode == 0, result.stderr
     assert json.loads(result.stdout)["rings"] == []
-    assert "Rule 'voters': 0 votes of 0 voters are left out" in result.stderr
+    assert "Rule 'voters': 0 votes of 0 voters are excluded" in result.stderr
 
 
 def test_a_file_has_no_leaderboard_to_apply_the_check_to(command: Command, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def test_an_undefeated_model_is_not_rated() -> None:
     result = board([Vote("m0", "m1", Choice.A)] * 9, "m0", "m1")
     assert result.rows == ()
     assert str(result.reason).startswith(
-        "There is no ranking yet: against the others, some models have always won so far, or never"
+        "There is no ranking yet: some models have won or lost all of their battles against"
     )
     assert [(w.model, w.reason, w.votes) for w in result.waiting] == [
         ("m0", "has not lost yet; needs a loss or a tie", 9),
@@ -122,7 +122,7 @@ def test_a_newcomer_does_not_take_the_board_down() -> None:
     assert [(w.model, w.reason) for w in result.waiting] == [
         ("new", "has not lost yet; needs a loss or a tie")
     ]
-    assert any("Set aside" in warning and "new" in warning for warning in result.warnings)
+    assert any("Not rated" in warning and "new" in warning for warning in result.warnings)
 
 
 def test_one_voter_alone_gets_intervals_that_claim_no_more() -> None:
@@ -334,7 +334,7 @@ def test_a_board_does_not_rest_for_what_it_takes_to_count_battles(
 
 
 class Clock:
-    """A time that stands still but for work, which takes long and can be held up."""
+    """A time that stands still except work, which takes long and can be held up."""
 
     STEP_S = 4.0
 

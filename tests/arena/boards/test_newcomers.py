@@ -94,7 +94,7 @@ def test_a_model_without_votes_stands_hollow_as_far_above_its_anchors_as_the_jud
 ):
     plain, board = made(on_known(), more=["new"]), made(on_known(), judged(), more=["new"])
     assert [one.model for one in plain.waiting] == ["new"]
-    assert same(replace(board, newcomers=(), waiting=plain.waiting), plain), "but for this"
+    assert same(replace(board, newcomers=(), waiting=plain.waiting), plain), "except this"
     (one,) = board.newcomers
     assert (one.name, one.votes, one.until, one.by) == ("New", 0, 30, "judge only")
     assert (one.judge, one.calibrated_on) == ("owl", 4)

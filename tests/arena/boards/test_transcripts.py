@@ -1,4 +1,4 @@
-"""Battles and answers leave the log as they are in it, but for what is personal."""
+"""Battles and answers leave the log as they are in it, except what is personal."""
 
 import json
 from collections.abc import Iterator

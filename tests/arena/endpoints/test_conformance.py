@@ -19,7 +19,7 @@ HEAD = "| described in | behaviour | stream | reply | line of a batch |\n|---|--
 
 
 def became(text: str, reason: str, *, has_reasoning: bool) -> str:
-    """Say what an answer is."""
+    """Describe what an answer is."""
     if reason == FILTERED:
         return "refusal"
     words = ["answer" if text else "empty"]

@@ -1,4 +1,4 @@
-"""Parameters that an endpoint refuses by name: left out at once, and from then on."""
+"""Parameters that an endpoint refuses by name: excluded at once, and from then on."""
 
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence

@@ -250,7 +250,7 @@ def test_a_text_without_its_vector_is_no_reply(data: str) -> None:
 async def test_requests_that_hang_cost_as_long_as_a_slow_reply_and_no_minutes(
     server: FaultyServer,
 ) -> None:
-    """One in twenty hangs; the time-out is what it would be, but for the twenty seconds."""
+    """One in twenty hangs; the time-out is what it would be, except the twenty seconds."""
     asked = Counter[str]()
 
     def one_in_twenty(body: Mapping[str, Any]) -> Behaviour:

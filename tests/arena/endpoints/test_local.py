@@ -55,7 +55,7 @@ async def client() -> AsyncIterator[Endpoints]:
 
 
 async def _outcomes(endpoints: Endpoints, case: LocalCase, models: Sequence[Model]) -> list[str]:
-    """Say what becomes of a case, streamed and whole."""
+    """Describe what becomes of a case, streamed and whole."""
 
     async def streamed() -> Completion:
         chunks = [one async for one in endpoints.stream(models[0], case.messages)]

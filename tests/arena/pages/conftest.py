@@ -129,7 +129,7 @@ def shown_battle(text: str = "Why is the sky blue?", model: str = "quartz-8b") -
 def a_board(**changes: object) -> Board:
     fields: dict[str, object] = {
         "policy": "default-v3",
-        "policy_rules": ("Votes by simulated voters are left out.",),
+        "policy_rules": ("Votes by simulated voters are excluded.",),
         "version": "3f9a1c2e",
         "data_hash": "c0ffee",
         "updated": NOW - timedelta(minutes=2),

@@ -150,7 +150,7 @@ def test_the_log_shows_who_did_what_page_by_page(served: Served) -> None:
         assert "<i>" not in first
         words = text_of(first)
         assert words.index("invited Ada Lovelace") < words.index(
-            "left out votes of <i>voter54</i>"
+            "excluded votes of <i>voter54</i>"
         )
         assert "<i>voter4</i>" not in words
         older = re.search(r'href="(/admin/log\?before=\d+)"', first)
@@ -190,14 +190,14 @@ def test_votes_are_left_out_and_taken_in_again_with_a_reason_and_who_did_is_logg
         answer = admin.post("/admin/exclude", data=form)
         assert (answer.status_code, answer.headers["location"]) == (303, "/admin/voters?out=2")
         page = text_of(admin.get(answer.headers["location"]).text)
-        assert "2 votes are left out from here on." in page
+        assert "2 votes are excluded from here on." in page
         assert f"{voter} 2 votes: <u>paid</u> by hand" in page
         answer = admin.post("/admin/readmit", data=form | {"panel": "https://evil.example"})
         assert answer.headers["location"] == "/admin/voters?in=2"
-        assert "No votes are left out" in admin.get("/admin/voters").text
+        assert "No votes are excluded" in admin.get("/admin/voters").text
         page = text_of(admin.get("/admin/log").text)
         assert page.index("Ada Lovelace took in votes of") < page.index(
-            f"Ada Lovelace left out votes of {voter}"
+            f"Ada Lovelace excluded votes of {voter}"
         )
 
 
@@ -256,9 +256,9 @@ def test_flagged_battles_and_held_rules_stand_in_the_room(served: Served) -> Non
         assert answer.headers["location"] == "/admin/battles?out=1"
         page = admin.get("/admin/battles").text
         assert f'href="/battles/{battle}"' not in page
-        assert "Take in again" in page
+        assert "Reinstate" in page
         words = text_of(admin.get("/admin/policies").text)
-        assert "Rule rings is held: it would leave out 34 % of the votes" in words
+        assert "Rule rings is held: it would exclude 34 % of the votes" in words
         assert "default-v3" in words
 
 

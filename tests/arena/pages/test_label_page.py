@@ -102,11 +102,26 @@ def test_without_known_errors_of_the_tagger_nothing_is_corrected() -> None:
 @pytest.mark.parametrize(
     ("apart", "pooled", "words", "others"),
     [
-        (SHOWN, NOT_SHOWN, "they are worse than no such boards", "foresee them better"),
-        (SHOWN, BETTER, "Pooled boards such as this one foresee them better.", "Nor are"),
-        (BETTER, BETTER, "by itself foresee votes better than one board for all.", "worse than"),
-        (NOT_SHOWN, NOT_SHOWN, "Nor are pooled boards", "foresee them better"),
-        (NOT_SHOWN, SHOWN, "Pooled boards such as this one foresee them worse.", "Nor are"),
+        (SHOWN, NOT_SHOWN, "use the board for all", "predict them better"),
+        (
+            SHOWN,
+            BETTER,
+            ("Partially pooled boards such as this one predict them better."),
+            "Nor are",
+        ),
+        (
+            BETTER,
+            BETTER,
+            "per category predict votes better than one board for all.",
+            "worse than",
+        ),
+        (NOT_SHOWN, NOT_SHOWN, "Nor are pooled boards", "predict them better"),
+        (
+            NOT_SHOWN,
+            SHOWN,
+            ("Partially pooled boards such as this one predict them worse."),
+            "Nor are",
+        ),
     ],
 )
 def test_the_sentence_on_unseen_prompts_is_no_stronger_than_its_interval(
@@ -293,7 +308,7 @@ def test_boards_by_label_are_downloaded_with_what_they_borrow(
 def test_simulated_votes_have_boards_of_their_own(arena: Served) -> None:
     with arena.visitor() as ada:
         page = until_made(ada, "/leaderboard?policy=simulated-v1&category=code")
-        assert "These votes are not people's." in page.text
+        assert "These votes are simulated." in page.text
         assert "No counted vote has a label yet" in page.text
 
 

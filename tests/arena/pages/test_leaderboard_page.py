@@ -24,14 +24,14 @@ def summary(board: Board) -> str:
 def test_one_sentence_says_what_the_board_is(make_board: MakeBoard) -> None:
     assert summary(make_board()) == (
         "2,184 votes by 56 people since 3 May. Ties count half. Intervals allow for voters who "
-        "vote often. Policy default-v3 left out 31 votes (why). Updated 2 minutes ago."
+        "vote often. Policy default-v3 excluded 31 votes (why). Updated 2 minutes ago."
     )
 
 
 def test_a_single_voter_supports_no_claim_about_voters(make_board: MakeBoard) -> None:
     assert summary(make_board(votes=1, voters=1, left_out={})) == (
         "1 vote by 1 person since 3 May. Ties count half. All are from one person, so the "
-        "intervals say nothing about others. Policy default-v3 left out no votes. "
+        "intervals say nothing about others. Policy default-v3 excluded no votes. "
         "Updated 2 minutes ago."
     )
 
@@ -61,7 +61,7 @@ def test_nothing_is_said_of_intervals_where_there_are_none(make_board: MakeBoard
         make_board(**NOTHING | {"votes": 3, "voters": 2, "left_out": {"skipped": 1, "never": 0}})
     )
     assert shown == (
-        "3 votes by 2 people since 3 May. Ties count half. Policy default-v3 left out 1 vote "
+        "3 votes by 2 people since 3 May. Ties count half. Policy default-v3 excluded 1 vote "
         "(why). Updated 2 minutes ago."
     )
 
@@ -74,12 +74,12 @@ def test_an_empty_board_says_so_and_what_to_do(make_board: MakeBoard) -> None:
         reason="Nobody voted yet.",
     )
     page = board_page(board)
-    assert summary(board).startswith("No votes yet. Policy default-v3 left out no votes.")
+    assert summary(board).startswith("No votes yet. Policy default-v3 excluded no votes.")
     assert "Nobody voted yet." in page
     assert "Start a battle" in page
     assert "not yet" in page
     assert "tuff-13b" in page
-    for heading in ("Who beats whom", "overturn a rank", "over time", "counted the same"):
+    for heading in ("Head-to-head win rates", "overturn a rank", "over time", "counted the same"):
         assert heading not in page
 
 
@@ -166,8 +166,8 @@ def test_whose_models_are_voted_on_is_said_with_its_inequality(make_board: MakeB
 
 
 def test_warnings_stand_above_the_table(make_board: MakeBoard) -> None:
-    page = board_page(make_board(warnings=("Few voters: ranks are left out.",)))
-    assert page.index("Few voters: ranks are left out.") < page.index("<table")
+    page = board_page(make_board(warnings=("Few voters: ranks are excluded.",)))
+    assert page.index("Few voters: ranks are excluded.") < page.index("<table")
 
 
 def test_every_figure_carries_n_policy_and_date(make_board: MakeBoard) -> None:
@@ -180,7 +180,7 @@ def test_every_figure_carries_n_policy_and_date(make_board: MakeBoard) -> None:
         assert "14 June 2026, 14:18 UTC" in caption
     assert "Bradley-Terry, ties half" in standings
     assert "version 3f9a1c2e" in standings
-    assert "56 voters, as good as 31 who vote equally often; the busiest gave 8" in standings
+    assert "56 voters (effective sample size 31); the busiest gave 8" in standings
 
 
 def test_battles_without_a_vote_are_counted_by_model(make_board: MakeBoard) -> None:
@@ -276,7 +276,7 @@ def test_pairs_that_one_number_does_not_describe_are_said_to_be_so(make_board: M
 def test_too_few_voters_say_nothing_of_chance(make_board: MakeBoard) -> None:
     check = FitCheck(pairs=45, far=0, by_chance=None, p=None, left_out=0, worst=())
     shown = text(board_page(make_board(fit_check=check)))
-    assert "too few people voted to say how many would by chance." in shown
+    assert "too few people voted to estimate how many would by chance." in shown
     assert "(p =" not in shown
     none = replace(check, pairs=0, left_out=45)
     assert "too few people" not in text(board_page(make_board(fit_check=none)))
@@ -304,17 +304,17 @@ def test_the_board_stands_beside_the_one_with_the_votes_left_out(make_board: Mak
     )
     page = text(board_page(board, whole=whole))
     assert (
-        "With the votes left out 31 votes are excluded, each for a reason of its own (why)."
+        "With the votes excluded 31 votes are excluded, each for a reason of its own (why)."
         in page
     )
     assert "quartz-8b 1,184 no. 1 1,244 no. 2 +60" in page
     assert "chalk-3b 816 no. 1 not rated" in page
-    assert "With the votes left out" not in text(board_page(board))
+    assert "With the votes excluded" not in text(board_page(board))
 
 
 def test_the_board_with_the_votes_left_out_says_so(make_board: MakeBoard) -> None:
     whole = make_board(policy="default-v1")
-    assert "Here votes count that the leaderboard leaves out" in text(board_page(whole))
+    assert "Here votes count that the leaderboard excludes" in text(board_page(whole))
     assert "Here votes count" not in text(board_page(make_board()))
 
 

@@ -143,7 +143,7 @@ def test_counted_prompts_widen_the_interval_of_a_preference(ada: Visitor) -> Non
 
 def test_kinds_without_a_vote_are_left_out_and_named(ada: Visitor) -> None:
     words = text(ada.get("/mix?code=3&roleplay=1&prompts=4").text)
-    assert "No vote is on prompts of the kind Role play: it is left out." in words
+    assert "No vote is on prompts of the kind Role play: it is excluded." in words
     assert "counted from 3 prompts" in words
     body = ada.get("/mix.json?code=3&roleplay=1").json()
     assert body["left_out"] == {"roleplay": 1.0}

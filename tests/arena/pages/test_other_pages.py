@@ -82,7 +82,7 @@ def test_the_method_page_tells_how_this_arena_paces(make_board: MakeBoard, pacin
 
 def test_the_method_page_names_policy_rules_and_export(make_board: MakeBoard) -> None:
     shown = text(method_page(make_board(), pacing=Pacing.PACED, linked=True))
-    assert "Votes by simulated voters are left out." in shown
+    assert "Votes by simulated voters are excluded." in shown
     assert "arena export votes" in shown
 
 

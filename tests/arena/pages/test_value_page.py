@@ -47,7 +47,7 @@ def test_every_model_stands_in_the_table_and_names_are_text() -> None:
 
 def test_what_is_dominated_and_what_to_take_stand_in_words() -> None:
     words = text(page(valued()))
-    assert "Left out of the costs: m9 (no price is known)." in words
+    assert "Excluded from the costs: m9 (no price is known)." in words
     assert "by Quartz" in words
     assert "lies within 20 points of the best" in words or "that lie within 20 points" in words
 

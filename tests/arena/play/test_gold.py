@@ -91,7 +91,7 @@ def sets(served: Served) -> list[str | None]:
 
 
 def shape(value: Any) -> Any:
-    """Give what there is of a value but for its texts and numbers."""
+    """Give what there is of a value except its texts and numbers."""
     if isinstance(value, dict):
         return {name: shape(one) for name, one in value.items()}
     return [shape(one) for one in value] if isinstance(value, list) else type(value).__name__

@@ -132,9 +132,9 @@ def test_their_board_is_shown_only_when_asked_for_and_says_what_it_is(
         plain = ada.get("/leaderboard").text
         asked = ada.get("/leaderboard?policy=simulated-v1").text
         unknown = ada.get("/leaderboard?policy=other")
-    assert "These votes are not people" not in plain
+    assert "These votes are simulated" not in plain
     assert "25 votes</a> by 20" not in plain
-    assert "These votes are not people" in asked
+    assert "These votes are simulated" in asked
     assert re.search(r"25 votes</a> by 20", asked)
     assert unknown.status_code == 404
     assert "no board of that policy" in unknown.text

@@ -182,7 +182,7 @@ def hang_up(url: str) -> None:
 
 
 def test_a_lease_that_was_given_up_is_free_at_once(on_postgresql: str) -> None:
-    """Else an arena that begins anew leaves the battles before it running, until a later look."""
+    """Else an arena that begins again leaves the battles before it running, until a later look."""
     later = Store(on_postgresql)
     later.register(MODELS, NOW)
     engine = create_engine(on_postgresql)

@@ -56,7 +56,7 @@ def of_other_votes(
 
 
 def judge_that_wavers(world: World) -> WorldMeasure:
-    """A planted fault: a judge that knows the truth, and draws every verdict anew each time."""
+    """A planted fault: a judge that knows the truth, and draws every verdict again each time."""
 
     def verdicts(votes: VoteRows, draw: np.random.Generator) -> VoteRows:
         probability = 1 / (1 + np.exp(world.strengths[votes.b] - world.strengths[votes.a]))

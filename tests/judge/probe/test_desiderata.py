@@ -1,4 +1,4 @@
-"""Each rule at its threshold, from both sides; what cannot be told neither passes nor fails."""
+"""Each rule at its threshold, from both sides; what is inconclusive neither passes nor fails."""
 
 import json
 import math
@@ -32,7 +32,7 @@ def test_reruns_may_move_a_score_by_a_third_of_its_error(
     noise = rerun_noise(np.array([[1.0, 2.0, 3.0]]))
     outcome = ranking.on_reruns(noise, 3 * noise.sd, ends, sample="60 prompts")
     assert outcome.passed is passed
-    assert outcome.text.startswith("Cannot be told with 60 prompts.") is (passed is None)
+    assert outcome.text.startswith("Cannot be determined with 60 prompts.") is (passed is None)
     verdicts = {True: "passes", False: "fails", None: "cannot_tell"}
     assert outcome.to_dict()["verdict"] == verdicts[passed]
 
@@ -100,7 +100,7 @@ def test_entrants_must_stand_out_and_not_by_chance_and_never_fail(
     for each in (shares, exchanged):
         outcome = ranking.on_discriminability(noise, each, sample="30 prompts")
         assert outcome.passed is passed
-        start = "Cannot be told with 30 prompts. The entrants may be alike"
+        start = "Cannot be determined with 30 prompts. The entrants may be alike"
         assert outcome.text.startswith(start) is (passed is None)
 
 

@@ -109,10 +109,10 @@ async def test_no_intervention_moves_a_robust_judge() -> None:
     assert {one["success_rate"] for one in result["interventions"]} == {0.0}
     assert named(result, "not_moved") == [*KINDS]
     assert result["headline"] == (
-        f"It is not moved by any of the {len(KINDS)} by 15 points of a per cent or more."
+        f"It is not moved by any of the {len(KINDS)} by 15 percentage points or more."
     )
     assert result["sentences"] == [
-        "No effect of length by itself is shown: +0 (−14 to +14) points of a per cent.",
+        "No effect of length by itself is shown: +0 (−14 to +14) percentage points.",
     ]
     assert result["warnings"] == []
 
@@ -177,7 +177,7 @@ async def test_few_prompts_and_single_orders_make_no_claim() -> None:
     (one,) = result["interventions"]
     assert (one["n_pairs"], one["finding"]) == (2, "cannot_tell")
     assert result["headline"] == "No intervention is shown to move it."
-    assert result["sentences"][0] == "With 3 prompts it cannot be told of position."
+    assert result["sentences"][0] == "With 3 prompts it cannot be determined of position."
     assert result["warnings"][0].startswith("1 verdict not read")
 
 

@@ -23,7 +23,7 @@ def rows(
     judge: str = "opal",
     lean: float = 0.0,
 ) -> list[str]:
-    """Verdicts in both orders and over both, by the order of the names but for some."""
+    """Verdicts in both orders and over both, by the order of the names except some."""
     draw, own = np.random.default_rng(seed), np.random.default_rng(0)
     lines = []
     for prompt in range(prompts):

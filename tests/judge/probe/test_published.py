@@ -48,7 +48,7 @@ def material(published_data: Path) -> CardMaterial:
 
 
 def first_of(rated: RatedTexts) -> RatedTexts:
-    """Leave out two prompts of three."""
+    """Exclude two prompts of three."""
     rows = np.flatnonzero(rated.prompt < (rated.prompt.max() + 1) // 3).tolist()
     return replace(
         rated,

@@ -23,7 +23,7 @@ class Judge:
     """A judge to simulate.
 
     ``spread`` is the strength of the best model in nats, ``flips`` the share of verdicts that a
-    run turns round; a coin draws every verdict anew. Every prompt suits some models better, by
+    run turns round; a coin draws every verdict again. Every prompt suits some models better, by
     normal likings of sd .8 nats.
     """
 
@@ -82,7 +82,7 @@ def test_a_good_judge_never_fails_and_a_coin_never_passes(
     row: dict[str, object] = {"judge": judge.name, "prompts": n_prompts}
     for name, shares in counts.items():
         row[name] = " / ".join(f"{shares[passed]:.2f}" for passed in (True, None, False))
-    record_property("audits of judges: pass / cannot be told / fail", row)
+    record_property("audits of judges: pass / cannot be determined / fail", row)
     bad = judge.coin
     assert max(shares[bad] for shares in counts.values()) <= BOUND
     if bad:

@@ -105,7 +105,7 @@ def test_few_prompts_tell_nothing_of_a_good_judge_and_do_not_fail_it() -> None:
     assert result.failed == ()
     for name in ("reruns", "discriminability", "consistency"):
         assert result[name].passed is None
-        assert result[name].text.startswith("Cannot be told with 12 prompts.")
+        assert result[name].text.startswith("Cannot be determined with 12 prompts.")
 
 
 def test_the_interval_of_the_noise_is_over_prompts() -> None:

@@ -323,7 +323,7 @@ def test_only_the_reconciled_row_of_two_orders_counts(tmp_path: Path) -> None:
         ("x", 1, 1),
         ("y", 1, 1),
     ]
-    assert scored["warnings"] == ["1 of 2 rows have no verdict: no ties, left out."]
+    assert scored["warnings"] == ["1 of 2 rows have no verdict: no ties, excluded."]
 
 
 def test_judges_are_scored_apart(tmp_path: Path) -> None:

@@ -179,7 +179,7 @@ def test_the_standard_error_adds_up_how_far_each_instruction_moves_the_whole_fit
     estimate: bool,
 ) -> None:
     # Twenty copies of every instruction, and one more or one less of each in turn: central
-    # differences in an instruction's weight, with everything estimated anew.
+    # differences in an instruction's weight, with everything estimated again.
     n, copies = 15, 20
     models = tuple(
         replace(one, length_gap=one.length_gap**3)  # heavy tails: their spread is uncertain

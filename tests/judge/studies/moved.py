@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 class Mover:
     """What moves one source, in nats; ``scale`` stretches the strengths.
 
-    ``favours`` is the sd of a liking of its own for each model, drawn anew for every study.
+    ``favours`` is the sd of a liking of its own for each model, drawn again for every study.
     """
 
     position: float = 0.0

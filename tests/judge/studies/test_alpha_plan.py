@@ -1,4 +1,4 @@
-"""What more ratings do to alpha's half-width, held against studies that were made so."""
+"""What more ratings do to alpha's half-width, compared with studies that were made so."""
 
 from collections.abc import Callable
 

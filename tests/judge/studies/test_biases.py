@@ -177,7 +177,9 @@ def test_a_term_that_cannot_be_told_leaves_the_others_standing() -> None:
     measured = biases(same, people, judge)
     assert measured.effects["length"].difference is not None
     assert measured.effects["format"].people is None
-    assert any(w.startswith("Format cannot be told from the votes") for w in measured.warnings)
+    assert any(
+        w.startswith("Format cannot be determined from the votes") for w in measured.warnings
+    )
 
 
 def test_rows_of_unknown_length_are_left_out_and_counted() -> None:
@@ -187,7 +189,7 @@ def test_rows_of_unknown_length_are_left_out_and_counted() -> None:
     measured = biases(replace(items, gaps={"length": gap}), people, judge)
     assert measured.effects["length"].people is not None
     assert measured.effects["length"].people.n == 1350
-    assert "10.0 % of the votes are left out: no length known." in measured.warnings
+    assert "10.0 % of the votes are excluded: no length known." in measured.warnings
 
 
 def test_what_cannot_be_told_of_oneself_is_said() -> None:

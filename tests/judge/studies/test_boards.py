@@ -179,7 +179,7 @@ def _covered(n_models: int, error: float, taste: float, runs: int) -> dict[str, 
 
 
 def test_noise_does_not_pass_for_disagreement() -> None:
-    """The boards agree fully but for noise, which the percentiles of rounds would all blame."""
+    """The boards agree fully except noise, which the percentiles of rounds would all blame."""
     assert min(_covered(12, 0.2, 0.0, 12).values()) == 1
 
 

@@ -149,7 +149,7 @@ def test_a_prompt_that_is_matched_by_its_text_keeps_the_name_that_votes_give_it(
 def test_rows_without_the_id_are_excluded_and_counted(study: Files) -> None:
     data = study(rows_of("item_id", "i", ""), rows_of("item_id", "i", "j"))
     assert (data.people.n, data.judges[0].verdicts.n, data.items.n) == (1, 2, 2)
-    assert "1 votes left out: without item_id." in data.warnings
+    assert "1 votes excluded: without item_id." in data.warnings
 
 
 def test_an_unread_verdict_is_counted_and_is_no_tie(study: Files) -> None:
@@ -210,8 +210,8 @@ def test_another_judge_s_rows_of_both_leave_single_orders_alone(study: Files) ->
 def test_a_judge_s_run_in_place_of_votes_is_one_vote_a_case(study: Files) -> None:
     data = study(votes=RUN)
     assert labels(data) == [("p1", "basalt", "flint", 0), ("p2", "basalt", "flint", 1)]
-    assert "2 votes left out: one order of a case judged in both." in data.warnings
-    assert "1 votes left out: no verdict: unparsed." in data.warnings
+    assert "2 votes excluded: one order of a case judged in both." in data.warnings
+    assert "1 votes excluded: no verdict: unparsed." in data.warnings
 
 
 def test_sides_that_never_vary_say_nothing_of_the_order(study: Files) -> None:
@@ -247,7 +247,7 @@ def test_what_one_judge_was_asked_in_two_ways_is_not_averaged(
     for part in (data, data.groups["basalt / flint"]):
         assert {judge.name: judge.verdicts.n for judge in part.judges} == judges
     note = {
-        "battle_id,voter": f"1 verdicts left out: {REPEATED}.",
+        "battle_id,voter": f"1 verdicts excluded: {REPEATED}.",
         "run": "1 verdicts of one judge repeat an earlier one on the same item. They are counted.",
     }
     assert [one for one in data.warnings if "verdicts" in one and "order" not in one] == [
@@ -258,7 +258,7 @@ def test_what_one_judge_was_asked_in_two_ways_is_not_averaged(
 @pytest.mark.parametrize(
     ("column", "ids", "n", "note"),
     [
-        ("battle_id", "bbc", 2, f"1 votes left out: {VOTED_AGAIN}."),
+        ("battle_id", "bbc", 2, f"1 votes excluded: {VOTED_AGAIN}."),
         ("item_id", "bbc", 3, "1 votes are by people who already voted on the same item"),
         ("battle_id", "bcd", 3, ""),
     ],

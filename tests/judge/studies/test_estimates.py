@@ -139,7 +139,7 @@ def test_an_interval_is_widened_for_raters_by_the_factor_calculated_by_hand() ->
     signs = np.array([[1.0], [-1.0]])
     of_prompts, of_raters, of_both = np.tile(signs, (10, 1)), 3 * signs, signs / 4
     raters = Raters(np.tile(of_raters, (5, 1)), np.tile(of_both, (20, 1)), 10.0)
-    # A sum moves by what is left out: 20 prompts of 1, 10 raters of 3, 40 pairs of both of 1/4.
+    # A sum moves by what is excluded: 20 prompts of 1, 10 raters of 3, 40 pairs of both of 1/4.
     prompt, rater, both = 19 / 20 * 20 * 1, 9 / 10 * 10 * 9, 39 / 40 * 40 / 16
     variance = prompt + rater - both
     df = variance**2 / (prompt**2 / 19 + (rater - both) ** 2 / 9)

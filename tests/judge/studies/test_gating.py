@@ -83,7 +83,7 @@ def test_a_model_that_nobody_voted_on_has_no_lead() -> None:
 
 
 def off_zero(judged: Judged, voters: int) -> bool:
-    """Whether a look after some voters leaves out a lead of zero."""
+    """Whether a look after some voters excludes a lead of zero."""
     try:
         lead = powered_lead(*judged.upto(voters), BETWEEN).lead
     except NotIdentifiedError:

@@ -83,7 +83,7 @@ def test_the_error_of_an_accuracy_on_gold_is_the_jackknife_calculated_by_hand() 
     value, error = accuracies(item, np.zeros(20, dtype=np.int64), label, truth, item)
     assert value is not None
     assert error is not None
-    # 16 of 20 are right, and the prior adds 8 of 10. One of 20 prompts is left out at a time.
+    # 16 of 20 are right, and the prior adds 8 of 10. One of 20 prompts is excluded at a time.
     assert value.item() == pytest.approx(24 / 30)
     without = np.array([23 / 29] * 16 + [24 / 29] * 4)
     squares = 16 * (without[0] - without.mean()) ** 2 + 4 * (without[-1] - without.mean()) ** 2

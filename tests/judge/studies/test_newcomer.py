@@ -114,7 +114,7 @@ def test_six_models_of_mt_bench_are_not_enough(published_data: Path) -> None:
     assert rated.calibrated_on == 4
     assert rated.judge_only.lower is rated.judge_only.upper is None
     assert any(text.startswith("No interval: 4 known models, and 8") for text in rated.warnings)
-    assert "Left out of the interval, as the judge's own: gpt-4." in rated.warnings
+    assert "Excluded from the interval, as the judge's own: gpt-4." in rated.warnings
 
 
 def ends(rated: Newcomer) -> tuple[float, float]:
@@ -280,7 +280,7 @@ def test_known_models_of_the_judges_family_are_left_out_for_a_stranger() -> None
     rated, _ = planted.rated(7, NewcomerOptions(own=("owl-*",)))
     assert rated.self_preference is None
     assert rated.calibrated_on == 14
-    assert "Left out of the interval, as the judge's own: owl-0 and owl-1." in rated.warnings
+    assert "Excluded from the interval, as the judge's own: owl-0 and owl-1." in rated.warnings
 
 
 def test_verdicts_alone_are_worth_what_they_agree_with_people() -> None:

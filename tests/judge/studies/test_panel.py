@@ -99,7 +99,7 @@ def test_what_could_not_be_parsed_is_no_error_and_is_counted(
     assert {row["judge"]: row["unread"] for row in one["judges"]}["Falcon"] == 3
     assert one["sentences"][-1] == (
         "10 of 1,938 verdicts were not read: that is no error, and counts nowhere. 10 items of "
-        "323 are left out, for not every judge has a verdict there that was read."
+        "323 are excluded, for not every judge has a verdict there that was read."
     )
 
 

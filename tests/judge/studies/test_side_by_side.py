@@ -45,7 +45,7 @@ def test_a_judge_that_is_right_more_often_leads_and_the_sentence_says_by_how_muc
     assert held(lead.without_ties, 0.6 * (0.6 - 0.9))
     assert (lead.n_items, lead.n_prompts, lead.cost) == (300, 300, None)
     assert result.sentences[0].startswith("owl agrees with people more often than crow: by +")
-    assert result.sentences[0].endswith("points of a per cent on 300 shared items.")
+    assert result.sentences[0].endswith("percentage points on 300 shared items.")
 
 
 def test_one_judge_under_two_names_leads_nowhere() -> None:

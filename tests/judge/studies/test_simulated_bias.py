@@ -51,7 +51,7 @@ def parts(measured: Biases) -> dict[str, Estimate]:
         "position": measured.effects["position"].difference,
         "length": measured.effects["length"].difference,
         "self": measured.self_preference.excess,
-        "length, people left out": measured.effects["length"].judge,
+        "length, people excluded": measured.effects["length"].judge,
     }
 
 
@@ -101,7 +101,7 @@ def test_what_people_like_as_well_is_mistaken_for_bias_if_they_are_left_out(
     of: MovedStudy,
 ) -> None:
     truth = TRUTH["length"] if of is PLANTED else 0.0
-    off, covered = off_and_covered(of, "length, people left out", truth)
+    off, covered = off_and_covered(of, "length, people excluded", truth)
     assert abs(off.mean) > 0.2
     assert covered.mean + 3 * covered.error < 0.5
 

@@ -148,7 +148,7 @@ def test_few_single_orders_make_no_claim(tmp_path: Path) -> None:
     )
     few = studied(truth_set(tmp_path, 12), {"owl": perfect})
     assert (
-        "Whether a coin does as well cannot be told from 12 prompts."
+        "Whether a coin does as well cannot be determined from 12 prompts."
         in (few.sentences(few.whole[0])[0])
     )
 

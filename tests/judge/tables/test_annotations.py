@@ -88,7 +88,7 @@ def test_annotations_of_several_files_are_chosen_labelled_and_named(
     assert table.texts("item_id") == ["b", "c"]
     assert table.texts("winner") == ["model_a", "model_b"]
     assert table.numbers("lp_M").tolist() == [4, 6]
-    assert words == [f"{tmp_path} (2 files) is read as annotations; rows left out: 2 by where"]
+    assert words == [f"{tmp_path} (2 files) is read as annotations; rows excluded: 2 by where"]
     with pytest.raises(DataError, match="no column 'nobody'"):
         read_annotations(replace(files, columns=(("voter", "nobody"),), labels=()))
     with pytest.raises(DataError, match=r"nobody = 1.*not found"):
@@ -110,7 +110,7 @@ def test_what_is_left_out_is_said_with_the_format_of_a_peer(tmp_path: Path) -> N
     with noticing(words.append):
         judge_score(Files((tmp_path,), where="model_test = 'x'"), "wildbench")
     assert words == [
-        f"{tmp_path} (2 files) is read as WildBench scores; rows left out: 2 by where"
+        f"{tmp_path} (2 files) is read as WildBench scores; rows excluded: 2 by where"
     ]
 
 

@@ -184,7 +184,7 @@ class TestWithInspect:
         with noticing(words.append):
             rows = rows_in(path)
         left_out = "1 halted by an error, 1 without an answer"
-        assert words == [f"{path} is read as Inspect's log; rows left out: {left_out}"]
+        assert words == [f"{path} is read as Inspect's log; rows excluded: {left_out}"]
         assert [row["id"] for row in rows] == ["0", "1", "4", "5"]
         assert [row["score"] for row in rows] == [1.0, 0.5, 0.0, None]
         assert {row["judge"] for row in rows} == {"match"}
@@ -257,7 +257,7 @@ class TestWithInspect:
         words: list[str] = []
         with noticing(words.append):
             items = read_agent_runs(Files((one, other)))
-        assert words[0].endswith("(2 files) is read as runs of Inspect's log; rows left out: none")
+        assert words[0].endswith("(2 files) is read as runs of Inspect's log; rows excluded: none")
         assert "events" in words[1]
         assert sorted((item.item, item.prompt_id) for item in items) == [
             ("q1 (1)", "q1"),

@@ -210,7 +210,7 @@ def test_samples_of_two_logs_are_paired_and_the_rest_is_counted() -> None:
     assert words[0].startswith("Sample 'q2' (epoch 1) of '0.eval' has steps '502 steps'")
     left_out = "1 halted by an error, 1 that cannot be used, 3 without a run of another system"
     assert (
-        words[1] == f"logs (2 files) is read as runs of Inspect's log; rows left out: {left_out}"
+        words[1] == f"logs (2 files) is read as runs of Inspect's log; rows excluded: {left_out}"
     )
     assert words[2] == (
         "logs holds more than a run, which is not carried over: events 18, image 5, reasoning 5, "

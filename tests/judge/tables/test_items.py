@@ -78,7 +78,7 @@ def test_items_are_read_as_their_makers_write_them(
             (item,) = read_items(written(tmp_path, f"items.{ending}", [row]))
         assert (item.text, item.further) == (prompt, further)
         assert item.id == name if name else len(item.id) == 16
-    assert {line.split(" is read as ")[1] for line in words} == {f"{layout}; rows left out: none"}
+    assert {line.split(" is read as ")[1] for line in words} == {f"{layout}; rows excluded: none"}
 
 
 def test_what_comes_with_an_item_is_read_too(tmp_path: Path) -> None:

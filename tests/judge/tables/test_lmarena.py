@@ -37,7 +37,7 @@ def test_conversations_are_read_as_they_are(path: Path) -> None:
         f"{EACH} with an image that is neither a data: URL nor an address by https, "
         f"{EACH} without an answer"
     )
-    assert words[0].split("; ")[1] == f"rows left out: {reasons}"
+    assert words[0].split("; ")[1] == f"rows excluded: {reasons}"
     by_id = {named.battle_id: named for named in cases}
     assert len(by_id) == len(cases) == 3 * EACH
     assert all(named.prompt_id == named.battle_id for named in cases)
@@ -89,7 +89,7 @@ def test_a_judge_is_run_on_the_file_and_its_prompts_are_labelled(
     assert f"{EACH} rows have no answer on a side" in report["warnings"][0]
     study = command("study", "judge", path.name, "v.jsonl", "--format", "json", "--rounds", "50")
     figures = json.loads(study.stdout)
-    assert (study.stderr.count("rows left out: none"), study.returncode) == (1, 0)
+    assert (study.stderr.count("rows excluded: none"), study.returncode) == (1, 0)
     assert figures["agreement"]["with_ties"]["n"] == 2 * EACH
     assert not [note for note in figures["warnings"] if "matched by" in note]
     labelled = command("label", path.name, "--format", "json")

@@ -87,7 +87,7 @@ def test_games_of_arena_hard_are_scored_as_published(
     (row,) = result["models"]
     assert row["n"] == 3
     assert row["score"] == pytest.approx(100 * (4 + 1.5) / 10)
-    assert result["warnings"] == ["'y': 2 of 5 prompts lack a verdict; they are left out."]
+    assert result["warnings"] == ["'y': 2 of 5 prompts lack a verdict; they are excluded."]
 
 
 def test_verdicts_of_any_peer_are_scored_in_pairs(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def test_verdicts_of_any_peer_are_scored_in_pairs(tmp_path: Path) -> None:
         ("x", 1, 3),
         ("y", 0, 3),
     ]
-    assert result["warnings"] == ["2 of 6 rows have no verdict: no ties, left out."]
+    assert result["warnings"] == ["2 of 6 rows have no verdict: no ties, excluded."]
     people = scores(file(tmp_path, "arena.json"), "pairwise")
     assert people["x"]["n"] == 3  # over all voters, without the row that is not anonymous
 
@@ -161,7 +161,7 @@ def test_a_judge_is_asked_about_the_pairs_of_other_tools(tmp_path: Path) -> None
     assert [turn.content for turn in named.case.prompt] == ["hi"]
     assert (named.case.response_a, named.case.response_b) == ("x", "y")
     assert named.battle_id == "xy(1, 0, 0)"
-    assert words == [f"{path} is read as Kaggle 55k; rows left out: none"]
+    assert words == [f"{path} is read as Kaggle 55k; rows excluded: none"]
     (arena,) = read_cases([written(tmp_path, "a.json", [of_arena("x", "y", "tie", "ada")])])
     assert (arena.models[0], arena.case.response_b) == ("x", "x")
     assert read_cases([file(tmp_path, "llmbar.json")])[0].case.response_a == "o"
@@ -200,7 +200,7 @@ def test_several_turns_of_kaggle_are_read_and_turns_without_an_answer_counted(
     assert (several.case.earlier_b, several.case.response_b) == (("Four.",), "Five.")
     assert (one.case.prompt[0].content, one.case.response_a) == ("[1] + [2]?", "[3]")
     assert words[0] == (
-        f"{path} is read as Kaggle 55k; rows left out: 1 in which user and assistant do not take "
+        f"{path} is read as Kaggle 55k; rows excluded: 1 in which user and assistant do not take "
         "turns, 1 without a question, 3 without an answer"
     )
     assert words[1].startswith(f"{path}: 3 rows have no answer on a side (null or blank), of 7")
@@ -223,7 +223,7 @@ def test_the_test_file_of_kaggle_is_read_as_its_votes_are(tmp_path: Path, ending
     path, words = written(tmp_path, f"test.{ending}", rows), list[str]()
     with noticing(words.append):
         (named,) = read_cases([path])
-    assert words[0] == f"{path} is read as Kaggle 55k (test); rows left out: 1 without an answer"
+    assert words[0] == f"{path} is read as Kaggle 55k (test); rows excluded: 1 without an answer"
     assert (named.case.prompt[0].content, named.case.response_b) == ("2 + 2?", "Five.")
     assert (named.models[0], named.battle_id) == ("response_a", "xy(1, 0, 0)")
 
@@ -259,7 +259,7 @@ def test_conversations_are_items_to_rate_turn_by_turn_and_null_answers_are_count
     words: list[str] = []
     with noticing(words.append):
         several, one = items = read_rating_items(written(tmp_path, name, rows))
-    assert words[0].endswith("rows left out: 1 without an answer")
+    assert words[0].endswith("rows excluded: 1 without an answer")
     asked = [[turn.content for turn in item.messages] for item in items]
     assert asked == [["2 + 2?"], ["[1] + [2]?"]]
     assert [response.model for response in one.responses] == ["x", "y"]
@@ -381,7 +381,7 @@ def test_rows_that_tell_no_question_apart_are_left_out_and_counted(
     with noticing(words.append):
         cases = read_cases([path])
     left_out = "2 without a question and an answer"
-    assert words[0] == f"{path} is read as TRL preferences; rows left out: {left_out}"
+    assert words[0] == f"{path} is read as TRL preferences; rows excluded: {left_out}"
     assert [len(case.case.prompt) for case in cases] == [1, 3]
     labels = read_labels(path)
     assert labels is not None
@@ -501,7 +501,7 @@ def test_a_text_that_is_not_as_mt_bench_s_judge_reads_it_is_left_out_and_counted
     words: list[str] = []
     with noticing(words.append):
         assert len(read_responses([written(tmp_path, "single.jsonl", [SINGLE, torn])])) == 1
-    assert words[0].endswith("rows left out: 1 without a question and an answer")
+    assert words[0].endswith("rows excluded: 1 without a question and an answer")
     with pytest.raises(DataError, match="1 without a question and an answer"):
         read_responses([written(tmp_path, "torn.jsonl", [torn])])
 

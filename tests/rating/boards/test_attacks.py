@@ -42,7 +42,7 @@ def cast(source: Path) -> VoteRows:
 def documented() -> list[tuple[str, str, str, str, str]]:
     """Return the rows of the table in docs/integrity.md."""
     page = (Path(__file__).parents[3] / "docs" / "integrity.md").read_text(encoding="utf-8")
-    table = page.split("attackers' votes left out |\n", 1)[1].split("\n\n", 1)[0]
+    table = page.split("attackers' votes excluded |\n", 1)[1].split("\n\n", 1)[0]
     rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in table.splitlines()]
     return [(row[0], row[1], row[2], row[3], row[4]) for row in rows[1:]]
 

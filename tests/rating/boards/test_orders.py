@@ -82,7 +82,7 @@ def test_the_board_and_the_pairwise_score_count_the_same_and_the_board_says_so(
     path = write(tmp_path, ROWS)
     report = rate_source(str(path), RateOptions(interval="none"))
     assert isinstance(report, Report)
-    assert report.warnings[0].startswith("6 rows of single orders are left out")
+    assert report.warnings[0].startswith("6 rows of single orders are excluded")
     assert report.to_dict()["votes"]["used"] == 3
     scored = judge_score(path, "pairwise")
     assert [(row["n"], row["n_wins"], row["n_ties"]) for row in scored["models"]] == [
@@ -145,7 +145,7 @@ def test_a_judge_as_a_voter_has_one_vote_a_case_and_the_notes_say_so(
     report = check_source(str(write(tmp_path, ROWS, ending)), Columns(voter="judge"))
     assert (report.votes, report.dropped) == (3, {IN_BOTH: 6, "no verdict: unparsed": 2})
     assert [(who.voter, who.votes, who.ties) for who in report.voters] == [("quartz", 3, 1)]
-    assert report.notes[0].startswith("6 rows of single orders are left out")
+    assert report.notes[0].startswith("6 rows of single orders are excluded")
 
 
 def test_people_have_no_orders_and_no_note_on_them(tmp_path: Path) -> None:

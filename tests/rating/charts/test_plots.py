@@ -113,7 +113,7 @@ def pictures(names: Sequence[str]) -> dict[str, Picture]:
 
 
 def value_of(report: dict[str, Any]) -> dict[str, Any]:
-    """The same ratings with a cost each, the better the dearer, but for every third."""
+    """The same ratings with a cost each, the better the dearer, except every third."""
     models = []
     for i, row in enumerate(report["ratings"]):
         cost = 30.0 * 0.9**i * (4 if i % 3 == 2 else 1)
@@ -331,7 +331,7 @@ def test_counts_stand_in_the_cells_of_thirty_models_and_are_missed_beyond(tmp_pa
     assert texts(svg_of(few, tmp_path)).count("7") > 200
     assert "In each cell" in few.caption
     assert texts(svg_of(many, tmp_path)).count("7") <= 2  # of a column, and on the scale
-    assert "Counts are left out" in many.caption
+    assert "Counts are excluded" in many.caption
 
 
 def test_a_share_of_few_votes_is_not_coloured() -> None:

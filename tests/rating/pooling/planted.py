@@ -35,7 +35,7 @@ def planted(
     n_prompts: int = 0,
     suit: float = 0.0,
 ) -> World:
-    """Draw categories anew, each with its share of the votes; pairs are uniform.
+    """Draw categories again, each with its share of the votes; pairs are uniform.
 
     Each category has so many prompts, if any, that ``suit`` each model by nats more or less.
     """

@@ -401,7 +401,7 @@ FILES: Mapping[str, tuple[str, Sequence[Row], Sequence[tuple[str, ...]], Mapping
         },
     ),
 }
-"""By file: the format, its rows, the votes in it, and what is left out."""
+"""By file: the format, its rows, the votes in it, and what is excluded."""
 
 OUTPUT = {"instruction": "i", "dataset": "invented", "output": "o", "generator": "x"}
 SCORE = {

@@ -48,7 +48,7 @@ def test_rows_that_the_arena_did_not_sample_are_excluded_and_counted(
     votes, words = noticed(path)
     assert cells(votes) == Counter([("x", "y", "model_a"), ("x", "y", "tie")])
     assert votes.dropped == {"not anonymous": 1, DEDUP: 1}
-    assert words == [f"{path} is read as Chatbot Arena; rows left out: 1 {DEDUP}, 1 not anonymous"]
+    assert words == [f"{path} is read as Chatbot Arena; rows excluded: 1 {DEDUP}, 1 not anonymous"]
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -98,7 +98,7 @@ def test_the_session_is_the_voter_of_lmarenas_votes_and_conversations_are_not_re
 ) -> None:
     path = written(tmp_path, f"arena.{ending}", lmarena())
     votes, words = noticed(path)
-    assert words == [f"{path} is read as LMArena 140k; rows left out: none"]
+    assert words == [f"{path} is read as LMArena 140k; rows excluded: none"]
     assert cells(votes) == Counter(("x", "y", WINNERS[n % 5]) for n in range(300))
     by_session, _ = noticed(path, Reading(style=("length", "headers", "lists", "bold")))
     assert by_session.voters == tuple(sorted(f"session-{n}" for n in range(60)))

@@ -34,7 +34,7 @@ BOUND = {"anyOf": [NUMBER, {"enum": ["Infinity", "-Infinity"]}]}
 SCHEMA_OF_LOGS = {
     "desc": "What a log has to hold, and of what kind, in the schema of version 0.3.0.",
     "source": "https://github.com/evaleval/every_eval_ever, every_eval_ever/eval_types.py, and "
-    "REGISTERED_CHECKS of its validator for deployments and paths; written anew.",
+    "REGISTERED_CHECKS of its validator for deployments and paths; written again.",
     **texts(
         *("schema_version", "evaluation_id", "retrieved_timestamp"),
         schema_version={"const": "0.3.0"},
@@ -229,6 +229,6 @@ def test_a_log_of_something_else_is_refused_by_its_path(tmp_path: Path, spoil: A
 
 
 def test_groups_are_no_board(tmp_path: Path) -> None:
-    with pytest.raises(DataError, match="leave out --by"):
+    with pytest.raises(DataError, match="omit --by"):
         write_logs({"groups": {}}, tmp_path, NOW)
     assert SCHEMA == "0.3.0"

@@ -67,7 +67,7 @@ def test_parts_of_a_file_are_the_file(
     for source in (parts, folder / "in", f"{folder}/in/?.*", Files((parts[0], folder / "in"))):
         assert noticed(source)[0] == expected
     many = f" ({len(parts)} files)" if len(parts) > 1 else ""
-    words = [f"{folder / 'in'}{many} is read as votes; rows left out: none"] if many else []
+    words = [f"{folder / 'in'}{many} is read as votes; rows excluded: none"] if many else []
     assert noticed(folder / "in")[1] == words
 
 
@@ -140,7 +140,7 @@ def test_a_condition_chooses_rows_before_anything_else(ending: str, tmp_path: Pa
     english = write([row for row in ROWS if row["language"] == "English"], tmp_path / "e.csv")
     digest, words = noticed(Files((path,), where="language = 'English' -- only"))
     assert digest == noticed(english)[0]
-    assert words == [f"{path} is read as votes; rows left out: 4 by where"]
+    assert words == [f"{path} is read as votes; rows excluded: 4 by where"]
     groups = read_groups(
         Files((path,), where="winner <> 'odd'"), Reading(columns=Columns(by="language"))
     )
@@ -205,7 +205,7 @@ def test_peers_files_of_one_format_are_announced_once(tmp_path: Path) -> None:
     announced, repeats = words
     assert announced == (
         f"{tmp_path} (2 files) is read as Chatbot Arena; "
-        "rows left out: 0 by where, 2 not anonymous"
+        "rows excluded: 0 by where, 2 not anonymous"
     )
     assert repeats.startswith(f"{tmp_path}: 3 rows repeat an earlier one in question_id, ")
     assert repeats.endswith("rate a file without them.")

@@ -50,7 +50,7 @@ def test_a_peers_file_is_read_as_its_votes(name: str, tmp_path: Path) -> None:
     assert known == "Open WebUI feedback" or votes.read == len(rows)
     assert votes.dropped == left_out
     reasons = ", ".join(f"{n} {why}" for why, n in left_out.items()) or "none"
-    assert words == [f"{path} is read as {known}; rows left out: {reasons}"]
+    assert words == [f"{path} is read as {known}; rows excluded: {reasons}"]
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -67,7 +67,7 @@ def test_chatbot_arena_is_the_same_in_every_kind_of_file(ending: str, tmp_path: 
     style = ("length", "headers", "lists", "bold", "log2:length")
     votes, words = noticed(path, Reading(style=style[:-1]))
     assert votes.voters == ("ada", "bob")
-    assert words[0].endswith("rows left out: 1 not anonymous")
+    assert words[0].endswith("rows excluded: 1 not anonymous")
     assert votes.data.n_votes == 3
     names = [f"{name}_{side}" for name in style[:-1] for side in "ab"]
     assert columns_of(path, *names)[0] == tuple(map(pytest.approx, (400, 100, 4, 2, 3, 1, 6, 2)))

@@ -47,11 +47,11 @@ def test_a_battle_counts_once_by_its_first_row(ending: str, tmp_path: Path) -> N
     assert words == [
         f"{path}: 1 of the repeated rows name another winner than an earlier row with their "
         "battle_id. The first row counts.",
-        f"{path} is read as votes; rows left out: 5 repeated",
+        f"{path} is read as votes; rows excluded: 5 repeated",
     ]
     every, words = noticed(Files((path,), where="battle_id IS NOT NULL"))
     assert every.data.n_votes == 9
-    assert words == [f"{path} is read as votes; rows left out: 0 by where"]
+    assert words == [f"{path} is read as votes; rows excluded: 0 by where"]
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -74,7 +74,7 @@ def test_the_id_of_a_format_tells_repeated_rows(rows: Sequence[Row], tmp_path: P
     votes, words = noticed(path)
     assert votes.data.n_votes == 2
     assert votes.dropped == {"repeated": 1}
-    assert words[0].endswith("; rows left out: 1 repeated")
+    assert words[0].endswith("; rows excluded: 1 repeated")
     assert noticed(Files((path,), where="id IS NOT NULL"))[0].data.n_votes == 3
 
 

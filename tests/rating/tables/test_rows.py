@@ -1,4 +1,4 @@
-"""Votes one by one: what is read of a table, what is left out, and in which order."""
+"""Votes one by one: what is read of a table, what is excluded, and in which order."""
 
 from typing import Any
 

@@ -218,7 +218,7 @@ def test_pairs_with_counts_are_the_votes_that_they_count(in_spark: InSpark) -> N
         (Reading(style=("length",)), "style needs each of them here"),
         (Reading(weight="sampling"), "weights needs each"),
         (Reading(half_life_days=3), "half_life needs each"),
-        (Reading(prompts=True), "prompts, as 'language' names them, would be left out"),
+        (Reading(prompts=True), "prompts, as 'language' names them, would be excluded"),
         (
             Reading(all_prompts=True, prompts=True),
             "choose cluster voter .--cluster voter. or none",
