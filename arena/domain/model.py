@@ -198,6 +198,13 @@ def _faults(model: Model) -> Iterator[tuple[str, object, str]]:
         (
             "endpoint",
             _masked(model.endpoint),
+            not model.endpoint.startswith("local://")
+            or (model.endpoint, model.model) == ("local://smollm2/v1", "smollm2"),
+            "local://smollm2/v1 with the model smollm2, which is the only local model",
+        ),
+        (
+            "endpoint",
+            _masked(model.endpoint),
             "#" not in model.endpoint,
             "an address without a fragment (#...), which is sent nowhere",
         ),

@@ -130,15 +130,14 @@ class LocalModel:
 
     def _keep_running(self) -> None:
         try:
-            file, port = _model_file(), "0"
+            file = _model_file()
             for start in range(1 + RESTARTS):
-                with self._started(file, port) as process:
+                with self._started(file) as process:
                     self._process = process
                     if self.problem:
                         process.kill()
                     assert process.stdout is not None
                     self._address = process.stdout.readline().strip()
-                    port = self._address.rpartition(":")[2]
                     if self._address:
                         self._answers.set()
                     status = process.wait()
@@ -148,13 +147,14 @@ class LocalModel:
                 logger.error("The small model has stopped: %s", _reason(status))
                 if start == RESTARTS or not self._address:
                     self.problem = _reason(status)
+                    logger.error("The small model does not start again. Restart the arena.")
                     return
         except (SettingsError, OSError) as error:
             self.problem = str(error)
 
-    def _started(self, file: Path, port: str) -> "subprocess.Popen[str]":
+    def _started(self, file: Path) -> "subprocess.Popen[str]":
         process = subprocess.Popen(  # noqa: S603 - ours
-            [sys.executable, "-m", "arena.endpoints.local_server", str(file), NAME, port],
+            [sys.executable, "-m", "arena.endpoints.local_server", str(file), NAME],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

@@ -1,6 +1,6 @@
 """The process in which llama.cpp serves the small model, on loopback alone.
 
-``python -m arena.endpoints.local_server FILE NAME PORT`` reads the key that requests must carry
+``python -m arena.endpoints.local_server FILE NAME`` reads the key that requests must carry
 from a line of its standard input, and prints its address once it answers. It ends when its
 standard input ends, and so with the process that started it.
 """
@@ -15,8 +15,8 @@ CONTEXT = 8192
 SLOTS = 4
 
 
-def _serve(file: str, name: str, port: int) -> None:
-    """Serve a model file under a name; port 0 takes any that is free."""
+def _serve(file: str, name: str) -> None:
+    """Serve a model file under a name, on any port that is free."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl+C is for the arena, which ends this
     key = sys.stdin.readline().strip()
     Thread(target=_end_with_parent, daemon=True).start()
@@ -27,7 +27,7 @@ def _serve(file: str, name: str, port: int) -> None:
 
     params = xllamacpp.CommonParams()
     params.model.path, params.model_alias = file, {name}
-    params.hostnames, params.port, params.api_keys = ["127.0.0.1"], port, [key]
+    params.hostnames, params.port, params.api_keys = ["127.0.0.1"], 0, [key]
     params.n_ctx, params.n_parallel = CONTEXT, SLOTS
     params.cache_ram_mib = 0  # else the memory grows with each prompt, up to 8 GB
     # On all cores, each of two answers at a time takes ten times as long.
@@ -53,4 +53,4 @@ def _cores() -> int:
 
 
 if __name__ == "__main__":
-    _serve(sys.argv[1], sys.argv[2], int(sys.argv[3]))
+    _serve(sys.argv[1], sys.argv[2])

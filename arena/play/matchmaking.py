@@ -417,6 +417,10 @@ NOT_SAVED = Sentence(
     "The answers could not be saved. Nothing was counted. Try this prompt again, or start a new "
     "battle."
 )
+TOO_LONG = Sentence(
+    "This prompt, with what was said before it, is too long for one of the models. Nothing was "
+    "counted. Shorten it, or start a new battle."
+)
 EMPTY_PROMPT = Sentence("Write a prompt first.")
 REVEALED = Sentence(
     "A model showed its reasoning, which may name it. Begin a new battle with the same prompt."
@@ -443,7 +447,7 @@ def failed_message(side: Side) -> Sentence:
     )
 
 
-ENDS = (STOPPED, INTERRUPTED, NOT_SAVED, EXPIRED, *map(failed_message, Side))
+ENDS = (STOPPED, INTERRUPTED, NOT_SAVED, EXPIRED, TOO_LONG, *map(failed_message, Side))
 """Why a battle ended without a vote; the log has them in English."""
 
 

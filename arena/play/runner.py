@@ -45,7 +45,14 @@ from arena.play.live import (
     running_snapshot,
     stored_snapshot,
 )
-from arena.play.matchmaking import INTERRUPTED, NOT_SAVED, STOPPED, Rules, failed_message
+from arena.play.matchmaking import (
+    INTERRUPTED,
+    NOT_SAVED,
+    STOPPED,
+    TOO_LONG,
+    Rules,
+    failed_message,
+)
 from arena.play.pace import Pacer, Paces
 from arena.store.battles import runners
 from arena.store.chain import AnswerKey, AnswerOutcome, StoredBattle, Took
@@ -378,7 +385,9 @@ class Runner:
 
 def _ending(live: LiveBattle) -> tuple[BattleState, str | None]:
     if (side := live.failed_side) is not None:
-        return BattleState.FAILED, failed_message(side)
+        failure = live.answers[side].failure
+        too_long = failure is not None and failure.failure is FailureClass.CONTEXT_LENGTH
+        return BattleState.FAILED, TOO_LONG if too_long else failed_message(side)
     if live.stopping and not all(live.shown(side) for side in Side):
         return BattleState.STOPPED, STOPPED
     return BattleState.READY, None

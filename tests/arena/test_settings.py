@@ -94,6 +94,8 @@ def test_a_recording_is_found_beside_its_roster(tmp_path: Path) -> None:
         (X + "price = { input = 1, output = 2, date = 'soon' }\n" + Y, ["'price.date'", "'soon'"]),
         (X + "kind = 'robot'\n" + Y, ["'kind'", "'robot'"]),
         (X.replace("http://", "ftp://") + Y, ["'endpoint'", "ftp://localhost/v1"]),
+        (X.replace("http://localhost", "local://other") + Y, ["local://smollm2/v1 with", "other"]),
+        (X.replace("http://localhost", "local://smollm2") + Y, ["the only local model"]),
         (X.replace('id = "x"\n', "") + Y, ["number 1", "'id' is missing"]),
         (X.replace('"x"', '" x"') + Y, ["'id'", "' x'"]),
         (X + "recording = 'r.json'\n" + Y, ["'recording'", "'r.json'"]),

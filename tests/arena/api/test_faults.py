@@ -13,7 +13,7 @@ from sqlmodel import col, select
 
 from arena import parts
 from arena.domain.vote import FailureClass
-from arena.play.matchmaking import Rules
+from arena.play.matchmaking import TOO_LONG, Rules
 from arena.store.store import Store
 from arena.store.tables import AnswerRow, BattleRow, VoteRow
 from tests.faulty_server import Behaviour, Fault, FaultyServer, faulty_server
@@ -215,9 +215,16 @@ def failed_side(rows: list[AnswerRow], case: Case) -> str:
     return side
 
 
-def is_shown_and_not_counted(ada: Visitor, store: Store, battle_id: str, side: str) -> None:
+def words_of(case: Case, side: str) -> str:
+    """What the visitor is told."""
+    return str(TOO_LONG) if case.error_class == "context_length" else WORDS[side]
+
+
+def is_shown_and_not_counted(
+    ada: Visitor, store: Store, battle_id: str, side: str, words: str
+) -> None:
     shown = ada.look(battle_id)
-    assert (shown["state"], shown["message"]) == ("failed", WORDS[side])
+    assert (shown["state"], shown["message"]) == ("failed", words)
     assert shown["turns"][-1][side] == {"text": "", "status": "failed"}
     refused = ada.vote(battle_id, "model_a")
     assert (refused.status_code, refused.json()["title"]) == (409, "Not ready for a vote")
@@ -247,11 +254,11 @@ def test_a_fault_of_every_model_fails_the_battle_after_two_other_models(
 ) -> None:
     battle_id, events, rows, side = played_to_its_fault(ada, server, store, case)
     assert [h.event for h in events if h.event != "failed"] == []
-    assert dict(events[0].data) == {"side": side, "message": WORDS[side]}
+    assert dict(events[0].data) == {"side": side, "message": words_of(case, side)}
     assert len(rows) == len({row.model_id for row in rows}) == 4, "two drawn, two in their place"
     assert {row.error_class for row in rows if row.status == "failed"} == {case.error_class}
     assert max(asked(server).values()) == case.asked
-    is_shown_and_not_counted(ada, store, battle_id, side)
+    is_shown_and_not_counted(ada, store, battle_id, side, words_of(case, side))
 
 
 @pytest.mark.sampled(6)
@@ -312,7 +319,7 @@ def test_a_fault_in_sight_fails_the_battle_and_no_other_model_takes_over(
     assert (events[-1].event, events[-1].data["message"]) == ("failed", WORDS[side])
     assert [row.attempt for row in rows] == [1, 1]
     assert set(asked(server).values()) == {case.asked}
-    is_shown_and_not_counted(ada, store, battle_id, side)
+    is_shown_and_not_counted(ada, store, battle_id, side, words_of(case, side))
 
 
 @pytest.mark.sampled(3)
@@ -328,7 +335,7 @@ def test_a_fault_in_a_later_turn_is_mended_by_a_retry_of_the_same_model(
     assert ada.follow(battle_id)[-1].event == "failed"
     assert failed_side(answers(store, battle_id, turn=2), case) == "b"
     assert asked(server)[broken] == 2
-    is_shown_and_not_counted(ada, store, battle_id, "b")
+    is_shown_and_not_counted(ada, store, battle_id, "b", words_of(case, "b"))
     behave(server, WELL)
     assert ada.post(f"/api/v1/battles/{battle_id}/retry").status_code == 201
     assert ada.follow(battle_id)[-1].event == "ready"
@@ -408,7 +415,7 @@ def test_an_arena_whose_endpoints_are_gone_fails_its_battles(tmp_path: Path) -> 
         battle_id = ada.open()
         assert ada.follow(battle_id)[-1].event == "failed"
         side = failed_side(answers(store, battle_id), case)
-        is_shown_and_not_counted(ada, store, battle_id, side)
+        is_shown_and_not_counted(ada, store, battle_id, side, words_of(case, side))
         store.close()
     received = "".join(ada.received).casefold()
     assert [word for word in (*NAMES, gone.url, "attempts") if word in received] == []
