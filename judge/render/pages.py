@@ -46,8 +46,8 @@ def environment(folder: Path, language: str = "en") -> Environment:
     return env
 
 
-def _rendered(text: str) -> Markup:
-    return Markup(render(text))  # noqa: S704 - it cleans what it writes
+def _rendered(text: str, breaks: bool = True) -> Markup:
+    return Markup(render(text, breaks=breaks))  # noqa: S704 - it cleans what it writes
 
 
 def as_file(title: str, content: str, style: str) -> str:

@@ -232,7 +232,7 @@ _UNESCAPED_DOLLAR = re.compile(r"(?<!\\)\$")
 _CLOSING = {"$$": "$$", "\\[": "\\]", "\\(": "\\)"}
 
 
-def render(text: str, environment: Environment | None = None) -> str:
+def render(text: str, environment: Environment | None = None, *, breaks: bool = True) -> str:
     r"""Write a text as HTML.
 
     Parameters
@@ -242,13 +242,15 @@ def render(text: str, environment: Environment | None = None) -> str:
         ``$$``, ``\( \)`` and ``\[ \]``.
     environment : mapping
         Links that other blocks of the same text define; those defined here are added.
+    breaks : bool
+        Whether a line break in a paragraph is one, as in what models write, or a space.
 
     Examples
     --------
     >>> render("![a cat](http://far.example/cat.png) costs $5")
     '<p dir="auto">(image not shown: a cat) costs $5</p>\n'
     """
-    html = _parser().render(visible(text, LINES), {} if environment is None else environment)
+    html = _parser(breaks).render(visible(text, LINES), {} if environment is None else environment)
     return _CLEANER.clean(html)
 
 
@@ -265,8 +267,9 @@ def _new_parser() -> MarkdownIt:
 
 
 @cache
-def _parser() -> MarkdownIt:
+def _parser(breaks: bool) -> MarkdownIt:
     parser = _new_parser()
+    parser.options["breaks"] = breaks
     for opening in _LEAVES + _CONTAINERS:
         parser.add_render_rule(opening, _opened)
     parser.add_render_rule("heading_close", lambda *_: "</h3>\n")

@@ -220,3 +220,9 @@ def test_a_hostile_text_does_not_hold_up_the_page(mark: str) -> None:
     begun = time.process_time()
     render(mark * (20_000 // len(mark)))
     assert time.process_time() - begun < 15
+
+
+def test_lines_of_a_poem_stay_lines_and_those_of_guidelines_are_joined() -> None:
+    poem = "The sea is wide,\nthe moon is *bright*.  \nThe end."
+    assert render(poem).count("<br>") == 2
+    assert render(poem, breaks=False).count("<br>") == 1
