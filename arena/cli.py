@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from signal import SIGINT
 
 from cyclopts import App, CycloptsError, Group
 
@@ -137,6 +138,8 @@ def main(words: Sequence[str] | None = None) -> None:
         else:
             say(f"arena: {error}", error=True)
         sys.exit(3 if isinstance(error, UNDETERMINED) else 2)
+    except KeyboardInterrupt:  # before a command could handle it, such as while it is loaded
+        sys.exit(128 + SIGINT)
     except BrokenPipeError:  # nobody reads on, as after `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(1)

@@ -9,6 +9,7 @@ import httpx
 import pytest
 from sqlalchemy.engine import make_url
 
+from arena import cli
 from arena.store.engine import newest, opened
 from arena.store.store import Store
 from arena.terminal import working
@@ -234,6 +235,17 @@ def test_a_group_alone_shows_its_commands_and_ends_in_exit_code_two(
     assert (alone.returncode, asked.returncode) == (2, 0)
     assert alone.stdout == asked.stdout
     assert "Commands" in alone.stdout
+
+
+def test_ctrl_c_while_a_command_is_loaded_ends_it_without_a_traceback(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(words: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(cli, "application", interrupted)
+    done = command("rate", "votes.csv")
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
 
 
 COMMANDS = (
