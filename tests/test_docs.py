@@ -330,11 +330,15 @@ def test_every_table_of_figures_names_what_makes_it(page: str) -> None:
     assert [s.split("\n")[0] for s in sections if FIGURE.search(s) and not MADE.search(s)] == []
 
 
-def test_every_decision_names_the_test_that_holds_it() -> None:
+def test_every_decision_is_half_a_page_and_names_the_tests_that_hold_it() -> None:
     for decision in (ROOT / "docs" / "decisions").glob("*.md"):
         text = decision.read_text(encoding="utf-8")
-        for name in re.findall(r"`(tests/[\w/]+\.py)`", text):
-            assert (ROOT / name).exists(), f"{decision.name}: {name}"
+        title, date, *parts = re.findall(r"^(?:#+ |(?=\d+ \w+ \d{4}$))(.+)$", text, re.MULTILINE)
+        assert re.sub(r"\W+", "-", title.lower()) == decision.stem
+        assert parts == ["Decision", "Reason", "Consequences", "Alternatives rejected"], date
+        assert len(text.split()) <= 260, decision.name
+        names = re.findall(r"`(tests/[\w/]+\.py)`", text)
+        assert [name for name in names if (ROOT / name).exists()] == names != [], decision.name
         for test in re.findall(r"`(test_\w+)`", text):
             tests = (p.read_text("utf-8") for p in ROOT.glob("tests/**/*.py"))
             assert any(f"def {test}(" in source for source in tests), f"{decision.name}: {test}"

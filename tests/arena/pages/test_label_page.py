@@ -266,7 +266,7 @@ def test_boards_of_two_labels_and_on_request_are_made_for_who_asks(arena: Served
 
 
 def test_addresses_name_eighteen_facets_beside_the_standing_ones() -> None:
-    """As decision 0036 has it: whatever the order of an address, and whatever its values."""
+    """Whatever the order of an address, and whatever its values."""
     asked = set()
     for one, other in itertools.product([*FACETS, "colour"], repeat=2):
         query = urlencode([(one, "x"), (other, "y")])
