@@ -526,7 +526,7 @@ def _dealt(strata: Ints, group: Ints, rng: np.random.Generator) -> Ints:
     return dealt
 
 
-def _statistic(sums: scipy.sparse.csr_array, group: Ints, root: Floats) -> float:
+def _statistic(sums: "scipy.sparse.csr_array", group: Ints, root: Floats) -> float:
     units = np.arange(len(group))
     within = scipy.sparse.csr_array((np.ones(len(group)), (group, units)))
     of_group = within @ sums

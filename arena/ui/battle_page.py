@@ -24,6 +24,7 @@ from markupsafe import Markup
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
+from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
@@ -44,7 +45,12 @@ INVITATION = Sentence("Ask anything…")
 RECORDED_INVITATION = Sentence("Ask a recorded prompt…")
 PACKED = {".js": "text/javascript", ".css": "text/css"}
 FOR_A_YEAR = "public, max-age=31536000, immutable"
-"""For files whose names change with what is in them."""
+"""For files whose addresses change with what is in them."""
+VERSION = sha256(b"".join(file.read_bytes() for file in sorted(STATIC.iterdir()))).hexdigest()[:8]
+LOOK = f"/look/{VERSION}"
+"""Where the page's own files are; it changes with them, so no browser keeps an old one."""
+MODULES = ("battle", "answer", "page", "remarks", "stream", "vote")
+"""Scripts of the page, with the one that imports the others first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +106,6 @@ SCRIPT_WORDS = {
     "choice": Sentence("Your choice"),
     "copy": Sentence("Copy"),
     "copied": Sentence("Copied"),
-    "copyLink": Sentence("Copy link"),
     "linkCopied": Sentence("Link copied."),
     "unsaved": Sentence("Your vote is not saved yet. We are trying again."),
     "notCounted": Sentence("Not counted: you know who they are."),
@@ -154,7 +159,7 @@ SCRIPT_WORDS = {
     "answering": Sentence("Both models are answering."),
     "characters": Sentence("%(n)s of %(longest)s characters"),
 }
-"""What battle.js writes, by the names that it knows; it puts in the values."""
+"""What the scripts write, by the names that they know; they put in the values."""
 COUNTED = {
     "votes": counted("%(n)s vote", "%(n)s votes", 2),
     "tokens": counted("%(n)s token", "%(n)s tokens", 2),
@@ -174,7 +179,7 @@ COUNTED = {
         of="",
     ),
 }
-"""What it writes about a number, in each form."""
+"""What they write about a number, in each form."""
 
 
 def page_router(
@@ -249,9 +254,9 @@ def page_router(
                 config=configured(prompts, of_models, visit.language),
                 script_words=_script_words(visit.language),
                 gradio=made["script"],
-                styles=[made["style"], "/look/tokens.css", address("battle.css")],
-                script=address("battle.js"),
-                start=address("gradio.js"),
+                styles=[made["style"], "/look/tokens.css", f"{LOOK}/battle.css"],
+                modules=[f"{LOOK}/{name}.js" for name in MODULES],
+                start=f"{LOOK}/gradio.js",
                 visit=visit,
                 **values,
             ),
@@ -288,21 +293,30 @@ def _of_gradio() -> dict[str, str]:
 
 
 def add_assets(app: FastAPI) -> None:
-    """Serve Gradio's script and styles, whose names change with what is in them."""
+    """Serve Gradio's script and styles, and those of the page."""
     spec = find_spec("gradio")
     assert spec is not None
     assert spec.origin is not None
     folder = Path(spec.origin).parent / "templates" / "frontend" / "assets"
     app.mount("/assets", _Immutable(directory=folder))
+    # Before "/look", which would have it first.
+    app.router.routes.insert(0, Mount("/look/{version}", _Immutable(directory=STATIC)))
 
 
 class _Immutable(StaticFiles):
-    """Files that a browser need not ask about again, compressed once for all who ask."""
+    """Files that a browser need not ask about again, compressed once for all who ask.
+
+    Those of another version, which another replica may have, are not stored under its address.
+    """
 
     def file_response(
         self, full_path: Any, stat_result: Any, scope: Scope, status_code: int = 200
     ) -> Response:
-        headers = {"Cache-Control": FOR_A_YEAR, "Vary": "Accept-Encoding"}
+        is_ours = scope.get("path_params", {}).get("version", VERSION) == VERSION
+        headers = {
+            "Cache-Control": FOR_A_YEAR if is_ours else "no-store",
+            "Vary": "Accept-Encoding",
+        }
         kind = PACKED.get(Path(full_path).suffix)
         if kind and "gzip" in Headers(scope=scope).get("accept-encoding", ""):
             headers["Content-Encoding"] = "gzip"
@@ -349,7 +363,7 @@ def _config(
 
 @cache
 def _script_words(language: Language) -> Markup:
-    """Give the words of battle.js in a language, as JSON in the page."""
+    """Give the words of the scripts in a language, as JSON in the page."""
     words = words_in(language)
     return htmlsafe_json_dumps(
         {
@@ -360,10 +374,3 @@ def _script_words(language: Language) -> Markup:
             "cuts": {cut: words(mark) for cut, mark in CUTS.items()},
         }
     )
-
-
-@cache
-def address(name: str) -> str:
-    """Address of a static file; it changes with the file, so no browser keeps an old one."""
-    version = sha256((STATIC / name).read_bytes()).hexdigest()[:8]
-    return f"/look/{name}?v={version}"

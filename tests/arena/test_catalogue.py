@@ -17,7 +17,7 @@ from jinja2 import nodes
 from arena.catalogue import FOLDER, words_in
 from arena.domain.vote import Language, chosen_language
 from arena.pages.rendering import TEMPLATES, environment
-from arena.ui.battle_page import COUNTED, SCRIPT_WORDS, STATIC
+from arena.ui.battle_page import COUNTED, MODULES, SCRIPT_WORDS, STATIC
 from judge.render.pages import Environment
 from rating.sentences import Sentence, counted
 
@@ -169,7 +169,7 @@ def spoken(script: str) -> list[str]:
 
 
 def test_the_script_holds_no_words_of_its_own() -> None:
-    script = read(STATIC / "battle.js")
+    script = "\n".join(read(STATIC / f"{name}.js") for name in MODULES)
     assert spoken(script) == []
     assert spoken(script + 'say("Copied");') == ["Copied"]
     assert spoken(script + "x = `Ask ${name} once more`;") == ["Ask  once more"]

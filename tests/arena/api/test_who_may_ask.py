@@ -101,6 +101,7 @@ ROUTES = {
         GET /look/preview.png
         GET /look/maths.woff2
         GET /look/{file}
+        GET /look/{version}/{file}
         GET /favicon.ico
         GET /embed.js
         GET /studies

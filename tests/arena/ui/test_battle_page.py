@@ -14,7 +14,7 @@ from starlette.testclient import TestClient
 
 from arena.domain.battle import WhenAsked
 from arena.ui import battle_page
-from arena.ui.battle_page import STORED, add_assets, page_router
+from arena.ui.battle_page import MODULES, STORED, VERSION, add_assets, page_router
 from tests.arena.pages.page import Page
 from tests.open_pages import open_pages
 
@@ -137,12 +137,21 @@ def test_the_process_that_serves_loads_no_gradio() -> None:
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def test_the_address_of_a_file_changes_with_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(battle_page, "STATIC", tmp_path)
-    address = battle_page.address.__wrapped__
-    (tmp_path / "x.css").write_text("a")
-    before = address("x.css")
-    (tmp_path / "x.css").write_text("b")
-    assert address("x.css") != before
+def test_the_scripts_of_the_page_are_stored_under_their_version_alone(page: str) -> None:
+    scripts = [address for address in ADDRESS.findall(page) if address.startswith("/look/")]
+    ours = [address for address in scripts if f"/{VERSION}/" in address]
+    assert {Path(address).stem for address in ours} == {*MODULES, "gradio", "battle"}
+    with client() as visitor:
+        for address in ours:
+            assert "immutable" in visitor.get(address).headers["Cache-Control"]
+            other = visitor.get(address.replace(VERSION, "00000000"))
+            assert (other.status_code, other.headers["Cache-Control"]) == (200, "no-store")
+
+
+def test_each_script_imports_only_what_is_before_it() -> None:
+    order = ["page", "answer", "stream", "vote", "remarks", "battle"]
+    assert sorted(order) == sorted(MODULES)
+    for name in order:
+        text = (battle_page.STATIC / f"{name}.js").read_text()
+        imported = re.findall(r'from "\./(\w+)\.js"', text)
+        assert set(imported) <= set(order[: order.index(name)]), name

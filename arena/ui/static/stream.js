@@ -1,0 +1,287 @@
+// The battle on the page: asks for it, loads it, follows its events, and goes on when they are lost.
+import { SIDES, address, announce, asksFirst, box, canSend, fill, hint, hush, page, paint, ready, recorded,
+  reset, running, say, tell, words, $ } from "./page.js";
+import { keepUp, panes, parsed } from "./answer.js";
+
+const SILENCE_MS = 5000; // after which a running battle is asked about
+let source = null; // the events of the battle
+let heardAt = 0; // when they last came
+let loads = 0;
+let refusals = 0; // how often in a row the events were refused
+
+export const api = (battle, path = "") => `/api/v1/battles/${encodeURIComponent(battle)}${path}`;
+
+// Sends and says in words why it was refused; null if it was.
+async function post(url, body) {
+  const response = await send(url, body);
+  const answer = response ? await response.json().catch(() => ({})) : {};
+  if (response?.ok) return answer;
+  page.sending = null;
+  tell(response ? answer.detail || answer.title || words.notTaken : words.unsent);
+  return null;
+}
+
+// Gives null where nothing is known of it: it never arrived, or its answer got lost.
+export function send(url, body, options) {
+  const headers = { "Content-Type": "application/json" };
+  return fetch(url, { method: "POST", headers, body: body && JSON.stringify(body), ...options }).catch(() => null);
+}
+
+// --- loading ----------------------------------------------------------------------------------
+
+// A battle as the API tells it: after a load, and where events may have been lost.
+function take(body) {
+  const latest = body.turns.at(-1);
+  const same = body.battle_id === page.battle && body.turn === page.turn;
+  const { vote } = body;
+  if (body.battle_id !== page.battle) page.goingOn = false;
+  if (!same) Object.assign(page, { why: asksFirst(), attempt: 0, followed: [] });
+  Object.assign(page, {
+    battle: body.battle_id, turn: body.turn, state: body.state, message: body.message, prompt: latest.prompt,
+    counted: !body.models || Boolean(vote), models: body.models, choice: vote?.outcome ?? null, gold: Boolean(vote?.gold),
+    stopped: SIDES.some((side) => latest[side].status === "stopped"), sending: null,
+  });
+  for (const side of SIDES) {
+    const pane = panes[side];
+    pane.history.replaceChildren();
+    for (const turn of body.turns.slice(0, -1)) pane.remember(turn.prompt, [parsed(turn[side].html)]);
+    if (!running()) pane.whole(latest[side].html);
+    else if (!same) pane.clear();
+    page.done[side] = latest[side].status !== "streaming";
+    if (!same) pane.toTop(body.turn > 1);
+  }
+  if (!running()) page.note = "";
+  announce("taken", body.remarks);
+  paint();
+}
+
+async function read(battle) {
+  const response = await fetch(`${api(battle)}?html=1`);
+  if (response.ok) return response.json();
+  const problem = await response.json().catch(() => ({}));
+  throw Object.assign(new Error(problem.detail || words.notShown), { status: response.status });
+}
+
+export async function load(battle) {
+  heardAt = Date.now();
+  const number = ++loads;
+  let body;
+  try {
+    body = await read(battle);
+  } catch (failure) {
+    if (failure.status === 404) missing(page.state === "created" ? words.noCookie : failure.message);
+    else if (page.battle === battle) {
+      tell(words.away);
+      if (page.state === "opening") setTimeout(() => page.battle === battle && load(battle), 2000);
+    }
+    return;
+  }
+  if (page.battle !== battle || number !== loads) return; // a later one knows more
+  take(body);
+  if (running()) follow();
+  else announce("settled");
+}
+
+function missing(message) {
+  clear({ state: "missing", message });
+  say(message);
+}
+
+export function open(battle) {
+  clear({ battle, state: "opening" });
+  load(battle);
+}
+
+export function clear(values) {
+  leave();
+  announce("leaving");
+  for (const side of SIDES) {
+    panes[side].clear();
+    panes[side].history.replaceChildren();
+  }
+  reset(values);
+  paint();
+}
+
+// --- events -----------------------------------------------------------------------------------
+
+function leave() {
+  source?.close();
+  source = null;
+}
+
+function follow() {
+  leave();
+  heardAt = Date.now();
+  const { battle } = page;
+  source = new EventSource(`${api(battle)}/events?html=1`);
+  const on = (name, act) => source.addEventListener(name, (event) => {
+    if (battle !== page.battle) return;
+    heardAt = Date.now();
+    refusals = 0;
+    if ([words.away, words.busy].includes(page.note)) tell("");
+    renew(event.lastEventId);
+    act(JSON.parse(event.data));
+  });
+  on("delta", ({ side, text }) => write(side, (pane) => pane.grow(text)));
+  on("blocks", ({ side, blocks, tail }) => write(side, (pane) => {
+    for (const [index, html] of blocks) pane.set(index, html);
+    pane.setTail(tail);
+  }));
+  on("rest", () => { page.rest = true; paint(); });
+  on("done", ({ side, status }) => {
+    page.done[side] = true;
+    page.stopped ||= status === "stopped";
+    paint();
+  });
+  on("ready", () => {
+    leave();
+    Object.assign(page, { state: "ready", done: { a: true, b: true }, note: "" });
+    paint();
+    say(page.counted ? hint() : `${words.bothFinished} ${words.notCounted}`);
+    if (page.counted) announce("settled");
+    else load(battle); // what they cost
+  });
+  on("failed", () => settle(battle));
+  source.onerror = () => {
+    if (source?.readyState !== EventSource.CLOSED) return;
+    leave();
+    refusals += 1;
+    if (refusals > 1) tell(words.busy);
+    setTimeout(() => battle === page.battle && running() && load(battle), Math.min(500 * 2 ** refusals, 15000));
+  };
+}
+
+async function settle(battle) {
+  leave();
+  await load(battle);
+  if (battle === page.battle) say(hint());
+}
+
+// Another attempt, asked for elsewhere, begins again.
+function renew(id) {
+  const attempt = Number(id.split(".")[1] || 0);
+  if (page.attempt && attempt !== page.attempt) for (const side of SIDES) panes[side].clear();
+  page.attempt = attempt;
+}
+
+function write(side, act) {
+  const first = panes[side].empty || page.state === "created";
+  act(panes[side]);
+  if (first) {
+    page.state = "streaming";
+    paint();
+  }
+  keepUp();
+}
+
+// A stream may be lost without a word; a page may have slept.
+export async function watchOver(silence = SILENCE_MS) {
+  const { battle } = page;
+  if (!battle || !running() || Date.now() - heardAt < silence) return;
+  heardAt = Date.now();
+  try {
+    const { state } = await read(battle);
+    if (battle !== page.battle || !running()) return;
+    if (!running(state)) {
+      leave();
+      load(battle);
+    } else {
+      if (!source && !refusals) follow();
+      if (page.note === words.away) tell("");
+    }
+  } catch {
+    if (battle === page.battle && running()) tell(words.away);
+  }
+}
+
+// --- asking -----------------------------------------------------------------------------------
+
+// What stands in the panes becomes history, and the next answers begin.
+function begin(battle, turn, prompt, further) {
+  for (const side of SIDES) {
+    const pane = panes[side];
+    if (further && turn > page.turn) pane.remember(page.prompt, pane.answer.childNodes);
+    else if (!further) pane.history.replaceChildren();
+    pane.clear();
+  }
+  announce("leaving");
+  const named = ({ name }) => ({ name, latency_s: null, tokens: null, cost: null });
+  const models = further && page.models ? { a: named(page.models.a), b: named(page.models.b) } : null;
+  reset({ battle, turn, prompt, state: "created", models, counted: !models, why: asksFirst() });
+  paint();
+  for (const side of SIDES) panes[side].toTop(turn > 1);
+  say(words.answering);
+  follow();
+}
+
+function depart(what) {
+  Object.assign(page, { sending: what, note: "" });
+  paint();
+  $("panes").focus({ preventScroll: true });
+}
+
+// Sends what the prompt holds; the server decides whether it may.
+export function sendPrompt() {
+  if (!canSend() || !box().value.trim()) return box().focus();
+  ask(box().value, page.goingOn ? "continue" : page.state === "ready" ? "turn" : "new");
+}
+
+export async function ask(prompt, what) {
+  const path = { turn: "/turns", continue: "/continue" }[what];
+  const url = path ? api(page.battle, path) : "/api/v1/battles";
+  depart(what);
+  const opened = await post(url, { prompt });
+  if (!opened) return;
+  if (box().value === prompt) fill("");
+  begin(opened.battle_id, opened.turn, prompt, what !== "new");
+  address(opened.battle_id);
+}
+
+async function askAgain(deed) {
+  const { battle, prompt } = page;
+  depart(deed);
+  const opened = await post(api(battle, `/${deed}`));
+  if (opened) begin(battle, opened.turn, prompt, true);
+  else load(battle);
+}
+
+export function regenerate() {
+  if (ready()) askAgain("regenerate");
+}
+
+// A later turn is tried again where it stands; a first one in a battle of its own.
+export function again() {
+  if (page.sending || !["failed", "stopped", "interrupted"].includes(page.state)) return;
+  if (page.turn > 1) askAgain("retry");
+  else ask(page.prompt, "new");
+}
+
+export function goOn() {
+  if (page.state !== "voted" || !page.models || page.sending || recorded()) return;
+  page.goingOn = !page.goingOn;
+  paint();
+  hush();
+  if (page.goingOn) box().focus();
+}
+
+export function startOver() {
+  if (page.sending || running()) return;
+  clear();
+  address("");
+  say("");
+  box().focus();
+}
+
+export async function stop() {
+  const { battle } = page;
+  if (running() && battle && await post(api(battle, "/stop")) && battle === page.battle) settle(battle);
+}
+
+// Both models have ended: what is still to be shown may come at once.
+export async function showRest() {
+  if (!running() || !page.rest) return;
+  page.rest = false;
+  paint();
+  await post(api(page.battle, "/rest"));
+}
