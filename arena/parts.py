@@ -29,6 +29,7 @@ from arena.guard.limits import (
     Identity,
     Limits,
     Places,
+    Raters,
 )
 from arena.logs import Metrics, log_notice
 from arena.play import upkeep
@@ -37,11 +38,20 @@ from arena.play.matchmaking import PairWins, Rules
 from arena.play.pace import MEMORY
 from arena.play.studies import GoldPairs, Instructed
 from arena.play.upkeep import LiveRoster, Sources
-from arena.settings import Keys, Settings, read_keys, read_refusals, read_roster, read_statements
+from arena.settings import (
+    Keys,
+    Settings,
+    read_cards,
+    read_keys,
+    read_refusals,
+    read_roster,
+    read_statements,
+)
 from arena.store import log, studies
 from arena.store import roster as roster_rows
 from arena.store.roster import prompt_secret
 from arena.store.store import Store
+from judge.report.cards import ProbePage
 from judge.tables.cases import read_gold, read_tasks
 from rating.errors import RatingError
 from rating.sentences import Sentence
@@ -65,6 +75,7 @@ EXAMPLES = (
 class Parts:
     """What the application is made of, once the settings have been read."""
 
+    settings: Settings
     now: Callable[[], datetime]
     store: Store
     race: RaceWatch | None
@@ -74,17 +85,19 @@ class Parts:
     verifier: upkeep.RecordVerifier
     boards: Mapping[str, Leaderboard]
     card: Evaluation
+    cards: Sequence[ProbePage]
     people: People
     labels: Mapping[str, LabelBoards]
     valuation: Valuation
     addresses: Addresses
+    raters: Raters
     metrics: Metrics
-    stop_metrics: Callable[[], None]
+    stop_metrics: Callable[[], None] | None
     keys: Keys
     models: Roster
     roster: LiveRoster | None
     examples: Sequence[str]
-    warm_up: Callable[[], Coroutine[None, None, None]]
+    warm_up: Callable[[], Coroutine[None, None, None]] | None
 
 
 def build(settings: Settings, given: Roster | None = None) -> Parts:
@@ -192,7 +205,10 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
         _now,
         settings.vote_within(),
     )
+    port = settings.metrics_port
+    stop_metrics = None if port is None else metrics.serve(settings.metrics_host, port)
     return Parts(
+        settings=settings,
         now=_now,
         race=race,
         keys=keys,
@@ -201,20 +217,31 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
         store=store,
         endpoints=endpoints,
         battles=battles,
-        sources=_sources(settings, store, metrics),
+        sources=Sources(
+            store=store,
+            secret=prompt_secret(store, _now()),
+            longest_prompt=settings.max_prompt_chars,
+            longest_answer=settings.max_answer_chars,
+            rng=secrets.SystemRandom(),
+            vote_within=settings.vote_within(),
+            now=_now,
+            notice=partial(_tell, metrics),
+        ),
         verifier=verifier,
         boards=boards,
         card=card,
+        cards=read_cards(settings.cards) if settings.cards else (),
         people=People(store, Identity(key), settings.named_roles(), _now),
         labels={p.name: LabelBoards(store, p, _now) for p in (DEFAULT, SIMULATED)},
         valuation=Valuation(
             store, DEFAULT, _now, read_refusals(settings.safety) if settings.safety else None
         ),
         addresses=Addresses(key, _now),
+        raters=Raters(settings.raters_per_address, settings.new_raters_per_address_hour, _now),
         metrics=metrics,
-        stop_metrics=_serve_metrics(metrics, settings),
+        stop_metrics=stop_metrics,
         examples=_examples(roster),
-        warm_up=pocket.learn if toys else _nothing,
+        warm_up=pocket.learn if toys else None,
     )
 
 
@@ -383,32 +410,9 @@ def _instructed(settings: Settings) -> Instructed:
     return Instructed(fit, secrets.SystemRandom())
 
 
-def _sources(settings: Settings, store: Store, metrics: Metrics) -> Sources:
-    return Sources(
-        store=store,
-        secret=prompt_secret(store, _now()),
-        longest_prompt=settings.max_prompt_chars,
-        longest_answer=settings.max_answer_chars,
-        rng=secrets.SystemRandom(),
-        vote_within=settings.vote_within(),
-        now=_now,
-        notice=partial(_tell, metrics),
-    )
-
-
 def _tell(metrics: Metrics, notice: Notice) -> None:
     log_notice(notice)
     metrics.take(notice)
-
-
-def _serve_metrics(metrics: Metrics, settings: Settings) -> Callable[[], None]:
-    if settings.metrics_port is None:
-        return lambda: None
-    return metrics.serve(settings.metrics_host, settings.metrics_port)
-
-
-async def _nothing() -> None:
-    """Nothing has to be learnt where no toy plays."""
 
 
 def _now() -> datetime:

@@ -82,6 +82,26 @@ def interval(lower: float | None, upper: float | None, form: str, between: str =
     return f"{lower:{form}}{between}{upper:{form}}"
 
 
+def with_interval(
+    value: float | None,
+    lower: float | None,
+    upper: float | None,
+    form: str,
+    *,
+    none: str = "–",
+) -> str:
+    """Write a figure with its interval, where it has one.
+
+    >>> with_interval(0.5, 0.25, 0.75, ".0%"), with_interval(12.0, None, None, "+.1f")
+    ('50% (25% to 75%)', '+12.0')
+    """
+    if value is None:
+        return none
+    if lower is None or upper is None:
+        return f"{value:{form}}"
+    return f"{value:{form}} ({lower:{form}} to {upper:{form}})"
+
+
 def table(
     head: Sequence[str], rows: Iterable[Sequence[str]], right: Container[int] | None = None
 ) -> RenderableType:

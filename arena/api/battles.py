@@ -42,7 +42,7 @@ from arena.domain.battle import (
 from arena.domain.vote import Choice, Receipt, Reveal, Voter
 from arena.errors import UnknownBattleError
 from arena.guard.access import FIRST_CONTACT, PERSONAL
-from arena.play.battles import Battles
+from arena.parts import Parts
 from judge.render.text import Block, Stream, render
 from rating.tables.files import storable
 
@@ -423,8 +423,9 @@ async def _visitor(request: Request) -> Voter:
 Visitor = Annotated[Voter, Depends(_visitor)]
 
 
-def battles_router(battles: Battles) -> APIRouter:
+def battles_router(parts: Parts) -> APIRouter:
     """Make the routes of battles."""
+    battles = parts.battles
     begin, router = (
         APIRouter(
             prefix="/api/v1/battles",

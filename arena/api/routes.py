@@ -8,7 +8,7 @@ source of the pair, and by the key of the pair; no cookie is read or set.
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -22,10 +22,10 @@ from arena.domain.battle import BattleState
 from arena.domain.board_view import Board, FitCheck, Hold, Moment, PairCell, RecordCheck
 from arena.domain.model import Pair, Source, Stage, VersionAnswer
 from arena.domain.study import EvaluationCard
-from arena.domain.vote import Choice, Receipt
-from arena.errors import StoreError, UnknownSourceError
+from arena.domain.vote import DEFAULT, Choice, Receipt
+from arena.errors import ClosingError, StoreError, UnknownSourceError
 from arena.guard.access import OTHER_PAGES, PROBES, TOKENS, VISITORS
-from arena.play.upkeep import Sources
+from arena.parts import Parts
 from judge.render.text import render
 from rating.sentences import Sentence
 from rating.tables.files import storable
@@ -129,21 +129,10 @@ class LeaderboardBody(Plain):
     warnings: list[str] = Field(validation_alias="all_warnings")
 
 
-def public_router(
-    board: Callable[[], Board],
-    check: Callable[[], Awaitable[None]],
-    card: Callable[[], EvaluationCard],
-) -> APIRouter:
-    """Make the routes.
-
-    Parameters
-    ----------
-    check : callable
-        Raises when battles and votes cannot be taken.
-    card : callable
-        The evaluation card; may block.
-    """
+def public_router(parts: Parts) -> APIRouter:
+    """Make the routes of what anybody may read."""
     router = APIRouter()
+    store = Recent(parts.store.check)
 
     @router.get(
         "/api/v1/leaderboard",
@@ -154,7 +143,7 @@ def public_router(
     )
     def read_leaderboard() -> Board:
         """Read the ratings with their intervals, best first, and what they rest on."""
-        return board()
+        return parts.boards[DEFAULT.name].read()
 
     @router.get(
         "/api/v1/evaluation",
@@ -165,7 +154,7 @@ def public_router(
     )
     def read_card() -> EvaluationCard:
         """Read the evaluation card: what is asked, how, what comes out, how it may be read."""
-        return card()
+        return parts.card.read()
 
     @router.get("/health/live", tags=["health"], dependencies=[PROBES])
     def live() -> dict[str, str]:
@@ -175,7 +164,9 @@ def public_router(
     @router.get("/health/ready", tags=["health"], dependencies=[PROBES], responses=responses(503))
     async def ready() -> dict[str, str]:
         """Say that battles and votes are taken, and that the database takes a write."""
-        await check()
+        if parts.battles.closing:
+            raise ClosingError
+        await store.check()
         return {"status": "ready"}
 
     return router
@@ -324,8 +315,9 @@ class PairShown(BaseModel):
     words: dict[str, str]
 
 
-def sources_router(sources: Sources) -> APIRouter:
+def sources_router(parts: Parts) -> APIRouter:
     """Make the routes by which the servers of applications send votes and pairs."""
+    sources = parts.sources
     router = APIRouter(prefix="/api/v1", tags=["applications"], dependencies=[TOKENS])
     refusals = responses(401, 409, 422, 429, 503)
 
@@ -349,15 +341,7 @@ def sources_router(sources: Sources) -> APIRouter:
 
         200 instead of 201 says that it was there before.
         """
-        comparison = Pair(
-            key=storable(body.key),
-            prompt=storable(body.prompt),
-            a=_answer(body.a),
-            b=_answer(body.b),
-            rater=storable(body.rater),
-            choice=body.outcome,
-            seconds=body.seconds,
-        )
+        comparison = _sent(body, body.a, body.b, choice=body.outcome, seconds=body.seconds)
         battle_id, voter, _, is_new = sources.take(source, comparison, token)
         response.status_code = 201 if is_new else 200
         return ComparisonTaken(battle_id=battle_id, voter=voter)
@@ -373,13 +357,7 @@ def sources_router(sources: Sources) -> APIRouter:
 
         200 instead of 201 says that it was there before.
         """
-        pair = Pair(
-            key=storable(body.key),
-            prompt=storable(body.prompt),
-            a=_answer(body.champion),
-            b=_answer(body.challenger),
-            rater=storable(body.rater),
-        )
+        pair = _sent(body, body.champion, body.challenger)
         battle_id, voter, key, is_new = sources.take(source, pair, token)
         response.status_code = 201 if is_new else 200
         return PairTaken(pair=battle_id, key=key, voter=voter)
@@ -392,8 +370,9 @@ def sources_router(sources: Sources) -> APIRouter:
     return router
 
 
-def embed_router(sources: Sources) -> APIRouter:
+def embed_router(parts: Parts) -> APIRouter:
     """Make the routes that pages of registered origins ask; nobody else gets anything."""
+    sources = parts.sources
 
     def let_in(
         request: Request, pair: str, origin: Annotated[str | None, Header()] = None
@@ -447,8 +426,15 @@ def _bearer(authorization: Annotated[str, Header()] = "") -> str:
     return authorization[len(BEARER) :].strip()
 
 
-def _answer(body: VersionBody) -> VersionAnswer:
-    return VersionAnswer(body.version, storable(body.text))
+def _sent(body: ComparisonBody | PairBody, a: VersionBody, b: VersionBody, **vote: Any) -> Pair:
+    return Pair(
+        key=storable(body.key),
+        prompt=storable(body.prompt),
+        a=VersionAnswer(a.version, storable(a.text)),
+        b=VersionAnswer(b.version, storable(b.text)),
+        rater=storable(body.rater),
+        **vote,
+    )
 
 
 def _vote(receipt: Receipt) -> PairVote:

@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from arena.boards.evaluation import card_of, code_hash, make_card
+from arena.boards.evaluation import calls_of, card_of, code_hash
 from arena.boards.export import Row, export_votes
 from arena.boards.fitted import OPTIONS
 from arena.boards.leaderboard import make_board, on_held, version_of
@@ -287,7 +287,16 @@ def publish(
             )
             models = [row.model for row in board.rows]
             logged = studies.read(session, policy, models, asked_since)
-            card = card_of(board, logged, policy, statements, limits)
+            card = card_of(
+                board,
+                logged.facts,
+                calls_of(logged.asked, board),
+                policy,
+                statements,
+                limits,
+                head=logged.head,
+                links=logged.links,
+            )
             _require_whole(card, board)
             _require_right(
                 "the vote log could not be verified", verify(session, progress=progress).problem
@@ -767,16 +776,16 @@ def _card_of(card: EvaluationCard, votes: Sequence[Row], board: Board, end: Chec
         if row["left_out"] is None and row["winner"] is not None
     )
     calls = {row.model: _unknown_call(row.model) for row in board.rows}
-    right = make_card(
-        card.statements,
-        facts,
+    right = card_of(
         board,
+        facts,
         calls | {call.id: call for call in card.calls.models},
+        POLICY[board.policy],
+        card.statements,
         card.calls.limits,
-        tagger=" ".join(POLICY[board.policy].tagger),
+        head=end.head,
+        links=end.links,
         code=card.interpretation.code,
-        chain_head=end.head,
-        chain_links=end.links,
     )
     return _card_text(right)
 

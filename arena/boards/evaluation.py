@@ -48,7 +48,7 @@ from arena.domain.study import (
 from arena.domain.vote import Choice, Policy
 from arena.store import studies
 from arena.store.store import Store
-from arena.store.studies import Asked, Logged
+from arena.store.studies import Asked
 from judge.studies.biases import SideCounts, SideWarning, warn_of_sides
 from judge.studies.plan import Enough, enough
 from judge.studies.raters import NO_PAIR, NOTHING, PeoplesAgreement, agreement_of, rows_of
@@ -165,48 +165,40 @@ class Evaluation:
         models = [row.model for row in board.rows]
         asked_since = self._now() - self._vote_within
         logged = self._store.read(studies.read, self._policy, models, asked_since)
-        card = card_of(board, logged, self._policy, self._statements, self._limits)
+        card = card_of(
+            board,
+            logged.facts,
+            calls_of(logged.asked, board),
+            self._policy,
+            self._statements,
+            self._limits,
+            head=logged.head,
+            links=logged.links,
+        )
         self._card, self._version = card, board.version
         return card
 
 
 def card_of(
-    board: Board, logged: Logged, policy: Policy, statements: Statements, limits: CallLimits
-) -> EvaluationCard:
-    """Make the card of a board of a log, by the code that runs."""
-    return make_card(
-        statements,
-        logged.facts,
-        board,
-        calls_of(logged.asked, board),
-        limits,
-        tagger=" ".join(policy.tagger),
-        code=code_hash(),
-        chain_head=logged.head,
-        chain_links=logged.links,
-    )
-
-
-def make_card(
-    statements: Statements,
-    facts: VoteFacts,
     board: Board,
+    facts: VoteFacts,
     calls: Mapping[str, ModelCall],
+    policy: Policy,
+    statements: Statements,
     limits: CallLimits,
     *,
-    tagger: str,
-    code: str,
-    chain_head: str,
-    chain_links: int,
+    head: str,
+    links: int,
+    code: str | None = None,
 ) -> EvaluationCard:
-    """Put the card together.
+    """Put the card of a board together.
 
     Parameters
     ----------
     calls : mapping of str to ModelCall
         How models are asked, by id.
-    tagger, code, chain_head, chain_links
-        See `arena.domain.study.Inputs` and `arena.domain.study.Interpretation`.
+    head, links, code
+        See `arena.domain.study.Interpretation`; the code that runs if not given.
     """
     models = tuple(
         replace(
@@ -225,7 +217,7 @@ def make_card(
             repeated=facts.repeated,
             categories=facts.categories,
             languages=facts.languages,
-            tagger=tagger,
+            tagger=" ".join(policy.tagger),
             first_vote=facts.first,
             last_vote=facts.last,
         ),
@@ -256,9 +248,9 @@ def make_card(
             warnings=board.all_warnings,
             data_hash=board.data_hash,
             version=board.version,
-            code=code,
-            chain_head=chain_head,
-            chain_links=chain_links,
+            code=code or code_hash(),
+            chain_head=head,
+            chain_links=links,
         ),
         missing=(*empty_sections(facts, models, len(board.rows)), *statements.missing),
     )

@@ -4,12 +4,12 @@ import logging
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from datetime import datetime
-from itertools import compress
-from typing import NamedTuple
+from itertools import chain, compress
+from typing import Any, Literal, NamedTuple
 
-from arena.domain.room_view import Examination, Suspect
+from arena.domain.room_view import Suspect
 from arena.domain.vote import DEFAULT, READMITTED, ring_reason
 from arena.errors import ArenaError, RoomError
 from arena.store import blocks, people, roster, voting
@@ -44,16 +44,6 @@ LIKE: dict[Alternative, str] = {
 """Why votes are excluded, by what a voter's are like."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Accused:
-    """A voter, and on which model the votes are excluded; all votes without one."""
-
-    voter: str
-    model: str | None
-    score: float
-    reason: str
-
-
 class _Ballot(NamedTuple):
     """A vote that counts."""
 
@@ -62,66 +52,18 @@ class _Ballot(NamedTuple):
     models: tuple[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class _Applied:
-    """What became of a rule.
+def decide(
+    store: Store,
+    act: Literal["exclude", "readmit"],
+    target: str,
+    reason: str,
+    by: str,
+    now: datetime,
+) -> tuple[int, int]:
+    """Exclude the votes of a voter, or on a battle, from `DEFAULT`, or take them in again.
 
-    Attributes
-    ----------
-    votes : int
-        Newly excluded; of a held rule, those that it would have excluded.
-    share : float
-        Of the votes that count without exclusions, all that this rule excludes, or would.
-    """
-
-    rule: str
-    voters: int
-    votes: int
-    share: float
-    held: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _Named:
-    """Answers that say who wrote them, in battles with a vote.
-
-    Attributes
-    ----------
-    battles, answers : int
-        That were read.
-    named : int
-        Battles with such an answer.
-    by_model : dict of str to int
-        How many of such answers each model gave.
-    applied : Applied or None
-        What became of their votes; None if they were not to be excluded.
-    """
-
-    battles: int
-    answers: int
-    named: int
-    by_model: dict[str, int]
-    applied: _Applied | None
-
-
-@dataclass(frozen=True, slots=True)
-class Decided:
-    """What became of the votes that somebody decided about.
-
-    Attributes
-    ----------
-    votes : int
-        For which the id stands.
-    changed : int
-        Of which the standing is another one now.
-    """
-
-    votes: int
-    changed: int
-
-
-def exclude(store: Store, target: str, reason: str, by: str, now: datetime) -> Decided:
-    """Leave the votes of a voter, or on a battle, out of `DEFAULT`, and note who did.
+    It is noted who did. Gives for how many votes the id stands, and of how many the standing is
+    another one now.
 
     Raises
     ------
@@ -135,34 +77,18 @@ def exclude(store: Store, target: str, reason: str, by: str, now: datetime) -> D
         target = voting.whole_id(session, target)
         battles = voting.battles_meant(session, target)
         _require(battles, target, reason)
-        grounds = Grounds(BY_HAND, __version__, reason)
-        fresh = voting.exclude_votes(session, DEFAULT.name, battles, grounds, now)
-        if target not in battles:
-            voting.flag(session, grounds, now, voter=target)
+        if act == "exclude":
+            grounds = Grounds(BY_HAND, __version__, reason)
+            fresh = voting.exclude_votes(session, DEFAULT.name, battles, grounds, now)
+            if target not in battles:
+                voting.flag(session, grounds, now, voter=target)
+        else:
+            fresh = voting.readmit(
+                session, DEFAULT.name, battles, version=__version__, reason=reason, now=now
+            )
         detail = {"reason": reason, "policy": DEFAULT.name, "votes": fresh}
-        people.note(session, by, "exclude", target, detail, now)
-    return Decided(len(battles), fresh)
-
-
-def readmit(store: Store, target: str, reason: str, by: str, now: datetime) -> Decided:
-    """Take the votes of a voter, or on a battle, in again that were excluded, and note who did.
-
-    Raises
-    ------
-    RoomError, StoreError
-        As of `exclude`.
-    """
-    target, reason = storable(target), storable(reason.strip())
-    with store.writing() as session:
-        target = voting.whole_id(session, target)
-        battles = voting.battles_meant(session, target)
-        _require(battles, target, reason)
-        fresh = voting.readmit(
-            session, DEFAULT.name, battles, version=__version__, reason=reason, now=now
-        )
-        detail = {"reason": reason, "policy": DEFAULT.name, "votes": fresh}
-        people.note(session, by, "readmit", target, detail, now)
-    return Decided(len(battles), fresh)
+        people.note(session, by, act, target, detail, now)
+    return len(battles), fresh
 
 
 def _require(battles: Sequence[str], target: str, reason: str) -> None:
@@ -180,11 +106,18 @@ def _require(battles: Sequence[str], target: str, reason: str) -> None:
         raise RoomError(msg)
 
 
-def name_answers(store: Store, now: datetime, *, leave_out: bool) -> _Named:
+def name_answers(store: Store, now: datetime, *, leave_out: bool) -> dict[str, Any]:
     """Flag battles with an answer that says who wrote it, and leave their votes out if asked to.
 
     Names of the roster and of organisations count besides the known ones. Like a rule of `apply`,
     this is held where it would exclude more than `MOST` of the votes.
+
+    Returns
+    -------
+    dict
+        ``battles`` and ``answers`` that were read, of battles with a vote; ``named``, the battles
+        with an answer that says who wrote it; ``by_model``, how many each model gave; and
+        ``applied``, what became of their votes as in `apply`, None if they were to stay.
 
     Raises
     ------
@@ -206,19 +139,24 @@ def name_answers(store: Store, now: datetime, *, leave_out: bool) -> _Named:
             fresh = sorted((battles & counting) - rules.keys())
             standing = Counter(rule for rule in rules.values() if rule != READMITTED)
             share = (len(fresh) + standing[SELF_NAMING]) / max(1, len(counting) + standing.total())
-            applied = _Applied(SELF_NAMING, 0, len(fresh), share, held=share > MOST)
-            outcome = replace(grounds, reason=HELD if applied.held else APPLIED)
+            applied = _applied(SELF_NAMING, 0, len(fresh), share)
+            outcome = replace(grounds, reason=HELD if applied["held"] else APPLIED)
             voting.flag(session, outcome, now, score=share)
-            if not applied.held:
+            if not applied["held"]:
                 voting.exclude_votes(session, DEFAULT.name, fresh, grounds, now)
-            people.note(session, people.TERMINAL, APPLY, SELF_NAMING, asdict(applied), now)
-    return _Named(
-        battles=len({one.battle for one in answers}),
-        answers=len(answers),
-        named=len(battles),
-        by_model=dict(Counter(one.model for one in leaks)),
-        applied=applied,
-    )
+            people.note(session, people.TERMINAL, APPLY, SELF_NAMING, applied, now)
+    return {
+        "battles": len({one.battle for one in answers}),
+        "answers": len(answers),
+        "named": len(battles),
+        "by_model": dict(Counter(one.model for one in leaks)),
+        "applied": applied,
+    }
+
+
+def _applied(rule: str, voters: int, votes: int, share: float) -> dict[str, Any]:
+    held = share > MOST
+    return {"rule": rule, "voters": voters, "votes": votes, "share": share, "held": held}
 
 
 def _names_itself(text: str, names: Collection[str]) -> bool:
@@ -226,21 +164,22 @@ def _names_itself(text: str, names: Collection[str]) -> bool:
     return naming is not None and naming.kind == "self"
 
 
-def _accused(report: VotersReport) -> dict[str, list[_Accused]]:
+def _accused(report: VotersReport) -> dict[str, list[Suspect]]:
     """Give by rule who loses votes: voters flagged jointly, and members of rings."""
     voters = [
-        _Accused(one.voter, None, one.max_log_e, LIKE[one.leading])
+        Suspect(one.voter, None, one.max_log_e, LIKE[one.leading], VOTERS)
         for one in report.voters
         if one.flagged_jointly and one.leading and one.max_log_e
     ]
     evidence = {ring.model: ring for ring in report.rings}
     charges = report.charges
     members = [
-        _Accused(
+        Suspect(
             one.voter,
             one.model,
             evidence[one.model].log_evidence,
             ring_reason(evidence[one.model].direction, one.model),
+            RINGS,
         )
         for one in report.members
         if (one.voter, one.model) in charges[RINGS]
@@ -250,11 +189,18 @@ def _accused(report: VotersReport) -> dict[str, list[_Accused]]:
 
 def apply(
     store: Store, report: VotersReport, now: datetime, by: str = people.TERMINAL
-) -> tuple[_Applied, ...]:
+) -> tuple[dict[str, Any], ...]:
     """Exclude what the rules name from `DEFAULT`, and note who did, all in one transaction.
 
     A rule that would exclude more than `MOST` of the votes is held: it excludes nothing, and
     leaderboards say so. A vote that was readmitted is not excluded again by a rule.
+
+    Returns
+    -------
+    tuple of dict
+        Of each ``rule``: the ``voters`` and ``votes`` newly excluded, or that a held rule would
+        have excluded; the ``share`` of the votes that count without exclusions, all that it
+        excludes, or would; and whether it is ``held``.
 
     Raises
     ------
@@ -271,16 +217,16 @@ def apply(
             meant = _meant(counting, charged, rules)
             fresh = sum(map(len, meant.values()))
             share = (fresh + standing[rule]) / max(1, votes)
-            done = _Applied(rule, len(meant), fresh, share, held=share > MOST)
+            done = _applied(rule, len(meant), fresh, share)
             applied.append(done)
-            outcome = Grounds(rule, __version__, HELD if done.held else APPLIED)
+            outcome = Grounds(rule, __version__, HELD if done["held"] else APPLIED)
             voting.flag(session, outcome, now, score=share)
-            for person, battles in meant.items() if not done.held else ():
+            for person, battles in meant.items() if not done["held"] else ():
                 grounds = Grounds(rule, __version__, person.reason)
-                voting.flag(session, grounds, now, voter=person.voter, score=person.score)
+                voting.flag(session, grounds, now, voter=person.voter, score=person.evidence)
                 voting.exclude_votes(session, DEFAULT.name, battles, grounds, now)
                 rules |= dict.fromkeys(battles, rule)
-            people.note(session, by, APPLY, rule, asdict(done), now)
+            people.note(session, by, APPLY, rule, done, now)
     return tuple(applied)
 
 
@@ -292,11 +238,11 @@ def _counting(votes: LoggedVotes) -> list[_Ballot]:
 
 
 def _meant(
-    counting: Sequence[_Ballot], people: Sequence[_Accused], rules: Collection[str]
-) -> dict[_Accused, list[str]]:
+    counting: Sequence[_Ballot], people: Sequence[Suspect], rules: Collection[str]
+) -> dict[Suspect, list[str]]:
     """Give the battles whose votes each loses, of those on which there is no row yet."""
     named = {(one.voter, one.model): one for one in people}
-    meant: dict[_Accused, list[str]] = defaultdict(list)
+    meant: dict[Suspect, list[str]] = defaultdict(list)
     for vote in counting:
         charges = (named.get((vote.voter, model)) for model in (None, *vote.models))
         charge = next(filter(None, charges), None)
@@ -318,7 +264,7 @@ class VoterCheck:
         self._store = store
         self._now = now
         self._turn = threading.Lock()
-        self._newest: tuple[VotersReport, Examination] | None = None
+        self._newest: tuple[VotersReport, dict[str, Any]] | None = None
         self.problem: str | None = None
         """Why the last attempt gave nothing, as a sentence; None if it did."""
 
@@ -328,8 +274,13 @@ class VoterCheck:
         return self._turn.locked()
 
     @property
-    def newest(self) -> Examination | None:
-        """The last examination; None before the first."""
+    def newest(self) -> dict[str, Any] | None:
+        """The last examination; None before the first.
+
+        When it was made (``at``), of how many ``votes`` that count and ``voters``, examined or
+        not; the ``suspects``, those of most evidence first; and ``notes`` on what it means and
+        what it does not.
+        """
         return self._newest[1] if self._newest else None
 
     def begin(self) -> None:
@@ -337,7 +288,7 @@ class VoterCheck:
         if self._turn.acquire(blocking=False):
             threading.Thread(target=self._examine, name="voters", daemon=True).start()
 
-    def apply(self, by: str) -> tuple[_Applied, ...]:
+    def apply(self, by: str) -> tuple[dict[str, Any], ...]:
         """Exclude what the rules name by the newest examination: see `apply`.
 
         Raises
@@ -364,12 +315,8 @@ class VoterCheck:
             self._turn.release()
 
 
-def _examination(report: VotersReport, at: datetime) -> Examination:
-    charged = [
-        Suspect(one.voter, one.model, one.score, one.reason, rule)
-        for rule, people in _accused(report).items()
-        for one in people
-    ]
+def _examination(report: VotersReport, at: datetime) -> dict[str, Any]:
+    charged = [*chain.from_iterable(_accused(report).values())]
     known = {one.voter for one in charged}
     others = [
         Suspect(one.voter, one.model, one.max_log_e, LIKE[one.leading], None)
@@ -377,6 +324,10 @@ def _examination(report: VotersReport, at: datetime) -> Examination:
         if one.voter not in known and one.leading and one.max_log_e is not None
     ]
     suspects = sorted(charged + others, key=lambda one: (one.rule is None, -one.evidence))
-    return Examination(
-        at, report.votes, len(report.voters), tuple(suspects[:MOST_SHOWN]), report.notes
-    )
+    return {
+        "at": at,
+        "votes": report.votes,
+        "voters": len(report.voters),
+        "suspects": suspects[:MOST_SHOWN],
+        "notes": report.notes,
+    }

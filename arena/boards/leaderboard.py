@@ -371,11 +371,15 @@ class Leaderboard:
         """Refresh the board; what goes wrong is logged, once a reason, and said on the board."""
         try:
             self.refresh()
+            return
         except (StoreError, RatingError) as error:
-            self._note(str(error))
+            reason = str(error)
         except Exception as error:
             logger.exception("A leaderboard was not made for a fault of ours")
-            self._note(repr(error))
+            reason = repr(error)
+        if reason != self._failed:
+            logger.error("The leaderboard %s could not be made: %s", self._policy.name, reason)
+        self._failed = reason
 
     def refresh(self) -> Board:
         """Take over the board that is kept, or make it if that is not of all votes; may block.
@@ -388,17 +392,13 @@ class Leaderboard:
             If the votes cannot be rated for another reason than that they are too few.
         """
         self._take_over()
-        if self._board.version == self._version(self._store.read(kept_boards.state)):
+        state = self._store.read(kept_boards.state)
+        if self._board.version == version_of(state, self._enough, self._judged):
             self._failed = None
         elif self._clock() >= self._rests_until:
             self._fill()
             self._make()
         return self.read()
-
-    def _note(self, reason: str) -> None:
-        if reason != self._failed:
-            logger.error("The leaderboard %s could not be made: %s", self._policy.name, reason)
-        self._failed = reason
 
     def _take_over(self) -> None:
         """Show the board that another process has made, and rest as long as it does.
@@ -454,7 +454,7 @@ class Leaderboard:
             if self._clock() >= self._records_rest_until and not self._closing:
                 self._count_battles()
                 board = _with_records(self._board, self._known_records())
-                self._keep(self._with_counts(board), head, took_s)
+                self._keep(board, head, took_s)
 
     def _rate(self) -> tuple[str, float]:
         """Make the board of all votes, and after it the past dates that it lacks, one by one.
@@ -473,7 +473,7 @@ class Leaderboard:
             columns,
             self._known_records(),
             self._policy,
-            self._version(state),
+            version_of(state, self._enough, self._judged),
             self._now(),
             next(past),
             on_held(state.held),
@@ -481,7 +481,6 @@ class Leaderboard:
             self._enough,
             self._judged,
         )
-        board = self._with_counts(board)
         took_s = self._clock() - began if self._has_rated or not board.rows else 0.0
         self._keep(board, state.head, took_s)
         for history in past:
@@ -491,9 +490,6 @@ class Leaderboard:
             self._keep(board, state.head, took_s)
         return state.head, took_s
 
-    def _version(self, state: kept_boards.State) -> str:
-        return version_of(state, self._enough, self._judged)
-
     def _count_battles(self) -> None:
         """Count how battles ended; that rests as a board does."""
         began, asked_since = self._clock(), self._now() - self._vote_within
@@ -502,9 +498,6 @@ class Leaderboard:
         self._naming = self._store.read(labels.self_naming, self._policy)
         self._counted = self._now()
         self._records_rest_until = self._clock() + REST * (self._clock() - began)
-
-    def _with_counts(self, board: Board) -> Board:
-        return replace(board, health_counted=self._counted, naming=self._naming)
 
     def _known_records(self) -> list[ModelRecord]:
         """Give all models that there are, with what was counted of their battles."""
@@ -518,6 +511,8 @@ class Leaderboard:
         ]
 
     def _keep(self, board: Board, head: str, took_s: float) -> None:
+        """Show a board from here on, with when the battles were counted, and store it for all."""
+        board = replace(board, health_counted=self._counted, naming=self._naming)
         written = kept_boards.Written(board.version, took_s, self._now())
         with self._store.writing() as session:
             kept_boards.keep(session, board, written, self._key)
@@ -545,16 +540,12 @@ async def keep_up(
     while True:
         for board in boards:
             await asyncio.to_thread(board.look)
-            await asyncio.to_thread(_prepared, board, prepare)
+            try:
+                await asyncio.to_thread(prepare, board.read())
+            except Exception:  # the page will say so to whoever asks for it
+                logger.exception("The page of a leaderboard could not be written")
         ready.set()
         await asyncio.sleep(LOOK_S)
-
-
-def _prepared(board: Leaderboard, prepare: Callable[[Board], object]) -> None:
-    try:
-        prepare(board.read())
-    except Exception:  # the page will say so to whoever asks for it
-        logger.exception("The page of a leaderboard could not be written")
 
 
 def version_of(

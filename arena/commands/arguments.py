@@ -19,6 +19,9 @@ from rating.tables.columns import KNOWN
 from rating.tables.files import SAMPLE_VOTES, Files
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from arena.store.store import Store
     from rating.tables.coding import LoggedVotes
     from rating.tables.sources import ClusterTable
 
@@ -100,7 +103,7 @@ def _pairs(
 
 
 @Parameter(n_tokens=1)
-def model_and_points(_kind: Any, words: Sequence[Token]) -> tuple[str, float]:
+def _model_and_points(_kind: Any, words: Sequence[Token]) -> tuple[str, float]:
     """Read the value of ``--anchor``."""
     model, _, points = words[0].value.rpartition("=")
     try:
@@ -142,7 +145,7 @@ Shares = Annotated[
     Parameter(name="--mix", metavar="CATEGORY=SHARE,...", converter=shares),
 ]
 Anchor = Annotated[
-    tuple[str, float] | None, Parameter(metavar="MODEL=POINTS", converter=model_and_points)
+    tuple[str, float] | None, Parameter(metavar="MODEL=POINTS", converter=_model_and_points)
 ]
 File = Annotated[Path | None, Parameter(metavar="FILE")]
 Folder = Annotated[Path | None, Parameter(metavar="FOLDER")]
@@ -185,6 +188,14 @@ def or_samples(source: str) -> str:
         error=True,
     )
     return str(SAMPLE_VOTES)
+
+
+def arena_store(database: str | None) -> "AbstractContextManager[Store]":
+    """Open the arena of a database, or of the settings' own, where there is one."""
+    from arena.settings import read_settings
+    from arena.store.store import existing  # the store takes two seconds to import
+
+    return existing(read_settings(database=database).database)
 
 
 def policy_named(name: str | None) -> Policy:
@@ -315,6 +326,15 @@ class Renamed(_SomeRows):
         """Read sources of votes as one; a role stands for the first name it is known by."""
         named = [(KNOWN.get(role, (role,))[0], name) for role, name in self.columns]
         return Files(sources, tuple(named), self.where, self.labels)
+
+    def beside(self, votes: str, verdicts: str) -> "tuple[Files | LoggedVotes, Files]":
+        """Read votes of people, of files or a database, and verdicts on the same items."""
+        from arena.boards.fitted import votes_of  # help would wait for duckdb
+        from rating.tables.sources import shared
+
+        people = [] if "://" in votes else [self.votes(votes)]
+        *cast, given = shared([*people, self.votes(verdicts)])
+        return cast[0] if cast else votes_of(votes), given
 
     def cases(self, source: str) -> Files:
         """Read a source of cases, in whose columns a prompt is a text."""

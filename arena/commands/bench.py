@@ -24,12 +24,12 @@ from arena.commands.judge_work import (
     Second,
     in_words,
     margin_of,
+    method_of,
     opened,
     progress_of,
     require_references,
     roster_model,
     run_options,
-    scale_of,
     second_judge,
 )
 from arena.domain.model import Model
@@ -316,17 +316,6 @@ class _Played:
     spent_usd: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _BenchAnswers:
-    """What models said when they were asked, as `_Played` has it."""
-
-    given: "Mapping[str, Sequence[Given]]"
-    why: str
-    n_asked: int
-    n_recalled: int
-    spent_usd: float | None
-
-
 @contextmanager
 def at_desk(bench: Bench, database: str | None, roster: Path | None) -> "Iterator[_Desk]":
     """Open the database in which answers and verdicts are kept."""
@@ -355,8 +344,9 @@ class _Desk:
     ) -> None:
         self._bench, self._store, self._budgets = bench, store, budgets
         self._second = second
-        self._spent: float | None = None
-        self._n_asked = self._n_recalled = 0
+        self.spent_usd: float | None = None
+        """What answers and verdicts cost so far."""
+        self.n_asked = self.n_recalled = 0
 
     def estimate(self) -> "tuple[dict[str, Estimate], Estimate | None]":
         """Estimate what is still to be asked of each model, and of the judge."""
@@ -379,30 +369,21 @@ class _Desk:
         named = [case.named for case in cases]
         return of_models, asyncio.run(forecast_all(named, bench.method, journal, options))
 
-    def answer(self) -> _BenchAnswers:
-        """Let models answer what is not recorded."""
+    def answer(self) -> "tuple[dict[str, Sequence[Given]], str]":
+        """Let models answer what is not recorded; gives the answers, and why it stopped if so."""
         given: dict[str, Sequence[Given]] = {}
-        why = ""
         for name, model in self._bench.asked.items():
             given[name], run = self._answered(name, model)
             if run.stopped is not None:
-                why = f"{name}: {run.why}"
-                break
-        return _BenchAnswers(
-            given=given,
-            why=why,
-            n_asked=self._n_asked,
-            n_recalled=self._n_recalled,
-            spent_usd=self._spent,
-        )
+                return given, f"{name}: {run.why}"
+        return given, ""
 
     def play(self) -> _Played:
         """Let models answer, and the judge judge."""
         from judge.bench import contest
 
         bench, answers = self._bench, {name: dict(own) for name, own in self._bench.known.items()}
-        answered = self.answer()
-        given, why = answered.given, answered.why
+        given, why = self.answer()
         for name, every in given.items():
             own = {one.item.id: one.texts for one in every if one.whole}
             answers[name] = {**answers.get(name, {}), **own}
@@ -412,9 +393,9 @@ class _Desk:
             played = self._judged(bench.judge, bench.method, played)
         return replace(
             played,
-            n_asked=self._n_asked,
-            n_recalled=self._n_recalled,
-            spent_usd=self._spent,
+            n_asked=self.n_asked,
+            n_recalled=self.n_recalled,
+            spent_usd=self.spent_usd,
         )
 
     def _answered(self, name: str, model: Model) -> "tuple[Sequence[Given], Run]":
@@ -450,7 +431,7 @@ class _Desk:
             )
         run, second = first, self._second
         if second is not None:
-            spent = total([self._spent, first.spent_usd])
+            spent = total([self.spent_usd, first.spent_usd])
             run = with_second(first, second, named, method, self._budgets, spent)
         replies = asyncio.run(journal.recall([key for row in run.judged for key in row.keys]))
         self._count(run)
@@ -472,14 +453,16 @@ class _Desk:
         bench = self._bench
         options = run_options(self._store, model, bench.options, bench.seed, bench.swap_share)
         if options.limit_usd is not None:
-            options = replace(options, limit_usd=max(options.limit_usd - (self._spent or 0), 0.0))
+            options = replace(
+                options, limit_usd=max(options.limit_usd - (self.spent_usd or 0), 0.0)
+            )
         return journal_of(self._store, options.judge, model.price), options
 
     def _count(self, run: "Run") -> None:
-        self._n_asked += run.n_asked
-        self._n_recalled += run.n_recalled
+        self.n_asked += run.n_asked
+        self.n_recalled += run.n_recalled
         if run.spent_usd is not None:
-            self._spent = (self._spent or 0.0) + run.spent_usd
+            self.spent_usd = (self.spent_usd or 0.0) + run.spent_usd
 
 
 def cast(
@@ -596,7 +579,7 @@ def _prepared(method: str, chosen: _BenchOptions) -> Bench:
         raise DataError(msg)
     roster = read_settings(database=chosen.database, roster=chosen.roster).roster
     name = ALIASES.get(method, method)
-    asked_by = None if name == IFEVAL else _method(name, chosen)
+    asked_by = None if name == IFEVAL else method_of(name, chosen.rubric, chosen.scale)
     judge = _judged_by(name, chosen.judge, roster)
     with announced():
         items = read_items(Files((chosen.items,), where=chosen.where))
@@ -620,6 +603,9 @@ def _prepared(method: str, chosen: _BenchOptions) -> Bench:
     if not models:
         msg = f"{baseline!r} is the baseline, and no other model is named with --models."
         raise DataError(msg)
+    if asked_by is None and chosen.length_margin is not None:
+        msg = f"--length-margin {chosen.length_margin} is for methods that have one, such as "
+        raise DataError(msg + "wildbench_reward.")
     asked = cast(models, known, len(items), roster, "--models")
     if baseline is not None:
         asked |= cast([baseline], known, len(items), roster, "--baseline")
@@ -634,23 +620,22 @@ def _prepared(method: str, chosen: _BenchOptions) -> Bench:
         known=known,
         asked=asked,
         judge=judge,
-        options=_judge_options(chosen),
+        options=JudgeOptions(
+            judge=chosen.judge,
+            budget=chosen.budget,
+            concurrency=16 if chosen.concurrency is None else chosen.concurrency,
+            requests_per_minute=chosen.requests_per_minute,
+            tokens_per_minute=chosen.tokens_per_minute,
+            database=chosen.database,
+            roster=chosen.roster,
+        ),
         seed=chosen.seed,
         swap_share=_swap_share(asked_by, chosen.swap_share),
         fallback_judge=chosen.fallback_judge,
         control=_control(asked_by, chosen, items),
         max_tokens=chosen.max_tokens,
-        margin=_margin(asked_by, chosen.length_margin),
+        margin=None if asked_by is None else margin_of(asked_by, chosen.length_margin),
     )
-
-
-def _margin(method: "FileMethod | None", margin: int | None) -> int | None:
-    if method is not None:
-        return margin_of(method, margin)
-    if margin is not None:
-        msg = f"--length-margin {margin} is for methods that have one, such as wildbench_reward."
-        raise DataError(msg)
-    return None
 
 
 def _swap_share(method: "FileMethod | None", share: float | None) -> float:
@@ -690,25 +675,6 @@ def _control(
     gamed = chosen.regularisation
     block = None if gamed is None else read_regularisation(gamed)
     return of_items(read_difficulties(chosen.difficulties), block, items)
-
-
-def _judge_options(chosen: _BenchOptions) -> JudgeOptions:
-    return JudgeOptions(
-        judge=chosen.judge,
-        budget=chosen.budget,
-        concurrency=16 if chosen.concurrency is None else chosen.concurrency,
-        requests_per_minute=chosen.requests_per_minute,
-        tokens_per_minute=chosen.tokens_per_minute,
-        database=chosen.database,
-        roster=chosen.roster,
-    )
-
-
-def _method(name: str, chosen: _BenchOptions) -> "FileMethod":
-    from judge.methods import method as named
-
-    text = None if chosen.rubric is None else read_text(chosen.rubric)
-    return named(name, rubric=text, scale=scale_of(chosen.scale))
 
 
 def _require_turns(name: str, method: "FileMethod | None", items: "Sequence[Item]") -> None:

@@ -366,23 +366,16 @@ def watch(
     arena judge watch judge.toml new-votes.csv new-verdicts.csv --next 50 --from cases.csv
     """
     _check(cases, asked, out)
-    from dataclasses import replace
-    from datetime import UTC, datetime
+    import numpy as np  # help would wait for it, and for duckdb
 
-    import numpy as np
-
-    from arena.boards.fitted import votes_of  # help would wait for duckdb
     from judge.studies.licence import read_licence
     from judge.studies.watch import choose
     from judge.studies.watch import watch as watched
     from rating.tables.formats import as_csv, write_text
-    from rating.tables.sources import shared
 
     known = read_licence(licence)
     with working("Watching"):
-        people = [] if "://" in votes else [chosen.votes(votes)]
-        *cast, given = shared([*people, chosen.votes(verdicts)])
-        source = cast[0] if cast else votes_of(votes)
+        source, given = chosen.beside(votes, verdicts)
         result = watched(known, source, given, datetime.now(UTC).date())
         if cases is not None and asked is not None:
             rng = np.random.default_rng(seed)

@@ -22,7 +22,6 @@ from arena.commands.judge import on_fallback, with_second
 from arena.commands.judge_work import (
     IFEVAL,
     JudgeOptions,
-    Second,
     Task,
     Work,
     done,
@@ -44,6 +43,8 @@ if TYPE_CHECKING:
     from judge.verdict import Run
 
 
+Place = tuple[Path, int, bool]
+"""Where a line stands: the file and the offset, and whether the request was answered there."""
 Batch = tuple[Literal["write", "read"], Path]
 REQUESTS = "requests-"
 """Beginning of the names of files that are to be sent."""
@@ -229,15 +230,6 @@ class _Read:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Where a line stands."""
-
-    file: Path
-    offset: int
-    reached: bool
-
-
 async def _read(work: Work, journal: "StoredJournal", folder: Path) -> _Read:
     from judge.runs import each_due
 
@@ -267,21 +259,21 @@ async def _read(work: Work, journal: "StoredJournal", folder: Path) -> _Read:
         read.missing += call.key not in failed
     read.unknown = len(places)
     for custom_id, place in [*places.items()][:1]:
-        read.say(f"{place.file.name} answers {custom_id[:80]!r}, which is no call of this run.")
+        read.say(f"{place[0].name} answers {custom_id[:80]!r}, which is no call of this run.")
     return read
 
 
-def _index(folder: Path, read: _Read) -> dict[str, _Place]:
+def _index(folder: Path, read: _Read) -> dict[str, Place]:
     """Find the line that answers each request: the first answer, else what is said instead."""
-    places: dict[str, _Place] = {}
+    places: dict[str, Place] = {}
     for file in _results(folder):
         read.files += 1
         for offset, line in _lines(file, read):
             before = places.get(line.custom_id)
-            if before is None or (line.reached and not before.reached):
-                places[line.custom_id] = _Place(file, offset, line.reached)
+            if before is None or (line.reached and not before[2]):
+                places[line.custom_id] = (file, offset, line.reached)
             else:
-                read.twice += line.reached and before.reached
+                read.twice += line.reached and before[2]
     return places
 
 
@@ -328,13 +320,14 @@ def _lines(file: Path, read: _Read) -> "Iterator[tuple[int, Line]]":
                 yield begin, line
 
 
-def _reply(work: Work, call: "Call", place: _Place, read: _Read) -> "Reply | None":
+def _reply(work: Work, call: "Call", place: Place, read: _Read) -> "Reply | None":
     """Give the reply that a line holds; None, counted by class, where it holds none."""
     from arena.endpoints.chat import answer_of, label, line_of
     from arena.judging import as_call_error, filtered, reply_of
 
-    with place.file.open("rb") as file:
-        file.seek(place.offset)
+    path, offset, _ = place
+    with path.open("rb") as file:
+        file.seek(offset)
         line = line_of(file.readline().decode())
     assert line is not None
     try:
@@ -566,7 +559,9 @@ def _judged(
     work: Work, journal: "StoredJournal", out: Path, fallback: str | None
 ) -> dict[str, Any]:
     """Judge, write the rows, and return what is to be said."""
+    from judge.methods import margined
     from judge.report.run import lacks_logprobs
+    from judge.runs import reasons
     from judge.tables.verdicts import write_judged
 
     lack = work.options.lack(work.method) if fallback is not None else None
@@ -583,12 +578,25 @@ def _judged(
         result = done(work, journal)
         result = result if first is None else result.after(first)
     assert result is not None
-    result, why = _with_second(work, result)
-    rows, report = _judge_run_results(work, _margined(work, result))
+    alone = result
+    why: Mapping[str, int] = {}
+    if work.second is not None:
+        spent = alone.spent_usd
+        result = with_second(alone, work.second, work.cases, work.method, work.budgets, spent)
+        why = {} if result is alone else reasons(alone)
+    shown = result
+    if work.method.length_margin is not None:
+        cases = {named.case.id: named.case for named in work.cases}
+        shown = replace(result, judged=margined(result.judged, cases, work.margin))
+    rows, report = _judge_run_results(work, shown)
     write_judged(rows, out)
     report |= {"warnings": [*fell_back, *report["warnings"]]}
     report |= _unparsed(work, journal, result)
-    return report if work.second is None else report | _by_second(work, work.second, why, rows)
+    if work.second is not None:
+        from judge.report.page import fallback_of
+
+        report["fallback"] = fallback_of(work.model.id, work.second.model.id, why, rows)
+    return report
 
 
 def _unparsed(work: Work, journal: "StoredJournal", run: "Run") -> dict[str, Any]:
@@ -610,25 +618,6 @@ def _unparsed(work: Work, journal: "StoredJournal", run: "Run") -> dict[str, Any
         "wanted": f"{method.name} wants {method.grammar.wanted}",
         "examples": examples(unparsed, work.cases, replies),
     }
-
-
-def _with_second(work: Work, first: "Run") -> "tuple[Run, Mapping[str, int]]":
-    """Ask the second judge, and give why: nobody else is asked where none is named."""
-    from judge.runs import reasons
-
-    if work.second is None:
-        return first, {}
-    spent = first.spent_usd
-    both = with_second(first, work.second, work.cases, work.method, work.budgets, spent)
-    return both, {} if both is first else reasons(first)
-
-
-def _by_second(
-    work: Work, second: Second, why: Mapping[str, int], rows: Sequence[dict[str, Any]]
-) -> dict[str, Any]:
-    from judge.report.page import fallback_of
-
-    return {"fallback": fallback_of(work.model.id, second.model.id, why, rows)}
 
 
 def _require_fallback(work: Work, fallback: str | None) -> None:
@@ -663,15 +652,6 @@ def _fallen_back(work: Work, first: "Run | None") -> Work:
     left = None if limit is None else max(limit - (spent or 0.0), 0.0)
     options = replace(work.options, limit_usd=left)
     return replace(work, method=named(work.method.fallback), options=options)
-
-
-def _margined(work: Work, result: "Run") -> "Run":
-    from judge.methods import margined
-
-    if work.method.length_margin is None:
-        return result
-    cases = {named.case.id: named.case for named in work.cases}
-    return replace(result, judged=margined(result.judged, cases, work.margin))
 
 
 def _judge_run_results(work: Work, run: "Run") -> tuple[Sequence[dict[str, Any]], dict[str, Any]]:

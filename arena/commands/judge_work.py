@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     from arena.store.store import Store
     from judge.budget import Estimate
     from judge.calls import Options, Terms
+    from judge.case import Case
     from judge.methods import FileMethod
+    from judge.protocol import Method
     from judge.runs import Progress
     from judge.tables.cases import NamedCase
     from judge.verdict import Run
@@ -194,7 +196,7 @@ def prepared(
 
     if probes:
         _require_bare(task)
-    method = _method(task)
+    method = method_of(task.method, task.rubric, task.scale)
     if task.references is not None:
         require_references(method.name, method)
     share = method.swap_share if task.swap_share is None else task.swap_share
@@ -317,6 +319,35 @@ def done(work: Work, journal: "StoredJournal") -> "Run":
         )
 
 
+def asked_of(
+    store: "Store",
+    model: Model,
+    cases: "Sequence[Case]",
+    method: "Method",
+    chosen: JudgeOptions,
+    budgets: "Budgets",
+) -> "tuple[Run, StoredJournal]":
+    """Ask a model about cases what its journal does not hold yet; gives the journal, too."""
+    from arena.judging import journal_of
+    from judge.runs import at_work, run
+
+    options = run_options(store, model, chosen)
+    journal = journal_of(store, options.judge, model.price)
+    with working(f"Asking {model.id}") as advance:
+        result = at_work(
+            opened(model, budgets, options.terms),
+            lambda complete: run(
+                cases,
+                method,
+                complete,
+                journal,
+                options,
+                progress=lambda now: advance(now.n_done, now.n_total),
+            ),
+        )
+    return result, journal
+
+
 def progress_of(advance: Advance) -> Callable[["Progress"], None]:
     """Show the progress of a run on a bar."""
     return lambda progress: advance(progress.n_done, progress.n_total, _so_far(progress))
@@ -379,11 +410,26 @@ def roster_model(file: Path | None, name: str | None, option: str) -> Model:
     return model
 
 
-def _method(task: Task) -> "FileMethod":
+def method_of(name: str, rubric: Path | None, scale: str | None) -> "FileMethod":
+    """Give a method, with the text of a rubric and a scale such as 1-10 where they are given.
+
+    Raises
+    ------
+    DataError
+        If there is no such method, or the scale is none.
+    """
     from judge.methods import method as named
 
-    text = None if task.rubric is None else read_text(task.rubric)
-    return named(task.method, rubric=text, scale=scale_of(task.scale))
+    marks = None
+    if scale is not None:
+        low, _, high = scale.partition("-")
+        if not (low.strip().isdecimal() and high.strip().isdecimal()):
+            msg = (
+                f"--scale {scale!r} is no scale: give the lowest and the highest mark, as in 1-5."
+            )
+            raise DataError(msg)
+        marks = int(low), int(high)
+    return named(name, rubric=None if rubric is None else read_text(rubric), scale=marks)
 
 
 def require_references(name: str, method: "FileMethod | None") -> None:
@@ -407,17 +453,6 @@ def _require_bare(task: Task) -> None:
             "judge probe takes a rubric with --rubric."
         )
         raise DataError(msg)
-
-
-def scale_of(text: str | None) -> tuple[int, int] | None:
-    """Read a scale such as 1-10; raises `DataError` for anything else."""
-    if text is None:
-        return None
-    low, _, high = text.partition("-")
-    if not (low.strip().isdecimal() and high.strip().isdecimal()):
-        msg = f"--scale {text!r} is no scale: give the lowest and the highest mark, as in 1-5."
-        raise DataError(msg)
-    return int(low), int(high)
 
 
 def margin_of(method: "FileMethod", margin: int | None) -> int | None:

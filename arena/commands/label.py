@@ -12,8 +12,7 @@ A model of the roster as tagger: what `arena label --judge` asks, and what came 
 import asyncio
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from dataclasses import dataclass, field
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -35,33 +34,36 @@ from arena.commands.arguments import (
 )
 from arena.commands.judge_work import (
     JudgeOptions,
+    asked_of,
     in_words,
-    opened,
     roster_model,
     roster_models,
     run_options,
 )
 from arena.commands.rate import HEADS, cell
 from arena.errors import SettingsError
-from arena.terminal import announced, plain, say, show, stop, working, write_json
+from arena.terminal import (
+    announced,
+    plain,
+    say,
+    show,
+    stop,
+    with_interval,
+    working,
+    write_json,
+)
 from rating.errors import DataError
 from rating.tables import formats
 from rating.tables.files import Files
 
 if TYPE_CHECKING:
     from arena.domain.model import Model
-    from arena.domain.vote import Tagger
-    from arena.endpoints.sse import Budgets
     from arena.store.judgements import StoredJournal
-    from arena.store.labels import VotedTurn
-    from arena.store.store import Store
     from judge.budget import Estimate
-    from judge.calls import Options
-    from judge.case import Case, CaseId, FailureClass
+    from judge.case import Case, CaseId
     from judge.grammar import Reading
-    from judge.labels.accuracy import Accuracy
     from judge.labels.material import Asked, Release, ShownTopic
-    from judge.labels.safety import PackItem, Rate, Read
+    from judge.labels.safety import Rate
     from judge.labels.taggers import Label
     from judge.protocol import Method
     from judge.verdict import Run
@@ -69,112 +71,6 @@ if TYPE_CHECKING:
     from rating.typing import Floats
 
     Labels = list[Mapping[str, Label] | None]
-
-
-@dataclass(slots=True)
-class _ModelTagger:
-    """A model that labels prompts, and a database that keeps its replies.
-
-    Attributes
-    ----------
-    asked, recalled : int
-        Replies paid for now, and those that the database held.
-    spent_usd : float or None
-        None without a price.
-    failed : Counter
-        Prompts without labels, by reason; each text once.
-    stopped : str
-        Why it stopped with prompts still pending; empty if none is.
-    """
-
-    model: "Model"
-    store: "Store"
-    journal: "StoredJournal"
-    options: "Options"
-    budgets: "Budgets"
-    asked: int = 0
-    recalled: int = 0
-    spent_usd: float | None = None
-    failed: "Counter[FailureClass]" = field(default_factory=Counter)
-    stopped: str = ""
-
-    @property
-    def tagger(self) -> "Tagger":
-        """What its labels are known by."""
-        from arena.judging import tagger_of
-
-        return tagger_of(self.model)
-
-    def estimate(self, prompts: Sequence[Sequence[str]]) -> "Estimate":
-        """Describe what it would still be asked."""
-        from judge.calls import forecast
-        from judge.labels.files import Tagging
-
-        return asyncio.run(forecast(_cases(prompts), Tagging(), self.journal, self.options))
-
-    def labels(self, prompts: Sequence[Sequence[str]]) -> "Labels":
-        """Label the prompts of conversations; None where it gave no label that can be read.
-
-        What it costs is said beforehand, on standard error.
-        """
-        from judge.labels.files import Tagging
-        from judge.runs import at_work, run
-
-        before = self.estimate(prompts)
-        if before.n_calls:
-            say(f"{self.model.id}: {in_words(before)}", error=True)
-        with working(f"Asking {self.model.id}") as advance:
-            done = at_work(
-                opened(self.model, self.budgets, self.options.terms),
-                lambda complete: run(
-                    _cases(prompts),
-                    Tagging(),
-                    complete,
-                    self.journal,
-                    self.options,
-                    progress=lambda now: advance(now.n_done, now.n_total),
-                ),
-            )
-        self.asked, self.recalled, self.spent_usd = done.n_asked, done.n_recalled, done.spent_usd
-        self.failed = Counter(row.failure for row in done.judged if row.failure is not None)
-        self.stopped = done.why if done.stopped is not None else ""
-        readings = {row.case_id: row.reading for row in done.judged if row.reading is not None}
-        return _labelled(prompts, readings)
-
-    def words(self) -> str:
-        """Describe what was asked, what it cost, and how many prompts have no label, and why."""
-        spent = "" if self.spent_usd is None else f" for ${self.spent_usd:.4g}"
-        failed = ", ".join(f"{n:,} {failure}" for failure, n in sorted(self.failed.items()))
-        left_out = f" Without labels: {failed}." if failed else ""
-        return (
-            f"{self.model.id}: {self.asked:,} replies asked for now{spent}, {self.recalled:,} "
-            f"known before.{left_out}"
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {
-            "asked": self.asked,
-            "recalled": self.recalled,
-            "spent_usd": self.spent_usd,
-            "failed": {str(failure): n for failure, n in sorted(self.failed.items())},
-        }
-
-
-@contextmanager
-def _opened_tagger(chosen: JudgeOptions, database: str | None) -> Iterator[_ModelTagger]:
-    """Open the database and find the model; raises `SettingsError` if there is no such model."""
-    from arena.judging import journal_of, tagger_of
-    from arena.settings import read_settings
-    from arena.store.store import Store
-
-    settings = read_settings(database=database, roster=chosen.roster)
-    model = roster_model(settings.roster, chosen.judge, "--judge")
-    tagger_of(model)
-    with announced(), closing(Store(settings.database)) as store:
-        options = run_options(store, model, chosen)
-        journal = journal_of(store, options.judge, model.price)
-        yield _ModelTagger(model, store, journal, options, settings.budgets())
 
 
 def _cases(prompts: Sequence[Sequence[str]]) -> "list[Case]":
@@ -274,7 +170,15 @@ def _by_model(
     *,
     dry_run: bool,
 ) -> None:
+    from arena.judging import journal_of, tagger_of
+    from arena.play.upkeep import store_labels, unlabelled_turns
+    from arena.settings import read_settings
+    from arena.store.labels import counts as counted
+    from arena.store.store import Store
+    from judge.calls import forecast
     from judge.labels.accuracy import shares
+    from judge.labels.files import TAGGED_FACETS as FACETS
+    from judge.labels.files import Tagging, label_file, prompts_of
 
     is_database = "://" in source
     if is_database:
@@ -282,58 +186,67 @@ def _by_model(
 
         with reading_existing(source):  # else a wrong name would make a database
             pass
-    with _opened_tagger(options, source if is_database else options.database) as model:
+    database = source if is_database else options.database
+    settings = read_settings(database=database, roster=options.roster)
+    model = roster_model(settings.roster, options.judge, "--judge")
+    tagger, file = tagger_of(model), Files((source,))
+    runs: list[Run] = []
+    with announced(), closing(Store(settings.database)) as store:
+
+        def estimate(prompts: Sequence[Sequence[str]]) -> "Estimate":
+            terms = run_options(store, model, options)
+            journal = journal_of(store, terms.judge, model.price)
+            return asyncio.run(forecast(_cases(prompts), Tagging(), journal, terms))
+
+        def labels(prompts: Sequence[Sequence[str]]) -> "Labels":
+            """Label the prompts of conversations; None where no label can be read."""
+            before = estimate(prompts)
+            if before.n_calls:
+                say(f"{model.id}: {in_words(before)}", error=True)
+            budgets = settings.budgets()
+            run, _ = asked_of(store, model, _cases(prompts), Tagging(), options, budgets)
+            runs.append(run)
+            readings = {row.case_id: row.reading for row in run.judged if row.reading is not None}
+            return _labelled(prompts, readings)
+
+        def values(prompts: Sequence[Sequence[str]]) -> Iterator[tuple[str | None, ...]]:
+            for given in labels(prompts):
+                yield tuple(given[facet].value if given else None for facet in FACETS)
+
+        parts = unlabelled_turns(store, tagger) if is_database else ()
+        turns = [turn for part in parts for turn in part]
+        prompts: Sequence[Sequence[str]] = [turn.prompts for turn in turns]
         if dry_run:
-            from judge.labels.files import prompts_of
-
-            prompts = (
-                _turns_of(model)[1]
-                if is_database
-                else prompts_of(Files((source,)), _column_of(columns))
-            )
-            estimate = model.estimate(prompts)
+            before = estimate(prompts if is_database else prompts_of(file, _column_of(columns)))
             if form == "json":
-                write_json(estimate.to_dict())
+                write_json(before.to_dict())
             else:
-                say(in_words(estimate))
+                say(in_words(before))
             return
-        counts = _turns(model) if is_database else _rows(model, source, to, columns)
+        if is_database:
+            store_labels(store, turns, labels(prompts), tagger, datetime.now(UTC))
+            counts = store.read(counted, tagger)
+        else:
+            counts = label_file(file, _column_of(columns), to, by=values, facets=FACETS)
     result = shares(counts, by_rules=False)
+    run = runs[-1] if runs else None
+    failures = Counter(row.failure for row in run.judged if row.failure) if run else Counter()
+    failed = {str(failure): n for failure, n in sorted(failures.items())}
+    n_asked, n_recalled = (run.n_asked, run.n_recalled) if run else (0, 0)
+    spent_usd = run.spent_usd if run else None
     if form == "json":
-        write_json({"tagger": " ".join(model.tagger), **result, **model.to_dict()})
+        beside = {"asked": n_asked, "recalled": n_recalled, "spent_usd": spent_usd}
+        write_json({"tagger": " ".join(tagger), **result, **beside, "failed": failed})
     else:
-        _show_shares(source, result, "{}, version {}".format(*model.tagger))
-        say(model.words())
-    if model.stopped:
-        stop(model.stopped)
-
-
-def _turns_of(model: _ModelTagger) -> "tuple[list[VotedTurn], list[list[str]]]":
-    from arena.play.upkeep import unlabelled_turns
-
-    parts = unlabelled_turns(model.store, model.tagger)
-    turns = [turn for part in parts for turn in part]
-    return turns, [turn.prompts for turn in turns]
-
-
-def _turns(model: _ModelTagger) -> Counts:
-    from arena.play.upkeep import store_labels
-    from arena.store.labels import counts
-
-    turns, prompts = _turns_of(model)
-    store_labels(model.store, turns, model.labels(prompts), model.tagger, datetime.now(UTC))
-    return model.store.read(counts, model.tagger)
-
-
-def _rows(model: _ModelTagger, source: str, to: Path | None, columns: Roles) -> Counts:
-    from judge.labels.files import TAGGED_FACETS as FACETS
-    from judge.labels.files import label_file
-
-    def values(prompts: Sequence[Sequence[str]]) -> Iterator[tuple[str | None, ...]]:
-        for labels in model.labels(prompts):
-            yield tuple(labels[facet].value if labels else None for facet in FACETS)
-
-    return label_file(Files((source,)), _column_of(columns), to, by=values, facets=FACETS)
+        _show_shares(source, result, "{}, version {}".format(*tagger))
+        spent = "" if spent_usd is None else f" for ${spent_usd:.4g}"
+        without = ", ".join(f"{n:,} {failure}" for failure, n in failed.items())
+        say(
+            f"{model.id}: {n_asked:,} replies asked for now{spent}, {n_recalled:,} known before."
+            + (f" Without labels: {without}." if without else "")
+        )
+    if run and run.stopped is not None:
+        stop(run.why)
 
 
 def _show_shares(source: str, result: Mapping[str, Any], by: str) -> None:
@@ -425,17 +338,11 @@ def _show_sampled(sampled: Mapping[str, Any]) -> None:
         f"board as it is: {sampled['board']['kendall'] or 0:.2f}."
     )
     rows = [
-        (one["model"], f"{one['rank_default']}", f"{one['rank']}", _moved(one))
+        (one["model"], f"{one['rank_default']}", f"{one['rank']}", _ends(one, "moved", "+.1f"))
         for one in sampled["board"]["moves"]
     ]
     head = ("Model", "Rank", "Rank then", "Points moved")
     show(plain(words), terminal.table(head, rows, right=(1, 2)))
-
-
-def _moved(one: Mapping[str, Any]) -> str:
-    if one["lower"] is None or one["upper"] is None:
-        return f"{one['moved']:+.1f}"
-    return f"{one['moved']:+.1f} ({one['lower']:+.1f} to {one['upper']:+.1f})"
 
 
 def overlap(
@@ -547,7 +454,7 @@ def _show_changes(changes: Sequence[Mapping[str, Any]], not_rated: Mapping[str, 
     rows = [
         (
             *(one["model"], one["cutoff"], f"{one['before']:,}", f"{one['after']:,}"),
-            *(_ends_of(one), f"{one['p']:.3f}"),
+            *(_ends(one, "difference", "+.0f"), f"{one['p']:.3f}"),
         )
         for one in changes
     ]
@@ -560,13 +467,9 @@ def _show_changes(changes: Sequence[Mapping[str, Any]], not_rated: Mapping[str, 
         say(f"{model}: {why}")
 
 
-def _ends_of(gap: Mapping[str, Any]) -> str:
-    return f"{gap['difference']:+.0f} ({gap['lower']:+.0f} to {gap['upper']:+.0f})"
-
-
 def _gain(one: Mapping[str, Any]) -> tuple[str, ...]:
     ratings = (f"{one[name]:.0f}" for name in ("overlapping", "others"))
-    return one["model"], *ratings, _ends_of(one), f"{one['p']:.3f}"
+    return one["model"], *ratings, _ends(one, "difference", "+.0f"), f"{one['p']:.3f}"
 
 
 def _logged(url: str) -> "tuple[LoggedVotes, list[list[str]]]":
@@ -586,18 +489,14 @@ def _timed_prompts(source: str, columns: Roles) -> "tuple[list[str], Floats | No
 
         named = dict(columns)
         return timed_prompts(Files((source,)), named.get("prompt"), named.get("time"))
+    import numpy as np
+
     from arena.store.engine import reading_existing
     from arena.store.labels import prompts
 
     with reading_existing(source) as session:
         rows = prompts(session)
-    return [text for text, _ in rows], _seconds([moment for _, moment in rows])
-
-
-def _seconds(moments: Sequence[datetime]) -> "Floats":
-    import numpy as np
-
-    return np.array([moment.timestamp() for moment in moments])
+    return [text for text, _ in rows], np.array([moment.timestamp() for _, moment in rows])
 
 
 def _in_words(result: Mapping[str, Any]) -> list[str]:
@@ -607,14 +506,16 @@ def _in_words(result: Mapping[str, Any]) -> list[str]:
         f"{result['groups']:,} groups of prompts that are alike.",
     ]
     if repeated:
-        words.append(f"Like one before: {_ends(repeated)}.")
+        words.append(f"Like one before: {_ends(repeated, 'share', '.1%')}.")
     if fresh:
-        words.append(f"Unlike anything a day older: {_ends(fresh)}, of {fresh['n']:,}.")
+        words.append(
+            f"Unlike anything a day older: {_ends(fresh, 'share', '.1%')}, of {fresh['n']:,}."
+        )
     return words
 
 
-def _ends(share: Mapping[str, float]) -> str:
-    return f"{share['share']:.1%} ({share['lower']:.1%} to {share['upper']:.1%})"
+def _ends(one: Mapping[str, Any], name: str, form: str) -> str:
+    return with_interval(one[name], one["lower"], one["upper"], form)
 
 
 SHOWN = 100
@@ -842,7 +743,17 @@ def safety(
         raise DataError("--labelled is for a judge: name it with --judge.")
     from arena.settings import read_settings
     from arena.store.store import Store
-    from judge.labels.safety import on_rates, rates, read_labelled, read_pack
+    from judge.labels.safety import (
+        RUBRIC,
+        Answers,
+        Read,
+        judge_accuracy,
+        on_rates,
+        rates,
+        read_labelled,
+        read_pack,
+    )
+    from judge.methods import method as named
 
     items = read_pack(pack)
     known = None if labelled is None else read_labelled(labelled)
@@ -850,12 +761,52 @@ def safety(
     models = [roster_model(settings.roster, name, "--model") for name in model]
     models = models or list(roster_models(settings.roster))
     by = None if judge is None else roster_model(settings.roster, judge, "--judge")
+    notes, stopped = list[str](), ""
+    chosen = JudgeOptions(budget=budget, concurrency=concurrency)
     with announced(), closing(Store(settings.database)) as store:
-        work = _Work(store, settings.budgets(), concurrency, budget, max_tokens)
-        read = [work.read(one, items, by) for one in models]
-        errors = None if by is None or known is None else work.measured(by, known)
+
+        def ask(
+            one: "Model", cases: "Sequence[Case]", method: "Method"
+        ) -> "tuple[Run, StoredJournal]":
+            """Ask what the journal does not hold yet; what failed is noted, and excluded."""
+            nonlocal stopped
+            run, journal = asked_of(store, one, cases, method, chosen, settings.budgets())
+            failed = Counter(row.failure for row in run.judged if row.failure is not None)
+            notes.extend(f"{one.id}: {n:,} excluded, {why}." for why, n in sorted(failed.items()))
+            if run.stopped is not None:
+                stopped = f"{one.id}: {run.why}"
+            return run, journal
+
+        def judged(cases: "Sequence[Case]") -> "dict[CaseId, bool]":
+            assert by is not None
+            by_rubric = named("rubric", rubric=RUBRIC, scale=(0, 1))
+            return {k: bool(v) for k, v in _scores(ask(by, cases, by_rubric)[0]).items()}
+
+        def answered(one: "Model") -> Read:
+            asked = [(item, item.case(mode)) for item in items for mode in item.modes]
+            run, journal = ask(one, [case for _, case in asked], Answers(max_tokens))
+            refused = {case_id: bool(score) for case_id, score in _scores(run).items()}
+            if by is None:
+                return Read(one.id, refused)
+            keys = {row.keys[-1]: row.case_id for row in run.judged if row.keys}
+            replies = asyncio.run(journal.recall(list(keys)))
+            texts = {keys[key]: reply.text for key, reply in replies.items()}
+            to_judge = {
+                case.id: item.answered(texts[case.id])
+                for item, case in asked
+                if item.kind == "harmful" and case.id in texts
+            }
+            says = judged(list(to_judge.values()))
+            pairs = to_judge.items()
+            return Read(one.id, refused, {k: says[c.id] for k, c in pairs if c.id in says})
+
+        read = [answered(one) for one in models]
+        errors = None
+        if by is not None and known is not None:  # hold the judge against labels
+            says = judged([case for case, _ in known])
+            errors = judge_accuracy([(so, says[case.id]) for case, so in known if case.id in says])
     done = rates(items, read, errors)
-    notes = [*work.notes, *on_rates(done, errors, judged=by is not None)]
+    notes += on_rates(done, errors, judged=by is not None)
     result = {
         "prompts": len(items),
         "judge": judge,
@@ -868,102 +819,8 @@ def safety(
         write_json(result)
     else:
         show(*_tables(done), *map(plain, notes))
-    if work.stopped:
-        stop(work.stopped)
-
-
-@dataclass(slots=True)
-class _Work:
-    """Asks what the journal does not hold yet; ``stopped`` says why it could not end."""
-
-    store: "Store"
-    budgets: "Budgets"
-    concurrency: int
-    budget: float | None
-    max_tokens: int
-    stopped: str = ""
-    notes: list[str] = field(default_factory=list)
-
-    def read(self, model: "Model", pack: "Sequence[PackItem]", judge: "Model | None") -> "Read":
-        """Ask a model a pack, and read its answers; what failed is noted, and excluded."""
-        from judge.labels.safety import Answers, Read
-
-        asked = [(item, item.case(mode)) for item in pack for mode in item.modes]
-        run = self._run(model, [case for _, case in asked], Answers(self.max_tokens))
-        refused = {case_id: bool(score) for case_id, score in _scores(run).items()}
-        if judge is None:
-            return Read(model.id, refused)
-        texts = self._texts(model, run)
-        to_judge = {
-            case.id: item.answered(texts[case.id])
-            for item, case in asked
-            if item.kind == "harmful" and case.id in texts
-        }
-        says = self._judged(judge, list(to_judge.values()))
-        complied = {
-            asked_id: says[case.id] for asked_id, case in to_judge.items() if case.id in says
-        }
-        return Read(model.id, refused, complied)
-
-    def measured(self, judge: "Model", known: "Sequence[tuple[Case, bool]]") -> "Accuracy":
-        """Hold the judge against labels."""
-        from judge.labels.safety import judge_accuracy
-
-        says = self._judged(judge, [case for case, _ in known])
-        return judge_accuracy([(so, says[case.id]) for case, so in known if case.id in says])
-
-    def _judged(self, judge: "Model", cases: "Sequence[Case]") -> "dict[CaseId, bool]":
-        from judge.labels.safety import RUBRIC
-        from judge.methods import method as named
-
-        by_rubric = named("rubric", rubric=RUBRIC, scale=(0, 1))
-        return {k: bool(v) for k, v in _scores(self._run(judge, cases, by_rubric)).items()}
-
-    def _run(self, model: "Model", cases: "Sequence[Case]", method: "Method") -> "Run":
-        from arena.judging import former_revision_of, journal_of, revision_of, terms_of
-        from arena.store.judgements import judging_seed
-        from judge.calls import Options
-        from judge.runs import at_work, run
-
-        revision, former = revision_of(model), former_revision_of(model)
-        journal = journal_of(self.store, revision, model.price)
-        options = Options(
-            judge=revision,
-            formerly=former if journal.holds(former) else None,
-            seed=judging_seed(self.store, datetime.now(UTC)),
-            concurrency=self.concurrency,
-            price=model.price,
-            limit_usd=self.budget,
-            terms=terms_of(model, journal),
-        )
-        with working(f"Asking {model.id}") as advance:
-            result = at_work(
-                opened(model, self.budgets, options.terms),
-                lambda complete: run(
-                    cases,
-                    method,
-                    complete,
-                    journal,
-                    options,
-                    progress=lambda now: advance(now.n_done, now.n_total),
-                ),
-            )
-        failed = Counter(row.failure for row in result.judged if row.failure is not None)
-        self.notes += [
-            f"{model.id}: {n:,} excluded, {failure}." for failure, n in sorted(failed.items())
-        ]
-        if result.stopped is not None:
-            self.stopped = f"{model.id}: {result.why}"
-        return result
-
-    def _texts(self, model: "Model", run: "Run") -> "dict[CaseId, str]":
-        """Give the answers, which the journal holds."""
-        from arena.judging import journal_of, revision_of
-
-        journal = journal_of(self.store, revision_of(model), model.price)
-        keys = {row.keys[-1]: row.case_id for row in run.judged if row.keys}
-        replies = asyncio.run(journal.recall(list(keys)))
-        return {keys[key]: reply.text for key, reply in replies.items()}
+    if stopped:
+        stop(stopped)
 
 
 def _scores(run: "Run") -> "dict[CaseId, int]":

@@ -4,21 +4,19 @@
 """
 
 import sys
-from contextlib import AbstractContextManager
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter, validators
 
-from arena.commands.arguments import Database, TableOrJson
+from arena.commands.arguments import Database, TableOrJson, arena_store
 from arena.domain.model import MOST_ORIGINS, Source, is_name, origin_of
-from arena.domain.people import Invitation, Role
+from arena.domain.people import Invitation, Person, Role
 from arena.errors import SettingsError, UnknownPersonError
 from arena.terminal import say, show, table, write_json
 
 if TYPE_CHECKING:
-    from arena.store.people import ListedPerson
     from arena.store.store import Store
 
 
@@ -38,24 +36,30 @@ def roll(*, database: Database = None, form: TableOrJson = "table") -> None:
     arena people list
     arena people list --format json
     """
-    with _store(database) as store:
-        everybody = _matching(store, "")
+    from arena.store import people
+
+    with arena_store(database) as store:
+        everybody = store.read(people.matching, "")
     if form == "json":
-        write_json({"people": [_as_row(one) for one in everybody]})
+        rows = [
+            asdict(person) | {"issuer": issuer, "votes": votes, "created": created.isoformat()}
+            for person, issuer, votes, created in everybody
+        ]
+        write_json({"people": rows})
         return
     head = ("person", "name", "role", "came by", "votes", "since")
-    rows = [
+    cells = [
         (
-            one.person.id[:8],
-            one.person.name,
-            f"{one.person.role}, kept out" if one.person.blocked else one.person.role,
-            one.issuer,
-            f"{one.votes:,}",
-            f"{one.created:%Y-%m-%d}",
+            person.id[:8],
+            person.name,
+            f"{person.role}, kept out" if person.blocked else person.role,
+            issuer,
+            f"{votes:,}",
+            f"{created:%Y-%m-%d}",
         )
-        for one in everybody
+        for person, issuer, votes, created in everybody
     ]
-    show(table(head, rows, right={4}))
+    show(table(head, cells, right={4}))
 
 
 def invite(
@@ -106,7 +110,7 @@ def invite(
         raise SettingsError(msg)
     token, now = new_token(), datetime.now(UTC)
     expires = now + timedelta(days=days)
-    with _store(database) as store:
+    with arena_store(database) as store:
         new = Invitation(role or Role.VOTER, name.strip(), uses)
         invitation = new if to is None else _back(store, to, uses)
         with store.writing() as session:
@@ -151,8 +155,8 @@ def change(
     if role is None and block is None and not sign_out:
         msg = "Say what to change: --role, --block, --unblock or --sign-out."
         raise SettingsError(msg)
-    with _store(database) as store:
-        voter = _one(_matching(store, who), who).person.id
+    with arena_store(database) as store:
+        voter = _one(store, who).id
         with store.writing() as session:
             changed = people.change(
                 session,
@@ -200,7 +204,7 @@ def erase(
     """
     from arena.store import erasing, people
 
-    with _store(database) as store:
+    with arena_store(database) as store:
         with store.reading() as session:
             voters = erasing.voters_of(session, voter)
             judgements, there = erasing.extent(session, voters)
@@ -255,45 +259,28 @@ def _confirm(word: str) -> None:
         raise SettingsError(msg)
 
 
-def _store(database: str | None) -> "AbstractContextManager[Store]":
-    from arena.settings import read_settings
-    from arena.store.store import existing
-
-    return existing(read_settings(database=database).database)
-
-
-def _matching(store: "Store", who: str) -> "list[ListedPerson]":
+def _one(store: "Store", who: str) -> Person:
+    """Find the one person of a name, or whose id begins so."""
     from arena.store import people
 
-    return store.read(people.matching, who)
-
-
-def _one(people: "list[ListedPerson]", who: str) -> "ListedPerson":
-    if not people:
+    fit = [person for person, *_ in store.read(people.matching, who)]
+    if not fit:
         msg = f"Nobody has the name {who!r}, or an id that begins so: see arena people list."
         raise UnknownPersonError(msg)
-    if len(people) > 1:
-        ids = ", ".join(one.person.id[:8] for one in people[:5])
-        msg = f"{len(people)} people fit {who!r} ({ids}): name one by the beginning of the id."
+    if len(fit) > 1:
+        ids = ", ".join(person.id[:8] for person in fit[:5])
+        msg = f"{len(fit)} people fit {who!r} ({ids}): name one by the beginning of the id."
         raise UnknownPersonError(msg)
-    return people[0]
+    return fit[0]
 
 
 def _back(store: "Store", who: str, uses: int) -> Invitation:
     """Invite somebody whom the arena knows, as themself."""
-    person = _one(_matching(store, who), who).person
+    person = _one(store, who)
     if person.blocked:
         msg = f"{person.name!r} is kept out: arena people change {person.id[:8]} --unblock first."
         raise SettingsError(msg)
     return Invitation(person.role, person.name, uses, person.id)
-
-
-def _as_row(one: "ListedPerson") -> dict[str, object]:
-    return asdict(one.person) | {
-        "issuer": one.issuer,
-        "votes": one.votes,
-        "created": one.created.isoformat(),
-    }
 
 
 _SHARE = Parameter(validator=validators.Number(gte=0, lte=1))
@@ -342,7 +329,7 @@ def add(
         )
         raise SettingsError(msg)
     token = new_token()
-    with _store(database) as store, store.writing() as session:
+    with arena_store(database) as store, store.writing() as session:
         sources.add(
             session,
             name,
@@ -373,7 +360,7 @@ def overview(*, database: Database = None, form: TableOrJson = "table") -> None:
     """
     from arena.store import sources
 
-    with _store(database) as store:
+    with arena_store(database) as store:
         views = store.read(sources.everyone)
     if form == "json":
         write_json({"sources": [_sources_as_row(*view) for view in views]})
@@ -448,7 +435,7 @@ def change_source(
     if all(value in (None, ()) for value in changed.values()):
         msg = f"Nothing of {name!r} is to change: give an option, such as --pause."
         raise SettingsError(msg)
-    with _store(database) as store, store.writing() as session:
+    with arena_store(database) as store, store.writing() as session:
         source = sources.change(session, name, people.TERMINAL, datetime.now(UTC), **changed)
     if token is not None:
         say(token)
@@ -474,7 +461,7 @@ def revoke(name: str, /, *, database: Database = None) -> None:
     """
     from arena.store import people, sources
 
-    with _store(database) as store, store.writing() as session:
+    with arena_store(database) as store, store.writing() as session:
         sources.revoke(session, name, people.TERMINAL, datetime.now(UTC))
     say(f"{name} sends nothing from here on. Its votes stay.")
 

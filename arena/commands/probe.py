@@ -14,7 +14,7 @@ Numbers that a model of the roster gives for texts, asked for once, kept in the 
 import asyncio
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
+from contextlib import closing
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -36,6 +36,7 @@ from arena.commands.arguments import (
     RosterFile,
     Shares,
     TableOrJson,
+    arena_store,
     require_folder_of,
 )
 from arena.commands.judge_work import opened
@@ -43,7 +44,17 @@ from arena.domain.battle import Pacing
 from arena.domain.model import Model
 from arena.domain.vote import DEFAULT
 from arena.errors import SettingsError
-from arena.terminal import plain, say, show, table, warnings, working, write, write_json
+from arena.terminal import (
+    plain,
+    say,
+    show,
+    table,
+    warnings,
+    with_interval,
+    working,
+    write,
+    write_json,
+)
 from rating import __version__
 from rating.errors import DataError
 from rating.tables.files import Files
@@ -58,60 +69,39 @@ if TYPE_CHECKING:
     from judge.ifeval import Task
     from judge.probe.prompts import Vectors
     from judge.probe.similarity import Measure
-    from judge.studies.gold import ByGap, GoldStudy, GoldVote, ReadVote
+    from judge.studies.gold import ByGap, GoldStudy
 
 
 def embedded_by(
-    name: str, database: str | None, roster: Path | None
+    name: str, database: str | None, roster: Path | None, *, likelihoods: bool = False
 ) -> "Callable[[Sequence[str]], Vectors]":
     """Return what embeds texts: it asks for those that the database does not hold.
+
+    With likelihoods it gives how likely each is to the model, in nats, instead.
 
     Raises
     ------
     SettingsError
         If there is no such model in the roster.
     """
-    from arena.settings import read_settings
+    from arena.settings import read_roster, read_settings
     from arena.store.store import Store
 
     settings = read_settings(database=database, roster=roster)
-    model = _model(name, settings.roster, "--embeddings")
-
-    def embedded(texts: Sequence[str]) -> "Vectors":
-        with closing(Store(settings.database)) as store:
-            return asyncio.run(_asked(model, settings.budgets(), store, texts))
-
-    return embedded
-
-
-def _likely_by(
-    name: str, database: str | None, roster: Path | None
-) -> "Callable[[Sequence[str]], dict[str, float]]":
-    """Return what says how likely texts are to a model, in nats; as `embedded_by`."""
-    from arena.settings import read_settings
-    from arena.store.store import Store
-
-    settings = read_settings(database=database, roster=roster)
-    model = _model(name, settings.roster, "--model")
-
-    def likely(texts: Sequence[str]) -> dict[str, float]:
-        with closing(Store(settings.database)) as store:
-            asked = _asked(model, settings.budgets(), store, texts, likelihoods=True)
-            return {text: float(vector[0]) for text, vector in asyncio.run(asked).items()}
-
-    return likely
-
-
-def _model(name: str, file: Path | None, option: str) -> Model:
-    from arena.settings import read_roster
-
-    models = read_roster(file, to_battle=False) if file else ()
+    option = "--model" if likelihoods else "--embeddings"
+    models = read_roster(settings.roster, to_battle=False) if settings.roster else ()
     model = next((one for one in models if one.id == name), None)
     if model is None:
         known = ", ".join(one.id for one in models) or "none: name its file with --roster"
         msg = f"{option}: there is no model {name!r} in the roster. There are {known}."
         raise SettingsError(msg)
-    return model
+
+    def embedded(texts: Sequence[str]) -> "Vectors":
+        with closing(Store(settings.database)) as store:
+            asked = _asked(model, settings.budgets(), store, texts, likelihoods=likelihoods)
+            return asyncio.run(asked)
+
+    return embedded
 
 
 async def _asked(
@@ -120,7 +110,7 @@ async def _asked(
     store: "Store",
     texts: Sequence[str],
     *,
-    likelihoods: bool = False,
+    likelihoods: bool,
 ) -> "Vectors":
     import numpy as np
 
@@ -198,7 +188,12 @@ def similarity(
     form = chosen_form(form, out)
     from judge.probe.cards import probe_similarity  # help would wait for scipy
 
-    embed = None if embeddings is None else _measure_of(embeddings, database, roster)
+    embed: Callable[[Sequence[str]], Measure] | None = None
+    if embeddings is not None:
+        from judge.probe.prompts import embedding_measure
+
+        name, vectors_of = embeddings, embedded_by(embeddings, database, roster)
+        embed = lambda texts: embedding_measure(name, vectors_of(texts))  # noqa: E731
     with working("Probing") as advance:
         result = probe_similarity(
             files,
@@ -424,16 +419,6 @@ def _sights(sights: "Sequence[Sight]", rules: "Rules") -> "list[RenderableType]"
     return [plain(about), table(head, rows), *warnings(tells)]
 
 
-def _measure_of(
-    name: str, database: str | None, roster: Path | None
-) -> "Callable[[Sequence[str]], Measure]":
-    """Return what makes a measure of texts: it asks for those that the database does not hold."""
-    from judge.probe.prompts import embedding_measure
-
-    vectors_of = embedded_by(name, database, roster)
-    return lambda texts: embedding_measure(name, vectors_of(texts))
-
-
 def chosen_form(form: str | None, out: Path | None) -> str:
     """Choose the format by name or by the file's ending, before anything is computed."""
     if out is None:
@@ -548,7 +533,11 @@ def memory(
         rows = exchangeability.prompts_of(Files((benchmark,)), dict(columns).get("prompt"))
         items = [exchangeability.BETWEEN.join(texts) for texts in rows]
         asked = exchangeability.orders(items, shards, permutations, seed)
-        likely = _likely_by(model, database, roster)
+        vectors = embedded_by(model, database, roster, likelihoods=True)
+
+        def likely(texts: Sequence[str]) -> dict[str, float]:
+            return {text: float(vector[0]) for text, vector in vectors(texts).items()}
+
         results = {model: exchangeability.memory(asked, likely)}
     if form == "json":
         write_json({"models": [{"model": name, **one} for name, one in results.items()]})
@@ -568,7 +557,7 @@ def _memory_show(results: Mapping[str, Mapping[str, Any]]) -> None:
             name,
             f"{one['p']:.3f}",
             f"{one['p_shards']:.2g}",
-            f"{one['gain']:+.2f} ({one['lower']:+.2f} to {one['upper']:+.2f})",
+            with_interval(one["gain"], one["lower"], one["upper"], "+.2f"),
         )
         for name, one in results.items()
     ]
@@ -597,11 +586,11 @@ def exclude(target: str, /, *, reason: str, database: Database = None) -> None:
     from arena.boards import integrity  # the store takes two seconds to import
     from arena.store.people import TERMINAL
 
-    with _store(database) as store:
-        done = integrity.exclude(store, target, reason, TERMINAL, datetime.now(UTC))
-    before = done.votes - done.changed
-    already = f"; {before:,} were before" if before else ""
-    say(f"{target}: {done.changed:,} votes are excluded from {DEFAULT.name}{already}.")
+    with arena_store(database) as store:
+        now = datetime.now(UTC)
+        votes, fresh = integrity.decide(store, "exclude", target, reason, TERMINAL, now)
+    already = f"; {votes - fresh:,} were before" if votes > fresh else ""
+    say(f"{target}: {fresh:,} votes are excluded from {DEFAULT.name}{already}.")
 
 
 def readmit(target: str, /, *, reason: str = "readmitted", database: Database = None) -> None:
@@ -625,9 +614,10 @@ def readmit(target: str, /, *, reason: str = "readmitted", database: Database = 
     from arena.boards import integrity
     from arena.store.people import TERMINAL
 
-    with _store(database) as store:
-        done = integrity.readmit(store, target, reason, TERMINAL, datetime.now(UTC))
-    say(f"{target}: {done.changed:,} votes count again in {DEFAULT.name}.")
+    with arena_store(database) as store:
+        now = datetime.now(UTC)
+        _, fresh = integrity.decide(store, "readmit", target, reason, TERMINAL, now)
+    say(f"{target}: {fresh:,} votes count again in {DEFAULT.name}.")
 
 
 def names(database: str, /, *, apply: bool = False, form: TableOrJson = "table") -> None:
@@ -657,18 +647,18 @@ def names(database: str, /, *, apply: bool = False, form: TableOrJson = "table")
     with working("Reading answers"), existing(database) as store:
         result = name_answers(store, datetime.now(UTC), leave_out=apply)
     if form == "json":
-        write_json(asdict(result))
+        write_json(result)
         return
     say(
-        f"In {result.named:,} of {result.battles:,} battles a model named itself "
-        f"({result.answers:,} answers)."
+        f"In {result['named']:,} of {result['battles']:,} battles a model named itself "
+        f"({result['answers']:,} answers)."
     )
-    for model, n in sorted(result.by_model.items()):
+    for model, n in sorted(result["by_model"].items()):
         say(f"{model}: {n:,} answers")
-    if result.applied and result.applied.held:
+    if result["applied"] and result["applied"]["held"]:
         say("The rule is held: it would exclude more than a fifth of the votes.")
-    elif result.applied:
-        say(f"{result.applied.votes:,} votes are excluded from here on.")
+    elif result["applied"]:
+        say(f"{result['applied']['votes']:,} votes are excluded from here on.")
 
 
 def words(source: list[str], /, *, seed: int = 0, form: TableOrJson = "table") -> None:
@@ -727,7 +717,7 @@ def _answers(source: Sequence[str]) -> list[tuple[str, str, str]]:
 
 
 def _ends(share: Mapping[str, float]) -> str:
-    return f"{share['rate']:.0%} ({share['low']:.0%} to {share['high']:.0%})"
+    return with_interval(share["rate"], share["low"], share["high"], ".0%")
 
 
 def attack(
@@ -830,13 +820,6 @@ def _on_hold(held: Mapping[str, Any]) -> str:
     )
 
 
-def _store(database: str | None) -> "AbstractContextManager[Store]":
-    from arena.settings import read_settings
-    from arena.store.store import existing
-
-    return existing(read_settings(database=database).database)
-
-
 SHOWN = 20
 
 
@@ -890,23 +873,21 @@ def gold(
         _gold_show(study)
 
 
-def _votes(source: str, renamed: Renamed) -> "Sequence[GoldVote]":
-    if "://" not in source:
-        from judge.studies.gold import read_gold_votes
+def _votes(source: str, renamed: Renamed, tasks: "Mapping[str, Task] | None" = None) -> Any:
+    """Read gold votes; with tasks the votes on their prompts, and the texts of the answers."""
+    from judge.studies.gold import read_gold_votes, read_votes_with_texts
 
-        return read_gold_votes(renamed.votes(source))
-    _read_whole(source, renamed)
+    if "://" not in source:
+        read = read_gold_votes if tasks is None else read_votes_with_texts
+        return read(renamed.votes(source))
+    if renamed != AS_IT_IS:
+        msg = f"The votes of the database {source!r} are read whole: omit other options."
+        raise DataError(msg)
     from arena.store import studies as log
     from arena.store.engine import reading_existing
 
     with reading_existing(source) as session:
-        return log.votes(session)
-
-
-def _read_whole(source: str, renamed: Renamed) -> None:
-    if renamed != AS_IT_IS:
-        msg = f"The votes of the database {source!r} are read whole: omit other options."
-        raise DataError(msg)
+        return log.votes(session) if tasks is None else log.instructed_votes(session, tasks)
 
 
 def _notice(
@@ -916,7 +897,7 @@ def _notice(
     from judge.tables.cases import read_tasks
 
     tasks = {task.prompt: task for task in read_tasks(instructions)}
-    study = study_instructed(*check_votes(_with_texts(source, renamed, tasks), tasks), level)
+    study = study_instructed(*check_votes(_votes(source, renamed, tasks), tasks), level)
     if form == "json":
         write_json(study.to_dict())
     else:
@@ -931,21 +912,6 @@ def _notice(
             *([by_kind] if kinds else []),
             *_thirds(study.by_gap, "Prefer violator"),
         )
-
-
-def _with_texts(
-    source: str, renamed: Renamed, tasks: "Mapping[str, Task]"
-) -> "Sequence[ReadVote]":
-    if "://" not in source:
-        from judge.studies.gold import read_votes_with_texts
-
-        return read_votes_with_texts(renamed.votes(source))
-    _read_whole(source, renamed)
-    from arena.store import studies as log
-    from arena.store.engine import reading_existing
-
-    with reading_existing(source) as session:
-        return log.instructed_votes(session, tasks)
 
 
 def _thirds(by_gap: "Sequence[ByGap]", wrong: str) -> list[Any]:

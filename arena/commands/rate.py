@@ -146,7 +146,14 @@ def rate(
 
     from rating.tables.counts import rate_source
 
-    old = None if compare is None else _old_board(compare, options.by)
+    old = None
+    if compare is not None:
+        from rating.tables.voter_report import read_board
+
+        old = read_board(compare)
+        if options.by is not None:
+            msg = f"--compare takes one board, and --by {options.by!r} makes one for every value: "
+            raise DataError(msg + "drop one.")
     # On matrices of some hundred models, threads of linear algebra mostly wait for each other.
     with working("Rating") as advance, threadpool_limits(1, "blas"):
         votes: object
@@ -283,16 +290,16 @@ def voters(
         with closing(Store(source[0])) as store:
             applied = integrity.apply(store, report, datetime.now(UTC))
         for done in applied:
-            words = f"{done.votes:,} votes of {done.voters:,} voters"
-            if done.held:
+            words = f"{done['votes']:,} votes of {done['voters']:,} voters"
+            if done["held"]:
                 say(
-                    f"Rule {done.rule!r} is held: with these {words} it would exclude "
-                    f"{100 * done.share:.0f} % of all, more than {100 * MOST:.0f} %. Look at them "
-                    "first, and at arena exclude.",
+                    f"Rule {done['rule']!r} is held: with these {words} it would exclude "
+                    f"{100 * done['share']:.0f} % of all, more than {100 * MOST:.0f} %. Look at "
+                    "them first, and at arena exclude.",
                     error=True,
                 )
             else:
-                say(f"Rule {done.rule!r}: {words} are excluded from here on.", error=True)
+                say(f"Rule {done['rule']!r}: {words} are excluded from here on.", error=True)
     if weighted is not None:
         write_weighted(votes, report, weighted, named)
     on_gold = _on_gold(source)
@@ -306,16 +313,6 @@ def voters(
     else:
         text = formats.as_json(result) if form == "json" else formats.as_csv(result["voters"])
         write(text) if out is None else formats.write_text(text, out)
-
-
-def _old_board(path: Path, by: str | None) -> Mapping[str, Any]:
-    from rating.tables.voter_report import read_board
-
-    board = read_board(path)
-    if by is not None:
-        msg = f"--compare takes one board, and --by {by!r} makes one for every value: drop one."
-        raise DataError(msg)
-    return board
 
 
 def _developers(source: str) -> dict[str, str]:
@@ -337,16 +334,15 @@ def _write_board(result: Mapping[str, Any], form: str, out: Path | None) -> None
         shapes = {"moved": terminal.moves, "envelope": terminal.mix}
         lay_out = next((shapes[key] for key in shapes if key in result), terminal.board)
         grid = lay_out(result)
-        show(grid) if out is None else formats.write_text(_page(grid), out)
+        if out is None:
+            show(grid)
+            return
+        page = io.StringIO()
+        Console(width=100, file=page).print(grid)
+        formats.write_text(page.getvalue(), out)
     else:
         text = formats.as_text(result, form)
         write(text) if out is None else formats.write_text(text, out)
-
-
-def _page(grid: RenderableType) -> str:
-    page = io.StringIO()
-    Console(width=100, file=page).print(grid)
-    return page.getvalue()
 
 
 def _form_of_voters(form: str | None, out: Path | None) -> str:
@@ -865,16 +861,13 @@ def _shares(report: "RemarkReport") -> "list[RenderableType]":
     names = list(dict.fromkeys(one.reason for one in report.shares))
     cells = {(one.model, one.reason): one for one in report.shares}
     models = sorted({one.model for one in report.shares})
+    answers = {one.model: f"{one.answers:,}" for one in report.shares}
     rows = [
-        (model, *(_share(cells[model, name]) for name in names), f"{_answers(report, model):,}")
+        (model, *(_share(cells[model, name]) for name in names), answers[model])
         for model in models
     ]
     head = plain("Of each model's answers, how many were given a reason, shrunken:")
     return [head, table(("Model", *names, "Answers"), rows, right=range(1, len(names) + 2))]
-
-
-def _answers(report: "RemarkReport", model: str) -> int:
-    return next(one.answers for one in report.shares if one.model == model)
 
 
 def _share(one: "ReasonShare") -> str:

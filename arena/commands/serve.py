@@ -11,12 +11,12 @@ import asyncio
 import math
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
@@ -29,10 +29,11 @@ from arena.commands.arguments import (
     Port,
     RosterFile,
     TableOrJson,
+    arena_store,
     policy_named,
     require_folder_of,
 )
-from arena.domain.model import Entry, Model, Release, Roster, Standing
+from arena.domain.model import Model, Release, Roster, Standing
 from arena.domain.room_view import Trial
 from arena.domain.vote import FAILURES, FailureClass
 from arena.errors import SettingsError
@@ -40,11 +41,10 @@ from arena.terminal import plain, say, show, table, working, write_json
 
 if TYPE_CHECKING:
     from arena.boards.bundle import Checked
-    from arena.domain.room_view import RaceStanding, Status
-    from arena.play.simulation import Tastes
+    from arena.domain.room_view import RaceStanding
     from arena.settings import Settings
     from arena.store.store import Store
-    from arena.store.verify import Copied, Scope, Verified
+    from arena.store.verify import Scope, Verified
 
 
 DEMO_DATABASE = "sqlite:///arena-demo.db"
@@ -136,7 +136,8 @@ def simulate(
     from arena.store.store import Store
 
     settings = _demo_settings(database=database)
-    say(f"Planted tastes, in log-odds: {_planted(TASTES)}.")
+    tastes = ", ".join(f"{model} {by:+g}" for model, by in TASTES.strengths.items())
+    say(f"Planted tastes, in log-odds: {tastes}.")
     with closing(Store(settings.database)) as store, working("Voting") as advance:
         store.hold_lease()
         store.register(POCKET_MODELS, datetime.now(UTC))
@@ -241,10 +242,6 @@ def _described(roster: Roster) -> str:
     return f"{len(roster)} models were found: {names}.{cost} For the toys add --toys."
 
 
-def _planted(tastes: "Tastes") -> str:
-    return ", ".join(f"{model} {strength:+g}" for model, strength in tastes.strengths.items())
-
-
 async def _simulate(
     store: "Store", votes: int, seed: int, advance: Callable[[int, int], None]
 ) -> int:
@@ -316,17 +313,16 @@ def add(file: Path, /, *, database: Database = None) -> None:
     arena models add new.toml
     arena models add new.toml --database sqlite:///team.db
     """
-    from arena.settings import read_roster, read_settings
+    from arena.settings import read_roster
     from arena.store import people, roster
-    from arena.store.store import existing
 
     models = tuple(read_roster(file, to_battle=False))
-    with existing(read_settings(database=database).database) as store:
+    with arena_store(database) as store:
         with store.writing() as session:
             changed = roster.add(session, models, people.TERMINAL, datetime.now(UTC))
         for model in changed:
             say(f"{model} answers in another way than before: give it a new id.", error=True)
-        _show(store.read(roster.entries), store.read(roster.unusable))
+        _show(store)
 
 
 def enable(model: str, /, *, database: Database = None) -> None:
@@ -392,7 +388,7 @@ def pre_release(model: str, /, *, database: Database = None) -> None:
     arena models pre-release maple-7
     arena models pre-release maple-7 --database sqlite:///team.db
     """
-    _release(model, database, Release.PRE_RELEASE)
+    _change(model, database, release=Release.PRE_RELEASE)
 
 
 def release(model: str, /, *, database: Database = None) -> None:
@@ -410,7 +406,7 @@ def release(model: str, /, *, database: Database = None) -> None:
     arena models release maple-7
     arena models release maple-7 --database sqlite:///team.db
     """
-    _release(model, database, Release.RELEASED)
+    _change(model, database, release=Release.RELEASED)
 
 
 def weight(model: str, weight: float, /, *, database: Database = None) -> None:
@@ -432,45 +428,28 @@ def weight(model: str, weight: float, /, *, database: Database = None) -> None:
 
 
 def _change(
-    model: str,
-    database: str | None,
-    *,
-    standing: Standing | None = None,
-    weight: float | None = None,
+    model: str, database: str | None, *, release: Release | None = None, **what: Any
 ) -> None:
+    """Change or release a model of the roster, and show what the roster is then."""
     from arena.domain.battle import Sampler
     from arena.settings import read_settings
     from arena.store import people, roster
-    from arena.store.store import existing
 
-    settings = read_settings(database=database)
-    with existing(settings.database) as store:
+    weighted = read_settings(database=database).sampler is Sampler.WEIGHTED
+    with arena_store(database) as store:
         with store.writing() as session:
-            roster.change(
-                session,
-                model,
-                people.TERMINAL,
-                datetime.now(UTC),
-                standing=standing,
-                weight=weight,
-                weighted=settings.sampler is Sampler.WEIGHTED,
-            )
-        _show(store.read(roster.entries), store.read(roster.unusable))
+            by, now = people.TERMINAL, datetime.now(UTC)
+            if release is None:
+                roster.change(session, model, by, now, weighted=weighted, **what)
+            else:
+                roster.release(session, model, release, by, now)
+        _show(store)
 
 
-def _release(model: str, database: str | None, to: Release) -> None:
-    from arena.settings import read_settings
-    from arena.store import people, roster
-    from arena.store.store import existing
+def _show(store: "Store") -> None:
+    from arena.store import roster
 
-    with existing(read_settings(database=database).database) as store:
-        with store.writing() as session:
-            roster.release(session, model, to, people.TERMINAL, datetime.now(UTC))
-        _show(store.read(roster.entries), store.read(roster.unusable))
-
-
-def _show(entries: tuple[Entry, ...], unusable: Mapping[str, str]) -> None:
-    for problem in unusable.values():
+    for problem in store.read(roster.unusable).values():
         say(problem, error=True)
     rows = [
         (
@@ -481,7 +460,7 @@ def _show(entries: tuple[Entry, ...], unusable: Mapping[str, str]) -> None:
             f"{one.model.weight:g}",
             one.model.endpoint,
         )
-        for one in entries
+        for one in store.read(roster.entries)
     ]
     heads = ("Model", "Name", "Standing", "Release", "Weight", "Endpoint")
     show(table(heads, rows, right={4}))
@@ -525,29 +504,33 @@ def status(*, database: Database = None, form: TableOrJson = "table") -> None:
             race = standing_of(votes, between)
         on_gold = study_gold(studies.votes(session))
         excluded = log.excluded(session, DEFAULT)
+    failures = [one for model in day["models"] for one in model["failures"]]
     if form == "json":
         of_gold = {"votes": on_gold.votes, "right": on_gold.right, "wrong": asdict(on_gold.wrong)}
         beside = {"race": race and asdict(race), "gold": of_gold, "excluded": excluded}
-        write_json(_as_json(day) | beside)
+        for one in failures:
+            one["last"] = one["last"].isoformat()
+        write_json(day | {"since": day["since"].isoformat()} | beside)
         return
-    budget = "no limit" if day.budget is None else f"of ${day.budget:,.2f}"
+    budget = "no limit" if day["budget"] is None else f"of ${day['budget']:,.2f}"
     head = (
-        f"{day.running:,} battles are being answered. In the last 24 hours {day.battles:,} began, "
-        f"{day.votes:,} votes were cast, and ${day.dollars:,.2f} were spent ({budget})."
+        f"{day['running']:,} battles are being answered. In the last 24 hours "
+        f"{day['battles']:,} began, {day['votes']:,} votes were cast, and "
+        f"${day['dollars']:,.2f} were spent ({budget})."
     )
     names = ("Model", "Answers", "Failed", "First token", "95 %", "Dollars")
     rows = [
         (
-            model.model,
-            f"{model.answers:,}",
-            f"{model.failed:,}",
-            _seconds(model.first_token_p50_s),
-            _seconds(model.first_token_p95_s),
-            f"{model.dollars:,.2f}",
+            model["model"],
+            f"{model['answers']:,}",
+            f"{sum(one['times'] for one in model['failures']):,}",
+            _seconds(model["first_token_p50_s"]),
+            _seconds(model["first_token_p95_s"]),
+            f"{model['dollars']:,.2f}",
         )
-        for model in day.models
+        for model in day["models"]
     ]
-    sentences = [*([_of_race(race)] if race else []), *_sentences(day)]
+    sentences = [*([_of_race(race)] if race else []), *_on_failures(day["models"])]
     if on_gold.votes:
         sentences.append(f"Gold battles so far: {on_gold.sentences[0]}")
     if excluded:
@@ -572,15 +555,15 @@ def _of_race(race: "RaceStanding") -> str:
     )
 
 
-def _sentences(day: "Status") -> Iterator[str]:
-    for model in day.models:
-        for one in model.failures:
+def _on_failures(models: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    failures = set()
+    for model in models:
+        for one in model["failures"]:
+            failures.add(one["failure"])
             yield (
-                f"{model.model}: {FAILURES[one.failure]}, {one.times:,} times, last at "
-                f"{one.last:%Y-%m-%d %H:%M} UTC: {one.sentence}"
+                f"{model['model']}: {FAILURES[one['failure']]}, {one['times']:,} times, last at "
+                f"{one['last']:%Y-%m-%d %H:%M} UTC: {one['sentence']}"
             )
-
-    failures = {one.failure for model in day.models for one in model.failures}
     if FailureClass.AUTH in failures:
         yield "A refused key is mended in the file that ARENA_KEYS names; the next request has it."
     if FailureClass.NO_CREDIT in failures:
@@ -592,14 +575,6 @@ def _sentences(day: "Status") -> Iterator[str]:
 
 def _seconds(seconds: float | None) -> str:
     return "–" if seconds is None else f"{seconds:.2f} s"
-
-
-def _as_json(day: "Status") -> dict[str, object]:
-    whole = asdict(day) | {"since": day.since.isoformat()}
-    for model in whole["models"]:
-        for one in model["failures"]:
-            one["last"] = one["last"].isoformat()
-    return whole
 
 
 NOTED = re.compile("[0-9a-f]{8,64}")
@@ -755,7 +730,7 @@ def backup(*, to: Annotated[Path, Parameter(metavar="FILE")], database: Database
     url = read_settings(database=database).database
     with working("Backing up") as advance:
         copied = back_up(url, to, advance)
-    say(f"{to}: {_counts(copied)}")
+    say(f"{to}: {_counts(*copied)}")
 
 
 def restore(file: Path, /, *, database: Database = None) -> None:
@@ -777,7 +752,7 @@ def restore(file: Path, /, *, database: Database = None) -> None:
     url = read_settings(database=database).database
     with working("Restoring") as advance:
         copied = copies.restore(file, url, advance)
-    say(f"{file}: restored {_counts(copied)}")
+    say(f"{file}: restored {_counts(*copied)}")
 
 
 def _verified(record: str, head: str, advance: Callable[[int, int], None]) -> "Verified":
@@ -861,6 +836,6 @@ def _of_scope(scope: "Scope") -> str:
     return f"{of}. Votes counted: {scope.counted:,}; excluded: {excluded}"
 
 
-def _counts(copied: "Copied") -> str:
-    head = f", the newest with hash {copied.head[:16]}" if copied.head else ""
-    return f"{copied.rows:,} rows, among them {copied.votes:,} votes{head}."
+def _counts(rows: int, votes: int, head: str) -> str:
+    newest = f", the newest with hash {head[:16]}" if head else ""
+    return f"{rows:,} rows, among them {votes:,} votes{newest}."

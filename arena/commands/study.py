@@ -8,11 +8,11 @@ Items of a study from prompts: models answer them when the study is created.
 import math
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from cyclopts import Parameter, validators
 
@@ -24,6 +24,7 @@ from arena.commands.arguments import (
     Renamed,
     RosterFile,
     TableOrJson,
+    arena_store,
     names,
     require_folder_of,
 )
@@ -36,6 +37,7 @@ from arena.terminal import (
     stop,
     table,
     warnings,
+    with_interval,
     working,
     write,
     write_json,
@@ -51,10 +53,8 @@ if TYPE_CHECKING:
 
     from arena.boards.evaluation import StudyStatus
     from arena.domain.study import PlannedItem, RubricItem
-    from arena.store.store import Store
     from judge.bench import Given
     from judge.report.page import Page, Section
-    from judge.studies.estimates import Estimate
     from judge.studies.newcomer import Newcomer
     from judge.studies.one_judge import Study
     from judge.studies.panel import Panel
@@ -63,6 +63,8 @@ if TYPE_CHECKING:
     from judge.studies.truth import TruthStudy
     from judge.tables.items import Item, RatingItem
 
+
+T = TypeVar("T", "Study", "Panel", "Scored", "TruthStudy", "RaterStudy")
 
 Form = Annotated[
     Literal["table", "json", "html", "md"] | None,
@@ -120,27 +122,23 @@ def judge(
                 "Name another."
             )
             raise DataError(msg)
-    from arena.boards.fitted import votes_of  # help would wait for duckdb
     from judge.report.page import licence_section
     from judge.report.studies import report_page, write_report
     from judge.studies.licence import as_toml, grant
     from judge.studies.one_judge import study_judges
     from rating.tables.formats import write_text
-    from rating.tables.sources import shared
 
     made = datetime.now(UTC).date()
     with working("Studying") as advance:
-        people = [] if "://" in votes else [chosen.votes(votes)]
-        *cast, given = shared([*people, chosen.votes(verdicts)])
-        source = cast[0] if cast else votes_of(votes)
+        source, given = chosen.beside(votes, verdicts)
         licence = None
         if terms.licence is not None:
             licence = grant(source, given, terms, made, voters=options.voters, by=options.by)
         result = replace(study_judges(source, given, options, advance), licence=licence)
-        written = None if out is None else write_report(result, out, made)
-        if terms.licence is not None and licence is not None:
-            write_text(as_toml(licence), terms.licence)
-    _tell(result, lambda: report_page(result, made), form, written)
+    written = _written(result, write_report, out)
+    if terms.licence is not None and licence is not None:
+        write_text(as_toml(licence), terms.licence)
+    _tell(result, report_page, form, written)
     if licence is not None and form in (None, "table"):
         _show_licence(licence_section(licence), terms.licence)
 
@@ -180,15 +178,13 @@ def panel(
     from judge.studies.panel import study_panel
     from rating.tables.sources import shared
 
-    made = datetime.now(UTC).date()
     with working("Studying"):
         named = [] if votes is None or "://" in votes else [votes]
         sources = shared([chosen.votes(source) for source in (*verdicts, *named)])
         given, cast = sources[: len(verdicts)], sources[len(verdicts) :]
         people = None if votes is None else cast[0] if cast else votes_of(votes)
         result = study_panel(given, people, options)
-        written = None if out is None else write_panel(result, out, made)
-    _tell(result, lambda: panel_page(result, made), form, written)
+    _tell(result, panel_page, form, _written(result, write_panel, out))
 
 
 def truth(
@@ -224,14 +220,12 @@ def truth(
     from judge.studies.truth import study_truth
     from rating.tables.sources import shared
 
-    made = datetime.now(UTC).date()
     with working("Studying"):
         pairs = [] if right is None else [chosen.cases(right)]
         sources = shared([*map(chosen.votes, verdicts), *pairs])
         given, labels = sources[: len(verdicts)], sources[len(verdicts) :]
         result = study_truth(given, labels[0] if labels else None, options)
-        written = None if out is None else write_truth(result, out, made)
-    _tell(result, lambda: truth_page(result, made), form, written)
+    _tell(result, truth_page, form, _written(result, write_truth, out))
 
 
 def scores(
@@ -276,7 +270,6 @@ def scores(
     from judge.report.raters import scores_page, write_scores
     from judge.studies.scores import score_board, score_tables
 
-    made = datetime.now(UTC).date()
     with working("Correlating"):
         if board is not None:
             rated = votes_of(board) if "://" in board else board
@@ -284,8 +277,7 @@ def scores(
         else:
             assert other is not None
             result = score_tables(benchmarks, other, against, options, top=top)
-        written = None if out is None else write_scores(result, out, made)
-    _tell(result, lambda: scores_page(result, made), form, written, notes=True)
+    _tell(result, scores_page, form, _written(result, write_scores, out), notes=True)
 
 
 def raters(
@@ -323,17 +315,22 @@ def raters(
     from judge.report.raters import raters_page, write_raters
     from judge.studies.raters import study_raters
 
-    made = datetime.now(UTC).date()
     with working("Studying"):
         result = study_raters(chosen.votes(ratings), options, until=until, until_alpha=until_alpha)
-        written = None if out is None else write_raters(result, out, made)
-    _tell(result, lambda: raters_page(result, made), form, written, notes=True)
+    _tell(result, raters_page, form, _written(result, write_raters, out), notes=True)
 
 
 def _require_folder(out: Path | None) -> None:
     if out is not None and out.exists() and not out.is_dir():
         msg = f"Cannot write into {str(out)!r}: it is a file. Name a folder."
         raise DataError(msg)
+
+
+def _written(
+    result: T, write_report: "Callable[[T, Path, date], Path]", out: Path | None
+) -> Path | None:
+    """Write a report into the folder that is asked for; give where it is."""
+    return None if out is None else write_report(result, out, datetime.now(UTC).date())
 
 
 def _show_licence(section: "Section", path: Path | None) -> None:
@@ -347,8 +344,8 @@ def _show_licence(section: "Section", path: Path | None) -> None:
 
 
 def _tell(
-    result: "Study | Panel | Scored | TruthStudy | RaterStudy",
-    page: "Callable[[], Page]",
+    result: T,
+    page_of: "Callable[[T, date], Page]",
     form: str | None,
     written: Path | None,
     *,
@@ -357,6 +354,7 @@ def _tell(
     """Print a result in the form asked for, and where its report was written."""
     from judge.report.page import as_html, as_markdown
 
+    page = partial(page_of, result, datetime.now(UTC).date())
     if form == "json":
         write_json(result.to_dict())
     elif form == "html":
@@ -451,14 +449,14 @@ def _answered_items(file: Path, chosen: _LiveAnswers, database: str | None) -> "
         max_tokens=chosen.max_tokens,
     )
     with at_desk(bench, database, chosen.roster) as desk:
-        answers = desk.answer()
-    if answers.why:
-        stop(answers.why, f"No study is made yet. {RERUN}")
+        given, why = desk.answer()
+    if why:
+        stop(why, f"No study is made yet. {RERUN}")
     say(
-        f"{answers.n_asked:,} answers asked for now, {answers.n_recalled:,} known before"
-        + ("." if answers.spent_usd is None else f", ${answers.spent_usd:.4g}.")
+        f"{desk.n_asked:,} answers asked for now, {desk.n_recalled:,} known before"
+        + ("." if desk.spent_usd is None else f", ${desk.spent_usd:.4g}.")
     )
-    made = _items(items, answers.given)
+    made = _items(items, given)
     if not made:
         raise DataError(f"No prompt of {str(file)!r} was answered by all of {', '.join(models)}.")
     return made
@@ -639,7 +637,7 @@ def create(
         reveal=reveal,
         rubric=() if rubric is None else _rubric(rubric),
     )
-    with _store(database) as store, store.writing() as session:
+    with arena_store(database) as store, store.writing() as session:
         _people_study_require_new(studies.names(session), name)
         studies.create(session, plan, planned, datetime.now(UTC))
     n = sum(one.kind in (Kind.ITEM, Kind.PILOT) for one in planned)
@@ -662,7 +660,7 @@ def open_rest(name: str, /, *, database: Database = None) -> None:
     """
     from arena.store import studies
 
-    with _store(database) as store, store.writing() as session:
+    with arena_store(database) as store, store.writing() as session:
         _require_study(studies.names(session), name)
         new = studies.open_rest(session, name)
     say(f"All items of {name!r} " + ("can be rated now." if new else "could be rated before."))
@@ -687,9 +685,10 @@ def status(name: str, /, *, database: Database = None, form: TableOrJson = "tabl
     arena study status experts --format json
     """
     from arena.boards.evaluation import read_status
+    from arena.store import studies
 
-    with _store(database) as store:
-        _require_known(store, name)
+    with arena_store(database) as store:
+        _require_study(store.read(studies.names), name)
         result = read_status(store, name)
     if form == "json":
         write_json(result.to_dict())
@@ -715,13 +714,13 @@ def export(
     arena study export experts --to experts.csv --database sqlite:///arena.db
     """
     from arena.boards.evaluation import export as write
-    from arena.commands.arguments import require_folder_of
+    from arena.store import studies
     from rating.tables.duckdb_engine import require_writable
 
     require_writable(to)
     require_folder_of(to)
-    with _store(database) as store:
-        _require_known(store, name)
+    with arena_store(database) as store:
+        _require_study(store.read(studies.names), name)
         n = write(store, name, to)
     say(f"{to} has {n:,} ratings.")
 
@@ -739,12 +738,15 @@ def _people_study_show(result: "StudyStatus") -> None:
         )
         for one in result.raters
     ]
+    alpha, ac1 = (
+        with_interval(one.value, one.lower, one.upper, ".3f", none="not known")
+        for one in (result.agreement.alpha, result.agreement.ac1)
+    )
     lines = [
         f"{result.plan.name}: {result.done:,} of {result.items:,} items have their "
         f"{result.plan.raters_per_item} ratings; {result.ratings:,} ratings by "
         f"{len(result.raters):,} raters.",
-        f"Krippendorff's alpha {_words(result.agreement.alpha)}, Gwet's AC1 "
-        f"{_words(result.agreement.ac1)}.",
+        f"Krippendorff's alpha {alpha}, Gwet's AC1 {ac1}.",
     ]
     if result.pilot:
         state = "the rest is open" if result.opened else "the rest waits for arena study open"
@@ -762,14 +764,6 @@ def _stop_words(result: "StudyStatus") -> str:
         return f"Wanted: alpha ± {stop.wanted:g}. It has no interval yet."
     now = f"Wanted: alpha ± {stop.wanted:g}; it is ± {stop.half_width:.3f}"
     return f"{now}: enough." if stop.reached else f"{now}: about {stop.more:,} more ratings."
-
-
-def _words(estimate: "Estimate") -> str:
-    if estimate.value is None:
-        return "not known"
-    if estimate.lower is None or estimate.upper is None:
-        return f"{estimate.value:.3f}"
-    return f"{estimate.value:.3f} ({estimate.lower:.3f} to {estimate.upper:.3f})"
 
 
 def _require_numbers(name: str, repeats: float, pilot: int, until: float | None) -> None:
@@ -848,7 +842,7 @@ def _answered(
 
     if outputs is not None:
         raise DataError("--models answer the prompts themselves: drop --outputs and --prompts.")
-    with _store(database) as store:
+    with arena_store(database) as store:
         _people_study_require_new(store.read(studies.names), name)
     return [PlannedItem(Kind.ITEM, one) for one in _answered_items(items, answers, database)]
 
@@ -898,19 +892,6 @@ def _rubric(file: Path) -> "tuple[RubricItem, ...]":
     return rubric
 
 
-def _store(database: str | None) -> "AbstractContextManager[Store]":
-    from arena.settings import read_settings
-    from arena.store.store import existing
-
-    return existing(read_settings(database=database).database)
-
-
-def _require_known(store: "Store", name: str) -> None:
-    from arena.store import studies
-
-    _require_study(store.read(studies.names), name)
-
-
 def _require_study(names: list[str], name: str) -> None:
     if name not in names:
         some = ", ".join(map(repr, names[:5])) or "none yet: arena study create makes one"
@@ -950,14 +931,10 @@ def newcomer(
     arena newcomer --votes votes.parquet --verdicts verdicts.parquet --model umber
     arena newcomer --votes votes.parquet --verdicts verdicts.parquet --model umber --format json
     """
-    from arena.boards.fitted import votes_of  # help would wait for duckdb
-    from judge.studies.newcomer import rate_newcomer
-    from rating.tables.sources import shared
+    from judge.studies.newcomer import rate_newcomer  # help would wait for duckdb
 
     with working("Rating"):
-        people = [] if "://" in votes else [chosen.votes(votes)]
-        *cast, given = shared([*people, chosen.votes(verdicts)])
-        source = cast[0] if cast else votes_of(votes)
+        source, given = chosen.beside(votes, verdicts)
         named = replace(options, anchors=_each_name(options.anchors), own=_each_name(options.own))
         result = rate_newcomer(source, given, model, named)
     if form == "json":

@@ -1,7 +1,6 @@
 """People whom the arena knows by more than a cookie: their roles, and how they came in."""
 
 from dataclasses import dataclass, field
-from datetime import datetime
 from enum import StrEnum
 
 from arena.domain.vote import VoterKind
@@ -160,20 +159,3 @@ class Perishable(StrEnum):
 
     WORDS = "words"
     UNVOTED = "battles without a vote"
-
-
-@dataclass(frozen=True, slots=True)
-class Retention:
-    """For how many days something is kept, None for ever, and what went so far.
-
-    Attributes
-    ----------
-    battles : int
-        Those that were kept long enough so far.
-    last : datetime or None
-        When the last of them went; None if none did.
-    """
-
-    days: int | None
-    battles: int = 0
-    last: datetime | None = None

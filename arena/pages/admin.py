@@ -1,18 +1,15 @@
-"""Each page of the admin room as HTML, from plain values.
-
-Routes of the admin area; all of them are for administrators.
-"""
+"""The admin area: what it shows, and what administrators do there."""
 
 import json
 import math
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta
 from functools import partial
 from pathlib import Path
 from shutil import rmtree
 from types import MappingProxyType
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Form
 from starlette.background import BackgroundTask
@@ -20,24 +17,27 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
 
-from arena.domain.board_view import Board
-from arena.domain.model import Release, Standing
-from arena.domain.room_view import (
-    EXPORT_ENDINGS,
-    EXPORTS,
-    Acts,
-    Leaver,
-    RaceStanding,
-    RosterView,
-    Status,
-    Trial,
-    VotersView,
-)
-from arena.domain.vote import FAILURES, Days
-from arena.errors import RoomError
+from arena.boards import integrity
+from arena.boards.integrity import MOST_BUSY, MOST_SHOWN, VoterCheck
+from arena.boards.leaderboard import make_file
+from arena.domain.battle import Sampler
+from arena.domain.model import Model, Release, Standing
+from arena.domain.people import Erased
+from arena.domain.room_view import EXPORT_ENDINGS, EXPORTS, Trial
+from arena.domain.vote import DEFAULT, FAILURES, Days
+from arena.endpoints import trial
+from arena.endpoints.client import origin_of
+from arena.endpoints.offline import load_recordings
+from arena.errors import RoomError, SettingsError, UnknownPersonError
 from arena.guard.access import ADMINS
-from arena.pages.rendering import PLACE, READ, Visit, environment, utc_now
+from arena.pages.rendering import PLACE, READ, filled, visit_to
+from arena.parts import Parts
+from arena.settings import models_in
+from arena.store import erasing, kept_boards, people, studies, voting
+from arena.store import roster as roster_rows
+from judge.studies.gold import accuracies
 from rating.sentences import Sentence, counted
+from rating.tables.files import storable
 from rating.tables.voter_report import MOST
 
 ACTS = {
@@ -87,184 +87,91 @@ STANDINGS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _AskedExport:
-    """What somebody asks to be exported, in the words of the form.
-
-    Attributes
-    ----------
-    since, until : str
-        Days, such as 2026-11-01; empty for no bound.
-    """
-
-    what: str
-    ending: str
-    since: str
-    until: str
-
-    @classmethod
-    def of_month(cls, today: date) -> Self:
-        """Ask for the battles of the month in which a day lies."""
-        first = today.replace(day=1)
-        following = (first + timedelta(days=32)).replace(day=1)
-        return cls(EXPORTS[0], EXPORT_ENDINGS[0], first.isoformat(), following.isoformat())
-
-
 RELEASES = {
     Release.HIDDEN: Sentence("hidden"),
     Release.PRE_RELEASE: Sentence("pre-release"),
     Release.RELEASED: Sentence("released"),
 }
 
-
-def overview_page(status: Status, race: RaceStanding | None, now: datetime, visit: Visit) -> str:
-    """Page of the last day, and of the race that is on."""
-    return _filled("overview", visit, status=status, race=race, failures=FAILURES, now=now)
-
-
-def _filled(
-    panel: str,
-    visit: Visit,
-    *,
-    problem: str | None = None,
-    done: Sentence | None = None,
-    **values: object,
-) -> str:
-    template = environment(visit.language).get_template(f"admin/{panel}.html")
-    as_json = partial(json.dumps, ensure_ascii=False)
-    return template.render(values, visit=visit, problem=problem, done=done, as_json=as_json)
-
-
 PRIVATE = {"Cache-Control": "private, no-store"}
 """Of everything in the room: nothing of it stays in a browser or a proxy."""
 NO_PLACE = Sentence("There is no such place in the log. Here it begins with the newest act.")
+GIVEN = Sentence("This arena was started on models that it found: start it with a roster.")
 
 Field = Annotated[str, Form()]
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
-    """What the room shows and does; its callables block, and those that do raise a `RoomError`.
-
-    Attributes
-    ----------
-    status : callable
-        From the voter's id of who reads it to how the arena does.
-    race : callable
-        How the race stands that is on; None where none is.
-    acts : callable
-        From the place in the log to end before (None for the newest) to acts.
-    held : callable
-        Rules that are held, with the share of the votes that each would exclude.
-    exclude, readmit : callable
-        From the id of a voter or battle, the reason, and who decides, to how many votes change.
-    examine : callable
-        Begins an examination of the voters.
-    apply : callable
-        Excludes what the rules name by the newest one, for who decides; gives how many votes.
-    leaver : callable
-        From the id of a voter, or how it begins, to how much there is to erase.
-    erase : callable
-        Erases the words of a voter and who they are, and their votes if the second argument says
-        so, for who decides; gives what went.
-    export : callable
-        From what is exported, as what, of which days, and for whom, to a file in a folder of its
-        own, which goes once it is sent.
-    """
-
-    status: Callable[[str], Status]
-    race: Callable[[], RaceStanding | None]
-    acts: Callable[[int | None], Acts]
-    voters: Callable[[], VotersView]
-    flagged: Callable[[], Sequence[Any]]
-    boards: Callable[[], Sequence[Board]]
-    held: Callable[[], Mapping[str, float]]
-    exclude: Callable[[str, str, str], int]
-    readmit: Callable[[str, str, str], int]
-    examine: Callable[[], None]
-    apply: Callable[[str], int]
-    leaver: Callable[[str], Leaver]
-    erase: Callable[[str, bool, str], Leaver]
-    export: Callable[[str, str, Days, str], Path]
-    roster: "RosterDesk"
-
-
-@dataclass(frozen=True, slots=True)
-class RosterDesk:
-    """What is shown of the roster, and done to it; only `try_all` does not block.
-
-    Attributes
-    ----------
-    place : callable
-        Lets a model, by its id, battle, rest or leave, for who decides.
-    release : callable
-        Lets a hidden model battle unnamed, or gives it its name, likewise.
-    weigh : callable
-        Sets how often a model is drawn, likewise.
-    add : callable
-        Adds the models of a roster that is a text, likewise.
-    try_all : callable
-        Asks all that have not left for a word; gives what became of it by id.
-    """
-
-    view: Callable[[], RosterView]
-    place: Callable[[str, Standing, str], None]
-    release: Callable[[str, Release, str], None]
-    weigh: Callable[[str, float, str], None]
-    add: Callable[[str, str], None]
-    try_all: Callable[[], Awaitable[Mapping[str, Trial]]]
-
-
-def admin_router(room: Room, visit_of: Callable[[Request], Visit]) -> APIRouter:
-    """Routes of the admin room.
-
-    Parameters
-    ----------
-    visit_of : callable
-        What a page takes from who asks for it; may block.
-    """
+def admin_router(parts: Parts) -> APIRouter:
+    """Routes of the admin room."""
     router = APIRouter(prefix="/admin", include_in_schema=False, dependencies=[ADMINS])
+    store = parts.store
 
     @router.api_route("", methods=READ)
     def overview(request: Request) -> Response:
-        status = room.status(request.state.voter.id)
-        page = overview_page(status, room.race(), utc_now(), visit_of(request))
-        return _private(page)
+        budget, viewer = parts.settings.max_dollars_per_day, request.state.voter.id
+        return _panel(
+            parts,
+            request,
+            "overview",
+            status=store.read(kept_boards.status, parts.now(), budget, viewer),
+            race=parts.race.read() if parts.race else None,
+            failures=FAILURES,
+        )
 
     @router.api_route("/log", methods=READ)
     def log(request: Request, before: str = "") -> Response:
         known = PLACE.fullmatch(before)
-        values: dict[str, Any] = {
-            "acts": room.acts(int(before) if known else None),
-            "newest": not known,
-        }
+        acts, older_than = store.read(people.acts, int(before) if known else None)
+        values: dict[str, Any] = {"acts": acts, "older_than": older_than, "newest": not known}
         problem = NO_PLACE if before and not known else None
-        page = _filled("log", visit_of(request), problem=problem, acted=ACTS, **values)
-        return _private(page, 404 if problem else 200)
+        return _panel(parts, request, "log", problem, 404, acted=ACTS, **values)
 
     @router.api_route("/policies", methods=READ)
     def policies(request: Request) -> Response:
-        values: dict[str, Any] = {"boards": room.boards(), "held": room.held(), "most": MOST}
-        return _private(_filled("policies", visit_of(request), **values))
+        boards = [board.read() for board in parts.boards.values()]
+        held = store.read(voting.held)
+        return _panel(parts, request, "policies", boards=boards, held=held, most=MOST)
 
-    _add_exports(router, room, visit_of)
-    _add_votes(router, room, visit_of)
-    _add_erasing(router, room, visit_of)
-    _add_models(router, room.roster, visit_of)
+    for add in (_add_exports, _add_votes, _add_erasing, _add_models):
+        add(router, parts)
     return router
 
 
-def _add_exports(router: APIRouter, room: Room, visit_of: Callable[[Request], Visit]) -> None:
+def _panel(
+    parts: Parts,
+    request: Request,
+    panel: str,
+    problem: str | None = None,
+    status_of_problem: int = 422,
+    **values: object,
+) -> Response:
+    """Answer with a panel that nobody keeps."""
+    page = filled(
+        f"admin/{panel}.html",
+        visit_to(request, parts.store),
+        **{"done": None} | values,
+        problem=problem,
+        as_json=partial(json.dumps, ensure_ascii=False),
+        now=parts.now(),
+    )
+    return HTMLResponse(page, status_of_problem if problem else 200, PRIVATE)
+
+
+def _add_exports(router: APIRouter, parts: Parts) -> None:
     """Add what leaves the arena as a file."""
 
-    def shown(request: Request, asked: _AskedExport, problem: Sentence | None = None) -> Response:
+    def shown(
+        request: Request, asked: Mapping[str, str], problem: Sentence | None = None
+    ) -> Response:
         values: dict[str, Any] = {"asked": asked, "kinds": KIND_WORDS, "endings": EXPORT_ENDINGS}
-        page = _filled("exports", visit_of(request), problem=problem, **values)
-        return _private(page, 422 if problem else 200)
+        return _panel(parts, request, "exports", problem, **values)
 
     @router.api_route("/exports", methods=READ)
     def exports(request: Request) -> Response:
-        return shown(request, _AskedExport.of_month(utc_now().date()))
+        first = parts.now().date().replace(day=1)
+        following = (first + timedelta(days=32)).replace(day=1)
+        month = {"since": first.isoformat(), "until": following.isoformat()}
+        return shown(request, {"what": EXPORTS[0], "ending": EXPORT_ENDINGS[0]} | month)
 
     @router.post("/exports")
     def export(
@@ -274,11 +181,22 @@ def _add_exports(router: APIRouter, room: Room, visit_of: Callable[[Request], Vi
         since: Field = "",
         until: Field = "",
     ) -> Response:
+        settings = parts.settings
         try:
             days = Days(_day(since), _day(until))
-            file = room.export(what, ending, days, request.state.person.id)
+            file = make_file(settings.database, what, ending, days, settings.vote_within())
         except RoomError as error:
-            return shown(request, _AskedExport(what, ending, since, until), error.args[0])
+            asked = {"what": what, "ending": ending, "since": since, "until": until}
+            return shown(request, asked, error.args[0])
+        bounds = {"since": days.since, "until": days.until} if what != "ratings" else {}
+        detail = {name: day.date().isoformat() for name, day in bounds.items() if day}
+        by = request.state.person.id
+        try:
+            with parts.store.writing() as session:
+                people.note(session, by, "export", what, {"as": ending, **detail}, parts.now())
+        except BaseException:
+            rmtree(file.parent)
+            raise
         gone = BackgroundTask(rmtree, file.parent)
         return FileResponse(file, filename=file.name, headers=PRIVATE, background=gone)
 
@@ -293,20 +211,31 @@ def _day(text: str) -> datetime | None:
         ) from error
 
 
-def _add_votes(router: APIRouter, room: Room, visit_of: Callable[[Request], Visit]) -> None:
+def _add_votes(router: APIRouter, parts: Parts) -> None:
     """Add what is about voters, battles, and whether their votes count."""
+    store, check, policy = parts.store, VoterCheck(parts.store, parts.now), DEFAULT.name
 
     def shown(request: Request, panel: str, problem: Sentence | None = None) -> Response:
-        values = {"flagged": room.flagged()} if panel == "battles" else {"view": room.voters()}
-        page = _filled(
-            "battles" if panel == "battles" else "voters",
-            visit_of(request),
-            problem=problem,
-            done=_done(request),
-            now=utc_now(),
-            **values,
-        )
-        return _private(page, 422 if problem else 200)
+        values: dict[str, Any]
+        if panel == "battles":
+            values = {"flagged": store.read(voting.flagged, policy, MOST_SHOWN)}
+        else:
+            panel, newest = "voters", check.newest
+            right = accuracies(store.read(studies.votes))[:MOST_SHOWN]
+            values = {
+                "left_out": store.read(voting.left_out, policy, MOST_SHOWN),
+                "busiest": store.read(voting.busiest, MOST_BUSY),
+                "suspects": newest["suspects"] if newest else (),
+                "gold": right,
+            }
+            ids = {one.voter for some in values.values() for one in some}
+            values |= {
+                "names": store.read(people.names, ids),
+                "examination": newest,
+                "examining": check.examining,
+                "failed": check.problem,
+            }
+        return _panel(parts, request, panel, problem, done=_done(request), **values)
 
     for name in ("voters", "battles"):
 
@@ -314,162 +243,49 @@ def _add_votes(router: APIRouter, room: Room, visit_of: Callable[[Request], Visi
         def view(request: Request, panel: str = name) -> Response:
             return shown(request, panel)
 
+    def by_hand(
+        request: Request,
+        act: Literal["exclude", "readmit"],
+        target: str,
+        reason: str,
+        panel: str,
+    ) -> Response:
+        def decide(by: str) -> int:
+            return integrity.decide(store, act, target.strip(), reason, by, parts.now())[1]
+
+        return decided(request, panel, "out" if act == "exclude" else "in", decide)
+
     def decided(request: Request, panel: str, what: str, decide: Callable[[str], int]) -> Response:
         try:
             n = decide(request.state.person.id)
         except RoomError as error:
             return shown(request, panel, error.args[0])
-        return _back(panel, what, n)
+        to = "battles" if panel == "battles" else "voters"
+        return RedirectResponse(f"/admin/{to}?{what}={n}", 303, PRIVATE)
 
     @router.post("/exclude")
     def exclude(
         request: Request, target: Field = "", reason: Field = "", panel: Field = "voters"
     ) -> Response:
-        leave_out = partial(room.exclude, target.strip(), reason)
-        return decided(request, panel, "out", leave_out)
+        return by_hand(request, "exclude", target, reason, panel)
 
     @router.post("/readmit")
     def readmit(
         request: Request, target: Field = "", reason: Field = "", panel: Field = "voters"
     ) -> Response:
-        return decided(request, panel, "in", partial(room.readmit, target.strip(), reason))
+        return by_hand(request, "readmit", target, reason, panel)
 
     @router.post("/voters/examine")
     def examine() -> Response:
-        room.examine()
+        check.begin()
         return RedirectResponse("/admin/voters", 303, PRIVATE)
 
     @router.post("/voters/apply")
     def apply(request: Request) -> Response:
-        return decided(request, "voters", "out", room.apply)
+        def leave_out(by: str) -> int:
+            return sum(done["votes"] for done in check.apply(by) if not done["held"])
 
-
-def _add_erasing(router: APIRouter, room: Room, visit_of: Callable[[Request], Visit]) -> None:
-    """Add by what somebody's words, and their votes, are erased."""
-
-    def shown(
-        request: Request,
-        leaver: Leaver | None,
-        problem: Sentence | None = None,
-        *,
-        status: int = 422,
-        erased: bool = False,
-        tombstone: bool = False,
-    ) -> Response:
-        """Show what would go, or after it what went; without somebody, ask for an id."""
-        values: dict[str, Any] = {"leaver": leaver, "erased": erased, "tombstone": tombstone}
-        page = _filled("erase", visit_of(request), problem=problem, **values)
-        return _private(page, status if problem else 200)
-
-    @router.api_route("/voters/erase", methods=READ)
-    def before(request: Request, voter: str = "") -> Response:
-        leaver, problem = None, None
-        try:
-            leaver = room.leaver(voter.strip()) if voter.strip() else None
-        except RoomError as error:
-            problem = error.args[0]
-        return shown(request, leaver, problem, status=404)
-
-    @router.post("/voters/erase")
-    def erase(
-        request: Request, voter: Field = "", votes: Field = "", typed: Field = ""
-    ) -> Response:
-        leaver, tombstone = None, votes == "tombstone"
-        try:
-            leaver = room.leaver(voter.strip())
-            _require_sure(leaver, votes, typed)
-            gone = room.erase(leaver.voter, tombstone, request.state.person.id)
-        except RoomError as error:
-            return shown(request, leaver, error.args[0], tombstone=tombstone)
-        return shown(request, gone, erased=True, tombstone=tombstone)
-
-
-def _require_sure(leaver: Leaver, votes: str, typed: str) -> None:
-    if votes not in ("stay", "tombstone"):
-        raise RoomError(Sentence("Nothing was erased: choose whether the votes stay."))
-    if typed.strip() != leaver.mark:
-        raise RoomError(
-            Sentence(
-                "Nothing was erased: you typed %(typed)s, and the id begins with %(mark)s.",
-                typed=repr(typed[:40]),
-                mark=leaver.mark,
-            )
-        )
-
-
-def _add_models(router: APIRouter, desk: RosterDesk, visit_of: Callable[[Request], Visit]) -> None:
-    """Add what is about who battles."""
-
-    def shown(
-        request: Request,
-        problem: str | None = None,
-        *,
-        text: str = "",
-        trials: Mapping[str, Trial] = MappingProxyType({}),
-    ) -> Response:
-        page = _filled(
-            "models",
-            visit_of(request),
-            problem=problem,
-            view=desk.view(),
-            trials=trials,
-            text=text,
-            standings=STANDINGS,
-            example=EXAMPLE,
-            releases=RELEASES,
-            now=utc_now(),
-        )
-        return _private(page, 422 if problem else 200)
-
-    def done(request: Request, act: Callable[[str], None], text: str = "") -> Response:
-        """Let who asks do it; ``text`` is a roster that was pasted, shown again if refused."""
-        try:
-            act(request.state.person.id)
-        except RoomError as error:
-            return shown(request, error.args[0], text=text)
-        return RedirectResponse("/admin/models", 303, PRIVATE)
-
-    @router.api_route("/models", methods=READ)
-    def models(request: Request) -> Response:
-        return shown(request)
-
-    @router.post("/models/place")
-    def place(request: Request, model: Field = "", standing: Field = "") -> Response:
-        if standing not in list(Standing):
-            return shown(request, Sentence("Choose what is to become of the model."))
-        return done(request, partial(desk.place, model, Standing(standing)))
-
-    @router.post("/models/release")
-    def release(request: Request, model: Field = "", release: Field = "") -> Response:
-        if release not in list(Release):
-            return shown(request, Sentence("Choose what is to become of the model."))
-        return done(request, partial(desk.release, model, Release(release)))
-
-    @router.post("/models/weigh")
-    def weigh(request: Request, model: Field = "", weight: Field = "") -> Response:
-        try:
-            number = float(weight)
-        except ValueError:
-            number = math.nan
-        return done(request, partial(desk.weigh, model, number))
-
-    @router.post("/models/add")
-    def add(request: Request, roster: Field = "") -> Response:
-        return done(request, partial(desk.add, roster), roster)
-
-    @router.post("/models/test")
-    async def test(request: Request) -> Response:
-        try:
-            trials = await desk.try_all()
-        except RoomError as error:
-            return await run_in_threadpool(shown, request, error.args[0])
-        return await run_in_threadpool(partial(shown, request, trials=trials))
-
-
-def _back(panel: str, what: str, n: int) -> Response:
-    """Lead back to the panel where somebody decided, which then says what became of it."""
-    known = "battles" if panel == "battles" else "voters"
-    return RedirectResponse(f"/admin/{known}?{what}={n}", 303, PRIVATE)
+        return decided(request, "voters", "out", leave_out)
 
 
 def _done(request: Request) -> Sentence | None:
@@ -486,6 +302,227 @@ def _done(request: Request) -> Sentence | None:
     return None
 
 
-def _private(page: str, status: int = 200) -> Response:
-    """Answer with a page that nobody keeps."""
-    return HTMLResponse(page, status, PRIVATE)
+def _add_erasing(router: APIRouter, parts: Parts) -> None:
+    """Add by what somebody's words, and their votes, are erased."""
+
+    def measured(voter: str) -> tuple[list[str], list[str], Erased, str | None]:
+        """Measure what there is to erase of a voter, by their id or how it begins.
+
+        Gives the ids of all their devices, the hashes of the judgements that quote them, how
+        much there is, and their name if they are a person.
+        """
+        with parts.store.reading() as session:
+            try:
+                voters = erasing.voters_of(session, storable(voter))
+                judgements, extent = erasing.extent(session, voters)
+            except UnknownPersonError:
+                msg = Sentence(
+                    "%(id)s is not the id of one voter: give all of it, or its first 8 "
+                    "characters.",
+                    id=repr(voter[:100]),
+                )
+                raise RoomError(msg) from None
+            name = people.names(session, voters[:1]).get(voters[0])
+        return voters, judgements, extent, name
+
+    nobody: Mapping[str, Any] = {
+        "voters": (),
+        "extent": None,
+        "name": None,
+        "erased": False,
+        "tombstone": False,
+    }
+
+    def shown(
+        request: Request,
+        values: Mapping[str, Any],
+        problem: Sentence | None = None,
+        status: int = 422,
+    ) -> Response:
+        """Show what would go, or after it what went; without somebody, ask for an id."""
+        return _panel(parts, request, "erase", problem, status, **{**nobody, **values})
+
+    @router.api_route("/voters/erase", methods=READ)
+    def before(request: Request, voter: str = "") -> Response:
+        if not voter.strip():
+            return shown(request, {})
+        try:
+            voters, _, extent, name = measured(voter.strip())
+        except RoomError as error:
+            return shown(request, {}, error.args[0], 404)
+        return shown(request, {"voters": voters, "extent": extent, "name": name})
+
+    @router.post("/voters/erase")
+    def erase(
+        request: Request, voter: Field = "", votes: Field = "", typed: Field = ""
+    ) -> Response:
+        tombstone = votes == "tombstone"
+        try:
+            voters, judgements, extent, name = measured(voter.strip())
+        except RoomError as error:
+            return shown(request, {"tombstone": tombstone}, error.args[0])
+        values = {"voters": voters, "extent": extent, "name": name, "tombstone": tombstone}
+        if votes not in ("stay", "tombstone"):
+            problem = Sentence("Nothing was erased: choose whether the votes stay.")
+            return shown(request, values, problem)
+        if typed.strip() != (mark := voters[0][:8]):
+            problem = Sentence(
+                "Nothing was erased: you typed %(typed)s, and the id begins with %(mark)s.",
+                typed=repr(typed[:40]),
+                mark=mark,
+            )
+            return shown(request, values, problem)
+        by = request.state.person.id
+        with parts.store.writing() as session:
+            gone = erasing.erase(
+                session, voters, judgements, by, parts.now(), forget=True, tombstone=tombstone
+            )
+        return shown(request, values | {"extent": gone, "erased": True})
+
+
+def _add_models(router: APIRouter, parts: Parts) -> None:
+    """Add what is about who battles."""
+    store, weighted = parts.store, parts.settings.sampler is Sampler.WEIGHTED
+
+    def shown(
+        request: Request,
+        problem: str | None = None,
+        *,
+        text: str = "",
+        trials: Mapping[str, Trial] = MappingProxyType({}),
+    ) -> Response:
+        entries = store.read(roster_rows.entries) if parts.roster else ()
+        needing = {one.model.id: one.model.api_key_env for one in entries}
+        return _panel(
+            parts,
+            request,
+            "models",
+            problem,
+            entries=entries,
+            keyless={id for id, name in needing.items() if name and not parts.keys.get(name)},
+            unusable=store.read(roster_rows.unusable) if parts.roster else {},
+            paused=parts.battles.paused(),
+            trials=trials,
+            text=text,
+            standings=STANDINGS,
+            example=EXAMPLE,
+            releases=RELEASES,
+        )
+
+    def done(request: Request, act: Callable[[Any, str], object], text: str = "") -> Response:
+        """Let who asks do it, and battle by it; ``text`` is shown again where it is refused."""
+        try:
+            with store.writing() as session:
+                act(session, request.state.person.id)
+        except RoomError as error:
+            return shown(request, error.args[0], text=text)
+        if parts.roster:
+            parts.roster.look()
+        return RedirectResponse("/admin/models", 303, PRIVATE)
+
+    @router.api_route("/models", methods=READ)
+    def models(request: Request) -> Response:
+        return shown(request)
+
+    def changed(request: Request, model: str, **what: Any) -> Response:
+        def act(session: Any, by: str) -> None:
+            roster_rows.change(session, model, by, parts.now(), weighted=weighted, **what)
+
+        return done(request, act)
+
+    @router.post("/models/place")
+    def place(request: Request, model: Field = "", standing: Field = "") -> Response:
+        if standing not in list(Standing):
+            return shown(request, Sentence("Choose what is to become of the model."))
+        return changed(request, model, standing=Standing(standing))
+
+    @router.post("/models/weigh")
+    def weigh(request: Request, model: Field = "", weight: Field = "") -> Response:
+        try:
+            number = float(weight)
+        except ValueError:
+            number = math.nan
+        return changed(request, model, weight=number)
+
+    @router.post("/models/release")
+    def release(request: Request, model: Field = "", release: Field = "") -> Response:
+        if release not in list(Release):
+            return shown(request, Sentence("Choose what is to become of the model."))
+
+        def act(session: Any, by: str) -> None:
+            roster_rows.release(session, model, Release(release), by, parts.now())
+
+        return done(request, act)
+
+    @router.post("/models/add")
+    def add(request: Request, roster: Field = "") -> Response:
+        try:
+            models = _pasted(parts, roster)
+        except RoomError as error:
+            return shown(request, error.args[0], text=roster)
+
+        def act(session: Any, by: str) -> None:
+            roster_rows.add(session, models, by, parts.now())
+
+        return done(request, act, roster)
+
+    @router.post("/models/test")
+    async def test(request: Request) -> Response:
+        entries = await run_in_threadpool(store.read, roster_rows.entries) if parts.roster else ()
+        asked = [one.model for one in entries if one.standing is not Standing.RETIRED]
+        try:
+            recordings = await run_in_threadpool(load_recordings, asked)
+        except SettingsError as error:
+            return await run_in_threadpool(shown, request, str(error))
+        prompts = {model_id: tuple(recorded) for model_id, recorded in recordings.items()}
+        trials = await trial.try_all(parts.endpoints, asked, prompts)
+        for model_id, tried in trials.items():
+            if tried.seconds is not None:
+                parts.battles.resume(model_id)
+        return await run_in_threadpool(partial(shown, request, trials=trials))
+
+
+def _pasted(parts: Parts, text: str) -> tuple[Model, ...]:
+    """Read a roster that came over the network: it names no files, and sends no key elsewhere.
+
+    Whoever may use the page need not be who may read the server's files and environment.
+    """
+    if parts.roster is None:
+        raise RoomError(GIVEN)
+    origins: dict[str, set[str]] = {}
+    for one in parts.store.read(roster_rows.entries):
+        if one.model.api_key_env:
+            sent_to = origins.setdefault(one.model.api_key_env, set())
+            with suppress(SettingsError):  # nothing can be sent there
+                sent_to.add(origin_of(one.model.endpoint))
+    try:
+        models = models_in(text, Path("roster"))
+        for model in models:
+            _require_ours(model, origins)
+    except SettingsError as error:
+        raise RoomError(str(error)) from None
+    return models
+
+
+def _require_ours(model: Model, origins: Mapping[str, Collection[str]]) -> None:
+    if model.recording:
+        raise RoomError(Sentence("A recording is a file: add it by arena models add."))
+    if model.api_key_env is None:
+        return
+    sent_to, origin = origins.get(model.api_key_env), origin_of(model.endpoint)
+    if not sent_to:
+        msg = Sentence(
+            "No model has the key %(name)s yet, so it is sent nowhere: add the first model with "
+            "it by arena models add.",
+            name=repr(model.api_key_env[:100]),
+        )
+        raise RoomError(msg)
+    if origin not in sent_to:
+        msg = Sentence(
+            "The key %(name)s is sent to %(origins)s alone: add a model at %(origin)s with it by "
+            "arena models add.",
+            name=repr(model.api_key_env[:100]),
+            origins=", ".join(sorted(sent_to)),
+            origin=origin[:100],
+        )
+        raise RoomError(msg)

@@ -14,7 +14,7 @@ from functools import cache, partial
 from math import isfinite
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any
 from urllib.parse import urlencode
 
 from markupsafe import Markup, escape
@@ -31,10 +31,12 @@ from arena.domain.board_view import (
     ShownVotes,
     Valued,
 )
-from arena.domain.people import Perishable, Person, Retention, Role
+from arena.domain.people import Perishable, Person, Role
 from arena.domain.vote import CUTS, DEFAULT, SIMULATED, Choice, Language, as_sentence
 from arena.errors import CHOICE_WORDS
 from arena.pages.value import frontier, scatter
+from arena.store import battles, studies
+from arena.store.store import Store
 from judge.labels.material import ShownTopic
 from judge.labels.topics import PRIVATE, SEEDS, STABLE
 from judge.render import pages
@@ -308,24 +310,25 @@ ANYBODY = Visit()
 """Who asks for a page, where nothing is known of them."""
 
 
-def utc_now() -> datetime:
-    """Time now, in UTC."""
-    return datetime.now(UTC)
-
-
 def origin_of(request: Request) -> str:
     """Give scheme, host and port by which a visitor reaches the arena."""
     return str(request.base_url).rstrip("/")
 
 
-def visit_to(request: Request, votes: int = 0, *, studies: bool = False) -> Visit:
-    """Describe what a page takes from who asks for it, and has voted so often."""
+def visit_to(request: Request, store: Store | None = None) -> Visit:
+    """Describe what a page takes from who asks for it; of a store it reads, and so blocks."""
+    votes, any_study = 0, False
+    if store is not None:
+        voter = request.state.voter
+        with store.reading() as session:
+            votes = battles.votes_of(session, voter.id) if voter else 0
+            any_study = studies.is_any(session)
     return Visit(
         getattr(request.state, "language", Language.EN),
         origin_of(request),
         votes,
         getattr(request.state, "person", None),
-        studies,
+        any_study,
     )
 
 
@@ -397,25 +400,22 @@ def _one_line(text: str) -> Markup:
     return Markup(escape(shown(text)).replace("\n", Markup("&#10;")))  # noqa: S704 - escaped
 
 
-@dataclass(frozen=True, slots=True)
-class AskedPair:
-    """Two models, by their ids, that somebody wants to compare; empty or unknown for the best."""
+def pair_among(order: Sequence[str], a: str, b: str) -> tuple[str, str]:
+    """Give two models of a board to compare: the best in the place of those not on it.
 
-    a: str
-    b: str
-
-    def among(self, order: Sequence[str]) -> Self:
-        """Put the best models in the place of those that are not on the board."""
-        if self.a in order and self.b in order and self.a != self.b:
-            return self
-        a = self.a if self.a in order else order[0]
-        return type(self)(a, next(model for model in order if model != a))
+    >>> pair_among(["x", "y"], "z", "?"), pair_among(["x", "y"], "y", "x")
+    (('x', 'y'), ('y', 'x'))
+    """
+    if a in order and b in order and a != b:
+        return a, b
+    a = a if a in order else order[0]
+    return a, next(model for model in order if model != a)
 
 
 def mix_page(
     view: MixView | None,
     policy: str,
-    pair: AskedPair,
+    pair: tuple[str, str],
     *,
     reason: str = "",
     now: datetime,
@@ -425,16 +425,18 @@ def mix_page(
 
     Parameters
     ----------
+    pair : tuple of (str, str)
+        Two models, by their ids, that somebody wants to compare; empty or unknown for the best.
     view : MixView or None
         None while there is none: for the reason that is given, or as it is being made.
     """
     of_view: dict[str, Any] = {}
     if view:
-        board, pair = view.board, pair.among(list(view.names))
+        board, pair = view.board, pair_among(list(view.names), *pair)
         of_view = {
             "hint": board.n_effective < FEW,
             "axis": Scale.of_ratings(board.report.ratings, board.report.options.mean),
-            "preference": view.preference(pair.a, pair.b),
+            "preference": view.preference(*pair),
             "kappas": sorted({one.kappa for one in board.envelope}),
             "json_address": _mix_json(view),
         }
@@ -490,13 +492,11 @@ def my_battles_page(
     linked: bool,
     now: datetime,
     can_sign_in: bool = False,
-    own_data: bool = False,
     visit: Visit = ANYBODY,
 ) -> str:
     """Page of one's own battles, newest first; ``past`` is None when nobody is known.
 
-    ``linked`` if battles can be read once they were voted on, ``own_data`` if one may hide, erase
-    and download them.
+    ``linked`` if battles can be read once they were voted on.
     """
     newest_first = past and sorted(past, key=lambda battle: battle.created, reverse=True)
     choices = Counter(battle.choice for battle in past or () if battle.choice)
@@ -505,7 +505,6 @@ def my_battles_page(
         visit,
         past=newest_first,
         can_sign_in=can_sign_in,
-        own_data=own_data,
         votes=choices.total() - choices[Choice.SKIP],
         skips=choices[Choice.SKIP],
         linked=linked,
@@ -582,8 +581,7 @@ def method_page(
     linked: bool,
     studied: bool = False,
     has_topics: bool = False,
-    retention: Mapping[Perishable, Retention] = MappingProxyType({}),
-    own_data: bool = False,
+    retention: Mapping[Perishable, Mapping[str, Any]] = MappingProxyType({}),
     visit: Visit = ANYBODY,
 ) -> str:
     """Page on how the arena works.
@@ -596,10 +594,9 @@ def method_page(
         Whether there is a study of a judge against the votes.
     has_topics : bool
         Whether a release of topics is there.
-    retention : mapping of Perishable to Retention
-        For how long what is kept; what is missing is kept for ever.
-    own_data : bool
-        Whether people may hide, erase and download what is theirs.
+    retention : mapping of Perishable to mapping
+        For how many ``days`` what is kept, None for ever; the ``battles`` that were kept long
+        enough so far, and when the ``last`` of them went.
     """
     return filled(
         "method.html",
@@ -611,7 +608,6 @@ def method_page(
         has_topics=has_topics,
         words_retention=retention.get(Perishable.WORDS),
         unvoted_retention=retention.get(Perishable.UNVOTED),
-        own_data=own_data,
         Pacing=Pacing,
     )
 

@@ -8,16 +8,15 @@ Addresses of one's own mix, by sliders or by own prompts: its board as a page an
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from threading import Lock
-from types import MappingProxyType
-from typing import Annotated, Any, Self
+from typing import Annotated
 from urllib.parse import parse_qs, urlencode
 
 from anyio import CapacityLimiter, to_thread
@@ -27,24 +26,14 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from arena.boards.labelled import CATEGORY, FACETS, LabelBoards, Snapshot
-from arena.domain.battle import Pacing
-from arena.domain.board_view import (
-    Board,
-    LabelBoard,
-    MixView,
-    PastBattle,
-    ReleasedTopics,
-    ShownBattle,
-    ShownVotes,
-    Valued,
-)
-from arena.domain.people import Perishable, Retention
-from arena.domain.study import EvaluationCard
+from arena.domain.board_view import Board, LabelBoard, MixView, ReleasedTopics
+from arena.domain.people import Erased
 from arena.domain.vote import (
     APPLICATIONS,
     BEFORE_EXCLUSIONS,
     DEFAULT,
     LANGUAGE_COOKIE,
+    POLICIES,
     Language,
     Voter,
 )
@@ -55,8 +44,6 @@ from arena.pages.rendering import (
     MOST_PROMPTS,
     PLACE,
     READ,
-    AskedPair,
-    Visit,
     battle_page,
     battles_page,
     filled,
@@ -66,7 +53,6 @@ from arena.pages.rendering import (
     my_battles_page,
     origin_of,
     topics_page,
-    utc_now,
     value_page,
     visit_to,
     with_site_head,
@@ -80,11 +66,12 @@ from arena.pages.standings import (
     leaderboard_page,
 )
 from arena.pages.studies import evaluation_page
-from arena.play.upkeep import OwnData
+from arena.parts import Parts
+from arena.play.live import stored_snapshot
+from arena.store import battles, erasing, log, people, roster, studies
 from judge.labels.files import mix_of_prompts, prompts_in
 from judge.labels.taggers import CATEGORIES
 from judge.render import pages
-from judge.report.cards import ProbePage
 from judge.report.page import cards_as_html
 from rating.errors import DataError
 from rating.mix import Mix
@@ -95,47 +82,72 @@ PRIVATE = {"Cache-Control": "private, no-store"}
 AS_FILE = PRIVATE | {"Content-Disposition": 'attachment; filename="my-battles.json"'}
 
 
-def _own_data_router(
-    data: OwnData,
-    voter_of: Callable[[Request], Voter | None],
-    visit_of: Callable[[Request], Visit],
-) -> APIRouter:
+def _own_data_router(parts: Parts) -> APIRouter:
     """Routes of what belongs to whoever asks: of nobody else, and of nobody without a cookie."""
     router = APIRouter(include_in_schema=False, dependencies=[PERSONAL])
+    store = parts.store
 
     def asking(request: Request) -> Voter:
-        voter = voter_of(request)
+        voter: Voter | None = request.state.voter
         if voter is None:
             raise HTTPException(404)
         return voter
 
+    def page(request: Request, extent: Erased, *, erased: bool) -> Response:
+        visit = visit_to(request, store)
+        return HTMLResponse(
+            filled("erase.html", visit, extent=extent, erased=erased), headers=PRIVATE
+        )
+
     @router.post("/votes/{battle_id}/hidden")
     def hide(request: Request, battle_id: str, hidden: Annotated[bool, Form()] = True) -> Response:
-        voter = voter_of(request)
+        voter = request.state.voter
         if voter is None:
             raise UnknownBattleError
-        data.hide(battle_id, voter, hidden=hidden)
+        with store.writing() as session:
+            erasing.hide(session, battle_id, voter.id, parts.now() if hidden else None)
         return RedirectResponse(f"/votes#{battle_id}", 303, PRIVATE)
 
     @router.api_route("/votes/erase", methods=READ)
     def before(request: Request) -> Response:
-        extent = data.extent(asking(request))
-        page = filled("erase.html", visit_of(request), extent=extent, erased=False)
-        return HTMLResponse(page, headers=PRIVATE)
+        voter = asking(request)
+        with store.reading() as session:
+            theirs = people.devices_of(session, voter.id)
+            _, extent = erasing.extent(session, theirs)
+        return page(request, extent, erased=False)
 
     @router.post("/votes/erase")
     def erase(request: Request, sure: Annotated[bool, Form()] = False) -> Response:
         voter = asking(request)
         if not sure:
             return before(request)
-        page = filled("erase.html", visit_of(request), extent=data.erase(voter), erased=True)
-        return HTMLResponse(page, headers=PRIVATE)
+        with store.reading() as session:
+            theirs = people.devices_of(session, voter.id)
+            judgements, _ = erasing.extent(session, theirs)
+        with store.writing() as session:  # who they are stays known: they are still here
+            now = parts.now()
+            gone = erasing.erase(session, theirs, judgements, voter.id, now, forget=False)
+        return page(request, gone, erased=True)
 
     @router.api_route("/votes.json", methods=READ)
     def download(request: Request) -> Response:
-        body = json.dumps(
-            data.download(asking(request)), ensure_ascii=False, indent=1, default=_moment
-        )
+        """Give all that is theirs, as far as they may see it: no model before its vote."""
+        voter = asking(request)
+        with store.reading() as session:
+            person = people.person(session, voter.id)
+            fought = [
+                asdict(stored_snapshot(battles.stored_battle(session, battle_id, voter.id)))
+                | beside
+                for battle_id, beside in battles.own_battles(session, voter.id).items()
+            ]
+            theirs = {
+                "downloaded": parts.now(),
+                "voters": people.devices_of(session, voter.id),
+                "name": person and person.name,
+                "battles": fought,
+                "ratings": studies.own_ratings(session, voter.id),
+            }
+        body = json.dumps(theirs, ensure_ascii=False, indent=1, default=_moment)
         return Response(body, media_type="application/json", headers=AS_FILE)
 
     return router
@@ -170,44 +182,30 @@ NO_POLICY = Sentence("There is no board of that policy. Open the leaderboard wit
 NOT_YET = Sentence("The boards by kind of prompt are being worked out. Ask again in a moment.")
 
 
-@dataclass(frozen=True, slots=True)
-class _AskedMix:
-    """The mix that an address names.
+def _asked_mix(given: QueryParams) -> tuple[dict[str, float], int | None]:
+    """Read the mix that an address names: shares, of any sum, and the prompts they were of.
 
-    Attributes
-    ----------
-    shares : mapping of str to float
-        Of any sum; empty for the mix of the votes.
-    prompts : int or None
-        Prompts that the shares were counted from.
+    No shares stand for the mix of the votes.
+
+    Raises
+    ------
+    DataError
+        If a share is no number from 0, none is above 0, or one is beyond all measure.
     """
-
-    shares: Mapping[str, float]
-    prompts: int | None
-
-    @classmethod
-    def of(cls, given: QueryParams) -> Self:
-        """Read an address.
-
-        Raises
-        ------
-        DataError
-            If a share is no number from 0, none is above 0, or one is beyond all measure.
-        """
-        try:
-            shares = {name: float(given[name]) for name in KNOWN if given.get(name)}
-            prompts = int(given["prompts"]) if given.get("prompts") else None
-        except ValueError as error:
-            raise DataError(NO_SHARES) from error
-        sound = all(0 <= share <= LARGEST for share in shares.values()) and (
-            prompts is None or 0 < prompts <= LARGEST
-        )
-        if not sound or (shares and not any(shares.values())):
-            raise DataError(NO_SHARES)
-        return cls(shares, prompts)
+    try:
+        shares = {name: float(given[name]) for name in KNOWN if given.get(name)}
+        prompts = int(given["prompts"]) if given.get("prompts") else None
+    except ValueError as error:
+        raise DataError(NO_SHARES) from error
+    sound = all(0 <= share <= LARGEST for share in shares.values()) and (
+        prompts is None or 0 < prompts <= LARGEST
+    )
+    if not sound or (shares and not any(shares.values())):
+        raise DataError(NO_SHARES)
+    return shares, prompts
 
 
-def _mix_view(made: Snapshot, asked: _AskedMix) -> MixView:
+def _mix_view(made: Snapshot, shares: Mapping[str, float], prompts: int | None) -> MixView:
     """Rate the models on a mix; categories without a vote do not count.
 
     Raises
@@ -217,15 +215,15 @@ def _mix_view(made: Snapshot, asked: _AskedMix) -> MixView:
     """
     counts = made.facets[CATEGORY].counts
     there = {count.value: count.share for count in counts}
-    asked_for = {name: share for name, share in asked.shares.items() if share}
+    asked_for = {name: share for name, share in shares.items() if share}
     chosen = {name: share for name, share in asked_for.items() if name in there}
     if asked_for and not chosen:
         raise DataError(NO_VOTES_THERE)
     left_out = {name: share for name, share in asked_for.items() if name not in there}
     mix = Mix.of_shares(chosen or there or {"other": 1.0})
-    if asked.prompts and chosen:
+    if prompts and chosen:
         part = sum(chosen.values()) / sum(asked_for.values())
-        mix = Mix(mix.shares, max(1, round(asked.prompts * part)))
+        mix = Mix(mix.shares, max(1, round(prompts * part)))
     board = made.mix(mix)
     models = [row.model for row in board.report.ratings]
     return MixView(
@@ -240,41 +238,30 @@ def _mix_view(made: Snapshot, asked: _AskedMix) -> MixView:
     )
 
 
-def _mix_router(
-    labels: Mapping[str, LabelBoards],
-    visit_of: Callable[[Request], Visit],
-    now: Callable[[], datetime],
-    missing: Callable[[Visit, str], Response],
-) -> APIRouter:
-    """Routes of the page ``/mix``, and of its JSON.
-
-    Parameters
-    ----------
-    labels : mapping of str to LabelBoards
-        By the name of their policy.
-    missing : callable
-        Answer for an address at which there is nothing, with advice.
-    """
+def _mix_router(parts: Parts) -> APIRouter:
+    """Routes of the page ``/mix``, and of its JSON."""
+    labels = parts.labels
     router = APIRouter(include_in_schema=False, dependencies=[VISITORS])
     tagging = CapacityLimiter(1)
 
     @router.api_route("/mix", methods=READ)
     def mix(request: Request, policy: str = DEFAULT.name) -> Response:
         if policy not in labels:
-            return missing(visit_of(request), NO_POLICY)
+            return missing(parts, request, NO_POLICY)
         return page(request, policy)
 
     def page(request: Request, policy: str, refusal: str = "", status: int = 200) -> Response:
         made, given = labels[policy].read(PATIENCE_S), request.query_params
         view, reason = None, refusal
         try:
-            view = _mix_view(made, _AskedMix.of(given)) if made else None
+            view = _mix_view(made, *_asked_mix(given)) if made else None
         except DataError as error:
             view = _of_votes(made) if made else None
             reason = reason or error.args[0]
             status = 422 if status == 200 and view else status
-        pair = AskedPair(given.get("a", ""), given.get("b", ""))
-        body = mix_page(view, policy, pair, reason=reason, now=now(), visit=visit_of(request))
+        pair = given.get("a", ""), given.get("b", "")
+        visit = visit_to(request, parts.store)
+        body = mix_page(view, policy, pair, reason=reason, now=parts.now(), visit=visit)
         headers = {"Cache-Control": "private, no-cache"}
         return HTMLResponse(body, status_code=status, headers=headers)
 
@@ -282,7 +269,7 @@ def _mix_router(
     def mix_json(request: Request, policy: str = DEFAULT.name) -> Response:
         made = _made(policy)
         try:
-            return _as_json(_mix_view(made, _AskedMix.of(request.query_params)))
+            return _as_json(_mix_view(made, *_asked_mix(request.query_params)))
         except DataError as error:
             raise HTTPException(422, error.args[0]) from error
 
@@ -297,7 +284,7 @@ def _mix_router(
     @router.post("/mix")
     async def own_prompts(request: Request, policy: str = DEFAULT.name) -> Response:
         if policy not in labels:
-            return await to_thread.run_sync(lambda: missing(visit_of(request), NO_POLICY))
+            return await to_thread.run_sync(missing, parts, request, NO_POLICY)
         try:
             text = _text_of(request, await request.body())
             mix = await to_thread.run_sync(counted, text, limiter=tagging)
@@ -311,8 +298,9 @@ def _mix_router(
         try:
             text = _text_of(request, await request.body())
             mix = await to_thread.run_sync(counted, text, limiter=tagging)
-            asked = _AskedMix(mix.shares, mix.prompts)
-            view = await to_thread.run_sync(lambda: _mix_view(_made(policy), asked))
+            view = await to_thread.run_sync(
+                lambda: _mix_view(_made(policy), mix.shares, mix.prompts)
+            )
         except _RefusedError as error:
             raise HTTPException(error.status, error.args[0]) from error
         except DataError as error:
@@ -373,7 +361,7 @@ def _of_votes(made: Snapshot) -> MixView | None:
     """Give the board of the mix of the votes, where there is one."""
     if made.facets[CATEGORY].fit is None:
         return None
-    return _mix_view(made, _AskedMix({}, None))
+    return _mix_view(made, {}, None)
 
 
 def _as_json(view: MixView) -> Response:
@@ -418,32 +406,6 @@ NO_SUCH_LIST = Sentence(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Exhibits:
-    """Where the pages find single battles.
-
-    Attributes
-    ----------
-    votes : callable
-        From policy, model ids and the place in the log to end before (None for the newest) to
-        votes; None if there is no such policy or model.
-    battle : callable
-        From a battle's id to the battle, if its vote counts.
-    owned : callable
-        Whether a battle, by its id, is a visitor's own.
-    withheld : callable
-        Whether a visitor has voted on a battle, by its id, and is not shown the names yet.
-    reports : mapping of str to str
-        Addresses of contamination reports, by model id.
-    """
-
-    votes: Callable[[str, Sequence[str], int | None], ShownVotes | None]
-    battle: Callable[[str], ShownBattle | None]
-    owned: Callable[[str, Voter], bool]
-    withheld: Callable[[str, Voter], bool]
-    reports: Mapping[str, str] = field(default_factory=dict)
-
-
 def _revalidated(request: Request, body: str, media_type: str = "text/html") -> Response:
     """Response that a browser may keep but asks about each time: 304 while it is the same.
 
@@ -457,71 +419,21 @@ def _revalidated(request: Request, body: str, media_type: str = "text/html") -> 
     return Response(body, media_type=media_type, headers=headers)
 
 
-def pages_router(
-    *,
-    board: Callable[[], Board],
-    my_battles: Callable[[Voter], Sequence[PastBattle]],
-    voter_of: Callable[[Request], Voter | None],
-    visit_of: Callable[[Request], Visit] = visit_to,
-    others: Mapping[str, Callable[[], Board]] = MappingProxyType({}),
-    labels: Mapping[str, LabelBoards] = MappingProxyType({}),
-    cards: Sequence[ProbePage] = (),
-    exhibits: Exhibits | None = None,
-    study: Path | None = None,
-    topics: Callable[[], ReleasedTopics | None] = lambda: None,
-    value: Callable[[], Valued | None] = lambda: None,
-    card: Callable[[], EvaluationCard] | None = None,
-    entrants: Callable[[], Sequence[Any]] = tuple,
-    pacing: Pacing = Pacing.PACED,
-    retention: Callable[[], Mapping[Perishable, Retention]] = dict,
-    own_data: OwnData | None = None,
-    can_sign_in: bool = False,
-    now: Callable[[], datetime] = utc_now,
-) -> APIRouter:
-    """Routes of the reading pages, their stylesheets, pictures and the font of formulas.
-
-    Parameters
-    ----------
-    board : callable
-        The leaderboard as it stands; called for each page view, so it should be kept ready.
-    my_battles : callable
-        Battles of a voter, in any order.
-    voter_of : callable
-        Who asks, or None for a browser without a pseudonym.
-    visit_of : callable
-        What a page takes from who asks for it; may block.
-    others : mapping of str to callable
-        Boards that are shown only when asked for, by the name of their policy.
-    labels : mapping of str to LabelBoards
-        Boards by what prompts ask for, by the name of their policy.
-    cards : sequence of ProbePage
-        What probes show of the measures in use.
-    exhibits : Exhibits, optional
-        Battles behind the numbers; None shows none to anybody.
-    study : Path, optional
-        Report that ``arena study judge`` writes, shown at ``/study`` from when it is there.
-    topics : callable
-        The newest release of what people ask about; None before the first.
-    value : callable
-        Quality against cost as it was last worked out, shown at ``/value``; None before that.
-    card : callable, optional
-        The evaluation card, shown at ``/evaluation``; may block.
-    entrants : callable
-        What happened to the models, newest first; may block.
-    pacing : Pacing
-        How battles release their answers, for the method page.
-    retention : callable
-        For how long what is kept, and what went so far; may block.
-    own_data : OwnData, optional
-        What people may do with what is theirs; None lets them do nothing.
-    can_sign_in : bool
-        Whether there is a provider at which people sign in.
-    """
+def pages_router(parts: Parts) -> APIRouter:
+    """Routes of the reading pages, their stylesheets, pictures and the font of formulas."""
     router = APIRouter(include_in_schema=False, dependencies=[VISITORS])
+    settings, store, now, labels = parts.settings, parts.store, parts.now, parts.labels
+    visit_of = partial(visit_to, store=store)
+    absent = partial(missing, parts)
+
+    def topics() -> ReleasedTopics | None:
+        return store.read(log.newest_topics, private=not settings.show_battles)
 
     def board_of(policy: str | None) -> Board | None:
-        chosen = board if policy is None else others.get(policy)
-        return chosen and chosen()
+        if policy == DEFAULT.name:
+            return None
+        chosen = parts.boards.get(policy or DEFAULT.name)
+        return chosen.read() if chosen else None
 
     @router.api_route("/leaderboard", methods=READ)
     def leaderboard(
@@ -533,14 +445,14 @@ def pages_router(
     ) -> Response:
         chosen = board_of(policy)
         if chosen is None:
-            return _missing(visit_of(request), NO_POLICY)
+            return absent(request, NO_POLICY)
         by_label = labels.get(chosen.policy)
         if by_label and (asked := _asked_label(request, chosen.policy)):
             return label(request, by_label, asked)
         made = by_label.read(SHORTLY_S) if by_label else None
         page = leaderboard_page(
             chosen,
-            linked=exhibits is not None and chosen.policy != APPLICATIONS.name,
+            linked=settings.show_battles and chosen.policy != APPLICATIONS.name,
             now=now(),
             selection=Selection.of(sort, q, retired),
             labels=made.labels if made else None,
@@ -554,7 +466,7 @@ def pages_router(
         facet = made and made.facet(asked.facet)
         reason = facet.reason if facet else None
         if made and facet and not reason and not made.has(asked.facet, asked.value):
-            return _missing(visit_of(request), _no_label(asked))
+            return absent(request, _no_label(asked))
         page = label_page(
             asked,
             made.board(asked.facet, asked.value) if made and facet and not reason else None,
@@ -573,14 +485,14 @@ def pages_router(
         ) -> Response:
             chosen: Board | LabelBoard | None = board_of(policy)
             if chosen is None:
-                return _missing(visit_of(request), NO_POLICY)
+                return absent(request, NO_POLICY)
             by_label = labels.get(chosen.policy)
             if by_label and (asked := _asked_label(request, chosen.policy)):
                 asked, made = _made(by_label, asked)
                 there = made and made.has(asked.facet, asked.value)
                 chosen = made.board(asked.facet, asked.value) if made and there else None
             if chosen is None or not chosen.rows:
-                return _missing(visit_of(request), NO_RATINGS)
+                return absent(request, NO_RATINGS)
             return Response(
                 _in_file(chosen, ending),
                 media_type=DOWNLOADS[ending],
@@ -592,50 +504,53 @@ def pages_router(
 
     @router.api_route("/models", methods=READ)
     def models_come_and_go(request: Request) -> Response:
-        values = {"events": entrants(), "words_of": EVENTS, "now": now()}
+        values = {"events": store.read(roster.history), "words_of": EVENTS, "now": now()}
         return _revalidated(request, filled("entrants.html", visit_of(request), **values))
 
     @router.api_route("/value", methods=READ)
     def quality_and_cost(request: Request) -> Response:
-        return _revalidated(request, value_page(value(), now=now(), visit=visit_of(request)))
+        valued = parts.valuation.read()
+        return _revalidated(request, value_page(valued, now=now(), visit=visit_of(request)))
 
     @router.api_route("/votes", methods=READ)
     def my_page(request: Request) -> Response:
-        voter = voter_of(request)
+        voter, asked_since = request.state.voter, now() - settings.vote_within()
         page = my_battles_page(
-            my_battles(voter) if voter else None,
-            linked=exhibits is not None,
+            store.read(battles.past_battles, voter.id, asked_since) if voter else None,
+            linked=settings.show_battles,
             now=now(),
-            can_sign_in=can_sign_in,
-            own_data=own_data is not None,
+            can_sign_in=settings.provider() is not None,
             visit=visit_of(request),
         )
-        return HTMLResponse(page, headers={"Cache-Control": "private, no-store"})
+        return HTMLResponse(page, headers=PRIVATE)
 
     @router.api_route("/method", methods=READ)
     def method(request: Request) -> Response:
+        so_far = store.read(erasing.gone)
+        retention = {}
+        for kind, days in settings.retention_days().items():
+            battles_gone, last = so_far.get(kind, (0, None))
+            retention[kind] = {"days": days, "battles": battles_gone, "last": last}
         page = method_page(
-            board(),
-            pacing=pacing,
-            linked=exhibits is not None,
-            studied=_is_there(study),
+            parts.boards[DEFAULT.name].read(),
+            pacing=settings.pacing,
+            linked=settings.show_battles,
+            studied=settings.study is not None and settings.study.is_file(),
             has_topics=topics() is not None,
-            retention=retention(),
-            own_data=own_data is not None,
+            retention=retention,
             visit=visit_of(request),
         )
         return _revalidated(request, page)
 
     @router.api_route("/evaluation", methods=READ)
     def evaluation(request: Request) -> Response:
-        if card is None:
-            return _missing(visit_of(request), NO_PAGE)
-        return _revalidated(request, evaluation_page(card(), visit_of(request)))
+        return _revalidated(request, evaluation_page(parts.card.read(), visit_of(request)))
 
     @router.api_route("/study", methods=READ)
     def shown_study(request: Request) -> Response:
-        if study is None or not _is_there(study):
-            return _missing(visit_of(request), NO_STUDY)
+        study = settings.study
+        if study is None or not study.is_file():
+            return absent(request, NO_STUDY)
         return _revalidated(
             request, with_site_head(study.read_text(encoding="utf-8"), "/study", visit_of(request))
         )
@@ -644,24 +559,23 @@ def pages_router(
     def asked_about(request: Request) -> Response:
         released = topics()
         if released is None:
-            return _missing(visit_of(request), NO_TOPICS)
+            return absent(request, NO_TOPICS)
         return _revalidated(request, topics_page(released, now=now(), visit=visit_of(request)))
 
-    if own_data is not None:  # here and below: not included, as in `arena.app`
-        router.routes.extend(_own_data_router(own_data, voter_of, visit_of).routes)
-    if exhibits is not None:
-        router.routes.extend(_exhibits_router(exhibits, voter_of, visit_of, now).routes)
+    # Here and below: not included, as in `arena.app`.
+    router.routes.extend(_own_data_router(parts).routes)
+    if settings.show_battles:
+        router.routes.extend(_battles_router(parts).routes)
 
     @router.api_route("/cards", methods=READ)
     def probed(request: Request) -> Response:
-        if not cards:
-            return _missing(visit_of(request), NO_CARDS)
+        if not parts.cards:
+            return absent(request, NO_CARDS)
         return _revalidated(
-            request, with_site_head(cards_as_html(cards), "/cards", visit_of(request))
+            request, with_site_head(cards_as_html(parts.cards), "/cards", visit_of(request))
         )
 
-    if labels:
-        router.routes.extend(_mix_router(labels, visit_of, now, _missing).routes)
+    router.routes.extend(_mix_router(parts).routes)
     router.routes.extend(_open_router().routes)
 
     @router.api_route("/leaderboard/", methods=READ)
@@ -725,44 +639,54 @@ def _choose_language(request: Request, language: str) -> Response:
     return answer
 
 
-def _exhibits_router(
-    exhibits: Exhibits,
-    voter_of: Callable[[Request], Voter | None],
-    visit_of: Callable[[Request], Visit],
-    now: Callable[[], datetime],
-) -> APIRouter:
+def _battles_router(parts: Parts) -> APIRouter:
+    """Routes of the battles behind the numbers."""
     router = APIRouter(include_in_schema=False, dependencies=[VISITORS])
+    store = parts.store
+    policies = {policy.name: policy for policy in POLICIES if policy is not APPLICATIONS}
+    addresses = {model.id: model.contamination_report for model in parts.models}
+    reports = {model_id: url for model_id, url in addresses.items() if url}
 
     @router.api_route("/battles", methods=READ)
-    def battles(
+    def behind(
         request: Request,
         policy: str = DEFAULT.name,
         model: str | None = None,
         against: str | None = None,
         before: str | None = None,
     ) -> Response:
-        models = list(dict.fromkeys(filter(None, (model, against))))
-        sound = before is None or PLACE.fullmatch(before)
-        shown = exhibits.votes(policy, models, int(before) if before else None) if sound else None
+        shown = None
+        if policy in policies and (before is None or PLACE.fullmatch(before)):
+            models = list(dict.fromkeys(filter(None, (model, against))))
+            end = int(before) if before else None
+            shown = store.read(battles.counted, policies[policy], models=models, before=end)
         if shown is None:
-            return _missing(visit_of(request), NO_SUCH_LIST)
+            return missing(parts, request, NO_SUCH_LIST)
+        visit = visit_to(request, store)
         newest = before is None
-        page = battles_page(
-            shown, newest=newest, now=now(), visit=visit_of(request), reports=exhibits.reports
-        )
+        page = battles_page(shown, newest=newest, now=parts.now(), visit=visit, reports=reports)
         return _revalidated(request, page)
 
     @router.api_route("/battles/{battle_id}", methods=READ)
     def battle(request: Request, battle_id: str) -> Response:
-        shown = exhibits.battle(battle_id)
-        voter = voter_of(request)
-        ours = exhibits.owned if shown is None else exhibits.withheld
-        if voter and ours(battle_id, voter):
+        every = (store.read(battles.battle, policy, battle_id) for policy in policies.values())
+        shown = next(filter(None, every), None)
+        voter = request.state.voter
+        if voter and is_open_to(battle_id, voter, counts=shown is not None):
             return RedirectResponse(f"/?b={battle_id}", status_code=303)
         if shown is None:
-            return _missing(visit_of(request), NO_BATTLE)
-        page = battle_page(shown, now=now(), visit=visit_of(request))
+            return missing(parts, request, NO_BATTLE)
+        page = battle_page(shown, now=parts.now(), visit=visit_to(request, store))
         return _revalidated(request, page)
+
+    def is_open_to(battle_id: str, voter: Voter, *, counts: bool) -> bool:
+        """Tell whether a battle is a visitor's own, and to be gone on with on the battle page."""
+        if counts:  # it is shown to them once they have seen the names
+            return store.read(battles.is_withheld, battle_id, voter.id)
+        try:
+            return bool(store.read(battles.stored_battle, battle_id, voter.id))
+        except UnknownBattleError:
+            return False
 
     return router
 
@@ -799,23 +723,15 @@ def _maths_font() -> bytes:
     return subprocess.run(command, check=True, capture_output=True).stdout  # noqa: S603 - ours
 
 
-def _is_there(study: Path | None) -> bool:
-    return study is not None and study.is_file()
-
-
-def missing(visit: Visit) -> Response:
-    """Answer for an address at which there is no page."""
-    return _missing(visit, NO_PAGE)
+def missing(parts: Parts, request: Request, advice: str = NO_PAGE) -> Response:
+    """Answer for an address at which there is no page; it reads, and so blocks."""
+    return HTMLResponse(missing_page(advice, visit_to(request, parts.store)), status_code=404)
 
 
 def not_let_in(request: Request, why: str) -> Response:
     """Answer whom the arena knows, and who may not see a page."""
     page = missing_page(why, visit_to(request), NOT_FOR_YOU)
-    return HTMLResponse(page, 403, {"Cache-Control": "private, no-store"})
-
-
-def _missing(visit: Visit, advice: str) -> Response:
-    return HTMLResponse(missing_page(advice, visit), status_code=404)
+    return HTMLResponse(page, 403, PRIVATE)
 
 
 def _in_file(board: Board | LabelBoard, ending: str) -> bytes:

@@ -6,7 +6,6 @@ Signing in at a provider of OpenID Connect: authorization code with PKCE, by aut
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from secrets import token_urlsafe
 from typing import Annotated, Any
 
@@ -23,9 +22,10 @@ from starlette.responses import Response as PageResponse
 
 from arena.domain.people import Known, Person, Provider, Role
 from arena.errors import ProviderError
-from arena.guard.access import ENTRANCE, FOR_A_DEVICE, People
+from arena.guard.access import ENTRANCE, FOR_A_DEVICE
 from arena.guard.limits import cookie_called, cookie_header, cookie_name
 from arena.pages.rendering import READ, filled, origin_of, visit_to
+from arena.parts import Parts
 from rating.sentences import Sentence
 
 TIMEOUT_S = 10.0
@@ -37,24 +37,7 @@ MOST_BYTES = 1_000_000
 UNREADABLE = "what it sends cannot be read as OpenID Connect."
 
 
-@dataclass(frozen=True, slots=True)
-class _Profile:
-    """Whom a provider let in.
-
-    Attributes
-    ----------
-    subject : str
-        Whom the provider knows them as, for ever.
-    role : Role
-        The least that the settings give them, by an address of mail that the provider verified.
-    """
-
-    subject: str
-    name: str
-    role: Role
-
-
-class OpenId:
+class _OpenId:
     """A provider of OpenID Connect.
 
     What has to be remembered while somebody is there is in ``request.scope["session"]``, which
@@ -91,8 +74,11 @@ class OpenId:
                 redirect = await self._client.authorize_redirect(request, back)
         return str(redirect.headers["location"])
 
-    async def profile(self, request: Request) -> _Profile:
+    async def profile(self, request: Request) -> tuple[str, str, Role]:
         """Read who comes back.
+
+        Gives whom the provider knows them as, for ever; their name; and the least role that the
+        settings give them, by an address of mail that the provider verified.
 
         Raises
         ------
@@ -107,7 +93,7 @@ class OpenId:
             raise ProviderError(msg)
         mail = str(claims["email"]) if claims.get("email_verified") is True else ""
         name = mail or claims.get("preferred_username") or claims.get("name") or claims["sub"]
-        return _Profile(str(claims["sub"]), str(name), self._known.role(mail))
+        return str(claims["sub"]), str(name), self._known.role(mail)
 
     async def _claims(self, request: Request) -> dict[str, Any]:
         token = await self._client.authorize_access_token(request)
@@ -189,72 +175,55 @@ INVITED_AS = {
 PRIVATE = {"Cache-Control": "private, no-store"}
 
 
-@dataclass(frozen=True, slots=True)
-class Doors:
-    """What lets people in.
-
-    Attributes
-    ----------
-    openid : OpenId or None
-        Provider at which people sign in, if there is one.
-    members_only : bool
-        Whether nobody else may come in.
-    """
-
-    people: People
-    openid: "OpenId | None"
-    members_only: bool
+def sign_in_router(parts: Parts) -> APIRouter:
+    """Routes by which people come in and go out."""
+    router = APIRouter(include_in_schema=False, dependencies=[ENTRANCE])
+    people, provider = parts.people, parts.settings.provider()
 
     def shown(
-        self, request: Request, status: int = 200, problem: Sentence | None = None
+        request: Request, status: int = 200, problem: Sentence | None = None
     ) -> PageResponse:
         """Show the ways in, and why somebody is not inside yet."""
         page = filled(
             "sign_in.html",
             visit_to(request),
-            provider=self.openid.provider.name if self.openid else None,
+            provider=provider.name if provider else None,
             to=inside(request.query_params.get("to", "/")),
             problem=problem,
         )
         return HTMLResponse(page, status, PRIVATE)
 
-    def entered(self, request: Request, person: Person | None, to: str = "/") -> PageResponse:
+    def entered(request: Request, person: Person | None, to: str = "/") -> PageResponse:
         """Let a person in on this device; None is nobody."""
         if person is None:
-            return self.shown(request, 404, NO_LINK)
+            return shown(request, 404, NO_LINK)
         if person.blocked:
-            return self.shown(request, 403, BLOCKED)
-        cookie = self.people.identity.issue_to(person)
+            return shown(request, 403, BLOCKED)
+        cookie = people.identity.issue_to(person)
         return _with_cookies(to, cookie_header(request.url.scheme, cookie))
-
-
-def sign_in_router(doors: Doors) -> APIRouter:
-    """Routes by which people come in and go out."""
-    router = APIRouter(include_in_schema=False, dependencies=[ENTRANCE])
-    people = doors.people
 
     @router.api_route("/sign-in", methods=READ)
     def sign_in(request: Request) -> PageResponse:
-        return doors.shown(request)
+        return shown(request)
 
     @router.api_route("/join/{token}", methods=READ)
     def look_at_link(request: Request, token: str) -> PageResponse:
         invitation = people.invitation(token)
         if invitation is None:
-            return doors.shown(request, 404, NO_LINK)
+            return shown(request, 404, NO_LINK)
         values = {"invitation": invitation, "token": token, "roles": INVITED_AS}
         page = filled("join.html", visit_to(request), **values)
         return HTMLResponse(page, headers=PRIVATE)
 
     @router.post("/join/{token}")
     def join(request: Request, token: str) -> PageResponse:
-        return doors.entered(request, people.accept(token, _before(request)))
+        return entered(request, people.accept(token, _before(request)))
 
     @router.post("/sign-out")
     def sign_out(request: Request, everywhere: Annotated[bool, Form()] = False) -> PageResponse:
         if everywhere and (person := request.state.person):
             people.sign_out_everywhere(person)
-        to = "/sign-in" if doors.members_only else "/"
+        to = "/sign-in" if parts.settings.members_only else "/"
         return _with_cookies(to, cookie_header(request.url.scheme, "", 0))
 
     @router.post("/device")
@@ -262,25 +231,20 @@ def sign_in_router(doors: Doors) -> APIRouter:
         person = request.state.person
         token = people.link_for_device(person) if person else None
         if token is None:
-            return doors.shown(request, 401)
+            return shown(request, 401)
         link = f"{origin_of(request)}/join/{token}"
         minutes = int(FOR_A_DEVICE.total_seconds() // 60)
         page = filled("device.html", visit_to(request), link=link, minutes=minutes)
         return HTMLResponse(page, headers=PRIVATE)
 
-    if doors.openid is not None:
-        _add_openid(router, doors, doors.openid)
-    return router
-
-
-def _add_openid(router: APIRouter, doors: Doors, openid: "OpenId") -> None:
-    signer = URLSafeTimedSerializer(doors.people.identity.secret, salt="arena.sign-in")
+    if provider is None:
+        return router
+    openid = _OpenId(provider, people.known)
+    signer = URLSafeTimedSerializer(people.identity.secret, salt="arena.sign-in")
 
     def refused(request: Request, why: ProviderError) -> PageResponse:
-        words = Sentence(
-            "%(name)s did not let you in: %(why)s", name=openid.provider.name, why=str(why)
-        )
-        return doors.shown(request, 403, words)
+        words = Sentence("%(name)s did not let you in: %(why)s", name=provider.name, why=str(why))
+        return shown(request, 403, words)
 
     @router.post("/sign-in/openid")
     async def leave(request: Request, to: Annotated[str, Form()] = "/") -> PageResponse:
@@ -302,27 +266,23 @@ def _add_openid(router: APIRouter, doors: Doors, openid: "OpenId") -> None:
         try:
             session = signer.loads(_value(request, STATE), max_age=AT_PROVIDER_S)
         except BadSignature:
-            return doors.shown(request, 403, TOO_LATE)
+            return shown(request, 403, TOO_LATE)
         began = session.get(VOTER, ""), session.get(BROWSER)
         if began != (_voter(request), _value(request, BROWSER)):
-            return doors.shown(request, 403, TOO_LATE)
+            return shown(request, 403, TOO_LATE)
         request.scope["session"] = session
         try:
-            profile = await openid.profile(request)
+            who = await openid.profile(request)
         except ProviderError as error:
             return refused(request, error)
-        person = await run_in_threadpool(
-            doors.people.enter,
-            openid.provider.issuer,
-            profile.subject,
-            profile.name,
-            profile.role,
-            _before(request),
-        )
-        answer = doors.entered(request, person, session["to"])
+        before = _before(request)
+        person = await run_in_threadpool(people.enter, provider.issuer, *who, before)
+        answer = entered(request, person, session["to"])
         for name in (STATE, BROWSER):
             answer.headers.append("set-cookie", _cookie(request, name, "", 0))
         return answer
+
+    return router
 
 
 def inside(address: str) -> str:

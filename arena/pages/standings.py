@@ -180,11 +180,14 @@ def leaderboard_page(
         "leaderboard.html",
         visit,
         board=board,
-        below=BELOW.read(
-            Below(board, labels, whole, linked),
+        below=below_summary(
+            board,
+            labels,
+            whole,
             selection or Selection(),
             now,
             visit.language,
+            linked=linked,
         ),
         linked=linked,
         simulated=board.policy == SIMULATED.name,
@@ -193,62 +196,37 @@ def leaderboard_page(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Below:
-    """What a leaderboard shows below its summary: of the board, and not of who asks."""
-
-    board: Board
-    labels: Labels | None
-    whole: Board | None
-    linked: bool
-
-    def key(self) -> tuple[object, ...]:
-        """Tell it from every other that is still there, without looking at all that is in it."""
-        boards = (board for board in (self.board, self.whole) if board is not None)
-        parts = [
-            id(getattr(board, part.name))
-            for board in boards
-            for part in fields(board)
-            if part.name not in ("record", "warnings")
-        ]
-        labels = tuple((name, *counts) for name, counts in (self.labels or {}).items())
-        return (*parts, labels, self.whole is None, self.linked)
+WRITTEN: dict[tuple[object, ...], tuple[object, Markup]] = {}
+"""What the last leaderboards show below their summaries, which takes long to write."""
 
 
-class _Texts:
-    """Keeps what the last leaderboards show below their summaries, which takes long to write."""
-
-    def __init__(self) -> None:
-        self._written: dict[tuple[object, ...], tuple[Below, Markup]] = {}
-
-    def read(
-        self, below: Below, selection: Selection, now: datetime, language: Language
-    ) -> Markup:
-        """Give it as it was written, or write it."""
-        key = (*below.key(), selection, now.year, language)
-        known = self._written.get(key)
-        if known is not None:
-            return known[1]
-        written = _below_summary(below, selection, now, language)
-        # The boards stay with it: no other part can have the identity of one that is there.
-        # Other threads may write meanwhile; what the last of them leaves is as good.
-        self._written = dict([*self._written.items()][-MOST_WRITTEN:]) | {key: (below, written)}
-        return written
-
-
-BELOW = _Texts()
-
-
-def prepare(below: Below, now: datetime) -> None:
-    """Write what takes long of a leaderboard's page, before anybody asks for it."""
-    for language in Language:
-        BELOW.read(below, Selection(), now, language)
-
-
-def _below_summary(
-    below: Below, selection: Selection, now: datetime, language: Language
+def below_summary(
+    board: Board,
+    labels: Labels | None,
+    whole: Board | None,
+    selection: Selection,
+    now: datetime,
+    language: Language,
+    *,
+    linked: bool,
 ) -> Markup:
-    board, whole = below.board, below.whole
+    """Give what a leaderboard shows below its summary, of the board and not of who asks.
+
+    It is given as it was written before, or written. A board is told from every other that is
+    still there by its parts, without looking at all that is in them.
+    """
+    boards = [one for one in (board, whole) if one is not None]
+    parts = [
+        id(getattr(one, part.name))
+        for one in boards
+        for part in fields(one)
+        if part.name not in ("record", "warnings")
+    ]
+    counts = tuple((name, *each) for name, each in (labels or {}).items())
+    key = (*parts, counts, whole is None, linked, selection, now.year, language)
+    known = WRITTEN.get(key)
+    if known is not None:
+        return known[1]
     names, of_models, cells = heatmap(board)
     others = {row.model: row for row in whole.rows} if whole else {}
     page = filled(
@@ -265,7 +243,7 @@ def _below_summary(
         retired=sum(map(_is_retired, _entries(board))),
         default=DEFAULT.name,
         policy=board.policy,
-        **_chips(below.labels),
+        **_chips(labels),
         axis=Scale.of_ratings((*board.rows, *board.newcomers), board.anchor_mean)
         if board.rows
         else None,
@@ -279,14 +257,20 @@ def _below_summary(
         whole=whole if board.rows else None,
         beside=[(row, others.get(row.model)) for row in board.rows],
         simulated=board.policy == SIMULATED.name,
-        linked=below.linked,
+        linked=linked,
         fewest_coloured=FEWEST_COLOURED,
         most_spacious=MOST_SPACIOUS,
         most_beside=MOST_BESIDE,
         longest_query=LONGEST_QUERY,
         now=now,
     )
-    return Markup(page)  # noqa: S704 - a template made it
+    written = Markup(page)  # noqa: S704 - a template made it
+    # The boards stay with it: no other part can have the identity of one that is there.
+    # Other threads may write meanwhile; one text more or less does no harm.
+    WRITTEN[key] = boards, written
+    for old in [*WRITTEN][: -MOST_WRITTEN - 1]:
+        WRITTEN.pop(old, None)
+    return written
 
 
 @dataclass(frozen=True, slots=True)

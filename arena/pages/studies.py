@@ -5,7 +5,7 @@ The card of how the arena evaluates as a page, and a published board as a file.
 
 import re
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import inf
@@ -19,17 +19,19 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from arena.boards.bundle import PublishedBoard, PublishedRow
-from arena.boards.evaluation import StudyStatus
+from arena.boards.evaluation import read_status
 from arena.catalogue import words_in
-from arena.domain.battle import CONFIDENCE, LONGEST_COMMENT, REASONS
+from arena.domain.battle import CONFIDENCE, LONGEST_COMMENT, REASONS, Reason
 from arena.domain.board_view import PastRating
 from arena.domain.people import Role
 from arena.domain.study import (
     TYPED,
     EvaluationCard,
+    Next,
     Purpose,
     Shown,
     Stage,
+    Standing,
     StudyPlan,
     StudyRemarks,
 )
@@ -52,12 +54,14 @@ from arena.pages.rendering import (
     Visit,
     filled,
     missing_page,
-    utc_now,
+    visit_to,
 )
-from arena.play.studies import Studies
+from arena.parts import Parts
+from arena.store import studies
 from judge.render.pages import as_file
 from rating.charts.drawing import Scale
 from rating.sentences import Sentence
+from rating.tables.files import storable
 
 PRIVATE = {"Cache-Control": "private, no-store"}
 TRY_AGAIN_S = 60
@@ -97,20 +101,6 @@ OWN_FIRST = Sentence("You rate in this study yourself: its figures are here once
 
 
 @dataclass(frozen=True, slots=True)
-class StudyDesk:
-    """What the pages of studies ask; its callables block.
-
-    Attributes
-    ----------
-    status : callable
-        How a study stands, by its name.
-    """
-
-    studies: Studies
-    status: Callable[[str], StudyStatus]
-
-
-@dataclass(frozen=True, slots=True)
 class _Sent:
     """A rating as it was sent, to send again.
 
@@ -126,14 +116,10 @@ class _Sent:
     fields: Mapping[str, str]
 
 
-def studies_router(
-    desk: StudyDesk,
-    voter_of: Callable[[Request], Voter | None],
-    visit_of: Callable[[Request], Visit],
-) -> APIRouter:
+def studies_router(parts: Parts) -> APIRouter:
     """Routes of studies: for raters, and the results for researchers."""
     router = APIRouter(prefix="/studies", include_in_schema=False)
-    studies = desk.studies
+    store, now, raters = parts.store, parts.now, parts.raters
 
     def page(
         request: Request,
@@ -142,10 +128,10 @@ def studies_router(
         headers: Mapping[str, str] = PRIVATE,
         **values: object,
     ) -> Response:
-        return HTMLResponse(filled(template, visit_of(request), **values), code, headers)
+        return HTMLResponse(filled(template, visit_to(request, store), **values), code, headers)
 
     def missing(request: Request) -> Response:
-        return HTMLResponse(missing_page(NO_STUDY, visit_of(request)), 404, PRIVATE)
+        return HTMLResponse(missing_page(NO_STUDY, visit_to(request, store)), 404, PRIVATE)
 
     def note(
         request: Request, name: str, sentence: str, status: int, again: _Sent | None = None
@@ -158,21 +144,34 @@ def studies_router(
         if isinstance(error, BusyError | LimitError):
             status, wait_s = 429, TRY_AGAIN_S
             if isinstance(error, LimitError):
-                wait_s = error.wait_s(utc_now())
+                wait_s = error.wait_s(now())
             headers = PRIVATE | {"Retry-After": str(wait_s)}
         return page(
             request, "study_note.html", status, headers, name=name, note=error.args[0], again=None
         )
 
+    def standing_of(request: Request, name: str) -> Standing:
+        voter = request.state.voter
+        return store.read(studies.standing, name, voter.id if voter else None, now())
+
+    def next_item(name: str, voter: Voter) -> tuple[Next, Shown | None]:
+        begins = not store.read(studies.has_begun, name, voter.id)
+        with raters.admit(name, voter, begins=begins), store.writing() as session:
+            given = studies.give(session, name, voter, now())
+        if given[1] is None:
+            raters.leave(name, voter.id)
+        return given
+
     @router.api_route("", methods=READ, dependencies=[PERSONAL])
-    def every(request: Request) -> Response:
-        standings = studies.standings(voter_of(request))
+    def overview(request: Request) -> Response:
+        every = store.read(studies.names)
+        standings = [standing_of(request, name) for name in every]
         return page(request, "studies.html", standings=standings, researches=_researches(request))
 
     @router.api_route("/{name}", methods=READ, dependencies=[PERSONAL])
     def one(request: Request, name: str) -> Response:
         try:
-            standing = studies.standing(name, voter_of(request))
+            standing = standing_of(request, name)
         except UnknownStudyError:
             return missing(request)
         return page(
@@ -181,11 +180,11 @@ def studies_router(
 
     @router.get("/{name}/rate", dependencies=[FIRST_CONTACT])
     def give(request: Request, name: str) -> Response:
-        voter = voter_of(request)
+        voter = request.state.voter
         if voter is None:
             return note(request, name, NO_COOKIE, 403)
         try:
-            chosen, shown = studies.give(name, voter)
+            chosen, shown = next_item(name, voter)
         except UnknownStudyError:
             return missing(request)
         except (RatingRefusedError, BusyError, LimitError) as error:
@@ -196,7 +195,7 @@ def studies_router(
             status = 503 if is_full else 200
             values = {"name": name, "stage": chosen.stage, "Stage": Stage}
             return page(request, "study_end.html", status, headers, **values)
-        return _item_page(request, studies.plan(name), shown)
+        return _item_page(request, store.read(studies.plan_of, name), shown)
 
     def _item_page(
         request: Request, plan: StudyPlan, shown: Shown, problem: str | None = None
@@ -224,12 +223,15 @@ def studies_router(
     def save(request: Request, name: str, voter: Voter, sent: _Sent) -> Response:
         try:
             if sent.choice is None:
-                _, shown = studies.give(name, voter)
+                _, shown = next_item(name, voter)
                 if shown is None:
                     return RedirectResponse(f"/studies/{name}/rate", 303, PRIVATE)
                 problem = NO_CHOICE if len(shown.answers) == 2 else NO_PLACES
-                return _item_page(request, studies.plan(name), shown, problem)
-            studies.rate(name, voter, sent.token, sent.key, sent.choice)
+                return _item_page(request, store.read(studies.plan_of, name), shown, problem)
+            with store.writing() as session:
+                rating = (sent.token, sent.key, sent.choice)
+                studies.rate(session, name, voter.id, *rating, now())
+            raters.stay(name, voter.id)
         except UnknownStudyError:
             return missing(request)
         except (RatingRefusedError, BusyError, LimitError) as error:
@@ -240,7 +242,7 @@ def studies_router(
 
     @router.post("/{name}/rate", dependencies=[PERSONAL])
     async def rate(request: Request, name: str) -> Response:
-        voter, form = voter_of(request), await request.form()
+        voter, form = request.state.voter, await request.form()
         if voter is None:
             return await run_in_threadpool(note, request, name, NO_COOKIE, 403)
         sent = _sent(form)
@@ -250,31 +252,33 @@ def studies_router(
 
     @router.post("/{name}/leave", dependencies=[PERSONAL])
     def leave(request: Request, name: str) -> Response:
-        voter = voter_of(request)
+        voter = request.state.voter
         if voter is None:
             return note(request, name, NO_COOKIE, 403)
         try:
-            studies.leave(name, voter)
+            with store.writing() as session:
+                studies.leave(session, name, voter.id)
         except UnknownStudyError:
             return missing(request)
+        raters.leave(name, voter.id)
         return RedirectResponse(f"/studies/{name}", 303, PRIVATE)
 
     @router.api_route("/{name}/rated/{token}", methods=READ, dependencies=[PERSONAL])
     def rated(request: Request, name: str, token: str) -> Response:
-        voter = voter_of(request)
+        voter = request.state.voter
         if voter is None or not WHOLE.fullmatch(token):
             return missing(request)
         try:
-            shown = studies.rated(name, voter, int(token))
+            shown = store.read(studies.rated, name, voter.id, int(token), now())
         except UnknownStudyError:
             return missing(request)
-        return _item_page(request, studies.plan(name), shown)
+        return _item_page(request, store.read(studies.plan_of, name), shown)
 
-    def keep(
-        request: Request, name: str, voter: Voter, token: int, remarks: StudyRemarks
-    ) -> Response:
+    def keep(request: Request, name: str, voter: Voter, token: int, form: FormData) -> Response:
         try:
-            studies.remark(name, voter, token, remarks)
+            remarks = _remarks(form, store.read(studies.plan_of, name))
+            with store.writing() as session:
+                studies.remark(session, name, voter.id, token, remarks)
         except UnknownStudyError:
             return missing(request)
         except StoreError:
@@ -283,18 +287,22 @@ def studies_router(
 
     @router.post("/{name}/rated/{token}", dependencies=[PERSONAL])
     async def remark(request: Request, name: str, token: str) -> Response:
-        voter, form = voter_of(request), await request.form()
+        voter, form = request.state.voter, await request.form()
         if voter is None or not WHOLE.fullmatch(token):
             return await run_in_threadpool(missing, request)
-        return await run_in_threadpool(keep, request, name, voter, int(token), _remarks(form))
+        return await run_in_threadpool(keep, request, name, voter, int(token), form)
 
     @router.api_route("/{name}/results", methods=READ, dependencies=[RESEARCHERS])
     def results(request: Request, name: str) -> Response:
-        voter = voter_of(request)
+        voter = request.state.voter
         try:
-            if voter is None or not studies.may_look(name, voter):
+            may_look = False
+            if voter is not None:
+                with store.writing() as session:  # whoever has looked can no longer rate
+                    may_look = studies.look(session, name, voter, now())
+            if not may_look:
                 return note(request, name, OWN_FIRST, 403)
-            status = desk.status(name)
+            status = read_status(store, name)
         except UnknownStudyError:
             return missing(request)
         return page(request, "study_results.html", status=status)
@@ -343,23 +351,19 @@ def _ranked(places: Sequence[str]) -> list[list[int]] | None:
     return [together[place] for place in sorted(together)]
 
 
-def _remarks(form: FormData) -> StudyRemarks:
-    """Read what was said beside a choice; what no page of ours sends is excluded further in."""
-    reasons = {
-        side: [one for one in form.getlist(f"reasons-{side}") if isinstance(one, str)]
-        for side in ("a", "b")
-    }
+def _remarks(form: FormData, plan: StudyPlan) -> StudyRemarks:
+    """Read what was said beside a choice, without what no form of ours sends."""
     confidence = _text(form, "confidence")
-    rubric = {
-        name.removeprefix("rubric-"): value
-        for name, value in form.items()
-        if name.startswith("rubric-") and isinstance(value, str)
-    }
+    level = int(confidence) if WHOLE.fullmatch(confidence) else None
+    asked = {one.name: (_text(form, f"rubric-{one.name}"), one.answers) for one in plan.rubric}
     return StudyRemarks(
-        reasons,
-        _text(form, "comment"),
-        int(confidence) if WHOLE.fullmatch(confidence) else None,
-        rubric,
+        {
+            side: [one.value for one in Reason if one in form.getlist(f"reasons-{side}")]
+            for side in ("a", "b")
+        },
+        storable(_text(form, "comment").strip())[:LONGEST_COMMENT],
+        level if level in CONFIDENCE else None,
+        {name: answer for name, (answer, answers) in asked.items() if answer in answers},
     )
 
 

@@ -1,12 +1,10 @@
-"""What runs beside battles: upkeep, votes of applications, the roster, own data, and labels.
+"""What runs beside battles: upkeep, votes of applications, the roster, and labels.
 
 Background tasks of a server: its lease, clearing up, and verifying the record.
 
 Votes that applications send, and pairs that they show: into the same log as all others.
 
 Follows the roster in the database: every process battles with it seconds after a change.
-
-What people may do with what is theirs: hide a battle, erase their words, take all along.
 
 Labels what was voted on: of new votes while the arena is served, or of a whole database.
 """
@@ -16,17 +14,16 @@ import hmac
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 from random import Random
-from typing import Any
 
 from arena.domain.battle import BattleState, Notice, Pacing, Side, Snapshot
 from arena.domain.board_view import RecordCheck
 from arena.domain.model import SET, Entry, Pair, Source, VersionAnswer
-from arena.domain.people import Erased, Perishable
-from arena.domain.vote import NAMING, Choice, Receipt, Tagger, Voter
+from arena.domain.people import Perishable
+from arena.domain.vote import NAMING, Choice, Receipt, Tagger
 from arena.errors import (
     ERASED,
     EXPIRED,
@@ -44,13 +41,11 @@ from arena.store import (
     erasing,
     kept_boards,
     labels,
-    people,
     roster,
     sources,
-    studies,
     voting,
 )
-from arena.store.battles import own_battles, stored_battle, written_battle
+from arena.store.battles import written_battle
 from arena.store.chain import Ballot, NewBattle, StoredBattle
 from arena.store.engine import PATIENCE, PULSE_S
 from arena.store.labels import NewLabel, VotedTurn
@@ -447,60 +442,6 @@ class LiveRoster:
             except Exception:
                 logger.exception("A change of the roster ended in a fault of ours")
             await asyncio.sleep(LOOK_S)
-
-
-@dataclass(frozen=True, slots=True)
-class OwnData:
-    """What a visitor owns, on all their devices; its methods block.
-
-    Attributes
-    ----------
-    now : callable
-        Time now, in UTC.
-    """
-
-    store: Store
-    now: Callable[[], datetime]
-
-    def hide(self, battle_id: str, voter: Voter, *, hidden: bool) -> None:
-        """Hide a battle of theirs from others, or show it again.
-
-        Raises
-        ------
-        UnknownBattleError
-            If there is none, or it is somebody else's.
-        """
-        with self.store.writing() as session:
-            erasing.hide(session, battle_id, voter.id, self.now() if hidden else None)
-
-    def extent(self, voter: Voter) -> Erased:
-        """Describe how much would go."""
-        with self.store.reading() as session:
-            return erasing.extent(session, people.devices_of(session, voter.id))[1]
-
-    def erase(self, voter: Voter) -> Erased:
-        """Erase all their words; who they are stays known, for they are still here."""
-        with self.store.reading() as session:
-            theirs = people.devices_of(session, voter.id)
-            judgements, _ = erasing.extent(session, theirs)
-        with self.store.writing() as session:
-            return erasing.erase(session, theirs, judgements, voter.id, self.now(), forget=False)
-
-    def download(self, voter: Voter) -> dict[str, Any]:
-        """Give all that is theirs, as far as they may see it: no model before its vote."""
-        with self.store.reading() as session:
-            person = people.person(session, voter.id)
-            battles = [
-                asdict(stored_snapshot(stored_battle(session, battle_id, voter.id))) | beside
-                for battle_id, beside in own_battles(session, voter.id).items()
-            ]
-            return {
-                "downloaded": self.now(),
-                "voters": people.devices_of(session, voter.id),
-                "name": person and person.name,
-                "battles": battles,
-                "ratings": studies.own_ratings(session, voter.id),
-            }
 
 
 TAGGING = Tagger(TAGGER, VERSION)

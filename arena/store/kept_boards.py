@@ -20,7 +20,6 @@ from arena.domain import board_view
 from arena.domain.battle import BattleState, Mode
 from arena.domain.board_view import Board
 from arena.domain.model import BESIDE, Entrant, Kind, Stage
-from arena.domain.room_view import Failures, ModelDay, Status
 from arena.domain.vote import Choice, FailureClass, Policy
 from arena.store import blocks, chain, log, people, roster, voting
 from arena.store.battles import is_owned_by
@@ -194,7 +193,9 @@ PER_SECOND = 100
 """First tokens are counted in hundredths of a second."""
 
 
-def status(session: Session, now: datetime, budget: float | None, viewer: str = "") -> Status:
+def status(
+    session: Session, now: datetime, budget: float | None, viewer: str = ""
+) -> dict[str, Any]:
     """Read how the arena did in the last day.
 
     Parameters
@@ -204,6 +205,20 @@ def status(session: Session, now: datetime, budget: float | None, viewer: str = 
     viewer : str
         Voter who reads it. Their own battles without a vote are excluded: the figures before
         and after a battle would name its models.
+
+    Returns
+    -------
+    dict
+        ``since``, when the day begins, which ends now; ``running``, battles that are being
+        answered, in all processes; ``battles`` begun and ``votes`` cast, skips left out; the
+        ``dollars`` spent on the answers of ``models``, as the daily ``budget`` counts them.
+
+        Of each model that was asked, by name: ``answers``, whatever became of them, and
+        ``failures``, those that happened most often first, with the endpoint's ``sentence`` on the
+        newest, which may be hostile and names the model, and when that one was asked for
+        (``last``); seconds, to hundredths, within which half and 95 % of the answers began that
+        began at all, None if none did; ``tokens_out``; and ``dollars``, as far as prices are
+        known.
     """
     since = now - DAY
     blind = (
@@ -216,15 +231,15 @@ def status(session: Session, now: datetime, budget: float | None, viewer: str = 
         .where(is_owned_by(viewer), *blind)
     )
     models = _models(session, col(AnswerRow.created) > since, col(AnswerRow.battle_id).not_in(own))
-    return Status(
-        since=since,
-        running=_count(session, col(BattleRow.state).in_(RUNNING)),
-        battles=_count(session, _begun(since)),
-        votes=_votes(session, since),
-        dollars=sum(model.dollars for model in models),
-        budget=budget,
-        models=models,
-    )
+    return {
+        "since": since,
+        "running": _count(session, col(BattleRow.state).in_(RUNNING)),
+        "battles": _count(session, _begun(since)),
+        "votes": _votes(session, since),
+        "dollars": sum(model["dollars"] for model in models),
+        "budget": budget,
+        "models": models,
+    }
 
 
 def _count(session: Session, which: ColumnElement[bool]) -> int:
@@ -242,7 +257,7 @@ def _votes(session: Session, since: datetime) -> int:
     return session.exec(select_rows(func.count()).select_from(VoteRow).where(*cast)).one()
 
 
-def _models(session: Session, *which: ColumnElement[bool]) -> tuple[ModelDay, ...]:
+def _models(session: Session, *which: ColumnElement[bool]) -> list[dict[str, Any]]:
     failures, began = _failures(session, *which), _began(session, *which)
     query = (
         select_rows(
@@ -257,22 +272,22 @@ def _models(session: Session, *which: ColumnElement[bool]) -> tuple[ModelDay, ..
         .group_by(col(AnswerRow.model_id), col(ModelRow.name))
         .order_by(col(ModelRow.name), col(AnswerRow.model_id))
     )
-    return tuple(
-        ModelDay(
-            model=model,
-            name=name,
-            answers=answers,
-            failures=failures.get(model, ()),
-            first_token_p50_s=_quantile(began[model], 0.5),
-            first_token_p95_s=_quantile(began[model], 0.95),
-            tokens_out=int(tokens or 0),
-            dollars=float(dollars or 0),
-        )
+    return [
+        {
+            "model": model,
+            "name": name,
+            "answers": answers,
+            "failures": failures.get(model, []),
+            "first_token_p50_s": _quantile(began[model], 0.5),
+            "first_token_p95_s": _quantile(began[model], 0.95),
+            "tokens_out": int(tokens or 0),
+            "dollars": float(dollars or 0),
+        }
         for model, name, answers, tokens, dollars in session.exec(query)
-    )
+    ]
 
 
-def _failures(session: Session, *which: ColumnElement[bool]) -> dict[str, tuple[Failures, ...]]:
+def _failures(session: Session, *which: ColumnElement[bool]) -> dict[str, list[dict[str, Any]]]:
     """Give the failures of each model by class, the newest of each in the endpoint's words."""
     alike = (
         select_rows(func.max(AnswerRow.id).label("newest"), func.count().label("times"))
@@ -285,13 +300,12 @@ def _failures(session: Session, *which: ColumnElement[bool]) -> dict[str, tuple[
         .join(alike, alike.c.newest == col(AnswerRow.id))
         .order_by(alike.c.times.desc(), col(AnswerRow.error_class))
     )
-    by_model: dict[str, list[Failures]] = defaultdict(list)
+    by_model: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row, times in session.exec(query):
-        failure = FailureClass(row.error_class or "")
-        by_model[row.model_id].append(
-            Failures(failure, times, row.error_detail or "", row.created)
-        )
-    return {model: tuple(each) for model, each in by_model.items()}
+        failed = {"failure": FailureClass(row.error_class or ""), "times": times}
+        newest = {"sentence": row.error_detail or "", "last": row.created}
+        by_model[row.model_id].append(failed | newest)
+    return by_model
 
 
 def _began(session: Session, *which: ColumnElement[bool]) -> Mapping[str, Counter[float]]:

@@ -2,7 +2,6 @@
 
 import uuid
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -12,7 +11,6 @@ from sqlalchemy.exc import IntegrityError
 from sqlmodel import Session, col, select, update
 
 from arena.domain.people import INVITES, Entrance, Invitation, Person, Role
-from arena.domain.room_view import Acts
 from arena.domain.vote import VoterKind
 from arena.errors import UnknownPersonError
 from arena.store.tables import OWNER, ActRow, InvitationRow, PersonRow, VoteRow, VoterRow
@@ -21,22 +19,6 @@ TERMINAL = "terminal"
 """Who acts where a command was typed: whoever may write to the database."""
 PAGE = 50
 """Acts read at a time."""
-
-
-@dataclass(frozen=True, slots=True)
-class ListedPerson:
-    """A person as those who run the arena see them.
-
-    Attributes
-    ----------
-    votes : int
-        Votes of all their devices.
-    """
-
-    person: Person
-    issuer: str
-    votes: int
-    created: datetime
 
 
 def person(session: Session, voter_id: str) -> Person | None:
@@ -176,8 +158,11 @@ def change(
     return _person(row)
 
 
-def matching(session: Session, wanted: str) -> list[ListedPerson]:
-    """Read the people whose id begins so, or who have this name; all of them for an empty word."""
+def matching(session: Session, wanted: str) -> list[tuple[Person, str, int, datetime]]:
+    """Read the people whose id begins so, or who have this name; all of them for an empty word.
+
+    Each with who let them in, the votes of all their devices, and since when.
+    """
     same = col(PersonRow.voter_id) == OWNER
     votes = (
         select(func.count(col(VoteRow.id)))
@@ -188,10 +173,8 @@ def matching(session: Session, wanted: str) -> list[ListedPerson]:
     begins = col(PersonRow.voter_id).startswith(wanted, autoescape=True)
     named = or_(begins, col(PersonRow.name) == wanted)
     query = select(PersonRow, votes).where(named).order_by(col(PersonRow.created))
-    return [
-        ListedPerson(_person(row), row.issuer, cast, row.created)
-        for row, cast in session.exec(query)
-    ]
+    rows = session.exec(query)
+    return [(_person(row), row.issuer, cast, row.created) for row, cast in rows]
 
 
 def names(session: Session, voters: Collection[str]) -> dict[str, str]:
@@ -224,13 +207,23 @@ def adopted(session: Session) -> int:
     return session.exec(known).one()
 
 
-def acts(session: Session, before: int | None = None, most: int = PAGE) -> Acts:
+def acts(
+    session: Session, before: int | None = None, most: int = PAGE
+) -> tuple[tuple[Any, ...], int | None]:
     """Read what those who run the arena did, newest first.
 
     Parameters
     ----------
     before : int or None
         Only acts at lower places.
+
+    Returns
+    -------
+    acts : tuple of row
+        With ``by``, the id of a person, or ``terminal``; ``name``, that person's, None for the
+        terminal; ``act``, ``subject``, ``detail``, what the act consists in, and ``created``.
+    older_than : int or None
+        Place before which the next page begins; None if there are no older ones.
     """
     names = ("act", "subject", "detail", "created", "id")
     columns = (col(getattr(ActRow, name)) for name in names)
@@ -243,7 +236,7 @@ def acts(session: Session, before: int | None = None, most: int = PAGE) -> Acts:
     if before is not None:
         query = query.where(col(ActRow.id) < before)
     rows = session.connection().execute(query).all()
-    return Acts(tuple(rows[:most]), rows[most - 1].id if len(rows) > most else None)
+    return tuple(rows[:most]), rows[most - 1].id if len(rows) > most else None
 
 
 def _open_invitation(session: Session, token_hash: str, now: datetime) -> InvitationRow | None:

@@ -509,14 +509,8 @@ FIRST_START = {
 
 BATCH = 500
 
-
-@dataclass(frozen=True, slots=True)
-class Copied:
-    """What a backup or a restore copied; ``head`` is the hash of the newest vote."""
-
-    rows: int
-    votes: int
-    head: str
+Copied = tuple[int, int, str]
+"""Rows and votes that a backup or a restore copied, and the hash of the newest vote."""
 
 
 def back_up(url: str, to: Path, progress: Progress) -> Copied:
@@ -592,7 +586,7 @@ def _copy(read: Connection, write: Connection, progress: Progress) -> Copied:
             rows += len(batch)
             progress(rows, total)
     with Session(write) as session:
-        return Copied(rows, _count(write, Table.metadata.tables["vote"]), chain.head(session))
+        return rows, _count(write, Table.metadata.tables["vote"]), chain.head(session)
 
 
 def _count(connection: Connection, table: FromClause) -> int:

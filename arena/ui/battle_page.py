@@ -9,8 +9,7 @@ import gzip
 import json
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import cache, lru_cache, partial
 from hashlib import sha256
 from importlib.metadata import version
@@ -31,8 +30,10 @@ from starlette.types import Scope
 from arena.catalogue import words_in
 from arena.domain.battle import CONFIDENCE, KINDS, LONGEST_COMMENT, REASONS, Intent, WhenAsked
 from arena.domain.vote import CUTS, Choice, Language
+from arena.endpoints.local import SCHEME, local_model
 from arena.guard.access import FRONT_PAGE, VISITORS
-from arena.pages.rendering import Visit, environment, visit_to
+from arena.pages.rendering import environment, visit_to
+from arena.parts import Parts
 from arena.play.matchmaking import ENDS
 from judge.render.pages import htmlsafe_json_dumps
 from rating.sentences import Sentence, counted
@@ -53,22 +54,13 @@ MODULES = ("battle", "answer", "page", "remarks", "stream", "vote")
 """Scripts of the page, with the one that imports the others first."""
 
 
-@dataclass(frozen=True, slots=True)
-class _RemarkQuestion:
-    """A remark with one of a few values and their words, by its name in the API."""
-
-    name: str
-    words: Sentence
-    choices: Mapping[str, Sentence]
-
-
-REMARKS = (
-    _RemarkQuestion(
+REMARKS: tuple[tuple[str, Sentence, Mapping[str, Sentence]], ...] = (
+    (
         "confidence",
         Sentence("How sure are you?"),
         {str(level): sure for level, sure in CONFIDENCE.items()},
     ),
-    _RemarkQuestion(
+    (
         "intent",
         Sentence("Did you know the answer?"),
         {
@@ -78,6 +70,7 @@ REMARKS = (
         },
     ),
 )
+"""Remarks with one of a few values, by their names in the API: the question, and the choices."""
 KEYS = (
     (Sentence("Enter"), Sentence("Send the prompt; with Shift, a new line")),
     ("Esc", Sentence("Stop both answers; when they have ended, go to the vote buttons")),
@@ -182,42 +175,12 @@ COUNTED = {
 """What they write about a number, in each form."""
 
 
-def page_router(
-    examples: Sequence[str],
-    recorded: Sequence[str] | None,
-    *,
-    offered: Callable[[], tuple[str, ...]] = tuple,
-    visit_of: Callable[[Request], Visit] = visit_to,
-    readable: bool,
-    longest: int,
-    reasons: WhenAsked,
-    instructed: bool = False,
-    remark: Callable[[], Sentence] | None = None,
-) -> APIRouter:
-    """Routes of the battle page and of all that it loads; begins to make what Gradio brings.
-
-    Parameters
-    ----------
-    examples : sequence of str
-        Prompts to try; not shown when only recordings battle.
-    recorded : sequence of str or None
-        The prompts that recordings answer, if only recordings battle.
-    offered : callable
-        Gives more prompts to try, other ones now and then, that stand among the first.
-    visit_of : callable
-        What a page takes from who asks for it; may block.
-    readable : bool
-        Whether visitors can read battles that were voted on, which the page then says.
-    longest : int
-        Characters that a prompt may have.
-    reasons : WhenAsked
-        When the page asks for reasons.
-    instructed : bool
-        Whether there are prompts of which the page shows after the vote what answers follow.
-    remark : callable or None
-        Gives what the page says of the models, now.
-    """
-    own = examples if recorded is None else recorded
+def page_router(parts: Parts) -> APIRouter:
+    """Routes of the battle page and of all that it loads; begins to make what Gradio brings."""
+    settings, battles = parts.settings, parts.battles
+    recorded = battles.prompts
+    own = parts.examples if recorded is None else recorded
+    small = any(model.endpoint.startswith(SCHEME) for model in parts.models)
     asked = {
         WhenAsked.AFTER: (WHY_KEY,),
         WhenAsked.BEFORE: (WHY_KEY, SHOW_KEY),
@@ -225,11 +188,11 @@ def page_router(
     }
     values = {
         "recorded": recorded is not None,
-        "readable": readable,
-        "longest": longest,
-        "keys": (*KEYS, *asked[reasons]),
-        "when": reasons,
-        "instructed": instructed,
+        "readable": settings.show_battles,
+        "longest": settings.max_prompt_chars,
+        "keys": (*KEYS, *asked[settings.reasons]),
+        "when": settings.reasons,
+        "instructed": settings.instructions is not None,
         "reasons": REASONS,
         "remarks": REMARKS,
         "longest_comment": LONGEST_COMMENT,
@@ -243,8 +206,8 @@ def page_router(
 
     @router.api_route("/", methods=["GET", "HEAD"], dependencies=[FRONT_PAGE])
     def page(request: Request) -> Response:
-        made, visit = _of_gradio(), visit_of(request)
-        prompts, of_models = shown(offered()), remark() if remark else None
+        made, visit = _of_gradio(), visit_to(request, parts.store)
+        prompts, of_models = shown(battles.offered()), local_model().state if small else None
         return HTMLResponse(
             environment(visit.language)
             .get_template("document.html")

@@ -20,7 +20,6 @@ PLANTED = {
     "The mathematics of ratings works on arrays alone": ("rating/variants.py", "pathlib"),
     "judge knows no web and no database": ("judge/__init__.py", "starlette"),
     "The domain is plain values": ("arena/domain/vote.py", "pathlib"),
-    "The web gets what it shows from play and boards": ("arena/api/routes.py", "arena.store.log"),
     "Judges work without the web": ("arena/judging.py", "arena.api.middleware"),
     "No cycles": ("arena/domain/vote.py", "arena.errors"),
 }

@@ -696,9 +696,10 @@ def run_it(database: str) -> None:
     with closing(Store(database)) as store:
         integrity.name_answers(store, now, leave_out=False)
         others = store.read(voting.busiest, 3)[1:]
-        integrity.exclude(store, others[0].voter, "paid for by a vendor", TERMINAL, now)
-        integrity.exclude(store, others[1].voter, "a test of ours", TERMINAL, now)
-        integrity.readmit(store, others[1].voter, "it was a person after all", TERMINAL, now)
+        bought, ours = (one.voter for one in others)
+        integrity.decide(store, "exclude", bought, "paid for by a vendor", TERMINAL, now)
+        integrity.decide(store, "exclude", ours, "a test of ours", TERMINAL, now)
+        integrity.decide(store, "readmit", ours, "it was a person after all", TERMINAL, now)
         with store.writing() as session:
             models.change(session, name_of(ROCKS[5]), TERMINAL, now, standing=Standing.DISABLED)
             models.change(session, name_of(ROCKS[1]), TERMINAL, now, weight=2.5)

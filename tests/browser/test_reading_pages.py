@@ -7,16 +7,12 @@ from itertools import pairwise
 
 import pytest
 from playwright.sync_api import Browser, FloatRect, Locator, Page, expect
-from starlette.staticfiles import StaticFiles
 
-from arena.app import STATIC
 from arena.domain.board_view import Board, PairCell
-from arena.pages.routes import pages_router
 from tests.arena.pages.conftest import NOW, a_board, a_hold, a_row
-from tests.arena.pages.test_routes import served
 from tests.browser.person import Person, person
 from tests.faulty_server import Behaviour, faulty_server
-from tests.open_pages import open_pages
+from tests.open_pages import served_pages
 from tests.serving import Served, page_of, write_roster
 
 PAGES = ("/", "/leaderboard", "/value", "/votes", "/method", "/battles", "/no/such/page")
@@ -118,17 +114,8 @@ def test_the_battle_page_weighs_a_third_of_its_files(chromium: Browser, arena: S
 @contextmanager
 def browsing(chromium: Browser, board: Board, width: int) -> Iterator[Page]:
     """Look at the leaderboard of a board, with scripts off."""
-    app = open_pages(
-        pages_router(
-            board=lambda: board,
-            my_battles=lambda _: [],
-            voter_of=lambda _: None,
-            now=lambda: NOW,
-        )
-    )
-    app.mount("/look", StaticFiles(directory=STATIC))
     viewport = {"width": width, "height": 800}
-    with served(app) as client:
+    with served_pages(board, NOW) as client:
         context = chromium.new_context(viewport=viewport, java_script_enabled=False)  # type: ignore[arg-type]
         page = context.new_page()
         page.goto(f"{client.base_url}/leaderboard")

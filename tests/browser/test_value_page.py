@@ -2,37 +2,26 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page
-from starlette.staticfiles import StaticFiles
 
-from arena.app import STATIC
-from arena.pages.routes import pages_router
 from tests.arena.pages.conftest import NOW, a_board
-from tests.arena.pages.test_routes import served
 from tests.arena.pages.valued import SAFETY, valued
 from tests.browser.test_accessibility import SCREENS, assert_accessible
-from tests.open_pages import open_pages
+from tests.open_pages import served_pages
 
 pytestmark = pytest.mark.browser
 
 
 @contextmanager
 def looking(chromium: Browser, screen: str, **context: object) -> Iterator[Page]:
-    app = open_pages(
-        pages_router(
-            board=a_board,
-            my_battles=lambda _: [],
-            voter_of=lambda _: None,
-            value=lambda: valued(safety=SAFETY),
-            now=lambda: NOW,
-        )
-    )
-    app.mount("/look", StaticFiles(directory=STATIC))
     width, height = SCREENS[screen]
     scheme = "dark" if screen == "phone" else "light"
-    with served(app) as client:
+    value: Any = SimpleNamespace(read=lambda: valued(safety=SAFETY))
+    with served_pages(a_board(), NOW, valuation=value) as client:
         opened = chromium.new_context(
             viewport={"width": width, "height": height},
             color_scheme=scheme,  # type: ignore[arg-type]

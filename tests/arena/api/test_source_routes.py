@@ -452,7 +452,7 @@ def test_a_new_token_takes_the_place_of_the_old_one(served: Served, command: Com
     assert embedded(served, made["pair"], made["key"]).status_code in (401, 404)
     assert embedded(served, again["pair"], again["key"]).status_code == 200
     with closing(Store(served.database)) as store:
-        notes = [act for act in store.read(people.acts).acts if act.subject == application.name]
+        notes = [act for act in store.read(people.acts)[0] if act.subject == application.name]
     assert notes[0].detail["new_token"] is True
     assert token_hash(token) not in json.dumps(notes[0].detail)
     assert token not in json.dumps(notes[0].detail)
@@ -593,7 +593,7 @@ def test_applications_are_registered_once_and_seen(quick: Served, command: Comma
     }
     assert token not in command("sources", "list", *at).stdout
     with closing(Store(quick.database)) as store:
-        (act,) = store.read(people.acts).acts
+        (act,) = store.read(people.acts)[0]
     assert (act.act, act.subject) == ("add source", "support")
 
 

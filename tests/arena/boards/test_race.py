@@ -12,10 +12,9 @@ import pytest
 
 from arena.boards.fitted import RaceWatch, standing_of
 from arena.domain.people import Role
-from arena.domain.room_view import RaceStanding, Status
-from arena.domain.vote import Choice, Language, Voter
-from arena.pages.admin import overview_page
-from arena.pages.rendering import Visit
+from arena.domain.room_view import RaceStanding
+from arena.domain.vote import FAILURES, Choice, Language, Voter
+from arena.pages.rendering import Visit, filled
 from arena.store.store import Store
 from tests.arena.boards.log import NOW, Vote, logged
 from tests.arena.store.battles import MODELS, ballot, ready
@@ -88,13 +87,18 @@ def test_a_race_is_looked_at_again_when_there_are_votes(tmp_path: Path) -> None:
     ],
 )
 def test_the_overview_says_how_the_race_stands(standing: RaceStanding, words: str) -> None:
-    page = overview_page(STATUS, standing, NOW, Visit())
+    page = overview(standing)
     assert words in text_of(page)
-    assert "Wettlauf" in overview_page(STATUS, standing, NOW, Visit(Language.DE))
-    assert "Race" not in text_of(overview_page(STATUS, None, NOW, Visit()))
+    assert "Wettlauf" in overview(standing, Language.DE)
+    assert "Race" not in text_of(overview(None))
 
 
-STATUS = Status(since=NOW, running=0, battles=0, votes=0, dollars=0.0, budget=None, models=())
+def overview(standing: RaceStanding | None, language: Language = Language.EN) -> str:
+    values = {"status": STATUS, "race": standing, "failures": FAILURES, "now": NOW}
+    return filled("admin/overview.html", Visit(language), **values, problem=None, done=None)
+
+
+STATUS = {"running": 0, "battles": 0, "votes": 0, "dollars": 0, "budget": None, "models": ()}
 
 
 def text_of(page: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from arena.boards.integrity import exclude, name_answers
+from arena.boards.integrity import decide, name_answers
 from arena.boards.leaderboard import Leaderboard
 from arena.domain.battle import BattleState
 from arena.domain.board_view import SelfNaming
@@ -77,12 +77,12 @@ def test_a_board_counts_votes_on_answers_that_name_a_model(store: Store) -> None
 
 def test_excluded_votes_on_such_answers_are_not_counted(store: Store) -> None:
     label_self_naming(store, lambda: NOW)
-    exclude(store, "right", "told", "terminal", NOW)
+    decide(store, "exclude", "right", "told", "terminal", NOW)
     with store.reading() as session:
         assert labels.self_naming(session, DEFAULT) == SelfNaming(2, {"basalt": 2, "quartz": 1})
         assert verify(session).problem is None
     named = name_answers(store, NOW, leave_out=False)
-    assert named.named == len({"right", "wrong", "both", "filtered", "skipped"})
+    assert named["named"] == len({"right", "wrong", "both", "filtered", "skipped"})
 
 
 def test_votes_from_before_are_labelled_once(store: Store) -> None:

@@ -183,11 +183,6 @@ def a_past_battle(
 
 
 @pytest.fixture
-def now() -> datetime:
-    return NOW
-
-
-@pytest.fixture
 def make_row() -> MakeRow:
     return a_row
 

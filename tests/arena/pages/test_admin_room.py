@@ -370,7 +370,7 @@ def test_what_cannot_be_done_to_the_roster_is_said_and_nothing_is_done(
             assert form["roster"] in unescape(answer.text), "to be mended"
     with closing(Store(quiet.database)) as store:
         assert [one.standing for one in store.read(roster.entries)] == ["enabled"] * 3
-        assert {one.act for one in store.read(people.acts).acts} == {"invite"}
+        assert {one.act for one in store.read(people.acts)[0]} == {"invite"}
 
 
 def test_a_key_is_sent_to_no_other_scheme_host_or_port_and_an_unused_one_nowhere(

@@ -10,7 +10,7 @@ from arena.domain.board_view import Board, FitCheck, Misfit, OrganisationShare
 from arena.domain.model import Kind, Stage
 from arena.domain.vote import Language
 from arena.pages.rendering import Visit
-from arena.pages.standings import BELOW, MOST_WRITTEN, Selection, leaderboard_page
+from arena.pages.standings import MOST_WRITTEN, WRITTEN, Selection, leaderboard_page
 from tests.arena.pages.conftest import NOW, MakeBoard, MakeRow, a_hold, a_pair, a_record
 from tests.arena.pages.page import NOTHING, Page, board_page, text, with_a_past
 
@@ -347,4 +347,4 @@ def test_what_is_kept_of_a_page_is_of_this_board_this_order_and_this_language(
     for n in range(40):
         leaderboard_page(make_board(votes=5000 + n), linked=True, now=now)
     assert leaderboard_page(one, linked=True, now=now, selection=Selection()) == shown[0]
-    assert len(BELOW._written) == MOST_WRITTEN + 1
+    assert len(WRITTEN) == MOST_WRITTEN + 1

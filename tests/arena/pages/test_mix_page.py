@@ -9,7 +9,7 @@ import pytest
 from sqlalchemy import text as sql
 
 from arena.domain.vote import Language
-from arena.pages.rendering import MOST_CHARACTERS, MOST_PROMPTS, AskedPair
+from arena.pages.rendering import MOST_CHARACTERS, MOST_PROMPTS, pair_among
 from arena.pages.routes import counted
 from arena.store.store import Store
 from tests.arena.boards.kinds import MODELS, vote_on_kinds
@@ -89,9 +89,9 @@ def test_two_models_of_one_s_choice_are_compared(ada: Visitor) -> None:
     pair = next(one for one in body["pairs"] if (one["a"], one["b"]) == (above, below))
     assert f"{1 - pair['preferred']:.2f} {1 - pair['upper']:.2f} to" in words
     order = ["x", "y", "z"]
-    assert AskedPair("", "").among(order) == AskedPair("x", "y")
-    assert AskedPair("y", "y").among(order) == AskedPair("y", "x")
-    assert AskedPair("z", "?").among(order) == AskedPair("z", "x")
+    assert pair_among(order, "", "") == ("x", "y")
+    assert pair_among(order, "y", "y") == ("y", "x")
+    assert pair_among(order, "z", "?") == ("z", "x")
 
 
 def test_a_mix_on_few_votes_is_grey_and_says_so(ada: Visitor) -> None:

@@ -1,48 +1,21 @@
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
-from threading import Thread
-from time import monotonic, sleep
 
 import duckdb
 import httpx
 import pytest
-import uvicorn
-from fastapi import FastAPI
-from starlette.requests import Request
 
 from arena.domain.vote import Voter
 from arena.pages.routes import DOWNLOADS, pages_router
 from judge.render.pages import SITE_HEAD
 from judge.report.cards import ProbePage
-from tests.arena.pages.conftest import NOW, MakeBoard, MakePastBattle
+from tests.arena.pages.conftest import NOW, MakeBoard
+from tests.arena.store.battles import MODELS, new_battle
 from tests.judge.report.test_files_of_cards import page as cards_page
-from tests.open_pages import open_pages
-
-
-@contextmanager
-def served(app: FastAPI) -> Iterator[httpx.Client]:
-    """Serve on a free loopback port for as long as the block lasts."""
-    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="warning"))
-    thread = Thread(target=server.run)
-    thread.start()
-    give_up = monotonic() + 10
-    while not server.started and monotonic() < give_up:
-        sleep(0.01)
-    port = server.servers[0].sockets[0].getsockname()[1]
-    try:
-        with httpx.Client(base_url=f"http://127.0.0.1:{port}", trust_env=False) as client:
-            yield client
-    finally:
-        server.should_exit = True
-        thread.join(10)
-
-
-def voter_by_cookie(request: Request) -> Voter | None:
-    name = request.cookies.get("voter")
-    return Voter(name) if name else None
+from tests.open_pages import open_pages, parts_of, served
 
 
 @pytest.fixture
@@ -51,19 +24,13 @@ def clock() -> list[timedelta]:
 
 
 @pytest.fixture
-def client(
-    make_board: MakeBoard, make_past_battle: MakePastBattle, clock: list[timedelta]
-) -> Iterator[httpx.Client]:
-    app = open_pages(
-        pages_router(
-            board=make_board,
-            my_battles=lambda voter: [make_past_battle(prompt=f"Asked by {voter.id}")],
-            voter_of=voter_by_cookie,
-            now=lambda: NOW + clock[0],
-        )
-    )
-    with served(app) as client:
-        yield client
+def client(make_board: MakeBoard, clock: list[timedelta]) -> Iterator[httpx.Client]:
+    with parts_of(make_board()) as parts:
+        parts.store.register(MODELS, NOW)
+        parts.store.open_battle(replace(new_battle("b1", Voter("ann")), prompt="Asked by ann"))
+        router = pages_router(replace(parts, now=lambda: NOW + clock[0]))
+        with served(open_pages(router)) as client:
+            yield client
 
 
 @pytest.mark.parametrize("path", ["/leaderboard", "/value", "/votes", "/method"])
@@ -196,10 +163,10 @@ def test_battles_are_shown_to_their_owner_and_kept_nowhere(client: httpx.Client)
 def test_cards_are_shown_below_the_head_of_all_pages(
     make_board: MakeBoard, cards: tuple[ProbePage, ...], status: int, text: str
 ) -> None:
-    router = pages_router(
-        board=make_board, my_battles=lambda _: [], voter_of=voter_by_cookie, cards=cards
-    )
-    with served(open_pages(router)) as client:
+    with (
+        parts_of(make_board()) as parts,
+        served(open_pages(pages_router(replace(parts, cards=cards)))) as client,
+    ):
         answer = client.get("/cards")
         assert (answer.status_code, text in answer.text) == (status, True)
         assert answer.text.count('<header class="site-head">') == 1

@@ -126,7 +126,7 @@ def test_the_file_says_at_each_start_who_there_is_and_the_store_who_battles(
                 assert drawn(visitor, 6) == {"Name x", "Name z", "Name w"}
         with closing(Store(database_url)) as store:
             stored = {one.model.id: one for one in store.read(roster.entries)}
-            acts = store.read(people.acts).acts
+            acts = store.read(people.acts)[0]
         assert stored["id-x"].model.endpoint == elsewhere.url
         assert stored["id-y"].standing is Standing.DISABLED
         added = [one.subject for one in acts if one.act == "add model"]
@@ -235,7 +235,7 @@ def test_what_would_leave_fewer_than_two_is_refused_and_nothing_is_written(
     assert "2.5" in command("models", "weight", "id-y", "2.5", *at).stdout
     with closing(Store(served.database)) as store, store.reading() as session:
         standing = [one.standing for one in roster.entries(session)]
-        acts = [(one.act, one.subject) for one in people.acts(session).acts]
+        acts = [(one.act, one.subject) for one in people.acts(session)[0]]
         events = session.exec(select(ModelEventRow).order_by(col(ModelEventRow.id))).all()
     assert standing == ["disabled", "enabled", "enabled"]
     assert acts == [("weigh model", "id-y"), ("disable model", "id-x")]

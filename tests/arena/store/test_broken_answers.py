@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arena.boards.export import export_battles, export_votes
-from arena.boards.integrity import exclude
+from arena.boards.integrity import decide
 from arena.boards.leaderboard import Leaderboard
 from arena.boards.record_file import verify_export
 from arena.domain.battle import BattleState, Side
@@ -182,7 +182,7 @@ def test_whoever_reads_votes_leaves_out_the_same(
 
 
 def test_a_vote_excluded_by_hand_is_excluded_from_both_policies(upgraded: Store) -> None:
-    exclude(upgraded, "b0", "paid for", "terminal", NOW)
+    decide(upgraded, "exclude", "b0", "paid for", "terminal", NOW)
     with upgraded.reading() as session:
         for policy in (DEFAULT, WITH_BROKEN):
             assert log.excluded(session, policy)["paid for"] == 1

@@ -5,29 +5,36 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from html import unescape
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
 
-from arena.domain.battle import WhenAsked
 from arena.ui import battle_page
 from arena.ui.battle_page import MODULES, STORED, VERSION, add_assets, page_router
 from tests.arena.pages.page import Page
-from tests.open_pages import open_pages
+from tests.open_pages import open_pages, parts_of
+from tests.sqlite import new_sqlite
 
 HOSTILE = '</script><script>alert(1)</script>"> {{ 7*7 }} **x**'
 LINES = "Write:\n\n  1. a loop\n\n`code` & <b>"
 ADDRESS = re.compile(r'(?:src|href)="([^"]+)"')
 
 
-def client(*prompts: str, recorded: bool = False) -> TestClient:
-    given = ([], prompts) if recorded else (prompts, None)
-    app = open_pages(page_router(*given, readable=True, longest=8000, reasons=WhenAsked.AFTER))
-    add_assets(app)
-    return TestClient(app)
+@contextmanager
+def client(*prompts: str, recorded: bool = False) -> Iterator[TestClient]:
+    battles: Any = SimpleNamespace(prompts=prompts if recorded else None, offered=tuple)
+    with parts_of() as parts:
+        app = open_pages(page_router(replace(parts, examples=prompts, battles=battles)))
+        add_assets(app)
+        with TestClient(app) as visitor:
+            yield visitor
 
 
 @pytest.fixture(scope="module")
@@ -127,10 +134,11 @@ def test_another_version_of_gradio_is_asked_and_the_locked_one_gives_what_is_sto
     assert stored["version"] == version("gradio")
 
 
-def test_the_process_that_serves_loads_no_gradio() -> None:
+def test_the_process_that_serves_loads_no_gradio(tmp_path: Path) -> None:
     script = (
         "import sys; from arena.ui.battle_page import page_router, _of_gradio; "
-        "page_router((), None, readable=True, longest=9, reasons='after'); "
+        "from arena.parts import build; from arena.settings import read_settings; "
+        f"page_router(build(read_settings(database={new_sqlite(tmp_path)!r}))); "
         "assert _of_gradio()['theme']; "
         "assert not {'gradio', 'pandas'} & set(sys.modules)"
     )
