@@ -9,12 +9,9 @@ from contextlib import contextmanager
 from secrets import token_urlsafe
 from typing import Annotated, Any
 
-from authlib.common.errors import AuthlibBaseError
-from authlib.integrations.starlette_client import OAuth
 from fastapi import APIRouter, Form
 from httpx2 import AsyncByteStream, DecodingError, HTTPError, InvalidURL, Response
 from itsdangerous import BadSignature, URLSafeTimedSerializer
-from joserfc.errors import JoseError
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse
@@ -47,6 +44,8 @@ class _OpenId:
     def __init__(self, provider: Provider, known: Known) -> None:
         self.provider = provider
         self._known = known
+        from authlib.integrations.starlette_client import OAuth  # most arenas have no provider
+
         self._client = OAuth().register(
             "oidc",
             server_metadata_url=f"{provider.issuer}/.well-known/openid-configuration",
@@ -107,6 +106,9 @@ class _OpenId:
 @contextmanager
 def _refusals() -> Iterator[None]:
     """Refuse whatever goes wrong at a provider, in its words where it has any."""
+    from authlib.common.errors import AuthlibBaseError  # most arenas have no provider
+    from joserfc.errors import JoseError
+
     try:
         yield
     except TimeoutError as error:
