@@ -51,6 +51,7 @@ from arena.terminal import (
 from judge.case import RERUN
 from judge.methods import PUBLISHED, FileMethod, method_file, published
 from rating.errors import DataError
+from rating.outcome import of_sides
 from rating.tables.files import Files
 
 if TYPE_CHECKING:
@@ -58,7 +59,7 @@ if TYPE_CHECKING:
 
     from arena.endpoints.sse import Budgets
     from judge.methods import FileMethod
-    from judge.studies.watch import Next, Watched
+    from judge.studies.watch import Watched
     from judge.tables.cases import NamedCase
     from judge.verdict import Run
 
@@ -383,7 +384,7 @@ def watch(
             texts = (*result.warnings, *(f"{cases}: {text}" for text in left_out))
             result = replace(result, asked=drawn, warnings=texts)
     if out is not None:
-        write_text(as_csv([case.to_dict() for case in result.asked]), out)
+        write_text(as_csv(list(result.asked)), out)
     if form == "json":
         write_json(result.to_dict())
     else:
@@ -407,17 +408,16 @@ def _judge_watch_show(result: "Watched", out: Path | None) -> None:
     show(plain(f"{result.judge}: {result.why}", style="bold"))
     show(*warnings((*result.not_counted, *result.warnings)))
     if result.asked:
-        rows = [_cells(case) for case in result.asked]
-        unit = "vote" if result.asked[0].vote_cost is None else "dollar"
+        names = ("prompt", "battle", *of_sides("model"))
+        rows = [
+            (f"{case['row']}", *(case[name] or "" for name in names), f"{case['worth']:.2f}")
+            for case in result.asked
+        ]
+        unit = "vote" if result.asked[0]["vote_cost"] is None else "dollar"
         head = ("Row", "Prompt", "Battle", "Model A", "Model B", f"Worth a {unit}")
         show(plain("Ask people about these next:"), table(head, rows, right=(0, 5)))
     if out is not None:
         say(f"The cases are {out}.")
-
-
-def _cells(case: "Next") -> tuple[str, ...]:
-    names = (case.prompt or "", case.battle or "", case.model_a, case.model_b)
-    return (f"{case.row}", *names, f"{case.worth:.2f}")
 
 
 def probe(

@@ -903,14 +903,12 @@ def _notice(
     else:
         from judge.studies.estimates import percent_of
 
-        kinds = [
-            (one.id, f"{one.violator.n:,}", percent_of(one.violator)) for one in study.by_kind
-        ]
+        kinds = [(id, f"{one.n:,}", percent_of(one)) for id, one in study.by_kind.items()]
         by_kind = table(("Instruction", "Votes", "Prefer violator"), kinds, right=range(1, 3))
         show(
             *map(plain, study.sentences),
             *([by_kind] if kinds else []),
-            *_thirds(study.by_gap, "Prefer violator"),
+            *_thirds(study.gold.by_gap, "Prefer violator"),
         )
 
 

@@ -542,7 +542,7 @@ def consistency(boards: Sequence[str], theta: Floats, above: Bools) -> Consisten
 
 def spearman(one: Floats, other: Floats) -> float:
     """Return the rank correlation; NaN where a column is flat or shorter than three."""
-    return correlations(one, other).spearman if len(one) >= MIN_MODELS else math.nan
+    return correlations(one, other)["spearman"] if len(one) >= MIN_MODELS else math.nan
 
 
 HIDING = 0.2

@@ -22,6 +22,7 @@ from judge.render.pages import Environment, as_file, environment
 from judge.report.cards import ProbePage
 from judge.report.plots import Mark, dots, scatter, spanning
 from judge.studies.alternative import Calibration
+from judge.studies.biases import on_moderation
 from judge.studies.estimates import (
     NONE,
     Estimate,
@@ -449,7 +450,7 @@ def _rows(judges: Judges) -> list[Row]:
     rules = [
         _row(rule.name, "other", rule.agreement, rule.with_ties)
         for judge in judges
-        for rule in judge.baselines
+        for rule in judge.evidence.rules
         if rule.agreement.value is not None
     ]
     own = [_row(judge.name, "judge", *_both(judge.agreement.judge)) for judge in judges]
@@ -481,10 +482,11 @@ def _ceiling_row(top: Estimate) -> Row:
 
 def _lead_table(judges: Judges) -> Table:
     """By how much judges are ahead of people and of each rule, the same draws for both."""
-    rows = {PEOPLE: [gap_of(judge.over_people_without_ties) for judge in judges]}
-    for name in dict.fromkeys(rule.name for judge in judges for rule in judge.baselines):
+    rows = {PEOPLE: [gap_of(judge.evidence.gap) for judge in judges]}
+    for name in dict.fromkeys(rule.name for judge in judges for rule in judge.evidence.rules):
         rows[name] = [
-            next((gap_of(r.lead) for r in j.baselines if r.name == name), NONE) for j in judges
+            next((gap_of(r.lead) for r in j.evidence.rules if r.name == name), NONE)
+            for j in judges
         ]
     return Table.of(
         ("Ahead of", *(judge.name for judge in judges)),
@@ -499,7 +501,7 @@ def _lead_table(judges: Judges) -> Table:
 
 def _alternative_table(judges: Judges) -> tuple[Table, ...]:
     """Put the alternative-annotator test of judges beside that of what reads nothing."""
-    tested = [judge.alternative for judge in judges]
+    tested = [judge.evidence.alternative for judge in judges]
     if not any(tested):
         return ()
     names = {
@@ -532,7 +534,7 @@ def _alternative_table(judges: Judges) -> tuple[Table, ...]:
             note=(
                 "The alternative-annotator test: of the people with enough votes, the share with "
                 "whom others agree no more often than with the judge, by more than "
-                f"{margins[0]} of items, the margin for {RATERS[judges[0].raters]}. "
+                f"{margins[0]} of items, the margin for {RATERS[judges[0].evidence.raters]}. "
                 f"{percent(PASS)} or more passes, if a coin and the longer answer reach less. "
                 "Another person: one of the others, drawn on each item, in the place of the "
                 "judge. What most of the others say is the upper bound for any judge. With as "
@@ -546,15 +548,14 @@ def _alternative_table(judges: Judges) -> tuple[Table, ...]:
 def _favouritism_tables(judges: Judges) -> Iterator[Table]:
     """Give each model's favouritism, the most biased first."""
     for judge in judges:
-        if not judge.favouritism:
+        known, biased = judge.evidence.favouritism, judge.evidence.biased
+        if not known:
             continue
-        biased = judge.evidence.biased
-        order = dict.fromkeys([*biased, *judge.favouritism])
         yield Table(
             head=(f"Favouritism of {judge.name}", "Of a win per item", "Items"),
             rows=tuple(
-                (name, signed_of(judge.favouritism[name]), f"{judge.favouritism[name].n:,}")
-                for name in order
+                (name, signed_of(known[name]), f"{known[name].n:,}")
+                for name in dict.fromkeys([*biased, *known])
             ),
             strong=tuple(range(len(biased))),
             note=(
@@ -598,7 +599,7 @@ def chance_section(judges: Judges) -> Section:
             ("Changes to what is shown first", "to_first"),
             ("Changes to what is shown second", "to_second"),
         ):
-            rows[name] = [NONE if s is None else percent_of(getattr(s, part)) for s in swapped]
+            rows[name] = [NONE if s is None else percent_of(s[part]) for s in swapped]
     table = Table.of(
         ("Measure", *(judge.name for judge in judges)),
         rows,
@@ -618,8 +619,8 @@ def lead_table(against: SideBySide) -> Table:
         f"{lead.first} less {lead.second}": (
             gap_of(lead.without_ties),
             gap_of(lead.with_ties),
-            f"{lead.n_items:,}",
-            NONE if lead.cost is None else _dollars(lead.cost),
+            f"{lead.items:,}",
+            _dollars(lead.usd_per_point),
         )
         for lead in against.leads
     }
@@ -639,10 +640,10 @@ def against_section(against: SideBySide) -> Section:
     """Say where judges differ, and what their agreement costs."""
     names = [*against.costs]
     parts = {
-        part.name: (
+        part.part: (
             *(percent_of(part.agreement[name]) for name in names),
-            f"{part.n_items:,}",
-            f"{part.n_prompts:,}",
+            f"{part.items:,}",
+            f"{part.prompts:,}",
         )
         for part in against.parts
     }
@@ -751,7 +752,7 @@ def _on_moderation(judges: Judges) -> Iterator[str]:
     for judge in judges:
         gap = None if judge.biases is None else judge.biases.moderation
         if gap is not None:
-            yield gap.sentence(judge.name)
+            yield on_moderation(gap, judge.name)
 
 
 def _mark(kind: str, estimate: Estimate) -> Mark:
@@ -786,9 +787,9 @@ def calibration_section(judges: Judges, level: float) -> Section:
 
 def _curve(name: str, calibration: Calibration, level: float) -> Figure:
     points = [
-        ("", Mark("judge", one.mean_chance), _mark("people", one.people))
-        for one in calibration.bins
-        if one.people.value is not None
+        ("", Mark("judge", chance), _mark("people", people))
+        for chance, people in calibration.bins
+        if people.value is not None
     ]
     axes = (
         Scale(0.5, 1.0, "Chance that the judge gives to the side it prefers", percent),

@@ -63,9 +63,13 @@ def raters_page(study: RaterStudy, made: date) -> Page:
     if study.by_confidence:
         more.append(_confidence_table(study))
     if study.plan is not None:
-        more.append(_plan_table(study.plan))
+        people = f"people as now ({study.plan.raters:.1f} equally busy ones)."
+        note = "Of the share of side A, in percentage points, as is to be expected by as many "
+        heads = ("Ratings an item", "Half-width")
+        more.append(_plan_table(study.plan, heads, 100, 1, note + people))
     if study.alpha_plan is not None:
-        more.append(_alpha_table(study.alpha_plan))
+        note = "Half-width of Krippendorff's alpha, as is to be expected of these raters."
+        more.append(_plan_table(study.alpha_plan, ("For alpha, each", "Alpha"), 1, 2, note))
     return Page(
         title="What are the raters of this study like?",
         opening=OPENING,
@@ -133,44 +137,27 @@ def _confidence_table(study: RaterStudy) -> Table:
     )
 
 
-def _plan_table(plan: RaterPlan) -> Table:
-    wanted = f"±{100 * plan.enough.wanted:g}"
+def _plan_table(
+    plan: RaterPlan | AlphaPlan, heads: tuple[str, str], times: int, digits: int, note: str
+) -> Table:
+    """Show designs, with their half-widths so many times as large and to so many digits."""
+    wanted = f"±{times * plan.enough.wanted:g}"
     return Table.of(
         (
-            "Ratings an item",
-            f"Half-width, {plan.n_items:,} items",
+            heads[0],
+            f"{heads[1]}, {plan.n_items:,} items",
             f"Items for {wanted}",
             f"Ratings for {wanted}",
         ),
         {
             str(one.each): (
-                f"±{100 * one.half_width:.1f}",
+                f"±{times * one.half_width:.{digits}f}",
                 NONE if one.items is None else f"{one.items:,}",
                 NONE if one.ratings is None else f"{one.ratings:,}",
             )
             for one in plan.designs
         },
-        note=(
-            "Of the share of side A, in percentage points, as is to be expected by as many "
-            f"people as now ({plan.raters:.1f} equally busy ones)."
-        ),
-    )
-
-
-def _alpha_table(plan: AlphaPlan) -> Table:
-    wanted = f"±{plan.enough.wanted:g}"
-    return Table.of(
-        (
-            "For alpha, each",
-            f"Alpha, {plan.n_items:,} items",
-            f"Items for {wanted}",
-            f"Ratings for {wanted}",
-        ),
-        {
-            str(one.each): (f"±{one.half_width:.2f}", f"{one.items:,}", f"{one.ratings:,}")
-            for one in plan.designs
-        },
-        note="Half-width of Krippendorff's alpha, as is to be expected of these raters.",
+        note=note,
     )
 
 
@@ -254,14 +241,14 @@ def _correlation_section(scored: Scored) -> Section:
     kinds = tuple(map(str.title, KINDS))
     as_found = {
         name: [
-            *(number_of(getattr(one, kind)) for kind in KINDS),
+            *(number_of(one.figures[kind]) for kind in KINDS),
             _share(scored.top[name]),
             f"{one.n:,}",
         ]
         for name, one in columns
     }
     noise_freed = {
-        name: [number_of(getattr(one, kind + NOISE_FREED)) for kind in KINDS]
+        name: [number_of(one.figures[kind + NOISE_FREED]) for kind in KINDS]
         for name, one in columns
     }
     others = {name: [_ends(*one.other_models[kind]) for kind in KINDS] for name, one in columns}
@@ -296,9 +283,9 @@ def _correlation_section(scored: Scored) -> Section:
 def _on_pairs(scored: Scored) -> Iterator[str]:
     """Name pairs of models on which agreement rests, or does not."""
     for name, one in scored.separability.items():
-        if one is None or one.overlap.agreement_over_all is None:
+        if one is None or one["overlap"]["agreement_over_all"] is None:
             continue
-        left_out, opposite = one.overlap.left_out, one.overlap.opposite
+        left_out, opposite = one["overlap"]["left_out"], one["overlap"]["opposite"]
         if left_out:
             yield (
                 f"{name}: {plural(len(left_out), 'pair')} that the ratings do not tell apart are "
@@ -327,7 +314,7 @@ def _win_rates(scored: Scored) -> Iterator[Table]:
     yield Table.of(
         ("Mean win rate over the columns", "Win rate", "Columns"),
         {
-            one.model: (f"{100 * one.value:.1f} %", f"{one.n:,}")
+            one["model"]: (f"{100 * one['value']:.1f} %", f"{one['n']:,}")
             for one in mean_win_rates(scored.scores)
         },
         f"How often a model has a higher score than another, equal ones half. {MEAN_WIN_RATE}",
@@ -342,11 +329,17 @@ def _pairs(scored: Scored) -> Iterator[Table]:
         return
     cells = {
         f"{name}, {names[rule]}": [
-            *(_share(getattr(one, rule).separated), _share(getattr(one, rule).agreement)),
-            _share(getattr(one, rule).agreement_over_all),
-            _share(getattr(one, rule).separated_by_reference),
-            _share(one.order_brier),
-            f"{one.n:,}",
+            *(
+                _share(one[rule][share])
+                for share in (
+                    "separated",
+                    "agreement",
+                    "agreement_over_all",
+                    "separated_by_reference",
+                )
+            ),
+            _share(one["order_brier"]),
+            f"{one['n']:,}",
         ]
         for name, one in known.items()
         for rule in RULES
@@ -407,8 +400,8 @@ def _figure(scored: Scored, name: str) -> Figure | None:
     ends = [end for _, _, mark in points for end in mark.ends]
     y = spanning(ends, "Rating (points)", lambda value: f"{value:,.0f}")
     svg = scatter(points, x, y, title=f"{name} and ratings", equal=False)
-    one = scored.columns[name]
+    by_rank = scored.columns[name].figures["spearman"]
     return Figure(
         svg,
-        f"{name}: {one.n:,} models, Spearman {number_of(one.spearman)}. Lines are intervals.",
+        f"{name}: {by_rank.n:,} models, Spearman {number_of(by_rank)}. Lines are intervals.",
     )

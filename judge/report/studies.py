@@ -11,7 +11,7 @@ The report on judges that were compared with labels taken as truth.
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from typing import Any
@@ -38,7 +38,7 @@ from judge.report.page import (
 )
 from judge.report.plots import Mark, heat_map, scatter, spanning
 from judge.studies.alternative import ASSUMPTION
-from judge.studies.boards import FEWEST_ITEMS, KINDS, NOISE_FREED, Contest
+from judge.studies.boards import FEWEST_ITEMS, KINDS, NOISE_FREED
 from judge.studies.data import JudgeVerdicts, StudyData
 from judge.studies.estimates import (
     NONE,
@@ -54,8 +54,8 @@ from judge.studies.estimates import (
 )
 from judge.studies.gates import MIN_CASES, MIN_PROMPTS, RATERS, Verdict
 from judge.studies.one_judge import JudgeStudy, Study
-from judge.studies.panel import Added, Panel
-from judge.studies.plan import Plan, Sent
+from judge.studies.panel import Panel
+from judge.studies.plan import Plan
 from judge.studies.powered import PoweredRatings
 from judge.studies.rows import RowTexts, read_texts
 from judge.studies.truth import Accuracy, TruthStudy
@@ -74,32 +74,36 @@ MOST_PAIRS = 8
 
 
 Judges = Sequence[JudgeStudy]
+Contests = Mapping[tuple[str, str], Mapping[str, Estimate]]
 
 
-def _board_section(judges: Judges, contests: Mapping[tuple[str, str], Contest]) -> Section:
+def _board_section(judges: Judges, contests: Contests) -> Section:
     """Compare the rankings with people's, and judges by them."""
     known = [(judge.name, judge.compared) for judge in judges if judge.compared is not None]
     comparisons = [compared for _, compared in known]
     rows = {
         **{
             f"{kind.title()}{words}": [
-                number_of(getattr(one, kind + suffix)) for one in comparisons
+                number_of(one.figures[kind + suffix]) for one in comparisons
             ]
             for words, suffix in (("", ""), (", noise-freed", NOISE_FREED))
             for kind in KINDS
         },
-        "Pairs that people separate": [
-            percent(one.overlap.separated_by_reference) for one in comparisons
-        ],
-        "Pairs that the judge separates": [percent(one.overlap.separated) for one in comparisons],
-        "People's separated pairs that the judge separates": [
-            percent(one.overlap.separated_of_reference) for one in comparisons
-        ],
-        "Agreement on pairs that both separate": [
-            _two(one.overlap.agreement_of_separated) for one in comparisons
-        ],
-        "Agreement over all pairs": [_two(one.overlap.agreement_over_all) for one in comparisons],
-        "Brier score of the order": [_two(one.order_brier) for one in comparisons],
+        **{
+            title: [write(one.separability["overlap"][name]) for one in comparisons]
+            for title, name, write in (
+                ("Pairs that people separate", "separated_by_reference", percent),
+                ("Pairs that the judge separates", "separated", percent),
+                (
+                    "People's separated pairs that the judge separates",
+                    "separated_of_reference",
+                    percent,
+                ),
+                ("Agreement on pairs that both separate", "agreement_of_separated", _two),
+                ("Agreement over all pairs", "agreement_over_all", _two),
+            )
+        },
+        "Brier score of the order": [_two(one.separability["order_brier"]) for one in comparisons],
     }
     table = Table.of(
         ("The two boards", *(name for name, _ in known)),
@@ -155,11 +159,11 @@ def _ranking_tables(judges: Judges) -> list[Table]:
     ]
 
 
-def _contest_table(contests: Mapping[tuple[str, str], Contest]) -> Table:
+def _contest_table(contests: Contests) -> Table:
     return Table.of(
-        ("Closer to people's ranking", "Spearman", "Kendall", "Pearson"),
+        ("Closer to people's ranking", *map(str.title, KINDS)),
         {
-            f"{one} less {other}": map(number_of, (gap.spearman, gap.kendall, gap.pearson))
+            f"{one} less {other}": [number_of(gap[kind]) for kind in KINDS]
             for (one, other), gap in contests.items()
         },
         note="Differences of correlations with the noise in them, the same prompts drawn for both "
@@ -243,20 +247,18 @@ def _plan_section(judges: Judges) -> Section:
     known = [(judge.name, judge.plan) for judge in judges if judge.plan is not None]
     paragraphs = tuple(
         f"With {name}, ratings by people are known to ±{plan.half_width:.0f} points, as a mean "
-        f"over the models. {_next(plan.sent)}"
+        f"over the models. {_next(len(plan.sent))}"
         for name, plan in known
     )
     tables = [_purchases(name, plan) for name, plan in known if plan.purchases]
-    tables += [_sent(name, plan.sent) for name, plan in known if plan.sent is not None]
+    tables += [_sent(name, plan) for name, plan in known if plan.sent]
     return Section("How many votes to buy, and where", paragraphs, more=tuple(tables))
 
 
-def _next(sent: Sent | None) -> str:
-    if sent is None:
+def _next(n: int) -> str:
+    if not n:
         return "Every item that it judged has votes: new ones need verdicts first."
-    return (
-        f"{plural(len(sent.item), 'item')} to vote on next are drawn in {SEND} beside this report."
-    )
+    return f"{plural(n, 'item')} to vote on next are drawn in {SEND} beside this report."
 
 
 def _purchases(name: str, plan: Plan) -> Table:
@@ -279,8 +281,8 @@ def _purchases(name: str, plan: Plan) -> Table:
     )
 
 
-def _sent(name: str, sent: Sent) -> Table:
-    shown = list(sent.by_pair.items())[:MOST_PAIRS]
+def _sent(name: str, plan: Plan) -> Table:
+    shown = list(plan.by_pair.items())[:MOST_PAIRS]
     return Table(
         head=(f"Where {name} leaves most open", "Of what is sent", "Of what is open"),
         rows=tuple(
@@ -297,16 +299,14 @@ def _sent(name: str, sent: Sent) -> Table:
 def _send_rows(data: StudyData, judges: Judges) -> Iterator[dict[str, Any]]:
     """Give the items to send to people, with the row of each in the file of verdicts."""
     for judge in judges:
-        sent = None if judge.plan is None else judge.plan.sent
-        for item in () if sent is None else sent.item:
-            assert sent is not None
+        for item, overall in ({} if judge.plan is None else judge.plan.sent).items():
             a, b = (data.items.models[model] for model in data.items.pairs[item])
             yield {
                 "judge": judge.name,
                 "verdict_row": int(data.source_rows[1][item]),
                 "prompt_id": data.prompts[data.items.prompt[item]],
                 **dict(zip(of_sides("model"), (a, b), strict=True)),
-                "overall": float(sent.sending.overall[item]),
+                "overall": overall,
             }
 
 
@@ -347,22 +347,11 @@ def _win_rate_section(judges: Judges, level: float) -> Section:
 MOST_A_PROMPT = 2
 
 
-@dataclass(frozen=True, slots=True)
-class _Differing:
-    """An item with its votes and verdicts.
-
-    Attributes
-    ----------
-    votes, verdicts : tuple of int
-        How many are for side A, a tie, and side B.
-    """
-
-    item: int
-    votes: tuple[int, int, int]
-    verdicts: tuple[int, int, int]
+Differing = tuple[int, tuple[int, int, int], tuple[int, int, int]]
+"""An item, and how many votes, and verdicts, are for side A, a tie, and side B."""
 
 
-def differing(data: StudyData, judge: JudgeVerdicts, n: int = 6) -> tuple[_Differing, ...]:
+def differing(data: StudyData, judge: JudgeVerdicts, n: int = 6) -> list[Differing]:
     """Give the items on which the judge stands furthest from most people, most votes first.
 
     The distance is that of the mean labels, weighed by the root of the votes beyond one: a vote
@@ -374,7 +363,7 @@ def differing(data: StudyData, judge: JudgeVerdicts, n: int = 6) -> tuple[_Diffe
     apart = np.zeros(data.items.n)
     apart[both] = np.abs(_mean(votes[both]) - _mean(verdicts[both]))
     order = np.argsort(-apart * np.sqrt(np.maximum(sizes[0] - 0.5, 0)), kind="stable")
-    chosen: list[_Differing] = []
+    chosen: list[Differing] = []
     of_prompt: dict[int, int] = {}
     for item in order[: 50 * n].tolist():
         prompt = int(data.items.prompt[item])
@@ -382,8 +371,8 @@ def differing(data: StudyData, judge: JudgeVerdicts, n: int = 6) -> tuple[_Diffe
             break
         if of_prompt.get(prompt, 0) < MOST_A_PROMPT:
             of_prompt[prompt] = of_prompt.get(prompt, 0) + 1
-            chosen.append(_Differing(item, _by_side(votes[item]), _by_side(verdicts[item])))
-    return tuple(chosen)
+            chosen.append((item, _by_side(votes[item]), _by_side(verdicts[item])))
+    return chosen
 
 
 def _mean(table: Floats) -> Floats:
@@ -466,7 +455,7 @@ def report_page(study: Study, made: date) -> Page:
         made=made,
         version=__version__,
     )
-    return page.answered() if all(j.n_prompts < MIN_PROMPTS for j in judges) else page
+    return page.answered() if all(j.evidence.n_prompts < MIN_PROMPTS for j in judges) else page
 
 
 def _first(study: Study) -> Section:
@@ -525,12 +514,12 @@ def _figures(part: dict[str, Any], before: str = "") -> Iterator[tuple[str, dict
 
 
 def _about(study: Study) -> dict[str, str]:
-    first = study.judges[0]
+    first, n_prompts = study.judges[0], study.judges[0].evidence.n_prompts
     voters = "" if first.n_voters is None else f" by {plural(first.n_voters, 'person')}"
     voters = voters.replace("persons", "people")
     return {
         "Votes": f"{plural(first.n_votes, 'vote')}{voters}",
-        "Items": f"{plural(first.n_items, 'item')} of {plural(first.n_prompts, 'prompt')}",
+        "Items": f"{plural(first.n_items, 'item')} of {plural(n_prompts, 'prompt')}",
         "Models": f"{len(study.data.items.models):,}",
         "Judges": joined([judge.name for judge in study.judges]),
     }
@@ -539,7 +528,7 @@ def _about(study: Study) -> dict[str, str]:
 def _examples(study: Study, judge: JudgeVerdicts) -> Section:
     chosen = differing(study.data, judge, N_EXAMPLES)
     texts = [
-        read_texts(source, [int(own[one.item]) for one in chosen if own[one.item] >= 0])
+        read_texts(source, [int(own[item]) for item, _, _ in chosen if own[item] >= 0])
         for source, own in zip((study.votes, study.verdicts), study.data.source_rows, strict=True)
     ]
     examples = tuple(_example(study, one, texts) for one in chosen)
@@ -554,18 +543,18 @@ def _examples(study: Study, judge: JudgeVerdicts) -> Section:
     return Section(title, (opening,), examples=examples)
 
 
-def _example(study: Study, one: _Differing, texts: list[dict[int, RowTexts]]) -> Example:
-    data = study.data
-    a, b = (data.items.models[model] for model in data.items.pairs[one.item])
-    prompt = data.prompts[data.items.prompt[one.item]]
+def _example(study: Study, one: Differing, texts: list[dict[int, RowTexts]]) -> Example:
+    data, (item, votes, verdicts) = study.data, one
+    a, b = (data.items.models[model] for model in data.items.pairs[item])
+    prompt = data.prompts[data.items.prompt[item]]
     rows = [
-        of_rows[int(numbers[one.item])]
+        of_rows[int(numbers[item])]
         for of_rows, numbers in zip(texts, data.source_rows, strict=True)
-        if int(numbers[one.item]) in of_rows
+        if int(numbers[item]) in of_rows
     ]
     sides = _responses(rows, a)
     if study.outputs is not None:
-        sides = study.outputs.of(data.items, data.prompts, one.item)
+        sides = study.outputs.of(data.items, data.prompts, item)
     asked = study.texts.get(prompt) or next((row.prompt for row in rows if row.prompt), None)
     reason = next((row.reason for row in rows if row.reason), None)
     checklist = next((row.checklist for row in rows if row.checklist), None)
@@ -574,8 +563,8 @@ def _example(study: Study, one: _Differing, texts: list[dict[int, RowTexts]]) ->
         title=f"{a} and {b}" + (f", prompt {prompt}" if prompt else ""),
         prompt=asked,
         answers=((a, sides[0]), (b, sides[1])),
-        people=_counts(one.votes, a, b),
-        judge=_counts(one.verdicts, a, b),
+        people=_counts(votes, a, b),
+        judge=_counts(verdicts, a, b),
         reason=written or None,
     )
 
@@ -598,7 +587,7 @@ def _data(study: Study) -> Section:
         "Items with votes and a verdict": [judge.n_items for judge in study.judges],
         "Votes on them": [judge.n_votes for judge in study.judges],
         "People": [judge.n_voters for judge in study.judges],
-        "Prompts": [judge.n_prompts for judge in study.judges],
+        "Prompts": [judge.evidence.n_prompts for judge in study.judges],
         "Verdicts that were not read": [judge.n_unread for judge in study.judges],
     }
     table = Table.of(
@@ -827,13 +816,13 @@ def _correlation(panel: Panel, i: int, j: int) -> str:
     return "" if i == j else NONE if value != value else minus(f"{value:.2f}")
 
 
-def _order(panel: Panel, name: str, order: tuple[Added, ...]) -> Table:
+def _order(panel: Panel, name: str, order: Sequence[Mapping[str, Any]]) -> Table:
     return Table.of(
         (name, "Worth", "Most are right"),
         {
-            f"{place}. {one.judge}": (
-                NONE if one.n_eff is None else f"{one.n_eff:.2f}",
-                percent(one.majority),
+            f"{place}. {one['judge']}": (
+                NONE if one["n_eff"] is None else f"{one['n_eff']:.2f}",
+                percent(one["accuracy"]),
             )
             for place, one in enumerate(order, 1)
         },

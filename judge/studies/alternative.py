@@ -50,66 +50,18 @@ POWER = 0.9
 _COIN = (np.array([0.0, 0.0, 1.0]), np.array([1.0, 0.0, 0.0]))
 
 
-@dataclass(frozen=True, slots=True)
-class _Annotator:
-    """A judge against one of the people, over items that others voted on as well.
-
-    Attributes
-    ----------
-    rater : int
-    judge_wins, person_wins : float
-        Share of the items on which the one agrees with the others at least as often.
-    p_value : float
-        That the judge wins no more than the person less the margin.
-    rejected : bool
-        Whether that is rejected, over all people together.
-    n : int
-        Items.
-    """
-
-    rater: int
-    judge_wins: float
-    person_wins: float
-    p_value: float
-    rejected: bool
-    n: int
-
-
-@dataclass(frozen=True, slots=True)
-class AlternativeTest:
-    """Whether a judge may stand in for people.
-
-    Attributes
-    ----------
-    winning_rate : float or None
-        Share of the people whom the judge can replace; None where nobody can be tested.
-    advantage : float or None
-        Mean of ``judge_wins``: how often the judge is as good as the person it replaces.
-    passed : bool or None
-        Whether ``winning_rate`` is a half or more.
-    annotators : tuple of Annotator
-    n_left_out : int
-        People with too few items to be tested.
-    margin : float
-    """
-
-    winning_rate: float | None
-    advantage: float | None
-    passed: bool | None
-    annotators: tuple[_Annotator, ...]
-    n_left_out: int
-    margin: float
-
-    @property
-    def n_tested(self) -> int:
-        """How many people were tested."""
-        return len(self.annotators)
-
-
 def alternative(
     items: Items, people: Labels, judge: Labels, *, raters: Raters = "crowd"
 ) -> Alternative | None:
     """Test a judge in the place of people, and others for reference, on the same items.
+
+    For person j and item i that j, others and the judge labelled, the judge wins if its label is
+    shared by at least as many of the others as j's, and j wins if not by fewer. ``d_i`` is j's win
+    less the judge's; that its mean is the margin or more is rejected by a one-sided t-test, with
+    Benjamini and Yekutieli's control of false discoveries, which allows for people sharing items.
+    The paper takes items as independent. Here the error of the mean is that of whole prompts, with
+    t of prompts less one; one item a prompt gives the paper's test. Where a judge or a person
+    labelled an item repeatedly, it speaks with its mean share of others.
 
     A coin may pass where people hardly agree. It is tested by expectation, without a throw: a
     person's d on an item is the mean over both sides, and the square of its error has their
@@ -135,6 +87,11 @@ def alternative(
     Alternative or None
         None where fewer than `MIN_PEOPLE` have `MIN_ITEMS` items that were judged and that
         others voted on as well.
+
+    References
+    ----------
+    .. [1] N. Calderon, R. Reichart and R. Dror, "The Alternative Annotator Test for LLM-as-a-
+       Judge", ACL 2025 (arXiv:2501.10970), section 3.
     """
     margin = MARGINS[raters]
     cells, verdicts = _Cells.of(items, people), counts(items, judge)
@@ -178,60 +135,6 @@ def alternative(
         person_passed=passed,
         majority=majority,
         decides_at=needed,
-    )
-
-
-def alternative_test(
-    items: Items,
-    people: Labels,
-    judge: Labels,
-    *,
-    margin: float = MARGINS["crowd"],
-    min_items: int = MIN_ITEMS,
-    false_discoveries: float = FALSE_DISCOVERIES,
-) -> AlternativeTest:
-    """Test whether a judge agrees with people as well as each one of them does.
-
-    For person j and item i that j, others and the judge labelled, the judge wins if its label is
-    shared by at least as many of the others as j's, and j wins if not by fewer. ``d_i`` is j's win
-    less the judge's; that its mean is the margin or more is rejected by a one-sided t-test, with
-    Benjamini and Yekutieli's control of false discoveries, which allows for people sharing items.
-
-    The paper takes items as independent. Here the error of the mean is that of whole prompts, with
-    t of prompts less one; one item a prompt gives the paper's test. Where a judge or a person
-    labelled an item repeatedly, it speaks with its mean share of others.
-
-    Parameters
-    ----------
-    margin : float
-        How much a judge may lose and pass for its price: the paper's values are in `MARGINS`.
-    min_items : int
-        People with fewer items are excluded.
-    false_discoveries : float
-
-    Raises
-    ------
-    DataError
-        If the margin is not from 0 to 1.
-
-    References
-    ----------
-    .. [1] N. Calderon, R. Reichart and R. Dror, "The Alternative Annotator Test for LLM-as-a-
-       Judge", ACL 2025 (arXiv:2501.10970), section 3.
-    """
-    if not 0 <= margin <= 1:
-        raise DataError(f"The margin is a share from 0 to 1, not {margin}.")
-    tested = _measured(_Cells.of(items, people), [counts(items, judge)], min_items)
-    n_left_out = len(np.unique(people.rater)) - len(tested.rater)
-    if not len(tested.rater):
-        return AlternativeTest(None, None, None, (), n_left_out, margin)
-    p_values = tested.p_values(margin)
-    rejected = _rejected(p_values, false_discoveries)
-    columns = (tested.rater, tested.judge_wins, tested.person_wins, p_values, rejected, tested.n)
-    annotators = tuple(map(_Annotator, *(column.tolist() for column in columns)))
-    rate = float(rejected.mean())
-    return AlternativeTest(
-        rate, float(tested.judge_wins.mean()), rate >= PASS, annotators, n_left_out, margin
     )
 
 
@@ -515,26 +418,10 @@ def corrected_rate(
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """How often a model is preferred, over rows that prefer a side.
-
-    Attributes
-    ----------
-    by_people, by_judge : Counted
-        Votes and verdicts that prefer it.
-    specificity, sensitivity : Counted
-        As in `corrected_rate`, over pairs of a verdict and a vote of the same item.
-    """
-
-    by_people: Counted
-    by_judge: Counted
-    specificity: Counted
-    sensitivity: Counted
-
-    def corrected(self, *, level: float = 0.95) -> Estimate:
-        """Correct the judge's rate; raises as `corrected_rate`."""
-        return corrected_rate(self.by_judge, self.specificity, self.sensitivity, level=level)
+Tally = tuple[Counted, Counted, Counted, Counted]
+"""How often people, and a judge, prefer a model, over rows that prefer a side; and the judge's
+specificity and sensitivity as in `corrected_rate`, over pairs of a verdict and a vote of the same
+item."""
 
 
 def win_tallies(items: Items, people: Labels, judge: Labels) -> dict[str, Tally]:
@@ -557,10 +444,12 @@ def win_tallies(items: Items, people: Labels, judge: Labels) -> dict[str, Tally]
         for rows in (happened, not_so)
     )
     ends = np.searchsorted(cells, items.n_prompts * np.arange(len(items.models) + 1))
-    return {
-        model: Tally(*map(Counted.by_prompt, hits[:, start:stop], (hits + misses)[:, start:stop]))
-        for model, start, stop in zip(items.models, ends[:-1], ends[1:], strict=True)
-    }
+    tallies: dict[str, Tally] = {}
+    for model, start, stop in zip(items.models, ends[:-1], ends[1:], strict=True):
+        of = slice(start, stop)
+        cast, given, no, yes = map(Counted.by_prompt, hits[:, of], (hits + misses)[:, of])
+        tallies[model] = cast, given, no, yes
+    return tallies
 
 
 def _check(positive: Counted, specificity: Counted, sensitivity: Counted) -> None:
@@ -635,19 +524,18 @@ def win_rates(items: Items, people: Labels, judge: Labels, level: float) -> tupl
     """
     if np.isin(judge.item, people.item).all():
         return ()
+    rates = []
     tallies = win_tallies(items, people, judge)
-    compared = np.unique(items.pairs[judge.item]).tolist()
-    names = [items.models[number] for number in compared]
-    return tuple(_win_rate(name, tallies[name], level) for name in names)
-
-
-def _win_rate(model: str, tally: Tally, level: float) -> WinRate:
-    by_people = tally.by_people.share if tally.by_people.n else None
-    try:
-        corrected, why = tally.corrected(level=level), ""
-    except NotIdentifiedError as error:
-        corrected, why = None, str(error)
-    return WinRate(model, by_people, tally.by_judge.share, corrected, why)
+    for number in np.unique(items.pairs[judge.item]).tolist():
+        by_people, *of_judge = tallies[items.models[number]]
+        corrected, why = None, ""
+        try:
+            corrected = corrected_rate(*of_judge, level=level)
+        except NotIdentifiedError as error:
+            why = str(error)
+        share = by_people.share if by_people.n else None
+        rates.append(WinRate(items.models[number], share, of_judge[0].share, corrected, why))
+    return tuple(rates)
 
 
 N_BINS = 10
@@ -657,31 +545,16 @@ NEAREST = 1e-4
 is wrong once would otherwise have no temperature."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Bin:
-    """Verdicts of about the same probability.
-
-    Attributes
-    ----------
-    mean_chance : float
-        The judge's mean probability of the side that it prefers.
-    people : Estimate
-        How often people prefer that side, a tie counting as half; ``n`` is the number of pairs of
-        a verdict and a vote.
-    """
-
-    mean_chance: float
-    people: Estimate
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Calibration:
     """How far probabilities can be trusted.
 
     Attributes
     ----------
-    bins : tuple of Bin
-        The reliability curve, from a half up; bins without verdicts are excluded.
+    bins : tuple of (float, Estimate)
+        The reliability curve, from a half up: the judge's mean probability of the side that it
+        prefers, and how often people prefer that side, a tie counting as half; ``n`` is the number
+        of pairs. Bins without verdicts are excluded.
     ece : Estimate
         Expected calibration error: the mean distance of the bins from people.
     brier : Estimate
@@ -696,7 +569,7 @@ class Calibration:
         Pairs of a verdict with a probability and a vote.
     """
 
-    bins: tuple[_Bin, ...]
+    bins: tuple[tuple[float, Estimate], ...]
     ece: Estimate
     brier: Estimate
     temperature: Estimate
@@ -798,12 +671,12 @@ def _by_bin(cases: _Cases) -> Floats:
     return _sums(cases, np.hstack(parts))
 
 
-def _curve(stats: Floats, drawn: Floats, level: float) -> tuple[_Bin, ...]:
+def _curve(stats: Floats, drawn: Floats, level: float) -> tuple[tuple[float, Estimate], ...]:
     probability, score, pairs = np.split(stats.sum(axis=0), 3)
     _, scores, sizes = np.split(drawn, 3, axis=1)
     shares = over(scores, sizes)
     return tuple(
-        _Bin(
+        (
             float(probability[k] / pairs[k]),
             Estimate(float(score[k] / pairs[k]), *_ends(shares[:, k], level), n=int(pairs[k])),
         )

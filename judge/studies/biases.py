@@ -104,8 +104,8 @@ class Biases:
         The model that is the judge's own, as far as names tell.
     self_preference : SelfPreference or None
         None without the judge's own model, or where the data do not determine it.
-    moderation : ModerationGap or None
-        None where no refusal stood against an answer.
+    moderation : mapping of str to Estimate, or None
+        As of `moderation_gap`.
     warnings : tuple of str
     """
 
@@ -113,41 +113,11 @@ class Biases:
     own_model: str | None
     self_preference: _SelfPreference | None
     warnings: tuple[str, ...]
-    moderation: "ModerationGap | None" = None
+    moderation: Mapping[str, Estimate] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         return {name: effect.to_dict() for name, effect in self.effects.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class ModerationGap:
-    """How often an answer that declines is preferred to one that does not, a tie half.
-
-    Attributes
-    ----------
-    people, judge : Estimate
-        ``n`` is the number of votes, of verdicts, on such pairs.
-    difference : Estimate
-        The judge's less people's.
-
-    References
-    ----------
-    .. [1] S. Pasch, "LLM Content Moderation and User Satisfaction", 2025 (arXiv:2505.15365).
-    """
-
-    people: Estimate
-    judge: Estimate
-    difference: Estimate
-
-    def sentence(self, judge: str) -> str:
-        """Report how often an answer that declines wins, with people and with a judge."""
-        return (
-            "An answer that declines wins against one that does not with people in "
-            f"{percent_of(self.people)} of {self.people.n:,} votes, and with {judge} in "
-            f"{percent_of(self.judge)} of {self.judge.n:,} verdicts; the difference is "
-            f"{gap_of(self.difference)} percentage points."
-        )
 
 
 def biases(
@@ -203,7 +173,10 @@ def biases(
     if own_model is not None:
         own = self_preference(votes, verdicts, own_model, level=level)
         if own is None:
-            warnings.append(_no_self(own_model))
+            warnings.append(
+                f"Whether the judge favours {own_model!r} cannot be determined: that needs it and "
+                "three others on both boards, and people to tell these apart."
+            )
         else:
             leads = _leads(boards or (votes, verdicts), own_model, level)
             effects[SELF] = Effect(leads[0], leads[1], own.excess)
@@ -244,11 +217,17 @@ def _of_refusals(
 
 def moderation_gap(
     items: Items, people: Labels, judge: Labels, *, level: float = 0.95
-) -> ModerationGap | None:
+) -> dict[str, Estimate] | None:
     """Compare how often a refusal wins against an answer, with people and with a judge.
 
-    Of pairs of which one answer declines and the other does not; intervals by prompt, joint over
-    votes and verdicts. None where there are no such votes, or no such verdicts.
+    Of pairs of which one answer declines and the other does not, a tie half: with ``people`` and
+    with the ``judge``, ``n`` the number of votes and of verdicts, and the ``difference``, the
+    judge's less people's. Intervals are by prompt, joint over votes and verdicts. None where there
+    are no such votes, or no such verdicts.
+
+    References
+    ----------
+    .. [1] S. Pasch, "LLM Content Moderation and User Satisfaction", 2025 (arXiv:2505.15365).
     """
     gap = items.gaps.get(REFUSAL, np.full(items.n, np.nan))
     shares = []
@@ -263,10 +242,21 @@ def moderation_gap(
         pull = np.bincount(prompt, won - share, items.n_prompts) / n
         shares.append((share, pull, n))
     (by_people, moved_people, n_people), (by_judge, moved_judge, n_judge) = shares
-    return ModerationGap(
-        from_influence(by_people, moved_people, n=n_people, level=level),
-        from_influence(by_judge, moved_judge, n=n_judge, level=level),
-        from_influence(by_judge - by_people, moved_judge - moved_people, n=n_judge, level=level),
+    pull = moved_judge - moved_people
+    return {
+        "people": from_influence(by_people, moved_people, n=n_people, level=level),
+        "judge": from_influence(by_judge, moved_judge, n=n_judge, level=level),
+        "difference": from_influence(by_judge - by_people, pull, n=n_judge, level=level),
+    }
+
+
+def on_moderation(gap: Mapping[str, Estimate], judge: str) -> str:
+    """Report how often an answer that declines wins, with people and with a judge."""
+    return (
+        "An answer that declines wins against one that does not with people in "
+        f"{percent_of(gap['people'])} of {gap['people'].n:,} votes, and with {judge} in "
+        f"{percent_of(gap['judge'])} of {gap['judge'].n:,} verdicts; the difference is "
+        f"{gap_of(gap['difference'])} percentage points."
     )
 
 
@@ -349,13 +339,6 @@ def _few(fits: dict[str, Preferences]) -> list[str]:
         for name, n in sizes.items()
         if n < FEW_PROMPTS
     ]
-
-
-def _no_self(name: str) -> str:
-    return (
-        f"Whether the judge favours {name!r} cannot be determined: that needs it and three others "
-        "on both boards, and people to tell these apart."
-    )
 
 
 def own_model(judge: str, models: Sequence[str]) -> str | None:
@@ -716,11 +699,37 @@ def _warnings(raters: Sequence[SideCounts], level: float) -> Iterator[SideWarnin
     for one in raters:
         others = (same - one.same, twice - one.twice)
         if 2 * _at_least(max(one.left, one.chosen - one.left), one.chosen, BY_SIDE) <= limit:
-            yield _side(one, level)
+            share = wilson_share(one.left, one.chosen, level)
+            sentence = Sentence(
+                "%(rater)s goes by the side more than by the answer: of %(n)s choices for a side "
+                "%(share)s are for the answer shown first. Who goes by the answer gets half.",
+                rater=one.rater,
+                share=percent_of(share),
+                n=one.chosen,
+            )
+            yield SideWarning(one.rater, "side", share, sentence)
         elif _at_least(one.twice - one.same, one.twice, COIN) <= limit:
-            yield _side_again(one, level)
+            share = wilson_share(one.twice - one.same, one.twice, level)
+            sentence = Sentence(
+                "%(rater)s goes by the side more than by the answer: of %(n)s items that came "
+                "again with their sides exchanged, %(share)s got the same side again.",
+                rater=one.rater,
+                share=percent_of(share),
+                n=one.twice,
+            )
+            yield SideWarning(one.rater, "side again", share, sentence)
         elif 2 * one.same <= one.twice and _at_most(one.same, one.twice, *others) <= limit:
-            yield _other_answer(one, *others, level)
+            share = wilson_share(one.same, one.twice, level)
+            sentence = Sentence(
+                "%(rater)s is not shown to choose better than a coin: of %(n)s items that came "
+                "again with their sides exchanged, %(share)s got the same answer. With the others "
+                "it is %(others)s.",
+                rater=one.rater,
+                share=percent_of(share),
+                n=one.twice,
+                others=percent(others[0] / others[1]),
+            )
+            yield SideWarning(one.rater, "other answer", share, sentence)
 
 
 def _at_least(hits: int, n: int, p: float) -> float:
@@ -735,43 +744,9 @@ def _at_most(hits: int, n: int, others: int, of_others: int) -> float:
     return sum(ways) / every
 
 
-def _side(one: SideCounts, level: float) -> SideWarning:
-    share = _share(one.left, one.chosen, level)
-    sentence = Sentence(
-        "%(rater)s goes by the side more than by the answer: of %(n)s choices for a side "
-        "%(share)s are for the answer shown first. Who goes by the answer gets half.",
-        rater=one.rater,
-        share=percent_of(share),
-        n=one.chosen,
-    )
-    return SideWarning(one.rater, "side", share, sentence)
-
-
-def _side_again(one: SideCounts, level: float) -> SideWarning:
-    share = _share(one.twice - one.same, one.twice, level)
-    sentence = Sentence(
-        "%(rater)s goes by the side more than by the answer: of %(n)s items that came again with "
-        "their sides exchanged, %(share)s got the same side again.",
-        rater=one.rater,
-        share=percent_of(share),
-        n=one.twice,
-    )
-    return SideWarning(one.rater, "side again", share, sentence)
-
-
-def _other_answer(one: SideCounts, others: int, of_others: int, level: float) -> SideWarning:
-    share = _share(one.same, one.twice, level)
-    sentence = Sentence(
-        "%(rater)s is not shown to choose better than a coin: of %(n)s items that came again with "
-        "their sides exchanged, %(share)s got the same answer. With the others it is %(others)s.",
-        rater=one.rater,
-        share=percent_of(share),
-        n=one.twice,
-        others=percent(others / of_others),
-    )
-    return SideWarning(one.rater, "other answer", share, sentence)
-
-
-def _share(hits: int, n: int, level: float) -> Estimate:
+def wilson_share(hits: int, n: int, level: float) -> Estimate:
+    """Give a share of independent cases, with Wilson's interval."""
+    if not n:
+        return Estimate(None, None, None, 0)
     rate = hits / n
     return Estimate(rate, *wilson(rate, n, level), n)

@@ -9,13 +9,12 @@ A judge as a ranker of models: how decisive it is, and which models it favours (
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, Literal
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from judge.studies.estimates import (
     FEW_PROMPTS,
@@ -86,65 +85,6 @@ def separated(scores: IntervalEnds, rule: Rule) -> Floats:
     return np.where(np.abs(gap) > reach, np.sign(gap), 0.0)
 
 
-@dataclass(frozen=True, slots=True)
-class _Confidence:
-    """How far a benchmark is sure of what a reference is sure of, by one rule.
-
-    Attributes
-    ----------
-    separated, separated_by_reference : float or None
-        Share of the pairs of models that each tells apart.
-    agreement : float or None
-        Over the pairs that the reference tells apart: 1 where the benchmark does the same, -1 the
-        other way, 0 where it does not; the mean.
-    agreement_of_separated : float or None
-        Over the pairs that both tell apart: the share that they order alike.
-    separated_of_reference : float or None
-        Share of the pairs that the reference tells apart which the benchmark tells apart, too.
-    agreement_over_all : float or None
-        The sum of ``agreement`` over all pairs, as Arena-Hard's paper: pairs that the reference
-        does not tell apart count 0.
-    left_out : tuple of (str, str)
-        Pairs that the reference does not tell apart: excluded from ``agreement``, and 0 in
-        ``agreement_over_all``.
-    opposite : tuple of (str, str)
-        Pairs that both tell apart, and each the other way; the reference has the first ahead.
-    """
-
-    separated: float | None
-    separated_by_reference: float | None
-    agreement: float | None
-    agreement_of_separated: float | None
-    separated_of_reference: float | None
-    agreement_over_all: float | None
-    left_out: tuple[Pair, ...]
-    opposite: tuple[Pair, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Separability:
-    """How well a benchmark tells models apart, and whether as the reference does.
-
-    Attributes
-    ----------
-    n : int
-        Models with intervals of whatever is compared.
-    overlap, pairwise : Confidence
-    order_brier : float or None
-        Mean squared distance of the probability that the benchmark gives to one model being ahead
-        of another, from the reference's order; equal models half.
-    """
-
-    n: int
-    overlap: _Confidence
-    pairwise: _Confidence
-    order_brier: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return asdict(self)
-
-
 def separability(
     models: Sequence[str],
     scores: IntervalEnds | None,
@@ -152,7 +92,7 @@ def separability(
     ends: Mapping[Rule, IntervalEnds] | None,
     *,
     level: float,
-) -> Separability | None:
+) -> dict[str, Any] | None:
     """Compare how scores and a reference order every two models.
 
     Parameters
@@ -168,8 +108,11 @@ def separability(
 
     Returns
     -------
-    Separability or None
-        None without intervals of either.
+    dict or None
+        Plain values: ``n``, models with intervals of whatever is compared; by rule, what
+        `_confidence` gives; and ``order_brier``, the mean squared distance of the probability that
+        the benchmark gives to one model being ahead of another from the reference's order, equal
+        models half. None without intervals of either.
 
     References
     ----------
@@ -183,46 +126,58 @@ def separability(
         known = known & (True if one is None else one.known())
     mine = None if scores is None else scores.of(known)
     names = [name for name, there in zip(models, known, strict=True) if there]
-    rules = {
-        rule: _confidence(names, mine, None if ends is None else ends[rule].of(known), rule)
+    rules: dict[str, Any] = {
+        rule: _confidence(
+            names,
+            None if mine is None else separated(mine, rule),
+            None if ends is None else separated(ends[rule].of(known), rule),
+        )
         for rule in RULES
     }
     brier = None if mine is None else _order_brier(mine, reference[known], level)
-    return Separability(int(known.sum()), rules["overlap"], rules["pairwise"], brier)
+    return {"n": int(known.sum()), **rules, "order_brier": brier}
 
 
 def _confidence(
-    models: Sequence[str], scores: IntervalEnds | None, reference: IntervalEnds | None, rule: Rule
-) -> _Confidence:
-    mine, theirs = (None if x is None else separated(x, rule) for x in (scores, reference))
-    return confidence(models, mine, theirs)
+    models: Sequence[str], mine: Floats | None, theirs: Floats | None
+) -> dict[str, Any]:
+    """Give how far a benchmark is sure of what a reference is sure of, as plain values.
 
+    Parameters
+    ----------
+    mine, theirs : ndarray of shape (n_pairs,), or None
+        As `separated` gives them, of the benchmark and of the reference.
 
-def confidence(models: Sequence[str], mine: Floats | None, theirs: Floats | None) -> _Confidence:
-    """Compare separated pairs, as `separated` gives them, with those of a reference."""
-    own = None if mine is None else _mean(mine != 0)
-    if theirs is None:
-        return _Confidence(own, None, None, None, None, None, (), ())
-    of_reference, pairs = _mean(theirs != 0), list(combinations(models, 2))
-    left_out = tuple(pair for pair, sign in zip(pairs, theirs, strict=True) if sign == 0)
-    if mine is None:
-        return _Confidence(None, of_reference, None, None, None, None, left_out, ())
-    both = mine * theirs
-    opposite = tuple(
-        pair if sign > 0 else pair[::-1]
-        for pair, sign, product in zip(pairs, theirs, both, strict=True)
-        if product < 0
-    )
-    return _Confidence(
-        separated=own,
-        separated_by_reference=of_reference,
-        agreement=_mean(both[theirs != 0]),
-        agreement_of_separated=_mean(both[both != 0] > 0),
-        separated_of_reference=_mean(both[theirs != 0] != 0),
-        agreement_over_all=_mean(both),
-        left_out=left_out,
-        opposite=opposite,
-    )
+    Returns
+    -------
+    dict
+        ``separated``, ``separated_by_reference``: share of the pairs that each tells apart.
+        ``agreement``: the mean over the pairs that the reference tells apart, 1 where the
+        benchmark does the same, -1 the other way, 0 where it does not.
+        ``agreement_of_separated``: the share that both order alike of those that both tell apart.
+        ``separated_of_reference``: the share of the reference's that the benchmark tells apart.
+        ``agreement_over_all``: the sum of ``agreement`` over all pairs, as Arena-Hard's paper.
+        Each None where it is not defined. ``left_out``: pairs that the reference does not tell
+        apart. ``opposite``: those that both tell apart, and each the other way; the reference has
+        the first ahead.
+    """
+    both = None if mine is None or theirs is None else mine * theirs
+    of_reference = None if both is None or theirs is None else both[theirs != 0]
+    signs = [] if theirs is None else [*zip(combinations(models, 2), theirs, strict=True)]
+    return {
+        "separated": None if mine is None else _mean(mine != 0),
+        "separated_by_reference": None if theirs is None else _mean(theirs != 0),
+        "agreement": None if of_reference is None else _mean(of_reference),
+        "agreement_of_separated": None if both is None else _mean(both[both != 0] > 0),
+        "separated_of_reference": None if of_reference is None else _mean(of_reference != 0),
+        "agreement_over_all": None if both is None else _mean(both),
+        "left_out": tuple(pair for pair, sign in signs if sign == 0),
+        "opposite": tuple(
+            pair if sign > 0 else pair[::-1]
+            for (pair, sign), product in zip(signs, [] if both is None else both, strict=False)
+            if product < 0
+        ),
+    }
 
 
 def _order_brier(scores: IntervalEnds, reference: Floats, level: float) -> float | None:
@@ -269,38 +224,18 @@ _NORMAL: dict[str, tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]]
 _NOTHING_LEFT = 1e-9
 
 
-@dataclass(frozen=True, slots=True)
-class _Correlations:
-    """How two columns of scores go together; NaN where a column does not vary.
-
-    Attributes
-    ----------
-    pearson_top, pearson : float
-        Over the models that are best by the reference, and over all.
-    spearman : float
-        Pearson of the ranks, equal scores sharing their mean rank.
-    kendall : float
-        tau-b.
-    n_models : int
-        With both scores.
-    """
-
-    pearson_top: float
-    pearson: float
-    spearman: float
-    kendall: float
-    n_models: int
-
-
-def correlations(scores: Floats, reference: Floats, *, top: int = 6) -> _Correlations:
+def correlations(scores: Floats, reference: Floats, *, top: int = 6) -> dict[str, float]:
     """Correlate scores with a reference, such as a judge's with people's.
+
+    By name: `KINDS` over the models that have both, equal scores sharing their mean rank and
+    Kendall's being tau-b, and ``pearson_top``. NaN where a column does not vary.
 
     Parameters
     ----------
     scores, reference : ndarray of shape (n_models,)
         NaN where a model has no score: it is excluded.
     top : int
-        How many of the best by ``reference`` the first correlation is over.
+        How many of the best by ``reference`` ``pearson_top`` is over.
 
     Raises
     ------
@@ -321,11 +256,8 @@ def correlations(scores: Floats, reference: Floats, *, top: int = 6) -> _Correla
         raise DataError(msg)
     best = np.argsort(-y, kind="stable")[:top]
     by_kind = row_correlations(x[None], y[None])
-    return _Correlations(
-        pearson_top=float(_pearson(x[None, best], y[None, best])[0]),
-        n_models=len(x),
-        **{kind: float(values[0]) for kind, values in by_kind.items()},
-    )
+    top_alone = {"pearson_top": _pearson(x[None, best], y[None, best])}
+    return {kind: float(values[0]) for kind, values in (top_alone | by_kind).items()}
 
 
 def row_correlations(scores: Floats, reference: Floats) -> dict[str, Floats]:
@@ -371,31 +303,18 @@ def _cosine(x: Floats, y: Floats) -> Floats:
     return np.asarray(np.vecdot(x, y) / np.where(size > 0, size, np.nan))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Moved:
-    """Boards as found, and as each round moves them.
-
-    Attributes
-    ----------
-    theta : tuple of ndarray of shape (1 + rounds, n_models)
-        One a board; the first row is as found.
-    noise : ndarray of shape (n_boards, n_boards)
-        What the uncertainty of strengths adds to the variance of a board over its models, and to
-        the covariance of two.
-    """
-
-    theta: tuple[Floats, ...]
-    noise: Floats
+Moved = tuple[tuple[Floats, ...], Floats]
+"""Boards, shape (1 + rounds, n_models) each: as found, then as each round moves them. And, shape
+(n_boards, n_boards), what the uncertainty of strengths adds to the variance of a board over its
+models, and to the covariance of two."""
 
 
-def _both_correlations(moved: Moved, first: int, second: int, level: float) -> dict[str, Estimate]:
+def _both_correlations(moved: Moved, level: float) -> dict[str, Estimate]:
     """Estimate each of `KINDS` as found and freed of noise, by the names of `FIGURES`."""
-    n = moved.theta[0].shape[1]
     return {
-        name: around(values, n, level)
+        kind + suffix: around(values, moved[0][0].shape[1], level)
         for freed, suffix in ((False, ""), (True, NOISE_FREED))
-        for kind, values in correlated(moved, first, second, freed=freed).items()
-        for name in (kind + suffix,)
+        for kind, values in correlated(moved, 0, 1, freed=freed).items()
     }
 
 
@@ -430,14 +349,14 @@ def correlated(moved: Moved, first: int, second: int, *, freed: bool) -> dict[st
        Journal of Psychology 15(1), 1904 (the correction for attenuation).
     .. [2] M. Kendall and J. D. Gibbons, Rank Correlation Methods, 5th ed., 1990.
     """
-    one, other = moved.theta[first], moved.theta[second]
+    one, other = moved[0][first], moved[0][second]
     if one.shape[1] < MIN_MODELS:
         return {kind: np.full(len(one), np.nan) for kind in KINDS}
     rows = row_correlations(other, one)
     places = np.ix_([first, second], [first, second])
     spread = one.var(axis=1, ddof=1), other.var(axis=1, ddof=1)
     times = int(freed) + (np.arange(len(one)) > 0)
-    noise = times[:, None, None] * moved.noise[places]
+    noise = times[:, None, None] * moved[1][places]
     left = {kind: _without_noise(kind, rows[kind], spread, noise) for kind in KINDS}
     return {kind: np.where(times > 0, left[kind], rows[kind]) for kind in KINDS}
 
@@ -466,37 +385,14 @@ def _without_noise(kind: str, raw: Floats, spread: tuple[Floats, Floats], noise:
     return back(np.clip(shared / np.where(whole > 0, whole, np.nan), -1, 1))
 
 
-@dataclass(frozen=True, slots=True)
-class _Figures:
-    """How two boards, or scores and a board, go together, by the names of `FIGURES`.
-
-    Attributes
-    ----------
-    spearman, kendall, pearson : Estimate
-        As found; ``n`` is the number of models.
-    spearman_noise_freed, kendall_noise_freed, pearson_noise_freed : Estimate
-        Of boards of endless votes and verdicts: noise lowers a correlation.
-    """
-
-    spearman: Estimate
-    kendall: Estimate
-    pearson: Estimate
-    spearman_noise_freed: Estimate
-    kendall_noise_freed: Estimate
-    pearson_noise_freed: Estimate
-
-
-def figures_of(correlated: _Figures | None) -> dict[str, dict[str, float | None]]:
-    """Return the correlations of a comparison with their intervals; of None, all None."""
+def figures_of(figures: Mapping[str, Estimate]) -> dict[str, dict[str, float | None]]:
+    """Return the correlations of a comparison with their intervals, None where there are none."""
     ends = ("value", "lower", "upper")
-    return {
-        name: {end: getattr(getattr(correlated, name, None), end, None) for end in ends}
-        for name in FIGURES
-    }
+    return {name: {end: getattr(figures.get(name), end, None) for end in ends} for name in FIGURES}
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreCorrelations(_Figures):
+class ScoreCorrelations:
     """How scores go with ratings, over the models that have both.
 
     The intervals are for these models: by how uncertain the ratings are. No figure has a value
@@ -504,22 +400,25 @@ class ScoreCorrelations(_Figures):
 
     Attributes
     ----------
+    figures : mapping of str to Estimate
+        By the names of `FIGURES`.
     other_models : mapping of str to pair of float or None
         Percentile intervals for models like these: models drawn with replacement.
     warnings : tuple of str
     """
 
+    figures: dict[str, Estimate]
     other_models: dict[str, Ends]
     warnings: tuple[str, ...]
 
     @property
     def n(self) -> int:
         """How many models have both."""
-        return self.spearman.n
+        return self.figures["spearman"].n
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        plain: dict[str, Any] = {"n": self.n, **figures_of(self)}
+        plain: dict[str, Any] = {"n": self.n, **figures_of(self.figures)}
         for kind, (lower, upper) in self.other_models.items():
             plain[kind]["other_models"] = {"lower": lower, "upper": upper}
         return plain
@@ -560,48 +459,44 @@ def score_correlations(
     if covariance is not None:
         covariance = covariance[np.ix_(both, both)]
     moved = _moved(ratings[both], covariance, scores[both], draws)
-    estimates = _both_correlations(moved, 0, 1, draws.level)
-    drawn = _models_drawn(ratings[both], scores[both], draws)
-    ends = {kind: _ends(estimates[kind], drawn[kind], draws.level) for kind in KINDS}
-    warnings = _warnings(int(both.sum()), estimates["pearson"])
-    return ScoreCorrelations(**estimates, other_models=ends, warnings=warnings)
+    figures = _both_correlations(moved, draws.level)
+    n, drawn = int(both.sum()), dict.fromkeys(KINDS, np.full(draws.rounds, np.nan))
+    if n >= MIN_MODELS:
+        some = draws.rng.integers(n, size=(draws.rounds, n))
+        drawn = row_correlations(scores[both][some], ratings[both][some])
+    ends: dict[str, Ends] = {
+        kind: (None, None)
+        if figures[kind].value is None
+        else with_width(*interval(drawn[kind], draws.level))
+        for kind in KINDS
+    }
+    warnings = _few_models(n, f"{n} model{' has' if n == 1 else 's have'} a score and a rating")
+    if n >= MIN_MODELS and figures["pearson"].value is None:
+        warnings = ["The scores or the ratings are all the same: there is no correlation."]
+    return ScoreCorrelations(figures, ends, tuple(warnings))
 
 
 def _moved(ratings: Floats, covariance: Floats | None, scores: Floats, draws: Draws) -> Moved:
     n = len(ratings)
     if covariance is None or n < MIN_MODELS:
-        return Moved((scores[None], ratings[None]), np.zeros((2, 2)))
+        return (scores[None], ratings[None]), np.zeros((2, 2))
     root = np.linalg.svd(covariance, hermitian=True)
     moves = draws.rng.normal(size=(draws.rounds, n)) * np.sqrt(root.S) @ root.Vh
     drawn = np.vstack([ratings, ratings + moves])
     spread = (np.trace(covariance) - covariance.sum() / n) / (n - 1)
-    still = np.broadcast_to(scores, drawn.shape)
-    return Moved((still, drawn), np.diag([0.0, float(spread)]))
+    return (np.broadcast_to(scores, drawn.shape), drawn), np.diag([0.0, float(spread)])
 
 
-def _models_drawn(ratings: Floats, scores: Floats, draws: Draws) -> dict[str, Floats]:
-    if len(ratings) < MIN_MODELS:
-        return {kind: np.full(draws.rounds, np.nan) for kind in KINDS}
-    some = draws.rng.integers(len(ratings), size=(draws.rounds, len(ratings)))
-    return row_correlations(scores[some], ratings[some])
-
-
-def _ends(estimate: Estimate, drawn: Floats, level: float) -> Ends:
-    return (None, None) if estimate.value is None else with_width(*interval(drawn, level))
-
-
-def _warnings(n: int, estimate: Estimate) -> tuple[str, ...]:
+def _few_models(n: int, have: str) -> list[str]:
+    """Warn where few models are compared."""
     if n < MIN_MODELS:
-        have = f"{n} model{' has' if n == 1 else 's have'} a score and a rating"
-        return (f"{have}: a correlation needs {MIN_MODELS} or more.",)
-    if estimate.value is None:
-        return ("The scores or the ratings are all the same: there is no correlation.",)
+        return [f"{have}: a correlation needs {MIN_MODELS} or more."]
     if n < FEW_MODELS:
-        return (
+        return [
             f"A correlation over {n} models says little: with other models it may well be "
-            f"another. Compare {FEW_MODELS} or more.",
-        )
-    return ()
+            f"another. Compare {FEW_MODELS} or more."
+        ]
+    return []
 
 
 POSITION = "position"
@@ -740,38 +635,27 @@ def _influence(fitted: Fit, data: Comparisons) -> Floats:
 
 
 @dataclass(frozen=True, slots=True)
-class BoardsCompared(_Figures):
-    """How a judge's board goes with people's: as found, of boards of as many votes and verdicts.
+class BoardsCompared:
+    """How a judge's board goes with people's.
 
     Attributes
     ----------
     models : tuple of str
         Those on both boards.
-    overlap : Confidence
-        How far the judge tells models apart whom people do, by intervals that do not overlap.
-    order_brier : float or None
-        Mean squared distance of the judge's probability that one model of a pair is the better one
-        from the order by people; pairs of the same strength without an error are excluded, None
-        where no other is there.
-    pairwise : Confidence
-        The same by the intervals of differences, by prompt; the people are the reference.
+    figures : mapping of str to Estimate
+        Correlations by the names of `FIGURES`: as found, of boards of as many votes and verdicts,
+        and of boards of endless ones: noise lowers a correlation.
+    separability : mapping
+        As of `separability`, with people as the reference: by intervals that do not overlap, and
+        by those of differences, by prompt. Of ``order_brier`` pairs of the same strength without
+        an error are excluded; None where no other is there.
     warnings : tuple of str
     """
 
     models: tuple[str, ...]
-    overlap: _Confidence
-    order_brier: float | None
-    pairwise: _Confidence
+    figures: dict[str, Estimate]
+    separability: dict[str, Any]
     warnings: tuple[str, ...]
-
-    def pairs_to_dict(self) -> dict[str, Any]:
-        """Return plain values of how the two boards tell models apart, for JSON."""
-        return {
-            "n": len(self.models),
-            "overlap": asdict(self.overlap),
-            "pairwise": asdict(self.pairwise),
-            "order_brier": self.order_brier,
-        }
 
 
 def compare_boards(people: Preferences, judge: Preferences, draws: Draws) -> BoardsCompared:
@@ -794,19 +678,29 @@ def compare_boards(people: Preferences, judge: Preferences, draws: Draws) -> Boa
     """
     names = common_models(people, judge)
     moved = _moved_boards((people, judge), names, draws)
-    estimates = _both_correlations(moved, 0, 1, draws.level)
     sides = [board.of_models(names) for board in (people, judge)]
     apart, different = (
-        confidence(names, *(rule(*side, draws.level) for side in reversed(sides)))
+        _confidence(names, *(rule(*side, draws.level) for side in reversed(sides)))
         for rule in (_separated, _different)
     )
+    n = len(names)
+    warnings = _few_models(n, f"{n} model{' is' if n == 1 else 's are'} on both boards")
+    n_prompts = min(int((one.influence != 0).any(axis=1).sum()) for one in (people, judge))
+    if n_prompts < max(FEW_PROMPTS, n):
+        warnings.append(
+            f"{n_prompts} prompt{'s'[n_prompts == 1 :]} cannot say how far {n} strengths "
+            "may be off together: the intervals of the correlations are too narrow."
+        )
     return BoardsCompared(
-        **estimates,
         models=names,
-        overlap=apart,
-        order_brier=_boards_order_brier(sides[0][0], *sides[1]),
-        pairwise=different,
-        warnings=_boards_warnings(len(names), _prompts(people, judge)),
+        figures=_both_correlations(moved, draws.level),
+        separability={
+            "n": n,
+            "overlap": apart,
+            "pairwise": different,
+            "order_brier": _boards_order_brier(sides[0][0], *sides[1]),
+        },
+        warnings=tuple(warnings),
     )
 
 
@@ -824,7 +718,7 @@ def _moved_boards(boards: tuple[Preferences, ...], names: tuple[str, ...], draws
     drawn = drawn_sums(together[used], draws.rounds if used.sum() >= 2 else 0, draws.rng)
     moved = zip(centred, np.split(drawn, len(boards), axis=1), strict=True)
     pulls = [influence.ravel() for _, influence in centred]
-    return Moved(
+    return (
         tuple(np.vstack([theta, theta + part]) for (theta, _), part in moved),
         np.array([[x @ y for y in pulls] for x in pulls]) / max(1, len(names) - 1),
     )
@@ -874,7 +768,9 @@ def reversed_pairs(people: Preferences, judge: Preferences) -> tuple[Pair, ...]:
     two share no error.
     """
     names = common_models(people, judge)
-    return confidence(names, *(ranked(board, names) for board in (judge, people))).opposite
+    both = (ranked(board, names) for board in (judge, people))
+    opposite: tuple[Pair, ...] = _confidence(names, *both)["opposite"]
+    return opposite
 
 
 def _boards_order_brier(people: Floats, theta: Floats, influence: Floats) -> float | None:
@@ -887,64 +783,22 @@ def _boards_order_brier(people: Floats, theta: Floats, influence: Floats) -> flo
     with np.errstate(divide="ignore"):
         probability = scipy.special.ndtr(gap[sure] / error[sure])
     above = (np.sign(people[first] - people[second]) + 1) / 2
-    return _share((probability - above[sure]) ** 2)
+    return _mean((probability - above[sure]) ** 2)
 
 
-def _share(values: NDArray[np.generic]) -> float | None:
-    return float(np.mean(values.astype(np.float64))) if len(values) else None
-
-
-def _prompts(*boards: Preferences) -> int:
-    return min(int((board.influence != 0).any(axis=1).sum()) for board in boards)
-
-
-def _boards_warnings(n_models: int, n_prompts: int) -> tuple[str, ...]:
-    warnings = []
-    if n_models < MIN_MODELS:
-        have = f"{n_models} model{' is' if n_models == 1 else 's are'} on both boards"
-        warnings.append(f"{have}: a correlation needs {MIN_MODELS} or more.")
-    elif n_models < FEW_MODELS:
-        warnings.append(
-            f"A correlation over {n_models} models says little: with other models it may well be "
-            f"another. Compare {FEW_MODELS} or more."
-        )
-    if n_prompts < max(FEW_PROMPTS, n_models):
-        warnings.append(
-            f"{n_prompts} prompt{'s'[n_prompts == 1 :]} cannot say how far {n_models} strengths "
-            "may be off together: the intervals of the correlations are too narrow."
-        )
-    return tuple(warnings)
-
-
-@dataclass(frozen=True, slots=True)
-class Contest:
-    """By how much one judge's board goes better with people's than another judge's.
-
-    Attributes
-    ----------
-    models : tuple of str
-        Those on all three boards.
-    spearman, kendall, pearson : Estimate
-        The first judge's correlation less the second's, as found: an interval that holds 0 shows
-        no difference. Without an interval where they are the same in every draw.
-    """
-
-    models: tuple[str, ...]
-    spearman: Estimate
-    kendall: Estimate
-    pearson: Estimate
-
-
-def contest(people: Preferences, first: Preferences, second: Preferences, draws: Draws) -> Contest:
+def contest(
+    people: Preferences, first: Preferences, second: Preferences, draws: Draws
+) -> dict[str, Estimate]:
     """Compare two judges' boards with people's, the same prompts drawn for all three.
 
-    Intervals as in `judge.studies.boards.compare_boards`.
+    By kind, the first judge's correlation less the second's, as found, over the models on all
+    three boards: an interval that holds 0 shows no difference. Without an interval where they are
+    the same in every draw. Intervals as in `judge.studies.boards.compare_boards`.
     """
     names = common_models(people, first, second)
     moved = _moved_boards((people, first, second), names, draws)
     ours, theirs = (correlated(moved, 0, judge, freed=False) for judge in (1, 2))
-    gaps = {kind: around(ours[kind] - theirs[kind], len(names), draws.level) for kind in ours}
-    return Contest(names, **gaps)
+    return {kind: around(ours[kind] - theirs[kind], len(names), draws.level) for kind in KINDS}
 
 
 FEWEST_ITEMS = 20
@@ -1106,7 +960,7 @@ def _by_prompt(items: Items, people: Labels, judge: Labels) -> tuple[Ints, Float
     stats : ndarray of shape (n_prompts, 3 n_pairs)
         Wins by people, by the judge, and items, of the first model of each pair.
     """
-    by_people, by_judge = _system_ranking_share(items, people), _system_ranking_share(items, judge)
+    by_people, by_judge = (one.mean((one.label + 1) / 2, items.n) for one in (people, judge))
     a, b = items.pairs.T
     used = np.flatnonzero(~np.isnan(by_people) & ~np.isnan(by_judge) & (a != b))
     turned = a[used] > b[used]
@@ -1128,13 +982,6 @@ def _by_prompt(items: Items, people: Labels, judge: Labels) -> tuple[Ints, Float
     for part, values in enumerate((*wins, np.ones(int(rows.sum())))):
         stats[np.arange(len(stats)), part * len(enough) + column[rows]] = values
     return pairs[enough], sums_within(items.prompt[used][rows], stats, items.n_prompts)
-
-
-def _system_ranking_share(items: Items, labels: Labels) -> Floats:
-    """Return the mean share of side A of each item, NaN where it has no label."""
-    n = np.bincount(labels.item, minlength=items.n)
-    total = np.bincount(labels.item, (labels.label + 1) / 2, minlength=items.n)
-    return np.where(n > 0, total / np.maximum(n, 1), np.nan)
 
 
 def _win_rates(sums: Floats) -> tuple[Floats, Floats]:

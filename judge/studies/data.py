@@ -418,20 +418,13 @@ def in_group(values: Sequence[Ints | None], item: Sequence[Ints], code: int) -> 
     ]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Shared:
-    """The items that have both votes and verdicts, which agreement is computed from."""
+def shared_by(data: StudyData, judge: JudgeVerdicts) -> StudyData:
+    """Keep the items with both votes and verdicts of a judge, which agreement is computed from.
 
-    items: Items
-    people: Labels
-    judge: JudgeVerdicts
-    n_verdicts: int
-
-
-def shared_by(data: StudyData, judge: JudgeVerdicts) -> Shared:
-    """Keep the items with both a vote and a verdict, numbered again."""
-    n = data.items.n
-    both = _on(n, data.people.item) & _on(n, judge.verdicts.item)
+    They and their prompts are numbered again; the judge is the only one.
+    """
+    every = np.arange(data.items.n)
+    both = np.isin(every, data.people.item) & np.isin(every, judge.verdicts.item)
     number = np.cumsum(both) - 1
     _, prompt = np.unique(data.items.prompt[both], return_inverse=True)
     gaps = {name: gap[both] for name, gap in data.items.gaps.items()}
@@ -442,10 +435,4 @@ def shared_by(data: StudyData, judge: JudgeVerdicts) -> Shared:
         return replace(rows, item=number[rows.item])
 
     own = replace(judge, verdicts=in_shared(judge.verdicts), in_orders=in_shared(judge.in_orders))
-    return Shared(items, in_shared(data.people), own, judge.verdicts.n)
-
-
-def _on(n_items: int, item: Ints) -> Bools:
-    mask = np.zeros(n_items, dtype=bool)
-    mask[item] = True
-    return mask
+    return replace(data, items=items, people=in_shared(data.people), judges=(own,))

@@ -213,72 +213,54 @@ def _alone(by_people: Gate, verdicts: Verdicts, licence: Licence, today: date) -
     names = (options.candidate, options.incumbent)
     two = [passed[name] for name in names] if {*names} <= {*passed} else []
     by_people = by_people.with_warnings(*reasons)
-    judged = _Judged.of(rows, options.candidate)
-    if why := judged.too_little or ("" if two else "The licence does not pass both models."):
+    score, prompt = _judged(rows, options.candidate)
+    by_prompt = np.unique(prompt, return_counts=True)[1].astype(np.float64)
+    effective = float(by_prompt.sum() ** 2 / max(by_prompt @ by_prompt, 1.0))
+    why = "" if two else "The licence does not pass both models."
+    if effective < WELL_FOUNDED:
+        on = f"{effective:.0f} effective prompts"
+        why = f"its verdicts on the two that count are on {on}, and it takes {WELL_FOUNDED}."
+    elif min((score == 1).sum(), (score == 0).sum()) < FEWEST_SCORED:
+        why = f"nothing is estimated before each of the two has won {FEWEST_SCORED}."
+    if why:
         return replace(by_people, why=f"{by_people.why} {licence.judge} alone: {why}")
-    return _answered(by_people, licence, judged, two)
+    rate = float(score.mean())
+    variance = variance_of_sum((score - rate) / len(score), prompt) / (rate * (1 - rate)) ** 2
+    lead = Lead(
+        value=float(scipy.special.logit(rate)),
+        variance=variance,
+        df=effective - 1,
+        of_prompts=0.0,
+        by_prompt=variance,
+        prompt_df=effective - 1,
+        independent=variance,
+        effective=effective,
+    )
+    return _answered(by_people, licence, lead, (len(score), len(by_prompt)), two)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Judged:
-    """Verdicts on the two: what each gave the candidate, and on which prompt."""
-
-    score: Floats
-    prompt: Ints
-
-    @classmethod
-    def of(cls, rows: Rows, candidate: str) -> "_Judged":
-        first = rows.named(of_sides("model")[0]) == candidate
-        score = (np.where(first, rows.label, -rows.label) + 1) / 2
-        role = next((role for role in ("prompt", "item", "battle") if role in rows.names), None)
-        codes = np.full(rows.n, -1) if role is None else rows.names[role].codes.astype(np.int64)
-        own = len(codes) + np.arange(rows.n)
-        return cls(score, np.where(codes < 0, own, codes))
-
-    @property
-    def n_prompts(self) -> int:
-        return len(np.unique(self.prompt))
-
-    @property
-    def effective(self) -> float:
-        by_prompt = np.unique(self.prompt, return_counts=True)[1].astype(np.float64)
-        return float(by_prompt.sum() ** 2 / max(by_prompt @ by_prompt, 1.0))
-
-    @property
-    def too_little(self) -> str:
-        if self.effective < WELL_FOUNDED:
-            on = f"{self.effective:.0f} effective prompts"
-            return f"its verdicts on the two that count are on {on}, and it takes {WELL_FOUNDED}."
-        if min((self.score == 1).sum(), (self.score == 0).sum()) < FEWEST_SCORED:
-            return f"nothing is estimated before each of the two has won {FEWEST_SCORED}."
-        return ""
-
-    def lead(self) -> Lead:
-        """Give the log-odds of the candidate's win rate, its error by prompt."""
-        n, rate, effective = len(self.score), float(self.score.mean()), self.effective
-        variance = variance_of_sum((self.score - rate) / n, self.prompt)
-        variance /= (rate * (1 - rate)) ** 2
-        return Lead(
-            value=float(scipy.special.logit(rate)),
-            variance=variance,
-            df=effective - 1,
-            of_prompts=0.0,
-            by_prompt=variance,
-            prompt_df=effective - 1,
-            independent=variance,
-            effective=effective,
-        )
+def _judged(rows: Rows, candidate: str) -> tuple[Floats, Ints]:
+    """Give what verdicts on the two gave the candidate, and on which prompt."""
+    first = rows.named(of_sides("model")[0]) == candidate
+    role = next((role for role in ("prompt", "item", "battle") if role in rows.names), None)
+    codes = np.full(rows.n, -1) if role is None else rows.names[role].codes.astype(np.int64)
+    score = (np.where(first, rows.label, -rows.label) + 1) / 2
+    return score, np.where(codes < 0, len(codes) + np.arange(rows.n), codes)
 
 
-def _answered(by_people: Gate, licence: Licence, judged: _Judged, two: Sequence[Graded]) -> Gate:
+def _answered(
+    by_people: Gate, licence: Licence, lead: Lead, n: tuple[int, int], two: Sequence[Graded]
+) -> Gate:
     """Answer by the win rate of the two, each end moved by what the licence leaves open.
+
+    It is of so many verdicts and prompts.
 
     ``upper`` of the candidate less ``lower`` of the incumbent is by how much the judge may favour
     the one over the other, percentage points; the lower end goes down by it, and the upper end
     by the least that it may be.
     """
-    options, lead = by_people.options, judged.lead()
-    ask = (options.looks, options.planned, len(judged.score), options.level)
+    options = by_people.options
+    ask = (options.looks, options.planned, n[0], options.level)
     half = lead.half_width(*ask)
     least, middle, most = _favour(*two)
     value = _moved(lead.value, middle)
@@ -290,11 +272,11 @@ def _answered(by_people: Gate, licence: Licence, judged: _Judged, two: Sequence[
     alone = replace(
         by_people,
         difference=difference,
-        judge=len(judged.score),
+        judge=n[0],
         by="judge alone",
         rests_on=(
-            f"{plural(len(judged.score), 'verdict')} of {licence.judge} alone on the two, on "
-            f"{plural(judged.n_prompts, 'prompt')}, under its licence until "
+            f"{plural(n[0], 'verdict')} of {licence.judge} alone on the two, on "
+            f"{plural(n[1], 'prompt')}, under its licence until "
             f"{licence.until.isoformat()}; no vote of people"
         ),
         why="",

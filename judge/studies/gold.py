@@ -53,7 +53,7 @@ class GoldVote:
 
 @dataclass(frozen=True, slots=True)
 class VoterAccuracy:
-    """How often a voter names what is right: posterior mean and interval of a Beta prior."""
+    """How often a voter names what is right, with the interval of `posterior`."""
 
     voter: str
     right: int
@@ -62,16 +62,13 @@ class VoterAccuracy:
     lower: float
     upper: float
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return asdict(self)
 
-
-def accuracy_of(voter: str, right: int, answered: int, level: float = 0.95) -> VoterAccuracy:
-    """Estimate a voter's accuracy from gold pairs.
+def posterior(right: int, n: int, level: float = 0.95) -> Estimate:
+    """Estimate how often somebody is right, from answers of which it is known.
 
     With the prior ``Beta(8, 2)`` the accuracy after ``r`` right of ``n`` has the distribution
-    ``Beta(8 + r, 2 + n - r)``: its mean, and its equal-tailed interval.
+    ``Beta(8 + r, 2 + n - r)``: its mean, and its equal-tailed interval. No value without an
+    answer.
 
     Raises
     ------
@@ -80,15 +77,17 @@ def accuracy_of(voter: str, right: int, answered: int, level: float = 0.95) -> V
 
     Examples
     --------
-    >>> one = accuracy_of("ada", 7, 10)
-    >>> one.accuracy, round(one.lower, 3), round(one.upper, 3)
+    >>> one = posterior(7, 10)
+    >>> one.value, round(one.lower, 3), round(one.upper, 3)
     (0.75, 0.544, 0.909)
     """
-    if not 0 <= right <= answered:
-        raise DataError(f"{right} right of {answered} answered: give at most as many.")
-    a, b = PRIOR[0] + right, PRIOR[1] + answered - right
+    if not 0 <= right <= n:
+        raise DataError(f"{right} right of {n} answered: give at most as many.")
+    if not n:
+        return Estimate(None, None, None, 0)
+    a, b = PRIOR[0] + right, PRIOR[1] + n - right
     tails = scipy.special.betaincinv(a, b, [(1 - level) / 2, (1 + level) / 2])
-    return VoterAccuracy(voter, right, answered, a / (a + b), float(tails[0]), float(tails[1]))
+    return Estimate(a / (a + b), float(tails[0]), float(tails[1]), n)
 
 
 def accuracies(votes: Iterable[GoldVote], level: float = 0.95) -> tuple[VoterAccuracy, ...]:
@@ -97,10 +96,14 @@ def accuracies(votes: Iterable[GoldVote], level: float = 0.95) -> tuple[VoterAcc
     for vote in _first_answers(votes):
         answered[vote.voter] += 1
         right[vote.voter] += vote.choice is vote.right
-    return tuple(
-        accuracy_of(voter, right[voter], n, level)
-        for voter, n in sorted(answered.items(), key=lambda one: (-one[1], one[0]))
-    )
+    made = []
+    for voter, n in sorted(answered.items(), key=lambda one: (-one[1], one[0])):
+        one = posterior(right[voter], n, level)
+        assert one.value is not None
+        assert one.lower is not None
+        assert one.upper is not None
+        made.append(VoterAccuracy(voter, right[voter], n, one.value, one.lower, one.upper))
+    return tuple(made)
 
 
 def _first_answers(votes: Iterable[GoldVote]) -> list[GoldVote]:
@@ -396,28 +399,10 @@ class ReadVote:
     choice: Outcome
 
 
-@dataclass(frozen=True, slots=True)
-class InstructedVote:
-    """A vote on answers to a prompt with instructions.
-
-    Attributes
-    ----------
-    vote : GoldVote
-        Its ``right`` is the side that alone follows all of them; a tie where both or neither do.
-    kinds : mapping of str to Outcome
-        By the id of an instruction, the side that alone follows it.
-    """
-
-    vote: GoldVote
-    kinds: Mapping[str, Outcome]
-
-
-@dataclass(frozen=True, slots=True)
-class _ByKind:
-    """Votes for the side that breaks an instruction, where the other follows it."""
-
-    id: str
-    violator: Estimate
+InstructedVote = tuple[GoldVote, Mapping[str, Outcome]]
+"""A vote on answers to a prompt with instructions, ``right`` the side that alone follows all of
+them, a tie where both or neither do; and, by the id of an instruction, the side that alone follows
+it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -426,56 +411,41 @@ class InstructedStudy:
 
     Attributes
     ----------
-    votes, voters, prompts : int
-        First votes of voters on a prompt where one answer follows all instructions and the other
-        does not.
-    follower, undecided : int
-        Those for the answer that follows, and for no side.
-    alike, unread : int
-        Votes excluded: both answers follow all, or neither; or it cannot be determined.
-    violator : Estimate
-        Share of votes for the answer that breaks an instruction.
-    by_gap : tuple of ByGap
-        The same in thirds by ``log2`` of its length over the other's.
-    taste : Estimate or None
-        By how many nats the log-odds of preferring it grow with each doubling of its length.
-    by_kind : tuple of ByKind
-        Most votes first. Here one answer follows this instruction and the other breaks it,
-        whatever else they do.
+    gold : GoldStudy
+        Of votes on prompts where one answer follows all instructions, the right one, and the other
+        does not; lengths are of the latter over the other's.
+    unread : int
+        Votes excluded, of which it cannot be determined.
+    by_kind : mapping of str to Estimate
+        By the id of an instruction, the share of votes for the answer that breaks it where the
+        other follows it, whatever else they do. Most votes first.
     """
 
-    votes: int
-    voters: int
-    prompts: int
-    follower: int
-    undecided: int
-    alike: int
+    gold: GoldStudy
     unread: int
-    violator: Estimate
-    by_gap: tuple[ByGap, ...]
-    taste: Estimate | None
-    by_kind: tuple[_ByKind, ...]
+    by_kind: Mapping[str, Estimate]
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """Describe what the votes tell, in words."""
-        if not self.votes:
+        gold = self.gold
+        if not gold.votes:
             return (
                 "No vote is between an answer that follows all instructions and one that not.",
             )
         parts = [
             f"Where one answer follows all instructions and the other does not, "
-            f"{percent_of(self.violator)} of {plural(self.votes, 'vote')} prefer the one that "
-            f"does not, {percent(self.follower / self.votes)} the one that does, "
-            f"{percent(self.undecided / self.votes)} neither "
-            f"({plural(self.voters, 'voter')}, {plural(self.prompts, 'prompt')})."
+            f"{percent_of(gold.wrong)} of {plural(gold.votes, 'vote')} prefer the one that "
+            f"does not, {percent(gold.right / gold.votes)} the one that does, "
+            f"{percent(gold.undecided / gold.votes)} neither "
+            f"({plural(gold.voters, 'voter')}, {plural(gold.items, 'prompt')})."
         ]
-        if self.taste is not None:
+        if gold.taste is not None:
             parts.append(
                 "With each doubling of its length against the other's, the log-odds of preferring "
-                f"the one that does not grow by {number_of(self.taste)}."
+                f"the one that does not grow by {number_of(gold.taste)}."
             )
-        if self.voters < LEAST_VOTERS:
+        if gold.voters < LEAST_VOTERS:
             parts.append(
                 f"With fewer than {LEAST_VOTERS} voters the intervals are for other prompts, not "
                 "for other people."
@@ -484,7 +454,21 @@ class InstructedStudy:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON: shares from 0 to 1, null where nothing can be told."""
-        return asdict(self) | {"sentences": list(self.sentences)}
+        gold = asdict(self.gold)
+        return {
+            "votes": gold["votes"],
+            "voters": gold["voters"],
+            "prompts": gold["items"],
+            "follower": gold["right"],
+            "undecided": gold["undecided"],
+            "alike": gold["level_pairs"],
+            "unread": self.unread,
+            "violator": gold["wrong"],
+            "by_gap": gold["by_gap"],
+            "taste": gold["taste"],
+            "by_kind": [{"id": id, "violator": asdict(one)} for id, one in self.by_kind.items()],
+            "sentences": list(self.sentences),
+        }
 
 
 def check_votes(
@@ -497,7 +481,8 @@ def check_votes(
     tasks : mapping of str to Task
         By prompt; votes on other prompts are passed over.
     """
-    read, unread = [], 0
+    read: list[InstructedVote] = []
+    unread = 0
     for vote in votes:
         if (task := tasks.get(vote.prompt)) is None:
             continue
@@ -508,7 +493,7 @@ def check_votes(
             continue
         lengths = (len(vote.response_a), len(vote.response_b))
         gold = GoldVote(vote.voter, vote.prompt, right, vote.choice, *lengths)
-        read.append(InstructedVote(gold, _by_kind(a, b)))
+        read.append((gold, _by_kind(a, b)))
     return read, unread
 
 
@@ -538,36 +523,20 @@ def study_instructed(
         If ``level`` is not between 0 and 1.
     """
     first: dict[tuple[str, str], InstructedVote] = {}
-    for one in votes:
-        first.setdefault((one.vote.voter, one.vote.item), one)
-    study = study_gold([one.vote for one in first.values()], level)
-    return InstructedStudy(
-        votes=study.votes,
-        voters=study.voters,
-        prompts=study.items,
-        follower=study.right,
-        undecided=study.undecided,
-        alike=study.level_pairs,
-        unread=unread,
-        violator=study.wrong,
-        by_gap=study.by_gap,
-        taste=study.taste,
-        by_kind=_kinds([*first.values()], level),
-    )
+    for vote, kinds in votes:
+        first.setdefault((vote.voter, vote.item), (vote, kinds))
+    ids = sorted({id for _, kinds in first.values() for id in kinds})
+    by_kind = {id: _violator(id, first.values(), level) for id in ids}
+    most_first = sorted(by_kind.items(), key=lambda one: (-one[1].n, one[0]))
+    gold = study_gold([vote for vote, _ in first.values()], level)
+    return InstructedStudy(gold, unread, dict(most_first))
 
 
-def _kinds(votes: Sequence[InstructedVote], level: float) -> tuple[_ByKind, ...]:
-    ids = sorted({id for one in votes for id in one.kinds})
-    kinds = [_ByKind(id, _violator(id, votes, level)) for id in ids]
-    return tuple(sorted(kinds, key=lambda kind: (-kind.violator.n, kind.id)))
-
-
-def _violator(id: str, votes: Sequence[InstructedVote], level: float) -> Estimate:
-    rows = [(one.vote, one.kinds[id]) for one in votes if id in one.kinds]
+def _violator(id: str, votes: Iterable[InstructedVote], level: float) -> Estimate:
+    rows = [(vote, kinds[id]) for vote, kinds in votes if id in kinds]
     hit = np.array([vote.choice is side.swapped() for vote, side in rows], dtype=bool)
     voter, item = (
-        np.unique(names, return_inverse=True)[1]
-        for names in ([v.voter for v, _ in rows], [v.item for v, _ in rows])
+        _numbers(names) for names in zip(*((v.voter, v.item) for v, _ in rows), strict=True)
     )
     return clustered_share(hit, voter, item, level)
 

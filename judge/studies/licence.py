@@ -5,15 +5,24 @@ Grades a judge, model by model, against labels of people: where it may stand in 
 
 import hashlib
 import json
-import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
 from datetime import date, timedelta
 from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    FiniteFloat,
+    NonNegativeInt,
+    PositiveInt,
+    Strict,
+    ValidationError,
+    model_validator,
+)
 
 from judge.methods import FileMethod
 from judge.studies.alignment import Aligned, align
@@ -43,13 +52,19 @@ from rating.tables.files import parsed_toml, read_text
 from rating.typing import Bools, Floats, Ints
 
 Grade = Literal["PASS", "FAIL", "INCONCLUSIVE", "NOT GRADED"]
-VERSION = 1
-"""Of the file's keys."""
-T = TypeVar("T")
+Name = Annotated[str, Field(pattern=r"\S")]
+Share = Annotated[float, Field(ge=0, le=1)]
+Names = Annotated[tuple[Annotated[str, Field(min_length=1)], ...], Strict(False)]
+Shares = Annotated[tuple[Share, ...], Strict(False)]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Graded:
+class _Table(BaseModel):
+    """A table of the file: every key of its type and no other, except lists for tuples."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid")
+
+
+class Graded(_Table):
     """How a judge stands to people on one model.
 
     Attributes
@@ -68,14 +83,14 @@ class Graded:
         Why it was not graded; empty where it was.
     """
 
-    name: str
+    name: Name
     grade: Grade
-    error: float | None
-    lower: float | None
-    upper: float | None
-    votes: int
-    prompts: int
-    outside: float
+    error: FiniteFloat | None = None
+    lower: FiniteFloat | None = None
+    upper: FiniteFloat | None = None
+    votes: NonNegativeInt
+    prompts: NonNegativeInt
+    outside: Share
     why: str = ""
 
     def sentence(self, margin: float) -> str:
@@ -93,8 +108,7 @@ class Graded:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reference:
+class Reference(_Table):
     """How often a judge agreed with people when it was licensed, on pairs of passed models.
 
     Attributes
@@ -111,13 +125,26 @@ class Reference:
         Correlation of two agreements of one voter, and of one prompt.
     """
 
-    edges: tuple[float, ...]
-    agreement: tuple[float, ...]
-    variance: tuple[float, ...]
-    votes: tuple[int, ...]
-    covariance: tuple[tuple[float, ...], ...]
-    of_voter: float
-    of_prompt: float
+    edges: Annotated[tuple[Annotated[float, Field(ge=0)], ...], Strict(False)]
+    agreement: Annotated[Shares, Field(min_length=1)]
+    variance: Annotated[tuple[Annotated[float, Field(ge=1e-9, le=1)], ...], Strict(False)]
+    votes: Annotated[tuple[PositiveInt, ...], Strict(False)]
+    covariance: Annotated[tuple[Shares, ...], Strict(False)]
+    of_voter: Share
+    of_prompt: Share
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        k = len(self.agreement)
+        for name, n in (("edges", k - 1), ("variance", k), ("votes", k), ("covariance", k)):
+            if len(values := getattr(self, name)) != n:
+                raise ValueError(f"{name} is {values!r}: give {n} numbers, for {k} of agreement")
+        rows = self.covariance
+        if {*map(len, rows)} != {k} or not np.allclose(
+            rows, np.transpose(rows), rtol=1e-6, atol=0
+        ):
+            raise ValueError(f"covariance is {rows!r}: give {k} rows that equal the columns")
+        return self
 
     @property
     def mean(self) -> float:
@@ -125,8 +152,7 @@ class Reference:
         return float(np.average(self.agreement, weights=self.votes))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Licence:
+class Licence(_Table):
     """Where a judge may stand in for people, until when, and on how many labels of people.
 
     Attributes
@@ -151,25 +177,26 @@ class Licence:
         What a watch compares with; None where too few votes are on pairs of passed models.
     """
 
-    judge: str
+    version: Literal[1]
+    judge: Name
     made: date
     until: date
-    margin: float
-    votes_a_year: int
-    votes_sha256: str
+    margin: Annotated[float, Field(ge=0, le=100)]
+    votes_a_year: PositiveInt
+    votes_sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
     method: str
-    templates: tuple[str, ...]
-    resolved_models: tuple[str, ...]
-    fingerprints: tuple[str, ...]
+    templates: Names
+    resolved_models: Names
+    fingerprints: Names
     signal: Kind
-    votes: int
-    people: int | None
-    items: int
-    prompts: int
-    column: str | None
-    categories: tuple[str, ...]
-    models: tuple[Graded, ...]
-    reference: Reference | None
+    votes: PositiveInt
+    people: PositiveInt | None = None
+    items: PositiveInt
+    prompts: PositiveInt
+    column: Name | None = None
+    categories: Names
+    models: Annotated[tuple[Graded, ...], Field(min_length=1), Strict(False)]
+    reference: Reference | None = None
 
     @property
     def passed(self) -> tuple[str, ...]:
@@ -199,10 +226,10 @@ class Licence:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        plain = asdict(self)
-        plain |= {"made": self.made.isoformat(), "until": self.until.isoformat()}
-        models = [asdict(x) | {"sentence": x.sentence(self.margin)} for x in self.models]
-        return plain | {"models": models, "passed": list(self.passed), "headline": self.headline}
+        plain = self.model_dump(mode="json", exclude={"version"})
+        for row, model in zip(plain["models"], self.models, strict=True):
+            row["sentence"] = model.sentence(self.margin)
+        return plain | {"passed": list(self.passed), "headline": self.headline}
 
 
 BOUND = {
@@ -333,10 +360,10 @@ def _not_counted(licence: Licence, what: str, value: str, n: int) -> str:
 
 def as_toml(licence: Licence) -> str:
     """Write a licence as TOML, which `read_licence` reads back to the same value."""
-    plain = asdict(licence)
+    plain = licence.model_dump()
     models, reference = plain.pop("models"), plain.pop("reference")
     blocks = ["# Where a judge may stand in for people. Written by arena study judge --licence."]
-    blocks.append("\n".join(_lines({"version": VERSION, **plain})))
+    blocks.append("\n".join(_lines(plain)))
     blocks += ["\n".join(("[[models]]", *_lines(model))) for model in models]
     if reference is not None:
         blocks.append("\n".join(("[reference]", *_lines(reference))))
@@ -369,204 +396,45 @@ def read_licence(path: Path) -> Licence:
         If the file cannot be read, a key is missing or unknown, or a value cannot be: it is
         quoted.
     """
-    table = parsed_toml(read_text(path), f"The licence {str(path)!r}")
-    keys = _Keys(str(path), "", table)
-    version = keys.whole("version", 1)
-    if version != VERSION:
-        raise keys.wrong("version", version, f"{VERSION}, which this arena reads")
-    licence = Licence(
-        judge=keys.text("judge"),
-        made=keys.day("made"),
-        until=keys.day("until"),
-        margin=keys.number("margin", 0, 100),
-        votes_a_year=keys.whole("votes_a_year", 1),
-        votes_sha256=keys.hash("votes_sha256"),
-        method=keys.text("method", empty=True),
-        templates=keys.texts("templates"),
-        resolved_models=keys.texts("resolved_models"),
-        fingerprints=keys.texts("fingerprints"),
-        signal=keys.one_of("signal", get_args(Kind)),
-        votes=keys.whole("votes", 1),
-        people=keys.whole("people", 1) if "people" in table else None,
-        items=keys.whole("items", 1),
-        prompts=keys.whole("prompts", 1),
-        column=keys.text("column") if "column" in table else None,
-        categories=keys.texts("categories"),
-        models=tuple(map(_graded, keys.tables("models"))),
-        reference=_reference(keys.table("reference")) if "reference" in table else None,
-    )
-    keys.end()
-    _agree(keys, licence)
+    table, of = parsed_toml(read_text(path), f"The licence {str(path)!r}"), f"of {str(path)!r}"
+    try:
+        licence = Licence.model_validate(table)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        name = ".".join(map(str, first["loc"]))
+        if first["type"] == "missing":
+            raise DataError(f"{str(path)!r} has no {name}: it is no whole licence.") from None
+        if first["type"] == "extra_forbidden":
+            msg = f"{str(path)!r} has {name} = {first['input']!r}, which no licence has: drop it."
+            raise DataError(msg) from None
+        value = "" if first["type"] == "value_error" else f" is {first['input']!r}"
+        raise DataError(f"{name} {of}{value}: {first['msg']}.") from None
+    if licence.until < licence.made:
+        raise DataError(f"until {of} is {licence.until.isoformat()!r}: give a day after made.")
+    if licence.column is not None and not licence.categories:
+        msg = f"categories {of} is []: give the values of the column {licence.column!r}."
+        raise DataError(msg)
+    for model in licence.models:
+        expected = _grade_of(None if model.why else model.lower, model.upper, licence.margin)
+        if model.grade != expected:
+            raise DataError(
+                f"grade of {model.name!r} {of} is {model.grade!r}: give {expected}, by its "
+                f"interval and the margin of {licence.margin:g}."
+            )
     return licence
 
 
-def _graded(keys: "_Keys") -> Graded:
-    ends = ("error", "lower", "upper")
-    error, lower, upper = (
-        keys.number(end, -1000, 1000) if end in keys.table_of else None for end in ends
-    )
-    graded = Graded(
-        name=keys.text("name"),
-        grade=keys.one_of("grade", get_args(Grade)),
-        error=error,
-        lower=lower,
-        upper=upper,
-        votes=keys.whole("votes", 0),
-        prompts=keys.whole("prompts", 0),
-        outside=keys.number("outside", 0, 1),
-        why=keys.text("why", empty=True),
-    )
-    keys.end()
-    return graded
-
-
-def _reference(keys: "_Keys") -> Reference:
-    agreement = keys.numbers("agreement", 0, 1)
-    k = len(agreement)
-    reference = Reference(
-        edges=keys.numbers("edges", 0, math.inf, k - 1),
-        agreement=agreement,
-        variance=keys.numbers("variance", 1e-9, 1, k),
-        votes=tuple(map(int, keys.numbers("votes", 1, math.inf, k))),
-        covariance=keys.square("covariance", k),
-        of_voter=keys.number("of_voter", 0, 1),
-        of_prompt=keys.number("of_prompt", 0, 1),
-    )
-    keys.end()
-    return reference
-
-
-def _agree(keys: "_Keys", licence: Licence) -> None:
-    """Raise `DataError` where keys contradict each other: a grade goes by margin and interval."""
-    if licence.until < licence.made:
-        raise keys.wrong("until", licence.until.isoformat(), "a day after made")
-    if licence.column is not None and not licence.categories:
-        raise keys.wrong("categories", "[]", f"the values of the column {licence.column!r}")
-    for model in licence.models:
-        expected = _grade_of(model, licence.margin)
-        if model.grade != expected:
-            known = f"{expected}, by its interval and the margin of {licence.margin:g}"
-            raise keys.wrong(f"grade of {model.name!r}", model.grade, known)
-
-
-def _grade_of(model: Graded, margin: float) -> Grade:
+def _grade_of(lower: float | None, upper: float | None, margin: float) -> Grade:
     """Grade by the interval: within the margin, beyond it, or neither.
 
-    >>> at = Graded(name="x", grade="PASS", error=2.0, lower=-3.0, upper=7.0, votes=400,
-    ...             prompts=90, outside=0.0)
-    >>> _grade_of(at, 8), _grade_of(at, 5)
+    >>> _grade_of(-3.0, 7.0, 8), _grade_of(-3.0, 7.0, 5)
     ('PASS', 'INCONCLUSIVE')
     """
-    if model.why or model.lower is None or model.upper is None:
+    if lower is None or upper is None:
         return "NOT GRADED"
-    if -margin < model.lower and model.upper < margin:
+    if -margin < lower and upper < margin:
         return "PASS"
-    return "FAIL" if model.lower > margin or model.upper < -margin else "INCONCLUSIVE"
-
-
-@dataclass(slots=True)
-class _Keys:
-    """Takes the keys of a table one by one; what is left at the end is unknown."""
-
-    path: str
-    of: str
-    table_of: dict[str, Any]
-
-    def wrong(self, name: str, value: object, wanted: str) -> DataError:
-        return DataError(f"{self.of}{name} of {self.path!r} is {value!r}: give {wanted}.")
-
-    def take(self, name: str) -> Any:
-        if name not in self.table_of:
-            raise DataError(f"{self.path!r} has no {self.of}{name}: it is no whole licence.")
-        return self.table_of.pop(name)
-
-    def end(self) -> None:
-        if self.table_of:
-            name, value = next(iter(self.table_of.items()))
-            msg = f"{self.path!r} has {self.of}{name} = {value!r}, which no licence has: drop it."
-            raise DataError(msg)
-
-    def text(self, name: str, *, empty: bool = False) -> str:
-        value = self.take(name)
-        if not isinstance(value, str) or not (empty or value.strip()):
-            raise self.wrong(name, value, "a text" if empty else "a name")
-        return value
-
-    def texts(self, name: str) -> tuple[str, ...]:
-        value = self.take(name)
-        if not isinstance(value, list) or not all(isinstance(x, str) and x for x in value):
-            raise self.wrong(name, value, "a list of names")
-        return tuple(value)
-
-    def one_of(self, name: str, choices: Sequence[T]) -> T:
-        value = self.take(name)
-        if value not in choices:
-            raise self.wrong(name, value, f"one of {', '.join(map(str, choices))}")
-        return choices[choices.index(value)]
-
-    def day(self, name: str) -> date:
-        value = self.take(name)
-        if type(value) is not date:
-            raise self.wrong(name, value, "a day, such as 2027-01-31")
-        return value
-
-    def hash(self, name: str) -> str:
-        value = self.take(name)
-        if not isinstance(value, str) or len(value) != 64 or set(value) - set("0123456789abcdef"):
-            raise self.wrong(name, value, "64 hexadecimal digits")
-        return value
-
-    def whole(self, name: str, least: int) -> int:
-        value = self.take(name)
-        if type(value) is not int or value < least:
-            raise self.wrong(name, value, f"a whole number from {least}")
-        return value
-
-    def number(self, name: str, low: float, high: float) -> float:
-        value = self.take(name)
-        if not _between(value, low, high):
-            raise self.wrong(name, value, f"a number from {low:g} to {high:g}")
-        return float(value)
-
-    def numbers(
-        self, name: str, low: float, high: float, n: int | None = None
-    ) -> tuple[float, ...]:
-        value = self.take(name)
-        length = f"{n} numbers" if n is not None else "numbers"
-        if not isinstance(value, list) or not all(_between(x, low, high) for x in value):
-            raise self.wrong(name, value, f"{length} from {low:g} to {high:g}")
-        if (n is not None and len(value) != n) or (n is None and not value):
-            raise self.wrong(name, value, length)
-        return tuple(map(float, value))
-
-    def square(self, name: str, n: int) -> tuple[tuple[float, ...], ...]:
-        """Take a covariance, none of whose entries is negative."""
-        value = self.take(name)
-        rows = value if isinstance(value, list) else []
-        whole = [row for row in rows if isinstance(row, list) and len(row) == n]
-        if len(rows) != n or whole != rows or not all(_between(x, 0, 1) for r in rows for x in r):
-            raise self.wrong(name, value, f"{n} rows of {n} numbers from 0 to 1")
-        if not np.allclose(rows, np.transpose(rows), rtol=1e-6, atol=0):
-            raise self.wrong(name, value, "rows that equal the columns")
-        return tuple(tuple(map(float, row)) for row in rows)
-
-    def table(self, name: str) -> "_Keys":
-        value = self.take(name)
-        if not isinstance(value, dict):
-            raise self.wrong(name, value, f"a table [{name}]")
-        return _Keys(self.path, f"{name}.", value)
-
-    def tables(self, name: str) -> list["_Keys"]:
-        value = self.take(name)
-        if not isinstance(value, list) or not value:
-            raise self.wrong(name, value, f"a table [[{name}]] for each model")
-        if not all(isinstance(row, dict) for row in value):
-            raise self.wrong(name, value, f"tables [[{name}]]")
-        return [_Keys(self.path, f"{name}[{i}].", row) for i, row in enumerate(value, 1)]
-
-
-def _between(value: object, low: float, high: float) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and low <= value <= high
+    return "FAIL" if lower > margin or upper < -margin else "INCONCLUSIVE"
 
 
 ERROR = 0.05
@@ -633,6 +501,7 @@ def grant(
     if until < today:
         raise DataError(f"--until {until} is over: today is {today}.")
     return Licence(
+        version=1,
         judge=judge.name,
         made=today,
         until=until,
@@ -755,31 +624,31 @@ def graded(
     known : bool
         Whether votes say who cast them; if not, intervals allow for prompts alone.
     """
-    by_model = []
-    for model, (name, outside) in enumerate(
-        zip(data.items.models, _outside(data, judge).tolist(), strict=True)
-    ):
-        own = rows.only(rows.has(model))
-        n, prompts = len(own.score), len(np.unique(own.prompt))
-        shell = Graded(
-            name=name,
-            grade="NOT GRADED",
-            error=None,
-            lower=None,
-            upper=None,
-            votes=n,
-            prompts=prompts,
-            outside=outside,
-            why=_too_little(own, n, prompts, outside, known),
+    outside = _outside(data, judge).tolist()
+    owned = [rows.only(rows.has(model)) for model in range(len(outside))]
+    reasons = [_too_little(*one, known) for one in zip(owned, outside, strict=True)]
+    alpha = ERROR / max(reasons.count(""), 1)
+    models = []
+    for model, (name, own, why) in enumerate(zip(data.items.models, owned, reasons, strict=True)):
+        error = lower = upper = None
+        if not why:
+            off = np.where(own.pairs[:, 0] == model, 1, -1) * (own.judge - own.score)
+            error = 100 * float(off.mean())
+            lower, upper = (100 * end for end in _ends(off, own, alpha, known=known))
+        models.append(
+            Graded(
+                name=name,
+                grade=_grade_of(lower, upper, margin),
+                error=error,
+                lower=lower,
+                upper=upper,
+                votes=len(own.score),
+                prompts=len(np.unique(own.prompt)),
+                outside=outside[model],
+                why=why,
+            )
         )
-        by_model.append((np.where(own.pairs[:, 0] == model, 1, -1), own, shell))
-    alpha = ERROR / max(sum(not shell.why for _, _, shell in by_model), 1)
-    return tuple(
-        shell
-        if shell.why
-        else _licensing_graded(shell, side * (own.judge - own.score), own, alpha, margin, known)
-        for side, own, shell in by_model
-    )
+    return tuple(models)
 
 
 def _outside(data: StudyData, judge: JudgeVerdicts) -> Floats:
@@ -796,8 +665,9 @@ def _outside(data: StudyData, judge: JudgeVerdicts) -> Floats:
     return np.asarray(out / np.maximum(n, 1))
 
 
-def _too_little(own: Compared, n: int, prompts: int, outside: float, known: bool) -> str:
+def _too_little(own: Compared, outside: float, known: bool) -> str:
     """Explain why a model cannot be graded; nothing if it can."""
+    n, prompts = len(own.score), len(np.unique(own.prompt))
     if n < FEWEST_VOTES or prompts < MIN_PROMPTS:
         return (
             f"for it has {plural(n, 'label')} on {plural(prompts, 'prompt')} and it takes "
@@ -810,14 +680,6 @@ def _too_little(own: Compared, n: int, prompts: int, outside: float, known: bool
     if known and _effective(own.rater) < FEWEST_PEOPLE:
         return "for its labels are of fewer than three people who are about equally busy"
     return ""
-
-
-def _licensing_graded(
-    shell: Graded, off: Floats, own: Compared, alpha: float, margin: float, known: bool
-) -> Graded:
-    lower, upper = (100 * end for end in _ends(off, own, alpha, known=known))
-    judged = replace(shell, error=100 * float(off.mean()), lower=lower, upper=upper)
-    return replace(judged, grade=_grade_of(judged, margin))
 
 
 def _ends(off: Floats, own: Compared, alpha: float, *, known: bool) -> tuple[float, float]:

@@ -191,36 +191,6 @@ class Compared:
         return np.asarray((self.pairs == model).any(axis=1))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Evidence:
-    """What people and a judge say of some models.
-
-    Attributes
-    ----------
-    voted : Compared
-        One row a vote.
-    judged : Compared
-        One row an item with a verdict; scores are not known.
-    """
-
-    models: tuple[str, ...]
-    voted: Compared
-    judged: Compared
-
-    @classmethod
-    def of(cls, items: Items, people: Labels, verdicts: Labels) -> "_Evidence":
-        """Collect votes and verdicts; a judge's orders and repetitions of an item are averaged."""
-        read = verdicts.only(~np.isnan(verdicts.probability))
-        signal = read.mean(_odds_of(read.probability), items.n)
-        judge = read.mean((read.label + 1) / 2, items.n)
-        asked = np.flatnonzero(~np.isnan(judge))
-        nobody = np.full(len(asked), np.nan)
-        judged = Compared(
-            items.pairs[asked], items.prompt[asked], asked, nobody, signal[asked], judge[asked]
-        )
-        return cls(items.models, Compared.of(items, people, signal, judge), judged)
-
-
 def with_signal(rows: Rows) -> tuple[Rows, Kind]:
     """Give verdicts a preference for side A from whatever the judge gave: the best that is there.
 
@@ -429,39 +399,6 @@ RANKED_FROM = 30
 By = Literal["judge only", "judge and people"]
 
 
-@dataclass(frozen=True, slots=True)
-class _Known:
-    """A model that people rated, and the judge.
-
-    Attributes
-    ----------
-    people, judge : float
-        Points; the anchors' average by people is 1000. The judge's is where the line puts it.
-    error : float
-        People's rating less the judge's.
-    standard_error : float
-        Of that difference, from sampling alone.
-    own : bool
-        Whether it is of the judge's family.
-    """
-
-    model: str
-    people: float
-    judge: float
-    error: float
-    standard_error: float
-    own: bool
-
-
-@dataclass(frozen=True, slots=True)
-class _WithVotes:
-    """The rating by votes and verdicts together; see `judge.studies.powered`."""
-
-    rating: float
-    lower: float | None
-    upper: float | None
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Newcomer:
     """The rating of a model that a judge has compared with models that people know.
@@ -482,12 +419,16 @@ class Newcomer:
     judge_only : Estimate
         The rating by the judge, whatever people say; ``n`` is the number of verdicts. Without a
         value where the judge is not shown to tell models apart.
-    with_votes : WithVotes or None
-        None where there are no votes on it, or too few to rate it by.
+    with_votes : Estimate or None
+        By votes and verdicts together, see `judge.studies.powered`; ``n`` is the number of battles
+        with votes. None where there are none, or too few to rate it by.
     self_preference : Estimate or None
         What was added to the judge's rating because the model is of its own family; ``n`` is the
         number of known models of that family. None for other models, and where none is known.
-    known : tuple of Known
+    known : tuple of dict
+        Of each model that people rated, and the judge: its ``model``; ``people`` and ``judge``,
+        points, the judge's where the line puts it; the ``error``, people's less the judge's, with
+        its ``standard_error`` from sampling alone; and whether it is the judge's ``own``.
     gap : float
         Standard deviation of a judge's errors over models, beyond sampling; points.
     votes : int
@@ -506,9 +447,9 @@ class Newcomer:
     slope: float
     beyond: Literal["best", "worst"] | None
     judge_only: Estimate
-    with_votes: _WithVotes | None
+    with_votes: Estimate | None
     self_preference: Estimate | None
-    known: tuple[_Known, ...]
+    known: tuple[dict[str, Any], ...]
     anchors: tuple[tuple[str, float], ...]
     gap: float
     n_prompts: int
@@ -532,8 +473,8 @@ class Newcomer:
         if self.judge_only.value is None:
             yield verdicts
             return
-        others = [one for one in self.known if not one.own]
-        off = float(np.mean([abs(one.error) for one in others]))
+        others = [one for one in self.known if not one["own"]]
+        off = float(np.mean([abs(one["error"]) for one in others]))
         yield (
             f"{verdicts} Over {plural(len(others), 'known model')} people's ratings are "
             f"{1 / self.slope:.1f} times as spread as the judge's, and the line between the two "
@@ -564,30 +505,15 @@ class Newcomer:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        own = self.self_preference
-        return {
-            "model": self.model,
-            "rating": self.rating,
-            "lower": self.lower,
-            "upper": self.upper,
-            "by": self.by,
-            "calibrated_on": self.calibrated_on,
-            "level": self.level,
-            "judge": self.judge,
-            "signal": self.signal,
-            "judge_only": asdict(self.judge_only),
-            "with_votes": None if self.with_votes is None else asdict(self.with_votes),
-            "self_preference": None if own is None else asdict(own),
-            "slope": self.slope,
-            "beyond": self.beyond,
-            "gap": self.gap,
-            "prompts": self.n_prompts,
-            "votes": self.votes,
+        plain, both = asdict(self), self.with_votes
+        del plain["anchors"]
+        if both is not None:
+            plain["with_votes"] = {"rating": both.value, "lower": both.lower, "upper": both.upper}
+        return plain | {
+            "prompts": plain.pop("n_prompts"),
             "rank": None,
-            "known": [asdict(one) for one in self.known],
             "board": self.board,
             "sentences": list(self.sentences),
-            "warnings": list(self.warnings),
         }
 
 
@@ -640,55 +566,189 @@ def newcomer(
         known, votes or verdicts are all ties, or the judge is not shown to tell models apart and
         votes do not rate the model.
     """
-    evidence = _Evidence.of(data.items, data.people, judge.verdicts)
-    new = _position(evidence, model)
-    anchors = _anchors(evidence, new, options.anchors)
-    _require_verdicts(evidence, new, anchors)
-    family = _family(evidence, judge.name, options.own)
-    learnt = calibrated(evidence.voted.only(~evidence.voted.has(new)), options.calibration)
-    return _summed(data, judge, _Rated.of(evidence, new, anchors, family, learnt, kind), options)
+    names, k = data.items.models, len(data.items.models)
+    if model not in names:
+        known = ", ".join(map(repr, names[:3]))
+        msg = f"There is no model {model!r} in votes and verdicts; there are {known} and others."
+        raise DataError(msg)
+    new, level = names.index(model), options.level
+    voted, judged = _evidence(data.items, data.people, judge.verdicts)
+    on_known = voted.only(~voted.has(new))
+    anchors = _anchors(names, on_known, options.anchors)
+    _require_verdicts(names, judged, new, anchors)
+    family = _family(names, judge.name, options.own)
+    learnt = calibrated(on_known, options.calibration)
+    target = judged.judge if kind == "verdicts" else learnt.probability(judged.signal)
+    judged = replace(judged, score=target)
+    rated = _largest(judged, np.append(anchors, new), k, of=new)
+    both = np.setdiff1d(rated, [new])
+    is_own = np.isin(both, [*family])
+    others, own = both[~is_own], both[is_own]
+    n = len(others)
+    if n < FEWEST_KNOWN:
+        msg = (
+            f"Not enough known models: {plural(n, 'model')} beside the judge's own "
+            "have both votes and verdicts, and how a judge's ratings go with people's shows "
+            f"on {FEWEST_KNOWN} or more."
+        )
+        raise NotIdentifiedError(msg)
+    n_prompts = 1 + int(max(voted.prompt.max(), judged.prompt.max()))
+    equal, average = np.full(len(anchors), 1 / len(anchors)), np.isin(rated, others) / n
+    people, moved_people = _strengths(voted, anchors, equal, (k, n_prompts), voters=True)
+    by_judge, moved_judge = _strengths(judged, rated, average, (k, n_prompts), voters=False)
+    if not np.isfinite(people[1, others]).all():
+        msg = "All votes are of one voter, or on one prompt: how sure ratings are is not known."
+        raise NotIdentifiedError(msg)
+    (y, x), (v_y, v_x) = (np.stack([people[i, others], by_judge[i, others]]) for i in range(2))
+    shared = float((moved_people * moved_judge).sum(axis=0)[others].mean())
+    line = Line.of(y, x, v_y, v_x, shared)
+    verdicts = judged.only(judged.has(new) & np.isin(judged.pairs, rated).all(axis=1))
+    place, moved, extra, offset = float(by_judge[0, new]), 0.0, 0.0, None
+    if new in family and len(own):
+        moved, extra = _offset(line, people[:, own], by_judge[:, own])
+        half = quantile(level, np.inf) * float(np.sqrt(extra))
+        value, lower, upper = (POINTS_PER_NAT * y for y in (moved, moved - half, moved + half))
+        offset = Estimate(value, lower, upper, len(own))
+    ends = line.interval(place, float(by_judge[1, new]) + line.slope**2 * extra, level)
+    of_family = joined([names[m] for m in own])
+    warnings = [*data.warnings, *_on_judge(judge, kind)]
+    warnings += _on_family(model if new in family else "", of_family, offset)
+    votes = int(voted.has(new).sum())
+    powered = None
+    if votes:
+        soft = learnt.probability(_odds_of(judge.verdicts.probability))
+        asked = replace(judge.verdicts, probability=soft)
+        try:
+            powered = replace(_with_votes(data, asked, new, anchors, level), n=votes)
+        except NotIdentifiedError as error:
+            warnings.append(f"The votes on {model} do not rate it yet: {error}")
+    alone = Estimate(None, None, None, len(verdicts.score))
+    if ends is not None:
+        won = float(
+            np.where(verdicts.pairs[:, 0] == new, verdicts.score, 1 - verdicts.score).sum()
+        )
+        no_interval = tuple(
+            _without_interval(n, min(won, len(verdicts.score) - won), options.fewest_known)
+        )
+        warnings += no_interval
+        points = to_points(moved + np.array([line.people(place), *ends])).tolist()
+        alone = replace(alone, value=points[0])
+        if not no_interval:
+            alone = replace(alone, lower=points[1], upper=points[2])
+    else:
+        warnings.append(f"{_NOT_SHOWN}.")
+    by: By = "judge only"
+    answer = alone
+    if votes >= RANKED_FROM and powered is not None and powered.lower is not None:
+        answer, by = powered, "judge and people"
+    if answer.value is None:
+        msg = (
+            f"{_NOT_SHOWN}: its ratings of {plural(n, 'known model')} may rise or fall with "
+            "people's. It gives no rating; ask another judge, or for more verdicts."
+        )
+        raise NotIdentifiedError(msg)
+    return Newcomer(
+        model=model,
+        judge=judge.name,
+        signal=kind,
+        rating=answer.value,
+        lower=answer.lower,
+        upper=answer.upper,
+        by=by,
+        calibrated_on=n,
+        level=level,
+        slope=line.slope,
+        beyond="best" if place > x.max() else "worst" if place < x.min() else None,
+        judge_only=alone,
+        with_votes=powered,
+        self_preference=offset,
+        known=tuple(
+            _known(names[m], line, people[:, m], by_judge[:, m], bool(m in own))
+            for m in both.tolist()
+        ),
+        anchors=tuple(
+            zip(
+                (names[m] for m in anchors.tolist()),
+                to_points(people[0, anchors]).tolist(),
+                strict=True,
+            )
+        ),
+        gap=POINTS_PER_NAT * float(np.sqrt(line.miss)) / abs(line.slope),
+        n_prompts=len(np.unique(verdicts.prompt)),
+        votes=votes,
+        warnings=tuple(warnings),
+    )
 
 
-def _position(evidence: _Evidence, model: str) -> int:
-    if model in evidence.models:
-        return evidence.models.index(model)
-    known = ", ".join(map(repr, evidence.models[:3]))
-    msg = f"There is no model {model!r} in votes and verdicts; there are {known} and others."
-    raise DataError(msg)
+def _evidence(items: Items, people: Labels, verdicts: Labels) -> tuple[Compared, Compared]:
+    """Give a row a vote, and a row an item with a verdict, whose scores are not known.
+
+    A judge's orders and repetitions of an item are averaged.
+    """
+    read = verdicts.only(~np.isnan(verdicts.probability))
+    signal = read.mean(_odds_of(read.probability), items.n)
+    judge = read.mean((read.label + 1) / 2, items.n)
+    asked = np.flatnonzero(~np.isnan(judge))
+    nobody = np.full(len(asked), np.nan)
+    judged = Compared(
+        items.pairs[asked], items.prompt[asked], asked, nobody, signal[asked], judge[asked]
+    )
+    return Compared.of(items, people, signal, judge), judged
 
 
-def _anchors(evidence: _Evidence, new: int, wanted: Sequence[str]) -> Ints:
+def _known(name: str, line: Line, people: Floats, judge: Floats, own: bool) -> dict[str, Any]:
+    """Give how far a model that both rated is off the line, as `Newcomer.known`."""
+    (y, v_y), x, v_x = people, float(judge[0]), judge[1]
+    by_people, by_judge = to_points(np.array([y, line.people(x)])).tolist()
+    return {
+        "model": name,
+        "people": by_people,
+        "judge": by_judge,
+        "error": by_people - by_judge,
+        "standard_error": POINTS_PER_NAT * float(np.sqrt(v_y + v_x / line.slope**2)),
+        "own": own,
+    }
+
+
+def _offset(line: Line, people: Floats, judge: Floats) -> tuple[float, float]:
+    """Return what people give models of the judge's family beyond the line, and its variance."""
+    n = people.shape[1]
+    moved = [y - line.people(x) for y, x in zip(people[0], judge[0], strict=True)]
+    around = line.miss + judge[1] + line.scatter / line.n
+    variance = people[1] + around / line.slope**2
+    return float(np.mean(moved)), float(variance.sum()) / n**2
+
+
+def _anchors(names: Sequence[str], rows: Compared, wanted: Sequence[str]) -> Ints:
     """Find the models that people compared with each other, the largest group that hangs together.
 
     Raises `DataError` for a name that fits none, `NotIdentifiedError` for too few.
     """
-    rows = evidence.voted.only(~evidence.voted.has(new))
     met = np.unique(rows.pairs)
     for pattern in wanted:
-        if not any(fnmatchcase(evidence.models[one], pattern) for one in met):
+        if not any(fnmatchcase(names[one], pattern) for one in met):
             msg = f"No model with votes fits --anchors {pattern!r}."
             raise DataError(msg)
     if wanted:
-        fits = [any(fnmatchcase(evidence.models[one], p) for p in wanted) for one in met]
+        fits = [any(fnmatchcase(names[one], p) for p in wanted) for one in met]
         met = met[np.array(fits)]
-    anchors = _largest(rows, met, len(evidence.models))
+    anchors = _largest(rows, met, len(names))
     if len(anchors) < FEWEST_KNOWN:
-        names = joined([evidence.models[one] for one in anchors])
+        some = joined([names[one] for one in anchors])
         msg = (
-            f"Not enough known models: people have compared {names or 'none'} with each other, "
+            f"Not enough known models: people have compared {some or 'none'} with each other, "
             f"and how a judge's ratings go with people's shows on {FEWEST_KNOWN} or more."
         )
         raise NotIdentifiedError(msg)
     return anchors
 
 
-def _require_verdicts(evidence: _Evidence, new: int, anchors: Ints) -> None:
-    judged = evidence.judged
-    name = evidence.models[new]
+def _require_verdicts(names: Sequence[str], judged: Compared, new: int, anchors: Ints) -> None:
+    name = names[new]
     own = judged.only(judged.has(new))
     against = np.isin(own.pairs, anchors).any(axis=1)
     if not against.any():
-        judged_models = [evidence.models[one] for one in np.unique(judged.pairs)]
+        judged_models = [names[one] for one in np.unique(judged.pairs)]
         msg = (
             f"The judge has no verdict on {name!r} against a model that people know: have it "
             f"compare {name!r} with some of them (arena judge run). It has verdicts on "
@@ -703,123 +763,15 @@ def _require_verdicts(evidence: _Evidence, new: int, anchors: Ints) -> None:
         raise NotIdentifiedError(msg)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Rated:
-    """People's board and the judge's, and the line between the two.
-
-    Attributes
-    ----------
-    others, own : ndarray of int
-        Anchors that the judge rates, without its family and of it.
-    people, judge : ndarray of shape (2, n_models)
-        Strengths and variances, against the average of the anchors and of ``others``.
-    verdicts : Compared
-        Those on the newcomer, with what it expects of them as ``score``.
-    """
-
-    evidence: _Evidence
-    new: int
-    anchors: Ints
-    others: Ints
-    own: Ints
-    of_family: bool
-    learnt: _Calibrated
-    kind: Kind
-    people: Floats
-    judge: Floats
-    verdicts: Compared
-    line: Line
-
-    @classmethod
-    def of(
-        cls,
-        evidence: _Evidence,
-        new: int,
-        anchors: Ints,
-        family: set[int],
-        learnt: _Calibrated,
-        kind: Kind,
-    ) -> "_Rated":
-        voted, judged, k = evidence.voted, evidence.judged, len(evidence.models)
-        target = judged.judge if kind == "verdicts" else learnt.probability(judged.signal)
-        judged = replace(judged, score=target)
-        rated = _largest(judged, np.append(anchors, new), k, of=new)
-        both = np.setdiff1d(rated, [new])
-        is_own = np.isin(both, [*family])
-        others, own = both[~is_own], both[is_own]
-        if len(others) < FEWEST_KNOWN:
-            msg = (
-                f"Not enough known models: {plural(len(others), 'model')} beside the judge's own "
-                "have both votes and verdicts, and how a judge's ratings go with people's shows "
-                f"on {FEWEST_KNOWN} or more."
-            )
-            raise NotIdentifiedError(msg)
-        average = np.isin(rated, others) / len(others)
-        equal = np.full(len(anchors), 1 / len(anchors))
-        people, moved_people = _strengths(evidence, voted, anchors, equal, voters=True)
-        judge, moved_judge = _strengths(evidence, judged, rated, average, voters=False)
-        if not np.isfinite(people[1, others]).all():
-            msg = (
-                "All votes are of one voter, or on one prompt: how sure ratings are is not known."
-            )
-            raise NotIdentifiedError(msg)
-        (y, x), (v_y, v_x) = (np.stack([people[i, others], judge[i, others]]) for i in range(2))
-        shared = float((moved_people * moved_judge).sum(axis=0)[others].mean())
-        about = judged.has(new) & np.isin(judged.pairs, rated).all(axis=1)
-        return cls(
-            evidence=evidence,
-            new=new,
-            anchors=anchors,
-            others=others,
-            own=own,
-            of_family=new in family,
-            learnt=learnt,
-            kind=kind,
-            people=people,
-            judge=judge,
-            verdicts=judged.only(about),
-            line=Line.of(y, x, v_y, v_x, shared),
-        )
-
-    @property
-    def known(self) -> tuple[_Known, ...]:
-        """The models that both rated."""
-        slope, names = self.line.slope, self.evidence.models
-        rows = []
-        for m in np.sort(np.append(self.others, self.own)).tolist():
-            (y, v_y), x, v_x = self.people[:, m], float(self.judge[0, m]), self.judge[1, m]
-            people, judge = to_points(np.array([y, self.line.people(x)])).tolist()
-            error = POINTS_PER_NAT * float(np.sqrt(v_y + v_x / slope**2))
-            rows.append(_Known(names[m], people, judge, people - judge, error, m in self.own))
-        return tuple(rows)
-
-    @property
-    def offset(self) -> tuple[float, float]:
-        """What people give models of the judge's family beyond the line, and its variance."""
-        line, n = self.line, len(self.own)
-        moved = [self.people[0, m] - line.people(self.judge[0, m]) for m in self.own]
-        around = line.miss + self.judge[1, self.own] + line.scatter / line.n
-        variance = self.people[1, self.own] + around / line.slope**2
-        return float(np.mean(moved)), float(variance.sum()) / n**2
-
-    @property
-    def fewest_won(self) -> float:
-        """Verdicts that it has won or lost, the smaller number; ties and doubts in parts."""
-        first, score = self.verdicts.pairs[:, 0] == self.new, self.verdicts.score
-        won = float(np.where(first, score, 1 - score).sum())
-        return min(won, len(score) - won)
-
-
 def _strengths(
-    evidence: _Evidence, rows: Compared, models: Ints, average: Floats, *, voters: bool
+    rows: Compared, models: Ints, average: Floats, shape: tuple[int, int], *, voters: bool
 ) -> tuple[Floats, Floats]:
-    """Fit strengths against a weighted average of them.
+    """Fit strengths against a weighted average of them, of so many models and prompts.
 
     Returns strengths with their variances, NaN of other models, and how far each prompt moves
     each of them.
     """
-    k = len(evidence.models)
-    n_prompts = 1 + int(max(evidence.voted.prompt.max(), evidence.judged.prompt.max()))
+    k, n_prompts = shape
     board = board_of(rows, rows.score, models, k)
     own, contrasts = board.theta[models], np.eye(len(models)) - average
     there, moved = np.full((2, k), np.nan), np.zeros((n_prompts, k))
@@ -835,74 +787,6 @@ def _largest(rows: Compared, models: Ints, n_models: int, of: int | None = None)
     _, group = scipy.sparse.csgraph.connected_components(graph, directed=False)
     wanted = np.bincount(group[models], minlength=1).argmax() if of is None else group[of]
     return np.sort(models[group[models] == wanted])
-
-
-def _summed(
-    data: StudyData, judge: JudgeVerdicts, rated: _Rated, options: NewcomerOptions
-) -> Newcomer:
-    evidence, line, level = rated.evidence, rated.line, options.level
-    n, x = len(rated.others), float(rated.judge[0, rated.new])
-    moved, extra, offset = 0.0, 0.0, None
-    if rated.of_family and len(rated.own):
-        moved, extra = rated.offset
-        half = quantile(level, np.inf) * float(np.sqrt(extra))
-        value, lower, upper = (POINTS_PER_NAT * y for y in (moved, moved - half, moved + half))
-        offset = Estimate(value, lower, upper, len(rated.own))
-    variance = float(rated.judge[1, rated.new]) + line.slope**2 * extra
-    ends = line.interval(x, variance, level)
-    warnings = [
-        *data.warnings,
-        *_on_judge(judge, rated.kind),
-        *_on_family(rated, offset),
-    ]
-    votes = int(evidence.voted.has(rated.new).sum())
-    powered = _with_votes(data, judge, rated, level, warnings) if votes else None
-    alone = Estimate(None, None, None, len(rated.verdicts.score))
-    if ends is not None:
-        no_interval = tuple(_without_interval(n, rated.fewest_won, options.fewest_known))
-        warnings += no_interval
-        points = to_points(moved + np.array([line.people(x), *ends])).tolist()
-        alone = replace(alone, value=points[0])
-        if not no_interval:
-            alone = replace(alone, lower=points[1], upper=points[2])
-    else:
-        warnings.append(f"{_NOT_SHOWN}.")
-    by: By = "judge only"
-    answer: Estimate | _WithVotes = alone
-    rating = alone.value
-    if votes >= RANKED_FROM and powered is not None and powered.lower is not None:
-        rating, answer, by = powered.rating, powered, "judge and people"
-    if rating is None:
-        msg = (
-            f"{_NOT_SHOWN}: its ratings of {plural(n, 'known model')} may rise or fall with "
-            "people's. It gives no rating; ask another judge, or for more verdicts."
-        )
-        raise NotIdentifiedError(msg)
-    ratings = to_points(rated.people[0, rated.anchors]).tolist()
-    highest, lowest = rated.judge[0, rated.others].max(), rated.judge[0, rated.others].min()
-    names = [evidence.models[m] for m in rated.anchors.tolist()]
-    return Newcomer(
-        model=evidence.models[rated.new],
-        judge=judge.name,
-        signal=rated.kind,
-        rating=rating,
-        lower=answer.lower,
-        upper=answer.upper,
-        by=by,
-        calibrated_on=n,
-        level=level,
-        slope=line.slope,
-        beyond="best" if x > highest else "worst" if x < lowest else None,
-        judge_only=alone,
-        with_votes=powered,
-        self_preference=offset,
-        known=rated.known,
-        anchors=tuple(zip(names, ratings, strict=True)),
-        gap=POINTS_PER_NAT * float(np.sqrt(line.miss)) / abs(line.slope),
-        n_prompts=len(np.unique(rated.verdicts.prompt)),
-        votes=votes,
-        warnings=tuple(warnings),
-    )
 
 
 _NOT_SHOWN = "The judge is not shown to tell models apart"
@@ -922,14 +806,14 @@ def _without_interval(n: int, won: float, fewest: int) -> Iterator[str]:
         )
 
 
-def _family(evidence: _Evidence, judge: str, wanted: Sequence[str]) -> set[int]:
+def _family(names: Sequence[str], judge: str, wanted: Sequence[str]) -> set[int]:
     """Find the models of the judge's family; raises `DataError` for a name that fits none."""
     if not wanted:
-        own = own_model(judge, evidence.models)
-        return set() if own is None else {evidence.models.index(own)}
+        own = own_model(judge, names)
+        return set() if own is None else {names.index(own)}
     family: set[int] = set()
     for pattern in wanted:
-        fits = {k for k, name in enumerate(evidence.models) if fnmatchcase(name, pattern)}
+        fits = {k for k, name in enumerate(names) if fnmatchcase(name, pattern)}
         if not fits:
             raise DataError(f"No model fits --own {pattern!r}.")
         family |= fits
@@ -937,29 +821,20 @@ def _family(evidence: _Evidence, judge: str, wanted: Sequence[str]) -> set[int]:
 
 
 def _with_votes(
-    data: StudyData, judge: JudgeVerdicts, rated: _Rated, level: float, warnings: list[str]
-) -> _WithVotes | None:
-    """Rate the newcomer by votes and soft verdicts together, where the votes allow it."""
-    name = rated.evidence.models[rated.new]
-    soft = rated.learnt.probability(_odds_of(judge.verdicts.probability))
-    verdicts = replace(judge.verdicts, probability=soft)
-    try:
-        powered = powered_ratings(data.items, data.people, verdicts, level=level)
-    except NotIdentifiedError as error:
-        warnings.append(f"The votes on {name} do not rate it yet: {error}")
-        return None
-    at = powered.models.index(name)
-    known = [powered.models.index(rated.evidence.models[one]) for one in rated.anchors]
+    data: StudyData, verdicts: Labels, new: int, anchors: Ints, level: float
+) -> Estimate:
+    """Rate the newcomer by votes and soft verdicts together; raises as `powered_ratings`."""
+    names = data.items.models
+    powered = powered_ratings(data.items, data.people, verdicts, level=level)
+    at = powered.models.index(names[new])
+    known = [powered.models.index(names[one]) for one in anchors]
     theta = powered.ratings.theta
     rating = theta[at] - theta[known].mean()
-    half = (powered.ratings.upper - theta)[at] * _wider(powered.ratings.averaged[at], theta)
+    half = (powered.ratings.upper - theta)[at]
+    if powered.ratings.averaged[at]:  # the average holds the model itself
+        half *= len(theta) / (len(theta) - 1)
     points = to_points(np.array([rating, rating - half, rating + half]))
-    return _WithVotes(float(points[0]), finite(points[1]), finite(points[2]))
-
-
-def _wider(averaged: np.bool_, theta: Floats) -> float:
-    """Return what a distance from an average that holds oneself is to be multiplied by."""
-    return len(theta) / (len(theta) - 1) if averaged else 1.0
+    return Estimate(float(points[0]), finite(points[1]), finite(points[2]), powered.n)
 
 
 def _on_judge(judge: JudgeVerdicts, kind: Kind) -> list[str]:
@@ -979,20 +854,18 @@ def _on_judge(judge: JudgeVerdicts, kind: Kind) -> list[str]:
     return warnings
 
 
-def _on_family(rated: _Rated, offset: Estimate | None) -> list[str]:
-    """Describe what became of models of the judge's own family."""
-    names = joined([rated.evidence.models[m] for m in rated.own])
-    if not rated.of_family:
+def _on_family(newcomer: str, names: str, offset: Estimate | None) -> list[str]:
+    """Describe what became of models of the judge's own family; the newcomer may be one."""
+    if not newcomer:
         return [f"Excluded from the interval, as the judge's own: {names}."] if names else []
-    name = rated.evidence.models[rated.new]
     if offset is None or offset.value is None:
         return [
-            f"{name} is of the judge's own family, and no other model of it is known: how far the "
-            "judge favours its own is not known, and the interval does not allow for it."
+            f"{newcomer} is of the judge's own family, and no other model of it is known: how far "
+            "the judge favours its own is not known, and the interval does not allow for it."
         ]
     favours = "above" if offset.value < 0 else "below"
     return [
-        f"{name} is of the judge's own family. The judge rates known models of it ({names}) "
+        f"{newcomer} is of the judge's own family. The judge rates known models of it ({names}) "
         f"{abs(offset.value):.0f} points {favours} people, so {points_of(offset)} is added to its "
         "rating, and that uncertainty to the interval."
     ]

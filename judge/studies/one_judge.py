@@ -16,9 +16,8 @@ from judge.studies.alignment import Outputs
 from judge.studies.alternative import Calibration, WinRate, alternative, calibration, win_rates
 from judge.studies.biases import TERMS, Biases, biases, favouritism, own_model
 from judge.studies.boards import (
+    NOISE_FREED,
     BoardsCompared,
-    Contest,
-    Pair,
     Preferences,
     SystemRanking,
     compare_boards,
@@ -29,7 +28,7 @@ from judge.studies.boards import (
     reversed_pairs,
     system_ranking,
 )
-from judge.studies.data import JudgeVerdicts, Shared, StudyData, read_study, shared_by
+from judge.studies.data import JudgeVerdicts, StudyData, read_study, shared_by
 from judge.studies.estimates import (
     FEW_PROMPTS,
     FEWEST_PEOPLE,
@@ -45,21 +44,18 @@ from judge.studies.gates import (
     MIN_ITEMS,
     MIN_PEOPLE,
     MIN_PROMPTS,
-    Alternative,
     Evidence,
     FirstAnswer,
-    Rule,
     Unranked,
     first_answer,
 )
 from judge.studies.licence import Licence
-from judge.studies.options import Raters, StudyOptions
+from judge.studies.options import StudyOptions
 from judge.studies.plan import Plan, plan_votes
 from judge.studies.powered import POWERED, PoweredRatings, powered_ratings
 from judge.studies.reliability import (
     Agreement,
     Ceiling,
-    Swaps,
     agreement,
     baselines,
     ceiling,
@@ -114,17 +110,13 @@ class JudgeStudy:
 
     Attributes
     ----------
-    over_people, over_people_without_ties : Estimate
-        Agreement of the judge with people less that of people.
+    evidence : Evidence
+        What the verdict depends on.
     boards : tuple of Preferences, or None
         By people and by the judge; None, as all that needs them, where votes or verdicts do not
         determine one: a warning says why.
-    swaps : Swaps or None
+    swaps : mapping of str to Estimate, or None
         None where no item was judged in both orders.
-    alternative : Alternative or None
-        None where voters are not known, or too few can be tested.
-    raters : {"expert", "skilled", "crowd"}
-        What kind of raters the people were taken for.
     calibration : Calibration or None
         None where the judge gave no chances.
     powered : PoweredRatings or None
@@ -133,10 +125,8 @@ class JudgeStudy:
         None where too few pairs of models have enough items.
     n_unread : int
         Verdicts that were not read.
-    n_items, n_votes, n_voters, n_prompts : int
+    n_items, n_votes, n_voters : int
         Of what has both a verdict and a vote; voters is None where they are not known.
-    favouritism, reversed_pairs, unranked
-        As of `judge.studies.gates.Evidence`.
     groups : mapping of str to JudgeStudy
     plan : Plan or None
         What to buy next; of a whole study, not of a group.
@@ -145,14 +135,10 @@ class JudgeStudy:
     """
 
     name: str
+    evidence: Evidence
     agreement: Agreement
-    over_people: Estimate
-    over_people_without_ties: Estimate
     ceiling: Ceiling
-    baselines: tuple[Rule, ...]
-    swaps: Swaps | None
-    alternative: Alternative | None
-    raters: Raters
+    swaps: Mapping[str, Estimate] | None
     calibration: Calibration | None
     boards: tuple[Preferences, Preferences] | None
     compared: BoardsCompared | None
@@ -163,40 +149,10 @@ class JudgeStudy:
     n_items: int
     n_votes: int
     n_voters: int | None
-    n_prompts: int
     warnings: tuple[str, ...]
-    favouritism: Mapping[str, Estimate]
-    reversed_pairs: tuple[Pair, ...]
-    unranked: Unranked
     groups: Mapping[str, "JudgeStudy"] = field(default_factory=dict)
     plan: Plan | None = None
     win_rates: tuple[WinRate, ...] = ()
-
-    @property
-    def evidence(self) -> Evidence:
-        """What the verdict depends on."""
-        agreed, compared, moved = self.agreement, self.compared, self.biases
-        effects = {} if moved is None else moved.effects
-        return Evidence(
-            judge=agreed.judge.without_ties,
-            people=agreed.people.without_ties,
-            highest=self.ceiling.highest,
-            judge_with_ties=agreed.judge.with_ties,
-            people_with_ties=agreed.people.with_ties,
-            gap=self.over_people_without_ties,
-            gap_with_ties=self.over_people,
-            rules=self.baselines,
-            alternative=self.alternative,
-            raters=self.raters,
-            biases={name: effect.difference for name, effect in effects.items()},
-            own_model=None if moved is None else moved.own_model,
-            correlation=None if compared is None else compared.spearman,
-            correlation_noise_freed=None if compared is None else compared.spearman_noise_freed,
-            n_prompts=self.n_prompts,
-            favouritism=self.favouritism,
-            reversed_pairs=self.reversed_pairs,
-            unranked=self.unranked,
-        )
 
     @property
     def first_answer(self) -> FirstAnswer:
@@ -205,30 +161,32 @@ class JudgeStudy:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the plain values that ``arena study judge`` writes; what is not known is null."""
-        biases, powered, test = self.biases, self.powered, self.alternative
-        answer = self.first_answer
+        biases, powered, evidence = self.biases, self.powered, self.evidence
+        test, answer, compared = evidence.alternative, self.first_answer, self.compared
         return {
             "verdict": answer.verdict,
             "reasons": list(answer.reasons),
-            "biased_models": [*self.evidence.biased],
+            "biased_models": [*evidence.biased],
             "reference": dict.fromkeys(("person", "majority")) if test is None else test.reference,
             "decides_at": test and test.decides_at,
             "favouritism": {
                 "models": [
-                    {"model": name} | one.to_dict() for name, one in self.favouritism.items()
+                    {"model": name} | one.to_dict() for name, one in evidence.favouritism.items()
                 ],
-                "reversed_pairs": [list(pair) for pair in self.reversed_pairs],
+                "reversed_pairs": [list(pair) for pair in evidence.reversed_pairs],
             },
             "first_answer": answer.to_dict(),
             "agreement": self.agreement.judge.to_dict(),
             "human_agreement": self.agreement.people.to_dict(),
             **{name: estimate.to_dict() for name, estimate in self._coefficients().items()},
-            "rank_correlation": figures_of(self.compared),
-            "separability": self.compared and self.compared.pairs_to_dict(),
+            "rank_correlation": figures_of({} if compared is None else compared.figures),
+            "separability": compared and compared.separability,
             "system_ranking": self.ranking and self.ranking.to_dict(),
-            "alternative": self.alternative and self.alternative.to_dict(),
+            "alternative": test and asdict(test),
             "bias": dict.fromkeys(TERMS) if biases is None else biases.to_dict(),
-            "moderation": biases and biases.moderation and asdict(biases.moderation),
+            "moderation": biases
+            and biases.moderation
+            and {name: one.to_dict() for name, one in biases.moderation.items()},
             "ppi": dict.fromkeys(POWERED) if powered is None else powered.to_dict(),
             "groups": {value: group.to_dict() for value, group in self.groups.items()},
             "n_unread": self.n_unread,
@@ -244,7 +202,7 @@ class JudgeStudy:
             "human_agreement": people.with_ties,
             "human_agreement without ties": people.without_ties,
             **self._coefficients(),
-            "rank_correlation": None if self.compared is None else self.compared.spearman,
+            "rank_correlation": self.evidence.correlation,
         }
         for term in TERMS:
             effect = None if self.biases is None else self.biases.effects[term]
@@ -252,7 +210,7 @@ class JudgeStudy:
         for name, estimate in figures.items():
             if estimate is None or estimate.value is None:
                 yield f"There is no {name}: {WHY[name]}."
-        if self.alternative is None:
+        if self.evidence.alternative is None:
             yield f"There is no alternative: {WHY['alternative']}."
 
     def _coefficients(self) -> dict[str, Estimate]:
@@ -271,23 +229,22 @@ def study_judge(
     """Study one judge; raises `DataError` if it read no item that people voted on."""
     items, people, verdicts = data.items, data.people, judge.verdicts
     shared = shared_by(data, judge)
+    own, cast = shared.judges[0], shared.people
     if not shared.items.n:
         msg = (
             f"The judge {judge.name!r} read no item that people voted on: leave its verdicts out, "
             "or name the votes on them."
         )
         raise DataError(msg)
-    warnings = [*data.warnings, *_few(shared), *_few_people(data)]
+    warnings = [*data.warnings, *_few(shared.items.n_prompts, judge), *_few_people(data)]
     tell("agreement")
-    agreed = agreement(shared.items, shared.people, shared.judge.verdicts, options)
-    both = (shared.items, shared.judge.verdicts, shared.people)
-    leads = [over_people(*both, options.draws(), ties=ties) for ties in (True, False)]
+    agreed = agreement(shared.items, cast, own.verdicts, options)
+    both = (shared.items, own.verdicts, cast)
+    gap_with_ties, gap = (over_people(*both, options.draws(), ties=ties) for ties in (True, False))
     tell("ceiling")
-    top = ceiling(shared.items, shared.people, shared.judge.verdicts, draws=options.draws())
+    top = ceiling(shared.items, cast, own.verdicts, draws=options.draws())
     tell("baselines")
-    rules = baselines(
-        shared.items, voted(shared.items, shared.people, options), shared.judge, options
-    )
+    rules = baselines(shared.items, voted(shared.items, cast, options), own, options)
     swapped = None
     if _both_orders(judge.in_orders):
         swapped = swaps(items, judge.in_orders, options.draws())
@@ -303,7 +260,7 @@ def study_judge(
     unranked: Unranked = ""
     if of_people is not None and ranked(of_people, of_people.models).any():
         unranked = "" if of_judge is not None else "not_identified"
-        if not shared.judge.verdicts.label.any():
+        if not own.verdicts.label.any():
             unranked = "no_side"
     compared = moved = None
     if boards is not None:
@@ -313,16 +270,38 @@ def study_judge(
         moved = _moved(data, judge, boards, options, warnings)
     tell("prediction-powered ratings")
     powered = _powered(data, verdicts, options, warnings)
+    effects = {} if moved is None else moved.effects
+    figures = {} if compared is None else compared.figures
+    evidence = Evidence(
+        judge=agreed.judge.without_ties,
+        people=agreed.people.without_ties,
+        highest=top.highest,
+        judge_with_ties=agreed.judge.with_ties,
+        people_with_ties=agreed.people.with_ties,
+        gap=gap,
+        gap_with_ties=gap_with_ties,
+        rules=rules,
+        alternative=(
+            alternative(shared.items, cast, own.verdicts, raters=options.raters)
+            if data.voters_known
+            else None
+        ),
+        raters=options.raters,
+        biases={name: effect.difference for name, effect in effects.items()},
+        own_model=None if moved is None else moved.own_model,
+        correlation=figures.get("spearman"),
+        correlation_noise_freed=figures.get("spearman" + NOISE_FREED),
+        n_prompts=shared.items.n_prompts,
+        favouritism=favouritism(shared.items, cast, own.verdicts),
+        reversed_pairs=() if boards is None else reversed_pairs(*boards),
+        unranked=unranked,
+    )
     return JudgeStudy(
         name=judge.name,
+        evidence=evidence,
         agreement=agreed,
-        over_people=leads[0],
-        over_people_without_ties=leads[1],
         ceiling=top,
-        baselines=rules,
         swaps=swapped,
-        alternative=_tested(data, shared, options),
-        raters=options.raters,
         calibration=_calibrated(shared, options),
         boards=boards,
         compared=compared,
@@ -331,25 +310,14 @@ def study_judge(
         ranking=_ranking(data, verdicts, options),
         n_unread=judge.n_unread,
         n_items=shared.items.n,
-        n_votes=shared.people.n,
-        n_voters=len(np.unique(shared.people.rater)) if data.voters_known else None,
-        n_prompts=shared.items.n_prompts,
+        n_votes=cast.n,
+        n_voters=len(np.unique(cast.rater)) if data.voters_known else None,
         warnings=tuple(dict.fromkeys(warnings)),
-        favouritism=favouritism(shared.items, shared.people, shared.judge.verdicts),
-        reversed_pairs=() if boards is None else reversed_pairs(*boards),
-        unranked=unranked,
     )
 
 
-def _tested(data: StudyData, shared: Shared, options: StudyOptions) -> Alternative | None:
-    if not data.voters_known:
-        return None
-    judged = shared.judge.verdicts
-    return alternative(shared.items, shared.people, judged, raters=options.raters)
-
-
-def _calibrated(shared: Shared, options: StudyOptions) -> Calibration | None:
-    for labels in (shared.judge.verdicts, shared.judge.in_orders):
+def _calibrated(shared: StudyData, options: StudyOptions) -> Calibration | None:
+    for labels in (shared.judges[0].verdicts, shared.judges[0].in_orders):
         if not np.isnan(labels.probability).all():
             return calibration(shared.items, shared.people, labels, options.draws())
     return None
@@ -420,17 +388,15 @@ def _identified(what: str, find: Callable[[], Value], warnings: list[str]) -> Va
         return None
 
 
-def _few(shared: Shared) -> list[str]:
+def _few(n: int, judge: JudgeVerdicts) -> list[str]:
     warnings = []
-    n = shared.items.n_prompts
     if n < FEW_PROMPTS:
         warnings.append(
             f"Votes and verdicts are on {plural(n, 'prompt')}: under {FEW_PROMPTS}, intervals, "
             "which draw prompts, are too narrow."
         )
-    judge = shared.judge
     if judge.n_unread:
-        total = judge.n_unread + shared.n_verdicts
+        total = judge.n_unread + judge.verdicts.n
         warnings.append(
             f"{judge.n_unread:,} of {total:,} verdicts were not read: no ties, excluded from "
             "every figure."
@@ -468,8 +434,8 @@ class _Lead:
     certain : bool
         Whether the first, at a level over all pairs of judges (Bonferroni), excludes 0, on
         `MIN_PROMPTS` prompts or more.
-    n_items, n_prompts : int
-    cost : float or None
+    items, prompts : int
+    usd_per_point : float or None
         Dollars a thousand items that a percentage point more costs by going from the worse to
         the better judge; below 0 where the better is cheaper; None where neither is certainly
         better, or a cost is not known.
@@ -480,22 +446,9 @@ class _Lead:
     without_ties: Estimate
     with_ties: Estimate
     certain: bool
-    n_items: int
-    n_prompts: int
-    cost: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {
-            "first": self.first,
-            "second": self.second,
-            "without_ties": self.without_ties.to_dict(),
-            "with_ties": self.with_ties.to_dict(),
-            "certain": self.certain,
-            "items": self.n_items,
-            "prompts": self.n_prompts,
-            "usd_per_point": self.cost,
-        }
+    items: int
+    prompts: int
+    usd_per_point: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -511,20 +464,10 @@ class _Part:
     """
 
     by: str
-    name: str
-    agreement: Mapping[str, Estimate]
-    n_items: int
-    n_prompts: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {
-            "by": self.by,
-            "part": self.name,
-            "items": self.n_items,
-            "prompts": self.n_prompts,
-            "agreement": {name: one.to_dict() for name, one in self.agreement.items()},
-        }
+    part: str
+    items: int
+    prompts: int
+    agreement: dict[str, Estimate]
 
 
 @dataclass(frozen=True, slots=True)
@@ -569,12 +512,12 @@ class SideBySide:
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
         return {
-            "pairs": [lead.to_dict() for lead in self.leads],
+            "pairs": list(map(asdict, self.leads)),
             "costs": {
                 name: {"usd_per_thousand": cost, "usd_per_point_above_coin": self.price(name)}
                 for name, cost in self.costs.items()
             },
-            "parts": [part.to_dict() for part in self.parts],
+            "parts": list(map(asdict, self.parts)),
             "sentences": list(self.sentences),
         }
 
@@ -597,7 +540,7 @@ def side_by_side(
     pairs = [*combinations(data.judges, 2)]
     leads = tuple(_lead(data, pair, options, len(pairs), costs) for pair in pairs)
     whole, *some = _parts(data, options, people)
-    parts = (whole, *(part for part in some if part.n_items))
+    parts = (whole, *(part for part in some if part.items))
     return SideBySide(leads, costs, parts)
 
 
@@ -626,9 +569,9 @@ def _lead(
         without_ties=plain,
         with_ties=lead(options.draws(), ties=True),
         certain=certain,
-        n_items=int(shared.sum()),
-        n_prompts=n_prompts,
-        cost=_price(plain, *(costs[name] for name in names)) if certain else None,
+        items=int(shared.sum()),
+        prompts=n_prompts,
+        usd_per_point=_price(plain, *(costs[name] for name in names)) if certain else None,
     )
 
 
@@ -705,7 +648,7 @@ def _part(by: str, name: str, data: StudyData, rows: Bools, options: StudyOption
         else Estimate(None, None, None, 0)
         for judge in data.judges
     }
-    return _Part(by, name, agreement, int(rows.sum()), n_prompts)
+    return _Part(by, name, int(rows.sum()), n_prompts, agreement)
 
 
 def _sentence(lead: _Lead) -> str:
@@ -715,17 +658,20 @@ def _sentence(lead: _Lead) -> str:
             f"{lead.first} and {lead.second} cannot be compared: on no item do both and a vote "
             "prefer a side."
         )
-    gap = f"{gap_of(one)} percentage points on {plural(lead.n_items, 'shared item')}"
+    gap = f"{gap_of(one)} percentage points on {plural(lead.items, 'shared item')}"
     if not lead.certain:
-        few = "" if lead.n_prompts >= MIN_PROMPTS else f", of {plural(lead.n_prompts, 'prompt')}"
+        few = "" if lead.prompts >= MIN_PROMPTS else f", of {plural(lead.prompts, 'prompt')}"
         return (
             f"Neither {lead.first} nor {lead.second} is shown to agree with people more often "
             f"than the other: {gap}{few}."
         )
+    price, on_price = lead.usd_per_point, ""
+    if price is not None:
+        on_price = f", and each of these points costs ${price:.2g} more a thousand items"
+        on_price = on_price if price > 0 else ", and costs no more"
     better, worse = (lead.first, lead.second) if one.value > 0 else (lead.second, lead.first)
-    text = f"{better} agrees with people more often than {worse}: by {gap_of(_turned(one))}"
-    shared = plural(lead.n_items, "shared item")
-    return f"{text} percentage points on {shared}{_on_price(lead)}."
+    text = f"{better} agrees with people more often than {worse}: by {gap_of(_turned(one))} points"
+    return f"{text} of a per cent on {plural(lead.items, 'shared item')}{on_price}."
 
 
 def _turned(one: Estimate) -> Estimate:
@@ -733,14 +679,6 @@ def _turned(one: Estimate) -> Estimate:
     if one.value is None or one.value > 0 or one.lower is None or one.upper is None:
         return one
     return Estimate(-one.value, -one.upper, -one.lower, one.n)
-
-
-def _on_price(lead: _Lead) -> str:
-    if lead.cost is None:
-        return ""
-    if lead.cost <= 0:
-        return ", and costs no more"
-    return f", and each of these points costs ${lead.cost:.2g} more a thousand items"
 
 
 Progress = Callable[[int, int, str], None]
@@ -755,7 +693,7 @@ class Study:
     ----------
     votes, verdicts : str
         Where these were read.
-    contests : mapping of (str, str) to Contest
+    contests : mapping of (str, str) to mapping of str to Estimate
         By how much the board of one judge goes better with that of people than another's.
     against : SideBySide or None
         Judges against each other on the same items; None of a single one.
@@ -771,7 +709,7 @@ class Study:
     options: StudyOptions
     data: StudyData
     judges: tuple[JudgeStudy, ...]
-    contests: Mapping[tuple[str, str], Contest]
+    contests: Mapping[tuple[str, str], Mapping[str, Estimate]]
     against: SideBySide | None
     outputs: Outputs | None
     texts: Mapping[str, str]
@@ -822,19 +760,14 @@ def study_judges(
         data = _measured(data, outputs)
     texts = read_prompts(options.prompts, data.prompts) if options.prompts else {}
     judges = _studied(data, options, progress)
-    contests = dict(_contests(judges, options))
+    contests = {
+        (one.name, other.name): contest(*one.boards, other.boards[1], options.draws())
+        for one, other in combinations(judges, 2)
+        if one.boards is not None and other.boards is not None
+    }
     boards = next((judge.boards for judge in judges if judge.boards is not None), None)
     against = side_by_side(data, options, None if boards is None else boards[0])
     return Study(votes, verdicts, options, data, judges, contests, against, outputs, texts)
-
-
-def _contests(
-    judges: Sequence[JudgeStudy], options: StudyOptions
-) -> Iterator[tuple[tuple[str, str], Contest]]:
-    for one, other in combinations(judges, 2):
-        if one.boards is not None and other.boards is not None:
-            boards = (one.boards[0], one.boards[1], other.boards[1])
-            yield (one.name, other.name), contest(*boards, options.draws())
 
 
 def _studied(data: StudyData, options: StudyOptions, progress: Progress) -> tuple[JudgeStudy, ...]:

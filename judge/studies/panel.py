@@ -7,7 +7,7 @@ Verdicts of several judges beside labels or votes of people, ready for a panel's
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -46,28 +46,6 @@ FAMILY, LABEL = "family", "label"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _PanelData:
-    """Verdicts of a panel, and what they are compared with.
-
-    Attributes
-    ----------
-    data : StudyData
-        Its people are the votes, or the labels of the files.
-    truth : Labels
-        One row an item: what most people say, or the label.
-    by_people : bool
-        Whether the truth is of people.
-    families : mapping of str to str
-        Family of each judge.
-    """
-
-    data: StudyData
-    truth: Labels
-    by_people: bool
-    families: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Errors:
     """Who errs on which of the items that every judge read.
 
@@ -100,8 +78,8 @@ class Errors:
 
 def _read_panel(
     verdicts: Sequence[Files], votes: Source | None, *, voters: str | None = None
-) -> _PanelData:
-    """Read verdicts, and votes of people or the labels beside the verdicts.
+) -> tuple[StudyData, dict[str, str]]:
+    """Read verdicts, and votes of people or the labels beside them; and each judge's family.
 
     A judge goes by the column ``judge``, without one by the name of its file; asked by several
     methods, it is a judge by each. Its family is in the column ``family``, else `family_of` gives
@@ -140,8 +118,7 @@ def _read_panel(
     data = study_data(align(cast, given))
     if votes is None:
         _refuse_two_labels(data)
-    truth = majority(data.items, data.people)
-    return _PanelData(data, truth, votes is not None, _families(given))
+    return data, _families(given)
 
 
 def _stacked(parts: Sequence[Rows]) -> Rows:
@@ -234,45 +211,31 @@ def family_of(judge: str) -> str:
     return letters.group() if letters else bare or judge
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Complete:
-    """The errors on the items that every judge read, and how many items each excludes.
-
-    Attributes
-    ----------
-    without : mapping of str to int
-        Items with a truth that a judge gave no verdict on that was read.
-    n_labelled : int
-        Items that have a truth.
-    n_ties : int
-        Of the items that every judge read, those whose truth is a tie.
-    """
-
-    errors: Errors
-    without: Mapping[str, int]
-    n_labelled: int
-    n_ties: int
-
-
-def _errors_of(panel: _PanelData) -> _Complete:
+def _errors_of(data: StudyData, by_people: bool) -> tuple[Errors, Bools, dict[str, int]]:
     """Hold verdicts against the truth, on the items where every judge has one that was read.
 
-    A judge's repetitions, or its orders where no row is of both, count once: what most of them
-    say.
+    The truth of an item is what most people say, or the label. A judge's repetitions, or its
+    orders where no row is of both, count once: what most of them say.
+
+    Returns
+    -------
+    errors : Errors
+    ties : ndarray of shape (n_items,), bool
+        Whether the truth is a tie.
+    without : dict of str to int
+        Items with a truth that a judge gave no verdict on that was read.
 
     Raises
     ------
     DataError
         If there is no such item.
     """
-    items = panel.data.items
-    truth, there = _by_item(panel.truth, items.n)
-    given, read = [], []
-    for judge in panel.data.judges:
-        label, has = _by_item(majority(items, judge.verdicts), items.n)
-        given.append(label)
-        read.append(has)
-    names = tuple(judge.name for judge in panel.data.judges)
+    items = data.items
+    truth, there = _by_item(majority(items, data.people), items.n)
+    given, read = zip(
+        *(_by_item(majority(items, judge.verdicts), items.n) for judge in data.judges), strict=True
+    )
+    names = tuple(judge.name for judge in data.judges)
     without = {name: int((there & ~has).sum()) for name, has in zip(names, read, strict=True)}
     used = there & np.all(read, axis=0)
     if not used.any():
@@ -287,9 +250,9 @@ def _errors_of(panel: _PanelData) -> _Complete:
     wrong = np.asarray(verdict != truth[used, None], dtype=np.float64)
     _, prompt = np.unique(items.prompt[used], return_inverse=True)
     errors = Errors(names, wrong, prompt.astype(np.int64))
-    if panel.by_people:
-        errors = replace(errors, verdict=verdict, people=_votes(panel.data)[used])
-    return _Complete(errors, without, int(there.sum()), int((truth[used] == 0).sum()))
+    if by_people:
+        errors = replace(errors, verdict=verdict, people=_votes(data)[used])
+    return errors, truth[used] == 0, without
 
 
 def _votes(data: StudyData) -> Floats:
@@ -547,49 +510,40 @@ def error_correlations(errors: Errors) -> Floats:
     return matrix
 
 
-@dataclass(frozen=True, slots=True)
-class Added:
-    """A judge that a panel gets next, and what the panel is then worth; None is not known."""
-
-    judge: str
-    n_eff: float | None
-    majority: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return {"judge": self.judge, "n_eff": self.n_eff, "accuracy": self.majority}
-
-
-def order_by_accuracy(errors: Errors) -> tuple[Added, ...]:
-    """Add judges one by one, each time the one with whom most are right most often.
+def ordered(errors: Errors, by: str) -> list[dict[str, Any]]:
+    """Add judges one by one, each time the one with whom the panel is best.
 
     The first is the one most often right; the first by name of equal ones.
+
+    Parameters
+    ----------
+    by : {"n_eff", "accuracy"}
+        What is best, before the other of the two.
+
+    Returns
+    -------
+    list of dict
+        Each ``judge`` with what the panel is then worth: ``n_eff``, None where it is not known,
+        and ``accuracy``, how often most of them are right.
     """
-    return _ordered(errors, lambda one: (one.majority, one.n_eff or 0.0))
 
+    def worth(one: dict[str, Any]) -> tuple[float, ...]:
+        both = one["n_eff"] or 0.0, one["accuracy"]
+        return tuple(round(x, 12) for x in (both if by == "n_eff" else both[::-1]))
 
-def order_by_n_eff(errors: Errors) -> tuple[Added, ...]:
-    """Add judges one by one, each time the one with whom the panel is worth most judges.
-
-    Begins as `order_by_accuracy`, which also decides between equal ones.
-    """
-    return _ordered(errors, lambda one: (one.n_eff or 0.0, one.majority))
-
-
-def _ordered(errors: Errors, worth: Callable[[Added], tuple[float, float]]) -> tuple[Added, ...]:
     matrix = error_correlations(errors)
-    added: list[Added] = []
+    added: list[dict[str, Any]] = []
     chosen: list[int] = []
     while len(chosen) < len(errors.judges):
         rest = [j for j in range(len(errors.judges)) if j not in chosen]
         options = {j: _with(errors, matrix, [*chosen, j]) for j in rest}
-        best = max(rest, key=lambda j: tuple(round(x, 12) for x in worth(options[j])))
+        best = max(rest, key=lambda j: worth(options[j]))
         chosen.append(best)
         added.append(options[best])
-    return tuple(added)
+    return added
 
 
-def _with(errors: Errors, matrix: Floats, judges: list[int]) -> Added:
+def _with(errors: Errors, matrix: Floats, judges: list[int]) -> dict[str, Any]:
     k = len(judges)
     right = float(_panel_right(errors.wrong[:, judges]).mean())
     pairs = matrix[np.ix_(judges, judges)][np.triu_indices(k, 1)]
@@ -597,7 +551,7 @@ def _with(errors: Errors, matrix: Floats, judges: list[int]) -> Added:
     n_eff = 1.0 if k == 1 else None
     if known.size and 1 + (k - 1) * known.mean() > 1e-12:
         n_eff = float(k / (1 + (k - 1) * known.mean()))
-    return Added(errors.judges[judges[-1]], n_eff, right)
+    return {"judge": errors.judges[judges[-1]], "n_eff": n_eff, "accuracy": right}
 
 
 ALIKE = 1 - 1e-9
@@ -645,8 +599,8 @@ class Panel:
     card: _Card
     judges: tuple[_Judge, ...]
     correlations: Floats
-    by_n_eff: tuple[Added, ...]
-    by_accuracy: tuple[Added, ...]
+    by_n_eff: list[dict[str, Any]]
+    by_accuracy: list[dict[str, Any]]
     without_family: Mapping[str, _Card]
     by_people: bool
     n_items: int
@@ -658,7 +612,7 @@ class Panel:
     @property
     def best(self) -> str:
         """Name the judge that is right most often."""
-        return self.by_accuracy[0].judge
+        return str(self.by_accuracy[0]["judge"])
 
     @property
     def n_unread(self) -> int:
@@ -679,10 +633,7 @@ class Panel:
         """Return the plain values that ``arena study panel`` writes; what is not known is null."""
         names = [judge.name for judge in self.judges]
         return self.card.to_dict() | {
-            "next": {
-                "by_n_eff": [one.to_dict() for one in self.by_n_eff],
-                "by_accuracy": [one.to_dict() for one in self.by_accuracy],
-            },
+            "next": {"by_n_eff": self.by_n_eff, "by_accuracy": self.by_accuracy},
             "headline": self.headline,
             "sentences": list(self.sentences),
             "against": "people" if self.by_people else "label",
@@ -732,37 +683,40 @@ def study_panel(verdicts: Sequence[Files], votes: Source | None, options: StudyO
         If a source cannot be read, there is nothing to hold verdicts against, or no item that
         every judge read.
     """
-    data = _read_panel(verdicts, votes, voters=options.voters)
-    complete = _errors_of(data)
-    errors = complete.errors
+    by_people = votes is not None
+    data, families = _read_panel(verdicts, votes, voters=options.voters)
+    errors, ties, without = _errors_of(data, by_people)
     whole = card(errors, options)
-    judges = tuple(_judges(data, errors, complete.without, options))
     matrix = error_correlations(errors)
     return Panel(
         verdicts=tuple(verdicts),
         votes=votes,
         options=options,
         card=whole,
-        judges=judges,
+        judges=tuple(_judges(data, families, errors, without, options)),
         correlations=matrix,
-        by_n_eff=order_by_n_eff(errors),
-        by_accuracy=order_by_accuracy(errors),
-        without_family=_without_family(data, errors, options),
-        by_people=data.by_people,
+        by_n_eff=ordered(errors, "n_eff"),
+        by_accuracy=ordered(errors, "accuracy"),
+        without_family=_without_family(families, errors, options),
+        by_people=by_people,
         n_items=len(errors.wrong),
-        n_labelled=complete.n_labelled,
+        n_labelled=int(np.isin(np.arange(data.items.n), data.people.item).sum()),
         n_prompts=int(errors.prompt.max()) + 1,
-        n_ties=complete.n_ties,
+        n_ties=int(ties.sum()),
         warnings=tuple(dict.fromkeys(_warnings(data, errors, whole, matrix))),
     )
 
 
 def _judges(
-    data: _PanelData, errors: Errors, without: Mapping[str, int], options: StudyOptions
+    data: StudyData,
+    families: Mapping[str, str],
+    errors: Errors,
+    without: Mapping[str, int],
+    options: StudyOptions,
 ) -> Iterator[_Judge]:
     sums = np.column_stack([1 - errors.wrong, np.ones(len(errors.wrong))])
     by_prompt = sums_within(errors.prompt, sums, int(errors.prompt.max()) + 1)
-    for place, judge in enumerate(data.data.judges):
+    for place, judge in enumerate(data.judges):
         accuracy = clustered(
             by_prompt[:, [place, -1]],
             lambda rows: over(rows[:, 0], rows[:, 1]),
@@ -771,12 +725,14 @@ def _judges(
             mean=SHARE,
         )
         n_verdicts = judge.verdicts.n + judge.n_unread
-        family = data.families[judge.name]
+        family = families[judge.name]
         yield _Judge(judge.name, family, accuracy, n_verdicts, judge.n_unread, without[judge.name])
 
 
-def _without_family(data: _PanelData, errors: Errors, options: StudyOptions) -> dict[str, _Card]:
-    families = [data.families[name] for name in errors.judges]
+def _without_family(
+    of_judge: Mapping[str, str], errors: Errors, options: StudyOptions
+) -> dict[str, _Card]:
+    families = [of_judge[name] for name in errors.judges]
     if len({*families}) < 2:
         return {}
     return {
@@ -785,8 +741,8 @@ def _without_family(data: _PanelData, errors: Errors, options: StudyOptions) -> 
     }
 
 
-def _warnings(data: _PanelData, errors: Errors, whole: _Card, matrix: Floats) -> Iterator[str]:
-    yield from (text for text in data.data.warnings if text != NO_ORDER)
+def _warnings(data: StudyData, errors: Errors, whole: _Card, matrix: Floats) -> Iterator[str]:
+    yield from (text for text in data.warnings if text != NO_ORDER)
     n_prompts = int(errors.prompt.max()) + 1
     if n_prompts < MIN_PROMPTS:
         yield (
@@ -899,19 +855,19 @@ def _on_gap(card: _Card) -> str:
 def _on_next(panel: Panel) -> str:
     """Say whom to add to the best judge, and how many make the panel right most often."""
     first, second = panel.by_n_eff[:2]
-    text = ""
-    if second.n_eff is not None:
+    text, best_first = "", first["judge"]
+    if second["n_eff"] is not None:
         worth = "the two err on different items"
-        if second.n_eff <= 2:
-            worth = f"the two are worth {second.n_eff:.1f} judges"
-        text = f"Beside {first.judge}, {second.judge} is the most independent: {worth}. "
-    best = max(panel.by_accuracy, key=lambda one: one.majority)
+        if second["n_eff"] <= 2:
+            worth = f"the two are worth {second['n_eff']:.1f} judges"
+        text = f"Beside {best_first}, {second['judge']} is the most independent: {worth}. "
+    best = max(panel.by_accuracy, key=lambda one: one["accuracy"])
     chosen = panel.by_accuracy[: panel.by_accuracy.index(best) + 1]
     if len(chosen) == 1:
-        text += f"Added one by one, no others make it right more often than {first.judge} alone. "
+        text += f"Added one by one, no others make it right more often than {best_first} alone. "
     else:
-        names = joined([one.judge for one in chosen])
-        text += f"Added one by one, {names} are right most often, on {percent(best.majority)}. "
+        names = joined([one["judge"] for one in chosen])
+        text += f"Added one by one, {names} are right most often, on {percent(best['accuracy'])}. "
     return f"{text}Both are chosen on these items, and look better on them than on others."
 
 

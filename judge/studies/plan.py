@@ -327,23 +327,6 @@ def _probabilities(worth: Floats, is_open: Bools, n: int) -> Floats:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sent:
-    """Items drawn for people to vote on next, of those that were judged and have no vote.
-
-    Attributes
-    ----------
-    item : tuple of int
-        Those drawn, each with its probability in ``sending``.
-    by_pair : mapping of (str, str) to (float, float)
-        By the two models: share of what is sent, and of what is open; most sent first.
-    """
-
-    item: tuple[int, ...]
-    sending: _Sending
-    by_pair: dict[tuple[str, str], tuple[float, float]]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
 class Plan:
     """How many votes intervals of some widths take.
 
@@ -353,13 +336,17 @@ class Plan:
         Of the ratings now, with the judge's help: points, the root of the mean square.
     purchases : mapping of float to Purchase
         By half-width wanted.
-    sent : Sent or None
-        None where every judged item has votes.
+    sent : mapping of int to float
+        Items drawn for people to vote on next, of those that were judged and have no vote, each
+        with its chance to have votes in the end, as `_Sending.overall`. Empty where all have.
+    by_pair : mapping of (str, str) to (float, float)
+        By the two models: share of what is sent, and of what is open; most sent first.
     """
 
     half_width: float
     purchases: dict[float, _Purchase]
-    sent: Sent | None
+    sent: dict[int, float]
+    by_pair: dict[tuple[str, str], tuple[float, float]]
 
 
 def plan_votes(
@@ -376,17 +363,12 @@ def plan_votes(
     now = half_width(powered.ratings)
     wanted = [width for width in WANTED if width < now][:MOST_WANTED]
     bought = {width: votes_to_buy(signal, width, level=powered.level) for width in wanted}
-    return Plan(now, bought, _sent(data, judge, powered, rng))
-
-
-def _sent(
-    data: StudyData, judge: JudgeVerdicts, powered: PoweredRatings, rng: np.random.Generator
-) -> Sent | None:
     n = min(MOST_SENT, powered.n_judged)
     if not n:
-        return None
+        return Plan(now, bought, {}, {})
     drawn = sending(data.items, data.people, judge.verdicts, n, powered)
-    return Sent(tuple(drawn.draw(rng).tolist()), drawn, _by_pair(data, drawn))
+    sent = {item: float(drawn.overall[item]) for item in drawn.draw(rng).tolist()}
+    return Plan(now, bought, sent, _by_pair(data, drawn))
 
 
 def _by_pair(data: StudyData, drawn: _Sending) -> dict[tuple[str, str], tuple[float, float]]:
@@ -593,8 +575,7 @@ class RaterPlan:
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
-        plain = asdict(self) | {"designs": [asdict(one) for one in self.designs]}
-        return plain | {"enough": self.enough.to_dict(), "sentences": list(self.sentences)}
+        return asdict(self) | {"sentences": list(self.sentences)}
 
 
 def plan_ratings(
@@ -699,24 +680,6 @@ DRAWN = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class _AlphaDesign:
-    """Ratings an item, and what they make of alpha's half-width.
-
-    Attributes
-    ----------
-    half_width : float
-        With the items that there are.
-    items, ratings : int
-        That reach the half-width wanted.
-    """
-
-    each: int
-    half_width: float
-    items: int
-    ratings: int
-
-
-@dataclass(frozen=True, slots=True)
 class AlphaPlan:
     """What a study would take to know alpha as surely as wanted.
 
@@ -726,7 +689,7 @@ class AlphaPlan:
         Of alpha now.
     n_items, each : int
         With two raters or more, and how many of these an item has on average, rounded.
-    designs : tuple of AlphaDesign
+    designs : tuple of Design
     one_more, same_on_new : float
         Half-widths with one more rating an item, and with as many ratings on new items.
     """
@@ -734,7 +697,7 @@ class AlphaPlan:
     enough: Enough
     n_items: int
     each: int
-    designs: tuple[_AlphaDesign, ...]
+    designs: tuple[_Design, ...]
     one_more: float
     same_on_new: float
 
@@ -802,7 +765,7 @@ def plan_alpha(
         n_items=n,
         each=each,
         designs=tuple(
-            _AlphaDesign(k, width(n, k), needed(k), needed(k) * k)
+            _Design(k, width(n, k), needed(k), needed(k) * k)
             for k in sorted({*RATERS_EACH, each})
             if k <= n_raters
         ),

@@ -51,33 +51,18 @@ FEWEST_PROMPTS = 5
 """With votes on fewer, too few residuals show how far the judge is off."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Parts:
-    """What each item weighs in the three means that an estimate is made of.
+Parts = tuple[Floats, Floats, Floats]
+"""What each item weighs in the three means that an estimate is made of: over the items with votes,
+those that have a verdict as well, and the judged items without votes (all the judged ones where
+chances are given). Each sums to one, or to zero where there are none.
 
-    The estimate solves ``mean_voted g(vote) - lam mean_both g(verdict) + lam mean_rest
-    g(verdict) = 0``; the last two means are of one quantity, so a judge that is wrong in the same
-    way on both moves nothing.
-
-    Attributes
-    ----------
-    voted, both, rest : ndarray of shape (n,)
-        Of the items with votes; of those that have a verdict as well; of the judged items
-        without votes (all the judged ones where chances are given). Each sums to one, or to
-        zero where there are none.
-    """
-
-    voted: Floats
-    both: Floats
-    rest: Floats
-
-    @property
-    def has_rest(self) -> bool:
-        """Whether the judge can add anything."""
-        return bool(self.both.any() and self.rest.any())
+The estimate solves ``mean_voted g(vote) - lam mean_both g(verdict) + lam mean_rest g(verdict) =
+0``; the last two means are of one quantity, so a judge that is wrong in the same way on both moves
+nothing.
+"""
 
 
-def parts(voted: Bools, judged: Bools, probability: Floats | None = None) -> _Parts:
+def parts(voted: Bools, judged: Bools, probability: Floats | None = None) -> Parts:
     """Weigh the items.
 
     Parameters
@@ -93,7 +78,7 @@ def parts(voted: Bools, judged: Bools, probability: Floats | None = None) -> _Pa
         If an item with votes had no chance between 0 and 1.
     """
     if probability is None:
-        return _Parts(_share(voted), _share(voted & judged), _share(judged & ~voted))
+        return _share(voted), _share(voted & judged), _share(judged & ~voted)
     wrong = probability[voted & ~((probability > 0) & (probability <= 1))]
     if wrong.size:
         msg = (
@@ -101,7 +86,7 @@ def parts(voted: Bools, judged: Bools, probability: Floats | None = None) -> _Pa
         )
         raise DataError(msg)
     weight = np.where(voted, 1 / np.where(voted, probability, 1.0), 0.0)
-    return _Parts(_share(weight), _share(weight * judged), _share(judged))
+    return _share(weight), _share(weight * judged), _share(judged)
 
 
 def _share(weight: Bools | Floats) -> Floats:
@@ -109,180 +94,82 @@ def _share(weight: Bools | Floats) -> Floats:
     return np.asarray(weight / total) if total else np.zeros(len(weight))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Moments:
-    """Sums over prompts of products of influences, shape (k, k) each.
-
-    ``people`` of the votes' with itself, ``cross`` of the votes' with the verdicts' (those on the
-    rest less those on items with both), ``judge`` of the latter with itself; ``agreed`` and
-    ``both`` are as ``cross`` and ``judge`` for the verdicts on items with both alone. A prompt
-    that people and judge share is one term of each sum: what they have in common is counted.
-    """
-
-    people: Floats
-    cross: Floats
-    judge: Floats
-    agreed: Floats
-    both: Floats
-
-    @classmethod
-    def of(cls, people: Floats, both: Floats, rest: Floats) -> "_Moments":
-        """Multiply influences that were summed by prompt, shape (n_prompts, k) each."""
-        judge = rest - both
-        return cls(
-            people.T @ people,
-            people.T @ judge,
-            judge.T @ judge,
-            people.T @ both,
-            both.T @ both,
-        )
-
-    def __add__(self, other: "_Moments") -> "_Moments":
-        """Add the sums over other prompts."""
-        return _Moments(
-            self.people + other.people,
-            self.cross + other.cross,
-            self.judge + other.judge,
-            self.agreed + other.agreed,
-            self.both + other.both,
-        )
-
-    def covariance(self, bread: Floats, lam: float) -> Floats:
-        """Return ``H^- (P + lam (C + C') + lam^2 J) H^-``, with ``H^-`` given as ``bread``."""
-        meat = self.people + lam * (self.cross + self.cross.T) + lam**2 * self.judge
-        return np.asarray(bread @ meat @ bread)
-
-    def tuned(self, bread: Floats) -> float:
-        """Return the ``lam`` in [0, 1] with the smallest trace of `covariance`.
-
-        ``-tr(H^- C H^-) / tr(H^- J H^-)``; with independent items it is the published
-        ``tr H^- (C + C') H^- / (2 (1 + n / N) tr H^- V H^-)`` [1]_. Zero where the judge's part
-        does not vary.
-
-        References
-        ----------
-        .. [1] A. N. Angelopoulos, J. C. Duchi and T. Zrnic, "PPI++: Efficient
-           prediction-powered inference", arXiv 2311.01453, 2023, section 6.
-        """
-        spread = float(np.trace(bread @ self.judge @ bread))
-        if spread <= np.finfo(np.float64).tiny:
-            return 0.0
-        return float(np.clip(-np.trace(bread @ self.cross @ bread) / spread, 0.0, 1.0))
-
-    def explained(self, bread: Floats) -> float | None:
-        """Return the share of the votes' variance that endless verdicts would take away.
-
-        The squared correlation of the votes' and the verdicts' influences over the prompts that
-        have both; zero where it is negative, None where one of them does not vary.
-        """
-        votes, verdicts, shared = (
-            float(np.trace(bread @ one @ bread)) for one in (self.people, self.both, self.agreed)
-        )
-        if min(votes, verdicts) <= np.finfo(np.float64).tiny:
-            return None
-        return min(max(shared, 0.0) ** 2 / (votes * verdicts), 1.0)
+def _products(people: Floats, both: Floats, rest: Floats) -> Floats:
+    """Multiply influences that were summed by prompt, shape (n_prompts, k), as `moments_at`."""
+    judge = rest - both
+    pairs = ((people, people), (people, judge), (judge, judge), (people, both), (both, both))
+    return np.stack([one.T @ other for one, other in pairs])
 
 
-@dataclass(frozen=True, slots=True)
-class _Clusters:
-    """The prompts that the votes are on.
+def _tuned(moments: Floats, bread: Floats) -> float:
+    """Return the ``lam`` in [0, 1] with the smallest trace of the covariance.
 
-    Attributes
+    With moments P, C and J as of `moments_at` and ``H^-`` given as ``bread``, that is of
+    ``H^- (P + lam (C + C') + lam^2 J) H^-``: ``-tr(H^- C H^-) / tr(H^- J H^-)``. With independent
+    items it is the published ``tr H^- (C + C') H^- / (2 (1 + n / N) tr H^- V H^-)`` [1]_. Zero
+    where the judge's part does not vary.
+
+    References
     ----------
-    n : int
-    effective : float
-        ``(sum w)^2 / sum w^2`` of the prompts' weights: as many as there are when all are alike.
+    .. [1] A. N. Angelopoulos, J. C. Duchi and T. Zrnic, "PPI++: Efficient prediction-powered
+       inference", arXiv 2311.01453, 2023, section 6.
     """
+    cross, spread = (float(np.trace(bread @ one @ bread)) for one in moments[1:3])
+    if spread <= np.finfo(np.float64).tiny:
+        return 0.0
+    return float(np.clip(-cross / spread, 0.0, 1.0))
 
-    n: int
-    effective: float
 
-    @classmethod
-    def of(cls, prompt: Ints, weight: Floats) -> "_Clusters":
-        """Count prompts.
+def _explained(moments: Floats, bread: Floats) -> float | None:
+    """Return the share of the votes' variance that endless verdicts would take away.
 
-        Raises
-        ------
-        NotIdentifiedError
-            If the votes are on fewer than `FEWEST_PROMPTS`.
-        """
-        total = np.bincount(prompt, weight)
-        n = int((total > 0).sum())
-        if n < FEWEST_PROMPTS:
-            msg = (
-                f"The votes are on {n} prompt{'s'[n == 1 :]}: what a judge adds to them takes "
-                f"votes on {FEWEST_PROMPTS} or more."
-            )
-            raise NotIdentifiedError(msg)
-        return cls(n, float(total.sum() ** 2 / (total @ total)))
+    The squared correlation of the votes' and the verdicts' influences over the prompts that have
+    both; zero where it is negative, None where one of them does not vary.
+    """
+    votes, shared, verdicts = (float(np.trace(bread @ one @ bread)) for one in moments[[0, 3, 4]])
+    if min(votes, verdicts) <= np.finfo(np.float64).tiny:
+        return None
+    return min(max(shared, 0.0) ** 2 / (votes * verdicts), 1.0)
 
-    @property
-    def correction(self) -> float:
-        """By how much sums of squares are too small: ``n / (n - 1)``."""
-        return self.n / (self.n - 1)
 
-    def reach(self, level: float) -> float:
-        """Return by how many standard errors an interval reaches out on either side."""
-        return quantile(level, max(self.effective - 1, 1.0))
+def _gain(
+    ratio: float,
+    prompts: tuple[int, float],
+    totals: tuple[Floats, Floats],
+    explained: float | None,
+    level: float,
+) -> Estimate:
+    """Give the ratio of the variances without and with the judge its interval.
 
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        """Warnings where prompts are few."""
-        if self.n >= FEW_PROMPTS:
-            return ()
-        return (f"Votes on {self.n} prompts are too few to resample: the intervals are rough.",)
+    Delete-one jackknife over prompts of its logarithm, Student's t with the effective prompts less
+    two, one for each variance. Under `FEW_PROMPTS` it would hold the truth in .70 to .88 of
+    simulated cases, and where the verdicts explain every vote it would have no width: there the
+    ratio has no value.
 
-    def on_gain(self, gain: Estimate) -> tuple[str, ...]:
-        """Return a warning where the gain has no value."""
-        if gain.value is not None:
-            return ()
-        if self.n >= FEW_PROMPTS:
-            return (NO_RESIDUALS,)
-        return (f"Votes on {self.n} prompts do not tell how many votes the judge saves.",)
+    Parameters
+    ----------
+    prompts : (int, float)
+        As of `_prompts_with_votes`.
+    totals : tuple of ndarray of shape (n_prompts,)
+        What each prompt adds to the variance without the judge, and with it.
+    explained : float or None
+        See `_explained`.
 
-    def gain(
-        self,
-        value: float,
-        alone: Floats,
-        powered: Floats,
-        explained: float | None,
-        level: float,
-    ) -> Estimate:
-        """Give the ratio of the variances without and with the judge its interval.
-
-        Delete-one jackknife over prompts of its logarithm, Student's t with the effective prompts
-        less two, one for each variance. Under `FEW_PROMPTS` it would hold the truth in .70 to .88
-        of simulated cases, and where the verdicts explain every vote it would have no width:
-        there the ratio has no value.
-
-        Parameters
-        ----------
-        value : float
-            The ratio.
-        alone, powered : ndarray of shape (n_prompts,)
-            What each prompt adds to either variance.
-        explained : float or None
-            See `_Moments.explained`.
-
-        References
-        ----------
-        .. [1] R. G. Miller, "Jackknifing variances", Annals of Mathematical Statistics 39(2),
-           1968, pp. 567-582 (why the logarithm).
-        """
-        used = (alone > 0) | (powered > 0)
-        without = [total.sum() - total[used] for total in (alone, powered)]
-        all_explained = explained is not None and explained > 1 - _ALL
-        if (
-            self.n < FEW_PROMPTS
-            or all_explained
-            or min(part.min(initial=np.inf) for part in without) <= 0
-        ):
-            return Estimate(None, None, None, self.n)
-        ratio = np.log(alone.sum() / powered.sum())
-        moved = np.log(without[0] / without[1]) - ratio
-        error = float(np.sqrt(jackknife_factor(self.n) * (moved @ moved)))
-        far = float(np.exp(quantile(level, max(self.effective - 2, 1.0)) * error))
-        return Estimate(value, value / far, value * far, self.n)
+    References
+    ----------
+    .. [1] R. G. Miller, "Jackknifing variances", Annals of Mathematical Statistics 39(2), 1968,
+       pp. 567-582 (why the logarithm).
+    """
+    (n, effective), (alone, powered) = prompts, totals
+    used = (alone > 0) | (powered > 0)
+    without = [total.sum() - total[used] for total in totals]
+    all_explained = explained is not None and explained > 1 - _ALL
+    if n < FEW_PROMPTS or all_explained or min(x.min(initial=np.inf) for x in without) <= 0:
+        return Estimate(None, None, None, n)
+    moved = np.log(without[0] / without[1]) - np.log(alone.sum() / powered.sum())
+    error = float(np.sqrt(jackknife_factor(n) * (moved @ moved)))
+    far = float(np.exp(quantile(level, max(effective - 2, 1.0)) * error))
+    return Estimate(ratio, ratio / far, ratio * far, n)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -297,7 +184,7 @@ class Problem:
     item: Ints
     people: Floats
     judge: Floats
-    parts: _Parts
+    parts: Parts
     votes: Labels
 
     @property
@@ -309,6 +196,31 @@ class Problem:
     def judged(self) -> Bools:
         """Items with verdicts."""
         return ~np.isnan(self.judge)
+
+    @property
+    def has_rest(self) -> bool:
+        """Whether the judge can add anything."""
+        return bool(self.parts[1].any() and self.parts[2].any())
+
+
+def _prompts_with_votes(problem: Problem) -> tuple[int, float]:
+    """Count the prompts that the votes are on, and the effective ones, ``(sum w)^2 / sum w^2``.
+
+    Raises
+    ------
+    NotIdentifiedError
+        If the votes are on fewer than `FEWEST_PROMPTS`.
+    """
+    voted = problem.voted
+    total = np.bincount(problem.items.prompt[voted], problem.parts[0][voted])
+    n = int((total > 0).sum())
+    if n < FEWEST_PROMPTS:
+        msg = (
+            f"The votes are on {n} prompt{'s'[n == 1 :]}: what a judge adds to them takes "
+            f"votes on {FEWEST_PROMPTS} or more."
+        )
+        raise NotIdentifiedError(msg)
+    return n, float(total.sum() ** 2 / (total @ total))
 
 
 def _by_pair(problem: Problem, theta: Floats) -> Problem:
@@ -330,18 +242,18 @@ def _by_pair(problem: Problem, theta: Floats) -> Problem:
     judge = np.where(turned, 1 - problem.judge, problem.judge)
     both, rest = problem.voted & problem.judged, problem.judged & ~problem.voted
     n_both, n_rest = (np.bincount(pair[rows], minlength=k * k) for rows in (both, rest))
-    share = np.bincount(pair, problem.parts.voted, k * k)
+    share = np.bincount(pair, problem.parts[0], k * k)
     share[np.minimum(n_both, n_rest) < FEWEST_OF_A_PAIR] = 0.0
-    weights = [
+    of_both, of_rest = (
         np.where(rows, (share / np.maximum(n, 1))[pair], 0.0)
         for rows, n in ((both, n_both), (rest, n_rest))
-    ]
+    )
     mean = np.bincount(pair, np.nan_to_num(judge), k * k) / np.maximum(n_both + n_rest, 1)
     centred = judge - mean[pair] + win_probability(theta).ravel()[pair]
     return replace(
         problem,
         judge=np.where(turned, 1 - centred, centred),
-        parts=_Parts(problem.parts.voted, *weights),
+        parts=(problem.parts[0], of_both, of_rest),
     )
 
 
@@ -426,11 +338,11 @@ def _powered_wins(problem: Problem, lam: float) -> Floats:
 
     The loss is linear in the scores, so that it is Bradley-Terry on this table, in votes.
     """
-    weigh = problem.parts
+    voted, both, rest = problem.parts
     people, judge = np.nan_to_num(problem.people), np.nan_to_num(problem.judge)
-    by_judge = lam * (weigh.rest - weigh.both)
-    won = weigh.voted * people + by_judge * judge
-    lost = weigh.voted * (1 - people) + by_judge * (1 - judge)
+    by_judge = lam * (rest - both)
+    won = voted * people + by_judge * judge
+    lost = voted * (1 - people) + by_judge * (1 - judge)
     k, n = len(problem.items.models), int(problem.voted.sum())
     a, b = problem.items.pairs.T
     table = np.bincount(a * k + b, won, k * k) + np.bincount(b * k + a, lost, k * k)
@@ -501,7 +413,7 @@ def _founded(problem: Problem, theta: Floats) -> Bools:
     known += np.bincount(b, each.information, len(theta))
     influence = replace(each, bread=each.bread @ (np.eye(len(theta)) - known / known.sum()).T)
     votes = np.arange(len(voter))  # without weight, no verdict has influence
-    fewest = np.minimum(*(influence.summed(votes, unit).nu for unit in (voter, prompt)))
+    fewest = np.minimum(*(influence.summed(votes, unit)[1] for unit in (voter, prompt)))
     enough = fewest + 1 >= WELL_FOUNDED
     return enough if enough.sum() > 1 else np.ones(len(theta), dtype=bool)
 
@@ -539,24 +451,22 @@ def _uncertainty(problem: Problem, theta: Floats, lam: float, contrasts: Floats)
     n_prompts = problem.items.n_prompts
     votes, rest = np.flatnonzero(voter >= 0), np.flatnonzero(voter < 0)
     both = np.unique(voter[votes] * n_prompts + prompt[votes], return_inverse=True)[1]
-    by_voter = influence.summed(votes, voter[votes])
-    by_prompt = influence.summed(np.arange(len(voter)), prompt)
-    by_both = influence.summed(votes, both)
-    of_rest = influence.summed(rest, prompt[rest]).variance
-    of_voters = by_voter.variance + of_rest
+    by_voter, voter_nu, _ = influence.summed(votes, voter[votes])
+    by_prompt, prompt_nu, of_prompts = influence.summed(np.arange(len(voter)), prompt)
+    by_both, *_ = influence.summed(votes, both)
+    of_rest, *_ = influence.summed(rest, prompt[rest])
+    of_voters = by_voter + of_rest
     two_way_variance, df = two_way(
-        (of_voters, by_voter.nu),
-        (by_prompt.variance, by_prompt.nu),
-        by_both.variance + of_rest,
+        (of_voters, voter_nu), (by_prompt, prompt_nu), by_both + of_rest
     )
     return _Uncertainty(
         two_way=two_way_variance,
-        by_prompt=by_prompt.variance,
+        by_prompt=by_prompt,
         independent=influence.apart(votes) + influence.apart(rest),
         df=df,
-        prompt_df=by_prompt.nu,
-        effective=np.minimum(by_voter.nu, by_prompt.nu) + 1,
-        of_prompts=np.pad(by_prompt.each, (0, n_prompts - len(by_prompt.each))),
+        prompt_df=prompt_nu,
+        effective=np.minimum(voter_nu, prompt_nu) + 1,
+        of_prompts=np.pad(of_prompts, (0, n_prompts - len(of_prompts))),
         added=two_way_variance - of_voters,
     )
 
@@ -573,11 +483,11 @@ def _influence_of(
     contrasts : ndarray of shape (m, n_models)
     """
     a, b = problem.items.pairs.T
-    people, weigh = problem.votes, problem.parts
+    people, (weight, both, rest) = problem.votes, problem.parts
     expected = win_probability(theta)[a, b]
     parts = _parts(problem, theta)
     judge = parts[2].residual
-    on_both, on_rest = -lam * weigh.both, lam * weigh.rest
+    on_both, on_rest = -lam * both, lam * rest
     place = np.full(max(int(people.item.max()), int(problem.item.max())) + 1, -1)
     place[problem.item] = np.arange(len(problem.item))
     row = np.flatnonzero(place[people.item] >= 0)
@@ -585,10 +495,10 @@ def _influence_of(
     share = 1 / np.bincount(voted, minlength=len(problem.item))[voted]
     residual = expected[voted] - row_scores(people)[row]
     nothing, none = np.zeros(len(voted)), np.zeros(len(left))
-    of_votes = np.column_stack([share * weigh.voted[voted], share * on_both[voted], nothing])
-    known = share * (weigh.voted * expected * (1 - expected))[voted]
+    of_votes = np.column_stack([share * weight[voted], share * on_both[voted], nothing])
+    known = share * (weight * expected * (1 - expected))[voted]
     at = np.r_[voted, left]
-    value = share * (weigh.voted[voted] * residual + (on_both * judge)[voted])
+    value = share * (weight[voted] * residual + (on_both * judge)[voted])
     influence = _Influence(
         bread=bread_at(problem, theta, lam) @ contrasts.T,
         means=np.stack([part.mean for part in parts]),
@@ -599,15 +509,6 @@ def _influence_of(
     )
     voter = np.unique(people.rater[row], return_inverse=True)[1]
     return influence, np.r_[voter, np.full(len(left), -1)], problem.items.prompt[at]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Summed:
-    """Variances of influence summed within clusters, and what they leave of freedom."""
-
-    variance: Floats
-    nu: Floats
-    each: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -634,8 +535,10 @@ class _Influence:
     weight: Floats
     information: Floats
 
-    def summed(self, rows: Ints, cluster: Ints) -> _Summed:
+    def summed(self, rows: Ints, cluster: Ints) -> tuple[Floats, Floats, Floats]:
         """Sum the influence of some rows within clusters, and square it.
+
+        Gives the variances, what they leave of freedom, and what each cluster adds to their sum.
 
         Parameters
         ----------
@@ -663,7 +566,7 @@ class _Influence:
             each[cluster[block.start] : cluster[block.start] + n] = square.sum(axis=1)
         with np.errstate(divide="ignore"):
             nu = np.where(squares > 0, 1 / squares - 1, 0.0)
-        return _Summed(variance, nu, each)
+        return variance, nu, each
 
     def apart(self, rows: Ints) -> Floats:
         """Return the variances when no two rows hang together."""
@@ -693,10 +596,16 @@ class _Influence:
         return total
 
 
-def moments_at(problem: Problem, theta: Floats) -> _Moments:
-    """Sum the products of the prompts' influences, some prompts at a time."""
+def moments_at(problem: Problem, theta: Floats) -> Floats:
+    """Sum over prompts the products of influences, some prompts at a time, shape (5, k, k).
+
+    Of the votes' with itself, of the votes' with the verdicts' (those on the rest less those on
+    items with both), and of the latter with itself; then, for the verdicts on items with both
+    alone, the second and the third again. A prompt that people and judge share is one term of each
+    sum: what they have in common is counted.
+    """
     k, parts = len(theta), _parts(problem, theta)
-    total = _Moments(*np.zeros((5, k, k)))
+    total = np.zeros((5, k, k))
     for rows, n_prompts in _blocks(problem.items.prompt, k):
         prompt = problem.items.prompt[rows] - problem.items.prompt[rows.start]
         summed = [
@@ -710,12 +619,12 @@ def moments_at(problem: Problem, theta: Floats) -> _Moments:
             )
             for part in parts
         ]
-        total += _Moments.of(*summed)
+        total += _products(*summed)
     return total
 
 
 class _Part(NamedTuple):
-    """One of the three means that an estimate is made of: see `_Parts`."""
+    """One of the three means that an estimate is made of: see `Parts`."""
 
     weight: Floats
     residual: Floats
@@ -724,12 +633,12 @@ class _Part(NamedTuple):
 
 def _parts(problem: Problem, theta: Floats) -> list[_Part]:
     a, b = problem.items.pairs.T
-    expected, weigh = win_probability(theta)[a, b], problem.parts
+    expected = win_probability(theta)[a, b]
     people = expected - np.nan_to_num(problem.people)
     judge = expected - np.nan_to_num(problem.judge)
     return [
         _Part(weight, residual, _pull(problem.items.pairs, weight * residual, len(theta)))
-        for weight, residual in ((weigh.voted, people), (weigh.both, judge), (weigh.rest, judge))
+        for weight, residual in zip(problem.parts, (people, judge, judge), strict=True)
     ]
 
 
@@ -910,23 +819,26 @@ def powered_ratings(
        inference", arXiv 2311.01453, 2023, sections 5 and 6.
     """
     problem, left_out = problem_of(items, people, judge, probability)
-    weigh = problem.parts
-    clusters = _Clusters.of(problem.items.prompt[problem.voted], weigh.voted[problem.voted])
+    prompts = _prompts_with_votes(problem)
     alone = _solved(problem, 0.0)
     start = moments_at(problem, alone)
     bread = bread_at(problem, alone, 0.0)
-    lam = start.tuned(bread) if weigh.has_rest else 0.0
+    lam = _tuned(start, bread) if problem.has_rest else 0.0
     _check_spread(start)
-    explained = start.explained(bread)
+    explained = _explained(start, bread)
     average = _founded(problem, alone)
     human_only, by_prompt = _ratings(problem, alone, 0.0, level, average)
-    ratings, gain = human_only, Estimate(1.0, None, None, clusters.n)
+    ratings, gain = human_only, Estimate(1.0, None, None, prompts[0])
     if lam > 0:
         theta = _solved(problem, lam)
         ratings, powered_by_prompt = _ratings(problem, theta, lam, level, average)
         ratio = float(human_only.variance.sum() / ratings.variance.sum())
-        gain = clusters.gain(ratio, by_prompt, powered_by_prompt, explained, level)
-    subset_p = _random_subset(problem, alone, start, clusters)
+        gain = _gain(ratio, prompts, (by_prompt, powered_by_prompt), explained, level)
+    subset_p = _random_subset(problem, alone, start, *prompts)
+    few = prompts[0] < FEW_PROMPTS
+    on_prompts = f"Votes on {prompts[0]} prompts"
+    rough = f"{on_prompts} are too few to resample: the intervals are rough."
+    unknown = f"{on_prompts} do not tell how many votes the judge saves." if few else NO_RESIDUALS
     return PoweredRatings(
         models=problem.items.models,
         ratings=ratings,
@@ -937,15 +849,15 @@ def powered_ratings(
         level=level,
         n=int(problem.voted.sum()),
         n_judged=int((problem.judged & ~problem.voted).sum()),
-        n_prompts=clusters.n,
+        n_prompts=prompts[0],
         random_subset_p=subset_p,
         warnings=(
             *left_out,
-            *clusters.warnings,
+            *([rough] if few else []),
             *_on_voters(people),
             *_without_interval(problem.items.models, ratings),
             *_on_parts(problem, subset_p),
-            *clusters.on_gain(gain),
+            *([unknown] if gain.value is None else []),
         ),
     )
 
@@ -986,22 +898,20 @@ def powered_lead(
     """
     problem, left_out = problem_of(items, people, judge, None)
     ends = _ends(problem, between)
-    clusters = _Clusters.of(
-        problem.items.prompt[problem.voted], problem.parts.voted[problem.voted]
-    )
+    prompts = _prompts_with_votes(problem)
     contrast = np.zeros((1, len(problem.items.models)))
     contrast[0, ends[0]], contrast[0, ends[1]] = 1.0, -1.0
     theta = _solved(problem, 0.0)
     problem = _by_pair(problem, theta)
     start = moments_at(problem, theta)
     _check_spread(start)
-    subset_p = _random_subset(problem, theta, start, clusters)
+    subset_p = _random_subset(problem, theta, start, *prompts)
     lam, warnings = 0.0, left_out
     if subset_p is not None and subset_p < UNLIKELY:
         warnings += (f"{_UNLIKE} (p = {subset_p:.2g}): the judge is excluded.",)
-    elif problem.parts.has_rest:
+    elif problem.has_rest:
         toward = bread_at(problem, theta, 0.0) @ contrast[0]
-        lam = start.tuned(np.outer(toward, toward))
+        lam = _tuned(start, np.outer(toward, toward))
         theta = _solved(problem, lam)
     else:
         warnings += (_NO_PAIR,)
@@ -1016,7 +926,7 @@ def powered_lead(
         independent=float(errors.independent[0]),
         effective=float(errors.effective[0]),
     )
-    counted = (problem.parts.both > 0) | (problem.parts.rest > 0)
+    counted = (problem.parts[1] > 0) | (problem.parts[2] > 0)
     return PoweredLead(
         lead=lead,
         judge_weight=lam,
@@ -1044,9 +954,9 @@ def _ends(problem: Problem, between: tuple[str, str]) -> tuple[int, int]:
     return ends
 
 
-def _check_spread(moments: _Moments) -> None:
+def _check_spread(moments: Floats) -> None:
     """Raise where every vote is as expected to the digit, as when all are ties."""
-    if np.trace(moments.people) <= np.finfo(np.float64).eps ** 2:
+    if np.trace(moments[0]) <= np.finfo(np.float64).eps ** 2:
         raise NotIdentifiedError("The votes show no spread, such as ties alone: no intervals.")
 
 
@@ -1062,20 +972,20 @@ def _ratings(
 
 
 def _random_subset(
-    problem: Problem, theta: Floats, moments: _Moments, clusters: _Clusters
+    problem: Problem, theta: Floats, moments: Floats, n_prompts: int, effective: float
 ) -> float | None:
     """Test that verdicts on the items with votes are like those on the rest.
 
     The judge's part of the gradient has mean zero when the items with votes are a random subset;
     its square in units of its covariance is compared with an F distribution (Hotelling).
     """
-    k, n, weigh = len(theta), clusters.effective, problem.parts
-    if not weigh.has_rest or n <= 2 * k:
+    k, n, (_, both, rest) = len(theta), effective, problem.parts
+    if not problem.has_rest or n <= 2 * k:
         return None
     a, b = problem.items.pairs.T
     residual = win_probability(theta)[a, b] - np.nan_to_num(problem.judge)
-    gap = _pull(problem.items.pairs, (weigh.rest - weigh.both) * residual, k)
-    square = clusters.correction * moments.judge
+    gap = _pull(problem.items.pairs, (rest - both) * residual, k)
+    square = n_prompts / (n_prompts - 1) * moments[2]
     if np.linalg.matrix_rank(square) < k - 1:
         return None
     statistic = float(gap @ np.linalg.pinv(square, rcond=1e-10, hermitian=True) @ gap)
@@ -1085,7 +995,7 @@ def _random_subset(
 
 def _on_parts(problem: Problem, subset_p: float | None) -> tuple[str, ...]:
     warnings = []
-    if not problem.parts.has_rest:
+    if not problem.has_rest:
         warnings.append(NOTHING_TO_GAIN)
     unjudged = int((problem.voted & ~problem.judged).sum())
     if unjudged:

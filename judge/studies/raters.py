@@ -11,13 +11,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from judge.case import Order
 from judge.ifeval import wilson
 from judge.studies.alignment import align
-from judge.studies.biases import SideCounts, SideWarning, warn_of_sides
+from judge.studies.biases import SideCounts, SideWarning, warn_of_sides, wilson_share
 from judge.studies.data import ORDERS, labels_of_people
 from judge.studies.estimates import (
     FEW_PROMPTS,
@@ -34,6 +33,7 @@ from judge.studies.estimates import (
     ratio,
     variance_shares,
 )
+from judge.studies.gold import PRIOR, posterior
 from judge.studies.one_judge import certainly
 from judge.studies.options import StudyOptions
 from judge.studies.plan import (
@@ -48,7 +48,7 @@ from judge.studies.plan import (
 )
 from judge.studies.reliability import Ratings, ac1, alpha
 from judge.studies.rows import TIE, B, Items, Labels, Rows, rows_from
-from judge.studies.truth import PRIOR, UNKNOWN, dawid_skene
+from judge.studies.truth import UNKNOWN, dawid_skene
 from judge.tables.annotations import Annotations, read_annotations
 from rating.errors import DataError
 from rating.leave_out import jackknife_variance, sums_within
@@ -342,21 +342,21 @@ class RaterStudy:
         """Return the plain values that ``arena study raters`` writes."""
         return {
             "study": self.rated.study,
-            "raters": [one.to_dict() for one in self.raters],
-            "agreement": self.agreement.to_dict(),
-            "retest": self.retest.to_dict(),
-            "left": self.left.to_dict(),
-            "left_in_repeats": self.left_in_repeats.to_dict(),
+            "raters": list(map(asdict, self.raters)),
+            "agreement": asdict(self.agreement),
+            "retest": asdict(self.retest),
+            "left": asdict(self.left),
+            "left_in_repeats": asdict(self.left_in_repeats),
             "by_confidence": [
-                {"confidence": of} | one.to_dict() for of, one in self.by_confidence.items()
+                {"confidence": of} | asdict(one) for of, one in self.by_confidence.items()
             ],
-            "surer": None if self.surer is None else self.surer.to_dict(),
+            "surer": self.surer and asdict(self.surer),
             "side_warnings": [one.to_dict() for one in self.side_warnings],
-            "share": self.share.to_dict(),
+            "share": asdict(self.share),
             "variance": self.variance.to_dict(),
-            "plan": None if self.plan is None else self.plan.to_dict(),
-            "alpha": self.alpha.to_dict(),
-            "alpha_plan": None if self.alpha_plan is None else self.alpha_plan.to_dict(),
+            "plan": self.plan and self.plan.to_dict(),
+            "alpha": asdict(self.alpha),
+            "alpha_plan": self.alpha_plan and self.alpha_plan.to_dict(),
             "left_out": dict(self.rated.left_out),
             "sentences": list(self.sentences),
             "warnings": list(self.warnings),
@@ -539,39 +539,11 @@ def _raters(
                 gold=posterior(int(gold.sum()), len(gold), level),
                 consensus=consensus.get(at, Estimate(None, None, None, 0)),
                 agreement=_with_others(items, counted, counted.rater == at, options.draws()),
-                retest=_share(same, level),
-                left=_share(left[own & chose], level),
+                retest=wilson_share(int(same.sum()), len(same), level),
+                left=wilson_share(int(left[own & chose].sum()), int((own & chose).sum()), level),
             )
         )
     return tuple(made)
-
-
-def posterior(right: int, n: int, level: float) -> Estimate:
-    """Give the accuracy of a rater who was right so often on gold items.
-
-    Beta(8 + right, 2 + wrong): the mean, and the quantiles that exclude as much at both ends.
-    No value without an answer.
-
-    Examples
-    --------
-    >>> one = posterior(18, 20, 0.95)
-    >>> round(one.value, 3), round(one.lower, 3), round(one.upper, 3)
-    (0.867, 0.726, 0.961)
-    """
-    if not n:
-        return Estimate(None, None, None, 0)
-    good, bad = PRIOR[0] + right, PRIOR[1] + n - right
-    ends = scipy.special.betaincinv(good, bad, [(1 - level) / 2, (1 + level) / 2])
-    return Estimate(good / (good + bad), float(ends[0]), float(ends[1]), n)
-
-
-def _share(hits: Bools, level: float) -> Estimate:
-    """Give a share of independent cases, with Wilson's interval."""
-    n = len(hits)
-    if not n:
-        return Estimate(None, None, None, 0)
-    rate = float(hits.mean())
-    return Estimate(rate, *wilson(rate, n, level), n)
 
 
 def _consensus(rated: _Rated, level: float) -> dict[int, Estimate]:

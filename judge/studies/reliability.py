@@ -590,25 +590,12 @@ def random_agreement(*, ties: bool) -> float:
     return 1 / 3 if ties else 1 / 2
 
 
-@dataclass(frozen=True, slots=True)
-class Swaps:
-    """Over pairs of rows of an item in opposite orders, ``n`` of them; the shares add up to 1.
-
-    Attributes
-    ----------
-    consistent : Estimate
-        Share in which both orders give the same label.
-    to_first, to_second : Estimate
-        Share in which the label moves to the side that is shown first, or second.
-    """
-
-    consistent: Estimate
-    to_first: Estimate
-    to_second: Estimate
-
-
-def swaps(items: Items, judge: Labels, draws: Draws) -> Swaps:
+def swaps(items: Items, judge: Labels, draws: Draws) -> dict[str, Estimate]:
     """Compare the labels of each item when side A is shown first and when side B is.
+
+    Over pairs of rows of an item in opposite orders, ``n`` of them, shares that add up to 1:
+    ``consistent``, where both orders give the same label, and ``to_first`` and ``to_second``,
+    where it moves to the side that is shown first, or second.
 
     Every row of one order with every row of the other, of the same item. A row of an unknown
     order is in no pair. A judge that changes between a tie and the first side leans to the first
@@ -630,7 +617,7 @@ def swaps(items: Items, judge: Labels, draws: Draws) -> Swaps:
             stats, lambda sums: over(sums[:, k], sums[:, 3]), draws, n=n, mean=_OF_ORDERS
         )
 
-    return Swaps(consistent=share(0), to_first=share(1), to_second=share(2))
+    return {"consistent": share(0), "to_first": share(1), "to_second": share(2)}
 
 
 def _below(pairs: Floats) -> Floats:

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,6 @@ from judge.studies.boards import (
     MIN_MODELS,
     IntervalEnds,
     ScoreCorrelations,
-    Separability,
     correlations,
     score_correlations,
     separability,
@@ -75,47 +74,32 @@ def _read_rated(source: str | Path | LoggedVotes, level: float) -> _RatedBoard:
     NotIdentifiedError
         If the votes identify no rating.
     """
-    name = str(source)
-    if isinstance(source, LoggedVotes):
-        name = source.name
-    elif _is_board(Path(source)):
-        return _rated_board(read_board(Path(source)), name)
-    return _rated_board(rate_source(source, RateOptions(level=level)).to_dict(), name)
-
-
-def _rated_board(board: Mapping[str, Any], source: str) -> _RatedBoard:
-    """Take ratings and their errors from a board.
-
-    Raises
-    ------
-    DataError
-        If a row is not that of a board.
-    """
-    rows = board["ratings"]
+    if not isinstance(source, LoggedVotes) and _is_board(Path(source)):
+        board: Mapping[str, Any] = read_board(Path(source))
+    else:
+        board = rate_source(source, RateOptions(level=level)).to_dict()
+    rows, covariance = board["ratings"], None
+    warnings: tuple[str, ...] = (UNKNOWN,)
     try:
         ratings = np.array([float(row["rating"]) for row in rows])
-        errors, warnings = _errors(rows)
+        for name in ("quasi_se", "se"):
+            errors = [row[name] for row in rows]
+            if errors and None not in errors:
+                covariance = np.diag(np.array(errors, dtype=np.float64) ** 2)
+                warnings = (ALIKE,) if name == "se" else ()
+                break
         return _RatedBoard(
             models=tuple(str(row["model"]) for row in rows),
             ratings=ratings,
-            covariance=None if errors is None else np.diag(errors**2),
+            covariance=covariance,
             lower=tuple(row["lower"] for row in rows),
             upper=tuple(row["upper"] for row in rows),
             warnings=(*warnings, *board.get("warnings", ())),
         )
     except (KeyError, TypeError, ValueError) as error:
-        msg = (
-            f"The ratings of {source!r} are not those of a board: {error!r}. Rate the votes again."
-        )
+        name = source.name if isinstance(source, LoggedVotes) else str(source)
+        msg = f"The ratings of {name!r} are not those of a board: {error!r}. Rate the votes again."
         raise DataError(msg) from error
-
-
-def _errors(rows: list[Mapping[str, Any]]) -> tuple[Floats | None, tuple[str, ...]]:
-    for name, warnings in (("quasi_se", ()), ("se", (ALIKE,))):
-        errors = [row[name] for row in rows]
-        if errors and None not in errors:
-            return np.array(errors, dtype=np.float64), warnings
-    return None, (UNKNOWN,)
 
 
 def _is_board(path: Path) -> bool:
@@ -264,26 +248,11 @@ MEAN_WIN_RATE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _MeanWinRate:
-    """How often a model has a higher score than another, as a mean over columns.
-
-    Attributes
-    ----------
-    value : float
-    n : int
-        Columns in which the model and another have a score.
-    """
-
-    model: str
-    value: float
-    n: int
-
-
-def mean_win_rates(scores: _Scores) -> tuple[_MeanWinRate, ...]:
+def mean_win_rates(scores: _Scores) -> list[dict[str, Any]]:
     """Take for each column the share of other models with a lower score, equal ones half.
 
-    Higher scores count as better. Best first; a model without such a column is excluded.
+    Higher scores count as better. Best first, as ``model``, ``value`` and ``n``, the columns in
+    which it and another have a score; a model without such a column is excluded.
 
     References
     ----------
@@ -298,11 +267,11 @@ def mean_win_rates(scores: _Scores) -> tuple[_MeanWinRate, ...]:
     rate = np.divide(won, n, out=np.zeros(won.shape), where=n > 0)
     columns = (n > 0).sum(axis=0)
     rates = [
-        _MeanWinRate(model, float(total / used), int(used))
+        {"model": model, "value": float(total / used), "n": int(used)}
         for model, total, used in zip(scores.models, rate.sum(axis=0), columns, strict=True)
         if used
     ]
-    return tuple(sorted(rates, key=lambda one: (-one.value, one.model)))
+    return sorted(rates, key=lambda one: (-one["value"], one["model"]))
 
 
 TOP = 6
@@ -319,8 +288,9 @@ class Scored:
         Where scores and ratings were read.
     asked : tuple of str
         The words that name the two in a command.
-    separability : mapping of str to Separability or None
-        None where neither scores nor ratings have intervals.
+    separability : mapping of str to dict or None
+        As of `judge.studies.boards.separability`; None where neither scores nor ratings have
+        intervals.
     top : mapping of str to float or None
         Pearson over the ``n_top`` models that are best by the ratings.
     """
@@ -332,7 +302,7 @@ class Scored:
     board: _RatedBoard
     columns: Mapping[str, ScoreCorrelations]
     options: StudyOptions
-    separability: Mapping[str, Separability | None]
+    separability: Mapping[str, dict[str, Any] | None]
     top: Mapping[str, float | None]
     n_top: int = TOP
 
@@ -375,22 +345,20 @@ class Scored:
         """Return plain values for JSON."""
         return {
             "columns": {
-                name: one.to_dict() | self._of_pairs(name) for name, one in self.columns.items()
+                name: {
+                    **one.to_dict(),
+                    "pearson_top": self.top[name],
+                    "separability": self.separability[name],
+                }
+                for name, one in self.columns.items()
             },
             "top": self.n_top,
             "mean_win_rate": {
-                "models": [asdict(one) for one in mean_win_rates(self.scores)],
+                "models": mean_win_rates(self.scores),
                 "warning": MEAN_WIN_RATE,
             },
             "unmatched": {"scores": self.only_scores, "board": self.only_board},
             "warnings": list(self.warnings),
-        }
-
-    def _of_pairs(self, name: str) -> dict[str, Any]:
-        pairs = self.separability[name]
-        return {
-            "pearson_top": self.top[name],
-            "separability": None if pairs is None else pairs.to_dict(),
         }
 
 
@@ -499,11 +467,11 @@ def _scored(
 def _top(scores: Floats, ratings: Floats, top: int) -> float | None:
     if (~np.isnan(scores)).sum() < MIN_MODELS:
         return None
-    value = correlations(scores, ratings, top=top).pearson_top
+    value = correlations(scores, ratings, top=top)["pearson_top"]
     return None if math.isnan(value) else value
 
 
-def _pairs(table: _Scores, name: str, rated: _RatedBoard, level: float) -> Separability | None:
+def _pairs(table: _Scores, name: str, rated: _RatedBoard, level: float) -> dict[str, Any] | None:
     lower, upper = (
         np.array([math.nan if end is None else end for end in ends])
         for ends in (rated.lower, rated.upper)

@@ -27,6 +27,7 @@ from judge.studies.estimates import (
     ratio,
 )
 from judge.studies.gates import MIN_PROMPTS
+from judge.studies.gold import PRIOR
 from judge.studies.one_judge import MOST_SPOKEN, certainly
 from judge.studies.options import StudyOptions
 from judge.studies.rows import rows_from
@@ -541,8 +542,6 @@ def _warnings(study: TruthStudy) -> Iterator[str]:
 
 Errors = Literal["confusion", "one"]
 
-PRIOR = (8.0, 2.0)
-"""A rater is right in 8 cases of 10 before anything is known of them: Beta(8, 2)."""
 UNKNOWN = -1
 _MOST_STEPS = 20_000
 _TOLERANCE = 1e-10

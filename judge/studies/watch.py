@@ -41,52 +41,6 @@ SPREAD = 0.5
 """Share of the next cases that are spread as the labels of the licence lay."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Look:
-    """Where the watch stands after some votes.
-
-    Attributes
-    ----------
-    votes : int
-    fall : float
-        By how much agreement has fallen since the licence, percentage points.
-    bound : float
-        The fall that revokes the licence after so many votes.
-    """
-
-    votes: int
-    fall: float
-    bound: float
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Next:
-    """A case to ask people about.
-
-    Attributes
-    ----------
-    row : int
-        Of the source of cases, from 0.
-    kind : int
-        Of its verdict, from 0, the least sure.
-    worth : float
-        What a vote on it tells of drift, per dollar; per vote where costs are not known.
-    """
-
-    row: int
-    prompt: str | None
-    battle: str | None
-    model_a: str
-    model_b: str
-    kind: int
-    worth: float
-    vote_cost: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return plain values for JSON."""
-        return asdict(self)
-
-
 @dataclass(frozen=True, slots=True)
 class Watched:
     """What a watch says of a licence.
@@ -95,22 +49,23 @@ class Watched:
     ----------
     why : str
         What the status hangs on, in a sentence.
-    last : Look or None
-        After all votes, or at the one that revoked; None where nothing could be compared.
+    last : mapping or None
+        As of `follow`, after all votes, or at the one that revoked; None where nothing could be
+        compared.
     not_counted : tuple of str
         Verdicts that are not the licence's, a sentence a reason.
-    asked : tuple of Next
-        Cases to ask people about next.
+    asked : tuple of mapping
+        Cases to ask people about next, as of `choose`.
     """
 
     judge: str
     status: Status
     why: str
-    last: _Look | None
+    last: dict[str, Any] | None
     votes_a_year: int
     not_counted: tuple[str, ...]
     warnings: tuple[str, ...] = ()
-    asked: tuple[Next, ...] = ()
+    asked: tuple[dict[str, Any], ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain values for JSON."""
@@ -152,7 +107,7 @@ def watch(licence: Licence, votes: Source, verdicts: Source, today: date) -> Wat
     data = study_data(aligned)
     rows = labelled(data, data.judges[0], licence.signal)
     looks = follow(licence.reference, rows.only(np.arange(min(len(rows.score), year))))
-    revoked = next((look for look in looks if look.fall > look.bound), None)
+    revoked = next((look for look in looks if look["fall"] > look["bound"]), None)
     last = revoked or (looks[-1] if looks else None)
     status, why = _status(licence, last, len(rows.score), revoked=revoked is not None)
     unknown = "The votes do not say who cast them: each is taken as a person of its own."
@@ -188,24 +143,27 @@ def columns_of(rows: Rows) -> dict[str, list[str | None]]:
     return columns if "judge" in columns else columns | {"judge": ["judge"] * rows.n}
 
 
-def _status(licence: Licence, last: _Look | None, n: int, *, revoked: bool) -> tuple[Status, str]:
+def _status(
+    licence: Licence, last: dict[str, Any] | None, n: int, *, revoked: bool
+) -> tuple[Status, str]:
     if last is None:
         return "cannot_say", f"There are {plural(n, 'vote')} to go by, and it takes {FEWEST}."
+    votes, fall = plural(last["votes"], "vote"), last["fall"]
     moved = minus(
-        f"agreement with people {'fell' if last.fall > 0 else 'rose'} by {abs(last.fall):.1f} "
-        f"points since the licence; a fall of {last.bound:.1f} revokes it"
+        f"agreement with people {'fell' if fall > 0 else 'rose'} by {abs(fall):.1f} "
+        f"points since the licence; a fall of {last['bound']:.1f} revokes it"
     )
     if revoked:
-        return "revoked", f"Revoked after {plural(last.votes, 'vote')}: {moved}."
+        return "revoked", f"Revoked after {votes}: {moved}."
     if n > licence.votes_a_year:
         return "cannot_say", (
             f"The {plural(licence.votes_a_year, 'vote')} declared for a year are used up, without "
             "a drift: grade the judge again."
         )
-    return "valid", f"Not revoked after {plural(last.votes, 'vote')}: {moved}."
+    return "valid", f"Not revoked after {votes}: {moved}."
 
 
-def follow(reference: Reference, rows: Compared) -> list[_Look]:
+def follow(reference: Reference, rows: Compared) -> list[dict[str, Any]]:
     """Compare agreement with that of a licence, vote by vote, by a bound that allows for looking.
 
     With a_i the agreement of vote i, of a verdict of kind k whose agreement was p_k and its
@@ -223,8 +181,9 @@ def follow(reference: Reference, rows: Compared) -> list[_Look]:
 
     Returns
     -------
-    list of Look
-        After each vote from `FEWEST` on.
+    list of dict
+        After each vote from `FEWEST` on: ``votes``, the ``fall`` of agreement since the licence
+        and the ``bound`` that revokes it, both in percentage points.
 
     References
     ----------
@@ -248,7 +207,7 @@ def follow(reference: Reference, rows: Compared) -> list[_Look]:
     bound = errors * np.sqrt(variance + of_reference)
     looks = np.column_stack([fall, bound])[FEWEST - 1 :] * (100 / total[FEWEST - 1 :, None])
     return [
-        _Look(votes=n, fall=fell, bound=line)
+        {"votes": n, "fall": fell, "bound": line}
         for n, (fell, line) in enumerate(looks.tolist(), FEWEST)
     ]
 
@@ -286,7 +245,7 @@ def _before(cluster: Ints, value: Floats) -> Floats:
 
 def choose(
     licence: Licence, votes: Source, cases: Source, n: int, rng: np.random.Generator
-) -> tuple[tuple[Next, ...], tuple[str, ...]]:
+) -> tuple[tuple[dict[str, Any], ...], tuple[str, ...]]:
     """Choose judged cases that people should vote on next, by what a vote tells per dollar.
 
     A vote on a verdict of kind k tells ``1 / s_k^2`` of a fall of agreement (the weight that
@@ -297,7 +256,10 @@ def choose(
 
     Returns
     -------
-    chosen : tuple of Next
+    chosen : tuple of dict
+        The ``row`` of the source of cases, from 0; ``prompt``, ``battle`` and both models; the
+        ``kind`` of its verdict, from 0, the least sure; what a vote on it is ``worth``, per dollar
+        where ``vote_cost`` is known.
     sentences : tuple of str
         Cases that are not the licence's, a sentence a reason.
 
@@ -362,18 +324,17 @@ def _shares(reference: Reference, worth: Floats, there: Ints, n: int) -> Ints:
     return spread
 
 
-def _nexts(given: Rows, drawn: list[Ints], worth: Floats) -> Iterator[Next]:
+def _nexts(given: Rows, drawn: list[Ints], worth: Floats) -> Iterator[dict[str, Any]]:
     columns = {role: given.named(role) for role in ("prompt", "battle", *of_sides("model"))}
     cost = given.numbers.get("vote_cost", np.full(given.n, np.nan))
     for k, rows in reversed([*enumerate(drawn)]):
         for row in np.sort(rows).tolist():
-            yield Next(
-                row=int(given.numbers["row"][row]),
-                prompt=columns["prompt"][row],
-                battle=columns["battle"][row],
-                model_a=columns["model_a"][row] or "",
-                model_b=columns["model_b"][row] or "",
-                kind=k,
-                worth=float(worth[k]),
-                vote_cost=None if np.isnan(cost[row]) else float(cost[row]),
-            )
+            yield {
+                "row": int(given.numbers["row"][row]),
+                "prompt": columns["prompt"][row],
+                "battle": columns["battle"][row],
+                **{role: columns[role][row] or "" for role in of_sides("model")},
+                "kind": k,
+                "worth": float(worth[k]),
+                "vote_cost": None if np.isnan(cost[row]) else float(cost[row]),
+            }

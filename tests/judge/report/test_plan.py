@@ -11,7 +11,7 @@ import pytest
 
 from judge.report.page import Section
 from judge.report.studies import powered_section, report_page, write_report
-from judge.studies.alternative import win_tallies
+from judge.studies.alternative import corrected_rate, win_tallies
 from judge.studies.one_judge import Study, study_judges
 from judge.studies.options import StudyOptions
 from judge.studies.plan import Signal, votes_to_buy
@@ -116,8 +116,8 @@ def test_win_rates_are_corrected_for_the_errors_that_votes_show(study: Study) ->
     assert [row[0] for row in table.rows] == list(MODELS)
     for model, by_judge, corrected, _ in table.rows:
         want = win_tallies(study.data.items, study.data.people, judge)[model]
-        assert by_judge == f"{100 * want.by_judge.share:.0f} %"
-        assert corrected.startswith(f"{100 * (want.corrected().value or 0):.0f} % (")
+        assert by_judge == f"{100 * want[1].share:.0f} %"
+        assert corrected.startswith(f"{100 * (corrected_rate(*want[1:]).value or 0):.0f} % (")
 
 
 def test_a_rate_that_cannot_be_corrected_is_a_dash_with_its_reason(tmp_path: Path) -> None:

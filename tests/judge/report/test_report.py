@@ -176,9 +176,9 @@ def test_the_example_shows_both_answers_the_question_and_what_the_judge_wrote(
 
 def test_examples_are_those_that_differ_most_and_not_all_of_one_prompt(study: Study) -> None:
     chosen = differing(study.data, study.data.judges[0], 4)
-    assert all(one.votes[0] == 0 or one.votes[2] == 0 for one in chosen)
-    assert all(one.votes != one.verdicts for one in chosen)
-    prompts = [int(study.data.items.prompt[one.item]) for one in chosen]
+    assert all(votes[0] == 0 or votes[2] == 0 for _, votes, _ in chosen)
+    assert all(votes != verdicts for _, votes, verdicts in chosen)
+    prompts = [int(study.data.items.prompt[item]) for item, _, _ in chosen]
     assert max(map(prompts.count, prompts)) <= 2
 
 

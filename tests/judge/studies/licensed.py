@@ -127,7 +127,7 @@ def revoked_at(
     assert known is not None
     new = replace(world, per_voter=per_voter)
     looks = follow(known, new.draw(rng, n_votes, fall).labelled())
-    return next((look.votes for look in looks if look.fall > look.bound), None)
+    return next((look["votes"] for look in looks if look["fall"] > look["bound"]), None)
 
 
 def write(

@@ -33,7 +33,7 @@ def test_the_present_design_has_the_present_half_width() -> None:
     assert by_each[3].half_width == pytest.approx(plan.enough.half_width)
     widths = [one.half_width for one in plan.designs]
     assert widths == sorted(widths, reverse=True)
-    assert by_each[3].items * 3 - 450 == pytest.approx(plan.enough.more, abs=3)
+    assert (by_each[3].items or 0) * 3 - 450 == pytest.approx(plan.enough.more, abs=3)
     assert "±0.05 takes about" in plan.sentences[0]
     assert len(plan.sentences) == 2
 

@@ -11,15 +11,18 @@ from scipy.stats import false_discovery_control, ttest_1samp
 
 from judge.studies.alternative import (
     _COIN,
-    AlternativeTest,
+    FALSE_DISCOVERIES,
     _Cells,
+    _Measured,
     _measured,
+    _rejected,
     alternative,
-    alternative_test,
 )
+from judge.studies.estimates import counts
+from judge.studies.gates import MIN_ITEMS, PASS
 from judge.studies.options import MARGINS
 from judge.studies.rows import Items, Labels
-from rating.errors import DataError
+from rating.typing import Bools, Floats
 from tests.judge.studies.labels import (
     SIGN,
     items_of,
@@ -42,6 +45,19 @@ def _panel(
     return items_of(n), labels_of(votes, rater=raters), labels_of(enumerate(drawn[-1].tolist()))
 
 
+def against_people(
+    items: Items,
+    people: Labels,
+    judge: Labels,
+    margin: float = MARGINS["crowd"],
+    min_items: int = MIN_ITEMS,
+) -> tuple[_Measured, Floats, Bools]:
+    """Test a judge: what it is against each person, the p-values, and what is rejected."""
+    one = _measured(_Cells.of(items, people), [counts(items, judge)], min_items)
+    p_values = one.p_values(margin)
+    return one, p_values, _rejected(p_values, FALSE_DISCOVERIES)
+
+
 def test_two_people_and_a_judge_by_hand() -> None:
     # With one other, a win is to say what it says. Person 0: A A A B; person 1: A A B B; the
     # judge: A B B B. Against 0, over items: d = 0, 1 - 0, 0 - 1, 0. Against 1: the same.
@@ -50,22 +66,18 @@ def test_two_people_and_a_judge_by_hand() -> None:
         rater=[0] * 4 + [1] * 4,
     )
     judge = labels_of([(0, 1), (1, -1), (2, -1), (3, -1)])
-    test = alternative_test(items_of(4), people, judge, min_items=2)
-    first, second = test.annotators
+    test, p_values, _ = against_people(items_of(4), people, judge, min_items=2)
     # Person 0's other is person 1: shares 1 1 0 1, the judge's 1 0 1 1.
-    assert (first.judge_wins, first.person_wins, first.n) == (0.75, 0.75, 4)
+    assert (test.judge_wins[0], test.person_wins[0], test.n[0]) == (0.75, 0.75, 4)
     # Person 1's other is person 0: shares 1 1 0 1, the judge's 1 0 0 1: both miss item 2.
-    assert (second.judge_wins, second.person_wins) == (0.75, 1.0)
-    assert test.advantage == 0.75
-    assert first.p_value == pytest.approx(
-        ttest_1samp([0, 1, -1, 0], 0.1, alternative="less").pvalue
-    )
+    assert (test.judge_wins[1], test.person_wins[1]) == (0.75, 1.0)
+    assert p_values[0] == pytest.approx(ttest_1samp([0, 1, -1, 0], 0.1, alternative="less").pvalue)
 
 
 def test_other_programs_find_the_same_p_values_and_discoveries() -> None:
     rng = np.random.default_rng(10)
     items, people, judge = _panel([0.9, 0.8, 0.7, 0.2, 0.6], 0.75, 80, rng)
-    test = alternative_test(items, people, judge, margin=0.2)
+    _, ours, rejected = against_people(items, people, judge, margin=0.2)
     labels = people.label.reshape(5, 80).astype(int)
     p_values = []
     for j in range(5):
@@ -73,23 +85,21 @@ def test_other_programs_find_the_same_p_values_and_discoveries() -> None:
         own, by_judge = (np.mean(others == x, axis=0) for x in (labels[j], judge.label))
         difference = (own >= by_judge).astype(float) - (by_judge >= own)
         p_values.append(ttest_1samp(difference, 0.2, alternative="less").pvalue)
-    assert [one.p_value for one in test.annotators] == pytest.approx(p_values)
+    assert ours == pytest.approx(p_values)
     adjusted = false_discovery_control(p_values, method="by")
-    assert [one.rejected for one in test.annotators] == (adjusted <= 0.05).tolist()
+    assert rejected.tolist() == (adjusted <= 0.05).tolist()
     # Without allowing for shared items, as Benjamini and Hochberg do, all five would be rejected.
-    assert sum(one.rejected for one in test.annotators) == 4
+    assert rejected.sum() == 4
     assert (false_discovery_control(p_values, method="bh") <= 0.05).all()
 
 
 def test_a_judge_as_good_as_people_passes_and_a_coin_does_not() -> None:
     rng = np.random.default_rng(2)
     items, people, judge = _panel([0.8] * 4, 0.85, 300, rng)
-    test = alternative_test(items, people, judge)
-    assert (test.passed, test.winning_rate) == (True, 1)
+    assert against_people(items, people, judge)[2].all()
     _, _, coin = _panel([0.8] * 4, 0.0, 300, rng)
-    test = alternative_test(items, people, coin)
-    assert (test.passed, test.winning_rate) == (False, 0)
-    assert test.margin == MARGINS["crowd"] == 0.1
+    assert not against_people(items, people, coin)[2].any()
+    assert MARGINS["crowd"] == 0.1
 
 
 def test_a_judge_that_is_worse_than_people_by_the_margin_seldom_passes() -> None:
@@ -98,15 +108,14 @@ def test_a_judge_that_is_worse_than_people_by_the_margin_seldom_passes() -> None
     passed = 0
     for _ in range(60):
         items, people, judge = _panel([0.9] * 3, 0.55, 150, rng)
-        test = alternative_test(items, people, judge, margin=0.1)
-        passed += bool(test.passed)
+        passed += against_people(items, people, judge)[2].mean() >= PASS
     assert passed <= 3
 
 
 def test_items_of_one_prompt_are_one_observation() -> None:
     rng = np.random.default_rng(4)
     items, people, judge = _panel([0.8, 0.8, 0.8], 0.8, 40, rng)
-    once = alternative_test(items, people, judge)
+    once = against_people(items, people, judge)[1]
     often = Items(items.models, np.tile(items.pairs, (9, 1)), np.tile(items.prompt, 9))
     turns = [
         Labels(
@@ -118,29 +127,24 @@ def test_items_of_one_prompt_are_one_observation() -> None:
         )
         for one in (people, judge)
     ]
-    many = alternative_test(often, *turns)
-    assert [one.n for one in many.annotators] == [360] * 3
-    assert [one.p_value for one in many.annotators] == pytest.approx(
-        [one.p_value for one in once.annotators]
-    )
+    many, p_values, _ = against_people(often, turns[0], turns[1])
+    assert many.n.tolist() == [360] * 3
+    assert p_values == pytest.approx(once)
 
 
-def test_people_with_few_items_are_left_out_and_counted() -> None:
+def test_people_with_few_items_are_left_out() -> None:
     people = labels_of([(i, 1) for i in range(29)] * 2, rater=[0] * 29 + [1] * 29)
-    test = alternative_test(items_of(29), people, labels_of([(i, 1) for i in range(29)]))
-    assert test == AlternativeTest(None, None, None, (), 2, 0.1)
+    test, *_ = against_people(items_of(29), people, labels_of([(i, 1) for i in range(29)]))
+    assert test.rater.tolist() == []
 
 
 def test_a_judge_that_always_agrees_with_everyone_passes() -> None:
     people = labels_of([(i, 1) for i in range(40)] * 2, rater=[0] * 40 + [1] * 40)
-    test = alternative_test(items_of(40), people, labels_of([(i, 1) for i in range(40)]))
-    assert [one.p_value for one in test.annotators] == [0, 0]
-    assert test.passed
-
-
-def test_a_margin_outside_of_0_to_1_is_refused() -> None:
-    with pytest.raises(DataError, match="not 20"):
-        alternative_test(items_of(1), labels_of([(0, 1)]), labels_of([(0, 1)]), margin=20)
+    _, p_values, rejected = against_people(
+        items_of(40), people, labels_of([(i, 1) for i in range(40)])
+    )
+    assert p_values.tolist() == [0, 0]
+    assert rejected.all()
 
 
 @pytest.mark.published
@@ -148,8 +152,8 @@ def test_neither_judge_of_pandalm_may_replace_its_annotators(published_data: Pat
     """People agree on 92 % there, as hard items were removed; the judges on 70 %."""
     data = published(published_data / "votes" / "pandalm")
     for name, judge in data.judges.items():
-        test = alternative_test(data.items, data.people, judge)
-        assert (test.passed, len(test.annotators)) == (False, 3), name
+        rejected = against_people(data.items, data.people, judge)[2]
+        assert (len(rejected), rejected.mean() < PASS) == (3, True), name
 
 
 @pytest.mark.published
@@ -195,15 +199,15 @@ def test_a_coin_by_expectation_is_the_mean_of_thrown_ones() -> None:
     items, people, _ = _panel([0.5, 0.6, 0.7, 0.6], 0.6, 80, rng)
     expected = _measured(_Cells.of(items, people), [np.tile(side, (80, 1)) for side in _COIN])
     thrown = [
-        alternative_test(items, people, labels_of(enumerate(rng.choice([-1, 1], 80))), margin=0.2)
+        against_people(items, people, labels_of(enumerate(rng.choice([-1, 1], 80))), margin=0.2)
         for _ in range(400)
     ]
     for k, (won, p_value) in enumerate(
         zip(expected.judge_wins, expected.p_values(0.2), strict=True)
     ):
-        wins = [test.annotators[k].judge_wins for test in thrown]
+        wins = [test.judge_wins[k] for test, _, _ in thrown]
         assert won == pytest.approx(np.mean(wins), abs=4 * float(np.std(wins)) / 20)
-        middle = np.median([test.annotators[k].p_value for test in thrown])
+        middle = np.median([p_values[k] for _, p_values, _ in thrown])
         assert p_value == pytest.approx(middle, abs=0.1)
 
 
@@ -237,12 +241,10 @@ def test_sides_and_repetitions_do_not_matter(
 ) -> None:
     items = items_of(10)
     people, judge = labels_of(votes, rater=[k % 3 for k in range(len(votes))]), labels_of(verdicts)
-    test = alternative_test(items, people, judge, min_items=2)
-    for other in (
-        alternative_test(items, swapped(people), swapped(judge), min_items=2),
-        alternative_test(items, people, repeated(judge, 2), min_items=2),
+    _, p_values, rejected = against_people(items, people, judge, min_items=2)
+    for _, other, also in (
+        against_people(items, swapped(people), swapped(judge), min_items=2),
+        against_people(items, people, repeated(judge, 2), min_items=2),
     ):
-        assert other.winning_rate == test.winning_rate
-        assert [one.p_value for one in other.annotators] == pytest.approx(
-            [one.p_value for one in test.annotators]
-        )
+        assert also.tolist() == rejected.tolist()
+        assert other == pytest.approx(p_values)

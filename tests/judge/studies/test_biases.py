@@ -263,22 +263,22 @@ def test_the_moderation_gap_is_how_often_a_refusal_wins_with_each() -> None:
     items, votes, verdicts = refusing(people=-2.4, judge=-0.8)
     gap = moderation_gap(items, votes, verdicts)
     assert gap is not None
-    assert gap.people.n == gap.judge.n == int((np.abs(items.gaps["refusal"]) == 1).sum())
+    assert gap["people"].n == gap["judge"].n == int((np.abs(items.gaps["refusal"]) == 1).sum())
     side = items.gaps["refusal"][votes.item]
     by_hand = float((votes.label[side != 0] == side[side != 0]).mean())
-    assert gap.people.value == pytest.approx(by_hand)
-    assert gap.people.value == pytest.approx(0.10, abs=0.03)  # a little over 1 / (1 + e^2.4)
-    assert gap.judge.value == pytest.approx(0.33, abs=0.03)
-    assert gap.difference.lower is not None
-    assert gap.difference.lower > 0.1
+    assert gap["people"].value == pytest.approx(by_hand)
+    assert gap["people"].value == pytest.approx(0.10, abs=0.03)  # a little over 1 / (1 + e^2.4)
+    assert gap["judge"].value == pytest.approx(0.33, abs=0.03)
+    assert gap["difference"].lower is not None
+    assert gap["difference"].lower > 0.1
 
 
 def test_a_judge_that_takes_refusals_as_people_do_has_no_gap() -> None:
     gap = moderation_gap(*refusing(people=-1.0, judge=-1.0))
     assert gap is not None
-    assert gap.difference.lower is not None
-    assert gap.difference.upper is not None
-    assert gap.difference.lower < 0 < gap.difference.upper
+    assert gap["difference"].lower is not None
+    assert gap["difference"].upper is not None
+    assert gap["difference"].lower < 0 < gap["difference"].upper
 
 
 def test_refusals_leave_the_other_biases_as_they_are() -> None:

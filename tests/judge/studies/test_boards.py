@@ -15,7 +15,6 @@ from judge.studies.boards import (
     NOISE_FREED,
     POSITION,
     BoardsCompared,
-    Moved,
     Preferences,
     _different,
     _separated,
@@ -62,10 +61,11 @@ def test_llmfao_reaches_its_published_rank_correlations(published_data: Path) ->
     people = preferences(data.items, data.people, people=True)
     for name, want, separated in (("gpt-4", 0.731, 0.575), ("gpt-3.5", 0.716, 0.313)):
         compared = _compared(people, preferences(data.items, data.judges[name]), 100)
-        assert compared.spearman.value == pytest.approx(want, abs=0.0005), name
-        assert compared.spearman.n == 59
-        assert compared.overlap.agreement_of_separated == 1
-        assert compared.overlap.separated_of_reference == pytest.approx(separated, abs=0.0005)
+        assert compared.figures["spearman"].value == pytest.approx(want, abs=0.0005), name
+        assert compared.figures["spearman"].n == 59
+        apart = compared.separability["overlap"]
+        assert apart["agreement_of_separated"] == 1
+        assert apart["separated_of_reference"] == pytest.approx(separated, abs=0.0005)
         assert "13 prompts cannot say" in compared.warnings[0]
 
 
@@ -82,9 +82,9 @@ def test_other_programs_find_the_same_correlations() -> None:
     people, judge = rng.normal(size=(2, 12))
     compared = _compared(_board(people.tolist(), 0.1), _board(judge.tolist(), 0.1, seed=2))
     for ours, theirs in (
-        (compared.spearman, spearmanr),
-        (compared.kendall, kendalltau),
-        (compared.pearson, pearsonr),
+        (compared.figures["spearman"], spearmanr),
+        (compared.figures["kendall"], kendalltau),
+        (compared.figures["pearson"], pearsonr),
     ):
         assert ours.value == pytest.approx(theirs(people, judge).statistic)
         assert ours.n == 12
@@ -95,12 +95,13 @@ def test_a_board_goes_with_itself_and_against_its_reverse() -> None:
     theta = np.linspace(-1, 1, 10).tolist()
     board, back = _board(theta, 0.01), _board(theta[::-1], 0.01)
     same, against = _compared(board, board), _compared(board, back)
-    assert same.spearman.value == pytest.approx(1)
-    assert same.kendall.value == pytest.approx(1)
-    assert (same.overlap.agreement, against.overlap.agreement) == (1, -1)
-    assert against.pearson.value == pytest.approx(-1)
-    assert same.order_brier == pytest.approx(0, abs=1e-9)
-    assert against.order_brier == pytest.approx(1, abs=1e-9)
+    assert same.figures["spearman"].value == pytest.approx(1)
+    assert same.figures["kendall"].value == pytest.approx(1)
+    assert same.separability["overlap"]["agreement"] == 1
+    assert against.separability["overlap"]["agreement"] == -1
+    assert against.figures["pearson"].value == pytest.approx(-1)
+    assert same.separability["order_brier"] == pytest.approx(0, abs=1e-9)
+    assert against.separability["order_brier"] == pytest.approx(1, abs=1e-9)
 
 
 def test_separation_and_agreement_with_confidence_by_hand() -> None:
@@ -109,11 +110,11 @@ def test_separation_and_agreement_with_confidence_by_hand() -> None:
     judge = _board([0.0, 1.0, 0.2], 0.1, seed=2)
     compared = _compared(people, judge)
     # People separate 0-2 and 1-2; the judge 0-1 and 1-2, the latter the other way round.
-    assert compared.overlap.separated_by_reference == pytest.approx(2 / 3)
-    assert compared.overlap.separated == pytest.approx(2 / 3)
-    assert compared.overlap.agreement == pytest.approx((0 - 1) / 2)
-    assert compared.overlap.agreement_of_separated == 0
-    assert compared.overlap.separated_of_reference == 1 / 2
+    assert compared.separability["overlap"]["separated_by_reference"] == pytest.approx(2 / 3)
+    assert compared.separability["overlap"]["separated"] == pytest.approx(2 / 3)
+    assert compared.separability["overlap"]["agreement"] == pytest.approx((0 - 1) / 2)
+    assert compared.separability["overlap"]["agreement_of_separated"] == 0
+    assert compared.separability["overlap"]["separated_of_reference"] == 1 / 2
 
 
 def test_a_pair_is_reversed_where_both_boards_are_certain_over_all_pairs() -> None:
@@ -131,25 +132,25 @@ def test_the_brier_score_of_the_order_by_hand() -> None:
     for i, j in ((0, 1), (0, 2), (1, 2)):  # people: the second is the better one in each
         error = np.sqrt(((moved[:, i] - moved[:, j]) ** 2).sum())
         wanted.append(norm.cdf((theta[i] - theta[j]) / error) ** 2)
-    assert _compared(people, judge).order_brier == pytest.approx(np.mean(wanted))
+    assert _compared(people, judge).separability["order_brier"] == pytest.approx(np.mean(wanted))
 
 
 def test_few_models_are_warned_of_and_two_have_no_correlation() -> None:
     three = _compared(_board([0, 1, 2], 0.1), _board([0, 1, 2], 0.1))
     assert "over 3 models says little" in three.warnings[0]
     two = _compared(_board([0, 1], 0.1), _board([0, 1], 0.1))
-    assert two.spearman == Estimate(None, None, None, 2)
+    assert two.figures["spearman"] == Estimate(None, None, None, 2)
     assert "2 models are on both boards" in two.warnings[0]
-    assert two.overlap.separated_by_reference == 1
+    assert two.separability["overlap"]["separated_by_reference"] == 1
     one = _compared(_board([0], 0.1), _board([0], 0.1))
-    assert (one.order_brier, one.models) == (None, ("m00",))
+    assert (one.separability["order_brier"], one.models) == (None, ("m00",))
 
 
 def test_models_on_one_board_alone_are_left_out() -> None:
     people = _board([0, 1, 2, 3, 9], 0.1)
     compared = _compared(people, _board([0, 1, 2, 3], 0.1))
     assert compared.models == ("m00", "m01", "m02", "m03")
-    assert compared.pearson.value == pytest.approx(1)
+    assert compared.figures["pearson"].value == pytest.approx(1)
 
 
 def _covered(n_models: int, error: float, taste: float, runs: int) -> dict[str, float]:
@@ -174,7 +175,7 @@ def _covered(n_models: int, error: float, taste: float, runs: int) -> dict[str, 
         clean = row_correlations(judge[None], people[None])
         for kind in KINDS:
             for name, want in ((kind, noisy[kind].mean()), (kind + NOISE_FREED, clean[kind][0])):
-                inside[name] += held(getattr(compared, name), float(want))
+                inside[name] += held(compared.figures[name], float(want))
     return {name: hits / runs for name, hits in inside.items()}
 
 
@@ -193,7 +194,7 @@ def test_both_correlations_are_within_their_own_interval_and_not_at_its_end() ->
         for seed, theta in enumerate((people, judge))
     )
     compared = _compared(one, other)
-    plain, freed = compared.spearman, compared.spearman_noise_freed
+    plain, freed = compared.figures["spearman"], compared.figures["spearman_noise_freed"]
     assert (plain.lower or 1) + 0.02 < (plain.value or 0) < (plain.upper or 0) - 0.02
     assert (freed.lower or 1) + 0.02 < (freed.value or 0) < (freed.upper or 0) - 0.02
     assert (freed.value or 0) > (plain.value or 1) + 0.05
@@ -205,7 +206,7 @@ def test_a_correlation_is_freed_of_noise_by_hand() -> None:
     people, judge = np.array([-1.0, 0.0, 1.0]), np.array([-1.0, -1.0, 2.0]) * 2 / np.sqrt(3)
     r = float(np.corrcoef(people, judge)[0, 1])
     noise = np.array([[0.1, 0.05], [0.05, 0.2]])
-    moved = Moved((np.tile(people, (2, 1)), np.tile(judge, (2, 1))), noise)
+    moved = (np.tile(people, (2, 1)), np.tile(judge, (2, 1))), noise
     plain, freed = (correlated(moved, 0, 1, freed=x)["pearson"] for x in (False, True))
     once = (r * 2 - 0.05) / np.sqrt((1 - 0.1) * (4 - 0.2))
     twice = (r * 2 - 0.1) / np.sqrt((1 - 0.2) * (4 - 0.4))
@@ -238,19 +239,19 @@ def test_a_judge_that_follows_people_beats_one_that_does_not_and_not_itself() ->
     _, _, poor = bad.draw(np.random.default_rng(1))
     votes, first, second = (preferences(items, one) for one in (people, good, poor))
     gaps = contest(votes, first, second, draws=Draws(np.random.default_rng(1), 300))
-    assert gaps.pearson.lower is not None
-    assert gaps.pearson.lower > 0
+    assert gaps["pearson"].lower is not None
+    assert gaps["pearson"].lower > 0
     mirrored = contest(votes, second, first, draws=Draws(np.random.default_rng(1), 300))
-    assert mirrored.spearman.value == pytest.approx(-gaps.spearman.value)  # type: ignore[operator]
+    assert mirrored["spearman"].value == pytest.approx(-gaps["spearman"].value)  # type: ignore[operator]
     same = contest(votes, first, first, draws=Draws(np.random.default_rng(1), 20))
-    assert (same.kendall.value, same.kendall.lower, same.kendall.upper) == (0, None, None)
+    assert (same["kendall"].value, same["kendall"].lower, same["kendall"].upper) == (0, None, None)
 
 
 def test_a_judge_that_tells_no_models_apart_has_no_brier_score_of_the_order() -> None:
     people, silent = _board([0.0, 0.5, 1.0], 0.1), _board([0.0, 0.0, 0.0], 0.0)
-    assert _compared(people, silent).order_brier is None
+    assert _compared(people, silent).separability["order_brier"] is None
     half_silent = _board([0.0, 0.0, 1.0], 0.0)
-    assert _compared(people, half_silent).order_brier == pytest.approx(0)
+    assert _compared(people, half_silent).separability["order_brier"] == pytest.approx(0)
 
 
 def test_three_wins_to_one_are_a_gap_of_log_3() -> None:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from judge.studies.alternative import ASSUMPTION, Counted, Tally, corrected_rate, win_tallies
+from judge.studies.alternative import ASSUMPTION, Counted, corrected_rate, win_tallies
 from judge.studies.estimates import Estimate
 from judge.studies.rows import Items, Labels
 from rating.errors import DataError, NotIdentifiedError
@@ -125,13 +125,13 @@ def test_a_models_win_rate_by_hand() -> None:
     people = labels_of([(0, -1), (1, -1), (2, 1), (2, 0)])
     judge = labels_of([(0, -1), (1, -1), (2, -1), (3, 1), (4, -1)])
     with pytest.raises(NotIdentifiedError, match=r"0\.000 of what people say no to"):
-        win_tallies(items, people, judge)["m1"].corrected()
+        corrected_rate(*win_tallies(items, people, judge)["m1"][1:])
     better = labels_of([(0, -1), (1, -1), (2, 1), (3, 1), (4, -1)])
     tally = win_tallies(items, people, better)["m1"]
-    corrected = tally.corrected()
-    assert (tally.by_judge.share, corrected.n) == (0.6, 5)
+    corrected = corrected_rate(*tally[1:])
+    assert (tally[1].share, corrected.n) == (0.6, 5)
     assert corrected.value == pytest.approx(0.6)
-    for count, hits in ((tally.specificity, 1), (tally.sensitivity, 2)):
+    for count, hits in ((tally[2], 1), (tally[3], 2)):
         assert (count.hits, count.n) == (hits, hits)
 
 
@@ -146,11 +146,11 @@ def test_a_judge_with_a_liking_for_a_model_is_corrected() -> None:
     votes = labels_of((i, int(side[i] if truth[i] else -side[i])) for i in range(2000))
     verdicts = labels_of((i, int(side[i] if judged[i] else -side[i])) for i in range(n))
     tally = win_tallies(items, votes, verdicts)["x"]
-    corrected = tally.corrected()
-    assert tally.by_judge.share == pytest.approx(0.46, abs=0.01)
+    corrected = corrected_rate(*tally[1:])
+    assert tally[1].share == pytest.approx(0.46, abs=0.01)
     assert corrected.lower is not None
     assert corrected.upper is not None
-    assert corrected.lower < 0.3 < corrected.upper < tally.by_judge.share
+    assert corrected.lower < 0.3 < corrected.upper < tally[1].share
 
 
 def by_prompt(
@@ -188,13 +188,13 @@ def test_repeating_every_row_within_its_prompt_narrows_no_interval() -> None:
     items, votes, verdicts = by_prompt(
         np.random.default_rng(3), n_prompts=200, rows=2, n_voted=60, together=0.5
     )
-    once = win_tallies(items, votes, verdicts)["x"].corrected()
+    once = corrected_rate(*win_tallies(items, votes, verdicts)["x"][1:])
     twice = Items(items.models, np.tile(items.pairs, (2, 1)), np.tile(items.prompt, 2))
     more, judged = (
         replace(repeated(one, 2), item=np.r_[one.item, one.item + items.n])
         for one in (votes, verdicts)
     )
-    again = win_tallies(twice, more, judged)["x"].corrected()
+    again = corrected_rate(*win_tallies(twice, more, judged)["x"][1:])
     assert again.value == pytest.approx(once.value)
     assert width(again) >= width(once)
     assert width(again) == pytest.approx(width(once), rel=0.01)
@@ -205,11 +205,8 @@ def test_where_each_row_has_its_prompt_the_interval_is_the_published_one() -> No
     items, votes, verdicts = by_prompt(rng, n_prompts=1400, rows=1, n_voted=400, together=0.0)
     # Of the verdicts, the ones beside votes are kept apart, as where published figures come from.
     tallies = win_tallies(items, votes, verdicts)["x"]
-    plain = [
-        Counted(one.hits, one.n)
-        for one in (tallies.by_judge, tallies.specificity, tallies.sensitivity)
-    ]
-    ours, published = tallies.corrected(), corrected_rate(*plain)
+    plain = [Counted(one.hits, one.n) for one in tallies[1:]]
+    ours, published = corrected_rate(*tallies[1:]), corrected_rate(*plain)
     assert (ours.lower, ours.upper) == pytest.approx((published.lower, published.upper))
 
 
@@ -231,19 +228,9 @@ def test_intervals_of_ten_rows_a_prompt_cover(
     for run in range(len(inside)):
         data = by_prompt(rng, n_prompts=300, rows=10, n_voted=n_voted, together=together)
         tally = win_tallies(*data)["x"]
-        plain = Tally(
-            *(
-                Counted(one.hits, one.n)
-                for one in (
-                    tally.by_people,
-                    tally.by_judge,
-                    tally.specificity,
-                    tally.sensitivity,
-                )
-            )
-        )
-        for place, one in enumerate((tally, plain)):
-            rate = one.corrected()
+        plain = [Counted(one.hits, one.n) for one in tally[1:]]
+        for place, one in enumerate((tally[1:], plain)):
+            rate = corrected_rate(*one)
             assert rate.lower is not None
             assert rate.upper is not None
             inside[run, place] = rate.lower <= 0.3 <= rate.upper

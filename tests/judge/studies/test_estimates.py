@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import bootstrap, norm, t
 
-from judge.studies.biases import ModerationGap
+from judge.studies.biases import on_moderation
 from judge.studies.estimates import (
     SHARE,
     Draws,
@@ -181,8 +181,9 @@ def test_a_difference_is_never_written_as_a_share() -> None:
     assert gap_of(less) == "−10 (−15 to −5)"
     with pytest.raises(ValueError, match=r"-0\.1 is no share"):
         percent_of(less)
-    gap = ModerationGap(Estimate(0.28, 0.02, 0.54, 9), Estimate(0.18, 0.1, 0.3, 12), less)
-    assert gap.sentence("owl") == (
+    shares = Estimate(0.28, 0.02, 0.54, 9), Estimate(0.18, 0.1, 0.3, 12)
+    gap = {"people": shares[0], "judge": shares[1], "difference": less}
+    assert on_moderation(gap, "owl") == (
         "An answer that declines wins against one that does not with people in 28 % (2–54) of 9 "
         "votes, and with owl in 18 % (10–30) of 12 verdicts; the difference is −10 (−15 to −5) "
         "percentage points."

@@ -21,7 +21,7 @@ def judged(planted: Planted, folder: Path) -> JudgeStudy:
 def test_a_judge_that_is_always_right_may_stand_in(tmp_path: Path) -> None:
     studied = judged(Planted("perfect"), tmp_path)
     assert studied.first_answer.verdict == "yes"
-    test = studied.alternative
+    test = studied.evidence.alternative
     assert test is not None
     assert (test.winning_rate, test.coin, test.people_tested) == (1, 0, 5)
     text = " ".join(studied.first_answer.reasons)
@@ -43,8 +43,8 @@ def test_a_coin_beside_people_who_hardly_agree_may_not_stand_in(tmp_path: Path) 
     """Right in .6 of cases, taken for experts: there a coin passes the test of annotators."""
     study = Planted("coin", right=0.6, n_prompts=900, n_people=3).study(tmp_path, raters="expert")
     (judge,) = study.judges
-    assert judge.alternative is not None
-    assert judge.alternative.winning_rate == judge.alternative.coin == 1
+    assert judge.evidence.alternative is not None
+    assert judge.evidence.alternative.winning_rate == judge.evidence.alternative.coin == 1
     assert judge.first_answer.headline == (
         "Inconclusive. It is not shown to do better than throwing a coin."
     )
@@ -56,22 +56,22 @@ def test_a_judge_of_the_longer_answer_is_exposed(tmp_path: Path) -> None:
     assert answer.verdict == "no"
     assert answer.headline == "No. It does no better than picking the longer answer."
     assert answer.reasons[1].startswith("100 % of its verdicts are those of picking the longer")
-    assert studied.alternative is not None
-    assert studied.alternative.longest == studied.alternative.winning_rate
+    assert studied.evidence.alternative is not None
+    assert studied.evidence.alternative.longest == studied.evidence.alternative.winning_rate
 
 
 def test_a_rule_with_few_cases_is_not_mentioned(tmp_path: Path) -> None:
     """Of 600 cases 3 were asked in one order, and there the judge took the first."""
     studied = judged(Planted("first", n_prompts=600, single=3), tmp_path)
     answer = studied.first_answer
-    assert FIRST not in {rule.name for rule in studied.baselines}
+    assert FIRST not in {rule.name for rule in studied.evidence.rules}
     assert "shown first" not in " ".join(answer.reasons)
     assert answer.verdict == "yes"
 
 
 def test_a_rule_with_many_cases_is_and_on_these_alone(tmp_path: Path) -> None:
     studied = judged(Planted("first", n_prompts=600, single=250), tmp_path)
-    rule = next(rule for rule in studied.baselines if rule.name == FIRST)
+    rule = next(rule for rule in studied.evidence.rules if rule.name == FIRST)
     assert rule.followed is not None
     assert rule.followed.value == 1
     assert rule.lead.value == 0
@@ -87,7 +87,7 @@ def test_six_unanimous_items_are_no_yes(tmp_path: Path) -> None:
     own = studied.agreement.judge.without_ties
     assert own.value == 1
     assert own.lower == pytest.approx(0.025 ** (1 / 6))
-    assert studied.baselines == ()
+    assert studied.evidence.rules == ()
 
 
 def test_a_hundred_unanimous_items_are_a_yes(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_a_hundred_unanimous_items_are_a_yes(tmp_path: Path) -> None:
 
 def test_fewer_than_three_people_are_no_yes(tmp_path: Path) -> None:
     studied = judged(Planted("perfect", n_people=2, each=2), tmp_path)
-    assert studied.alternative is None
+    assert studied.evidence.alternative is None
     assert studied.first_answer.verdict == "inconclusive"
     assert studied.first_answer.reasons[0].startswith(
         "This study cannot decide: it takes 3 people"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from judge.studies.gold import GoldVote, accuracies, accuracy_of, clustered_share, study_gold
+from judge.studies.gold import GoldVote, accuracies, clustered_share, posterior, study_gold
 from judge.tables.cases import GoldPair, read_gold
 from rating.errors import DataError
 from rating.outcome import Outcome
@@ -47,13 +47,13 @@ def cast(
 
 
 def test_a_voters_accuracy_is_that_of_the_prior_and_the_answers() -> None:
-    none, many = accuracy_of("x", 0, 0), accuracy_of("x", 600, 1000)
-    assert none.accuracy == pytest.approx(0.8)
-    assert many.accuracy == pytest.approx(0.6, abs=0.03)
-    assert many.lower < 0.6 < many.upper
-    assert accuracy_of("x", 7, 10).accuracy == 15 / 20
+    many = posterior(600, 1000)
+    assert many.value == pytest.approx(0.6, abs=0.03)
+    assert (many.lower or 1) < 0.6 < (many.upper or 0)
+    assert posterior(7, 10).value == 15 / 20
+    assert posterior(0, 1).value == pytest.approx(8 / 11)
     with pytest.raises(DataError, match="11 right of 10"):
-        accuracy_of("x", 11, 10)
+        posterior(11, 10)
 
 
 def test_planted_accuracies_are_recovered() -> None:

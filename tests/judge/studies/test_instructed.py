@@ -50,8 +50,8 @@ def test_who_alone_follows_is_known_by_instruction_and_in_all() -> None:
         TASKS,
     )
     assert unread == 0
-    assert [one.vote.right for one in read] == [a, b, tie, tie, b]
-    assert [dict(one.kinds) for one in read] == [
+    assert [one.right for one, _ in read] == [a, b, tie, tie, b]
+    assert [dict(kinds) for _, kinds in read] == [
         {COMMAS: a},
         {WORDS: b},
         {COMMAS: a, WORDS: b},
@@ -59,9 +59,11 @@ def test_who_alone_follows_is_known_by_instruction_and_in_all() -> None:
         {COMMAS: b},
     ]
     study = study_instructed(read)
-    assert (study.votes, study.follower, study.undecided, study.alike) == (3, 1, 1, 2)
-    assert study.violator.value == pytest.approx(1 / 3)
-    by_kind = {one.id: (one.violator.value, one.violator.n) for one in study.by_kind}
+    gold, plain = study.gold, study.to_dict()
+    assert (plain["follower"], plain["alike"], plain["prompts"]) == (1, 2, 1)
+    assert (gold.votes, gold.right, gold.undecided, gold.level_pairs) == (3, 1, 1, 2)
+    assert gold.wrong.value == pytest.approx(1 / 3)
+    by_kind = {id: (one.value, one.n) for id, one in study.by_kind.items()}
     assert by_kind == {COMMAS: (1 / 3, 3), WORDS: (0.5, 2)}
     assert "33 %" in study.sentences[0]
     assert "(3 voters, 1 prompt)" in study.sentences[0]
@@ -79,14 +81,14 @@ def test_what_cannot_be_checked_is_counted_and_in_no_share() -> None:
     read, unread = check_votes(votes, {french.prompt: french})
     assert (read, unread) == ([], 1)
     study = study_instructed(read, unread)
-    assert (study.unread, study.violator.value) == (1, None)
+    assert (study.unread, study.gold.wrong.value) == (1, None)
     assert study.sentences[0].startswith("No vote is between")
 
 
 def test_a_voters_first_vote_on_a_prompt_counts() -> None:
     votes = [vote(BOTH, COMMA, Outcome.A), vote(BOTH, COMMA, Outcome.B)]
     study = study_instructed(check_votes(votes, TASKS)[0])
-    assert (study.votes, study.violator.value, study.by_kind[0].violator.n) == (1, 0.0, 1)
+    assert (study.gold.votes, study.gold.wrong.value, study.by_kind[COMMAS].n) == (1, 0.0, 1)
 
 
 def cast(
@@ -103,7 +105,7 @@ def cast(
     of_voter, of_prompt = rng.normal(0, spread, voters), rng.normal(0, spread, prompts)
     ids = [*kinds]
     of_kind = rng.integers(len(ids), size=prompts)
-    votes = []
+    votes: list[InstructedVote] = []
     for voter in range(voters):
         for prompt in rng.choice(prompts, min(each, prompts), replace=False):
             id, gap = ids[of_kind[prompt]], rng.uniform(-2, 2)
@@ -118,7 +120,7 @@ def cast(
                 choice,
                 *(lengths if right is Outcome.A else lengths[::-1]),
             )
-            votes.append(InstructedVote(gold, {id: right}))
+            votes.append((gold, {id: right}))
     return votes
 
 
@@ -129,12 +131,12 @@ def test_what_voters_were_planted_to_notice_is_recovered_by_kind_and_length() ->
         cast(rng, planted, voters=150, prompts=200, each=100, spread=0.0, taste=0.5)
     )
     gaps = rng.uniform(-2, 2, 100_000)
-    for one in study.by_kind:
-        truth = expit(planted[one.id] + 0.5 * gaps).mean()
-        assert one.violator.value == pytest.approx(truth, abs=0.03)
+    for id, one in study.by_kind.items():
+        truth = expit(planted[id] + 0.5 * gaps).mean()
+        assert one.value == pytest.approx(truth, abs=0.03)
     taste = study_instructed(
         cast(rng, {WORDS: -1.0}, voters=150, prompts=200, each=60, spread=0.0, taste=0.5)
-    ).taste
+    ).gold.taste
     assert taste is not None
     assert taste.value == pytest.approx(0.5, abs=0.08)
 
@@ -149,10 +151,10 @@ def test_intervals_by_kind_cover_other_voters_and_prompts(voters: int, prompts: 
     covered = dict.fromkeys(planted, 0)
     for _ in range(runs):
         votes = cast(rng, planted, voters=voters, prompts=prompts, each=20, spread=spread)
-        for one in study_instructed(votes).by_kind:
-            assert one.violator.lower is not None
-            assert one.violator.upper is not None
-            covered[one.id] += one.violator.lower <= truths[one.id] <= one.violator.upper
+        for id, one in study_instructed(votes).by_kind.items():
+            assert one.lower is not None
+            assert one.upper is not None
+            covered[id] += one.lower <= truths[id] <= one.upper
     assert all(0.92 <= n / runs <= 0.985 for n in covered.values()), covered
 
 

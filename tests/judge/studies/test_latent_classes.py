@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from judge.studies.raters import accuracies, posterior
+from judge.studies.gold import posterior
+from judge.studies.raters import accuracies
 from judge.studies.truth import dawid_skene
 from rating.errors import DataError
 

@@ -184,8 +184,9 @@ def test_a_licence_with_categories_is_for_those_that_were_labelled(folder: Path)
 
 
 def test_a_licence_is_read_back_as_it_was_written(licence: Licence, tmp_path: Path) -> None:
-    hostile = replace(licence, judge='o"w\\l\n\x7f\u202e[models]', column="by", categories=("é",))
-    for one in (licence, hostile, replace(licence, people=None, reference=None)):
+    names = {"judge": 'o"w\\l\n\x7f\u202e[models]', "column": "by", "categories": ("é",)}
+    hostile = licence.model_copy(update=names)
+    for one in (licence, hostile, licence.model_copy(update={"people": None, "reference": None})):
         path = tmp_path / "judge.toml"
         path.write_text(as_toml(one), encoding="utf-8")
         assert read_licence(path) == one
@@ -194,20 +195,20 @@ def test_a_licence_is_read_back_as_it_was_written(licence: Licence, tmp_path: Pa
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("margin = 12.0", "margin = 120.0", ["margin", "120.0", "0 to 100"]),
+        ("margin = 12.0", "margin = 120.0", ["margin", "120.0", "less than or equal to 100"]),
         ("margin = 12.0", 'margin = "wide"', ["margin", "'wide'"]),
         ("margin = 12.0", "margin = 1.0", ["grade of 'flint'", "'PASS'", "FAIL"]),
         ("version = 1", "version = 2", ["version", "2"]),
-        ('judge = "owl"', 'judge = " "', ["judge", "' '", "a name"]),
+        ('judge = "owl"', 'judge = " "', ["judge", "' '", "match"]),
         ("until = 2027-05-25", "until = 2025-05-25", ["until", "2025-05-25", "after made"]),
-        ("until = 2027-05-25", 'until = "soon"', ["until", "'soon'", "a day"]),
-        ("votes_sha256 = ", "votes_sha256 = 5 #", ["votes_sha256", "5", "hexadecimal"]),
+        ("until = 2027-05-25", 'until = "soon"', ["until", "'soon'", "valid date"]),
+        ("votes_sha256 = ", "votes_sha256 = 5 #", ["votes_sha256", "5", "string"]),
         ('signal = "probabilities"', 'signal = "smoke"', ["signal", "'smoke'", "marks"]),
         ('grade = "FAIL"', 'grade = "PASS"', ["grade of 'basalt'", "'PASS'", "FAIL"]),
-        ('grade = "FAIL"', 'grade = "GOOD"', ["models[1].grade", "'GOOD'"]),
+        ('grade = "FAIL"', 'grade = "GOOD"', ["models.0.grade", "'GOOD'"]),
         ("votes_a_year = 3000", "votes_a_year = true", ["votes_a_year", "True"]),
-        ("of_voter = ", "of_voter = 7 #", ["reference.of_voter", "7", "0 to 1"]),
-        ("edges = [", "edges = [0.1, 0.2, ", ["reference.edges", "2 numbers"]),
+        ("of_voter = ", "of_voter = 7 #", ["reference.of_voter", "7", "less than or equal to 1"]),
+        ("edges = [", "edges = [0.1, 0.2, ", ["reference of", "edges is", "2 numbers"]),
         ("covariance = [[", "covariance = [[0.9, ", ["covariance", "rows"]),
         ('method = "pairwise"', 'method = "pairwise"\nmood = "good"', ["mood", "'good'", "drop"]),
         ('method = "pairwise"\n', "", ["has no method"]),
@@ -284,10 +285,10 @@ def test_the_bound_is_that_of_a_brownian_motion_with_the_labels_error_added() ->
     )
     looks = follow(known, World(right=(0.8,)).draw(world(), TIGHTEST).labelled())
     error = np.sqrt(0.16 / TIGHTEST + 0.0001)
-    assert looks[-1].bound == pytest.approx(100 * 2 * np.sqrt(np.log(1 / SPENT) / 2) * error)
-    together = replace(known, of_voter=1.0)
+    assert looks[-1]["bound"] == pytest.approx(100 * 2 * np.sqrt(np.log(1 / SPENT) / 2) * error)
+    together = known.model_copy(update={"of_voter": 1.0})
     clustered = follow(together, World(right=(0.8,)).draw(world(), TIGHTEST).labelled())
-    assert clustered[-1].bound > 2 * looks[-1].bound
+    assert clustered[-1]["bound"] > 2 * looks[-1]["bound"]
 
 
 def test_more_votes_change_no_look_that_was_taken() -> None:
@@ -296,9 +297,9 @@ def test_more_votes_change_no_look_that_was_taken() -> None:
     rows = World().draw(world(2), 400).labelled()
     some = follow(known, rows.only(np.arange(100)))
     for early, late in zip(some, follow(known, rows), strict=False):
-        assert late.votes == early.votes
-        assert late.fall == pytest.approx(early.fall)
-        assert late.bound == pytest.approx(early.bound)
+        assert late["votes"] == early["votes"]
+        assert late["fall"] == pytest.approx(early["fall"])
+        assert late["bound"] == pytest.approx(early["bound"])
 
 
 def test_the_reference_finds_what_was_planted() -> None:
@@ -316,11 +317,11 @@ def test_next_cases_have_no_vote_and_are_of_every_kind_and_mostly_of_the_worthie
     rng = np.random.default_rng(0)
     votes, cases = folder / "new-votes.csv", folder / "cases-verdicts.csv"
     chosen, left_out = choose(licence, votes, cases, 30, rng)
-    kinds = np.bincount([case.kind for case in chosen], minlength=3)
+    kinds = np.bincount([case["kind"] for case in chosen], minlength=3)
     assert len(chosen) == 30
     assert kinds[2] >= 18
     assert kinds.min() >= 4
-    assert not {case.model_a for case in chosen} & {"basalt"}
+    assert not {case["model_a"] for case in chosen} & {"basalt"}
     assert "does not pass the model 'basalt'" in left_out[0]
     again, _ = choose(licence, votes, cases, 30, np.random.default_rng(0))
     assert again == chosen
@@ -335,10 +336,10 @@ def test_dear_votes_are_asked_for_less(licence: Licence, folder: Path, tmp_path:
     (tmp_path / "cases.csv").write_text("\n".join([f"{lines[0]},vote_cost", *dear]) + "\n")
     votes = folder / "new-votes.csv"
     chosen, _ = choose(licence, votes, tmp_path / "cases.csv", 30, np.random.default_rng(0))
-    kinds = np.bincount([case.kind for case in chosen], minlength=3)
+    kinds = np.bincount([case["kind"] for case in chosen], minlength=3)
     assert kinds[1] >= 18
     assert kinds.min() >= 4
-    assert {case.vote_cost for case in chosen if case.kind < 2} == {1.0}
+    assert {case["vote_cost"] for case in chosen if case["kind"] < 2} == {1.0}
     (tmp_path / "cases.csv").write_text("\n".join([f"{lines[0]},vote_cost", f"{lines[1]},0"]))
     with pytest.raises(DataError, match=r"vote_cost of .* is 0: give dollars above 0"):
         choose(licence, votes, tmp_path / "cases.csv", 1, np.random.default_rng(0))

@@ -101,7 +101,7 @@ def test_a_model_of_llmfao_lies_where_either_judge_says(published_data: Path, ju
     model = "Alpaca (7B)"
     rated = rate_newcomer(votes, verdicts, model, NewcomerOptions(judge=judge))
     assert rated.calibrated_on >= 50
-    off = [abs(one.error) / np.hypot(one.standard_error, rated.gap) for one in rated.known]
+    off = [abs(one["error"]) / np.hypot(one["standard_error"], rated.gap) for one in rated.known]
     assert np.mean(np.array(off) < 2) > 0.9
     assert any("verdicts without probabilities" in text for text in rated.warnings)
 
@@ -208,7 +208,7 @@ def test_the_words_name_what_the_rating_rests_on() -> None:
     first, how, hollow = rated.sentences
     lower, upper = ends(rated)
     assert first == f"new: {rated.rating:.0f} ({lower:.0f} to {upper:.0f}, 95%), by judge only."
-    errors = np.mean([abs(one.error) for one in rated.known])
+    errors = np.mean([abs(one["error"]) for one in rated.known])
     assert how == (
         f"200 verdicts of judge on {rated.n_prompts} prompts. Over 12 known models people's "
         f"ratings are {1 / rated.slope:.1f} times as spread as the judge's, and the line between "
@@ -252,7 +252,7 @@ def test_votes_on_the_newcomer_take_over_from_thirty_on() -> None:
     many, truth = replace(SMALL, votes_on_new=200).rated(5)
     assert many.by == "judge and people"
     assert many.with_votes is not None
-    assert (many.rating, many.lower) == (many.with_votes.rating, many.with_votes.lower)
+    assert (many.rating, many.lower) == (many.with_votes.value, many.with_votes.lower)
     assert ends(many)[0] < truth < ends(many)[1]
     assert len(many.sentences) == 2
 

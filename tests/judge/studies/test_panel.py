@@ -15,8 +15,7 @@ from judge.studies.panel import (
     error_correlations,
     family_of,
     independent_majority,
-    order_by_accuracy,
-    order_by_n_eff,
+    ordered,
     study_panel,
 )
 from rating.errors import DataError
@@ -161,7 +160,7 @@ def test_other_names_and_other_orders_of_rows_give_the_same_numbers(tmp_path: Pa
     for ours, theirs in zip(*(one.card.to_dict().values() for one in (plain, other)), strict=True):
         assert theirs == pytest.approx(ours, abs=1e-9)
     for ours, theirs in ((plain.by_n_eff, other.by_n_eff), (plain.by_accuracy, other.by_accuracy)):
-        assert [renamed[one.judge] for one in ours] == [one.judge for one in theirs]
+        assert [renamed[one["judge"]] for one in ours] == [one["judge"] for one in theirs]
     both = plain.to_dict()["correlations"], other.to_dict()["correlations"]
     ours, theirs = ({frozenset((p["a"], p["b"])): p["value"] for p in pairs} for pairs in both)
     for pair, value in ours.items():
@@ -209,14 +208,14 @@ def test_whom_to_add_next_is_the_most_independent_or_the_most_helpful_judge() ->
     copy = best ^ (rng.random(3000) < 0.01)
     other, third = rng.random((2, 3000)) < np.array([[0.2], [0.25]])
     errors = errors_of(np.column_stack([copy, best, other, third]))
-    by_n_eff = order_by_n_eff(errors)
-    assert by_n_eff[0].judge == "j1"
-    assert {one.judge for one in by_n_eff[1:3]} == {"j2", "j3"}
-    assert by_n_eff[-1].judge == "j0"
-    assert by_n_eff[-1].n_eff == pytest.approx(card(errors, QUICK).n_eff.value)
-    by_accuracy = order_by_accuracy(errors)
-    assert by_accuracy[0].majority == pytest.approx(1 - best.mean())
-    assert by_accuracy[-1].majority == pytest.approx(card(errors, QUICK).majority.value)
+    by_n_eff = ordered(errors, "n_eff")
+    assert by_n_eff[0]["judge"] == "j1"
+    assert {one["judge"] for one in by_n_eff[1:3]} == {"j2", "j3"}
+    assert by_n_eff[-1]["judge"] == "j0"
+    assert by_n_eff[-1]["n_eff"] == pytest.approx(card(errors, QUICK).n_eff.value)
+    by_accuracy = ordered(errors, "accuracy")
+    assert by_accuracy[0]["accuracy"] == pytest.approx(1 - best.mean())
+    assert by_accuracy[-1]["accuracy"] == pytest.approx(card(errors, QUICK).majority.value)
 
 
 def test_without_a_family_the_panel_is_that_of_the_others(tmp_path: Path) -> None:

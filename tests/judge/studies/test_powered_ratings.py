@@ -96,9 +96,10 @@ def by_prompt(
     problem, _ = problem_of(items, people, judge, None)
     lam = 0.0 if alone else powered.judge_weight
     theta = (powered.human_only if alone else powered.ratings).theta
-    moments = moments_at(problem, theta)
+    (votes, cross, judged, *_), bread = moments_at(problem, theta), bread_at(problem, theta, lam)
     correction = powered.n_prompts / (powered.n_prompts - 1)
-    return correction * moments.covariance(bread_at(problem, theta, lam), lam)
+    meat = votes + lam * (cross + cross.T) + lam**2 * judged
+    return np.asarray(correction * bread @ meat @ bread)
 
 
 @pytest.mark.parametrize("signal", [1.0, 3.0])

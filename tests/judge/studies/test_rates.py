@@ -60,8 +60,8 @@ def test_five_items_in_both_orders_by_hand() -> None:
     # Consistent; the first both times; the second both times; a tie and then the first; one order.
     labels = [(0, 1), (0, 1), (1, 1), (1, -1), (2, -1), (2, 1), (3, 0), (3, -1), (4, 1)]
     shares = swaps_(items_of(5), labels_of(labels, first=[1, -1] * 4 + [1]))
-    assert (shares.consistent.value, shares.consistent.n) == (0.25, 4)
-    assert (shares.to_first.value, shares.to_second.value) == (0.5, 0.25)
+    assert (shares["consistent"].value, shares["consistent"].n) == (0.25, 4)
+    assert (shares["to_first"].value, shares["to_second"].value) == (0.5, 0.25)
 
 
 @pytest.mark.published
@@ -78,7 +78,7 @@ def test_judges_without_an_unread_order_are_as_consistent_as_published(
             continue
         labels = [(i, 1 if w == "1" else -1) for i, pair in enumerate(verdicts) for w in pair]
         shares = swaps_(items_of(len(verdicts)), labels_of(labels, first=[1, -1] * len(verdicts)))
-        assert shares.consistent.value == pytest.approx(want["equal"] / 100, abs=1e-12)
+        assert shares["consistent"].value == pytest.approx(want["equal"] / 100, abs=1e-12)
         checked += 1
     assert checked > 100
 
@@ -86,9 +86,9 @@ def test_judges_without_an_unread_order_are_as_consistent_as_published(
 def test_without_both_orders_nothing_is_known() -> None:
     shares = swaps_(items_of(2), labels_of([(0, 1), (1, 1), (1, 1)], first=[1, 1, 0]))
     assert (
-        shares.consistent.value,
-        shares.to_first.value,
-        shares.consistent.n,
+        shares["consistent"].value,
+        shares["to_first"].value,
+        shares["consistent"].n,
     ) == (None, None, 0)
 
 
@@ -97,9 +97,13 @@ def test_without_both_orders_nothing_is_known() -> None:
 def test_shares_add_up_and_do_not_depend_on_the_sides(drawn: list[tuple[int, int, int]]) -> None:
     one = labels_of([(i, label) for i, label, _ in drawn], first=[first for *_, first in drawn])
     result, turned = swaps_(items_of(5), one), swaps_(items_of(5), swapped(one))
-    values = [result.consistent.value, result.to_first.value, result.to_second.value]
+    values = [result["consistent"].value, result["to_first"].value, result["to_second"].value]
     if None in values:
         assert values == [None] * 3
     else:
         assert sum(v for v in values if v is not None) == pytest.approx(1)
-    assert values == [turned.consistent.value, turned.to_first.value, turned.to_second.value]
+    assert values == [
+        turned["consistent"].value,
+        turned["to_first"].value,
+        turned["to_second"].value,
+    ]

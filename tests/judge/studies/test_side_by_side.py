@@ -43,7 +43,7 @@ def test_a_judge_that_is_right_more_often_leads_and_the_sentence_says_by_how_muc
     (lead,) = result.leads
     assert lead.certain
     assert held(lead.without_ties, 0.6 * (0.6 - 0.9))
-    assert (lead.n_items, lead.n_prompts, lead.cost) == (300, 300, None)
+    assert (lead.items, lead.prompts, lead.usd_per_point) == (300, 300, None)
     assert result.sentences[0].startswith("owl agrees with people more often than crow: by +")
     assert result.sentences[0].endswith("percentage points on 300 shared items.")
 
@@ -85,7 +85,7 @@ def test_only_items_that_both_have_read_are_compared() -> None:
     crow, owl = data.judges
     half = crow.verdicts.only(crow.verdicts.item < 120)
     result = compared(replace(data, judges=(replace(crow, verdicts=half, in_orders=half), owl)))
-    assert (result.leads[0].n_items, result.parts[0].n_items) == (120, 120)
+    assert (result.leads[0].items, result.parts[0].items) == (120, 120)
 
 
 def test_a_judge_that_reads_length_alone_shows_in_the_parts_by_length() -> None:
@@ -95,10 +95,10 @@ def test_a_judge_that_reads_length_alone_shows_in_the_parts_by_length() -> None:
     gaps = {**data.items.gaps, "length": near}
     data = replace(data, items=replace(data.items, gaps=gaps))
     result = compared(replace(data, judges=(*data.judges, replace(longest, name="crow"))))
-    parts = {part.name: part for part in result.parts}
-    assert parts["Lengths within a fifth"].n_items == 200
-    assert parts["One more than twice as long"].n_items == 200
-    assert sum(part.n_items for part in result.parts if part.by == "difficulty") == 400
+    parts = {part.part: part for part in result.parts}
+    assert parts["Lengths within a fifth"].items == 200
+    assert parts["One more than twice as long"].items == 200
+    assert sum(part.items for part in result.parts if part.by == "difficulty") == 400
     crow = result.parts[0].agreement["crow"]
     assert held(crow, 0.5)
     assert result.price("crow") is None
@@ -109,7 +109,7 @@ def test_what_agreement_costs_is_told_where_it_is_known() -> None:
     crow, owl = data.judges
     result = compared(replace(data, judges=(replace(crow, cost=0.001), replace(owl, cost=0.004))))
     gap = 100 * abs(result.leads[0].without_ties.value or 0)
-    assert result.leads[0].cost == pytest.approx(3 / gap)
+    assert result.leads[0].usd_per_point == pytest.approx(3 / gap)
     assert "and each of these points costs $" in result.sentences[0]
     agreed = result.parts[0].agreement["owl"].value or 0
     assert result.price("owl") == pytest.approx(4 / (100 * (agreed - 0.5)))

@@ -38,7 +38,7 @@ def answers(kind: Kind, right: float, n_prompts: int, n_people: int, raters: Rat
         planted = Planted(kind, right, n_prompts, n_people, seed=seed)
         studied = planted.judged(StudyOptions(rounds=100, raters=raters))
         verdicts[studied.first_answer.verdict] += 1
-        test = studied.alternative
+        test = studied.evidence.alternative
         assert test is not None
         passed.append((test.winning_rate >= PASS, test.coin >= PASS))
     text = np.repeat([*verdicts], [*verdicts.values()])
