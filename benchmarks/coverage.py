@@ -22,12 +22,12 @@ SEED = 2
 LABELS = np.array(["model_a", "model_b", "tie"])
 EQUAL = replace(D1, spread=0.0, taste=0.0)
 BOARDS: Mapping[str, Design] = {
-    "200 voters, no tastes": EQUAL,
-    "tastes of .4": replace(EQUAL, taste=0.4),
-    "tastes of .8": replace(EQUAL, taste=0.8),
-    "one voter has 30 %, tastes of .8": replace(EQUAL, heaviest=0.3, taste=0.8),
-    "newcomer, 2 voters x 60, tastes of .8": replace(EQUAL, newcomer=(2, 60), taste=0.8),
-    "60 shared prompts, likings of .8": replace(EQUAL, n_prompts=60, liking=0.8),
+    "200 voters, no random effects": EQUAL,
+    "voter random effects 0.4": replace(EQUAL, taste=0.4),
+    "voter random effects 0.8": replace(EQUAL, taste=0.8),
+    "one voter has 30%, random effects 0.8": replace(EQUAL, heaviest=0.3, taste=0.8),
+    "new model, 2 voters × 60, random effects 0.8": replace(EQUAL, newcomer=(2, 60), taste=0.8),
+    "60 shared prompts, prompt random effects 0.8": replace(EQUAL, n_prompts=60, liking=0.8),
 }
 Interval = tuple[Floats, Floats]
 """Low and high ends in nats around the average, shape (n_models,) each."""
@@ -143,7 +143,7 @@ def main() -> None:
     print("|---" * (len(programs) + 1) + "|")
     for name, design in BOARDS.items():
         cells = shares(design, options.boards, programs)
-        for place, of in enumerate(["", ": the newcomer"][: len(cells["ours"])]):
+        for place, of in enumerate(["", ": the new model"][: len(cells["ours"])]):
             print(f"| {name}{of} | " + " | ".join(cells[p][place] for p in programs) + " |")
     print(file=sys.stderr)
 

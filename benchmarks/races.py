@@ -1,8 +1,8 @@
 """How many votes a race needs until it stops at the right decision, by how pairs are drawn.
 
 `python -m benchmarks.races` prints the table of docs/rate.md; `--runs` for more or fewer races.
-`python -m benchmarks.races --looks` prints the table of docs/gate.md: error and power by how often
-one looks.
+`python -m benchmarks.races --looks` prints the table of docs/gate.md and
+docs/evidence.md: error and power by the number of looks.
 """
 
 import argparse

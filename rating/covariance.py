@@ -939,7 +939,7 @@ class SignSums:
     Where we deviate: the literature tests one contrast at a time, and has no
     need of ``H_c = w_c H``. With each cluster's own H_c the bar is .3 to .4 %
     higher on the board of 10 models and 200 uneven voters that
-    docs/statistics.md calls D1.
+    docs/evidence.md calls D1.
 
     References
     ----------

@@ -324,7 +324,7 @@ def anchors(document: Path) -> set[str]:
     return {*names, *re.findall(r'<a id="([^"]+)">', text)}
 
 
-@pytest.mark.parametrize("page", ["statistics.md", "benchmarks.md"])
+@pytest.mark.parametrize("page", ["methods.md", "evidence.md"])
 def test_every_table_of_figures_names_what_makes_it(page: str) -> None:
     _, *sections = re.split(r"^## ", read(f"docs/{page}"), flags=re.MULTILINE)
     assert [s.split("\n")[0] for s in sections if FIGURE.search(s) and not MADE.search(s)] == []
@@ -376,8 +376,8 @@ def test_the_coverage_of_the_readme_is_what_its_command_prints(
     table = cells(capsys.readouterr().out)
     shown = read("README.md").split("$ python -m benchmarks.coverage\n")[1].split("```")[0]
     assert cells(shown) == table
-    explained = read("docs/statistics.md").split("| board | ours | bootstrap")[1].split("\n\n")[0]
-    assert cells(explained)[2:] == [[cell.replace("0.", ".") for cell in row] for row in table[2:]]
+    explained = read("docs/evidence.md").split("| board | ours | bootstrap")[1].split("\n\n")[0]
+    assert cells(explained)[2:] == table[2:]
 
 
 def cells(table: str) -> list[list[str]]:
@@ -398,8 +398,8 @@ def test_the_readme_compares_with_peers_by_their_code_at_a_version() -> None:
             used |= {sourced[1]} if sourced else set()
     assert used == set(sources)
     measured = re.search(r"^\| hold the truth at tastes of .8 .*", section, re.MULTILINE)
-    others = read("docs/statistics.md").split("| board | ours | bootstrap")[1]
-    board = re.search(r"^\| tastes of \.8 \|.*", others, re.MULTILINE)
+    others = read("docs/evidence.md").split("| board | ours | bootstrap")[1]
+    board = re.search(r"^\| voter random effects 0\.8 \|.*", others, re.MULTILINE)
     assert measured
     assert board
     ours, drawn, arena_rank, _ = re.findall(r"(\.\d{3}) ±", board[0])

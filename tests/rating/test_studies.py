@@ -1,4 +1,4 @@
-"""What intervals and rank intervals promise, on simulated boards; docs/statistics.md has the
+"""What intervals and rank intervals promise, on simulated boards; docs/evidence.md has the
 tables.
 
 Each promise stands beside a planted error that breaks it.

@@ -1,4 +1,4 @@
-"""What style control promises, on simulated boards; docs/statistics.md has the table.
+"""What style control promises, on simulated boards; docs/evidence.md has the table.
 
 Each promise stands beside a planted error that breaks it.
 """

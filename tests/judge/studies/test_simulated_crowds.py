@@ -1,4 +1,4 @@
-"""What is said of raters and of designs, on planted crowds: docs/statistics.md has the tables."""
+"""What is said of raters and of designs, on planted crowds: docs/evidence.md has the tables."""
 
 import math
 from collections.abc import Callable

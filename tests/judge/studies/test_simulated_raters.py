@@ -1,4 +1,4 @@
-"""Intervals of agreement allow for other people: docs/statistics.md has the table."""
+"""Intervals of agreement allow for other people: docs/evidence.md has the table."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What powered ratings promise, on simulated studies; docs/statistics.md has the tables.
+"""What powered ratings promise, on simulated studies; docs/evidence.md has the tables.
 
 Each promise stands beside a planted error that breaks it.
 """
