@@ -15,6 +15,7 @@ from arena.boards.evaluation import COLUMNS as STUDY_COLUMNS
 from arena.boards.export import ANSWERS, BATTLES, CHATBOT_ARENA, COLUMNS, MODELS, TRL
 from arena.settings import Settings, read_roster
 from benchmarks import coverage
+from benchmarks.wording import texts
 from judge.budget import KINDS
 from judge.methods import PUBLISHED
 from judge.methods.file import DECODING, FIELDS, GRAMMARS, REPLY, TEMPLATE, TOP
@@ -345,13 +346,13 @@ def test_every_decision_is_half_a_page_and_names_the_tests_that_hold_it() -> Non
 
 
 @pytest.mark.slow
-def test_every_journey_of_the_readme_prints_what_it_says(
+def test_every_example_of_the_start_page_prints_what_it_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     command = Command(tmp_path, monkeypatch, capsys)
-    journeys = re.findall(r"```text\n\$ arena (.*?)```", read("README.md"), re.DOTALL)
-    assert len(journeys) == 3
-    for example in "$ arena ".join(journeys).split("$ arena "):
+    examples = re.findall(r"```text\n\$ arena (.*?)```", read("docs/index.md"), re.DOTALL)
+    assert len(examples) == 3
+    for example in "$ arena ".join(examples).split("$ arena "):
         line, expected = example.split("\n", 1)
         if line.startswith("demo"):
             with Process([*line.split(), "--port", str(free_port())], tmp_path) as demo:
@@ -374,10 +375,11 @@ def test_the_coverage_of_the_readme_is_what_its_command_prints(
     monkeypatch.setattr("sys.argv", ["coverage"])
     coverage.main()
     table = cells(capsys.readouterr().out)
-    shown = read("README.md").split("$ python -m benchmarks.coverage\n")[1].split("```")[0]
-    assert cells(shown) == table
     explained = read("docs/evidence.md").split("| board | ours | bootstrap")[1].split("\n\n")[0]
     assert cells(explained)[2:] == table[2:]
+    shown = re.findall(r"0\.\d{3}", read("README.md").split("\n**Coverage.**")[1])
+    [board] = [row for row in table if row[0] == "voter random effects 0.8"]
+    assert shown == [cell.split()[0] for cell in board[1:3]]
 
 
 def cells(table: str) -> list[list[str]]:
@@ -385,10 +387,10 @@ def cells(table: str) -> list[list[str]]:
     return [[cell.strip() for cell in row.split("|")[1:4]] for row in table.strip().splitlines()]
 
 
-def test_the_readme_compares_with_peers_by_their_code_at_a_version() -> None:
-    section = read("README.md").split("\n## Beside others\n")[1].split("\n## ")[0]
+def test_peers_are_compared_by_their_code_at_a_version() -> None:
+    section = read("docs/development.md").split("\n## Comparison with other projects\n")[1]
     assert re.search(r"^As of \d{4}-\d\d-\d\d\.", section, re.MULTILINE)
-    sources = dict(re.findall(r"^\[(\w+)\]: (\S+)$", read("README.md"), re.MULTILINE))
+    sources = dict(re.findall(r"^\[(\w+)\]: (\S+)$", section, re.MULTILINE))
     used = set()
     for row in re.findall(r"^\| (.+) \|$", section, re.MULTILINE)[1:]:
         title, _, *theirs = row.split(" | ")
@@ -397,15 +399,22 @@ def test_the_readme_compares_with_peers_by_their_code_at_a_version() -> None:
             assert sourced or cell == "–" or "`make " in title, f"{title}: {cell}"
             used |= {sourced[1]} if sourced else set()
     assert used == set(sources)
-    measured = re.search(r"^\| hold the truth at tastes of .8 .*", section, re.MULTILINE)
+    [measured] = re.findall(r"^\| coverage with voter random effects .*", section, re.MULTILINE)
     others = read("docs/evidence.md").split("| board | ours | bootstrap")[1]
-    board = re.search(r"^\| voter random effects 0\.8 \|.*", others, re.MULTILINE)
-    assert measured
-    assert board
-    ours, drawn, arena_rank, _ = re.findall(r"(\.\d{3}) ±", board[0])
-    assert re.findall(r"\.\d{3}", measured[0]) == [ours, drawn, drawn, arena_rank]
+    [board] = re.findall(r"^\| voter random effects 0\.8 \|.*", others, re.MULTILINE)
+    ours, drawn, arena_rank, _ = re.findall(r"(\.\d{3}) ±", board)
+    assert re.findall(r"\.\d{3}", measured) == [ours, drawn, drawn, arena_rank]
     pinned = r"https://github\.com/[\w-]+/[\w-]+/blob/[0-9a-f]{40}/\S+"
     assert [url for url in sources.values() if not re.fullmatch(pinned, url)] == []
+
+
+def test_every_message_on_troubleshooting_is_one_that_the_program_has() -> None:
+    rows = re.findall(r"^\| (.+?) \| ", read("docs/troubleshooting.md"), re.MULTILINE)
+    quoted = [span for row in rows for span in re.findall(r"`([^`]+)`", row)]
+    parts = [part.strip(" %") for span in quoted for part in span.split("…")]
+    known = [text for source, _, text in texts(ROOT) if source == "code"]
+    assert len(quoted) > 40
+    assert [part for part in parts if not any(part in text for text in known)] == []
 
 
 def test_every_example_of_the_page_on_python_prints_what_it_says(

@@ -136,7 +136,7 @@ def prose(text: str) -> str:
 def commands_page() -> str:
     """Write down every command with its options, from its own help."""
     intro = "Every command and option, as `arena COMMAND --help` has them."
-    parts = ["# Commands", f"{intro} [Which one do I need?](../which-command.md)"]
+    parts = ["# Commands", f"{intro} [Commands by task](../index.md#commands-by-task)"]
     for line in COMMANDS:
         apps = command(line)
         app = apps[-1]

@@ -787,8 +787,8 @@ def calibration_section(judges: Judges, level: float) -> Section:
 
 def _curve(name: str, calibration: Calibration, level: float) -> Figure:
     points = [
-        ("", Mark("judge", chance), _mark("people", people))
-        for chance, people in calibration.bins
+        ("", Mark("judge", claimed), _mark("people", people))
+        for claimed, people in calibration.bins
         if people.value is not None
     ]
     axes = (

@@ -670,8 +670,8 @@ def _sentence(lead: _Lead) -> str:
         on_price = f", and each of these points costs ${price:.2g} more a thousand items"
         on_price = on_price if price > 0 else ", and costs no more"
     better, worse = (lead.first, lead.second) if one.value > 0 else (lead.second, lead.first)
-    text = f"{better} agrees with people more often than {worse}: by {gap_of(_turned(one))} points"
-    return f"{text} of a per cent on {plural(lead.items, 'shared item')}{on_price}."
+    text = f"{better} agrees with people more often than {worse}: by {gap_of(_turned(one))}"
+    return f"{text} percentage points on {plural(lead.items, 'shared item')}{on_price}."
 
 
 def _turned(one: Estimate) -> Estimate:

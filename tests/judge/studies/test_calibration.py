@@ -45,7 +45,7 @@ def test_four_verdicts_by_hand() -> None:
     people = labels_of([(0, 1), (1, -1), (2, -1), (3, 0)])
     judge = labels_of([(0, 1), (1, 1), (2, -1), (3, 1)], probability=[0.9, 0.9, 0.2, 0.6])
     calibrated = calibration_(items_of(4), people, judge)
-    assert [chance for chance, _ in calibrated.bins] == pytest.approx([0.6, 0.8, 0.9])
+    assert [claimed for claimed, _ in calibrated.bins] == pytest.approx([0.6, 0.8, 0.9])
     assert [(people.value, people.n) for _, people in calibrated.bins] == [
         (0.5, 1),
         (1.0, 1),
@@ -63,7 +63,7 @@ def test_other_programs_find_the_same_curve_score_and_maps() -> None:
     right = (people.label == judge.label).astype(int)
     shares, means = calibration_curve(np.r_[right, 1], np.r_[2 * sure - 1, 0], n_bins=10)
     at = np.flatnonzero([people.n for _, people in calibrated.bins])
-    ours = np.array([(chance, people.value) for chance, people in calibrated.bins])
+    ours = np.array([(claimed, people.value) for claimed, people in calibrated.bins])
     # scikit-learn bins 0 to 1: chances are stretched to it; its first bin holds a row of ours.
     assert ours[at[1:], 1] == pytest.approx(shares[1:])
     assert 2 * ours[at[1:], 0] - 1 == pytest.approx(means[1:])
