@@ -31,22 +31,22 @@ import grimp
 
 PACKAGES = ("rating", "judge", "arena")
 LIMITS = {
-    "product code lines": 72_483,
+    "product code lines": 71_372,
     "product files": 232,
-    "dataclasses": 581,
-    "public names": 2_242,
-    "public, used by no other module": 438,
-    "public, used by one other module": 1_060,
-    "private helpers called once": 1_706,
-    "class names that occur 2 to 5 times": 64,
+    "dataclasses": 512,
+    "public names": 2_202,
+    "public, used by no other module": 424,
+    "public, used by one other module": 1_051,
+    "private helpers called once": 1_647,
+    "class names that occur 2 to 5 times": 57,
     "file names that occur more than once": 18,
     "types that hold rows of votes": 6,
-    "files with model_a": 17,
+    "files with model_a": 15,
     "files with the orders ab and ba": 3,
-    "import contracts": 11,
+    "import contracts": 10,
     "modules in import cycles": 0,
     "longest chain of imports": 36,
-    "test code lines": 78_304,
+    "test code lines": 78_323,
 }
 """The most of each: what comes in is paid for by what goes out. Lower them with the counts."""
 ROOT = Path(__file__).resolve().parent.parent
