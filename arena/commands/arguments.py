@@ -171,8 +171,8 @@ TaggerName = Annotated[
     str | None,
     Parameter(
         name="--tagger",
-        help="Source of the labels in a database: rules by default, or a model used with "
-        "`arena label --judge`.",
+        help="Source of the labels in a database: rules by default, or a model that "
+        "`arena label` has used.",
         metavar="NAME",
     ),
 ]

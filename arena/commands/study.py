@@ -592,8 +592,8 @@ def create(
         raise DataError(msg)
     if reveal and repeats:
         msg = (
-            f"--repeats {repeats:g} shows items again, and --reveal says whose they are: leave "
-            "out one of them."
+            f"--repeats {repeats:g} shows items again, and --reveal says whose they are: omit "
+            "one of them."
         )
         raise DataError(msg)
     if (qualification is None) != (pass_share is None):

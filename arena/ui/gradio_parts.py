@@ -75,6 +75,8 @@ def _parts(frontend: Path = FRONTEND) -> dict[str, str]:
     styles = [path.name for path in (frontend / "assets").glob("index-*.css")]
     if len(styles) != 1:
         raise RuntimeError(f"Gradio {gr.__version__} has {len(styles)} files assets/index-*.css.")
+    for one in config["components"]:
+        one["component_class_id"] = one["type"]  # else a hash of where Gradio is installed
     config |= {"app_id": 0, "current_page": ""}
     return {
         "version": gr.__version__,

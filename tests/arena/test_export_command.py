@@ -64,7 +64,7 @@ def test_battles_are_written_with_a_card_that_says_what_is_in_them(
     assert values["size_categories"] == ["n<1K"]
     assert values["configs"] == [{"config_name": "default", "data_files": "b.parquet"}]
     assert "| Votes cast | 2026-11-20 to 2026-11-20, UTC |" in card
-    assert "| Policy | default-v3. One vote a battle counts" in card
+    assert "| Policy | default-v3. One vote per battle counts" in card
     assert "12 of 13 count under the policy." in card
     assert r"| ring for \[x\](y) \| \<b\> | 1 |" in card
     assert r"| \[mail\] | 12 |" in card

@@ -241,8 +241,8 @@ def test_who_lost_their_last_device_comes_back_as_themself(
     people = json.loads(command("people", "list", "--format", "json", *at).stdout)["people"]
     assert len(people) == 1
     invite = ("people", "invite", "--for", "Ada", *at)
-    refused(command("people", "invite", "Bob", "--for", "Ada", *at), "exclude the name")
-    refused(command(*invite, "--role", "voter"), "exclude the name and --role")
+    refused(command("people", "invite", "Bob", "--for", "Ada", *at), "omit the name")
+    refused(command(*invite, "--role", "voter"), "omit the name and --role")
     refused(command("people", "invite", "--for", "Eve", *at), "Nobody has the name 'Eve'")
     command("people", "change", "Ada", "--block", *at)
     refused(command(*invite), "'Ada' is kept out")

@@ -230,7 +230,7 @@ def test_an_admin_erases_the_words_of_somebody_after_reading_what_goes(
     page.get_by_role("textbox").fill("yes")
     page.get_by_role("button", name="Erase for good").click()
     expect(page.get_by_role("alert")).to_contain_text(f"the id begins with {voter[:8]}")
-    page.get_by_label("They go as well").check()
+    page.get_by_label("They are removed as well").check()
     page.get_by_role("textbox").fill(voter[:8])
     page.get_by_role("button", name="Erase for good").click()
     expect(page.get_by_role("heading", name="The words are erased")).to_be_visible()

@@ -183,6 +183,7 @@ ROUTES = {
         POST /votes/{battle_id}/hidden
         """,
 }
+FOLDERS = ("/assets", "/look/{version}", "/look")
 TABLE = {
     route.strip(): decisions
     for decisions, routes in ROUTES.items()
@@ -313,14 +314,14 @@ def test_a_planted_route_without_a_declared_role_is_found(planted: BaseRoute) ->
 def undeclared(routes: Sequence[BaseRoute]) -> list[str]:
     """Give the paths of routes that do not declare exactly once who may ask.
 
-    Two folders of styles and scripts are for everybody.
+    Folders of styles and scripts are for everybody.
     """
     paths = []
     for context in iter_route_contexts(routes):
         route = context.original_route
         path = str(getattr(route, "path", route))
         if isinstance(route, Mount) and isinstance(route.app, StaticFiles):
-            if path not in ("/assets", "/look"):
+            if path not in FOLDERS:
                 paths.append(path)
         elif len([one for one in _calls(route) if isinstance(one, Access)]) != 1:
             paths.append(path)
@@ -421,7 +422,7 @@ def routes_of(routes: Sequence[BaseRoute]) -> Iterator[str]:
     for context in iter_route_contexts(routes):
         route = context.original_route
         if isinstance(route, Mount):
-            assert route.path in ("/assets", "/look"), "who may ask what is mounted there?"
+            assert route.path in FOLDERS, "who may ask what is mounted there?"
             assert isinstance(route.app, StaticFiles)
             yield f"GET {route.path}/{{file}}"
             continue

@@ -44,7 +44,7 @@ def every_page(make_board: MakeBoard, make_past_battle: MakePastBattle) -> list[
         board_page(make_board()),
         board_page(with_a_past(make_board())),
         board_page(make_board(**NOTHING)),
-        past_page([make_past_battle(choice) for choice in Choice]),
+        past_page([make_past_battle(one, n) for n, one in enumerate(Choice)]),
         past_page([]),
         past_page(None),
         *(method_page(make_board(), pacing=pacing, linked=True) for pacing in Pacing),
