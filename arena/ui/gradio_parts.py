@@ -17,9 +17,6 @@ from starlette.testclient import TestClient
 
 from arena.domain.vote import Choice
 
-VOTES = tuple(one.value for one in (Choice.A, Choice.TIE, Choice.BOTH_BAD, Choice.B))
-"""The vote bar by outcome, in the order of the keys 1 to 4."""
-ACTIONS = ("help", "rest", "stop", "regenerate", "skip", "new")
 FRONTEND = Path(gr.__file__).parent / "templates" / "frontend"
 
 
@@ -36,8 +33,8 @@ def _parts(frontend: Path = FRONTEND) -> dict[str, str]:
     with page, gr.Column(elem_id="arena"):
         gr.Markdown("battle", sanitize_html=False, latex_delimiters=[], elem_id="battle")
         with gr.Row(elem_id="votes"):
-            for outcome in VOTES:
-                gr.Button(outcome, elem_id=f"vote-{outcome}")
+            for outcome in (Choice.A, Choice.TIE, Choice.BOTH_BAD, Choice.B):  # keys 1 to 4
+                gr.Button(outcome.value, elem_id=f"vote-{outcome}")
         with gr.Row(elem_id="ask"):
             gr.Textbox(
                 label="Prompt",
@@ -49,7 +46,7 @@ def _parts(frontend: Path = FRONTEND) -> dict[str, str]:
             )
             gr.Button("Send", variant="primary", elem_id="send")
         with gr.Row(elem_id="actions"):
-            for name in ACTIONS:
+            for name in ("help", "rest", "stop", "regenerate", "skip", "new"):
                 gr.Button(name, elem_id=f"do-{name}")
     served = gr.mount_gradio_app(
         FastAPI(),
