@@ -241,7 +241,8 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
         metrics=metrics,
         stop_metrics=stop_metrics,
         examples=_examples(roster),
-        warm_up=pocket.learn if toys else None,
+        # The first page has the processor before them.
+        warm_up=partial(pocket.learn, [model.model for model in toys], 2.0) if toys else None,
     )
 
 

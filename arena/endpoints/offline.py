@@ -557,10 +557,12 @@ class PocketTransport(httpx.AsyncBaseTransport):
         self._speedup = speedup
         self._toys: dict[str, _Toy] = {"judge": LongerAnswer()}
 
-    async def learn(self) -> None:
-        """Let every toy learn now, so that the first visitor does not wait for it."""
-        for name in VOICES:
-            await self._learn(name)
+    async def learn(self, names: Iterable[str] = tuple(VOICES), after_s: float = 0.0) -> None:
+        """Let toys learn, so that the first who asks does not wait for it."""
+        await asyncio.sleep(after_s)
+        for name in names:
+            if name not in self._toys:
+                await self._learn(name)
 
     async def _learn(self, name: str) -> _Toy:
         self._toys[name] = await asyncio.to_thread(VOICES[name].train)

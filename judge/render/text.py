@@ -38,7 +38,6 @@ from unicodedata import bidirectional
 from xml.etree.ElementTree import Element, tostring
 
 import nh3
-from fontTools.subset import Options, Subsetter, load_font, save_font
 from latex2mathml.commands import FUNCTIONS
 from latex2mathml.converter import convert_to_element
 from markdown_it import MarkdownIt
@@ -704,6 +703,8 @@ def maths_font(formulas: str | None = None) -> bytes:
     FileNotFoundError
         If the package that brings the font came without it.
     """
+    from fontTools.subset import Options, Subsetter, load_font, save_font  # takes 0.2 s
+
     paths = [path for path in files("ziamath") or () if path.name == "STIXTwoMath-Regular.ttf"]
     if not paths:
         raise FileNotFoundError("ziamath is installed without STIXTwoMath-Regular.ttf")

@@ -183,7 +183,7 @@ with TestClient(create_app(read_settings()), "http://127.0.0.1") as visitor:
     for page in ("/", "/leaderboard", "/health/ready"):
         visitor.get(page).raise_for_status()
     heavy = {"scipy.sparse", "scipy.special", "scipy.stats", "sklearn", "numba", "matplotlib"}
-    heavy |= {"gradio", "pandas", "pyarrow", "authlib", "numpy.f2py"}
+    heavy |= {"gradio", "pandas", "pyarrow", "authlib", "numpy.f2py", "fontTools.subset"}
     print(sorted(heavy & {*sys.modules}))
 """
 
