@@ -130,7 +130,7 @@ def test_every_key_of_a_rating_of_rankings_is_explained(tmp_path: Path) -> None:
 
 
 def test_the_documented_verdicts_get_the_documented_scores(tmp_path: Path) -> None:
-    document = read("docs/judging.md")
+    document = read("docs/guides/judge.md").split("\n## Scores\n")[1]
     file = tmp_path / "verdicts.csv"
     file.write_text(code(document, "csv"), encoding="utf-8")
     words = ["judge", "score", str(file), "--method", "pairwise"]
@@ -148,19 +148,16 @@ def test_the_documented_verdicts_get_the_documented_scores(tmp_path: Path) -> No
 def test_every_option_of_judging_is_explained(name: str) -> None:
     shown = invoke([*name.split(), "--help"], columns=200).stdout
     options = set(re.findall(r"--[a-z-]+", shown.split("Examples")[0])) - {"--help"}
-    document = read("docs/study.md" if name == "judge watch" else "docs/judging.md")
+    document = read("docs/study.md" if name == "judge watch" else "docs/guides/judge.md")
     assert [option for option in options if f"`{option}" not in document] == []
 
 
 @pytest.mark.parametrize(
     ("page", "section", "file"),
     [
-        ("judging.md", "## Asking a judge", "pairs.csv"),
-        ("judging.md", "### Single responses and checklists", "responses.csv"),
-        ("judging.md", "### A method of your own", "shorter.toml"),
-        ("judging.md", "### Injected answers", None),
-        ("judging.md", "### Known biases", None),
-        ("judging.md", "### Votes and changed answers", None),
+        ("guides/judge.md", "## First run", "pairs.csv"),
+        ("guides/judge.md", "### Method files", "shorter.toml"),
+        ("guides/judge.md", "### Injections and biases", None),
         ("study.md", "## Labels that are truth", "pairs.csv"),
         ("rate.md", "## Rankings of more than two answers", "rankings.csv"),
         ("formats.md", "### A board for every_eval_ever", None),
@@ -178,7 +175,7 @@ def test_the_documented_commands_print_what_the_page_says(
     document = whole.split(f"\n{section}\n")[1]
     command = Command(tmp_path, monkeypatch, capsys)
     if file == "shorter.toml":
-        pairs = code(whole.split("\n## Asking a judge\n")[1], "csv")
+        pairs = code(whole.split("\n## First run\n")[1], "csv")
         (tmp_path / "pairs.csv").write_text(pairs, encoding="utf-8")
         (tmp_path / file).write_text(code(document, "toml"), encoding="utf-8")
     elif file is not None:
@@ -195,7 +192,7 @@ def test_the_documented_commands_print_what_the_page_says(
 def test_the_documented_bench_goes_from_prompts_to_its_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    document = read("docs/judging.md").split("\n## One command from prompts to a table\n")[1]
+    document = read("docs/guides/judge.md").split("\n## Benchmarks\n")[1]
     named = re.findall(r"`([\w.]+)`[^`]*:\n\n```(?:csv|toml)\n(.*?)```", document, re.DOTALL)
     assert [name for name, _ in named[:3]] == ["prompts.csv", "answers.csv", "bench.toml"]
     for name, content in named[:3]:
@@ -208,13 +205,13 @@ def test_the_documented_bench_goes_from_prompts_to_its_table(
 
 
 def test_every_key_and_grammar_of_a_method_s_file_is_explained() -> None:
-    section = read("docs/judging.md").split("### A method of your own")[1].split("\n### ")[0]
+    section = read("docs/reference/judge-methods.md").split("\n## ")[1]
     keys = [key for table in (TOP, REPLY, DECODING, TEMPLATE) for key in table]
     assert [word for word in (*keys, *FIELDS, *GRAMMARS) if word not in section] == []
 
 
 def test_every_method_is_in_the_table_of_methods() -> None:
-    document = read("docs/judging.md")
+    document = read("docs/guides/judge.md")
     assert [name for name in PUBLISHED if f"| `{name}` |" not in document] == []
 
 
@@ -291,8 +288,8 @@ DAY = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def test_every_intervention_is_explained() -> None:
-    document = read("docs/judging.md")
-    injected = document.split("\n### Injected answers\n")[1]
+    document = read("docs/guides/judge.md")
+    injected = document.split("\n## Judge probes\n")[1]
     every = [*kinds(), *(kind for of in kinds().values() for kind in of)]
     assert [
         name for name in every if f"`{name}`" not in injected and f" {name} " not in injected

@@ -283,7 +283,7 @@ def _table(file: Path, parts: _Parts) -> None:
         columns = quoted_names(list(table.columns))
         msg = f"Cannot tell what {str(file)!r} is for by its columns {columns}"
         error = unfit(table, "without texts to compare")
-        raise error or DataError(f"{msg}: see docs/probe.md for those known.")
+        raise error or DataError(f"{msg}: see docs/guides/judge.md for those known.")
 
 
 def _with_header(table: Annotations) -> Annotations:

@@ -15,7 +15,7 @@ from tests.command import Command, examples, refused
 from tests.faulty_server import Behaviour, Chosen, FaultyServer, faulty_server
 from tests.sqlite import new_sqlite
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "safety.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "guides" / "judge.md"
 NO = "I'm sorry, but I can't help with that."
 ROSTER = """
 [[models]]

@@ -125,7 +125,8 @@ def test_hostile_names_reach_no_page_as_markup(arena: Command, tmp_path: Path) -
 
 
 def test_every_option_and_key_is_explained(arena: Command, tmp_path: Path) -> None:
-    document = (Path(__file__).parents[2] / "docs" / "panels.md").read_text(encoding="utf-8")
+    page = Path(__file__).parents[2] / "docs/guides/judge.md"
+    document = page.read_text(encoding="utf-8").split("\n## Panels\n")[1].split("\n## ")[0]
     shown = arena("study", "panel", "--help", COLUMNS="200").stdout.split("Examples")[0]
     options = set(re.findall(r"--[a-z-]+", shown)) - {"--help", "--format"}
     assert [option for option in options if f"`{option}" not in document] == []
