@@ -424,7 +424,7 @@ def test_a_file_that_is_not_there_is_told_in_a_line(command: Command, arena: Are
 
 
 def test_every_option_and_key_is_explained(command: Command) -> None:
-    document = (Path(__file__).parents[2] / "docs" / "study.md").read_text(encoding="utf-8")
+    document = (Path(__file__).parents[2] / "docs" / "guides" / "studies.md").read_text("utf-8")
     result = command("study", "judge", "--help", COLUMNS="200").stdout
     options = set(re.findall(r"--[a-z-]+", result.split("Examples")[0])) - {"--help"}
     assert [option for option in options if f"`{option}" not in document] == []

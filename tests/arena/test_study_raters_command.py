@@ -47,7 +47,7 @@ def test_the_examples_say_what_raters_are_like_and_what_more_would_buy(files: Co
     assert list(report["alpha_plan"]) == OF_ALPHA
     assert report["plan"]["enough"]["wanted"] == 0.05
     assert report["alpha_plan"]["enough"]["wanted"] == 0.1
-    document = (Path(__file__).parents[2] / "docs" / "raters.md").read_text("utf-8")
+    document = (Path(__file__).parents[2] / "docs" / "guides" / "studies.md").read_text("utf-8")
     names = [*KEYS, *OF_RATER, *OF_PLAN, *OF_ALPHA, *report["variance"], *report["plan"]["enough"]]
     assert [name for name in names if f"`{name}`" not in document] == []
 

@@ -50,7 +50,7 @@ def test_the_examples_say_how_often_a_judge_is_right(files: Command) -> None:
     report = json.loads(in_json.stdout)
     assert list(report) == KEYS
     assert [list(one) for one in report["judges"]] == [OF_JUDGE] * 2
-    document = (Path(__file__).parents[2] / "docs" / "study.md").read_text("utf-8")
+    document = (Path(__file__).parents[2] / "docs" / "guides" / "studies.md").read_text("utf-8")
     names = [*KEYS, *OF_JUDGE[2:], *report["pairs"][0]]
     assert [name for name in names if f"`{name}`" not in document] == []
 

@@ -1,4 +1,4 @@
-"""What ratings by factors promise, on simulated votes; docs/agent-runs.md has the figures."""
+"""What ratings by factors promise, on simulated votes; docs/evidence.md has the figures."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.slow
 
 Record = Callable[[str, object], None]
 
-PAGE = (Path(__file__).parents[2] / "docs" / "agent-runs.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "evidence.md").read_text(encoding="utf-8")
 RUNS = 400
 NULL = [World(taste=0.0), World(taste=0.6), World(voters=25, votes=30, taste=0.6)]
 PLAIN = RateOptions()
@@ -51,8 +51,8 @@ def test_intervals_of_parts_cover_and_the_test_seldom_sees_what_is_not_there(
     rejected = np.mean([(report.additivity.p or 0.0) < 0.05 for report in every])
     low, high = min(covered.values()), max(covered.values())
     row = (
-        f"| {world.voters} × {world.votes} | {world.taste:g} | {100 * low:.1f} to "
-        f"{100 * high:.1f} % | {100 * rejected:.1f} % |"
+        f"| {world.voters} × {world.votes} | {world.taste:g} | {low:.3f} to {high:.3f} | "
+        f"{rejected:.3f} |"
     )
     record_property(f"factors, {RUNS} runs a row", {"row": row})
     assert row in PAGE
@@ -67,7 +67,7 @@ def test_the_test_sees_a_model_that_a_scaffold_suits(
 ) -> None:
     world = World(taste=0.6, together=together, voters=100)
     power = np.mean([(report.additivity.p or 0.0) < 0.05 for report in reports(world, 2)])
-    words = f"{100 * power:.0f} % of runs at {together:g}"
+    words = f"{power:.2f} at {together:g}"
     record_property(f"additivity, {RUNS} runs a row", {"row": words})
     assert words in PAGE
     assert power > {0.5: 0.15, 1.0: 0.7}[together]
