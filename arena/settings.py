@@ -98,7 +98,7 @@ class Settings(BaseSettings):
     metrics_port : int or None
         Port of the figures for Prometheus; None serves none.
     members_only : bool
-        Whether only people whom the arena knows may come in.
+        Whether only users, invited or signed in, may come in.
     user_header : str
         Header in which a trusted proxy names who has logged in there; empty if none does.
     oidc_issuer : str or None

@@ -751,7 +751,7 @@ _SHARES = ("prompt_strict", "prompt_loose", "instruction_strict", "instruction_l
 
 
 def _share(name: str, result: Report) -> str:
-    unread = f", {result['n_unread']} cannot be determined" if result["n_unread"] else ""
+    unread = f", {result['n_unread']} unknown" if result["n_unread"] else ""
     if result["rate"] is None:
         return f"{name.replace('_', ' ')} not known"
     ends = f"{result['low']:.0%} to {result['high']:.0%}"

@@ -1,4 +1,4 @@
-"""`arena people list`, `invite`, `change`, and `arena erase`: whom the arena knows and forgets.
+"""`arena people list`, `invite`, `change`, and `arena erase`: users, and what is deleted of them.
 
 `arena sources add`, `list`, `change`, `revoke`: applications that send votes of their own.
 """
@@ -106,7 +106,7 @@ def invite(
         msg = f"A name has 1 to {LONGEST_NAME} characters, got {len(name.strip())} in {name!r}."
         raise SettingsError(msg)
     if to is not None and (name or role):
-        msg = f"--for {to!r} lets in whom the arena knows: omit the name and --role."
+        msg = f"--for {to!r} is for an existing user: omit the name and --role."
         raise SettingsError(msg)
     token, now = new_token(), datetime.now(UTC)
     expires = now + timedelta(days=days)
@@ -275,7 +275,7 @@ def _one(store: "Store", who: str) -> Person:
 
 
 def _back(store: "Store", who: str, uses: int) -> Invitation:
-    """Invite somebody whom the arena knows, as themself."""
+    """Invite an existing user to a further device."""
     person = _one(store, who)
     if person.blocked:
         msg = f"{person.name!r} is kept out: arena people change {person.id[:8]} --unblock first."

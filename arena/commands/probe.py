@@ -656,7 +656,7 @@ def names(database: str, /, *, apply: bool = False, form: TableOrJson = "table")
     for model, n in sorted(result["by_model"].items()):
         say(f"{model}: {n:,} answers")
     if result["applied"] and result["applied"]["held"]:
-        say("The rule is held: it would exclude more than a fifth of the votes.")
+        say("The rule is suspended: it would exclude more than a fifth of the votes.")
     elif result["applied"]:
         say(f"{result['applied']['votes']:,} votes are excluded from here on.")
 

@@ -293,7 +293,7 @@ def voters(
             words = f"{done['votes']:,} votes of {done['voters']:,} voters"
             if done["held"]:
                 say(
-                    f"Rule {done['rule']!r} is held: with these {words} it would exclude "
+                    f"Rule {done['rule']!r} is suspended: with these {words} it would exclude "
                     f"{100 * done['share']:.0f} % of all, more than {100 * MOST:.0f} %. Look at "
                     "them first, and at arena exclude.",
                     error=True,

@@ -136,8 +136,8 @@ def simulate(
     from arena.store.store import Store
 
     settings = _demo_settings(database=database)
-    tastes = ", ".join(f"{model} {by:+g}" for model, by in TASTES.strengths.items())
-    say(f"Planted tastes, in log-odds: {tastes}.")
+    truth = ", ".join(f"{model} {by:+g}" for model, by in TASTES.strengths.items())
+    say(f"Simulated ground truth, in log-odds: {truth}.")
     with closing(Store(settings.database)) as store, working("Voting") as advance:
         store.hold_lease()
         store.register(POCKET_MODELS, datetime.now(UTC))

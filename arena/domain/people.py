@@ -1,4 +1,4 @@
-"""People whom the arena knows by more than a cookie: their roles, and how they came in."""
+"""Users, known by more than a cookie: their roles, and how they came in."""
 
 from dataclasses import dataclass, field
 from enum import StrEnum

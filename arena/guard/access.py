@@ -232,7 +232,7 @@ class Trust:
     user_header : str
         Header in which they name who has logged in there; empty if they do not.
     members_only : bool
-        Whether only people whom the arena knows may come in.
+        Whether only users, invited or signed in, may come in.
     """
 
     host: str = "127.0.0.1"

@@ -220,7 +220,8 @@ def _add_votes(router: APIRouter, parts: Parts) -> None:
         if panel == "battles":
             values = {"flagged": store.read(voting.flagged, policy, MOST_SHOWN)}
         else:
-            panel, newest = "voters", check.newest
+            # In this order: an examination that ends in between is under way, and not missing.
+            panel, examining, newest = "voters", check.examining, check.newest
             right = accuracies(store.read(studies.votes))[:MOST_SHOWN]
             values = {
                 "left_out": store.read(voting.left_out, policy, MOST_SHOWN),
@@ -232,7 +233,7 @@ def _add_votes(router: APIRouter, parts: Parts) -> None:
             values |= {
                 "names": store.read(people.names, ids),
                 "examination": newest,
-                "examining": check.examining,
+                "examining": examining,
                 "failed": check.problem,
             }
         return _panel(parts, request, panel, problem, done=_done(request), **values)

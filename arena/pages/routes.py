@@ -729,7 +729,7 @@ def missing(parts: Parts, request: Request, advice: str = NO_PAGE) -> Response:
 
 
 def not_let_in(request: Request, why: str) -> Response:
-    """Answer whom the arena knows, and who may not see a page."""
+    """Answer a user who may not see a page."""
     page = missing_page(why, visit_to(request), NOT_FOR_YOU)
     return HTMLResponse(page, 403, PRIVATE)
 

@@ -58,7 +58,7 @@ class State:
     held : mapping of str to float
         Rules that are held: see `arena.store.voting.held`.
     known : int
-        Voters who turned out to be persons whom the arena knows.
+        Voters who turned out to be users.
     entrants : mapping of str to Entrant
         See `arena.store.roster.entrants`.
     """

@@ -1,4 +1,4 @@
-"""People whom the arena knows: who comes in as whom, what they may do, and who changed that."""
+"""Users: who comes in as whom, what they may do, and who changed that."""
 
 import uuid
 from collections.abc import Collection, Mapping
@@ -178,7 +178,7 @@ def matching(session: Session, wanted: str) -> list[tuple[Person, str, int, date
 
 
 def names(session: Session, voters: Collection[str]) -> dict[str, str]:
-    """Give the names of those among some voters whom the arena knows."""
+    """Give the names of those among some voters who are users."""
     known = select(PersonRow.voter_id, PersonRow.name).where(col(PersonRow.voter_id).in_(voters))
     return dict(session.exec(known).all())
 
@@ -202,7 +202,7 @@ def note(
 
 
 def adopted(session: Session) -> int:
-    """Count the voters who turned out to be a person whom the arena knows."""
+    """Count the voters who turned out to be a user."""
     known = select(func.count()).select_from(VoterRow).where(col(VoterRow.person).is_not(None))
     return session.exec(known).one()
 

@@ -119,7 +119,7 @@ class VoterRow(Table, table=True):
 
 
 class PersonRow(Table, table=True):
-    """Somebody whom the arena knows: see `arena.domain.people.Person`.
+    """A user: see `arena.domain.people.Person`.
 
     ``subject`` is a keyed hash of whom the issuer knows them as.
     """

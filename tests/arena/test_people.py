@@ -1,4 +1,4 @@
-"""People whom the arena knows: how they come in, what they may do, and that they are one voter."""
+"""Users: how they come in, what they may do, and that they are one voter."""
 
 import gzip
 import json

@@ -411,7 +411,7 @@ POSES: dict[str, Pose] = {
 
 
 def enter(ada: Person, served: Served, role: Role) -> None:
-    """Come in as somebody whom the arena knows."""
+    """Come in as a user."""
     ada.page.goto(served.url + link_for(served.database, role))
     ada.page.get_by_role("button", name="Come in").click()
     ada.page.wait_for_load_state()
