@@ -314,8 +314,8 @@ def run(
     logging.getLogger("uvicorn.error").addFilter(lambda record: record.msg != UNREADABLE)
     # Gradio looks for it at each update, in vain; and the page shows no plots of its own.
     sys.modules.setdefault("matplotlib", None)  # type: ignore[arg-type]
-    gc.collect()
     gc.freeze()  # what is loaded stays: to look through it for garbage would stall everybody
+    gc.enable()
     switch_s, thresholds = sys.getswitchinterval(), gc.get_threshold()
     sys.setswitchinterval(SWITCH_S)
     gc.set_threshold(NEW_OBJECTS, *thresholds[1:])
