@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, SecretStr, TypeAdapter, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+from rapidfuzz import process
 
 from arena.domain.battle import VOTE_WITHIN, PacePool, Pacing, Sampler, WhenAsked
 from arena.domain.model import LISTED_AFTER, Model, Roster, first_fault
@@ -37,6 +38,10 @@ MOST = 2**31 - 1
 """Most of any number that has no smaller bound."""
 LONGEST_STATEMENT = 5000
 """Characters of a statement on the evaluation card."""
+FROM_FILES = ("secret_key", "oidc_client_secret", "database")
+"""Settings that ``ARENA_<NAME>_FILE`` can give: the content of a file, such as a Docker secret."""
+OF_OTHERS = re.compile("ARENA_(TESTS|SERVICE|PORT)_")
+"""Variables that are no settings: the tests', and what Kubernetes sets for a service "arena"."""
 HOST_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[?[0-9A-Fa-f:.]+\]?")
 
 
@@ -293,6 +298,21 @@ def read_settings(**given: object) -> Settings:
     SettingsError
         Naming the setting and its value.
     """
+    known = {f"ARENA_{name.upper()}" for name in Settings.model_fields}
+    known |= (files := {f"ARENA_{name.upper()}_FILE": name for name in FROM_FILES}).keys()
+    for name in sorted(set(os.environ) - known):
+        if name.startswith("ARENA_") and not OF_OTHERS.match(name):
+            nearest = process.extractOne(name, known)[0]
+            msg = f"{name} is no setting. Did you mean {nearest}? Correct it, or unset it."
+            raise SettingsError(msg)
+    for variable, name in files.items():
+        if variable not in os.environ:
+            continue
+        if variable.removesuffix("_FILE") in os.environ:
+            msg = f"{variable} and {variable.removesuffix('_FILE')} are both set: unset one."
+            raise SettingsError(msg)
+        content = read_text(Path(os.environ[variable]), SettingsError).strip()
+        given = {name: content, **{key: v for key, v in given.items() if v is not None}}
     try:
         settings = Settings.model_validate({name: v for name, v in given.items() if v is not None})
     except ValidationError as error:
@@ -381,12 +401,12 @@ class Keys(Mapping[str, str]):
     names : iterable of str
         Those to look for in the environment when all are asked for.
     file : Path or None
-        Lines of ``NAME=VALUE``, for its owner alone to read.
+        Lines of ``NAME=VALUE``; a warning is logged if everybody can read them.
 
     Raises
     ------
     SettingsError
-        If the file cannot be read, or others can read it. Later, what is wrong with it is
+        If the file cannot be read. Later, what is wrong with it is
         logged, and the keys that were read before stay.
     """
 
@@ -425,9 +445,8 @@ class Keys(Mapping[str, str]):
         if state == self._state:
             return
         self._state = state
-        if stat.st_mode & 0o077:
-            msg = f"ARENA_KEYS: others can read {str(self._file)!r}. Run chmod 600 on it."
-            raise SettingsError(msg)
+        if stat.st_mode & 0o007:
+            logger.warning("ARENA_KEYS: everybody can read %r. Run chmod 600 on it.", self._file)
         self.of_file = _keys_in(self._file)
 
 

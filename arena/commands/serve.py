@@ -235,7 +235,8 @@ def _serve(settings: "Settings", choose: Callable[[], Roster] | None = None) -> 
         roster = choose() if choose else None
         app = create_app(settings, roster)
         host, port = listener.getsockname()[:2]
-        say(f"The arena is at http://{host}:{port} (stop with Ctrl+C)")
+        named = f"[{host}]" if ":" in host else host
+        say(f"The arena is at http://{named}:{port} (stop with Ctrl+C)")
         if roster:
             say(_described(roster))
         run(app, app.state.drain, settings, listener)
