@@ -116,7 +116,7 @@ def strip_ends(text: str) -> list[str]:
 
 
 def test_every_option_and_key_of_a_rating_is_explained() -> None:
-    document = read("docs/rate.md")
+    document = read("docs/guides/rate.md")
     shown = invoke(["rate", "--help"], columns=200).stdout
     options = set(re.findall(r"--[a-z-]+", shown.split("Examples")[0])) - {"--help"}
     assert [option for option in options if f"`{option}" not in document] == []
@@ -126,7 +126,7 @@ def test_every_option_and_key_of_a_rating_is_explained() -> None:
 
 
 def test_every_key_of_a_rating_of_rankings_is_explained(tmp_path: Path) -> None:
-    section = read("docs/rate.md").split("\n## Rankings of more than two answers\n")[1]
+    section = read("docs/guides/rate.md").split("\n## Rankings of more than two answers\n")[1]
     file = tmp_path / "rankings.csv"
     file.write_text(code(section, "csv"), encoding="utf-8")
     report = json.loads(invoke(["rank", str(file), "--format", "json"]).stdout)
@@ -165,7 +165,8 @@ def test_every_option_of_judging_is_explained(name: str) -> None:
         ("guides/judge.md", "### Method files", "shorter.toml"),
         ("guides/judge.md", "### Injections and biases", None),
         ("guides/studies.md", "### Accuracy against labels", "pairs.csv"),
-        ("rate.md", "## Rankings of more than two answers", "rankings.csv"),
+        ("guides/rate.md", "## Rate your votes", None),
+        ("guides/rate.md", "## Rankings of more than two answers", "rankings.csv"),
         ("reference/formats.md", "#### Example for every_eval_ever", None),
     ],
 )
