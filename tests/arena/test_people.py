@@ -32,7 +32,7 @@ from arena.store.verify import verify
 from tests.arena.api.test_health import locked
 from tests.arena.store.battles import at_once
 from tests.command import Command, refused
-from tests.serving import Served, Visitor, client_of, quick_arena
+from tests.serving import Served, Visitor, client_of, invited, quick_arena
 from tests.sqlite import new_sqlite
 
 PAGE = {"Accept": "text/html"}
@@ -133,6 +133,21 @@ def test_a_link_lets_in_as_often_as_it_says_and_no_longer(
         assert "lets nobody in" in answer.text
         assert "set-cookie" not in answer.headers
         assert late.get("/join/guessed").status_code == 404
+
+
+def test_a_class_behind_one_address_is_limited_by_person(tmp_path: Path) -> None:
+    """Who has no account shares what the address may ask for in an hour."""
+    with quick_arena(tmp_path, battles_per_address_hour=2) as served:
+        path = invited(served, Role.VOTER, "Class", uses=4)
+        for _ in range(4):
+            with served.visitor() as pupil:
+                come_in(pupil, path)
+                pupil.play()
+        with served.visitor() as stranger:
+            stranger.play()
+            stranger.play()
+            refused = stranger.post("/api/v1/battles", json={"prompt": "Hi"})
+    assert refused.status_code == 429
 
 
 def test_looking_at_a_link_uses_nothing_up(command: Command, served: Served) -> None:
