@@ -147,7 +147,8 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
         per_address=settings.battles_per_address_hour,
         dollars_a_day=settings.max_dollars_per_day,
         prompts_of=lambda voter, since: store.read(log.prompts_of, voter, since),
-        spent=lambda since: store.read(log.spent, since),
+        dollars_per_voter_day=settings.cost_per_voter_day,
+        spent=lambda since, voter: store.read(log.spent, since, voter),
         now=_now,
     )
     battles = Battles(

@@ -96,6 +96,8 @@ class Settings(BaseSettings):
         See there.
     max_dollars_per_day : float or None
         Spent on answers in any 24 hours; None sets no limit.
+    cost_per_voter_day : float or None
+        Dollars that answers to one voter may cost in any 24 hours; None sets no limit.
     hosts : str
         Names, separated by commas, by which visitors call the arena; empty if only by address.
     trusted_proxies : str
@@ -176,6 +178,7 @@ class Settings(BaseSettings):
     raters_per_address: int = Field(40, gt=0, le=MOST)
     new_raters_per_address_hour: int = Field(120, gt=0, le=MOST)
     max_dollars_per_day: float | None = Field(None, gt=0, le=MOST)
+    cost_per_voter_day: float | None = Field(None, gt=0, le=MOST)
     trusted_proxies: str = ""
     max_body_bytes: int = Field(1_048_576, gt=0, le=MOST)
     max_header_bytes: int = Field(32_768, gt=0, le=MOST)

@@ -551,7 +551,16 @@ def status(*, database: Database = None, form: TableOrJson = "table") -> None:
         most_first = sorted(excluded.items(), key=lambda one: (-one[1], one[0]))
         by_reason = ", ".join(f"{votes:,} {why}" for why, votes in most_first)
         sentences.append(f"{DEFAULT.name} excludes {excluded.total():,} votes: {by_reason}.")
-    show(plain(head), *([table(names, rows)] if rows else []), *map(plain, sentences))
+    of_one = ("Voter", "Name", "Answers", "Dollars")
+    spenders = [
+        (one["voter"][:12], one["name"] or "–", f"{one['answers']:,}", f"{one['dollars']:,.2f}")
+        for one in day["spenders"]
+    ]
+    tables = [
+        *([table(names, rows)] if rows else []),
+        *([table(of_one, spenders, right=(2, 3))] if spenders else []),
+    ]
+    show(plain(head), *tables, *map(plain, sentences))
 
 
 def _of_race(race: "RaceStanding") -> str:

@@ -86,7 +86,7 @@ class Limits:
     prompts_of : callable
         Moments of a voter's prompts, by the voter's id and since when.
     spent : callable
-        Dollars that answers cost, since when.
+        Dollars that answers cost, since when, to a voter by their id or to all.
     per_voter, per_address : int
         Battles an hour; each further turn counts like a battle. A new attempt at a turn
         counts for the address alone.
@@ -98,14 +98,15 @@ class Limits:
         self,
         *,
         prompts_of: Callable[[str, datetime], Sequence[datetime]],
-        spent: Callable[[datetime], Sequence[Use]],
+        spent: Callable[[datetime, str | None], Sequence[Use]],
         now: Callable[[], datetime],
         per_voter: int = 30,
         per_address: int = 120,
         dollars_a_day: float | None = None,
+        dollars_per_voter_day: float | None = None,
     ) -> None:
         self._per_voter, self._per_address = per_voter, per_address
-        self._dollars_a_day = dollars_a_day
+        self._dollars_a_day, self._dollars_per_voter_day = dollars_a_day, dollars_per_voter_day
         self._prompts_of = prompts_of
         self._spent = spent
         self._now = now
@@ -128,7 +129,7 @@ class Limits:
         with turn:
             now = self._now()
             self._refuse_voter(voter, now)
-            self._refuse_spending(now)
+            self._refuse_spending(voter, now)
             with self._place(voter, now):
                 yield
 
@@ -173,13 +174,17 @@ class Limits:
             )
             raise LimitError(reached, free)
 
-    def _refuse_spending(self, now: datetime) -> None:
-        most = self._dollars_a_day
-        if most is None:
-            return
-        if (free := free_at(self._spent(now - DAY), most, DAY, now)) is not None:
-            reached = Sentence("The arena has spent what it may spend on answers in a day.")
-            raise LimitError(reached, free)
+    def _refuse_spending(self, voter: Voter, now: datetime) -> None:
+        of_all = Sentence("The arena has spent what it may spend on answers in a day.")
+        of_one = Sentence("Answers to your prompts have cost what they may cost in a day.")
+        for most, whose, reached in (
+            (self._dollars_a_day, None, of_all),
+            (self._dollars_per_voter_day, voter.id, of_one),
+        ):
+            if most is None:
+                continue
+            if (free := free_at(self._spent(now - DAY, whose), most, DAY, now)) is not None:
+                raise LimitError(reached, free)
 
 
 def _battles(number: int) -> Sentence:

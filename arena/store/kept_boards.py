@@ -24,6 +24,7 @@ from arena.domain.vote import Choice, FailureClass, Policy
 from arena.store import blocks, chain, log, people, roster, voting
 from arena.store.battles import is_owned_by
 from arena.store.tables import (
+    OWNER,
     RUNNING,
     AnswerRow,
     BattleRow,
@@ -189,6 +190,8 @@ def state(session: Session) -> State:
 
 
 DAY = timedelta(days=1)
+SPENDERS = 10
+"""Voters that `status` lists by what their answers cost."""
 PER_SECOND = 100
 """First tokens are counted in hundredths of a second."""
 
@@ -211,7 +214,8 @@ def status(
     dict
         ``since``, when the day begins, which ends now; ``running``, battles that are being
         answered, in all processes; ``battles`` begun and ``votes`` cast, skips left out; the
-        ``dollars`` spent on the answers of ``models``, as the daily ``budget`` counts them.
+        ``dollars`` spent on the answers of ``models``, as the daily ``budget`` counts them; and
+        the ``spenders``, the voters to whom answers cost most.
 
         Of each model that was asked, by name: ``answers``, whatever became of them, and
         ``failures``, those that happened most often first, with the endpoint's ``sentence`` on the
@@ -239,7 +243,28 @@ def status(
         "dollars": sum(model["dollars"] for model in models),
         "budget": budget,
         "models": models,
+        "spenders": _spenders(session, since),
     }
+
+
+def _spenders(session: Session, since: datetime) -> list[dict[str, Any]]:
+    """List the voters to whom answers cost most, by their id and, of users, their name."""
+    total = func.sum(log.dollars())
+    query = (
+        select_rows(OWNER, func.count(), total)
+        .join(BattleRow, col(BattleRow.id) == col(AnswerRow.battle_id))
+        .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
+        .where(col(AnswerRow.created) > since, log.dollars() > 0)
+        .group_by(OWNER)
+        .order_by(total.desc(), OWNER)
+        .limit(SPENDERS)
+    )
+    rows = session.exec(query).all()
+    names = people.names(session, [voter for voter, _, _ in rows])
+    return [
+        {"voter": voter, "name": names.get(voter), "answers": answers, "dollars": float(dollars)}
+        for voter, answers, dollars in rows
+    ]
 
 
 def _count(session: Session, which: ColumnElement[bool]) -> int:

@@ -465,13 +465,21 @@ def dollars() -> ColumnElement[float]:
     return func.coalesce(col(AnswerRow.cost), at_most)
 
 
-def spent(session: Session, since: datetime) -> Sequence[tuple[datetime, float]]:
-    """Dollars of answers asked for after ``since``, oldest first; see `dollars`."""
+def spent(
+    session: Session, since: datetime, voter: str | None = None
+) -> Sequence[tuple[datetime, float]]:
+    """Dollars of answers, to a voter or to all, asked for after ``since``; see `dollars`."""
     answers = (
         select(AnswerRow.created, dollars())
         .where(col(AnswerRow.created) > since, dollars() > 0)
         .order_by(col(AnswerRow.created))
     )
+    if voter is not None:
+        answers = (
+            answers.join(BattleRow, col(BattleRow.id) == col(AnswerRow.battle_id))
+            .join(VoterRow, col(VoterRow.id) == col(BattleRow.owner))
+            .where(or_(col(VoterRow.id) == voter, col(VoterRow.person) == voter))
+        )
     return [(created, cost) for created, cost in session.exec(answers)]
 
 

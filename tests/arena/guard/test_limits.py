@@ -1,3 +1,4 @@
+import json
 import sqlite3
 import threading
 import time
@@ -25,6 +26,7 @@ from arena.guard.limits import (
 )
 from arena.settings import Settings
 from tests.arena.store.battles import at_once
+from tests.command import Command
 from tests.faulty_server import Behaviour, faulty_server
 from tests.serving import Served, Visitor, client_of, quick_arena, served_by, write_roster
 
@@ -44,7 +46,7 @@ class Log:
     def prompts_of(self, voter: str, since: datetime) -> Sequence[datetime]:
         return [at for who, at in self.battles if who == voter and at > since]
 
-    def spent(self, since: datetime) -> Sequence[tuple[datetime, float]]:
+    def spent(self, since: datetime, _voter: str | None) -> Sequence[tuple[datetime, float]]:
         return [(at, cost) for at, cost in self.costs if at > since]
 
     def limits(self, **allowance: float) -> Limits:
@@ -197,6 +199,28 @@ def test_what_answers_cost_is_counted_in_the_log_whatever_models_say(
             refused = ada.post("/api/v1/battles", json={"prompt": "Hi"})
     assert refused.status_code == 429
     assert "spent" in refused.json()["detail"]
+
+
+def test_answers_to_one_voter_have_a_cap_of_their_own(tmp_path: Path, command: Command) -> None:
+    price = "{ input = 0, output = 1_000_000, date = 2026-01-01 }"
+    with faulty_server(BEHAVIOURS) as server:
+        roster = write_roster(tmp_path / "priced.toml", server, "x", "y")
+        text = roster.read_text().replace("[[models]]", f"[[models]]\nprice = {price}")
+        roster.write_text(text)
+        with (
+            served_by(server, tmp_path, roster=roster, cost_per_voter_day=1) as served,
+            served.visitor() as ada,
+            served.visitor() as eve,
+        ):
+            ada.play()
+            refused = ada.post("/api/v1/battles", json={"prompt": "Hi"})
+            eve.play()
+            shown = command("status", "--database", served.database, "--format", "json").stdout
+    assert refused.status_code == 429
+    assert "Answers to your prompts have cost" in refused.json()["detail"]
+    spenders = json.loads(shown)["spenders"]
+    assert [one["answers"] for one in spenders] == [2, 2]
+    assert sum(one["dollars"] for one in spenders) == pytest.approx(json.loads(shown)["dollars"])
 
 
 @pytest.mark.sampled(2)
