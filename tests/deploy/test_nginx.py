@@ -13,10 +13,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.deploy.tools import DEPLOY, NGINX, ROOT, here, needs_nginx, proxied, read, run
+from tests.deploy.tools import DEPLOY, NGINX, here, needs_nginx, proxied, read, run
 from tests.serving import Visitor, client_of, quick_arena
 
-GUIDES = ROOT / "docs" / "guides"
 PAUSE_S = 0.4
 """Between the two pieces of a stream."""
 
@@ -64,7 +63,7 @@ def test_nginx_accepts_its_configuration(tmp_path: Path) -> None:
 
 @needs_nginx
 def test_the_replicas_of_the_page_are_those_that_nginx_then_asks(tmp_path: Path) -> None:
-    page = (GUIDES / "deploy.md").read_text("utf-8")
+    page = read("../docs/guides/deploy.md")
     [command] = re.findall(r"^(sed .*) > nginx.conf$", page, re.MULTILINE)
     ports = re.findall(r"^arena serve --port (\d+)$", page, re.MULTILINE)
     (tmp_path / "deploy").symlink_to(DEPLOY)
@@ -109,7 +108,7 @@ USERS = (
 
 @needs_nginx
 def test_no_visitor_tells_the_app_by_a_header_who_has_logged_in(tmp_path: Path) -> None:
-    named = re.findall(r"such as `([A-Za-z-]+)`", (GUIDES / "run.md").read_text("utf-8"))
+    named = re.findall(r"such as `([A-Za-z-]+)`", read("../docs/guides/run.md"))
     assert set(USERS) & set(named), "the example of the documents is one of them"
     with echoing() as app, proxied(tmp_path / "nginx", app) as url, visitor(url) as ada:
         headers: Mapping[str, str] = ada.get("/", headers=dict.fromkeys(USERS, "admin")).json()
