@@ -108,6 +108,11 @@ class Settings(BaseSettings):
         Header in which a trusted proxy names who has logged in there; empty if none does.
     oidc_issuer : str or None
         Address of a provider of OpenID Connect; with `oidc_client_id` people sign in there.
+    oidc_trust_mail : bool
+        Whether addresses of mail count that the provider does not mark as verified.
+    oidc_domains, oidc_groups, oidc_admin_groups : str
+        Domains of mail and groups whose accounts may enter, and groups of admins, separated by
+        commas.
     admins, researchers : str
         Who has that role at the least, separated by commas: the names that the proxy gives, or
         addresses of mail that the provider has verified.
@@ -188,6 +193,10 @@ class Settings(BaseSettings):
     oidc_client_id: str | None = None
     oidc_client_secret: SecretStr | None = None
     oidc_name: str = "OpenID"
+    oidc_trust_mail: bool = False
+    oidc_domains: str = ""
+    oidc_groups: str = ""
+    oidc_admin_groups: str = ""
     admins: str = ""
     researchers: str = ""
 
@@ -211,11 +220,7 @@ class Settings(BaseSettings):
 
     def named_roles(self) -> Known:
         """Give who has a role by the settings."""
-        admins, researchers = (
-            frozenset(name.casefold() for name in _items(names))
-            for names in (self.admins, self.researchers)
-        )
-        return Known(admins, researchers)
+        return Known(_lower(self.admins), _lower(self.researchers))
 
     def provider(self) -> Provider | None:
         """Give where people sign in; None if nowhere."""
@@ -227,6 +232,10 @@ class Settings(BaseSettings):
             client_id=self.oidc_client_id,
             client_secret=secret.get_secret_value() if secret else None,
             name=self.oidc_name,
+            trusts_mail=self.oidc_trust_mail,
+            domains=_lower(self.oidc_domains),
+            groups=_lower(self.oidc_groups),
+            admin_groups=_lower(self.oidc_admin_groups),
         )
 
     def retention_days(self) -> dict[Perishable, int | None]:
@@ -570,6 +579,10 @@ def read_refusals(path: Path) -> "SafetyTable":
     except DataError as error:
         msg = f"ARENA_SAFETY: {error}"
         raise SettingsError(msg) from error
+
+
+def _lower(names: str) -> frozenset[str]:
+    return frozenset(name.casefold() for name in _items(names))
 
 
 def _items(text: str) -> list[str]:
