@@ -5,7 +5,7 @@ import logging
 import secrets
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 
 from arena.boards.evaluation import Evaluation
@@ -231,7 +231,13 @@ def _built(settings: Settings, store: Store, given: Roster | None) -> Parts:
         boards=boards,
         card=card,
         cards=read_cards(settings.cards) if settings.cards else (),
-        people=People(store, Identity(key), settings.named_roles(), _now),
+        people=People(
+            store,
+            Identity(key),
+            settings.named_roles(),
+            _now,
+            timedelta(days=settings.session_days),
+        ),
         labels={p.name: LabelBoards(store, p, _now) for p in (DEFAULT, SIMULATED)},
         valuation=Valuation(
             store, DEFAULT, _now, read_refusals(settings.safety) if settings.safety else None

@@ -104,6 +104,8 @@ class Settings(BaseSettings):
         Port of the figures for Prometheus; None serves none.
     members_only : bool
         Whether only users, invited or signed in, may come in.
+    session_days : int
+        Days after which users have to sign in again.
     user_header : str
         Header in which a trusted proxy names who has logged in there; empty if none does.
     oidc_issuer : str or None
@@ -188,6 +190,7 @@ class Settings(BaseSettings):
     metrics_port: int | None = Field(None, ge=1, le=65535)
     shutdown_grace_s: float = Field(10.0, ge=0, le=DAY_S)
     members_only: bool = False
+    session_days: int = Field(365, ge=1, le=400)
     user_header: str = Field("", pattern="^[A-Za-z0-9-]*$")
     oidc_issuer: str | None = Field(None, pattern="^https?://[^ ]+$")
     oidc_client_id: str | None = None

@@ -9,7 +9,7 @@ import secrets
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 from fastapi import Depends
@@ -58,19 +58,25 @@ class People:
     ----------
     now : callable
         Time now, in UTC.
+    session : timedelta
+        How long somebody stays signed in.
     """
 
     store: Store
     identity: Identity
     known: Known
     now: Callable[[], datetime]
+    session: timedelta = timedelta(days=365)
     _held: dict[str, tuple[float, Person | None]] = field(default_factory=dict)
     _nobody_at: float = -HOLD_S
     _changes: int = 0
 
     def is_held(self, claim: Claim) -> bool:
         """Tell whether `asker` can answer to a claim without asking the database."""
-        return self._fresh(claim.voter)[1] or (claim.sessions is None and self._nobody_is_known())
+        if claim.sessions is None and self._nobody_is_known():
+            return True
+        keys = (claim.voter, f"session {claim.session}")[: 1 + bool(claim.session)]
+        return all(self._fresh(key)[1] for key in keys)
 
     def asker(self, user: str | None, claim: Claim | None) -> tuple[Voter | None, Person | None]:
         """Tell who asks, by whom a proxy names before the claim of a cookie.
@@ -95,7 +101,16 @@ class People:
         person = self._of_voter(claim.voter)
         if person is None or person.blocked or person.sessions != claim.sessions:
             return None
-        return person
+        if not claim.session:
+            return person
+        if self.now() >= datetime.fromtimestamp(claim.began, UTC) + self.session:
+            return None
+        key = f"session {claim.session}"
+        going_on, fresh = self._fresh(key)
+        if not fresh:
+            ended = self.store.read(people.is_signed_out, claim.session)
+            going_on = self._hold(key, None if ended else person)
+        return person if going_on else None
 
     def of_proxy(self, name: str, before: str | None) -> Person | None:
         """Give the person whom a trusted proxy names, unless they are kept out."""
@@ -146,6 +161,15 @@ class People:
                 session, invitation, token_hash(token), now + FOR_A_DEVICE, now, person.id
             )
         return token
+
+    def sign_out(self, person: Person, claim: Claim) -> None:
+        """End a session, so that no copy of its cookie lets anybody in."""
+        if not claim.session:  # of version 0.1: it cannot be told from the others
+            self.sign_out_everywhere(person)
+            return
+        with self.store.writing() as session:
+            people.sign_out(session, person.id, claim.session, self.now())
+        self._hold(f"session {claim.session}", None)
 
     def sign_out_everywhere(self, person: Person) -> None:
         """Sign out all devices of a person."""

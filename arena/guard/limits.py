@@ -404,10 +404,16 @@ class Claim:
         Id as a voter.
     sessions : int or None
         Number that a person's devices carried when they signed in; None of the anonymous.
+    session : str
+        Id of this session of a person; empty for cookies of version 0.1.
+    began : int
+        Unix time at which the person signed in; 0 for cookies of version 0.1.
     """
 
     voter: str
     sessions: int | None = None
+    session: str = ""
+    began: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -416,7 +422,8 @@ class Identity:
 
     That of an anonymous visitor holds a random id; the log holds its HMAC. So the log cannot
     forge a cookie, and without the secret a cookie cannot be matched to the log. That of a person
-    whom the arena knows holds their id as a voter, and the number of their sessions.
+    whom the arena knows holds their id as a voter, the number of their sessions, and the id and
+    the beginning of this one.
     """
 
     secret: str
@@ -425,9 +432,10 @@ class Identity:
         """Make a new visitor's cookie."""
         return self._signer.dumps(uuid.uuid4().hex)
 
-    def issue_to(self, person: Person) -> str:
+    def issue_to(self, person: Person, now: datetime) -> str:
         """Make the cookie of a person's device."""
-        return self._signer.dumps([person.id, person.sessions])
+        began = int(now.timestamp())
+        return self._signer.dumps([person.id, person.sessions, uuid.uuid4().hex, began])
 
     def read(self, cookie: str) -> Claim | None:
         """Tell whose cookie it is; None when it was not signed by us."""

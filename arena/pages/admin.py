@@ -43,6 +43,7 @@ from rating.tables.voter_report import MOST
 ACTS = {
     "invite": Sentence("invited"),
     "change person": Sentence("changed a person"),
+    "sign out": Sentence("ended the session"),
     "add source": Sentence("registered the application"),
     "change source": Sentence("changed the application"),
     "revoke source": Sentence("revoked the application"),

@@ -21,7 +21,7 @@ from starlette.responses import Response as PageResponse
 from arena.domain.people import Known, Person, Provider, Role
 from arena.errors import ProviderError
 from arena.guard.access import ENTRANCE, FOR_A_DEVICE
-from arena.guard.limits import cookie_called, cookie_header, cookie_name
+from arena.guard.limits import COOKIE, cookie_called, cookie_header, cookie_name
 from arena.pages.rendering import READ, filled, origin_of, visit_to
 from arena.parts import Parts
 from rating.sentences import Sentence
@@ -234,8 +234,9 @@ def sign_in_router(parts: Parts) -> APIRouter:
             return shown(request, 404, NO_LINK)
         if person.blocked:
             return shown(request, 403, BLOCKED)
-        cookie = people.identity.issue_to(person)
-        return _with_cookies(to, cookie_header(request.url.scheme, cookie))
+        cookie = people.identity.issue_to(person, parts.now())
+        age_s = int(people.session.total_seconds())
+        return _with_cookies(to, cookie_header(request.url.scheme, cookie, age_s))
 
     @router.api_route("/sign-in", methods=READ)
     def sign_in(request: Request) -> PageResponse:
@@ -256,8 +257,12 @@ def sign_in_router(parts: Parts) -> APIRouter:
 
     @router.post("/sign-out")
     def sign_out(request: Request, everywhere: Annotated[bool, Form()] = False) -> PageResponse:
-        if everywhere and (person := request.state.person):
+        claim = people.identity.read(_value(request, COOKIE))
+        person = request.state.person
+        if person and everywhere:
             people.sign_out_everywhere(person)
+        elif person and claim and claim.voter == person.id:
+            people.sign_out(person, claim)
         to = "/sign-in" if parts.settings.members_only else "/"
         return _with_cookies(to, cookie_header(request.url.scheme, "", 0))
 

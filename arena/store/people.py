@@ -17,6 +17,7 @@ from arena.store.tables import OWNER, ActRow, InvitationRow, PersonRow, VoteRow,
 
 TERMINAL = "terminal"
 """Who acts where a command was typed: whoever may write to the database."""
+SIGN_OUT = "sign out"
 PAGE = 50
 """Acts read at a time."""
 
@@ -156,6 +157,17 @@ def change(
     detail = {"before": before, "after": after, "signed_out": sign_out}
     note(session, by, "change person", voter_id, detail, now)
     return _person(row)
+
+
+def sign_out(session: Session, voter_id: str, ended: str, now: datetime) -> None:
+    """End one session of a person, by its id."""
+    note(session, voter_id, SIGN_OUT, ended, {}, now)
+
+
+def is_signed_out(session: Session, ended: str) -> bool:
+    """Tell whether a session was ended."""
+    same = col(ActRow.act) == SIGN_OUT, col(ActRow.subject) == ended
+    return session.exec(select(ActRow.id).where(*same)).first() is not None
 
 
 def matching(session: Session, wanted: str) -> list[tuple[Person, str, int, datetime]]:

@@ -6,7 +6,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from html import unescape
 from pathlib import Path
 from threading import Thread
@@ -23,7 +23,7 @@ from arena.domain.people import PROXY, Known, Role
 from arena.domain.vote import DEFAULT, Voter
 from arena.errors import SettingsError
 from arena.guard.access import People
-from arena.guard.limits import Identity
+from arena.guard.limits import Claim, Identity
 from arena.pages.sign_in import inside
 from arena.settings import read_settings
 from arena.store import blocks, people
@@ -184,6 +184,33 @@ def test_a_change_of_a_role_holds_for_the_next_request(
         assert "Signed in" in ada.get("/votes").text
         command(*change, "--sign-out")
         assert "Signed in" not in ada.get("/votes").text
+
+
+def test_a_copy_of_a_cookie_lets_nobody_in_once_its_owner_has_signed_out(
+    command: Command, served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("arena.guard.access.HOLD_S", 0)
+    with served.visitor() as laptop, served.visitor() as phone, served.visitor() as thief:
+        come_in(laptop, link_of(command, served, "Ada"))
+        come_in(phone, device_link(laptop))
+        thief.client.cookies.update(laptop.client.cookies)
+        assert "Signed in" in thief.get("/votes").text
+        laptop.post("/sign-out")
+        assert "Signed in" not in thief.get("/votes").text
+        assert "Signed in" in phone.get("/votes").text
+
+
+def test_a_session_ends_after_the_days_of_the_setting(served: Served) -> None:
+    now = [datetime(2026, 1, 1, tzinfo=UTC)]
+    with closing(Store(served.database)) as store:
+        here = People(store, Identity("k"), Known(), lambda: now[0], timedelta(days=2))
+        person = here.enter(PROXY, "ada", "Ada", Role.ADMIN, None)
+        claim = here.identity.read(here.identity.issue_to(person, now[0]))
+        of_version_0_1 = Claim(person.id, person.sessions)
+        assert here.of_claim(claim) == person
+        now[0] += timedelta(days=2)
+        assert here.of_claim(claim) is None
+        assert here.of_claim(of_version_0_1) == person
 
 
 def test_signing_out_everywhere_ends_the_other_devices_too(
