@@ -49,7 +49,7 @@ def code(text: str, language: str) -> str:
 
 
 def test_every_setting_stands_in_the_table_with_its_default() -> None:
-    rows = re.findall(r"^\| `(ARENA_\w+)` \| (.+?) \|", read("docs/run-it.md"), re.MULTILINE)
+    rows = re.findall(r"^\| `(ARENA_\w+)` \| (.+?) \|", read("docs/guides/run.md"), re.MULTILINE)
     documented = {name: default.strip("`") for name, default in rows}
     defaults = {
         f"ARENA_{name.upper()}": field.default for name, field in Settings.model_fields.items()
@@ -63,7 +63,7 @@ def test_every_setting_stands_in_the_table_with_its_default() -> None:
 
 def test_the_documented_roster_and_the_example_can_be_read(tmp_path: Path) -> None:
     path = tmp_path / "roster.toml"
-    path.write_text(code(read("docs/run-it.md"), "toml"), encoding="utf-8")
+    path.write_text(code(read("docs/guides/run.md"), "toml"), encoding="utf-8")
     assert [model.id for model in read_roster(path)] == ["basalt-large", "quartz-recorded"]
     assert len(read_roster(ROOT / "deploy" / "roster.example.toml")) == 3
 

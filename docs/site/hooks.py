@@ -18,7 +18,7 @@ from docs.site.reference import pages
 from judge.render.text import mathml
 
 ROOT = Path(__file__).parents[2]
-BROUGHT_IN = {"deploy.md": "deploy/README.md", "changelog.md": "CHANGELOG.md"}
+BROUGHT_IN = {"changelog.md": "CHANGELOG.md"}
 """Pages of the site, and where they lie outside of the documents."""
 LINK = re.compile(r"\[([^\]]*)\]\((?!https?://|mailto:|#)([^)#\s]*)(#[^)\s]*)?\)")
 FORMULA = re.compile(

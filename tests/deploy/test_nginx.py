@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.deploy.tools import DEPLOY, NGINX, ROOT, here, needs_nginx, proxied, read, run
+from tests.deploy.tools import DEPLOY, NGINX, here, needs_nginx, proxied, read, run
 from tests.serving import Visitor, client_of, quick_arena
 
 PAUSE_S = 0.4
@@ -63,8 +63,9 @@ def test_nginx_accepts_its_configuration(tmp_path: Path) -> None:
 
 @needs_nginx
 def test_the_replicas_of_the_page_are_those_that_nginx_then_asks(tmp_path: Path) -> None:
-    [command] = re.findall(r"^(sed .*) > nginx.conf$", read("README.md"), re.MULTILINE)
-    ports = re.findall(r"^arena serve --port (\d+)$", read("README.md"), re.MULTILINE)
+    page = read("../docs/guides/deploy.md")
+    [command] = re.findall(r"^(sed .*) > nginx.conf$", page, re.MULTILINE)
+    ports = re.findall(r"^arena serve --port (\d+)$", page, re.MULTILINE)
     (tmp_path / "deploy").symlink_to(DEPLOY)
     made = run("sh", "-c", f"cd {tmp_path} && {command}").stdout
     assert len(ports) == 2
@@ -140,7 +141,7 @@ USERS = (
 
 @needs_nginx
 def test_no_visitor_tells_the_app_by_a_header_who_has_logged_in(tmp_path: Path) -> None:
-    named = re.findall(r"such as `([A-Za-z-]+)`", (ROOT / "docs" / "run-it.md").read_text("utf-8"))
+    named = re.findall(r"such as `([A-Za-z-]+)`", read("../docs/guides/run.md"))
     assert set(USERS) & set(named), "the example of the documents is one of them"
     with echoing() as app, proxied(tmp_path / "nginx", app) as url, visitor(url) as ada:
         headers: Mapping[str, str] = ada.get("/", headers=dict.fromkeys(USERS, "admin")).json()

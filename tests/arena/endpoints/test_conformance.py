@@ -1,4 +1,4 @@
-"""What servers and gateways send, and what becomes of it: docs/endpoints.md has this table."""
+"""What servers and gateways send, and what becomes of it: see docs/reference/endpoints.md."""
 
 import json
 from collections.abc import Awaitable
@@ -14,7 +14,7 @@ from tests.faulty_server import Behaviour, FaultyServer
 from tests.judge.test_thoughts import MARKED
 from tests.provider_replies import REPLIES, SHAPES, ProviderReply
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "endpoints.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "reference" / "endpoints.md"
 HEAD = "| described in | behaviour | stream | reply | line of a batch |\n|---|---|---|---|---|\n"
 
 
