@@ -384,6 +384,13 @@ def environment(language: Language) -> pages.Environment:
         arena_name=ARENA_NAME,
         facets=FACETS,
         default=DEFAULT.name,
+        choice_words={
+            choice: words(one)[:1].upper() + words(one)[1:] for choice, one in CHOICE_WORDS.items()
+        },
+        cuts=CUTS,
+        BattleState=BattleState,
+        Choice=Choice,
+        Mode=Mode,
     )
     return env
 
@@ -509,11 +516,6 @@ def my_battles_page(
         skips=choices[Choice.SKIP],
         linked=linked,
         without_vote=WITHOUT_VOTE,
-        cuts=CUTS,
-        choice_words=_choice_words(visit.language),
-        BattleState=BattleState,
-        Choice=Choice,
-        Mode=Mode,
         now=now,
     )
 
@@ -542,8 +544,6 @@ def battles_page(
         reports=reports,
         newest=newest,
         simulated=shown.policy == SIMULATED.name,
-        choice_words=_choice_words(visit.language),
-        Choice=Choice,
         now=now,
     )
 
@@ -556,9 +556,6 @@ def battle_page(shown: ShownBattle, *, now: datetime, visit: Visit = ANYBODY) ->
         shown=shown,
         vote=shown.vote,
         simulated=shown.policy == SIMULATED.name,
-        cuts=CUTS,
-        choice_words=_choice_words(visit.language),
-        Choice=Choice,
         now=now,
     )
 
@@ -566,12 +563,6 @@ def battle_page(shown: ShownBattle, *, now: datetime, visit: Visit = ANYBODY) ->
 def filled(template: str, visit: Visit, **values: object) -> str:
     """Write a page, or a part of one, by its template."""
     return environment(visit.language).get_template(template).render(values, visit=visit)
-
-
-def _choice_words(language: Language) -> dict[Choice, str]:
-    """Give what a vote says, as a sentence begins."""
-    each = {choice: words_in(language)(words) for choice, words in CHOICE_WORDS.items()}
-    return {choice: words[:1].upper() + words[1:] for choice, words in each.items()}
 
 
 def method_page(

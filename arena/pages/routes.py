@@ -78,6 +78,10 @@ from rating.mix import Mix
 from rating.sentences import Sentence
 from rating.tables import formats
 
+PAGES = (
+    *("leaderboard", "mix", "models", "value", "votes"),
+    *("method", "evaluation", "study", "cards", "topics"),
+)
 PRIVATE = {"Cache-Control": "private, no-store"}
 AS_FILE = PRIVATE | {"Content-Disposition": 'attachment; filename="my-battles.json"'}
 
@@ -442,6 +446,7 @@ def pages_router(parts: Parts) -> APIRouter:
         sort: str = "",
         q: str = "",
         retired: str = "",
+        view: str = "",
     ) -> Response:
         chosen = board_of(policy)
         if chosen is None:
@@ -454,7 +459,7 @@ def pages_router(parts: Parts) -> APIRouter:
             chosen,
             linked=settings.show_battles and chosen.policy != APPLICATIONS.name,
             now=now(),
-            selection=Selection.of(sort, q, retired),
+            selection=Selection.of(sort, q, retired, view),
             labels=made.labels if made else None,
             visit=visit_of(request),
             whole=board_of(BEFORE_EXCLUSIONS.name) if policy is None and chosen.excluded else None,
@@ -578,19 +583,11 @@ def pages_router(parts: Parts) -> APIRouter:
     router.routes.extend(_mix_router(parts).routes)
     router.routes.extend(_open_router().routes)
 
-    @router.api_route("/leaderboard/", methods=READ)
-    @router.api_route("/mix/", methods=READ)
-    @router.api_route("/models/", methods=READ)
-    @router.api_route("/value/", methods=READ)
-    @router.api_route("/votes/", methods=READ)
-    @router.api_route("/method/", methods=READ)
-    @router.api_route("/evaluation/", methods=READ)
-    @router.api_route("/study/", methods=READ)
-    @router.api_route("/cards/", methods=READ)
-    @router.api_route("/topics/", methods=READ)
     def without_slash(request: Request) -> Response:
         return RedirectResponse(request.url.path.rstrip("/"), status_code=308)
 
+    for page in PAGES:
+        router.add_api_route(f"/{page}/", without_slash, methods=READ)
     return router
 
 

@@ -15,7 +15,7 @@ from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, SIMULATED, Language
 from arena.pages.rendering import ANYBODY, MOST_SPACIOUS, Visit, filled
 from arena.pages.value import FEWEST_COLOURED, heatmap, panels, per_pair, tone
 from rating.charts.drawing import Scale
-from rating.sentences import Sentence
+from rating.sentences import Sentence, foremost
 from rating.tables.files import shown
 
 LONGEST_QUERY = 100
@@ -50,11 +50,19 @@ MOST_CHIPS = 3
 ON_REQUEST = (("hard", "yes"), ("instructions", "yes"), ("refusal", "none"))
 """Labels without a count: their boards are made when somebody asks."""
 
-MOST_WRITTEN = 15
-"""Leaderboards of which the text is kept, in each order and language, beside the newest."""
+MOST_WRITTEN = 60
+"""Views of leaderboards of which the text is kept, in each order and language."""
 
-MOST_BESIDE = 8
-"""Models of which the table of pairs leaves room for another beside it."""
+MOST_MORE = 100
+"""Neighbours that more times as many votes would be needed to separate are level."""
+
+VIEWS = {
+    "": Sentence("Board"),
+    "head-to-head": Sentence("Head-to-head"),
+    "robustness": Sentence("Robustness"),
+    "data": Sentence("Data"),
+}
+"""Tabs of a leaderboard, by what their addresses ask for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,24 +77,28 @@ class Selection:
         What a name, or that of its organisation, holds; empty for all.
     retired : bool
         Whether models that have left the roster are shown.
+    view : str
+        One of `VIEWS`.
     """
 
     sort: str = "rating"
     query: str = ""
     retired: bool = True
+    view: str = ""
 
     @classmethod
-    def of(cls, sort: str, query: str, retired: str = "") -> Self:
-        """Read what an address asks for; an order that is not known is the usual one.
+    def of(cls, sort: str, query: str, retired: str = "", view: str = "") -> Self:
+        """Read what an address asks for; an order or view that is not known is the usual one.
 
         Examples
         --------
         >>> Selection.of("-votes", " quartz ", "hide"), Selection.of("colour", "").sort
-        (Selection(sort='-votes', query='quartz', retired=False), 'rating')
+        (Selection(sort='-votes', query='quartz', retired=False, view=''), 'rating')
         """
         known = sort.removeprefix("-") in COLUMNS
         asked = query.strip()[:LONGEST_QUERY]
-        return cls(sort if known else cls().sort, asked, retired != HIDE)
+        shown = view if view in VIEWS else ""
+        return cls(sort if known else cls().sort, asked, retired != HIDE, shown)
 
     def rows(self, board: Board) -> list[BoardRow]:
         """Give the rated models; those of which the column is not known come last."""
@@ -123,6 +135,7 @@ class Selection:
     def here(self, policy: str) -> str:
         """Give the address of these standings."""
         asked = {
+            "view": self.view,
             "policy": "" if policy == DEFAULT.name else policy,
             "q": self.query,
             "sort": "" if self.sort == Selection().sort else self.sort,
@@ -131,13 +144,9 @@ class Selection:
         query = urlencode({name: x for name, x in asked.items() if x})
         return f"/leaderboard?{query}" if query else "/leaderboard"
 
-    def turned(self) -> Self:
-        """Show retired models if they are hidden, else hide them."""
-        return replace(self, retired=not self.retired)
-
-    def all_names(self) -> Self:
-        """Search for none."""
-        return replace(self, query="")
+    def but(self, **changes: Any) -> Self:
+        """Select the same except for what is given."""
+        return replace(self, **changes)
 
 
 COLUMNS: Mapping[str, tuple[Callable[[BoardRow], Any], bool]] = {
@@ -176,24 +185,28 @@ def leaderboard_page(
     Without a selection it shows every model by rating; ``labels`` lead to boards by label.
     ``whole`` is the board with the votes that exclusions exclude, shown beside it.
     """
+    selection = selection or Selection()
     return filled(
         "leaderboard.html",
         visit,
         board=board,
-        below=below_summary(
-            board,
-            labels,
-            whole,
-            selection or Selection(),
-            now,
-            visit.language,
-            linked=linked,
-        ),
+        selection=selection,
+        views=VIEWS,
+        notes=[_by_name(note, board.names) for note in foremost(board.warnings)],
+        below=below_summary(board, labels, whole, selection, now, visit.language, linked=linked),
         linked=linked,
         simulated=board.policy == SIMULATED.name,
         before_exclusions=board.policy == BEFORE_EXCLUSIONS.name,
         now=now,
     )
+
+
+def _by_name(words: str, names: Mapping[str, str]) -> str:
+    """Call the models that a note lists by their names."""
+    if not isinstance(words, Sentence):
+        return ", ".join(names.get(model, model) for model in words.split(", "))
+    models = {key: _by_name(x, names) for key, x in words.values.items() if key == "names"}
+    return Sentence(words.template, words.many, **{**words.values, **models})
 
 
 WRITTEN: dict[tuple[object, ...], tuple[object, Markup]] = {}
@@ -252,15 +265,25 @@ def below_summary(
         cells=cells,
         tone=tone,
         per_pair=per_pair(board),
+        holds=[
+            hold
+            for hold in board.holds
+            if hold.separated
+            or (hold.more_votes is not None and hold.more_votes <= MOST_MORE * board.votes)
+        ],
         over_time=panels(board),
         even=even(board),
         whole=whole if board.rows else None,
-        beside=[(row, others.get(row.model)) for row in board.rows],
+        beside=[
+            (row, other)
+            for row in board.rows
+            if (other := others.get(row.model)) is None
+            or (other.rank, round(other.rating)) != (row.rank, round(row.rating))
+        ],
         simulated=board.policy == SIMULATED.name,
         linked=linked,
         fewest_coloured=FEWEST_COLOURED,
         most_spacious=MOST_SPACIOUS,
-        most_beside=MOST_BESIDE,
         longest_query=LONGEST_QUERY,
         now=now,
     )
