@@ -332,6 +332,7 @@ def visit_to(request: Request, store: Store | None = None) -> Visit:
     )
 
 
+HEADING = re.compile(r'<h2 id="(.+?)">(.+?)</h2>')
 TEMPLATES = Path(__file__).parent / "templates"
 ARENA_NAME = "Arena"
 """What the pages call this arena."""
@@ -369,6 +370,7 @@ def environment(language: Language) -> pages.Environment:
     env.filters.update(
         percent=percent,
         one_line=_one_line,
+        headings=lambda html: [(id, Markup(name)) for id, name in HEADING.findall(html)],  # noqa: S704 - of a template
         foremost=foremost,
         translated=partial(_translated, words),
     )

@@ -71,6 +71,7 @@ from arena.play.live import stored_snapshot
 from arena.store import battles, erasing, log, people, roster, studies
 from judge.labels.files import mix_of_prompts, prompts_in
 from judge.labels.taggers import CATEGORIES
+from judge.labels.topics import LEAST
 from judge.render import pages
 from judge.report.page import cards_as_html
 from rating.errors import DataError
@@ -402,9 +403,6 @@ NO_BATTLE = Sentence(
 NO_STUDY = Sentence(
     "Nobody has held a judge against this arena's votes yet. Open the leaderboard instead."
 )
-NO_TOPICS = Sentence(
-    "There are no topics yet: they need more prompts that were voted on. Come back in a week."
-)
 NO_SUCH_LIST = Sentence(
     "There is no such model, policy or place. Open the leaderboard, and start from there."
 )
@@ -564,7 +562,15 @@ def pages_router(parts: Parts) -> APIRouter:
     def asked_about(request: Request) -> Response:
         released = topics()
         if released is None:
-            return absent(request, NO_TOPICS)
+            return absent(
+                request,
+                Sentence(
+                    "There are no topics yet. The first come within an hour of vote %(least)s, if "
+                    "enough voters wrote the prompts; so far the vote log has %(n)s.",
+                    least=LEAST,
+                    n=store.read(log.newest_vote),
+                ),
+            )
         return _revalidated(request, topics_page(released, now=now(), visit=visit_of(request)))
 
     # Here and below: not included, as in `arena.app`.
