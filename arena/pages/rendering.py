@@ -386,6 +386,8 @@ def environment(language: Language) -> pages.Environment:
         arena_name=ARENA_NAME,
         facets=FACETS,
         default=DEFAULT.name,
+        simulated=SIMULATED.name,
+        most_spacious=MOST_SPACIOUS,
         choice_words={
             choice: words(one)[:1].upper() + words(one)[1:] for choice, one in CHOICE_WORDS.items()
         },
@@ -458,8 +460,6 @@ def mix_page(
         reason=reason,
         waits=view is None and not reason,
         few=round(FEW),
-        simulated=policy == SIMULATED.name,
-        most_spacious=MOST_SPACIOUS,
         most_prompts=MOST_PROMPTS,
         most_characters=MOST_CHARACTERS,
         now=now,
@@ -545,7 +545,6 @@ def battles_page(
         shown=shown,
         reports=reports,
         newest=newest,
-        simulated=shown.policy == SIMULATED.name,
         now=now,
     )
 
@@ -557,7 +556,6 @@ def battle_page(shown: ShownBattle, *, now: datetime, visit: Visit = ANYBODY) ->
         visit,
         shown=shown,
         vote=shown.vote,
-        simulated=shown.policy == SIMULATED.name,
         now=now,
     )
 

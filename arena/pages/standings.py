@@ -1,6 +1,6 @@
 """The leaderboard and boards by label as HTML: which rows, in which order, below what."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
 from typing import Any, Self
@@ -11,8 +11,8 @@ from markupsafe import Markup, escape
 from arena.boards.labelled import AND, FEWEST_OF_BOTH
 from arena.domain.board_view import Board, BoardRow, LabelBoard, Labels, Newcomer, Waiting
 from arena.domain.model import Stage
-from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, SIMULATED, Language
-from arena.pages.rendering import ANYBODY, MOST_SPACIOUS, Visit, filled
+from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, Language
+from arena.pages.rendering import ANYBODY, Visit, filled
 from arena.pages.value import FEWEST_COLOURED, heatmap, panels, per_pair, tone
 from rating.charts.drawing import Scale
 from rating.sentences import Sentence, foremost
@@ -103,21 +103,14 @@ class Selection:
     def rows(self, board: Board) -> list[BoardRow]:
         """Give the rated models; those of which the column is not known come last."""
         column, _ = COLUMNS[self.sort.removeprefix("-")]
-        rows = [row for row in board.rows if self._holds(row)]
+        rows = [row for row in board.rows if self.holds(row)]
         known = [row for row in rows if column(row) is not None]
         unknown = [row for row in rows if column(row) is None]
         return sorted(known, key=column, reverse=self.is_descending(self.sort)) + unknown
 
-    def waiting(self, board: Board) -> list[Waiting]:
-        """Give the models without a rating."""
-        return [entry for entry in board.waiting if self._holds(entry)]
-
-    def newcomers(self, board: Board) -> list[Newcomer]:
-        """Give the models that a judge alone rates, best first in every order."""
-        return [entry for entry in board.newcomers if self._holds(entry)]
-
-    def _holds(self, entry: Entry) -> bool:
-        if not self.retired and _is_retired(entry):
+    def holds(self, entry: Entry) -> bool:
+        """Tell whether a model is among those asked for."""
+        if not self.retired and entry.stage is Stage.RETIRED:
             return False
         return self.query.casefold() in f"{entry.name} {entry.organisation}".casefold()
 
@@ -160,16 +153,6 @@ COLUMNS: Mapping[str, tuple[Callable[[BoardRow], Any], bool]] = {
 """What the standings can be sorted by, and whether the highest value comes first."""
 
 
-def _entries(board: Board) -> Iterator[Entry]:
-    yield from board.rows
-    yield from board.newcomers
-    yield from board.waiting
-
-
-def _is_retired(entry: Entry) -> bool:
-    return entry.stage is Stage.RETIRED
-
-
 def leaderboard_page(
     board: Board,
     *,
@@ -195,7 +178,6 @@ def leaderboard_page(
         notes=[_by_name(note, board.names) for note in foremost(board.warnings)],
         below=below_summary(board, labels, whole, selection, now, visit.language, linked=linked),
         linked=linked,
-        simulated=board.policy == SIMULATED.name,
         before_exclusions=board.policy == BEFORE_EXCLUSIONS.name,
         now=now,
     )
@@ -247,14 +229,16 @@ def below_summary(
         Visit(language),
         board=board,
         rows=selection.rows(board),
-        newcomers=selection.newcomers(board),
-        waiting=selection.waiting(board),
+        newcomers=[one for one in board.newcomers if selection.holds(one)],
+        waiting=[one for one in board.waiting if selection.holds(one)],
         selection=selection,
         families=[row for row in board.rows if row.variants > 1],
         stages=STAGES,
         shown_stages={entry.stage for entry in board.rows},
-        retired=sum(map(_is_retired, _entries(board))),
-        default=DEFAULT.name,
+        retired=sum(
+            entry.stage is Stage.RETIRED
+            for entry in (*board.rows, *board.newcomers, *board.waiting)
+        ),
         policy=board.policy,
         **_chips(labels),
         axis=Scale.of_ratings((*board.rows, *board.newcomers), board.anchor_mean)
@@ -280,10 +264,8 @@ def below_summary(
             if (other := others.get(row.model)) is None
             or (other.rank, round(other.rating)) != (row.rank, round(row.rating))
         ],
-        simulated=board.policy == SIMULATED.name,
         linked=linked,
         fewest_coloured=FEWEST_COLOURED,
-        most_spacious=MOST_SPACIOUS,
         longest_query=LONGEST_QUERY,
         now=now,
     )
@@ -340,7 +322,9 @@ def _chips(
         "on_request": ON_REQUEST if labels else (),
         "chosen_facet": facet,
         "chosen_value": value,
-        "chosen_label": facet and value and dict(_singly(facet, value)),
+        "chosen_label": facet
+        and value
+        and dict(zip(facet.split(AND), value.split(AND), strict=False)),
         "chosen_counted": chosen is not None,
         "beside_it": _beside(labels or {}, facet) if facet else (),
     }
@@ -356,11 +340,6 @@ def _beside(labels: Labels, facet: str) -> tuple[tuple[str, str], ...]:
         for count in counts[:MOST_CHIPS]
         if name != facet and len(counts) > 1 and count.votes >= FEWEST_OF_BOTH
     )
-
-
-def _singly(facet: str, value: str) -> Iterator[tuple[str, str]]:
-    """Take labels of two together apart."""
-    yield from zip(facet.split(AND), value.split(AND), strict=False)
 
 
 def label_page(
@@ -390,8 +369,6 @@ def label_page(
         **_chips(labels, asked.facet, asked.value),
         also=asked.also,
         axis=Scale.of_ratings(board.rows, board.anchor_mean) if board else None,
-        simulated=asked.policy == SIMULATED.name,
-        most_spacious=MOST_SPACIOUS,
         now=now,
     )
 
