@@ -403,6 +403,11 @@ NO_BATTLE = Sentence(
 NO_STUDY = Sentence(
     "Nobody has held a judge against this arena's votes yet. Open the leaderboard instead."
 )
+NO_TOPICS = Sentence(
+    "There are no topics yet. The first come within an hour of vote %(least)s, if enough voters "
+    "wrote the prompts.",
+    least=LEAST,
+)
 NO_SUCH_LIST = Sentence(
     "There is no such model, policy or place. Open the leaderboard, and start from there."
 )
@@ -562,15 +567,7 @@ def pages_router(parts: Parts) -> APIRouter:
     def asked_about(request: Request) -> Response:
         released = topics()
         if released is None:
-            return absent(
-                request,
-                Sentence(
-                    "There are no topics yet. The first come within an hour of vote %(least)s, if "
-                    "enough voters wrote the prompts; so far the vote log has %(n)s.",
-                    least=LEAST,
-                    n=store.read(log.newest_vote),
-                ),
-            )
+            return absent(request, NO_TOPICS)
         return _revalidated(request, topics_page(released, now=now(), visit=visit_of(request)))
 
     # Here and below: not included, as in `arena.app`.

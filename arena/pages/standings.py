@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from math import inf
 from typing import Any, Self
 from urllib.parse import urlencode
 
@@ -219,8 +220,7 @@ def below_summary(
     ]
     counts = tuple((name, *each) for name, each in (labels or {}).items())
     key = (*parts, counts, whole is None, linked, selection, now.year, language)
-    known = WRITTEN.get(key)
-    if known is not None:
+    if known := WRITTEN.get(key):
         return known[1]
     names, of_models, cells = heatmap(board)
     others = {row.model: row for row in whole.rows} if whole else {}
@@ -252,8 +252,7 @@ def below_summary(
         holds=[
             hold
             for hold in board.holds
-            if hold.separated
-            or (hold.more_votes is not None and hold.more_votes <= MOST_MORE * board.votes)
+            if hold.separated or (hold.more_votes or inf) <= MOST_MORE * board.votes
         ],
         over_time=panels(board),
         even=even(board),
