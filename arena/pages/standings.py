@@ -223,6 +223,7 @@ def below_summary(
     if known := WRITTEN.get(key):
         return known[1]
     names, of_models, cells = heatmap(board)
+    entries: list[Entry] = [*board.rows, *board.newcomers, *board.waiting]
     others = {row.model: row for row in whole.rows} if whole else {}
     page = filled(
         "below_summary.html",
@@ -235,10 +236,7 @@ def below_summary(
         families=[row for row in board.rows if row.variants > 1],
         stages=STAGES,
         shown_stages={entry.stage for entry in board.rows},
-        retired=sum(
-            entry.stage is Stage.RETIRED
-            for entry in (*board.rows, *board.newcomers, *board.waiting)
-        ),
+        retired=sum(entry.stage is Stage.RETIRED for entry in entries),
         policy=board.policy,
         **_chips(labels),
         axis=Scale.of_ratings((*board.rows, *board.newcomers), board.anchor_mean)
