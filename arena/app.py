@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ from arena.guard.access import EVERYBODY, VISITORS, Access, Trust
 from arena.pages.admin import admin_router
 from arena.pages.routes import missing, not_let_in, pages_router
 from arena.pages.sign_in import sign_in_router
-from arena.pages.standings import Selection, below_summary
+from arena.pages.standings import VIEWS, Selection, below_summary
 from arena.pages.studies import studies_router
 from arena.parts import Parts, build
 from arena.play import upkeep
@@ -134,8 +135,9 @@ def _prepare(parts: Parts, board: Board) -> None:
     whole = parts.boards[BEFORE_EXCLUSIONS.name].read(0) if is_default and board.excluded else None
     labels = latest.labels if latest else None
     linked = parts.settings.show_battles and board.policy != APPLICATIONS.name
-    for language in Language:
-        below_summary(board, labels, whole, Selection(), parts.now(), language, linked=linked)
+    for language, view in product(Language, VIEWS):
+        selection = Selection(view=view)
+        below_summary(board, labels, whole, selection, parts.now(), language, linked=linked)
 
 
 def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:

@@ -320,6 +320,11 @@ class ModelRecord:
     price_per_1000: float | None
     median_s: float | None
 
+    @property
+    def lost(self) -> int:
+        """Battles without a vote on it."""
+        return self.failed + self.abandoned
+
     def rounded(self) -> Self:
         """Return it as the public reads it: a price of two digits, and tenths of seconds.
 

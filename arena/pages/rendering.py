@@ -332,6 +332,7 @@ def visit_to(request: Request, store: Store | None = None) -> Visit:
     )
 
 
+HEADING = re.compile(r'<h2 id="(.+?)">(.+?)</h2>')
 TEMPLATES = Path(__file__).parent / "templates"
 ARENA_NAME = "Arena"
 """What the pages call this arena."""
@@ -369,6 +370,7 @@ def environment(language: Language) -> pages.Environment:
     env.filters.update(
         percent=percent,
         one_line=_one_line,
+        headings=lambda html: [(id, Markup(name)) for id, name in HEADING.findall(html)],  # noqa: S704 - of a template
         foremost=foremost,
         translated=partial(_translated, words),
     )
@@ -384,6 +386,15 @@ def environment(language: Language) -> pages.Environment:
         arena_name=ARENA_NAME,
         facets=FACETS,
         default=DEFAULT.name,
+        simulated=SIMULATED.name,
+        most_spacious=MOST_SPACIOUS,
+        choice_words={
+            choice: words(one)[:1].upper() + words(one)[1:] for choice, one in CHOICE_WORDS.items()
+        },
+        cuts=CUTS,
+        BattleState=BattleState,
+        Choice=Choice,
+        Mode=Mode,
     )
     return env
 
@@ -449,8 +460,6 @@ def mix_page(
         reason=reason,
         waits=view is None and not reason,
         few=round(FEW),
-        simulated=policy == SIMULATED.name,
-        most_spacious=MOST_SPACIOUS,
         most_prompts=MOST_PROMPTS,
         most_characters=MOST_CHARACTERS,
         now=now,
@@ -509,11 +518,6 @@ def my_battles_page(
         skips=choices[Choice.SKIP],
         linked=linked,
         without_vote=WITHOUT_VOTE,
-        cuts=CUTS,
-        choice_words=_choice_words(visit.language),
-        BattleState=BattleState,
-        Choice=Choice,
-        Mode=Mode,
         now=now,
     )
 
@@ -541,9 +545,6 @@ def battles_page(
         shown=shown,
         reports=reports,
         newest=newest,
-        simulated=shown.policy == SIMULATED.name,
-        choice_words=_choice_words(visit.language),
-        Choice=Choice,
         now=now,
     )
 
@@ -555,10 +556,6 @@ def battle_page(shown: ShownBattle, *, now: datetime, visit: Visit = ANYBODY) ->
         visit,
         shown=shown,
         vote=shown.vote,
-        simulated=shown.policy == SIMULATED.name,
-        cuts=CUTS,
-        choice_words=_choice_words(visit.language),
-        Choice=Choice,
         now=now,
     )
 
@@ -566,12 +563,6 @@ def battle_page(shown: ShownBattle, *, now: datetime, visit: Visit = ANYBODY) ->
 def filled(template: str, visit: Visit, **values: object) -> str:
     """Write a page, or a part of one, by its template."""
     return environment(visit.language).get_template(template).render(values, visit=visit)
-
-
-def _choice_words(language: Language) -> dict[Choice, str]:
-    """Give what a vote says, as a sentence begins."""
-    each = {choice: words_in(language)(words) for choice, words in CHOICE_WORDS.items()}
-    return {choice: words[:1].upper() + words[1:] for choice, words in each.items()}
 
 
 def method_page(

@@ -71,6 +71,7 @@ from arena.play.live import stored_snapshot
 from arena.store import battles, erasing, log, people, roster, studies
 from judge.labels.files import mix_of_prompts, prompts_in
 from judge.labels.taggers import CATEGORIES
+from judge.labels.topics import LEAST
 from judge.render import pages
 from judge.report.page import cards_as_html
 from rating.errors import DataError
@@ -78,6 +79,10 @@ from rating.mix import Mix
 from rating.sentences import Sentence
 from rating.tables import formats
 
+PAGES = (
+    *("leaderboard", "mix", "models", "value", "votes"),
+    *("method", "evaluation", "study", "cards", "topics"),
+)
 PRIVATE = {"Cache-Control": "private, no-store"}
 AS_FILE = PRIVATE | {"Content-Disposition": 'attachment; filename="my-battles.json"'}
 
@@ -399,7 +404,9 @@ NO_STUDY = Sentence(
     "Nobody has held a judge against this arena's votes yet. Open the leaderboard instead."
 )
 NO_TOPICS = Sentence(
-    "There are no topics yet: they need more prompts that were voted on. Come back in a week."
+    "There are no topics yet. The first come within an hour of vote %(least)s, if enough voters "
+    "wrote the prompts.",
+    least=LEAST,
 )
 NO_SUCH_LIST = Sentence(
     "There is no such model, policy or place. Open the leaderboard, and start from there."
@@ -442,6 +449,7 @@ def pages_router(parts: Parts) -> APIRouter:
         sort: str = "",
         q: str = "",
         retired: str = "",
+        view: str = "",
     ) -> Response:
         chosen = board_of(policy)
         if chosen is None:
@@ -454,7 +462,7 @@ def pages_router(parts: Parts) -> APIRouter:
             chosen,
             linked=settings.show_battles and chosen.policy != APPLICATIONS.name,
             now=now(),
-            selection=Selection.of(sort, q, retired),
+            selection=Selection.of(sort, q, retired, view),
             labels=made.labels if made else None,
             visit=visit_of(request),
             whole=board_of(BEFORE_EXCLUSIONS.name) if policy is None and chosen.excluded else None,
@@ -578,19 +586,11 @@ def pages_router(parts: Parts) -> APIRouter:
     router.routes.extend(_mix_router(parts).routes)
     router.routes.extend(_open_router().routes)
 
-    @router.api_route("/leaderboard/", methods=READ)
-    @router.api_route("/mix/", methods=READ)
-    @router.api_route("/models/", methods=READ)
-    @router.api_route("/value/", methods=READ)
-    @router.api_route("/votes/", methods=READ)
-    @router.api_route("/method/", methods=READ)
-    @router.api_route("/evaluation/", methods=READ)
-    @router.api_route("/study/", methods=READ)
-    @router.api_route("/cards/", methods=READ)
-    @router.api_route("/topics/", methods=READ)
     def without_slash(request: Request) -> Response:
         return RedirectResponse(request.url.path.rstrip("/"), status_code=308)
 
+    for page in PAGES:
+        router.add_api_route(f"/{page}/", without_slash, methods=READ)
     return router
 
 

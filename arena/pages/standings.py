@@ -1,8 +1,9 @@
 """The leaderboard and boards by label as HTML: which rows, in which order, below what."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
+from math import inf
 from typing import Any, Self
 from urllib.parse import urlencode
 
@@ -11,11 +12,11 @@ from markupsafe import Markup, escape
 from arena.boards.labelled import AND, FEWEST_OF_BOTH
 from arena.domain.board_view import Board, BoardRow, LabelBoard, Labels, Newcomer, Waiting
 from arena.domain.model import Stage
-from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, SIMULATED, Language
-from arena.pages.rendering import ANYBODY, MOST_SPACIOUS, Visit, filled
+from arena.domain.vote import BEFORE_EXCLUSIONS, DEFAULT, Language
+from arena.pages.rendering import ANYBODY, Visit, filled
 from arena.pages.value import FEWEST_COLOURED, heatmap, panels, per_pair, tone
 from rating.charts.drawing import Scale
-from rating.sentences import Sentence
+from rating.sentences import Sentence, foremost
 from rating.tables.files import shown
 
 LONGEST_QUERY = 100
@@ -50,11 +51,19 @@ MOST_CHIPS = 3
 ON_REQUEST = (("hard", "yes"), ("instructions", "yes"), ("refusal", "none"))
 """Labels without a count: their boards are made when somebody asks."""
 
-MOST_WRITTEN = 15
-"""Leaderboards of which the text is kept, in each order and language, beside the newest."""
+MOST_WRITTEN = 60
+"""Views of leaderboards of which the text is kept, in each order and language."""
 
-MOST_BESIDE = 8
-"""Models of which the table of pairs leaves room for another beside it."""
+MOST_MORE = 100
+"""Neighbours that more times as many votes would be needed to separate are level."""
+
+VIEWS = {
+    "": Sentence("Board"),
+    "head-to-head": Sentence("Head-to-head"),
+    "robustness": Sentence("Robustness"),
+    "data": Sentence("Data"),
+}
+"""Tabs of a leaderboard, by what their addresses ask for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,43 +78,40 @@ class Selection:
         What a name, or that of its organisation, holds; empty for all.
     retired : bool
         Whether models that have left the roster are shown.
+    view : str
+        One of `VIEWS`.
     """
 
     sort: str = "rating"
     query: str = ""
     retired: bool = True
+    view: str = ""
 
     @classmethod
-    def of(cls, sort: str, query: str, retired: str = "") -> Self:
-        """Read what an address asks for; an order that is not known is the usual one.
+    def of(cls, sort: str, query: str, retired: str = "", view: str = "") -> Self:
+        """Read what an address asks for; an order or view that is not known is the usual one.
 
         Examples
         --------
         >>> Selection.of("-votes", " quartz ", "hide"), Selection.of("colour", "").sort
-        (Selection(sort='-votes', query='quartz', retired=False), 'rating')
+        (Selection(sort='-votes', query='quartz', retired=False, view=''), 'rating')
         """
         known = sort.removeprefix("-") in COLUMNS
         asked = query.strip()[:LONGEST_QUERY]
-        return cls(sort if known else cls().sort, asked, retired != HIDE)
+        shown = view if view in VIEWS else ""
+        return cls(sort if known else cls().sort, asked, retired != HIDE, shown)
 
     def rows(self, board: Board) -> list[BoardRow]:
         """Give the rated models; those of which the column is not known come last."""
         column, _ = COLUMNS[self.sort.removeprefix("-")]
-        rows = [row for row in board.rows if self._holds(row)]
+        rows = [row for row in board.rows if self.holds(row)]
         known = [row for row in rows if column(row) is not None]
         unknown = [row for row in rows if column(row) is None]
         return sorted(known, key=column, reverse=self.is_descending(self.sort)) + unknown
 
-    def waiting(self, board: Board) -> list[Waiting]:
-        """Give the models without a rating."""
-        return [entry for entry in board.waiting if self._holds(entry)]
-
-    def newcomers(self, board: Board) -> list[Newcomer]:
-        """Give the models that a judge alone rates, best first in every order."""
-        return [entry for entry in board.newcomers if self._holds(entry)]
-
-    def _holds(self, entry: Entry) -> bool:
-        if not self.retired and _is_retired(entry):
+    def holds(self, entry: Entry) -> bool:
+        """Tell whether a model is among those asked for."""
+        if not self.retired and entry.stage is Stage.RETIRED:
             return False
         return self.query.casefold() in f"{entry.name} {entry.organisation}".casefold()
 
@@ -123,6 +129,7 @@ class Selection:
     def here(self, policy: str) -> str:
         """Give the address of these standings."""
         asked = {
+            "view": self.view,
             "policy": "" if policy == DEFAULT.name else policy,
             "q": self.query,
             "sort": "" if self.sort == Selection().sort else self.sort,
@@ -131,13 +138,9 @@ class Selection:
         query = urlencode({name: x for name, x in asked.items() if x})
         return f"/leaderboard?{query}" if query else "/leaderboard"
 
-    def turned(self) -> Self:
-        """Show retired models if they are hidden, else hide them."""
-        return replace(self, retired=not self.retired)
-
-    def all_names(self) -> Self:
-        """Search for none."""
-        return replace(self, query="")
+    def but(self, **changes: Any) -> Self:
+        """Select the same except for what is given."""
+        return replace(self, **changes)
 
 
 COLUMNS: Mapping[str, tuple[Callable[[BoardRow], Any], bool]] = {
@@ -149,16 +152,6 @@ COLUMNS: Mapping[str, tuple[Callable[[BoardRow], Any], bool]] = {
     "median": (lambda row: row.median_s, False),
 }
 """What the standings can be sorted by, and whether the highest value comes first."""
-
-
-def _entries(board: Board) -> Iterator[Entry]:
-    yield from board.rows
-    yield from board.newcomers
-    yield from board.waiting
-
-
-def _is_retired(entry: Entry) -> bool:
-    return entry.stage is Stage.RETIRED
 
 
 def leaderboard_page(
@@ -176,24 +169,27 @@ def leaderboard_page(
     Without a selection it shows every model by rating; ``labels`` lead to boards by label.
     ``whole`` is the board with the votes that exclusions exclude, shown beside it.
     """
+    selection = selection or Selection()
     return filled(
         "leaderboard.html",
         visit,
         board=board,
-        below=below_summary(
-            board,
-            labels,
-            whole,
-            selection or Selection(),
-            now,
-            visit.language,
-            linked=linked,
-        ),
+        selection=selection,
+        views=VIEWS,
+        notes=[_by_name(note, board.names) for note in foremost(board.warnings)],
+        below=below_summary(board, labels, whole, selection, now, visit.language, linked=linked),
         linked=linked,
-        simulated=board.policy == SIMULATED.name,
         before_exclusions=board.policy == BEFORE_EXCLUSIONS.name,
         now=now,
     )
+
+
+def _by_name(words: str, names: Mapping[str, str]) -> str:
+    """Call the models that a note lists by their names."""
+    if not isinstance(words, Sentence):
+        return ", ".join(names.get(model, model) for model in words.split(", "))
+    models = {key: _by_name(x, names) for key, x in words.values.items() if key == "names"}
+    return Sentence(words.template, words.many, **{**words.values, **models})
 
 
 WRITTEN: dict[tuple[object, ...], tuple[object, Markup]] = {}
@@ -224,24 +220,23 @@ def below_summary(
     ]
     counts = tuple((name, *each) for name, each in (labels or {}).items())
     key = (*parts, counts, whole is None, linked, selection, now.year, language)
-    known = WRITTEN.get(key)
-    if known is not None:
+    if known := WRITTEN.get(key):
         return known[1]
     names, of_models, cells = heatmap(board)
+    entries: list[Entry] = [*board.rows, *board.newcomers, *board.waiting]
     others = {row.model: row for row in whole.rows} if whole else {}
     page = filled(
         "below_summary.html",
         Visit(language),
         board=board,
         rows=selection.rows(board),
-        newcomers=selection.newcomers(board),
-        waiting=selection.waiting(board),
+        newcomers=[one for one in board.newcomers if selection.holds(one)],
+        waiting=[one for one in board.waiting if selection.holds(one)],
         selection=selection,
         families=[row for row in board.rows if row.variants > 1],
         stages=STAGES,
         shown_stages={entry.stage for entry in board.rows},
-        retired=sum(map(_is_retired, _entries(board))),
-        default=DEFAULT.name,
+        retired=sum(entry.stage is Stage.RETIRED for entry in entries),
         policy=board.policy,
         **_chips(labels),
         axis=Scale.of_ratings((*board.rows, *board.newcomers), board.anchor_mean)
@@ -252,15 +247,22 @@ def below_summary(
         cells=cells,
         tone=tone,
         per_pair=per_pair(board),
+        holds=[
+            hold
+            for hold in board.holds
+            if hold.separated or (hold.more_votes or inf) <= MOST_MORE * board.votes
+        ],
         over_time=panels(board),
         even=even(board),
         whole=whole if board.rows else None,
-        beside=[(row, others.get(row.model)) for row in board.rows],
-        simulated=board.policy == SIMULATED.name,
+        beside=[
+            (row, other)
+            for row in board.rows
+            if (other := others.get(row.model)) is None
+            or (other.rank, round(other.rating)) != (row.rank, round(row.rating))
+        ],
         linked=linked,
         fewest_coloured=FEWEST_COLOURED,
-        most_spacious=MOST_SPACIOUS,
-        most_beside=MOST_BESIDE,
         longest_query=LONGEST_QUERY,
         now=now,
     )
@@ -317,7 +319,9 @@ def _chips(
         "on_request": ON_REQUEST if labels else (),
         "chosen_facet": facet,
         "chosen_value": value,
-        "chosen_label": facet and value and dict(_singly(facet, value)),
+        "chosen_label": facet
+        and value
+        and dict(zip(facet.split(AND), value.split(AND), strict=False)),
         "chosen_counted": chosen is not None,
         "beside_it": _beside(labels or {}, facet) if facet else (),
     }
@@ -333,11 +337,6 @@ def _beside(labels: Labels, facet: str) -> tuple[tuple[str, str], ...]:
         for count in counts[:MOST_CHIPS]
         if name != facet and len(counts) > 1 and count.votes >= FEWEST_OF_BOTH
     )
-
-
-def _singly(facet: str, value: str) -> Iterator[tuple[str, str]]:
-    """Take labels of two together apart."""
-    yield from zip(facet.split(AND), value.split(AND), strict=False)
 
 
 def label_page(
@@ -367,8 +366,6 @@ def label_page(
         **_chips(labels, asked.facet, asked.value),
         also=asked.also,
         axis=Scale.of_ratings(board.rows, board.anchor_mean) if board else None,
-        simulated=asked.policy == SIMULATED.name,
-        most_spacious=MOST_SPACIOUS,
         now=now,
     )
 

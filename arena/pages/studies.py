@@ -35,7 +35,7 @@ from arena.domain.study import (
     StudyPlan,
     StudyRemarks,
 )
-from arena.domain.vote import SIMULATED, Language, Voter, VoterKind
+from arena.domain.vote import Language, Voter, VoterKind
 from arena.errors import (
     CHOICE_WORDS,
     BusyError,
@@ -49,7 +49,6 @@ from arena.guard.access import FIRST_CONTACT, PERSONAL, RESEARCHERS
 from arena.pages.rendering import (
     ANYBODY,
     ARENA_NAME,
-    MOST_SPACIOUS,
     READ,
     Visit,
     filled,
@@ -405,8 +404,6 @@ def bundle_page(board: PublishedBoard, card: EvaluationCard, withheld: bool) -> 
         rows=list(zip(board.ratings, intervals, strict=True)),
         axis=Scale.of_ratings(intervals, board.method.anchor_mean),
         updated=datetime.fromisoformat(board.method.updated),
-        simulated=board.method.policy == SIMULATED.name,
-        most_spacious=MOST_SPACIOUS,
         withheld=withheld,
         **_of_card(card, ANYBODY.language),
     )

@@ -147,7 +147,8 @@ def test_the_page_shows_what_is_there_and_what_is_missing(
         battle = ada.play()
         page = ada.get("/evaluation").text
         assert "What could go &lt;wrong&gt;?" in page
-        assert page.count("Not provided.") == 1
+        assert page.count("Not provided") == 1
+        assert '<dt>Not provided</dt><dd><span class="n">Known weaknesses</span></dd>' in page
         assert "No model is rated yet." in page
         assert "Name x" not in page + ada.get("/api/v1/evaluation").text
         ada.vote(battle, "tie")
@@ -156,7 +157,7 @@ def test_the_page_shows_what_is_there_and_what_is_missing(
             assert time.monotonic() < deadline
             time.sleep(0.05)
         german = ada.get("/evaluation", headers={"Accept-Language": "de"})
-        assert "Nicht angegeben." in german.text
+        assert "<dt>Nicht angegeben</dt>" in german.text
         card_of = ada.get("/api/v1/evaluation").json()
         assert card_of["statements"]["purpose"] == "risk"
         assert card_of["missing"][-1] == "weaknesses"

@@ -15,11 +15,12 @@ from arena.domain.board_view import OrganisationShare
 from arena.domain.model import Stage
 from arena.domain.people import Role
 from arena.domain.vote import DEFAULT
-from arena.pages.standings import leaderboard_page
+from arena.pages.standings import VIEWS
 from arena.store import voting
 from arena.store.store import Store
 from arena.store.voting import Grounds
-from tests.arena.pages.conftest import NOW, a_board, a_row
+from tests.arena.pages.conftest import a_board, a_row
+from tests.arena.pages.page import board_page
 from tests.browser.person import Person, person
 from tests.browser.test_permalink import TEXT
 from tests.faulty_server import Behaviour, Fault, faulty_server
@@ -123,7 +124,7 @@ def test_a_battle_that_failed(
 @pytest.mark.parametrize(
     "path",
     [
-        "/leaderboard",
+        *(f"/leaderboard?view={view}" for view in VIEWS),
         "/value",
         "/votes",
         "/method",
@@ -179,15 +180,14 @@ def test_a_leaderboard_of_models_in_every_stage(
         for n, stage in enumerate(Stage)
     )
     shares = (OrganisationShare(organisation="Stone Works", models=4, votes=90, share=1.0),)
-    page_with_marks = leaderboard_page(
-        a_board(rows=rows, holds=(), pairs=(), shares=shares, gini=0.0), linked=True, now=NOW
-    )
+    board = a_board(rows=rows, holds=(), pairs=(), shares=shares, gini=0.0)
     with chromium.new_context(**screen) as context:  # type: ignore[arg-type]
         page = context.new_page()
         page.goto(f"{arena.url}/leaderboard")
-        page.set_content(page_with_marks)
-        page.get_by_text("Variants of one family").wait_for()
-        assert_accessible(page)
+        for view in VIEWS:
+            page.set_content(board_page(board, view))
+            assert page.get_by_text("Variants of one family").count() == (view == "robustness")
+            assert_accessible(page)
 
 
 @pytest.mark.slow
@@ -205,7 +205,7 @@ def test_the_leaderboard_with_and_without_the_votes_left_out(
             voting.exclude_votes(session, DEFAULT.name, battles[-1:], why, datetime.now(UTC))
         with chromium.new_context(**screen) as context:  # type: ignore[arg-type]
             page = context.new_page()
-            page.goto(f"{served.url}/leaderboard")
+            page.goto(f"{served.url}/leaderboard?view=data")
             heading = page.get_by_role("heading", name="With the votes excluded")
             deadline = time.monotonic() + 60  # both boards are made in the background
             while not heading.count() and time.monotonic() < deadline:

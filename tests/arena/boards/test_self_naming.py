@@ -11,14 +11,12 @@ from arena.boards.leaderboard import Leaderboard
 from arena.domain.battle import BattleState
 from arena.domain.board_view import SelfNaming
 from arena.domain.vote import DEFAULT, NAMING, WITH_BROKEN, Choice, Language
-from arena.pages.rendering import Visit
-from arena.pages.standings import leaderboard_page
 from arena.play.upkeep import TAGGING, label_self_naming
 from arena.store import labels
 from arena.store.store import Store
 from arena.store.verify import verify
 from judge.labels import accuracy
-from tests.arena.pages.page import text
+from tests.arena.pages.page import board_page, text
 from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, new_battle
 
 ANSWERS = {
@@ -112,8 +110,7 @@ def test_the_leaderboard_says_so_and_its_policy_that_they_count(
 ) -> None:
     label_self_naming(store, lambda: NOW)
     board = Leaderboard(store, DEFAULT, lambda: NOW).refresh()
-    page = leaderboard_page(board, linked=True, now=NOW, visit=Visit(language=language))
-    assert sentence in text(page)
+    assert sentence in text(board_page(board, "data", language=language))
 
 
 def test_the_policy_says_whether_they_count() -> None:

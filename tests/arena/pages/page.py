@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 from arena.domain.board_view import Board, Moment, PastBattle, PastRating
 from arena.domain.vote import Language
 from arena.pages.rendering import Visit, my_battles_page
-from arena.pages.standings import leaderboard_page
+from arena.pages.standings import Selection, leaderboard_page
 from tests.arena.pages.conftest import NOW
 
 
@@ -47,8 +47,17 @@ def text(html: str) -> str:
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", "", spaced))).strip()
 
 
-def board_page(board: Board, whole: Board | None = None, language: Language = Language.EN) -> str:
-    return leaderboard_page(board, linked=True, now=NOW, whole=whole, visit=Visit(language))
+def board_page(
+    board: Board,
+    view: str = "",
+    *,
+    whole: Board | None = None,
+    language: Language = Language.EN,
+) -> str:
+    selection, visit = Selection(view=view), Visit(language)
+    return leaderboard_page(
+        board, linked=True, now=NOW, selection=selection, whole=whole, visit=visit
+    )
 
 
 def past_page(past: Sequence[PastBattle] | None, *, linked: bool = True) -> str:

@@ -128,7 +128,7 @@ def test_a_panel_runs_from_the_first_date_to_the_present(make_board: MakeBoard) 
     quartz = laid_out(board)[0]
     assert [place for place, _, _ in quartz] == [0, 50, 100]
     assert [one.rating for _, _, one in quartz] == [1000, 1000, 1184]
-    html = board_page(board)
+    html = board_page(board, "robustness")
     line, band = (
         [tuple(map(float, point.split(","))) for point in (one["points"] or "").split()]
         for one in (Page(html).all("polyline")[0], Page(html).all("polygon")[0])
@@ -161,4 +161,5 @@ def test_a_long_board_shows_the_best_and_says_of_how_many(
     nothing = {"pairs": (), "holds": (), "fit_check": None}
     board = make_board(rows=rows, history=(moment(4, "m0"),), **nothing)
     assert len(laid_out(board)) == MOST_PANELS
-    assert f"The first {MOST_PANELS} of {MOST_PANELS + 3} models." in text(board_page(board))
+    shown = text(board_page(board, "robustness"))
+    assert f"The first {MOST_PANELS} of {MOST_PANELS + 3} models." in shown

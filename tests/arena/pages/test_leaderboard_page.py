@@ -10,29 +10,29 @@ from arena.domain.board_view import Board, FitCheck, Misfit, OrganisationShare
 from arena.domain.model import Kind, Stage
 from arena.domain.vote import Language
 from arena.pages.rendering import Visit
-from arena.pages.standings import MOST_WRITTEN, WRITTEN, Selection, leaderboard_page
+from arena.pages.standings import MOST_WRITTEN, VIEWS, WRITTEN, Selection, leaderboard_page
+from rating.sentences import Sentence
 from tests.arena.pages.conftest import NOW, MakeBoard, MakeRow, a_hold, a_pair, a_record
 from tests.arena.pages.page import NOTHING, Page, board_page, text, with_a_past
 
 
 def summary(board: Board) -> str:
-    match = re.search(r'<p class="summary">(.*?)</p>', board_page(board), re.DOTALL)
-    assert match
-    return text(match[1])
+    first, others, *_ = re.findall(r'<p class="summary">(.*?)</p>', board_page(board), re.DOTALL)
+    return f"{text(first)} {text(others)}"
 
 
 def test_one_sentence_says_what_the_board_is(make_board: MakeBoard) -> None:
     assert summary(make_board()) == (
-        "2,184 votes by 56 people since 3 May. Ties count half. Intervals allow for voters who "
-        "vote often. Policy default-v3 excluded 31 votes (why). Updated 2 minutes ago."
+        "2,184 votes by 56 people since 3 May. Updated 2 minutes ago. Ties count half. Intervals "
+        "allow for voters who vote often. Policy default-v3 excluded 31 votes (why)."
     )
 
 
 def test_a_single_voter_supports_no_claim_about_voters(make_board: MakeBoard) -> None:
     assert summary(make_board(votes=1, voters=1, left_out={})) == (
-        "1 vote by 1 person since 3 May. Ties count half. All are from one person, so the "
-        "intervals say nothing about others. Policy default-v3 excluded no votes. "
-        "Updated 2 minutes ago."
+        "1 vote by 1 person since 3 May. Updated 2 minutes ago. Ties count half. All are from "
+        "one person, so the intervals say nothing about others. Policy default-v3 excluded no "
+        "votes."
     )
 
 
@@ -61,8 +61,8 @@ def test_nothing_is_said_of_intervals_where_there_are_none(make_board: MakeBoard
         make_board(**NOTHING | {"votes": 3, "voters": 2, "left_out": {"skipped": 1, "never": 0}})
     )
     assert shown == (
-        "3 votes by 2 people since 3 May. Ties count half. Policy default-v3 excluded 1 vote "
-        "(why). Updated 2 minutes ago."
+        "3 votes by 2 people since 3 May. Updated 2 minutes ago. Ties count half. Policy "
+        "default-v3 excluded 1 vote (why)."
     )
 
 
@@ -74,13 +74,17 @@ def test_an_empty_board_says_so_and_what_to_do(make_board: MakeBoard) -> None:
         reason="Nobody voted yet.",
     )
     page = board_page(board)
-    assert summary(board).startswith("No votes yet. Policy default-v3 excluded no votes.")
+    assert summary(board) == (
+        "No votes yet. Updated 2 minutes ago. Policy default-v3 excluded no votes."
+    )
     assert "Nobody voted yet." in page
     assert "Start a battle" in page
     assert "not yet" in page
     assert "tuff-13b" in page
-    for heading in ("Head-to-head win rates", "overturn a rank", "over time", "counted the same"):
-        assert heading not in page
+    for view in ("head-to-head", "robustness"):
+        other = board_page(board, view)
+        assert "There are not enough votes for this view yet." in other
+        assert "<h2" not in other
 
 
 def test_a_board_of_another_year_names_the_year(make_board: MakeBoard) -> None:
@@ -144,11 +148,11 @@ def test_variants_stand_beside_the_ratings_and_as_the_best_of_so_many(
 ) -> None:
     best = replace(make_row(), family="quartz", variants=10, best_of=1165.4, declared=1180.0)
     other = replace(make_row("chalk-3b", 816.0), family="quartz", variants=10)
-    shown = text(board_page(make_board(rows=(best, other))))
-    assert "quartz-8b 10 variants Stone Works" in shown
+    shown = text(board_page(make_board(rows=(best, other)), "robustness"))
+    assert "quartz-8b 10 variants Stone Works" in text(board_page(make_board(rows=(best, other))))
     assert "quartz-8b quartz 10 tested 1,184 1,165 1,180" in shown
     assert "chalk-3b quartz 10 tested 816 – –" in shown
-    assert "Variants of one family" not in text(board_page(make_board()))
+    assert "Variants of one family" not in text(board_page(make_board(), "robustness"))
 
 
 def test_whose_models_are_voted_on_is_said_with_its_inequality(make_board: MakeBoard) -> None:
@@ -156,13 +160,21 @@ def test_whose_models_are_voted_on_is_said_with_its_inequality(make_board: MakeB
         OrganisationShare(organisation=name, models=2, votes=votes, share=votes / 400)
         for name, votes in (("Stone Works", 300), ("Clay", 100))
     )
-    shown = text(board_page(make_board(shares=shares, gini=0.25))).replace(
+    shown = text(board_page(make_board(shares=shares, gini=0.25), "data")).replace(
         "\N{NO-BREAK SPACE}", " "
     )
     assert "Of all sides of the votes, 75 % are of Stone Works." in shown
     assert "Gini index between organisations: 0.25" in shown
     assert "Clay 2 100 25 %" in shown
-    assert "Gini" not in text(board_page(make_board()))
+    assert "Gini" not in text(board_page(make_board(), "data"))
+
+
+def test_notes_call_models_by_their_names(make_board: MakeBoard, make_row: MakeRow) -> None:
+    ids = Sentence("%(names)s and %(n)s more", names="q8, c3", n=2)
+    rows = (replace(make_row("q8"), name="Quartz, 8B"), replace(make_row("c3"), name="Chalk 3"))
+    note = Sentence("Only ties join %(names)s to the other models.", names=ids)
+    page = text(board_page(make_board(rows=rows, pairs=(), holds=(), warnings=(note,))))
+    assert "1 note Only ties join Quartz, 8B, Chalk 3 and 2 more to the other models." in page
 
 
 def test_warnings_stand_above_the_table(make_board: MakeBoard) -> None:
@@ -171,9 +183,9 @@ def test_warnings_stand_above_the_table(make_board: MakeBoard) -> None:
 
 
 def test_every_figure_carries_n_policy_and_date(make_board: MakeBoard) -> None:
-    page = board_page(with_a_past(make_board()))
+    page = "".join(board_page(with_a_past(make_board()), view) for view in VIEWS)
     captions = re.findall(r"<(?:fig)?caption[^>]*>(.*?)</(?:fig)?caption>", page, re.DOTALL)
-    standings, pairs, overturn, health, history, _ = map(text, captions)
+    standings, pairs, overturn, history, _, health = map(text, captions)
     for caption in (standings, overturn, pairs, history):
         assert "n = 2,184 votes, policy default-v3" in caption
     for caption in (standings, overturn, pairs, history, health):
@@ -185,19 +197,23 @@ def test_every_figure_carries_n_policy_and_date(make_board: MakeBoard) -> None:
 
 def test_battles_without_a_vote_are_counted_by_model(make_board: MakeBoard) -> None:
     health = (a_record(), a_record("retired", 0, 0, 0))
-    shown = text(board_page(make_board(health=health))).replace("\N{NO-BREAK SPACE}", " ")
+    shown = text(board_page(make_board(health=health), "data")).replace("\N{NO-BREAK SPACE}", " ")
     assert "quartz-8b 440 14 8 5 %" in shown
-    assert "retired 0 0 0 –" in shown
+    assert "1 model lost none." in shown
+    assert "retired 0" not in shown
+    none = text(board_page(make_board(health=(a_record("x", 9, 0, 0),)), "data"))
+    assert "1 model lost none." in none
+    assert "Lost: the share of both" not in none, "a table of zeros says nothing"
 
 
 def test_votes_left_out_are_listed_by_reason(make_board: MakeBoard) -> None:
-    shown = text(board_page(make_board()))
+    shown = text(board_page(make_board(), "data"))
     assert "given within a second 19" in shown
     assert "the model named itself 12" in shown
 
 
 def test_a_cell_says_what_is_expected_and_what_was_counted(make_board: MakeBoard) -> None:
-    page = board_page(make_board())
+    page = board_page(make_board(), "head-to-head")
     over = re.search(r'<td class="over" style="--tone: 50%" title="(.*?)">(.*?)</td>', page)
     assert over
     assert text(over[2]) == "0.75 0.70 of 40"
@@ -214,18 +230,20 @@ def test_a_cell_of_a_pair_that_never_met_says_so(make_board: MakeBoard, make_row
     rows = (make_row(), make_row("chalk-3b", 816.0), make_row("x", 800.0))
     unmet = replace(a_pair(share=None, n=0), row="chalk-3b", column="x")
     pairs = (a_pair(), replace(a_pair(), column="x"), unmet)
-    shown = text(board_page(make_board(rows=rows, pairs=pairs)))
+    shown = text(board_page(make_board(rows=rows, pairs=pairs), "head-to-head"))
     assert "0.75 not met" in shown
     assert "1 pair never met" in shown
 
 
 def test_a_cell_without_a_rating_shows_the_count_alone(make_board: MakeBoard) -> None:
-    shown = text(board_page(make_board(pairs=(a_pair(expected=None),), fit_check=None)))
+    shown = text(
+        board_page(make_board(pairs=(a_pair(expected=None),), fit_check=None), "head-to-head")
+    )
     assert "(0.70) of 40" in shown
 
 
 def test_what_holds_the_first_place_is_a_sentence(make_board: MakeBoard) -> None:
-    shown = text(board_page(make_board()))
+    shown = text(board_page(make_board(), "robustness"))
     assert (
         "First place rests on 12 votes of 2,184 at most: without them, chalk-3b would stand above "
         "quartz-8b. So it would without 3 of the 56 voters." in shown
@@ -233,24 +251,32 @@ def test_what_holds_the_first_place_is_a_sentence(make_board: MakeBoard) -> None
     assert "quartz-8b over chalk-3b 368 12 3 about 1,900" in shown
 
 
-@pytest.mark.parametrize(
-    ("more_votes", "words"),
-    [
-        (0, "apart already"),
-        (None, "level"),
-        (10**9, "over 100 times as many"),
-        (55, "about 55"),
-    ],
-)
+@pytest.mark.parametrize(("more_votes", "words"), [(0, "apart already"), (55, "about 55")])
 def test_votes_to_come_are_said_as_far_as_they_are_known(
     make_board: MakeBoard, more_votes: int | None, words: str
 ) -> None:
     board = make_board(holds=(a_hold(more_votes=more_votes),))
-    assert f"12 3 {words}" in text(board_page(board))
+    assert f"12 3 {words}" in text(board_page(board, "robustness"))
+
+
+@pytest.mark.parametrize("more_votes", [None, 10**9])
+def test_neighbours_that_are_level_are_counted_and_not_listed(
+    make_board: MakeBoard, more_votes: int | None
+) -> None:
+    holds = (a_hold(), *[a_hold(more_votes=more_votes)] * 8)
+    page = board_page(make_board(holds=holds), "robustness")
+    assert (
+        "8 pairs of neighbours are about level and not shown: more than 100 times as many votes "
+        "would be needed" in text(page)
+    )
+    assert page.count(">over</span>") == 1
+    alone = text(board_page(make_board(holds=holds[1:]), "robustness"))
+    assert "First place rests on 12 votes" in alone
+    assert "Order turns without" not in alone
 
 
 def test_a_rank_that_nothing_overturned_is_called_firm(make_board: MakeBoard) -> None:
-    shown = text(board_page(make_board(holds=(a_hold(k=None),))))
+    shown = text(board_page(make_board(holds=(a_hold(k=None),)), "robustness"))
     assert "First place is firm: no removal that was tried, of up to 60 votes" in shown
     assert "368 not found 3" in shown
 
@@ -258,7 +284,9 @@ def test_a_rank_that_nothing_overturned_is_called_firm(make_board: MakeBoard) ->
 def test_the_pairs_that_ratings_describe_worst_are_named(make_board: MakeBoard) -> None:
     worst = Misfit(row="quartz-8b", column="chalk-3b", share=0.9, expected=0.75, n=40)
     check = FitCheck(pairs=45, far=1, by_chance=2.04, p=0.62, left_out=0, worst=(worst,))
-    shown = text(board_page(make_board(fit_check=check))).replace("\N{NO-BREAK SPACE}", " ")
+    shown = text(board_page(make_board(fit_check=check), "head-to-head")).replace(
+        "\N{NO-BREAK SPACE}", " "
+    )
     assert (
         "Of 45 pairs with 5 votes or more, 1 lies further from the expected share than two "
         "standard errors; if it did, about 2.0 would among voters like these. All pairs together: "
@@ -269,30 +297,34 @@ def test_the_pairs_that_ratings_describe_worst_are_named(make_board: MakeBoard) 
 
 def test_pairs_that_one_number_does_not_describe_are_said_to_be_so(make_board: MakeBoard) -> None:
     check = FitCheck(pairs=45, far=9, by_chance=2.0, p=0.004, left_out=0, worst=())
-    shown = text(board_page(make_board(fit_check=check))).replace("\N{NO-BREAK SPACE}", " ")
+    shown = text(board_page(make_board(fit_check=check), "head-to-head")).replace(
+        "\N{NO-BREAK SPACE}", " "
+    )
     assert "no, they lie further off than chance explains (p = 0.004)." in shown
 
 
 def test_too_few_voters_say_nothing_of_chance(make_board: MakeBoard) -> None:
     check = FitCheck(pairs=45, far=0, by_chance=None, p=None, left_out=0, worst=())
-    shown = text(board_page(make_board(fit_check=check)))
+    shown = text(board_page(make_board(fit_check=check), "head-to-head"))
     assert "too few people voted to estimate how many would by chance." in shown
     assert "(p =" not in shown
     none = replace(check, pairs=0, left_out=45)
-    assert "too few people" not in text(board_page(make_board(fit_check=none)))
+    assert "too few people" not in text(board_page(make_board(fit_check=none), "head-to-head"))
 
 
 def test_a_past_is_drawn_with_its_intervals_in_words(make_board: MakeBoard) -> None:
-    shown = text(board_page(with_a_past(make_board()))).replace("\N{NO-BREAK SPACE}", " ")
+    shown = text(board_page(with_a_past(make_board()), "robustness")).replace(
+        "\N{NO-BREAK SPACE}", " "
+    )
     assert "Rating over time" in shown
     assert "5 June: 1,150, 1,100 to 1,200; 14 June: 1,184, 1,172 to 1,196" in shown
 
 
 def test_what_equal_voters_would_change_is_said(make_board: MakeBoard, make_row: MakeRow) -> None:
-    same = text(board_page(make_board()))
+    same = text(board_page(make_board(), "robustness"))
     assert "With the same weight for each of the 56 people the order would be the same" in same
     moved = replace(make_row(), voter_rating=1150.0, voter_rank=2)
-    shown = text(board_page(make_board(rows=(moved, make_row("chalk-3b", 816.0)))))
+    shown = text(board_page(make_board(rows=(moved, make_row("chalk-3b", 816.0))), "robustness"))
     assert "1 model would stand elsewhere" in shown
     assert "quartz-8b 1,184 no. 1 1,150 no. 2 −34 *" in shown
 
@@ -302,14 +334,14 @@ def test_the_board_stands_beside_the_one_with_the_votes_left_out(make_board: Mak
     whole = make_board(
         policy="default-v1", rows=(replace(first, rating=first.rating + 60, rank=2),)
     )
-    page = text(board_page(board, whole=whole))
+    page = text(board_page(board, "data", whole=whole))
     assert (
         "With the votes excluded 31 votes are excluded, each for a reason of its own (why)."
         in page
     )
     assert "quartz-8b 1,184 no. 1 1,244 no. 2 +60" in page
     assert "chalk-3b 816 no. 1 not rated" in page
-    assert "With the votes excluded" not in text(board_page(board))
+    assert "With the votes excluded" not in text(board_page(board, "data"))
 
 
 def test_the_board_with_the_votes_left_out_says_so(make_board: MakeBoard) -> None:
@@ -320,7 +352,7 @@ def test_the_board_with_the_votes_left_out_says_so(make_board: MakeBoard) -> Non
 
 def test_a_ring_is_named_in_the_language_of_the_page(make_board: MakeBoard) -> None:
     board = make_board(left_out={"ring for quartz-8b": 189, "always the left side": 3})
-    german = text(board_page(board, language=Language.DE))
+    german = text(board_page(board, "data", language=Language.DE))
     assert "Ring für quartz-8b 189" in german
     assert "immer die linke Seite 3" in german
 
@@ -344,7 +376,7 @@ def test_what_is_kept_of_a_page_is_of_this_board_this_order_and_this_language(
     )
     assert "This one is old." in again
     assert "3 votes</a>" in again
-    for n in range(40):
+    for n in range(MOST_WRITTEN + 20):
         leaderboard_page(make_board(votes=5000 + n), linked=True, now=now)
     assert leaderboard_page(one, linked=True, now=now, selection=Selection()) == shown[0]
     assert len(WRITTEN) == MOST_WRITTEN + 1

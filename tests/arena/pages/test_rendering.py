@@ -22,7 +22,7 @@ from arena.pages.rendering import (
     my_battles_page,
 )
 from arena.pages.routes import PREVIEW
-from arena.pages.standings import Selection, even, leaderboard_page
+from arena.pages.standings import VIEWS, Selection, even, leaderboard_page
 from tests.arena.pages.conftest import (
     NOW,
     MakeBoard,
@@ -41,8 +41,8 @@ HOSTILE = '<script>alert(1)</script>"><img src=x onerror=alert(2)>{{ 7*7 }}'
 
 def every_page(make_board: MakeBoard, make_past_battle: MakePastBattle) -> list[str]:
     return [
+        *(board_page(with_a_past(make_board()), view) for view in VIEWS),
         board_page(make_board()),
-        board_page(with_a_past(make_board())),
         board_page(make_board(**NOTHING)),
         past_page([make_past_battle(one, n) for n, one in enumerate(Choice)]),
         past_page([]),
@@ -96,7 +96,7 @@ def test_hostile_text_stays_text(
     board = hostile_board(make_board, make_row)
     vote = replace(make_past_battle(prompt=HOSTILE), model_a_name=HOSTILE, battle_id=HOSTILE)
     pages = [
-        leaderboard_page(board, linked=True, now=NOW),
+        *(board_page(board, view) for view in VIEWS),
         my_battles_page([vote], linked=True, now=NOW),
         method_page(board, pacing=Pacing.PACED, linked=True),
         missing_page(HOSTILE),
@@ -145,14 +145,17 @@ def test_pages_are_well_formed_and_have_their_landmarks(
         page = Page(html)
         assert page.open == []
         assert page.all("html") == [{"lang": "en"}]
-        assert [len(page.all(tag)) for tag in ("h1", "main", "header", "nav")] == [1, 1, 1, 1]
+        assert [len(page.all(tag)) for tag in ("h1", "main", "header")] == [1, 1, 1]
+        names = [nav["aria-label"] for nav in page.all("nav")]
+        assert names[0] == "Pages"
+        assert names[1:] in ([], ["Views of the leaderboard"])
         assert page.all("a")[0] == {"class": "skip-link", "href": "#main"}
         ids = [values["id"] for _, values in page.tags if "id" in values]
         assert len(ids) == len(set(ids))
 
 
 def test_every_table_has_a_name_and_every_heading_a_scope(make_board: MakeBoard) -> None:
-    page = Page(board_page(make_board()))
+    page = Page("".join(board_page(make_board(), view) for view in VIEWS))
     named = [table for table in page.all("table") if "aria-labelledby" in table]
     assert len(named) + len(page.all("caption")) == len(page.all("table")) == 5
     assert all("scope" in heading for heading in page.all("th"))
@@ -162,7 +165,8 @@ def test_the_present_page_is_marked_in_the_header(
     make_board: MakeBoard, make_past_battle: MakePastBattle
 ) -> None:
     for html, here in (
-        (board_page(make_board()), ["/leaderboard"]),
+        (board_page(make_board()), ["/leaderboard", "/leaderboard"]),
+        (board_page(make_board(), "data"), ["/leaderboard", "/leaderboard?view=data"]),
         (past_page([make_past_battle()]), ["/votes"]),
         (
             method_page(make_board(), pacing=Pacing.PACED, linked=True),

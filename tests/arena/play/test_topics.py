@@ -19,6 +19,7 @@ from arena.play import topics as releasing
 from arena.play.topics import WEEK, is_due, keep_releasing, release_topics
 from arena.store import battles, log, voting
 from arena.store.store import Store
+from judge.labels.topics import LEAST
 from rating.errors import DataError
 from tests.arena.store.battles import A1, B1, MODELS, NOW, ballot, complete, exclude, new_battle
 from tests.judge.labels.planted import SUBJECTS, planted
@@ -181,7 +182,7 @@ def test_the_page_shows_what_was_released_and_of_the_right_kind(tmp_path: Path) 
     with quick_arena(tmp_path) as served, served.visitor() as ada:
         page = ada.get("/topics")
         assert page.status_code == 404
-        assert "There are no topics yet" in page.text
+        assert f"The first come within an hour of vote {LEAST:,}, if" in page.text
         assert 'href="/topics"' not in ada.get("/method").text
         with opened(served.database) as store:
             fill(store, 560, 60)
