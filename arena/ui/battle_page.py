@@ -37,6 +37,7 @@ from arena.domain.battle import (
     KINDS,
     LONGEST_COMMENT,
     REASONS,
+    Followed,
     Intent,
     Snapshot,
     WhenAsked,
@@ -147,7 +148,8 @@ async def battle_view(
     parts: Parts, snapshot: Snapshot, *, voter: Voter, language: Language
 ) -> str:
     """Render the state of a battle and its hint, and after the vote names, ratings and facts."""
-    votes, followed = 0, ()  # type: tuple[int, tuple[Followed, ...] | None]
+    followed: Sequence[Followed] | None = ()
+    votes = 0
     if snapshot.receipt is not None:
         votes = await asyncio.to_thread(parts.store.read, votes_of, voter.id)
         if snapshot.receipt.reveal and parts.settings.instructions is not None:

@@ -68,6 +68,37 @@ def test_a_battle_is_voted_by_mouse_and_revealed(chromium: Browser, arena: Serve
         assert ada.complaints == []
 
 
+def test_a_tie_is_marked_as_a_choice_of_both(chromium: Browser, arena: Served) -> None:
+    with person(chromium, arena) as ada:
+        ada.arrive()
+        ada.ask()
+        ada.wait_for("ready")
+        ada.vote("tie")
+        ada.wait_for("voted")
+        for side in "ab":
+            expect(ada.page.locator(f"#pane-{side} .chosen")).to_have_text("✓ a tie")
+            expect(ada.page.locator(f"#pane-{side}")).to_have_css("outline-style", "solid")
+
+
+def test_an_answer_is_copied_as_it_was_written_and_shown_in_full_width(
+    chromium: Browser, arena: Served
+) -> None:
+    with person(chromium, arena, permissions=["clipboard-read"]) as ada:
+        ada.arrive()
+        ada.ask()
+        ada.wait_for("ready")
+        ada.page.locator("html:not([data-quiet])").wait_for(state="attached")
+        ada.page.get_by_role("button", name="Copy answer B").click()
+        expect(ada.page.locator("#live")).to_have_text("Copied")
+        assert ada.page.evaluate("navigator.clipboard.readText()") == QUICK.text
+        wide = ada.page.get_by_role("button", name="Wide view of B")
+        wide.click()
+        expect(ada.page.locator("#pane-a")).to_be_hidden()
+        expect(wide).to_have_attribute("aria-pressed", "true")
+        wide.click()
+        expect(ada.page.locator("#pane-a")).to_be_visible()
+
+
 def test_keys_vote_on_the_vote_buttons_alone(chromium: Browser, arena: Served) -> None:
     with person(chromium, arena) as ada:
         ada.arrive()
