@@ -69,7 +69,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0)
     options = parser.parse_args()
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    programs = ("chromium-headless-shell", "chromium", "chromium-browser")
+    path = next(filter(None, map(shutil.which, programs)), None)
     columns = "main thread | layout shift | at rest | cold | warm |"
     print(f"| battle of {options.seconds:.0f} s | {columns}")
     print("|---|---|---|---|---|---|")
