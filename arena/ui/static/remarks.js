@@ -89,8 +89,8 @@ function asked() {
 export function listen() {
   $("remarks").addEventListener("change", onChange);
   $("remarks").addEventListener("submit", onSubmit);
+  $("why").firstElementChild.addEventListener("click", () => hush()); // at once: it opens later
   $("why").addEventListener("toggle", () => {
-    hush();
     if (!$("why").open || !byKey() || document.activeElement !== $("why").firstElementChild) return;
     all("#remarks input").find((control) => control.offsetParent)?.focus({ preventScroll: true });
   });
