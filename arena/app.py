@@ -39,6 +39,7 @@ from arena.play import upkeep
 from arena.play.topics import keep_releasing
 from arena.play.upkeep import keep_labelling
 from arena.settings import Settings
+from arena.ui.battle_page import add_assets, battle_view, page_router
 from rating import __version__
 
 STATIC = Path(__file__).parent / "ui" / "static"
@@ -54,7 +55,6 @@ the length of an answer. Events are sent as they come, and what the API answers 
 
 
 ROUTERS = (
-    battles_router,
     sources_router,
     embed_router,
     public_router,
@@ -100,6 +100,7 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
     app.state.drain = partial(parts.battles.drain, settings.shutdown_grace_s)
     middleware.install(app, partial(missing, parts), not_let_in)
     app.router.default = _unknown(app.router.default)
+    _add(app, battles_router(parts, partial(battle_view, parts)))
     for router_of in ROUTERS:
         _add(app, router_of(parts))
     static = APIRouter(include_in_schema=False, dependencies=[EVERYBODY])
@@ -111,8 +112,6 @@ def create_app(settings: Settings, roster: Roster | None = None) -> FastAPI:
     _add(app, schema)
     app.mount("/look", StaticFiles(directory=STATIC))
     if settings.page:
-        from arena.ui.battle_page import add_assets, page_router
-
         _add(app, page_router(parts))
         add_assets(app)
     return app

@@ -96,14 +96,6 @@ class Words:
             return self._number(value)
         return value if isinstance(value, Markup) else escape(shown(self._value(value)))
 
-    def forms(self, sentence: Sentence) -> dict[str, str]:
-        """Give a counted sentence by Unicode's names of plural forms, for a script to fill."""
-        one, many = sentence.template, sentence.many
-        return {
-            self.locale.plural_form(n): self._messages.ngettext(one, many, n)
-            for n in reversed(range(200))
-        }
-
     def number(self, written: str) -> str:
         """Write a number, given with commas and a point as Python has it."""
         return written.translate(self._signs) if self._signs else written

@@ -1,8 +1,9 @@
-"""What a battle costs the browser: main-thread time, layout shift and page weight.
+"""What a battle costs the browser: main-thread time, layout shift, page weight, and waiting.
 
 Starts the arena with two recorded models and lets headless Chromium read two battles: forty
 thousand characters of paragraphs on each side, and one block of eighteen thousand characters of
-code. ``--seconds`` is how long each takes to stream. ``make bench`` runs it.
+code. ``--seconds`` is how long each takes to stream. A page is usable once its prompt takes text
+and buttons react. ``make bench`` runs it.
 """
 
 import argparse
@@ -30,14 +31,15 @@ def main_thread_s(cdp: CDPSession) -> float:
     return float(next(m["value"] for m in metrics if m["name"] == "TaskDuration"))
 
 
-def load(page: Page, cdp: CDPSession, url: str) -> float:
-    """Open the page; gives the kilobytes that came."""
+def load(page: Page, cdp: CDPSession, url: str) -> str:
+    """Open the page; gives the kilobytes that came, and after how many seconds it was usable."""
     sizes: list[float] = []
     cdp.on("Network.loadingFinished", lambda done: sizes.append(done["encodedDataLength"]))
     page.goto(url)
     page.locator("#first").wait_for(state="detached")
+    usable = page.evaluate("performance.now()") / 1000
     page.wait_for_load_state("networkidle")
-    return sum(sizes) / 1000
+    return f"{sum(sizes) / 1000:.0f} kB, {usable:.2f} s"
 
 
 def read(browser: Browser, url: str, prompt: str, seconds: float) -> str:
@@ -59,9 +61,7 @@ def read(browser: Browser, url: str, prompt: str, seconds: float) -> str:
     page.locator("html[data-state=ready]").wait_for(state="attached", timeout=3000 * seconds)
     busy, shifts = main_thread_s(cdp) - before, page.evaluate("window.shifts")
     page.close()
-    return (
-        f"| {prompt} | {busy:.2f} s | {shifts:.3f} | {rest:.1%} | {cold:.0f} kB | {warm:.0f} kB |"
-    )
+    return f"| {prompt} | {busy:.2f} s | {shifts:.3f} | {rest:.1%} | {cold} | {warm} |"
 
 
 def main() -> None:
@@ -69,7 +69,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=60.0)
     options = parser.parse_args()
-    path = shutil.which("chromium") or shutil.which("chromium-browser")
+    programs = ("chromium-headless-shell", "chromium", "chromium-browser")
+    path = next(filter(None, map(shutil.which, programs)), None)
     columns = "main thread | layout shift | at rest | cold | warm |"
     print(f"| battle of {options.seconds:.0f} s | {columns}")
     print("|---|---|---|---|---|---|")

@@ -7,13 +7,16 @@ A battle's events for pages: finished blocks of its answers come as HTML.
 ``blocks {"side", "blocks": [[index, html], ...], "tail"}``: blocks that are new or have changed,
 by their place in the answer, and the text that follows them; ``delta {"side", "text"}``: more of
 that text. Each connection begins with all there is, so a page that lost some misses nothing.
+``state`` ends them, in the place of ``ready`` and ``failed``: ``{"html"}`` of a battle that takes
+a vote, else the battle as it is read.
 """
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import aclosing
 from datetime import datetime
+from functools import partial
 from time import perf_counter
 from typing import Annotated, Any, Literal, NamedTuple
 from uuid import UUID
@@ -24,7 +27,7 @@ from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.exceptions import HTTPException
 
-from arena.api.middleware import Plain, responses
+from arena.api.middleware import Plain, language_of, responses
 from arena.domain.battle import (
     CONFIDENCE,
     LONGEST_COMMENT,
@@ -39,12 +42,15 @@ from arena.domain.battle import (
     Snapshot,
     in_order,
 )
-from arena.domain.vote import Choice, Receipt, Reveal, Voter
+from arena.domain.vote import Choice, Reveal, Voter
 from arena.errors import UnknownBattleError
 from arena.guard.access import FIRST_CONTACT, PERSONAL
 from arena.parts import Parts
 from judge.render.text import Block, Stream, render
 from rating.tables.files import storable
+
+_Show = Callable[[Snapshot], Awaitable[str]]
+"""Renders what the battle page shows beside the answers."""
 
 
 class Position(NamedTuple):
@@ -78,7 +84,7 @@ class Event(NamedTuple):
     ``delta``: more text on one side; ``rest``: both are complete, and the rest of both may be
     shown at once; ``blocks``: rendered ones, see `arena.api.battles`;
     ``done``: one side has shown its whole answer; ``ready``: both have, and the battle takes a
-    vote; ``failed``: one gave none, and it takes none.
+    vote; ``failed``: one gave none, and it takes none; ``state``: either of these, for pages.
 
     Attributes
     ----------
@@ -86,7 +92,7 @@ class Event(NamedTuple):
         What a reader of this event has.
     """
 
-    name: Literal["delta", "blocks", "rest", "done", "failed", "ready"]
+    name: Literal["delta", "blocks", "rest", "done", "failed", "ready", "state"]
     data: Mapping[str, object]
     position: Position
 
@@ -196,10 +202,11 @@ class Renderings:
 
 
 class HtmlReader:
-    """What a connection has of a battle."""
+    """What a connection has of a battle, and how its page shows the end of one."""
 
-    def __init__(self, rendering: _Rendering) -> None:
+    def __init__(self, rendering: _Rendering, show: _Show) -> None:
         self._rendering = rendering
+        self._show = show
         self._answers: dict[Side, Answer] = {}
         self._changes = dict.fromkeys(Side, 0)
         self._tails: dict[Side, str | None] = dict.fromkeys(Side)
@@ -215,7 +222,15 @@ class HtmlReader:
             closing=position.closing if begun else 0,
         )
         news = [event for side in Side for event in self._news(side, reached)]
-        return news + [event for event in plain if event.name != "delta"]
+        news += [event for event in plain if event.name in ("rest", "done")]
+        if plain and plain[-1].name in ("ready", "failed"):
+            if snapshot.state is BattleState.READY:
+                data: dict[str, object] = {"html": await self._show(snapshot)}
+            else:
+                body = await _for_page(snapshot, self._show)
+                data = body.model_dump(mode="json", exclude_unset=True)
+            news.append(Event("state", data, plain[-1].position))
+        return news
 
     def _news(self, side: Side, reached: Position) -> Iterator[Event]:
         answer = self._rendering.answers[side]
@@ -274,12 +289,13 @@ class ReceiptBody(Plain):
     """A committed vote; ``models`` is null for a skip, and while the names are withheld.
 
     ``gold`` is true where the answers were recorded and one is known to be right, once the names
-    are shown: such a vote counts on no leaderboard.
+    are shown: such a vote counts on no leaderboard. ``html`` is there if asked for.
     """
 
     outcome: Choice = Field(validation_alias="choice")
     models: Reveal | None = Field(validation_alias="reveal")
     gold: bool
+    html: str | None = None
 
 
 class RemarksBody(Plain):
@@ -363,6 +379,7 @@ class BattleBody(Plain):
 
     ``vote`` is null before the vote; ``models`` is null until a committed vote has revealed
     them, and stays known where the two go on after it. ``remarks`` is null until there are some.
+    ``html`` is what the battle page shows beside the answers, there if asked for.
     """
 
     battle_id: str
@@ -374,9 +391,10 @@ class BattleBody(Plain):
     vote: ReceiptBody | None = Field(validation_alias="receipt")
     models: Reveal | None
     remarks: SavedRemarksBody | None
+    html: str | None = None
 
 
-Html = Annotated[bool, Query(description="Whether answers come rendered, too")]
+Html = Annotated[bool, Query(description="Whether what the battle page shows comes as HTML, too")]
 BattleId = Annotated[str, Path(description="As given when the battle was opened")]
 UNBUFFERED = {"Cache-Control": "no-cache", "X-Accel-Buffering": "no"}
 FIELDS = {name: {"type": "string"} for name in ("id", "event", "data")}
@@ -396,7 +414,8 @@ left may be shown at once), `done {"side"}`, `failed {"side", "message"}`, `read
 after `Last-Event-ID`; ends after `ready` or `failed`; asked again from there, answers 204. With
 `html=1` finished blocks come rendered: `blocks {"side", "blocks": [[index, html], ...], "tail"}`,
 each in the place of the one that stood there, with the text that follows them; `delta` is then
-more of that text."""
+more of that text, and `state` ends them: `{"html"}` of a battle that takes a vote, else the battle
+as it is read."""
 
 
 class _EventStream(StreamingResponse):
@@ -423,8 +442,8 @@ async def _visitor(request: Request) -> Voter:
 Visitor = Annotated[Voter, Depends(_visitor)]
 
 
-def battles_router(parts: Parts) -> APIRouter:
-    """Make the routes of battles."""
+def battles_router(parts: Parts, view: Callable[..., Awaitable[str]]) -> APIRouter:
+    """Make the routes of battles; a view shows a snapshot to its ``voter`` in a ``language``."""
     battles = parts.battles
     begin, router = (
         APIRouter(
@@ -453,18 +472,24 @@ def battles_router(parts: Parts) -> APIRouter:
         with battles.reading(voter):
             yield
 
+    async def showing(voter: Visitor, request: Request, html: Html = False) -> _Show | None:
+        """Choose what renders for the page, if the page asks."""
+        return partial(view, voter=voter, language=language_of(request.scope)) if html else None
+
+    page = Depends(showing)
+
     @begin.post("", **BEGUN, responses=responses(413, 422, 429, 503))
     async def open_battle(body: NewBattleBody, voter: Visitor) -> Snapshot:
         """Begin a battle: two models, drawn at random, answer the prompt."""
         return await battles.open(voter, body.prompt)
 
     @router.get("/{battle_id}", response_model_exclude_unset=True, responses=responses(404, 503))
-    async def read_battle(battle_id: BattleId, voter: Visitor, html: Html = False) -> BattleBody:
+    async def read_battle(
+        battle_id: BattleId, voter: Visitor, show: _Show | None = page
+    ) -> BattleBody:
         """Read the transcript and the state; the models' names only after the vote."""
-        body = BattleBody.model_validate(await battles.look(battle_id, voter))
-        if html:
-            await asyncio.to_thread(_add_html, body)
-        return body
+        snapshot = await battles.look(battle_id, voter)
+        return await _for_page(snapshot, show) if show else BattleBody.model_validate(snapshot)
 
     @router.get("/{battle_id}/instructions", responses=responses(404, 409, 503))
     async def read_instructions(battle_id: BattleId, voter: Visitor) -> InstructionsBody:
@@ -484,9 +509,9 @@ def battles_router(parts: Parts) -> APIRouter:
         battle_id: BattleId,
         voter: Visitor,
         reached: Annotated[Position, Depends(position)],
-        html: Html = False,
+        show: _Show | None = page,
     ) -> _EventStream:
-        reader = HtmlReader(renderings.of(battle_id)) if html else None
+        reader = HtmlReader(renderings.of(battle_id), show) if show else None
         snapshots = battles.watch(battle_id, voter)
         return _EventStream(_messages(snapshots, reached, reader), headers=UNBUFFERED)
 
@@ -521,24 +546,38 @@ def battles_router(parts: Parts) -> APIRouter:
         return await battles.show_rest(battle_id, voter)
 
     @router.post(
-        "/{battle_id}/vote", response_model=ReceiptBody, responses=responses(404, 409, 422, 503)
+        "/{battle_id}/vote",
+        response_model_exclude_unset=True,
+        responses=responses(404, 409, 422, 503),
     )
-    async def vote(battle_id: BattleId, body: VoteBody, voter: Visitor) -> Receipt:
+    async def vote(
+        battle_id: BattleId, body: VoteBody, voter: Visitor, show: _Show | None = page
+    ) -> ReceiptBody:
         """Vote, once; the models are revealed when the vote is committed."""
-        return await battles.vote(battle_id, voter, body.outcome, str(body.key))
+        receipt = await battles.vote(battle_id, voter, body.outcome, str(body.key))
+        answer = ReceiptBody.model_validate(receipt)
+        if show:
+            answer.html = await show(await battles.look(battle_id, voter))
+        return answer
 
     @router.post(
         "/{battle_id}/remarks",
-        response_model=RemarkedBody,
+        response_model_exclude_unset=True,
         responses=responses(404, 409, 422, 503),
     )
-    async def remark(battle_id: BattleId, body: RemarksBody, voter: Visitor) -> Snapshot:
+    async def remark(
+        battle_id: BattleId, body: RemarksBody, voter: Visitor, show: _Show | None = page
+    ) -> RemarkedBody:
         """Explain why, after the vote: all that was remarked, in the place of what was before.
 
         Where the arena asks before it shows the names, this reveals the models, also if nothing
         is remarked.
         """
-        return await battles.remark(battle_id, voter, _remarks(body))
+        snapshot = await battles.remark(battle_id, voter, _remarks(body))
+        answer = RemarkedBody.model_validate(snapshot)
+        if show:
+            answer.vote.html = await show(snapshot)
+        return answer
 
     router.routes[:0] = begin.routes
     return router
@@ -554,11 +593,19 @@ def _remarks(body: RemarksBody) -> Remarks:
     )
 
 
-def _add_html(body: BattleBody) -> None:
-    for turn in body.turns:
-        for answer in (turn.a, turn.b):
-            if answer.status is not AnswerStatus.STREAMING:
-                answer.html = render(answer.text)
+async def _for_page(snapshot: Snapshot, show: _Show) -> BattleBody:
+    """Add to a battle the answers that have ended as HTML, and what stands beside them."""
+
+    def add_answers() -> None:
+        for turn in body.turns:
+            for answer in (turn.a, turn.b):
+                if answer.status is not AnswerStatus.STREAMING:
+                    answer.html = render(answer.text)
+
+    body = BattleBody.model_validate(snapshot)
+    body.html = await show(snapshot)
+    await asyncio.to_thread(add_answers)
+    return body
 
 
 async def _messages(

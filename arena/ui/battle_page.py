@@ -1,5 +1,8 @@
 """The battle page: a few components of Gradio's around an element of our own, as one document.
 
+What it shows of a battle beside the answers is rendered here, too, from a `Snapshot`, in which a
+model has a name only once a committed vote has revealed it.
+
 Nothing of a battle goes through Gradio: the element ``arena-battle`` (static/battle.js) talks to
 the HTTP API, and what Gradio brings is made once, in a process of its own.
 """
@@ -7,6 +10,7 @@ the HTTP API, and what Gradio brings is made once, in a process of its own.
 import asyncio
 import gzip
 import json
+import logging
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
@@ -28,15 +32,27 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import Scope
 
 from arena.catalogue import words_in
-from arena.domain.battle import CONFIDENCE, KINDS, LONGEST_COMMENT, REASONS, Intent, WhenAsked
-from arena.domain.vote import CUTS, Choice, Language
+from arena.domain.battle import (
+    CONFIDENCE,
+    KINDS,
+    LONGEST_COMMENT,
+    REASONS,
+    Followed,
+    Intent,
+    Snapshot,
+    WhenAsked,
+)
+from arena.domain.vote import CUTS, DEFAULT, Choice, Language, Voter
 from arena.endpoints.local import SCHEME, local_model
 from arena.guard.access import FRONT_PAGE, VISITORS
 from arena.pages.rendering import environment, visit_to
 from arena.parts import Parts
 from arena.play.matchmaking import ENDS
+from arena.store.battles import votes_of
 from judge.render.pages import htmlsafe_json_dumps
-from rating.sentences import Sentence, counted
+from rating.sentences import Sentence
+
+logger = logging.getLogger(__name__)
 
 STATIC = Path(__file__).parent / "static"
 STORED = Path(__file__).parent / "gradio.json"
@@ -78,8 +94,10 @@ KEYS = (
     (Sentence("1 to 4"), Sentence("On the vote buttons: A, tie, both bad, B")),
     ("← →", Sentence("On the vote buttons and the reasons: the next button")),
 )
-WHY_KEY = ("Esc", Sentence("In “Why?”: close it"))
-SHOW_KEY = (Sentence("Enter"), Sentence("Show the names"))
+WHY_KEYS = (
+    ("Esc", Sentence("In “Why?”: close it")),
+    (Sentence("Enter"), Sentence("Show the names")),
+)
 LABELS = {
     f"vote-{Choice.A}": Sentence("A is better"),
     f"vote-{Choice.TIE}": Sentence("Tie"),
@@ -99,9 +117,7 @@ SCRIPT_WORDS = {
     "choice": Sentence("Your choice"),
     "copy": Sentence("Copy"),
     "copied": Sentence("Copied"),
-    "linkCopied": Sentence("Link copied."),
     "unsaved": Sentence("Your vote is not saved yet. We are trying again."),
-    "notCounted": Sentence("Not counted: you know who they are."),
     "away": Sentence(
         "We cannot reach the arena. What is written is kept, and we are trying again."
     ),
@@ -118,61 +134,47 @@ SCRIPT_WORDS = {
     "stopFirst": Sentence("Both are still writing. Press Esc to stop them, then vote."),
     "notShown": Sentence("The arena cannot show this battle now."),
     "notTaken": Sentence("The arena did not take this."),
-    "voteNotTaken": Sentence("This vote was not taken."),
-    "firstToken": Sentence("%(seconds)s s to first token"),
-    "dollars": Sentence("$%(amount)s"),
-    "askBoth": Sentence("Ask %(a)s and %(b)s…"),
-    "askTheseTwo": Sentence("Ask these two more…"),
     "voteOrNew": Sentence("Vote, or start a new battle…"),
     "askOrVote": Sentence("Ask these two more, or vote…"),
-    "saved": Sentence("Saved. Your vote: %(vote)s."),
-    "gold": Sentence(
-        "The first answers here were recorded, and one of them is known to be right: this shows "
-        "how people vote, and counts for no rank."
-    ),
-    "notChecked": Sentence(
-        "Your vote is saved. Which instructions were followed cannot be shown just now."
-    ),
-    "followed": Sentence("followed: %(what)s"),
-    "notFollowed": Sentence("not followed: %(what)s"),
-    "notKnown": Sentence("cannot be determined: %(what)s"),
-    "wasBetter": Sentence("%(name)s was better"),
-    "tie": Sentence("a tie"),
-    "bothBad": Sentence("both were bad"),
-    "names": Sentence("A is %(a)s, B is %(b)s."),
-    "sayWhy": Sentence(
-        "Saved. Your vote: %(vote)s. Give reasons if you like, then see the names."
-    ),
     "remarked": Sentence("Remarks saved."),
     "remarksUnsaved": Sentence("Your vote is saved. What you remarked is not: send it again."),
-    "skipped": Sentence("Skipped. Nothing was counted, and the names stay hidden."),
-    "stopped": Sentence("Stopped. You can vote on what you see."),
-    "finished": Sentence("Both finished. You can vote."),
-    "bothFinished": Sentence("Both finished."),
     "answering": Sentence("Both models are answering."),
     "characters": Sentence("%(n)s of %(longest)s characters"),
 }
 """What the scripts write, by the names that they know; they put in the values."""
-COUNTED = {
-    "votes": counted("%(n)s vote", "%(n)s votes", 2),
-    "tokens": counted("%(n)s token", "%(n)s tokens", 2),
-    "rank": counted(
-        "Its rank is %(rank)s of %(of)s, after %(n)s vote.",
-        "Its rank is %(rank)s of %(of)s, after %(n)s votes.",
-        2,
-        rank="",
-        of="",
-    ),
-    "ranks": counted(
-        "Its rank lies within %(low)s to %(high)s of %(of)s, after %(n)s vote.",
-        "Its rank lies within %(low)s to %(high)s of %(of)s, after %(n)s votes.",
-        2,
-        low="",
-        high="",
-        of="",
-    ),
-}
-"""What they write about a number, in each form."""
+
+
+async def battle_view(
+    parts: Parts, snapshot: Snapshot, *, voter: Voter, language: Language
+) -> str:
+    """Render the state of a battle and its hint, and after the vote names, ratings and facts."""
+    followed: Sequence[Followed] | None = ()
+    votes = 0
+    if snapshot.receipt is not None:
+        votes = await asyncio.to_thread(parts.store.read, votes_of, voter.id)
+        if snapshot.receipt.reveal and parts.settings.instructions is not None:
+            try:
+                followed = await parts.battles.followed(snapshot.battle_id, voter)
+            except Exception:
+                logger.exception("Instructions could not be checked after a vote")
+                followed = None
+    elif snapshot.models is not None and not snapshot.state.running:
+        snapshot = await parts.battles.look(snapshot.battle_id, voter)  # it has what they cost
+    messages = {str(end): end for end in ENDS}  # the log has them in English
+    return (
+        environment(language)
+        .get_template("battle_view.html")
+        .render(
+            battle=snapshot,
+            message=messages.get(snapshot.message or "", snapshot.message),
+            votes=votes,
+            followed=followed,
+            rated={row.model: row for row in parts.boards[DEFAULT.name].read().rows},
+            cuts=CUTS,
+            kinds=KINDS,
+            Choice=Choice,
+        )
+    )
 
 
 def page_router(parts: Parts) -> APIRouter:
@@ -181,18 +183,13 @@ def page_router(parts: Parts) -> APIRouter:
     recorded = battles.prompts
     own = parts.examples if recorded is None else recorded
     small = any(model.endpoint.startswith(SCHEME) for model in parts.models)
-    asked = {
-        WhenAsked.AFTER: (WHY_KEY,),
-        WhenAsked.BEFORE: (WHY_KEY, SHOW_KEY),
-        WhenAsked.OFF: (),
-    }
+    more_keys = {WhenAsked.OFF: 0, WhenAsked.AFTER: 1, WhenAsked.BEFORE: 2}[settings.reasons]
     values = {
         "recorded": recorded is not None,
         "readable": settings.show_battles,
         "longest": settings.max_prompt_chars,
-        "keys": (*KEYS, *asked[settings.reasons]),
+        "keys": (*KEYS, *WHY_KEYS[:more_keys]),
         "when": settings.reasons,
-        "instructed": settings.instructions is not None,
         "reasons": REASONS,
         "remarks": REMARKS,
         "longest_comment": LONGEST_COMMENT,
@@ -207,7 +204,8 @@ def page_router(parts: Parts) -> APIRouter:
     @router.api_route("/", methods=["GET", "HEAD"], dependencies=[FRONT_PAGE])
     def page(request: Request) -> Response:
         made, visit = _of_gradio(), visit_to(request, parts.store)
-        prompts, of_models = shown(battles.offered()), local_model().state if small else None
+        words, prompts = words_in(visit.language), shown(battles.offered())
+        of_models = local_model().state if small else None
         return HTMLResponse(
             environment(visit.language)
             .get_template("document.html")
@@ -215,7 +213,7 @@ def page_router(parts: Parts) -> APIRouter:
                 prompts=prompts,
                 remark=of_models,
                 config=configured(prompts, of_models, visit.language),
-                script_words=_script_words(visit.language),
+                script_words={name: words(text) for name, text in SCRIPT_WORDS.items()},
                 gradio=made["script"],
                 styles=[made["style"], "/look/tokens.css", f"{LOOK}/battle.css"],
                 modules=[f"{LOOK}/{name}.js" for name in MODULES],
@@ -322,18 +320,3 @@ def _config(
         elif name in LABELS:
             props["value"] = words(LABELS[name])
     return htmlsafe_json_dumps(config)
-
-
-@cache
-def _script_words(language: Language) -> Markup:
-    """Give the words of the scripts in a language, as JSON in the page."""
-    words = words_in(language)
-    return htmlsafe_json_dumps(
-        {
-            "words": {name: words(sentence) for name, sentence in SCRIPT_WORDS.items()},
-            "counted": {name: words.forms(sentence) for name, sentence in COUNTED.items()},
-            "ends": {end: words(end) for end in ENDS},
-            "kinds": {id: words(kind) for id, kind in KINDS.items()},
-            "cuts": {cut: words(mark) for cut, mark in CUTS.items()},
-        }
-    )

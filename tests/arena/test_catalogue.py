@@ -17,7 +17,7 @@ from jinja2 import nodes
 from arena.catalogue import FOLDER, words_in
 from arena.domain.vote import Language, chosen_language
 from arena.pages.rendering import TEMPLATES, environment
-from arena.ui.battle_page import COUNTED, MODULES, SCRIPT_WORDS, STATIC
+from arena.ui.battle_page import MODULES, SCRIPT_WORDS, STATIC
 from judge.render.pages import Environment
 from rating.sentences import Sentence, counted
 
@@ -175,14 +175,12 @@ def test_the_script_holds_no_words_of_its_own() -> None:
     assert spoken(script + "x = `Ask ${name} once more`;") == ["Ask  once more"]
     used = {*re.findall(r"\bwords\.(\w+)", script)}
     assert used == set(SCRIPT_WORDS)
-    assert {*re.findall(r'counting\("(\w+)"', script)} | {"rank", "ranks"} == set(COUNTED)
 
 
 def test_a_number_chooses_its_form() -> None:
     german = words_in(Language.DE)
     votes = [german(counted("%(n)s vote", "%(n)s votes", n)) for n in (0, 1, 2, 2184)]
     assert votes == ["0 Stimmen", "1 Stimme", "2 Stimmen", "2.184 Stimmen"]
-    assert german.forms(COUNTED["votes"]) == {"one": "%(n)s Stimme", "other": "%(n)s Stimmen"}
     assert german.ngettext("%(n)s vote", "%(n)s votes", 1) == "1 Stimme"
 
 

@@ -223,7 +223,7 @@ def voted(ada: Person, server: FaultyServer, served: Served) -> None:
 
 def reasons(ada: Person, server: FaultyServer, served: Served) -> None:
     voted(ada, server, served)
-    ada.page.locator("[data-do=why]").click()
+    ada.page.locator("#why summary").click()
 
 
 def skipped(ada: Person, server: FaultyServer, served: Served) -> None:

@@ -1,5 +1,6 @@
 """The battle page as a person uses it, in a real browser."""
 
+import re
 import sqlite3
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, closing
@@ -65,6 +66,37 @@ def test_a_battle_is_voted_by_mouse_and_revealed(chromium: Browser, arena: Serve
         ada.page.goto(f"{arena.url}/votes")
         assert "B was better" in ada.text("main")
         assert ada.complaints == []
+
+
+def test_a_tie_is_marked_as_a_choice_of_both(chromium: Browser, arena: Served) -> None:
+    with person(chromium, arena) as ada:
+        ada.arrive()
+        ada.ask()
+        ada.wait_for("ready")
+        ada.vote("tie")
+        ada.wait_for("voted")
+        for side in "ab":
+            expect(ada.page.locator(f"#pane-{side} .chosen")).to_have_text("✓ a tie")
+            expect(ada.page.locator(f"#pane-{side}")).to_have_css("outline-style", "solid")
+
+
+def test_an_answer_is_copied_as_it_was_written_and_shown_in_full_width(
+    chromium: Browser, arena: Served
+) -> None:
+    with person(chromium, arena, permissions=["clipboard-read"]) as ada:
+        ada.arrive()
+        ada.ask()
+        ada.wait_for("ready")
+        ada.page.locator("html:not([data-quiet])").wait_for(state="attached")
+        ada.page.get_by_role("button", name="Copy answer B").click()
+        expect(ada.page.locator("#live")).to_have_text("Copied")
+        assert ada.page.evaluate("navigator.clipboard.readText()") == QUICK.text
+        wide = ada.page.get_by_role("button", name="Wide view of B")
+        wide.click()
+        expect(ada.page.locator("#pane-a")).to_be_hidden()
+        expect(wide).to_have_attribute("aria-pressed", "true")
+        wide.click()
+        expect(ada.page.locator("#pane-a")).to_be_visible()
 
 
 def test_keys_vote_on_the_vote_buttons_alone(chromium: Browser, arena: Served) -> None:
@@ -195,10 +227,10 @@ def test_a_vote_that_was_not_saved_survives_a_reload(chromium: Browser, arena: S
         ada.arrive()
         ada.ask()
         ada.wait_for("ready")
-        ada.context.route("**/vote", lambda route: route.abort())
+        ada.context.route(re.compile("/vote[?]"), lambda route: route.abort())
         ada.vote("both_bad")
         ada.wait_for("saving")
-        ada.context.unroute("**/vote")
+        ada.context.unroute(re.compile("/vote[?]"))
         ada.page.reload()
         ada.wait_for("voted")
         assert ada.api()["vote"]["outcome"] == "both_bad"

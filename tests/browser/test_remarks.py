@@ -1,5 +1,6 @@
 """Reasons beside a vote, by tap and by key, in a real browser."""
 
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 
@@ -39,7 +40,7 @@ def vote(ada: Person) -> None:
 
 def open_why(ada: Person) -> None:
     """Open "Why?" by key: the focus is on its first reason then."""
-    ada.page.locator("[data-do=why]").focus()
+    ada.page.locator("#why summary").focus()
     expect(ada.page.locator("html[data-quiet]")).to_have_count(0)
     ada.page.keyboard.press("Enter")
 
@@ -64,16 +65,16 @@ def test_reasons_confidence_and_intent_are_a_tap_or_a_key_each_and_a_comment_a_l
         vote(ada)
         expect(ada.page.locator("#name-a")).not_to_be_empty()
         open_why(ada)
-        expect(ada.page.locator("#pane-a [data-reason=useful]")).to_be_focused()
+        expect(ada.page.locator("[name=reasons_a][value=useful]")).to_be_focused()
         press(ada, ":focus")
         for _ in range(2):  # the next one, and taken back
             ada.page.keyboard.press("ArrowRight")
             press(ada, ":focus")
             press(ada, ":focus")
-        press(ada, "#pane-b [data-reason=incorrect]")
-        press(ada, "#pane-b [data-reason=superficial]")
-        press(ada, ".confidence [data-value='3']")
-        press(ada, ".intent [data-value=asking]")
+        press(ada, "[name=reasons_b][value=incorrect]")
+        press(ada, "[name=reasons_b][value=superficial]")
+        press(ada, "[name=confidence][value='3']")
+        press(ada, "[name=intent][value=asking]")
         ada.page.keyboard.type("gnr 1234")
         ada.page.keyboard.press("Enter")
         expected = {
@@ -88,7 +89,7 @@ def test_reasons_confidence_and_intent_are_a_tap_or_a_key_each_and_a_comment_a_l
         assert saved(ada) == expected
         ada.arrive(f"?b={ada.battle_id}")
         ada.wait_for("voted")
-        pressed = ada.page.locator(":is(.reasons, .why) [aria-pressed=true]")
+        pressed = ada.page.locator("#remarks :checked")
         expect(pressed).to_have_count(5)
         expect(ada.page.locator("#comment")).to_have_value("gnr 1234")
         assert ada.complaints == []
@@ -105,10 +106,12 @@ def test_why_is_on_the_screen_as_a_whole_and_so_is_the_answer(
         head, asked = box_of(ada, ".site-head"), box_of(ada, "#asked")
         assert asked["y"] - head["y"] - head["height"] >= 8
         open_why(ada)
-        row = box_of(ada, ".why")
+        row = box_of(ada, "#why")
         assert row["x"] >= 0
         assert row["x"] + row["width"] <= size[0]
-        for control in ada.page.locator(":is(.why, .after) :is(button, input, a):visible").all():
+        for control in ada.page.locator(
+            "#why :is(summary, fieldset, #comment):visible, .after > :is(button, a):visible"
+        ).all():
             box = control.bounding_box()
             assert box is not None
             assert box["x"] >= row["x"]
@@ -133,10 +136,10 @@ def test_remarks_that_are_not_saved_are_an_error_and_can_be_sent_again(
     with person(chromium, arenas["after"]) as ada:
         vote(ada)
         open_why(ada)
-        ada.page.route("**/remarks", lambda route: route.fulfill(status=503, json={}))
-        press(ada, "#pane-b [data-reason=useful]")
+        ada.page.route(re.compile("/remarks[?]"), lambda route: route.fulfill(status=503, json={}))
+        press(ada, "[name=reasons_b][value=useful]")
         expect(ada.page.locator("#note")).to_contain_text("Your vote is saved. What you remarked")
-        ada.page.unroute("**/remarks")
+        ada.page.unroute(re.compile("/remarks[?]"))
         assert ada.api()["remarks"] is None
         ada.page.get_by_role("button", name="Send again").click()
         expect(ada.page.locator("#note")).to_be_empty()
@@ -154,14 +157,16 @@ def test_where_reasons_come_first_a_reload_keeps_the_vote_and_enter_shows_the_na
         ada.wait_for("voted")
         expect(ada.page.locator("html[data-names=withheld]")).to_be_attached()
         assert not any(name in ada.page.content() for name in NAMES)
-        expect(ada.page.locator(".why .intent")).to_be_hidden()
-        press(ada, "#pane-a [data-reason=useful]")
-        ada.page.locator("#pane-b [data-reason=incorrect]").click()
+        expect(ada.page.locator("#why .intent")).to_be_hidden()
+        press(ada, "[name=reasons_a][value=useful]")
+        ada.page.locator(
+            "label", has=ada.page.locator("[name=reasons_b][value=incorrect]")
+        ).click()
         assert ada.api()["remarks"] is None
         ada.page.keyboard.press("Enter")
         expect(ada.page.locator("#name-a")).to_contain_text("Name ")
-        expect(ada.page.locator("#pane-a .reasons")).to_be_hidden()
-        press(ada, ".intent [data-value=quizzing]")
+        expect(ada.page.locator(".reasons").first).to_be_hidden()
+        press(ada, "[name=intent][value=quizzing]")
         remarks = saved(ada)
         assert (remarks["reasons_a"], remarks["reasons_b"]) == (["useful"], ["incorrect"])
         assert (remarks["intent"], remarks["before_reveal"]) == ("quizzing", True)

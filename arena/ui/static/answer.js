@@ -1,6 +1,6 @@
 // One answer as it comes: the blocks that the server has rendered, and the plain text that follows
 // them. Owns what is inside a pane, its place while the text grows, and copying.
-import { SIDES, words, $ } from "./page.js";
+import { SIDES, parsed, say, words, $ } from "./page.js";
 
 const FENCE = /^ {0,3}(`{3,}|~{3,})([^\n]*)\n/;
 
@@ -92,10 +92,6 @@ export function addPanes() {
   for (const side of SIDES) panes[side] = new Pane(side);
 }
 
-export function parsed(html) {
-  return document.createRange().createContextualFragment(html);
-}
-
 let due = false;
 
 export function keepUp() {
@@ -121,14 +117,15 @@ function addCopy(figure) {
   figure.querySelector("figcaption").append(button);
 }
 
-// Copies a text, and says so on the button for a moment.
+// Copies a text, which may still be on its way, and says so on the button for a moment.
 export async function copy(text, button) {
   try {
-    await navigator.clipboard.writeText(text);
+    const blob = Promise.resolve(text).then((known) => new Blob([known], { type: "text/plain" }));
+    await navigator.clipboard.write([new ClipboardItem({ "text/plain": blob })]); // waits in what the click allows
   } catch {
     // Pages over plain HTTP on another host have no clipboard; elsewhere it may be forbidden.
     const area = document.createElement("textarea");
-    area.value = text;
+    area.value = await text;
     document.body.append(area);
     area.select();
     document.execCommand("copy");
@@ -136,6 +133,6 @@ export async function copy(text, button) {
   }
   const before = button.textContent;
   if (before === words.copied) return;
-  button.textContent = words.copied;
+  say(button.textContent = words.copied);
   setTimeout(() => { button.textContent = before; }, 1500);
 }

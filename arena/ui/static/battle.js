@@ -1,25 +1,27 @@
 // The controls of the battle page: keys, clicks, the prompt, and the start.
 import { OUTCOMES, addressed, all, box, canSend, count, fill, hush, invite, keep, page, paint, recall, reset, rests, root,
-  running, say, settings, uses, votable, withheld, words, $ } from "./page.js";
+  running, settings, uses, votable, withheld, words, $ } from "./page.js";
 import { addPanes, copy } from "./answer.js";
-import { again, ask, clear, goOn, open, regenerate, sendPrompt, showRest, startOver, stop, watchOver } from "./stream.js";
+import { again, ask, clear, goOn, open, regenerate, sendPrompt, showRest, startOver, stop, watchOver, writtenBy } from "./stream.js";
 import { deliverAll, vote } from "./vote.js";
-import { askForNames, onComment, onCommentKey, onRemarkButton, sendLeft, sendRemarks, toggleWhy } from "./remarks.js";
+import { askForNames, closeWhy, listen, sendLeft } from "./remarks.js";
 
 const DRAFT = "arena.draft"; // in sessionStorage: a prompt that was not sent yet
-const IN_WHY = ".reasons, .why, [data-do=why][aria-expanded=true]";
+const IN_WHY = "#why[open]";
+const FIELDS = "textarea, select, input:not([type=checkbox], [type=radio]), [contenteditable]";
 let pressed = ""; // the key that was a shortcut or pressed a button last
 
 const sheet = (id) => () => {
   $(id).showModal();
   hush();
 };
-const DO = { names: askForNames, remark: () => sendRemarks(), why: toggleWhy, again, regenerate, stop, rest: showRest,
-  "go-on": goOn, new: startOver, copy: copyLink, skip: () => vote("skip"), help: sheet("help"), prompts: sheet("prompts") };
+const DO = { again, regenerate, stop, rest: showRest, "go-on": goOn, new: startOver, copy: (button) => copy(location.href, button),
+  answer: (button) => copy(writtenBy(button.dataset.side), button), wide,
+  skip: () => vote("skip"), help: sheet("help"), prompts: sheet("prompts") };
 
-async function copyLink(button) {
-  await copy(location.href, button);
-  say(words.linkCopied);
+function wide({ dataset: { side } }) {
+  root.dataset.wide = root.dataset.wide === side ? "no" : side;
+  for (const button of all("[data-do=wide]")) button.setAttribute("aria-pressed", root.dataset.wide === button.dataset.side);
 }
 
 // --- keys -------------------------------------------------------------------------------------
@@ -27,10 +29,9 @@ async function copyLink(button) {
 function onKey(event) {
   uses("key");
   if (event.target === box()) return onPromptKey(event);
-  if (event.target === $("comment")) return onCommentKey(event);
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
-  if (event.target.closest("input, textarea, select, [contenteditable]")) return;
-  const button = ["Enter", " "].includes(event.key) && event.target.closest("a, button");
+  if (event.target.closest(FIELDS) && !(event.target === $("comment") && event.key === "Escape")) return;
+  const button = ["Enter", " "].includes(event.key) && event.target.closest("input, a, button, summary");
   if (button) return onButtonKey(event, button);
   if (document.querySelector("dialog[open]")) return;
   const deed = deedOf(event);
@@ -45,8 +46,7 @@ function onKey(event) {
 
 // A character that is typed beside the fields is text: the field that gets the focus takes it.
 function fieldFor(target) {
-  const comments = target.closest(IN_WHY) && $("comment").offsetParent;
-  return comments ? $("comment") : document.querySelector("#first textarea, #prompt textarea");
+  return target.closest(IN_WHY) && $("comment").offsetParent ? $("comment") : document.querySelector("#first textarea, #prompt textarea");
 }
 
 // A key that is held, or pressed twice, presses a button once.
@@ -58,10 +58,10 @@ function onButtonKey(event, button) {
 // A character is a key on the vote buttons alone, where only keys put the focus.
 function deedOf(event) {
   const { target, key } = event;
-  const group = target.closest("#votes, .reasons, .why > div");
+  const group = target.closest("#votes, .reasons");
   if (group && ["ArrowLeft", "ArrowRight"].includes(key)) return () => besides(event, group);
   if (event.repeat) return null;
-  if (key === "Escape") return running() ? stop : target.closest(IN_WHY) ? toggleWhy : votable() && !root.dataset.quiet && toVotes;
+  if (key === "Escape") return running() ? stop : target.closest(IN_WHY) ? closeWhy : votable() && !root.dataset.quiet && toVotes;
   if (key === "Enter") return withheld() && askForNames;
   const outcome = target.closest("#votes") && OUTCOMES[Number(key) - 1];
   return outcome && (() => vote(outcome));
@@ -72,8 +72,8 @@ function toVotes() {
 }
 
 function besides({ target, key }, group) {
-  const buttons = Array.from(group.querySelectorAll("button"));
-  buttons[buttons.indexOf(target.closest("button")) + (key === "ArrowRight" ? 1 : -1)]?.focus();
+  const buttons = Array.from(group.querySelectorAll("input, button"));
+  buttons[buttons.indexOf(target) + (key === "ArrowRight" ? 1 : -1)]?.focus();
 }
 
 // The key that has just voted is not typed, nor does it send.
@@ -103,9 +103,7 @@ function onClick(event) {
   const [, kind, name] = /^(vote|do)-(.+)$/.exec(button.id) || [];
   if (button.id === "send") sendPrompt();
   else if (kind === "vote") vote(name);
-  else if (kind === "do") DO[name](button);
-  else if (button.dataset.do) DO[button.dataset.do](button);
-  else if (button.dataset.reason || button.dataset.remark) onRemarkButton(button, event);
+  else if (kind === "do" || button.dataset.do) DO[name || button.dataset.do]?.(button); // the others send a form
   else if ("ask" in button.dataset) onPromptChosen(button);
   else if (button.id.startsWith("tab-")) showPane(button.id.slice(-1));
   else if (button.matches('#panes a[href^="#"]')) event.preventDefault();
@@ -156,7 +154,7 @@ function start() {
   document.addEventListener("mousedown", (event) => event.target.closest("#votes") && event.preventDefault());
   for (const dialog of all("dialog")) dialog.addEventListener("close", () => hush());
   document.addEventListener("click", onClick);
-  $("comment").addEventListener("change", onComment);
+  listen();
   addEventListener("popstate", onAddress);
   addEventListener("pagehide", sendLeft);
   addEventListener("online", () => {

@@ -1,4 +1,5 @@
-// What the page shows: the state of its battle, and the words and controls that follow from it.
+// What the page shows: the state of its battle, what the server has rendered of it, and the controls
+// that follow from it.
 //
 // The stylesheet decides what is shown and hidden, from the data attributes of <html> that paint()
 // sets. The prompt and the buttons around <arena-battle> are Gradio's: they are looked up when they
@@ -7,7 +8,6 @@
 export const SIDES = ["a", "b"];
 export const OUTCOMES = ["model_a", "tie", "both_bad", "model_b"]; // in the order of the keys 1 to 4
 const RUNNING = ["created", "streaming"];
-const ENDED = ["voted", "skipped", "failed", "stopped", "interrupted", "expired", "missing"];
 const QUIET_MS = 600; // in which a second tap, or a second key, belongs to the first
 
 export const $ = (id) => document.getElementById(id);
@@ -15,7 +15,8 @@ export const all = (selector) => Array.from(document.querySelectorAll(selector))
 export const box = () => document.querySelector("#prompt textarea");
 export const settings = () => document.querySelector("arena-battle").dataset; // by the server
 export const root = document.documentElement;
-export const { words, counted, ends, kinds, cuts } = JSON.parse($("words").textContent); // of the catalogue
+export const words = JSON.parse($("words").textContent); // of the catalogue
+export const parsed = (html) => document.createRange().createContextualFragment(html);
 
 export const page = {};
 
@@ -31,33 +32,43 @@ let quiet = 0; // the timer that ends data-quiet
 
 export function reset(values) {
   Object.assign(page, {
-    battle: null, turn: 0, attempt: 0, state: "empty", message: null, prompt: "", counted: true, choice: null,
-    models: null, gold: false, standing: "", followed: [], stopped: false, rest: false, done: { a: false, b: false },
+    battle: null, turn: 0, attempt: 0, prompt: "", rest: false, done: { a: false, b: false },
+    state: "empty", choice: "none", known: "false", gold: "false", both: "", live: "", // as the server has it
     note: "", // a refusal, beside the vote bar until the state changes
     sending: null, // what was asked for and has not begun yet: "new", "turn", "continue", ...
     goingOn: false, // whether the next prompt goes to the two revealed models
-    why: false, // whether "Why?" is open
     ...values,
   });
 }
 
 export const running = (state = page.state) => RUNNING.includes(state);
 export const ready = () => page.state === "ready" && !page.sending;
-export const votable = () => ready() && page.counted;
-export const withheld = () => page.state === "voted" && page.counted && !page.models;
+export const counted = () => page.known === "false" || page.choice !== "none";
+export const votable = () => ready() && counted();
+export const withheld = () => page.state === "voted" && page.known === "false";
 export const canSend = () => !page.sending && !running() && page.state !== "saving";
 export const recorded = () => settings().recorded === "true";
-export const asksFirst = () => settings().reasons === "before";
 export const rests = (control) => getComputedStyle(control).pointerEvents === "none";
+
+// Puts what the server has rendered into its places: the state of the battle, names, facts, the hint.
+export function place(html) {
+  const view = parsed(html).firstElementChild;
+  Object.assign(page, view.dataset);
+  for (const part of view.children) {
+    for (const at of all(`[data-part=${part.dataset.for}]`)) Object.assign(at, { innerHTML: part.innerHTML.trim(), hidden: false });
+  }
+  if (!running()) page.note = "";
+  paint();
+}
+
+export function wipe() {
+  for (const part of all("arena-battle [data-part]")) part.replaceChildren();
+}
 
 // --- words ------------------------------------------------------------------------------------
 
-const language = root.lang;
-const plurals = new Intl.PluralRules(language);
-const number = (value, options) => value.toLocaleString(language, options);
-const digits = (value, count) => number(value, { minimumFractionDigits: count, maximumFractionDigits: count });
+const number = (value) => value.toLocaleString(root.lang);
 export const filled = (template, values) => template.replace(/%\((\w+)\)s/g, (_, name) => values[name]);
-export const counting = (name, n, values) => filled(counted[name][plurals.select(n)], { ...values, n: number(n) });
 
 export function say(text) {
   $("live").textContent = text;
@@ -68,35 +79,10 @@ export function tell(text) {
   paint();
 }
 
-export function hint() {
-  if (page.message) return ends[page.message] || page.message; // the log has it in English
-  if (withheld()) return filled(words.sayWhy, { vote: voteInWords() });
-  if (page.state === "voted") return `${filled(words.saved, { vote: voteInWords() })} ${page.gold ? words.gold : page.standing}`.trim();
-  if (page.state === "skipped") return words.skipped;
-  if (page.battle && !page.counted) return words.notCounted;
-  if (page.state !== "ready") return "";
-  return page.stopped ? words.stopped : words.finished;
-}
-
-function voteInWords() {
-  const better = (side) => filled(words.wasBetter, { name: page.models?.[side].name ?? side.toUpperCase() });
-  return { model_a: better("a"), model_b: better("b"), tie: words.tie, both_bad: words.bothBad }[page.choice];
-}
-
-function factsOf({ latency_s: latency, tokens, cost }) {
-  const small = { maximumSignificantDigits: 2, maximumFractionDigits: 6, roundingPriority: "lessPrecision" };
-  const known = [];
-  if (latency !== null) known.push(filled(words.firstToken, { seconds: digits(latency, 1) }));
-  if (tokens !== null) known.push(counting("tokens", tokens));
-  if (cost !== null) known.push(filled(words.dollars, { amount: cost >= 0.1 ? digits(cost, 2) : number(cost, small) }));
-  return known.join(" · ");
-}
-
 function invited() {
-  const { models } = page;
-  if (page.goingOn || !page.counted) return models ? filled(words.askBoth, { a: models.a.name, b: models.b.name }) : words.askTheseTwo;
-  if (!page.battle || ENDED.includes(page.state)) return invitation;
-  return recorded() ? words.voteOrNew : words.askOrVote;
+  if (page.goingOn || !counted()) return page.both;
+  if (page.battle && ["created", "streaming", "ready", "saving", "opening"].includes(page.state)) return recorded() ? words.voteOrNew : words.askOrVote;
+  return invitation;
 }
 
 export function count() {
@@ -109,51 +95,26 @@ export function count() {
 // --- painting ---------------------------------------------------------------------------------
 
 export function paint() {
-  const { sending, state } = page;
+  const { sending, state, choice, gold } = page;
   const data = root.dataset;
+  Object.assign(data, { choice, gold, sending: sending || "no", later: page.turn > 1, rest: page.rest });
   data.state = sending || state === "created" ? "waiting" : state;
-  data.sending = sending || "no";
-  data.counted = String(page.counted && sending !== "continue");
-  data.later = String(page.turn > 1);
-  data.rest = String(page.rest);
-  data.choice = ["voted", "saving"].includes(state) && page.choice ? page.choice : "none";
-  data.gold = String(page.gold);
+  data.counted = counted() && sending !== "continue";
   data.names = withheld() ? "withheld" : "open";
-  SIDES.forEach(paintSide);
+  for (const side of SIDES) data[side] = progress(side);
   for (const outcome of OUTCOMES) {
     const button = $(`vote-${outcome}`);
-    if (!button) continue;
-    button.setAttribute("aria-disabled", String(data.state !== "ready"));
-    button.setAttribute("aria-pressed", String(page.choice === outcome));
+    button?.setAttribute("aria-disabled", data.state !== "ready");
+    button?.setAttribute("aria-pressed", choice === outcome);
   }
-  document.querySelector("[data-do=go-on]").setAttribute("aria-pressed", String(page.goingOn));
-  if ($("send")) $("send").setAttribute("aria-disabled", String(!canSend()));
+  document.querySelector("[data-do=go-on]").setAttribute("aria-pressed", page.goingOn);
+  $("send")?.setAttribute("aria-disabled", !canSend());
   if (box()) box().placeholder = invited();
   $("asked").textContent = page.prompt;
-  $("hint").textContent = hint();
   $("note").textContent = page.note;
   count();
   announce("paint");
   hushIfChanged();
-}
-
-function paintSide(side) {
-  const model = page.models?.[side];
-  const whole = model && !page.sending && !running(); // nothing is told of an answer that runs
-  const facts = whole ? factsOf(model) : "";
-  const letter = side.toUpperCase();
-  root.dataset[side] = progress(side);
-  $(`name-${side}`).textContent = $(`name-${side}`).title = model?.name ?? "";
-  $(`facts-${side}`).textContent = $(`tab-${side}`).querySelector(".facts").textContent = facts;
-  $(`tab-${side}`).querySelector(".label").textContent = model ? `${letter} · ${model.name}` : letter;
-  $(`cut-${side}`).textContent = (whole && cuts[model.cut]) || "";
-  $(`followed-${side}`).replaceChildren(...(whole ? page.followed : []).map((one) => {
-    const [mark, word] = { true: ["✓", words.followed], false: ["✗", words.notFollowed], null: ["?", words.notKnown] }[one[side]];
-    const chip = document.createElement("li");
-    chip.dataset.mark = mark;
-    chip.textContent = `${mark} ${filled(word, { what: kinds[one.id] })}`;
-    return chip;
-  }));
 }
 
 function progress(side) {
@@ -166,7 +127,7 @@ function progress(side) {
 // itself changes the actions alone, and leaves the vote buttons in their place.
 function hushIfChanged() {
   const before = face;
-  face = [page.sending || running() ? "running" : page.state, page.rest, withheld(), root.dataset.why].join();
+  face = [page.sending || running() ? "running" : page.state, page.rest, withheld()].join();
   if (before === face || !before || before.startsWith("opening")) return;
   const ran = before.startsWith("running") && /^(running|ready)/.test(face);
   hush(ran && root.dataset.quiet !== "all" ? "actions" : "all");

@@ -1,7 +1,7 @@
 // The battle on the page: asks for it, loads it, follows its events, and goes on when they are lost.
-import { SIDES, address, announce, asksFirst, box, canSend, fill, hint, hush, page, paint, ready, recorded,
-  reset, running, say, tell, words, $ } from "./page.js";
-import { keepUp, panes, parsed } from "./answer.js";
+import { SIDES, address, announce, box, canSend, fill, hush, page, paint, parsed, place, ready, recorded, reset,
+  running, say, tell, wipe, words, $ } from "./page.js";
+import { keepUp, panes } from "./answer.js";
 
 const SILENCE_MS = 5000; // after which a running battle is asked about
 let source = null; // the events of the battle
@@ -29,18 +29,13 @@ export function send(url, body, options) {
 
 // --- loading ----------------------------------------------------------------------------------
 
-// A battle as the API tells it: after a load, and where events may have been lost.
+// A battle as the API tells it: after a load, and where it has ended without taking a vote.
 function take(body) {
   const latest = body.turns.at(-1);
   const same = body.battle_id === page.battle && body.turn === page.turn;
-  const { vote } = body;
   if (body.battle_id !== page.battle) page.goingOn = false;
-  if (!same) Object.assign(page, { why: asksFirst(), attempt: 0, followed: [] });
-  Object.assign(page, {
-    battle: body.battle_id, turn: body.turn, state: body.state, message: body.message, prompt: latest.prompt,
-    counted: !body.models || Boolean(vote), models: body.models, choice: vote?.outcome ?? null, gold: Boolean(vote?.gold),
-    stopped: SIDES.some((side) => latest[side].status === "stopped"), sending: null,
-  });
+  if (!same) page.attempt = 0;
+  Object.assign(page, { battle: body.battle_id, turn: body.turn, state: body.state, prompt: latest.prompt, sending: null });
   for (const side of SIDES) {
     const pane = panes[side];
     pane.history.replaceChildren();
@@ -50,9 +45,8 @@ function take(body) {
     page.done[side] = latest[side].status !== "streaming";
     if (!same) pane.toTop(body.turn > 1);
   }
-  if (!running()) page.note = "";
   announce("taken", body.remarks);
-  paint();
+  place(body.html);
 }
 
 async function read(battle) {
@@ -60,6 +54,11 @@ async function read(battle) {
   if (response.ok) return response.json();
   const problem = await response.json().catch(() => ({}));
   throw Object.assign(new Error(problem.detail || words.notShown), { status: response.status });
+}
+
+// An answer on the page as it was written.
+export async function writtenBy(side) {
+  return (await read(page.battle)).turns.at(-1)[side].text;
 }
 
 export async function load(battle) {
@@ -83,8 +82,8 @@ export async function load(battle) {
 }
 
 function missing(message) {
-  clear({ state: "missing", message });
-  say(message);
+  clear({ state: "missing" });
+  say($("hint").textContent = message);
 }
 
 export function open(battle) {
@@ -99,6 +98,7 @@ export function clear(values) {
     panes[side].clear();
     panes[side].history.replaceChildren();
   }
+  wipe();
   reset(values);
   paint();
 }
@@ -129,20 +129,18 @@ function follow() {
     pane.setTail(tail);
   }));
   on("rest", () => { page.rest = true; paint(); });
-  on("done", ({ side, status }) => {
+  on("done", ({ side }) => {
     page.done[side] = true;
-    page.stopped ||= status === "stopped";
     paint();
   });
-  on("ready", () => {
+  on("state", (body) => {
     leave();
-    Object.assign(page, { state: "ready", done: { a: true, b: true }, note: "" });
-    paint();
-    say(page.counted ? hint() : `${words.bothFinished} ${words.notCounted}`);
-    if (page.counted) announce("settled");
-    else load(battle); // what they cost
+    page.done = { a: true, b: true };
+    if (body.turns) take(body);
+    else place(body.html);
+    say(page.live);
+    announce("settled");
   });
-  on("failed", () => settle(battle));
   source.onerror = () => {
     if (source?.readyState !== EventSource.CLOSED) return;
     leave();
@@ -150,12 +148,6 @@ function follow() {
     if (refusals > 1) tell(words.busy);
     setTimeout(() => battle === page.battle && running() && load(battle), Math.min(500 * 2 ** refusals, 15000));
   };
-}
-
-async function settle(battle) {
-  leave();
-  await load(battle);
-  if (battle === page.battle) say(hint());
 }
 
 // Another attempt, asked for elsewhere, begins again.
@@ -206,9 +198,9 @@ function begin(battle, turn, prompt, further) {
     pane.clear();
   }
   announce("leaving");
-  const named = ({ name }) => ({ name, latency_s: null, tokens: null, cost: null });
-  const models = further && page.models ? { a: named(page.models.a), b: named(page.models.b) } : null;
-  reset({ battle, turn, prompt, state: "created", models, counted: !models, why: asksFirst() });
+  const { known, both } = further ? page : { known: "false", both: "" };
+  if (known === "false") wipe();
+  reset({ battle, turn, prompt, state: "created", known, both });
   paint();
   for (const side of SIDES) panes[side].toTop(turn > 1);
   say(words.answering);
@@ -258,7 +250,7 @@ export function again() {
 }
 
 export function goOn() {
-  if (page.state !== "voted" || !page.models || page.sending || recorded()) return;
+  if (page.state !== "voted" || page.known === "false" || page.sending || recorded()) return;
   page.goingOn = !page.goingOn;
   paint();
   hush();
@@ -275,7 +267,7 @@ export function startOver() {
 
 export async function stop() {
   const { battle } = page;
-  if (running() && battle && await post(api(battle, "/stop")) && battle === page.battle) settle(battle);
+  if (running() && battle && await post(api(battle, "/stop")) && battle === page.battle && !source) load(battle);
 }
 
 // Both models have ended: what is still to be shown may come at once.

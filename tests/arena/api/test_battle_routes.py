@@ -328,12 +328,12 @@ def test_the_openapi_schema_documents_the_contract(quick: Served) -> None:
 
 SENT = {
     "OpenedBattle": "battle_id state turn",
-    "BattleBody": "battle_id state turn created turns message vote models remarks",
+    "BattleBody": "battle_id state turn created turns message vote models remarks html",
     "TurnBody": "turn prompt a b",
     "AnswerBody": "text status html",
     "InstructionsBody": "instructions",
     "FollowedBody": "id a b",
-    "ReceiptBody": "outcome models gold",
+    "ReceiptBody": "outcome models gold html",
     "Reveal": "a b",
     "RevealedModel": "id name latency_s tokens cost cut",
     "LeaderboardBody": "policy updated version data_hash votes voters effective_voters "

@@ -26,6 +26,10 @@ def snapshot(a: str, b: str, *, ended: bool, attempt: int = 1) -> Snapshot:
     return Snapshot("id", state, NOW, (turn,), None)
 
 
+async def shown_as(shown: Snapshot) -> str:
+    return shown.state
+
+
 class ReadersPage:
     """A page that does with events what the script does."""
 
@@ -38,7 +42,7 @@ class ReadersPage:
         self.connect()
 
     def connect(self) -> None:
-        self.reader = HtmlReader(self.renderings.of("id"))
+        self.reader = HtmlReader(self.renderings.of("id"), shown_as)
 
     async def look(self, shown: Snapshot) -> None:
         for event in await self.reader.events(shown, self.reached):
@@ -66,7 +70,7 @@ async def test_that_the_rest_may_be_shown_is_said_once() -> None:
         await page.look(replace(snapshot(a, "Yes.", ended=False), rest_offered=True))
     await page.look(snapshot("One two three.", "Yes.", ended=True))
     assert page.names.count("rest") == 1
-    assert page.names[-3:] == ["done", "done", "ready"]
+    assert page.names[-3:] == ["done", "done", "state"]
 
 
 def cuts(text: str, rng: random.Random) -> list[str]:
@@ -95,7 +99,7 @@ def test_pages_that_come_late_or_come_back_end_with_the_whole(
     for page in asyncio.run(read()):
         assert (page.html("a"), page.html("b")) == (render(a), render(b))
         assert page.tails == {"a": "", "b": ""}
-        assert page.names[-3:] == ["done", "done", "ready"]
+        assert page.names[-3:] == ["done", "done", "state"]
 
 
 def test_another_attempt_begins_anew() -> None:

@@ -222,3 +222,24 @@ def test_an_arena_that_does_not_ask_takes_no_remarks_but_shows_names_that_wait(
             409,
             "This arena does not ask why.",
         )
+
+
+@pytest.mark.parametrize("choice", ["model_a", "skip"])
+def test_html_for_the_page_names_the_models_once_they_are_revealed(
+    after: Served, before: Served, choice: str
+) -> None:
+    for served in (after, before):
+        with served.visitor() as ada:
+            path = f"/api/v1/battles/{ada.play()}"
+            shown = ada.client.get(path, params={"html": 1}).json()["html"]
+            assert 'data-state="ready" data-choice="none" data-known="false"' in shown
+            ballot = {"outcome": choice, "key": uuid.uuid4().hex}
+            voted = ada.client.post(f"{path}/vote", params={"html": 1}, json=ballot).json()
+            known = served is after and choice != "skip"
+            assert (voted["models"] is not None) == known
+            assert bool(NAMED.search(voted["html"])) == known
+            assert (f'data-known="{str(known).lower()}"') in voted["html"]
+            assert "html" not in ada.client.post(f"{path}/vote", json=ballot).json()
+            if served is before and choice != "skip":
+                remarked = ada.client.post(f"{path}/remarks", params={"html": 1}, json={}).json()
+                assert NAMED.search(remarked["vote"]["html"])
