@@ -37,7 +37,7 @@ UNREADABLE = "what it sends cannot be read as OpenID Connect."
 class _OpenId:
     """A provider of OpenID Connect.
 
-    What has to be remembered while somebody is there is in ``request.scope["session"]``, which
+    What has to be remembered while a user is there is in ``request.scope["session"]``, which
     the caller keeps in a cookie.
     """
 
@@ -61,7 +61,7 @@ class _OpenId:
         )
 
     async def address(self, request: Request, back: str) -> str:
-        """Give where somebody signs in, to come back to an address of ours.
+        """Give where a user signs in, to come back to an address of ours.
 
         Raises
         ------
@@ -155,7 +155,7 @@ async def _bound(response: Response) -> None:
 
 
 AT_PROVIDER_S = 600
-"""How long somebody may take at their provider."""
+"""How long a user may take at their provider."""
 STATE = "arena_sign_in"
 """Cookie with the signed state of a sign-in that has begun."""
 BROWSER = "arena_sign_in_browser"
@@ -173,7 +173,7 @@ INVITED_AS = {
     Role.RESEARCHER: Sentence("You can vote, and read what researchers of this arena read."),
     Role.ADMIN: Sentence("You can run this arena: models, people and data."),
 }
-"""What somebody may do who opens a link."""
+"""What a user may do who opens a link."""
 PRIVATE = {"Cache-Control": "private, no-store"}
 
 
@@ -185,7 +185,7 @@ def sign_in_router(parts: Parts) -> APIRouter:
     def shown(
         request: Request, status: int = 200, problem: Sentence | None = None
     ) -> PageResponse:
-        """Show the ways in, and why somebody is not inside yet."""
+        """Show the ways in, and why a user is not inside yet."""
         page = filled(
             "sign_in.html",
             visit_to(request),

@@ -109,8 +109,8 @@ def test_a_judge_that_always_says_the_same_is_named(command: Command, folder: Pa
     assert outcome["consistency"]["n_first"] == N
     assert outcome["first_place"]["effect"] == 0.5
     message = run(command, lambda prompt: "[[A]]", "pairwise").stdout
-    assert "! 'judge' said the same in all" in message
-    assert f"lean to the first place {N} times" in message
+    assert "! 'judge' gave the same answer in all" in message
+    assert f"prefer the answer shown first {N} times" in message
 
 
 def test_a_judge_that_reads_is_not_named(command: Command, folder: Path) -> None:
