@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,9 +39,6 @@ from arena.play.topics import keep_releasing
 from arena.play.upkeep import keep_labelling
 from arena.settings import Settings
 from rating import __version__
-
-FIRST_BOARD_S = 2.0
-"""How long an arena that begins waits for its leaderboards before it serves without them."""
 
 STATIC = Path(__file__).parent / "ui" / "static"
 
@@ -134,7 +131,7 @@ def _prepare(parts: Parts, board: Board) -> None:
     of_label = parts.labels.get(board.policy)
     latest = of_label.latest if of_label else None
     is_default = board.policy == DEFAULT.name
-    whole = parts.boards[BEFORE_EXCLUSIONS.name].read() if is_default and board.excluded else None
+    whole = parts.boards[BEFORE_EXCLUSIONS.name].read(0) if is_default and board.excluded else None
     labels = latest.labels if latest else None
     linked = parts.settings.show_battles and board.policy != APPLICATIONS.name
     for language in Language:
@@ -146,10 +143,7 @@ def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[N
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         keeping = asyncio.create_task(upkeep.keep_up(parts.store))
         parts.battles.relay.start()
-        made = asyncio.Event()
-        tasks = [asyncio.create_task(one) for one in _beside(parts, made)]
-        with suppress(TimeoutError):
-            await asyncio.wait_for(made.wait(), FIRST_BOARD_S)
+        tasks = [asyncio.create_task(one) for one in _beside(parts)]
         yield
         for task in tasks:
             task.cancel()
@@ -170,8 +164,8 @@ def _lifespan(parts: Parts) -> Callable[[FastAPI], AbstractAsyncContextManager[N
     return lifespan
 
 
-def _beside(parts: Parts, made: asyncio.Event) -> Iterator[Coroutine[None, None, None]]:
-    """Give what runs beside requests; ``made`` is set once each board has been looked at."""
+def _beside(parts: Parts) -> Iterator[Coroutine[None, None, None]]:
+    """Give what runs beside requests."""
     settings, store, now = parts.settings, parts.store, parts.now
     if parts.warm_up:
         yield parts.warm_up()
@@ -186,7 +180,7 @@ def _beside(parts: Parts, made: asyncio.Event) -> Iterator[Coroutine[None, None,
     yield keep_labelling(store, now)
     yield upkeep.keep_clear(store, settings.retention_days(), now)
     yield keep_releasing(store, settings.database, now, private=not settings.show_battles)
-    yield leaderboard.keep_up([*parts.boards.values()], partial(_prepare, parts), made)
+    yield leaderboard.keep_up([*parts.boards.values()], partial(_prepare, parts))
 
 
 def _unknown(not_found: ASGIApp) -> ASGIApp:

@@ -289,19 +289,19 @@ Drain = Callable[[], Coroutine[None, None, None]]
 
 def listen(settings: Settings) -> socket.socket:
     """Take the port before anything slow is done, so that a taken one is said at once."""
-    listener = socket.socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        listener.bind((settings.host, settings.port))
-        listener.listen(2048)  # who comes before the rest is ready waits, and is not refused
+        family, *_, address = socket.getaddrinfo(
+            settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        )[0]
+        both = family == socket.AF_INET6 and settings.host == "::"
+        # Who comes before the rest is ready waits, and is not refused.
+        return socket.create_server(address[:2], family=family, backlog=2048, dualstack_ipv6=both)
     except OSError as error:
-        listener.close()
         msg = (
             f"Cannot serve on {settings.host}:{settings.port}: {error.strerror}. "
             "Choose another port with --port, or ARENA_PORT."
         )
         raise SettingsError(msg) from error
-    return listener
 
 
 def run(
@@ -314,8 +314,8 @@ def run(
     logging.getLogger("uvicorn.error").addFilter(lambda record: record.msg != UNREADABLE)
     # Gradio looks for it at each update, in vain; and the page shows no plots of its own.
     sys.modules.setdefault("matplotlib", None)  # type: ignore[arg-type]
-    gc.collect()
     gc.freeze()  # what is loaded stays: to look through it for garbage would stall everybody
+    gc.enable()
     switch_s, thresholds = sys.getswitchinterval(), gc.get_threshold()
     sys.setswitchinterval(SWITCH_S)
     gc.set_threshold(NEW_OBJECTS, *thresholds[1:])

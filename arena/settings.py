@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, SecretStr, TypeAdapter, ValidationError, field_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
+from rapidfuzz import process
 
 from arena.domain.battle import VOTE_WITHIN, PacePool, Pacing, Sampler, WhenAsked
 from arena.domain.model import LISTED_AFTER, Model, Roster, first_fault
@@ -37,6 +38,10 @@ MOST = 2**31 - 1
 """Most of any number that has no smaller bound."""
 LONGEST_STATEMENT = 5000
 """Characters of a statement on the evaluation card."""
+FROM_FILES = ("secret_key", "oidc_client_secret", "database")
+"""Settings that ``ARENA_<NAME>_FILE`` can give: the content of a file, such as a Docker secret."""
+OF_OTHERS = re.compile("ARENA_(TESTS|SERVICE|PORT)_")
+"""Variables that are no settings: the tests', and what Kubernetes sets for a service "arena"."""
 HOST_NAME = re.compile(r"[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*|\[?[0-9A-Fa-f:.]+\]?")
 
 
@@ -103,6 +108,11 @@ class Settings(BaseSettings):
         Header in which a trusted proxy names who has logged in there; empty if none does.
     oidc_issuer : str or None
         Address of a provider of OpenID Connect; with `oidc_client_id` people sign in there.
+    oidc_trust_mail : bool
+        Whether addresses of mail count that the provider does not mark as verified.
+    oidc_domains, oidc_groups, oidc_admin_groups : str
+        Domains of mail and groups whose accounts may enter, and groups of admins, separated by
+        commas.
     admins, researchers : str
         Who has that role at the least, separated by commas: the names that the proxy gives, or
         addresses of mail that the provider has verified.
@@ -183,6 +193,10 @@ class Settings(BaseSettings):
     oidc_client_id: str | None = None
     oidc_client_secret: SecretStr | None = None
     oidc_name: str = "OpenID"
+    oidc_trust_mail: bool = False
+    oidc_domains: str = ""
+    oidc_groups: str = ""
+    oidc_admin_groups: str = ""
     admins: str = ""
     researchers: str = ""
 
@@ -206,11 +220,7 @@ class Settings(BaseSettings):
 
     def named_roles(self) -> Known:
         """Give who has a role by the settings."""
-        admins, researchers = (
-            frozenset(name.casefold() for name in _items(names))
-            for names in (self.admins, self.researchers)
-        )
-        return Known(admins, researchers)
+        return Known(_lower(self.admins), _lower(self.researchers))
 
     def provider(self) -> Provider | None:
         """Give where people sign in; None if nowhere."""
@@ -222,6 +232,10 @@ class Settings(BaseSettings):
             client_id=self.oidc_client_id,
             client_secret=secret.get_secret_value() if secret else None,
             name=self.oidc_name,
+            trusts_mail=self.oidc_trust_mail,
+            domains=_lower(self.oidc_domains),
+            groups=_lower(self.oidc_groups),
+            admin_groups=_lower(self.oidc_admin_groups),
         )
 
     def retention_days(self) -> dict[Perishable, int | None]:
@@ -293,6 +307,21 @@ def read_settings(**given: object) -> Settings:
     SettingsError
         Naming the setting and its value.
     """
+    known = {f"ARENA_{name.upper()}" for name in Settings.model_fields}
+    known |= (files := {f"ARENA_{name.upper()}_FILE": name for name in FROM_FILES}).keys()
+    for name in sorted(set(os.environ) - known):
+        if name.startswith("ARENA_") and not OF_OTHERS.match(name):
+            nearest = process.extractOne(name, known)[0]
+            msg = f"{name} is no setting. Did you mean {nearest}? Correct it, or unset it."
+            raise SettingsError(msg)
+    for variable, name in files.items():
+        if variable not in os.environ:
+            continue
+        if variable.removesuffix("_FILE") in os.environ:
+            msg = f"{variable} and {variable.removesuffix('_FILE')} are both set: unset one."
+            raise SettingsError(msg)
+        content = read_text(Path(os.environ[variable]), SettingsError).strip()
+        given = {name: content, **{key: v for key, v in given.items() if v is not None}}
     try:
         settings = Settings.model_validate({name: v for name, v in given.items() if v is not None})
     except ValidationError as error:
@@ -381,12 +410,12 @@ class Keys(Mapping[str, str]):
     names : iterable of str
         Those to look for in the environment when all are asked for.
     file : Path or None
-        Lines of ``NAME=VALUE``, for its owner alone to read.
+        Lines of ``NAME=VALUE``; a warning is logged if everybody can read them.
 
     Raises
     ------
     SettingsError
-        If the file cannot be read, or others can read it. Later, what is wrong with it is
+        If the file cannot be read. Later, what is wrong with it is
         logged, and the keys that were read before stay.
     """
 
@@ -425,9 +454,8 @@ class Keys(Mapping[str, str]):
         if state == self._state:
             return
         self._state = state
-        if stat.st_mode & 0o077:
-            msg = f"ARENA_KEYS: others can read {str(self._file)!r}. Run chmod 600 on it."
-            raise SettingsError(msg)
+        if stat.st_mode & 0o007:
+            logger.warning("ARENA_KEYS: everybody can read %r. Run chmod 600 on it.", self._file)
         self.of_file = _keys_in(self._file)
 
 
@@ -551,6 +579,10 @@ def read_refusals(path: Path) -> "SafetyTable":
     except DataError as error:
         msg = f"ARENA_SAFETY: {error}"
         raise SettingsError(msg) from error
+
+
+def _lower(names: str) -> frozenset[str]:
+    return frozenset(name.casefold() for name in _items(names))
 
 
 def _items(text: str) -> list[str]:

@@ -1,8 +1,8 @@
 """How many votes a race needs until it stops at the right decision, by how pairs are drawn.
 
-`python -m benchmarks.races` prints the table of docs/rate.md; `--runs` for more or fewer races.
-`python -m benchmarks.races --looks` prints the table of docs/gate.md and
-docs/evidence.md: error and power by the number of looks.
+`python -m benchmarks.races` prints the median votes by lead; `--runs` for more or fewer races.
+`python -m benchmarks.races --looks` prints the table of docs/evidence.md, from which
+docs/guides/gate-and-compare.md takes its figures: error and power by the number of looks.
 """
 
 import argparse

@@ -46,7 +46,7 @@ from rating.errors import ConvergenceError, DataError
 from rating.fitting import Fit
 from rating.identification import decided_groups
 from rating.leave_out import Known, jackknife_variance, quantile, quantiles, two_way
-from rating.likelihood import Evaluation, Objective, identified_inverse
+from rating.likelihood import Evaluation, Objective, identified_inverse, one_thread
 from rating.options import RateOptions
 from rating.resampling import bootstrap
 from rating.sentences import Sentence
@@ -144,6 +144,7 @@ class ByCluster:
         return self.activity.effective < max(WELL_FOUNDED, self.fit.n_models)
 
     @cached_property
+    @one_thread
     def own(self) -> ClusterShares:
         """How the information on each model is shared by the clusters."""
         if self.square is not None:
@@ -319,6 +320,7 @@ class Inference:
         """The kinds of cluster that tell votes apart: prompts only where voters share them."""
         return self.kinds if self.between is not None else self.kinds[:1]
 
+    @one_thread
     def of(
         self,
         contrasts: Floats,
@@ -494,6 +496,7 @@ class Pairs:
         return laid
 
 
+@one_thread
 def infer(
     fit: Fit,
     data: Comparisons,
@@ -606,6 +609,7 @@ class ProfileIntervals:
     high: Floats
 
 
+@one_thread
 def profile_intervals(
     fit: Fit, data: Comparisons, *, models: Sequence[str] | None = None, level: float = 0.95
 ) -> ProfileIntervals:

@@ -27,7 +27,14 @@ from rating.errors import DataError
 from rating.fitting import Fit, has_finite_fit
 from rating.identification import decided_groups, strong_groups
 from rating.leave_out import jackknife_factor
-from rating.likelihood import CHUNK_ENTRIES, ScoredCells, blocks, minimise, win_probability
+from rating.likelihood import (
+    CHUNK_ENTRIES,
+    ScoredCells,
+    blocks,
+    minimise,
+    one_thread,
+    win_probability,
+)
 from rating.typing import Bools, Floats, Ints
 
 COMPILED_FROM = 1_000_000
@@ -516,6 +523,7 @@ REFIT_LEVERAGE = 0.5
 _MAX_ROUNDS = 40
 
 
+@one_thread
 def hessian_covariance(fit: Fit) -> Floats:
     """Return the inverse information: right when the model is, too wide under half-win ties.
 
@@ -541,6 +549,7 @@ def hessian_covariance(fit: Fit) -> Floats:
     return fit.inverse_information
 
 
+@one_thread
 def sandwich_covariance(fit: Fit, data: Comparisons) -> Floats:
     """Estimate the covariance when every vote is independent of the others.
 

@@ -28,6 +28,7 @@ from rating.likelihood import (
     information_left,
     minimise,
     objective,
+    one_thread,
     solve,
 )
 from rating.outcome import Ties
@@ -142,6 +143,7 @@ class Fit:
         return objective(self.likelihood, data, ridge=self.ridge, order_effect=self.order_effect)
 
 
+@one_thread
 def fit(
     data: Comparisons, *, ties: Ties = "half", ridge: float = 0.0, order_effect: bool = False
 ) -> Fit:

@@ -17,13 +17,14 @@ Newton's method on a smooth objective.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import ClassVar, Literal, NamedTuple, Protocol
+from functools import cache, cached_property, wraps
+from typing import ClassVar, Literal, NamedTuple, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 import scipy
+from threadpoolctl import ThreadpoolController
 
 from rating.comparisons import Comparisons
 from rating.errors import ConvergenceError, NotIdentifiedError
@@ -31,6 +32,33 @@ from rating.outcome import OUTCOMES, Outcome, Ties
 from rating.typing import Floats, Integers, Ints
 
 Coordinate = Literal["gap", "tie", "level"]
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+@cache
+def _linear_algebra() -> ThreadpoolController:
+    import scipy.linalg  # noqa: F401  # has a library of its own, which the controller must see
+
+    return ThreadpoolController()
+
+
+def one_thread(work: Callable[P, T]) -> Callable[P, T]:
+    """Keep linear algebra on one thread.
+
+    On matrices of some hundred models several threads mostly wait for each other: at two million
+    votes they take up to twice the processor time, and no less of the user's.
+    """
+
+    @wraps(work)
+    def alone(*args: P.args, **kwargs: P.kwargs) -> T:
+        with _linear_algebra().limit(limits=1, user_api="blas"):
+            return work(*args, **kwargs)
+
+    return alone
+
 
 A, B, TIE, BOTH_BAD = (OUTCOMES.index(outcome) for outcome in Outcome)
 SCORE_A = np.array([outcome.score_a for outcome in OUTCOMES])

@@ -14,7 +14,7 @@ from rating.covariance import Cluster, Grouping, compiled_loops, grouping
 from rating.errors import DataError
 from rating.fitting import Fit, has_finite_fit
 from rating.identification import reachable
-from rating.likelihood import HALF_WIN, minimise, solve
+from rating.likelihood import HALF_WIN, minimise, one_thread, solve
 from rating.typing import Bools, Floats, Ints, Words
 
 NORMAL_FROM = 10
@@ -264,6 +264,7 @@ class Bootstrap:
         )
 
 
+@one_thread
 def bootstrap(
     fit: Fit,
     data: Comparisons,

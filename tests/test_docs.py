@@ -69,7 +69,7 @@ def test_the_documented_roster_and_the_example_can_be_read(tmp_path: Path) -> No
 
 
 def test_every_column_of_an_export_is_explained() -> None:
-    table = read("docs/data-and-privacy.md")
+    table = read("docs/reference/formats.md").split("\n## Exports\n")[1]
     names = {**COLUMNS, **BATTLES, **ANSWERS, **CHATBOT_ARENA, **TRL, **MODELS}
     assert [name for name in names if f"`{name}`" not in table] == []
 
@@ -77,7 +77,7 @@ def test_every_column_of_an_export_is_explained() -> None:
 def test_the_documented_conversation_over_http_works(
     quick: Served, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    example = code(read("docs/api.md"), "python")
+    example = code(read("docs/guides/embed.md").split("\n## HTTP API\n")[1], "python")
     exec(example.replace("http://127.0.0.1:7860", quick.url), {})
     assert "latency_s" in capsys.readouterr().out
 
@@ -85,7 +85,7 @@ def test_the_documented_conversation_over_http_works(
 def test_every_route_of_the_api_is_documented(quick: Served) -> None:
     with quick.visitor() as ada:
         paths = ada.get("/api/openapi.json").json()["paths"]
-    document = read("docs/api.md").replace("{id}", "{battle_id}")
+    document = read("docs/guides/embed.md").replace("{id}", "{battle_id}")
     assert [path for path in paths if path not in document] == []
 
 
@@ -93,7 +93,7 @@ def test_every_route_of_the_api_is_documented(quick: Served) -> None:
 def test_the_documented_votes_of_an_application_come_in_and_are_rated(
     quick: Served, tmp_path: Path
 ) -> None:
-    document = read("docs/embed.md")
+    document = read("docs/guides/embed.md").split("\n## HTTP API\n")[0]
     blocks = re.findall(r"```bash\n(.*?)```", document, re.DOTALL)
     script = "".join(blocks).replace("http://127.0.0.1:7860", quick.url)
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
@@ -116,7 +116,7 @@ def strip_ends(text: str) -> list[str]:
 
 
 def test_every_option_and_key_of_a_rating_is_explained() -> None:
-    document = read("docs/rate.md")
+    document = read("docs/guides/rate.md")
     shown = invoke(["rate", "--help"], columns=200).stdout
     options = set(re.findall(r"--[a-z-]+", shown.split("Examples")[0])) - {"--help"}
     assert [option for option in options if f"`{option}" not in document] == []
@@ -126,7 +126,7 @@ def test_every_option_and_key_of_a_rating_is_explained() -> None:
 
 
 def test_every_key_of_a_rating_of_rankings_is_explained(tmp_path: Path) -> None:
-    section = read("docs/rate.md").split("\n## Rankings of more than two answers\n")[1]
+    section = read("docs/guides/rate.md").split("\n## Rankings of more than two answers\n")[1]
     file = tmp_path / "rankings.csv"
     file.write_text(code(section, "csv"), encoding="utf-8")
     report = json.loads(invoke(["rank", str(file), "--format", "json"]).stdout)
@@ -165,8 +165,9 @@ def test_every_option_of_judging_is_explained(name: str) -> None:
         ("guides/judge.md", "### Method files", "shorter.toml"),
         ("guides/judge.md", "### Injections and biases", None),
         ("guides/studies.md", "### Accuracy against labels", "pairs.csv"),
-        ("rate.md", "## Rankings of more than two answers", "rankings.csv"),
-        ("formats.md", "### A board for every_eval_ever", None),
+        ("guides/rate.md", "## Rate your votes", None),
+        ("guides/rate.md", "## Rankings of more than two answers", "rankings.csv"),
+        ("reference/formats.md", "#### Example for every_eval_ever", None),
     ],
 )
 def test_the_documented_commands_print_what_the_page_says(
@@ -412,11 +413,12 @@ def test_every_message_on_troubleshooting_is_one_that_the_program_has() -> None:
     assert [part for part in parts if not any(part in text for text in known)] == []
 
 
-def test_every_example_of_the_page_on_python_prints_what_it_says(
+def test_every_example_in_python_prints_what_the_guide_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    blocks = re.findall(r"```(python|text)\n(.*?)```", read("docs/python.md"), re.DOTALL)
+    section = read("docs/guides/embed.md").split("\n## Python\n")[1]
+    blocks = re.findall(r"```(python|text)\n(.*?)```", section, re.DOTALL)
     names: dict[str, object] = {}
     for (language, example), (_, printed) in zip(blocks[::2], blocks[1::2], strict=True):
         assert language == "python"

@@ -119,7 +119,7 @@ def test_the_sdist_builds_the_same_wheel_and_holds_what_its_tests_need(built: Bu
     with tarfile.open(built.sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     needed = {"Makefile", "pyproject.toml", "requirements-dev.lock", "tests/conftest.py"}
-    needed |= {"benchmarks/coverage.py", "deploy/build.lock", "docs/rate.md", "CHANGELOG.md"}
+    needed |= {"benchmarks/coverage.py", "deploy/build.lock", "docs/methods.md", "CHANGELOG.md"}
     assert needed <= names
     assert [name for name in names if re.search(r"\.(db|pyc)$|^\.venv|^dist/", name)] == []
 

@@ -60,9 +60,28 @@ class Recent:
 
 
 class RatingBody(Plain):
-    """One rated model, in points; ranks count from 1 and are null where none is ruled out.
+    """One rated model.
 
-    Shares of wins are against the others.
+    Attributes
+    ----------
+    rating, se, lower, upper : float
+        In points, with standard error and interval.
+    rank_low, rank_high : int or None
+        Simultaneous interval of the rank, from 1; None where the votes exclude no rank.
+    win_rate, win_rate_low, win_rate_high : float
+        Expected share of wins against an average opponent, and its interval.
+    voter_rating, voter_rank : float, int
+        With equally weighted voters.
+    family : str
+        Of which model it is a variant; empty for none.
+    variants : int
+        Variants of the family with a counted vote.
+    best_of : float or None
+        Rating corrected for choosing the best variant; None except for the best one.
+    declared : float or None
+        Rating under the order that the producer declared; None without one.
+    otherwise : int
+        Votes on what answered under the same id before it was changed.
     """
 
     model: str
@@ -88,9 +107,16 @@ class RatingBody(Plain):
 
 
 class NewcomerBody(Plain):
-    """A model that a judge alone rates until ``until`` votes do, in points; it has no rank.
+    """A new model that only a judge rates: it has no rank, and no other list contains it.
 
-    ``votes`` are people's so far, on which its rating does not rest.
+    Attributes
+    ----------
+    votes, until : int
+        Votes of people so far, which its rating does not use, and with how many they rate it.
+    rating, lower, upper : float
+        In points of this leaderboard.
+    calibrated_on : int
+        Models on which the judge's errors were estimated.
     """
 
     model: str
@@ -107,7 +133,29 @@ class NewcomerBody(Plain):
 
 
 class LeaderboardBody(Plain):
-    """A board; ``ratings`` is empty while the votes identify none: see ``warnings``."""
+    """A leaderboard.
+
+    Attributes
+    ----------
+    data_hash : str or None
+        Identifies the rated votes; ``arena rate`` prints the same for them.
+    effective_voters : float or None
+        Effective sample size, in voters.
+    left_out : mapping
+        Excluded votes by reason.
+    ranks_claimed : bool
+        Whether a model has a rank interval.
+    ratings : list
+        Best first. Empty while the votes identify no ratings; the first warning is the reason.
+    neighbours : list
+        Robustness of the order of neighbours from the top, at most ten.
+    fit : FitCheck or None
+        None where ratings can fit any votes.
+    history : list
+        Empty while the votes are of fewer than three days.
+    record : RecordCheck or None
+        None before the vote log was verified for the first time.
+    """
 
     policy: str
     updated: datetime

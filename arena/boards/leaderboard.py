@@ -7,6 +7,7 @@ A file of an export that a page asks for, made in a process of its own: no battl
 
 import asyncio
 import logging
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence, Set
@@ -284,6 +285,8 @@ NOT_YET = Sentence(
 
 LOOK_S = 2.0
 """How often the log is looked at for new votes."""
+FIRST_BOARD_S = 2.0
+"""How long whoever reads the board of an arena that starts waits for it to be made."""
 REST = 20
 """A board stays for this many times as long as it took to make."""
 
@@ -291,7 +294,7 @@ logger = logging.getLogger(__name__)
 
 
 class Leaderboard:
-    """Keeps the board of a policy; who reads it waits for nothing.
+    """Keeps the board of a policy; only the first of a starting arena is waited for.
 
     It is made in the background when the log has grown, and kept in the database, from where other
     processes take it over: see `keep_up`. A board that takes long to make is made at most every
@@ -354,9 +357,11 @@ class Leaderboard:
         self._has_rated = False
         self._failed: str | None = None
         self._closing = False
+        self._looked = threading.Event()
 
-    def read(self) -> Board:
-        """Give the board as it was last made, at once."""
+    def read(self, wait_s: float = FIRST_BOARD_S) -> Board:
+        """Give the board as it was last made; wait at most this many seconds for the first."""
+        self._looked.wait(wait_s)
         board, record = self._board, self._record()
         if self._failed:
             why = FAILED_FIRST if board.reason == NOT_YET else _on_failure(board.updated)
@@ -371,12 +376,15 @@ class Leaderboard:
         """Refresh the board; what goes wrong is logged, once a reason, and said on the board."""
         try:
             self.refresh()
-            return
         except (StoreError, RatingError) as error:
-            reason = str(error)
+            self._fail(str(error))
         except Exception as error:
             logger.exception("A leaderboard was not made for a fault of ours")
-            reason = repr(error)
+            self._fail(repr(error))
+        finally:
+            self._looked.set()
+
+    def _fail(self, reason: str) -> None:
         if reason != self._failed:
             logger.error("The leaderboard %s could not be made: %s", self._policy.name, reason)
         self._failed = reason
@@ -398,7 +406,7 @@ class Leaderboard:
         elif self._clock() >= self._rests_until:
             self._fill()
             self._make()
-        return self.read()
+        return self.read(0)
 
     def _take_over(self) -> None:
         """Show the board that another process has made, and rest as long as it does.
@@ -525,17 +533,13 @@ class Leaderboard:
         self._board, self._written, self._failed = board, written, None
 
 
-async def keep_up(
-    boards: Sequence[Leaderboard], prepare: Callable[[Board], object], ready: asyncio.Event
-) -> None:
+async def keep_up(boards: Sequence[Leaderboard], prepare: Callable[[Board], object]) -> None:
     """Refresh boards one after another, off the event loop, whenever there are new votes.
 
     Parameters
     ----------
     prepare : callable
         Called with each board, again and again, before it is asked for; may block.
-    ready : asyncio.Event
-        Set once each has been looked at.
     """
     while True:
         for board in boards:
@@ -544,7 +548,6 @@ async def keep_up(
                 await asyncio.to_thread(prepare, board.read())
             except Exception:  # the page will say so to whoever asks for it
                 logger.exception("The page of a leaderboard could not be written")
-        ready.set()
         await asyncio.sleep(LOOK_S)
 
 

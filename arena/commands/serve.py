@@ -8,11 +8,12 @@
 """
 
 import asyncio
+import gc
 import math
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -68,9 +69,10 @@ def serve(
     arena serve --roster roster.toml
     arena serve --port 8000 --database sqlite:///team.db --roster roster.toml
     """
-    from arena.settings import read_settings  # help would wait for it and for what it serves
+    with _loading():
+        from arena.settings import read_settings  # help would wait for it and for what it serves
 
-    _serve(read_settings(port=port, host=host, database=database, roster=roster))
+        _serve(read_settings(port=port, host=host, database=database, roster=roster))
 
 
 def demo(
@@ -93,17 +95,18 @@ def demo(
     arena demo --toys
     arena demo --port 8000
     """
-    from arena.endpoints.offline import POCKET_MODELS
+    with _loading():
+        from arena.endpoints.offline import POCKET_MODELS
 
-    settings = _demo_settings(port=port, host=host, database=database)
-    there = () if toys else _local_models()
-    if toys or len(there) > 1:
-        _serve(settings, lambda: Roster(POCKET_MODELS if toys else there))
-    else:
-        from arena.endpoints.local import local_model
+        settings = _demo_settings(port=port, host=host, database=database)
+        there = () if toys else _local_models()
+        if toys or len(there) > 1:
+            _serve(settings, lambda: Roster(POCKET_MODELS if toys else there))
+        else:
+            from arena.endpoints.local import local_model
 
-        local_model()  # loads while the rest does
-        _serve(settings, _small_models)
+            local_model()  # loads while the rest does
+            _serve(settings, _small_models)
 
 
 def simulate(
@@ -211,6 +214,16 @@ def _small_models() -> Roster:
     return Roster((*VARIANTS, POCKET_MODELS[-1]))
 
 
+@contextmanager
+def _loading() -> Iterator[None]:
+    """Keep the garbage collector off while modules load: a fifth of the start. `run` ends it."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
 def _serve(settings: "Settings", choose: Callable[[], Roster] | None = None) -> None:
     from arena.logs import set_up
     from arena.server import listen, run
@@ -222,7 +235,8 @@ def _serve(settings: "Settings", choose: Callable[[], Roster] | None = None) -> 
         roster = choose() if choose else None
         app = create_app(settings, roster)
         host, port = listener.getsockname()[:2]
-        say(f"The arena is at http://{host}:{port} (stop with Ctrl+C)")
+        named = f"[{host}]" if ":" in host else host
+        say(f"The arena is at http://{named}:{port} (stop with Ctrl+C)")
         if roster:
             say(_described(roster))
         run(app, app.state.drain, settings, listener)

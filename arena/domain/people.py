@@ -116,12 +116,22 @@ class Provider:
         Its address, without a slash at the end.
     name : str
         What the button calls it.
+    trusts_mail : bool
+        Whether addresses that it does not mark as verified count, as those of Entra ID.
+    domains, groups : frozenset of str
+        Those whose accounts may enter, in lower case; any where none is named.
+    admin_groups : frozenset of str
+        Groups whose members are admins, in lower case.
     """
 
     issuer: str
     client_id: str
     client_secret: str | None = field(repr=False)
     name: str
+    trusts_mail: bool = False
+    domains: frozenset[str] = frozenset()
+    groups: frozenset[str] = frozenset()
+    admin_groups: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

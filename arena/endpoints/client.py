@@ -20,13 +20,15 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, lru_cache, partial
+from ipaddress import ip_address
 from itertools import chain
 from types import MappingProxyType
 from typing import TypeVar
+from urllib.request import getproxies, proxy_bypass
 
 import aiohttp
 import httpx
@@ -147,6 +149,7 @@ class Connections(httpx.AsyncBaseTransport):
                 headers=headers,
                 data=body or None,
                 allow_redirects=False,
+                proxy=_proxy_of(url),
                 timeout=self._limits,
             )
         return httpx.Response(
@@ -318,6 +321,9 @@ def _target(url: str) -> URL:
 def _as_httpx_errors() -> Iterator[None]:
     try:
         yield
+    except aiohttp.ClientHttpProxyError as error:
+        detail = f"the proxy refused to connect: HTTP {error.status}"
+        raise EndpointError(FailureClass.UNREACHABLE, detail) from error
     except aiohttp.ClientResponseError as error:
         detail = f"the endpoint sent a head that cannot be read: {error.message}"
         raise EndpointError(FailureClass.MALFORMED, detail) from error
@@ -431,9 +437,27 @@ class Timeouts:
 
 
 @cache
-def _trust() -> ssl.SSLContext:
-    """Read the certificates to trust, once: it takes a twentieth of a second."""
-    return httpx.create_ssl_context(trust_env=False)
+def trust() -> ssl.SSLContext:
+    """Read the certificates to trust, once: those of SSL_CERT_FILE or SSL_CERT_DIR if set."""
+    return httpx.create_ssl_context()
+
+
+@lru_cache
+def _proxy_of(url: str) -> str | None:
+    """Name the proxy of HTTPS_PROXY or HTTP_PROXY; NO_PROXY and this machine are asked without."""
+    there = _target(url)
+    host = there.host or ""
+    with suppress(ValueError):
+        if ip_address(host).is_loopback:
+            return None
+    proxy = getproxies().get(there.scheme)
+    if not proxy or host == "localhost" or proxy_bypass(host):
+        return None
+    scheme, separator, _ = proxy.partition("://")
+    if separator and scheme not in ("http", "https"):
+        detail = f"{there.scheme.upper()}_PROXY is of the scheme {scheme!r}: name an HTTP proxy"
+        raise EndpointError(FailureClass.UNREACHABLE, detail)
+    return proxy if separator else f"http://{proxy}"
 
 
 class Endpoints:
@@ -483,7 +507,7 @@ class Endpoints:
         self._turn = asyncio.Lock()
         self._held: set[tuple[str, str]] = set()
         self._transports = dict(transports or {})
-        self._network = Connections(_trust(), timeouts.connect_s) if networked else None
+        self._network = Connections(trust(), timeouts.connect_s) if networked else None
 
     async def aclose(self) -> None:
         """Close every connection; requests that are under way fail."""
@@ -719,7 +743,7 @@ class Endpoints:
             if endpoint.startswith(prefix):
                 return transport
         if self._network is None:  # the first model behind a network came while this runs
-            self._network = Connections(_trust(), self._timeouts.connect_s)
+            self._network = Connections(trust(), self._timeouts.connect_s)
         return self._network
 
     def _headers(self, model: Model) -> dict[str, str]:

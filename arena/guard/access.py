@@ -386,7 +386,8 @@ class Access:
             claim = people.identity.read(cookie)
             voter = Voter(claim.voter) if claim else None
             request.state.greeting = cookie_header(request.scope["scheme"], cookie)
-        if voter is not None and request.client is not None:
+        # A class may share an address: whoever has an account counts by themselves alone.
+        if voter is not None and person is None and request.client is not None:
             address = request.client.host
             voter = replace(
                 voter,

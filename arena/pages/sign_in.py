@@ -4,6 +4,7 @@ Signing in at a provider of OpenID Connect: authorization code with PKCE, by aut
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from secrets import token_urlsafe
@@ -25,12 +26,16 @@ from arena.pages.rendering import READ, filled, origin_of, visit_to
 from arena.parts import Parts
 from rating.sentences import Sentence
 
+logger = logging.getLogger(__name__)
+
 TIMEOUT_S = 10.0
 """How long a provider may be silent."""
 ALL_S = 30.0
 """How long all that is asked of a provider at one step may take."""
 MOST_BYTES = 1_000_000
 """Of one response of a provider's."""
+GROUPS = ("groups", "roles")
+"""Claims that name the groups of an account; the second has the application roles of Entra ID."""
 UNREADABLE = "what it sends cannot be read as OpenID Connect."
 
 
@@ -90,9 +95,33 @@ class _OpenId:
         if not claims.get("sub"):
             msg = "it named nobody."
             raise ProviderError(msg)
-        mail = str(claims["email"]) if claims.get("email_verified") is True else ""
+        claimed = str(claims.get("email") or claims.get("preferred_username") or "")
+        is_verified = "email" in claims and claims.get("email_verified") is True
+        mail = claimed if is_verified or self.provider.trusts_mail else ""
         name = mail or claims.get("preferred_username") or claims.get("name") or claims["sub"]
-        return str(claims["sub"]), str(name), self._known.role(mail)
+        groups = {str(one).casefold() for key in GROUPS for one in _listed(claims.get(key))}
+        if not groups and "groups" in (claims.get("_claim_names") or ()):
+            logger.warning("The provider omits the groups of %r: they are too many.", name)
+        domain = mail.rpartition("@")[2].casefold()
+        if self.provider.domains and domain not in self.provider.domains:
+            logger.info("%r may not enter: no verified address of an allowed domain.", name)
+            msg = "your account has no verified address of a domain that may enter."
+            raise ProviderError(msg)
+        admitted = self.provider.groups | self.provider.admin_groups
+        if self.provider.groups and not groups & admitted:
+            logger.info("%r may not enter: of no allowed group.", name)
+            msg = "your account is in no group that may enter."
+            raise ProviderError(msg)
+        role = self._known.role(mail)
+        if groups & self.provider.admin_groups:
+            role = Role.ADMIN
+        elif not mail and self._known.role(claimed) is not role:
+            logger.warning(
+                "%r has a role by the settings, but the provider does not mark the address as "
+                "verified: set ARENA_OIDC_TRUST_MAIL=true if it gives no others.",
+                claimed,
+            )
+        return str(claims["sub"]), str(name), role
 
     async def _claims(self, request: Request) -> dict[str, Any]:
         token = await self._client.authorize_access_token(request)
@@ -101,6 +130,10 @@ class _OpenId:
             more = await self._client.userinfo(token=token)
             claims |= more if more.get("sub") == claims.get("sub") else {}
         return claims
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else [] if value is None else [value]
 
 
 @contextmanager

@@ -162,11 +162,20 @@ def sqlite_file(url: URL) -> Path:
 
 
 def _parse(url: str) -> URL:
+    scheme, separator, rest = url.partition("://")
+    fault = f"Write it like {EXAMPLES}."
     try:
-        return make_url(url)
-    except ArgumentError as error:
-        msg = f"Cannot read the database URL {url!r}: write it like {EXAMPLES}."
-        raise StoreError(msg) from error
+        parsed = make_url(f"postgresql{separator}{rest}" if scheme == "postgres" else url)
+    except (ArgumentError, ValueError):
+        parsed = None
+    if parsed is not None and parsed.get_backend_name() == "sqlite" and parsed.host:
+        parsed, fault = None, "A file takes three slashes: sqlite:///file.db."
+    elif parsed is not None and "@" in (parsed.host or ""):
+        parsed, fault = None, "Write special characters of the password as %40 (for @) and so on."
+    if parsed is None:  # it is not quoted: it may hold a password
+        msg = f"Cannot read the database URL. {fault}"
+        raise StoreError(msg)
+    return parsed
 
 
 def _open_postgresql(url: URL, lock_timeout_s: float) -> Engine:

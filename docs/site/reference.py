@@ -159,14 +159,14 @@ def http_page(described_api: dict[str, Any]) -> str:
     """Write down every route of the HTTP API, from its description."""
     parts = [
         "# HTTP",
-        "Every route, as `/api/openapi.json` of an arena has it; "
-        "[how to talk to it](../api.md) says what they mean together.",
+        "Every route of the HTTP API, as `/api/openapi.json` of an arena describes it. "
+        "The [guide](../guides/embed.md#http-api) has an example.",
     ]
     for route, operation in operations(described_api):
         parts += [f"## `{route}`", operation["description"], *_of_operation(operation)]
     parts.append("## What is sent")
     for name, model in described_api["components"]["schemas"].items():
-        parts += [f"### `{name}`", prose(model.get("description", "")), _fields(model)]
+        parts += [f"### `{name}`", described(model.get("description", "")), _fields(model)]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 

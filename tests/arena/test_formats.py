@@ -1,4 +1,4 @@
-"""What each command says of each peer's format: docs/formats.md is that, and nothing else."""
+"""What each command says of each peer's format: docs/reference/formats.md has it in a table."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -17,7 +17,7 @@ from rating.tables.peers import noticing
 from tests.command import Command, refused
 from tests.rating.tables.peer_rows import ARENA, FILES, REFUSED, Row, of_bench, written
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "formats.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "formats.md"
 BENCH = [{**of_bench("x", "y", "tie", 1, "gpt-4"), "question_id": question} for question in (1, 2)]
 ROWS: Mapping[str, tuple[str, Sequence[Row]]] = {
     **{known: (name, rows) for name, (known, rows, _, _) in FILES.items()},

@@ -43,14 +43,14 @@ def test_the_examples_run(command: Command, votes: Path) -> None:
 def test_the_examples_of_the_document_run_and_name_every_option(
     command: Command, votes: Path
 ) -> None:
-    document = (Path(__file__).parents[2] / "docs" / "rate.md").read_text(encoding="utf-8")
+    document = (Path(__file__).parents[2] / "docs/guides/rate.md").read_text(encoding="utf-8")
     lines = re.findall(r"^(arena mix .*)$", document, re.MULTILINE)
     for line in lines:
         words = shlex.split(line.removeprefix("arena "), comments=True)
         result = command(*words)
         assert (result.returncode, result.stderr) == (0, ""), line
     helped = command("mix", "--help", COLUMNS="200").stdout.split("Examples")[0]
-    section = document.split("## Your own mix")[1]
+    section = document.split("\n## Prompt mix\n")[1]
     missing = [x for x in set(re.findall(r"--[a-z-]+", helped)) if x not in section]
     assert missing == []
 

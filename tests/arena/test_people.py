@@ -32,7 +32,7 @@ from arena.store.verify import verify
 from tests.arena.api.test_health import locked
 from tests.arena.store.battles import at_once
 from tests.command import Command, refused
-from tests.serving import Served, Visitor, client_of, quick_arena
+from tests.serving import Served, Visitor, client_of, invited, quick_arena
 from tests.sqlite import new_sqlite
 
 PAGE = {"Accept": "text/html"}
@@ -133,6 +133,21 @@ def test_a_link_lets_in_as_often_as_it_says_and_no_longer(
         assert "lets nobody in" in answer.text
         assert "set-cookie" not in answer.headers
         assert late.get("/join/guessed").status_code == 404
+
+
+def test_a_class_behind_one_address_is_limited_by_person(tmp_path: Path) -> None:
+    """Who has no account shares what the address may ask for in an hour."""
+    with quick_arena(tmp_path, battles_per_address_hour=2) as served:
+        path = invited(served, Role.VOTER, "Class", uses=4)
+        for _ in range(4):
+            with served.visitor() as pupil:
+                come_in(pupil, path)
+                pupil.play()
+        with served.visitor() as stranger:
+            stranger.play()
+            stranger.play()
+            refused = stranger.post("/api/v1/battles", json={"prompt": "Hi"})
+    assert refused.status_code == 429
 
 
 def test_looking_at_a_link_uses_nothing_up(command: Command, served: Served) -> None:
@@ -399,10 +414,12 @@ def providing(app: Any) -> Iterator[str]:
     server = make_server("127.0.0.1", 0, app, threaded=True)
     thread = Thread(target=server.serve_forever)
     thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
 def answering(path: str, body: bytes, headers: Iterable[tuple[str, str]] = ()) -> Any:
@@ -469,6 +486,63 @@ def test_a_mail_that_nobody_verified_gives_no_role(with_provider: Served) -> Non
         sign_in(eve, "eve")
         assert "Signed in as eve" in eve.get("/votes").text
         assert eve.get("/admin").status_code == 403
+
+
+ACCOUNTS = {
+    "entra": {"preferred_username": "Ada@firm.example", "email": "Ada@firm.example"},
+    "entra-role": {"preferred_username": "bob@firm.example", "roles": ["Arena.Admin"]},
+    "entra-many": {"email": "may@firm.example", "_claim_names": {"groups": "src1"}},
+    "keycloak": {"email": "kim@firm.example", "email_verified": True, "groups": ["/staff"]},
+    "guest": {"email": "gus@firm.example", "email_verified": True, "groups": ["/guests"]},
+    "google": {"email": "eve@mail.example", "email_verified": True, "hd": "mail.example"},
+    "okta": {"email": "ola@firm.example", "email_verified": True, "groups": "Staff"},
+}
+"""Claims as providers of OpenID Connect document them."""
+BY_MAIL = {
+    "oidc_trust_mail": True,
+    "oidc_domains": "Firm.example",
+    "oidc_admin_groups": "arena.admin",
+}
+BY_GROUP = {"oidc_groups": "/staff, staff"}
+
+
+@pytest.mark.parametrize(
+    ("settings", "admins", "others"),
+    [
+        (BY_MAIL, ("entra", "entra-role"), ("entra-many", "keycloak", "guest", "okta")),
+        (BY_GROUP, (), ("keycloak", "okta")),
+    ],
+    ids=["by address", "by group"],
+)
+def test_accounts_of_a_provider_enter_by_domain_and_group(
+    settings: dict[str, Any],
+    admins: tuple[str, ...],
+    others: tuple[str, ...],
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    accounts = [User(sub=sub, claims=claims) for sub, claims in ACCOUNTS.items()]
+    caplog.set_level("INFO", "arena.pages.sign_in")
+    with (
+        providing(oidc_provider_mock.app(user_claims=accounts)) as url,
+        quick_arena(tmp_path, **of_provider(url) | settings) as served,
+    ):
+        for sub in ACCOUNTS:
+            with served.visitor() as visitor:
+                back = sign_in(visitor, sub)
+                assert back.status_code == (303 if sub in (*admins, *others) else 403), sub
+                assert (visitor.get("/admin").status_code == 200) is (sub in admins), sub
+    refused = len(ACCOUNTS) - len(admins) - len(others)
+    assert caplog.text.count("may not enter") == refused
+    assert "leaves out the groups of 'may@firm.example'" in caplog.text or settings is BY_GROUP
+
+
+def test_the_log_says_why_an_admin_of_the_settings_is_none(
+    with_provider: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    with with_provider.visitor() as eve:
+        sign_in(eve, "eve")
+    assert "set ARENA_OIDC_TRUST_MAIL=true" in caplog.text
 
 
 def test_what_comes_back_without_having_been_sent_lets_nobody_in(with_provider: Served) -> None:

@@ -37,7 +37,7 @@ def test_the_examples_of_rate_and_plan_run(command: Command, tmp_path: Path) -> 
 
 
 def documented_votes(folder: Path) -> None:
-    """Write the votes that the examples of docs/rate.md are of."""
+    """Write the votes that the examples of docs/guides/rate.md are of."""
     models = "CASE (i + {}) % 3 WHEN 0 THEN 'basalt' WHEN 1 THEN 'quartz' ELSE 'flint' END"
     query = f"""
         SELECT {models.format(0)} AS model_a, {models.format(1)} AS model_b,
@@ -59,15 +59,17 @@ def documented_votes(folder: Path) -> None:
 
 def test_the_examples_of_the_document_run(command: Command, tmp_path: Path) -> None:
     documented_votes(tmp_path)
-    document = (Path(__file__).parents[2] / "docs" / "rate.md").read_text(encoding="utf-8")
-    lines = re.findall(r"^(arena (?:rate|plan) .*)$", document, re.MULTILINE)
+    command("voters", "votes.parquet", "--weighted", "weighted.parquet")
+    guides = Path(__file__).parents[2] / "docs/guides"
+    pages = [(guides / name).read_text("utf-8") for name in ("rate.md", "gate-and-compare.md")]
+    lines = re.findall(r"^(arena (?:rate|plan) .*)$", "".join(pages), re.MULTILINE)
     named = set(re.findall(r"--[a-z-]+", " ".join(lines)))
     helped = command("rate", "--help", COLUMNS="200").stdout.split("Examples")[0]
     assert set(re.findall(r"--[a-z-]+", helped)) - {"--help"} == named
     for line in lines:
         words = shlex.split(line.removeprefix("arena "), comments=True)
-        if {"--table", "--policy", "--tagger"} & {*words}:
-            continue  # in tables/test_spark.py, test_simulation.py and test_label_by_model.py
+        if {"--table", "--policy", "--tagger", "sqlite:///arena.db", "grouped.parquet"} & {*words}:
+            continue  # in tables/test_spark.py, test_simulation.py, test_label_*.py
         if "--plots" in words:  # drawn in test_rate_files.py
             words = words[: words.index("--plots")]
         result = command(*words)

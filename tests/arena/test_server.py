@@ -3,6 +3,7 @@
 import os
 import resource
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
@@ -16,7 +17,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from arena.server import allow_files
+from arena.errors import SettingsError
+from arena.server import allow_files, listen
 from arena.settings import read_settings
 from tests.faulty_server import Behaviour, FaultyServer, faulty_server
 from tests.process import Process
@@ -162,6 +164,17 @@ def test_a_second_signal_does_not_wait(tmp_path: Path) -> None:
         running.send(signal.SIGTERM)
         running.wait(15)
         assert time.monotonic() - began < 10
+
+
+@pytest.mark.parametrize(
+    ("host", "reached"), [("::1", "::1"), ("::", "::1"), ("::", "127.0.0.1"), ("localhost", "")]
+)
+def test_an_arena_is_served_on_addresses_of_either_family(host: str, reached: str) -> None:
+    with listen(read_settings(host=host, port=0)) as listener:
+        address = (reached or "localhost", listener.getsockname()[1])
+        socket.create_connection(address).close()
+        with pytest.raises(SettingsError, match=f"Cannot serve on {host}:"):
+            listen(read_settings(host=host, port=address[1]))
 
 
 def test_a_process_may_open_as_many_files_as_its_connections_need() -> None:

@@ -173,6 +173,39 @@ def test_a_bad_variable_is_named_with_its_value(
         read_settings()
 
 
+@pytest.mark.parametrize("name", sorted(Settings.model_fields))
+def test_a_misspelt_setting_is_refused_with_its_right_name(
+    monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    right, wrong = f"ARENA_{name.upper()}", f"ARENA_{name[0].upper()}{name.upper()}"
+    monkeypatch.setenv(wrong, "value")
+    with pytest.raises(SettingsError, match=rf"^{wrong} is no setting. .* {right}\?"):
+        read_settings()
+
+
+def test_variables_that_kubernetes_sets_for_a_service_are_no_settings(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("ARENA_SERVICE_HOST", "10.0.0.1")
+    monkeypatch.setenv("ARENA_PORT_80_TCP", "tcp://10.0.0.1:80")
+    assert read_settings().port == 7860
+
+
+def test_secrets_and_the_database_are_read_from_files(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name, content in (("SECRET_KEY", "hush"), ("DATABASE", "sqlite:///of-file.db")):
+        file = tmp_path / name
+        file.write_text(f"{content}\n")
+        monkeypatch.setenv(f"ARENA_{name}_FILE", str(file))
+    assert read_settings().signing_key() == "hush"
+    assert read_settings().database == "sqlite:///of-file.db"
+    assert read_settings(database="sqlite:///given.db").database == "sqlite:///given.db"
+    monkeypatch.setenv("ARENA_SECRET_KEY", "other")
+    with pytest.raises(SettingsError, match="ARENA_SECRET_KEY_FILE and ARENA_SECRET_KEY are both"):
+        read_settings()
+
+
 def test_hosts_are_read_as_a_browser_writes_them() -> None:
     names = read_settings(hosts="Arena.Example.org, [2001:DB8::7],,192.0.2.7").host_names()
     assert names == {"arena.example.org", "2001:db8::7", "192.0.2.7"}

@@ -13,7 +13,7 @@ from arena.store.store import Store
 from tests.arena.store.battles import MODELS, NOW, ballot, ready
 from tests.command import Command, examples, refused
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "value.md"
+DOCUMENT = (Path(__file__).parents[2] / "docs/guides/rate.md").read_text("utf-8")
 
 
 @pytest.fixture
@@ -63,15 +63,14 @@ def test_the_examples_run(command: Command, votes: Path) -> None:
 def test_the_examples_of_the_document_run_and_name_every_option(
     command: Command, votes: Path
 ) -> None:
-    document = DOCUMENT.read_text(encoding="utf-8")
-    lines = re.findall(r"^(arena value .*)$", document, re.MULTILINE)
+    lines = re.findall(r"^(arena value .*)$", DOCUMENT, re.MULTILINE)
     assert lines
     for line in lines:
         words = shlex.split(line.removeprefix("arena "), comments=True)
         result = command(*words)
         assert (result.returncode, result.stderr) == (0, ""), line
     helped = command("value", "--help", COLUMNS="200").stdout.split("Examples")[0]
-    missing = [x for x in set(re.findall(r"--[a-z-]+", helped)) if x not in document]
+    missing = [x for x in set(re.findall(r"--[a-z-]+", helped)) if x not in DOCUMENT]
     assert missing == []
 
 
@@ -84,8 +83,7 @@ def test_every_key_of_the_json_is_explained(command: Command, votes: Path) -> No
         result["models"][0],
         result["models"][0]["cost"],
     ]
-    document = DOCUMENT.read_text(encoding="utf-8")
-    assert [key for row in rows for key in row if f"`{key}`" not in document] == []
+    assert [key for row in rows for key in row if f"`{key}`" not in DOCUMENT] == []
 
 
 def test_the_dear_and_worse_is_dominated_and_the_unpriced_is_named(

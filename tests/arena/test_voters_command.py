@@ -102,7 +102,7 @@ def test_what_cannot_be_done_is_said(folder: Path, words: tuple[str, ...], text:
 
 
 def test_every_option_and_column_is_explained() -> None:
-    document = (Path(__file__).parents[2] / "docs" / "voters.md").read_text(encoding="utf-8")
+    document = (Path(__file__).parents[2] / "docs/guides/rate.md").read_text(encoding="utf-8")
     options = set(re.findall(r"--[a-z-]+", run("--help").stdout.split("Examples")[0]))
     assert [option for option in options - {"--help"} if f"`{option}" not in document] == []
     columns = [field.name for field in fields(CheckedVoter)]

@@ -96,6 +96,39 @@ def test_nginx_tells_the_app_who_asks_and_not_what_they_claim(tmp_path: Path) ->
     assert "x-gradio-server" not in headers
 
 
+@needs_nginx
+@pytest.mark.parametrize("is_named", [True, False])
+def test_the_scheme_and_address_that_a_named_outer_proxy_gives_are_kept(
+    tmp_path: Path, is_named: bool
+) -> None:
+    outer = {
+        "# set_real_ip_from 192.0.2.10;": "set_real_ip_from 127.0.0.1;",
+        "# 192.0.2.10 1;": "127.0.0.1 1;",
+    }
+    claims = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https"}
+    changes = outer if is_named else {}
+    with (
+        echoing() as app,
+        proxied(tmp_path / "nginx", app, changes=changes) as url,
+        visitor(url) as ada,
+    ):
+        headers: Mapping[str, str] = ada.get("/", headers=claims).json()
+    seen = (headers["x-forwarded-for"], headers["x-forwarded-proto"])
+    assert seen == (("203.0.113.9", "https") if is_named else ("127.0.0.1", "http"))
+
+
+@needs_nginx
+def test_files_of_the_page_are_not_limited(tmp_path: Path) -> None:
+    few = {"rate=50r/s": "rate=1r/s", "burst=500": "burst=3"}
+    with (
+        echoing() as app,
+        proxied(tmp_path / "nginx", app, changes=few) as url,
+        visitor(url) as ada,
+    ):
+        assert {ada.get(f"/look/{n}.js").status_code for n in range(20)} == {200}
+        assert {ada.get("/").status_code for _ in range(20)} == {200, 429}
+
+
 USERS = (
     *("Remote-User", "Remote-Email", "X-Remote-User", "X-User", "X-Webauth-User"),
     *("X-Auth-Request-User", "X-Auth-Request-Email", "X-Auth-Request-Preferred-Username"),
@@ -160,7 +193,7 @@ def test_nginx_refuses_who_asks_too_often_in_words(tmp_path: Path) -> None:
 
 @needs_nginx
 def test_nginx_gives_one_address_so_many_streams(tmp_path: Path) -> None:
-    two = {"limit_conn connections 100;": "limit_conn connections 2;"}
+    two = {"limit_conn connections 200;": "limit_conn connections 2;"}
     with (
         echoing() as app,
         proxied(tmp_path / "nginx", app, changes=two) as url,

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from rating import (
     Comparisons,
@@ -19,6 +20,7 @@ from rating import (
     contrasts,
     covariance,
     fit,
+    fitting,
     infer,
     rate,
 )
@@ -291,3 +293,30 @@ def test_pairs_with_few_voters_behind_them_are_counted_in_parts(rng: np.random.G
     assert len(same[0]) > 3
     for one, other in zip(ours, same, strict=True):
         assert one == pytest.approx(other, rel=1e-9)
+
+
+def test_linear_algebra_of_a_rating_runs_on_one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[int] = []
+
+    def noted(work: Callable[..., Any]) -> Callable[..., Any]:
+        def beside(*args: Any, **kwargs: Any) -> Any:
+            seen.extend(threads())
+            return work(*args, **kwargs)
+
+        return beside
+
+    def threads() -> list[int]:
+        return [lib["num_threads"] for lib in threadpool_info() if lib["user_api"] == "blas"]
+
+    for module, name in (
+        (fitting, "minimise"),
+        (contrasts, "jackknife"),
+        (contrasts, "information_by_cluster"),
+    ):
+        monkeypatch.setattr(module, name, noted(getattr(module, name)))
+    data = votes(random_votes(np.random.default_rng(0), n=300, n_models=4, n_voters=30))
+    with threadpool_limits(2, "blas"):
+        infer(fit(data), data, ("voter",)).ratings()
+        assert {*threads()} == {2}
+    assert len(seen) >= 3
+    assert {*seen} == {1}

@@ -294,6 +294,16 @@ def test_a_board_has_prices_of_two_digits_and_an_export_has_them_exactly(
     assert {(row["price_per_1000"], row["median_s"]) for row in rows} == {("1.23456", "1.26")}
 
 
+def test_a_reader_of_a_starting_arena_waits_for_its_first_board_alone(voted: Store) -> None:
+    board = Leaderboard(voted, DEFAULT, lambda: NOW)
+    assert board.read(0).reason == NOT_YET
+    looking = Thread(target=board.look)
+    looking.start()
+    assert board.read(60).rows
+    looking.join()
+    assert board.read(60).rows
+
+
 def test_what_is_counted_of_battles_follows_at_its_own_pace(voted: Store) -> None:
     passed = [0.0]
     leaderboard = Leaderboard(voted, DEFAULT, lambda: NOW, lambda: passed[0])

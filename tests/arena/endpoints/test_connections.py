@@ -5,17 +5,19 @@ import json
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import pytest
 
 from arena.domain.model import Model
+from arena.domain.vote import FailureClass
 from arena.endpoints import client
 from arena.endpoints.client import Endpoints
 from arena.errors import EndpointError
 from judge.case import Message
-from tests.arena.endpoints.asking import ask, serve, visible
+from tests.arena.endpoints.asking import ask, failure, serve, visible
 from tests.faulty_server import Behaviour, Fault, FaultyServer
 
 PROMPT = (Message("user", "Well?"),)
@@ -103,7 +105,7 @@ async def test_an_answer_over_tls_is_read_to_its_end_though_its_server_has_gone(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     trust = ssl.create_default_context(cafile=CERTIFICATE)
-    monkeypatch.setattr(client, "_trust", lambda: trust)
+    monkeypatch.setattr(client, "trust", lambda: trust)
     async with hasty_server(pieces=2000) as url:
         endpoints = Endpoints({})
         model = Model(id="m", name="m", endpoint=url, model="m")
@@ -122,3 +124,92 @@ async def test_much_that_comes_at_once_is_read_a_little_at_a_time() -> None:
         pieces = [len(piece) async for piece in answer.aiter_raw()]
     assert sum(pieces) > 100_000
     assert max(pieces) <= 2 * client.PARSED_AT_ONCE
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+async def test_a_private_certificate_authority_is_trusted_if_the_environment_names_it(
+    monkeypatch: pytest.MonkeyPatch, trusted: bool
+) -> None:
+    if trusted:
+        monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+    client.trust.cache_clear()
+    async with hasty_server(pieces=2) as url:
+        endpoints = Endpoints({})
+        model = Model(id="m", name="m", endpoint=url, model="m")
+        if trusted:
+            assert visible(await ask(endpoints, model)) == "Hm. " * 18
+        else:
+            assert "certificate" in str(await failure(endpoints, model)).lower()
+        await endpoints.aclose()
+    client.trust.cache_clear()
+
+
+@asynccontextmanager
+async def connect_proxy(status: int, reaches: str) -> AsyncIterator[tuple[str, list[str]]]:
+    """Answer CONNECT with a status, and tunnel to a server whatever host was asked for."""
+    asked: list[str] = []
+    to = httpx.URL(reaches)
+
+    async def pipe(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while piece := await reader.read(65_536):
+            writer.write(piece)
+        writer.close()
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        asked.append(head.split(b"\r\n")[0].decode())
+        writer.write(b"HTTP/1.1 %d Said\r\n\r\n" % status)
+        if status != 200:
+            writer.close()
+            return
+        there, back = await asyncio.open_connection(to.host, to.port)
+        await asyncio.gather(pipe(reader, back), pipe(there, writer), return_exceptions=True)
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}", asked
+
+
+@pytest.fixture
+def anybody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Trust the test's certificate under any name of a host."""
+    trust = ssl.create_default_context(cafile=CERTIFICATE)
+    trust.check_hostname = False
+    monkeypatch.setattr(client, "trust", lambda: trust)
+    client._proxy_of.cache_clear()
+
+
+@pytest.mark.usefixtures("anybody")
+async def test_models_are_asked_through_the_proxy_of_the_environment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async with hasty_server(pieces=2) as url, connect_proxy(200, url) as (proxy, asked):
+        monkeypatch.setenv("HTTPS_PROXY", proxy.removeprefix("http://"))
+        monkeypatch.setenv("NO_PROXY", "internal.example")
+        endpoints = Endpoints({})
+        model = Model(id="m", name="m", endpoint="https://models.example/v1", model="m")
+        assert visible(await ask(endpoints, model)) == "Hm. " * 18
+        here = replace(model, endpoint=url)
+        assert visible(await ask(endpoints, here)) == "Hm. " * 18
+        inside = replace(model, endpoint="https://internal.example/v1")
+        assert (await failure(endpoints, inside)).failure is FailureClass.UNREACHABLE
+        await endpoints.aclose()
+    assert asked == ["CONNECT models.example:443 HTTP/1.1"]
+
+
+@pytest.mark.usefixtures("anybody")
+@pytest.mark.parametrize(
+    ("proxy", "why"),
+    [(None, "the proxy refused to connect: HTTP 407"), ("socks5://me:secret@p", "HTTPS_PROXY")],
+)
+async def test_what_a_proxy_refuses_is_reported_as_its_refusal(
+    monkeypatch: pytest.MonkeyPatch, proxy: str | None, why: str
+) -> None:
+    async with connect_proxy(407, "http://127.0.0.1:9") as (refusing, _):
+        monkeypatch.setenv("HTTPS_PROXY", proxy or refusing)
+        endpoints = Endpoints({})
+        model = Model(id="m", name="m", endpoint="https://models.example/v1", model="m")
+        failed = await failure(endpoints, model)
+        await endpoints.aclose()
+    assert failed.failure is FailureClass.UNREACHABLE
+    assert why in str(failed)
+    assert "secret" not in str(failed)

@@ -288,14 +288,20 @@ def authorized(server: FaultyServer) -> set[str]:
     return {request.headers["authorization"] for request in server.requests}
 
 
-def test_keys_that_others_can_read_are_refused_at_the_start(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("mode", "warned"), [(0o600, False), (0o440, False), (0o444, True)])
+def test_a_file_of_keys_that_everybody_can_read_is_warned_of(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, mode: int, warned: bool
+) -> None:
     keys = tmp_path / "keys.env"
     keys.write_text("X_KEY=sk-1\n")
-    keys.chmod(0o644)
-    with pytest.raises(SettingsError, match="chmod 600"):
-        Keys((), keys)
-    keys.chmod(0o600)
+    keys.chmod(mode)
     assert dict(Keys((), keys)) == {"X_KEY": "sk-1"}
+    assert ("chmod 600" in caplog.text) is warned
+    assert "sk-1" not in caplog.text
+
+
+def test_a_file_of_keys_that_cannot_be_read_is_refused_at_the_start(tmp_path: Path) -> None:
+    keys = tmp_path / "keys.env"
     keys.write_text("sk-1\n")
     with pytest.raises(SettingsError, match=r"line 1 of .* is not NAME=VALUE") as raised:
         Keys((), keys)

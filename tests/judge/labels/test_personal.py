@@ -18,7 +18,7 @@ def test_there_are_a_hundred_examples_and_each_kind_is_among_them() -> None:
 
 
 def test_the_rules_find_what_the_document_says_they_find() -> None:
-    document = (ROOT / "docs" / "data-and-privacy.md").read_text("utf-8")
+    document = (ROOT / "docs" / "guides" / "data-and-privacy.md").read_text("utf-8")
     for row in table():
         assert f"| {' | '.join(row)} |" in document
     assert f"of {len(examples())} examples" in document

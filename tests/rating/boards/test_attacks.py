@@ -20,7 +20,7 @@ from tests.rating.attacked import NAMES, Arena
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The honest arena of docs/integrity.md: 2,754 votes."""
+    """The honest arena of docs/guides/publish-and-verify.md: 2,754 votes."""
     votes = Arena().draw(np.random.default_rng(5))
     path = tmp_path_factory.mktemp("attacked") / "votes.csv"
     with path.open("w", newline="") as file:
@@ -40,8 +40,9 @@ def cast(source: Path) -> VoteRows:
 
 
 def documented() -> list[tuple[str, str, str, str, str]]:
-    """Return the rows of the table in docs/integrity.md."""
-    page = (Path(__file__).parents[3] / "docs" / "integrity.md").read_text(encoding="utf-8")
+    """Return the rows of the table in docs/guides/publish-and-verify.md."""
+    guides = Path(__file__).parents[3] / "docs" / "guides"
+    page = (guides / "publish-and-verify.md").read_text(encoding="utf-8")
     table = page.split("attackers' votes excluded |\n", 1)[1].split("\n\n", 1)[0]
     rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in table.splitlines()]
     return [(row[0], row[1], row[2], row[3], row[4]) for row in rows[1:]]
@@ -58,7 +59,7 @@ def test_the_page_says_what_attacks_on_this_arena_gain(
     assert len(cast.voter) == 2754
     for moved, shown in ((result.off, off), (result.on, on)):
         assert f"{moved.points:.0f}, {moved.ranks:.1f}" == shown
-    assert f"{100 * result.left_out:.0f} %" == left_out
+    assert f"{100 * result.left_out:.0f}%" == left_out
 
 
 def test_the_page_has_every_strategy_twice() -> None:
