@@ -82,7 +82,7 @@ def test_a_perfect_judge_is_always_right_and_one_of_the_first_place_half_of_the_
     assert crow.scores is not None
     assert (crow.scores.n_first, crow.scores.n_second) == (60, 0)
     assert (
-        "60 times the answer shown first in each, and 0 times the answer shown second."
+        "60 times the answer shown first in each, 0 times the second."
         in (study.sentences(crow)[1])
     )
     assert study.sentences(crow)[0].endswith(
