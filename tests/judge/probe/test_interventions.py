@@ -127,7 +127,9 @@ async def test_every_intervention_moves_a_gullible_judge() -> None:
     assert result["headline"].startswith(
         "The judge is affected by position, verbosity, authority,"
     )
-    assert result["sentences"][0].startswith("With each of these more often")
+    assert result["sentences"][0].startswith(
+        "With each of these, the poorer answer wins more often"
+    )
 
 
 async def test_a_judge_who_reads_nothing_but_length_is_moved_by_nothing_else() -> None:

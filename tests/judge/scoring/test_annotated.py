@@ -227,7 +227,7 @@ def items(tmp_path: Path, n: int = 120, first: int = 0) -> Path:
 def test_rows_of_instructions_without_an_item_are_left_out_and_counted(tmp_path: Path) -> None:
     source = write(tmp_path / "rows.csv", drawn(n_models=2))
     scored = judge_score(source, "alpaca_eval", items=items(tmp_path, first=20))
-    assert any("40 rows are of instructions that" in text for text in scored["warnings"])
+    assert any("40 rows have instructions that" in text for text in scored["warnings"])
     assert of(scored, "model-0")["n"] == 120
 
 

@@ -190,7 +190,7 @@ def test_rows_of_unknown_length_are_left_out_and_counted() -> None:
     measured = biases(replace(items, gaps={"length": gap}), people, judge)
     assert measured.effects["length"].people is not None
     assert measured.effects["length"].people.n == 1350
-    assert "10.0% of the votes are excluded: the length is unknown." in measured.warnings
+    assert "10.0% of the votes are excluded: length unknown." in measured.warnings
 
 
 def test_what_cannot_be_told_of_oneself_is_said() -> None:

@@ -181,7 +181,7 @@ def test_a_judge_without_a_signal_gives_no_rating() -> None:
     lower, upper = ends(rated)
     assert lower < truth < upper
     assert rated.judge_only.value is None
-    assert "the judge distinguishes models." in rated.warnings
+    assert "We do not find that the judge distinguishes models." in rated.warnings
     assert len(rated.sentences) == 2
 
 
@@ -270,7 +270,7 @@ def test_what_a_judge_favours_its_own_by_is_taken_off_and_said() -> None:
     assert f"{-offset.value:.0f} points above people" in text
     assert "owl-0, owl-1, owl-2 and owl-3" in text
     blind, _ = planted.rated(6, NewcomerOptions(own=(NEW,)))
-    assert any("is unknown" in text for text in blind.warnings)
+    assert any("no other model of it is known" in text for text in blind.warnings)
     assert blind.rating - rated.rating == pytest.approx(-offset.value, abs=40)
 
 

@@ -135,7 +135,7 @@ def test_a_judge_that_saw_only_what_people_saw_leaves_the_votes_alone() -> None:
     assert (powered.judge_weight, powered.gain.value, powered.n_judged) == (0, 1, 0)
     assert powered.gain.lower is None
     assert powered.ratings is powered.human_only
-    assert any("adds no information" in warning for warning in powered.warnings)
+    assert any("adds nothing" in warning for warning in powered.warnings)
     assert powered.random_subset_p is None
     assert "random subset" in powered.assumption
 
