@@ -720,7 +720,7 @@ MT_BENCH = "mt_bench"
 
 def _first_reply(report: Report) -> str:
     """Give what the method wants, and the first reply that is something else."""
-    wanted = f"The method needs {report['wanted']}."
+    wanted = f"The method {report['wanted']}."
     if not report["examples"]:
         return wanted
     example = report["examples"][0]

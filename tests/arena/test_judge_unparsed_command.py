@@ -224,7 +224,7 @@ def test_a_checklist_that_cannot_be_parsed_is_shown_with_what_its_writer_is_to_w
     ran = judge(command, *OUT, method="checklist")
     assert ran.returncode == 1
     assert (
-        "The method checklist_writer wants 5 to 10 lines that begin with '- ' and end with a "
+        "The method checklist_writer needs 5 to 10 lines that begin with '- ' and end with a "
         'question mark. The first unparsed reply is "No list today.".'
     ) in ran.stderr
 
@@ -233,8 +233,8 @@ def test_a_checklist_that_cannot_be_parsed_is_shown_with_what_its_writer_is_to_w
     ("method", "wanted"),
     [
         ("arena_hard", "needs [[A>>B]], [[A>B]], [[A=B]], [[B>A]] or [[B>>A]], as its last"),
-        ("mt_bench", "wants a mark from 1 to 10 in double brackets, as in [[10]]"),
-        ("alpaca_eval_sampled", "wants m or M, and nothing else"),
+        ("mt_bench", "needs a mark from 1 to 10 in double brackets, as in [[10]]"),
+        ("alpaca_eval_sampled", "needs m or M, and nothing else"),
     ],
 )
 def test_each_method_says_what_it_wants(

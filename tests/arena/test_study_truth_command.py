@@ -45,7 +45,7 @@ def test_the_examples_say_how_often_a_judge_is_right(files: Command) -> None:
     assert (table.returncode, table.stderr) == (0, "")
     text = " ".join(table.stdout.split())
     assert "owl: The judge names the right side in 100% (89–100) of its verdicts" in text
-    assert "crow less owl" in text
+    assert "crow minus owl" in text
     assert "nothing here describes people" in text
     report = json.loads(in_json.stdout)
     assert list(report) == KEYS
