@@ -32,7 +32,7 @@ GROUPS = {
 SECTIONS = {
     "Serve": "serve demo simulate models people sources status exclude readmit erase",
     "Rate": "rate rank factors mix value plan gate race voters attack reasons",
-    "Judge": "judge bench newcomer safety gold",
+    "Judge": "judge bench cold-start safety gold",
     "Study": "study probe",
     "Data": "export publish verify backup restore migrate label topics overlap",
 }
@@ -90,7 +90,7 @@ COMMANDS = {
     "judge score": "judge:score",
     "judge probe": "judge:probe",
     "judge methods": "judge:methods",
-    "judge watch": "judge:watch",
+    "judge drift": "judge:drift",
     "study create": "study:create",
     "study open": "study:open_rest",
     "study status": "study:status",
@@ -100,7 +100,7 @@ COMMANDS = {
     "study truth": "study:truth",
     "study scores": "study:scores",
     "study raters": "study:raters",
-    "newcomer": "study:newcomer",
+    "cold-start": "study:cold_start",
     "race": "decide:race",
     "gate": "decide:gate",
     "rank": "rate:rank",
@@ -115,11 +115,23 @@ COMMANDS = {
     "probe words": "probe:words",
 }
 """The words of a command, and the function in `arena.commands` that does it."""
+RENAMED = {"newcomer": "cold-start", "judge watch": "judge drift", "--licence": "--certificate"}
+"""Commands and options by their names in 0.1, which work with a warning."""
 
 
 def main(words: Sequence[str] | None = None) -> None:
     """Run the command; what goes wrong is said in one line, with a non-zero exit."""
-    words = sys.argv[1:] if words is None else list(words)
+    words = list(sys.argv[1:] if words is None else words)
+    for old, new in RENAMED.items():
+        n, before = len(old.split()), words
+        if " ".join(words[:n]) == old:
+            words = [*new.split(), *words[n:]]
+        elif old.startswith("--") and words[:1] != ["export"]:  # which has a --licence of its own
+            words = [
+                new + word[len(old) :] if word.split("=")[0] == old else word for word in words
+            ]
+        if words != before:
+            say(f"arena: {old} is now {new}; the old name works for one more release.", error=True)
     try:
         application(words)(words)
     except CycloptsError as error:

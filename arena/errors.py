@@ -13,7 +13,7 @@
     ├── EndpointError           a model did not answer (carries a FailureClass)
     └── PlayError               the visitor asked for something that cannot be done
         ├── BadPromptError      empty, too long, or not in the recordings
-        ├── UnknownBattleError  no such battle, or somebody else's
+        ├── UnknownBattleError  no such battle, or another user's
         ├── NotReadyError       not both answers are complete
         ├── AlreadyVotedError   the battle holds another choice
         ├── LimitError          too many battles for now (carries when the next is free)
@@ -63,7 +63,7 @@ class UnknownPersonError(ArenaError):
 
 
 class ProviderError(ArenaError):
-    """A provider of OpenID Connect let nobody in: the text says why, in its words."""
+    """A provider of OpenID Connect let nobody in: the text gives the reason, in its words."""
 
 
 class RoomError(ArenaError):
@@ -109,7 +109,7 @@ class BadPromptError(PlayError):
 
 
 class UnknownBattleError(PlayError):
-    """No such battle, or somebody else's: nobody learns which of the two."""
+    """No such battle, or another user's: nobody learns which of the two."""
 
     def __init__(self) -> None:
         super().__init__(Sentence("There is no such battle, or it belongs to another visitor."))

@@ -198,7 +198,7 @@ def _thinking(completion: Completion) -> int | None:
 
 
 def _token(token: TokenLogprob) -> TokenLogprob:
-    """Leave impossible alternatives out: minus infinity is no JSON, and says what absence says."""
+    """Leave impossible alternatives out: minus infinity is not JSON, and absence says the same."""
     top = {name: logprob for name, logprob in token.top.items() if logprob != -math.inf}
     return TokenLogprob(token.token, token.logprob, top)
 

@@ -63,7 +63,7 @@ class _BoundedProtocol(HttpToolsProtocol):
 
     settings: ClassVar[Settings]
     trust: ClassVar[Trust]
-    """Says which addresses are proxies."""
+    """States which addresses are proxies."""
     held: ClassVar[Counter[str]]
     """How many connections there are from each address and network that is no proxy's."""
 
@@ -274,7 +274,7 @@ answered in a thread waited up to a second.
 NEW_OBJECTS = 10_000
 """Made and not gone, before Python looks for cycles among them; its own number is 700.
 
-Many battles at once make that often, for a fifteenth of the processor's time. To look at so many
+Many battles at once make that often, for a fifteenth of the processor's time. To look at this many
 takes a millisecond or two.
 """
 

@@ -63,11 +63,11 @@ class Settings(BaseSettings):
     show_battles : bool
         Whether visitors can read the battles behind the board's numbers, once voted on.
     card : Path or None
-        TOML of what a person says of the evaluation: see `read_statements`.
+        TOML of the operator's statements on the evaluation: see `read_statements`.
     safety : Path or None
         JSON that `arena safety` wrote, or a folder of such files: shown at ``/value``.
     newcomers : Path or None
-        JSON that `arena newcomer` wrote, or a folder of such files: shown on the leaderboard.
+        JSON that `arena cold-start` wrote, or a folder of such files: shown on the leaderboard.
     study : Path or None
         Report that `arena study judge` wrote of this arena's votes, shown at ``/study``.
     keep_words_days, keep_unvoted_days : int or None
@@ -525,7 +525,7 @@ def read_openai() -> Server | None:
 
 
 def read_statements(path: Path | None) -> Statements:
-    """Read what a person says of the evaluation; of no file, nothing.
+    """Read the operator's statements on the evaluation; of no file, nothing.
 
     Keys are those of `Statements`, each a text; one that is missing stays empty, and the card
     says so.

@@ -169,7 +169,7 @@ def mix(result: Row) -> RenderableType:
         board(result),
         plain("Neighbours on the board: how often the first is preferred, a tie half."),
         table(("Model", "Over", "Preferred", level), pairs, right=(2, 3)),
-        plain("Ranks in other mixes: no category more than so many times its share of the votes."),
+        plain("Ranks in other mixes, by the largest multiple of a category's share of the votes."),
         table(("Model", *(f"{kappa:g} x" for kappa in kappas)), ranks),
     )
     from rating.mix import FEW  # numpy takes a quarter of a second

@@ -14,12 +14,14 @@ import numpy as np
 from babel.messages.pofile import read_po
 
 ROOT = Path(__file__).parents[1]
-LIMITS = {"pages": 2, "code": 718, "docs": 234}
+LIMITS = {"pages": 2, "code": 63, "docs": 54}
 """How many phrases each source has at most."""
 DOCUMENTS = ("*.md", "deploy/*.md", "docs/**/*.md")
 RELEASED = "\n## 0.1.0"
 """Below it the changelog is history, which stays as it was written."""
 SENTENCE = re.compile(r"(?<=[.!?:])\s|\n\s*\n|\n[-|*#]")
+KEY = re.compile(r"[a-z_]+|[:+]*\.\d[%efg]?")
+"""Names of data, and formats of numbers: no text."""
 PHRASES = re.compile(
     r"""\bsay(?:s|ing)?\ (?:whether|what|how|which|who|why)\b
     | \bwho\ (?:beats|meets)\ whom\b | \bwhom\ the\ arena\ knows\b | \bbut\ for\b | \bsave\ for\b
@@ -64,7 +66,7 @@ def main(arguments: list[str], root: Path = ROOT) -> int:
     """Print the counts and the lengths of sentences; 1 where a count is above its limit."""
     counts, lengths = dict.fromkeys(LIMITS, 0), []
     for source, place, text in texts(root):
-        known = phrases(text)
+        known = [] if KEY.fullmatch(text) else phrases(text)
         counts[source] += len(known)
         if source == "docs":
             lengths += [len(one.split()) for one in SENTENCE.split(text)]

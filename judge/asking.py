@@ -152,7 +152,7 @@ class Throttle:
         self._peace_until = max(self._peace_until, self._now() + seconds)
 
     async def admit(self, tokens: float) -> None:
-        """Wait until one request of so many tokens may be sent."""
+        """Wait until one request of this many tokens may be sent."""
         now = self._now()
         waits = [
             bucket.take(amount, now)

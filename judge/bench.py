@@ -553,7 +553,7 @@ def on_order(rows: Iterable[Row]) -> dict[str, Any]:
     dict
         ``consistency`` (`judge.verdict.consistency`); and ``first_place``: ``effect``,
         what standing first is worth as `judge.verdict.PositionEffect` has it, from -1/2 to 1/2,
-        its ``standard_error`` and 95 % interval (``lower``, ``upper``) over prompts, and ``n``,
+        its ``standard_error`` and 95% interval (``lower``, ``upper``) over prompts, and ``n``,
         the pairs read in both orders. It is None where they are of under two prompts.
     """
     both = [row for row in rows if row["order"] == BOTH]

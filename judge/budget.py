@@ -26,8 +26,8 @@ TOKENS_PER_CHARACTER = {
 
 The ASCII kinds are fitted to o200k_base on 800 answers of 59 models to prompts of people
 (llmfao). On other texts, the answers of four models to AlpacaEval's instructions and this
-project's code, the total is then met within 6 % by o200k_base and cl100k_base; as one kind, ASCII
-was 20 to 26 % too much of such answers, for prose has longer words and fewer marks than manuals.
+project's code, the total is then met within 6% by o200k_base and cl100k_base; as one kind, ASCII
+was 20 to 26% too much of such answers, for prose has longer words and fewer marks than manuals.
 The others come from a 20-30,000 character tutorial in 19 languages, by o200k_base. Older
 tokenisers (cl100k_base) make up to twice as many tokens of Greek, Cyrillic and Korean: calibrate.
 """
@@ -74,7 +74,7 @@ class Price:
             raise DataError(f"A price is at most {MOST_PRICE:,} US dollars: {quoted}.")
 
     def cost(self, tokens_in: float, tokens_out: float, tokens_thinking: float = 0) -> float:
-        """Return dollars for so many tokens; those of thoughts are among those that come out.
+        """Return dollars for this many tokens; those of thoughts are among those that come out.
 
         Examples
         --------
@@ -256,7 +256,7 @@ RATIO_OUT = 1.5
 class Ledger:
     """Dollars booked and dollars promised, under a limit.
 
-    The most that a call can cost is set aside before it is made, and given back for its true cost
+    The most that a call can cost is reserved before it is made, and given back for its true cost
     after it: the limit holds however long a judge thinks. An endpoint that goes beyond the limit
     of tokens which it was given is taken at what it was seen to do; so nothing else is promised
     before the first reply has come.
@@ -276,7 +276,7 @@ class Ledger:
 
     def __init__(self, price: Price | None, limit_usd: float | None) -> None:
         if limit_usd is not None and price is None:
-            raise DataError("A budget needs a price: say what the judge charges.")
+            raise DataError("A budget needs a price: state what the judge charges.")
         if limit_usd is not None and not limit_usd >= 0:
             raise DataError(f"A budget is an amount of money, not {limit_usd}.")
         self._price, self._limit = price, limit_usd
@@ -327,7 +327,7 @@ class Ledger:
         return True
 
     def withdraw(self, call: int) -> None:
-        """Give back what was set aside for a call that brought no reply."""
+        """Give back what was reserved for a call that brought no reply."""
         self._promised.pop(call, None)
 
     def book(self, call: int, request: Request, reply: Reply) -> float | None:

@@ -93,7 +93,7 @@ class Profile:
     batch : {"openai", "anthropic"} or None
         Format of its files of batches. None: Anthropic's at ``api.anthropic.com``, else OpenAI's.
     batch_discount : float
-        Share that a batch takes off the price, such as .5.
+        Share that a batch takes off the price, such as 0.5.
     revision : str
         Tells apart what goes by one name with the same decoding, such as another quantisation.
     """
@@ -295,7 +295,7 @@ class Terms:
         if name == THINKS:
             return (
                 f"The model thinks before it answers ({sentence}): {self.thinking_tokens:,} tokens"
-                " are allowed on top of the method's own. thinking_tokens in the roster says how"
+                " are allowed on top of the method's own. thinking_tokens in the roster states how"
                 " many."
             )
         return f"The endpoint refuses {name}{_profile_quoted(sentence)}: {self._instead(name)}."

@@ -180,7 +180,7 @@ def repeated_output(
 
     Responses are cut into runs of eight words. A run recurs if it stands in the responses to at
     least ``prompts`` prompts; a response recurs if half of its runs do. A constant answer that
-    plays to a judge's template reached a length-controlled win rate of 86.5 % in AlpacaEval [1]_;
+    plays to a judge's template reached a length-controlled win rate of 86.5% in AlpacaEval [1]_;
     changing a few of its words per prompt leaves most runs as they are.
 
     Parameters

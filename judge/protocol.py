@@ -203,7 +203,7 @@ def reading_of(method: Method, case: Case, reply: Reply) -> Reading | FailureCla
 def read_text(
     reply: Reply, grammar: Callable[[str], Reading | None], *, may_be_cut: bool = False
 ) -> Reading | FailureClass:
-    """Read a reply by its text, or say why it cannot be read.
+    """Read a reply by its text, or give the reason it cannot be read.
 
     A reply that was cut off is not read, whatever it holds: its last verdict was still to come.
     What the judge thinks before it speaks is no part of the text.

@@ -409,7 +409,7 @@ class _Runner:
         return self._ended()
 
     async def _feed(self) -> None:
-        """Hand out the questions; those that somebody else is asking, again and again."""
+        """Hand out the questions; those that another process is asking, again and again."""
         due = _spread(self._questions)
         while not self._asker.stopped:
             self._elsewhere = []

@@ -52,7 +52,7 @@ def reconcile(case_id: str, as_is: Outcome | None, swapped: Outcome | None) -> V
     Verdict
         A win needs both orders to name the same response; disagreement is a tie, marked
         inconsistent with the place it leans to. Undecided (``outcome is None``) if either
-        answer is unread: it is not a tie, and is counted on its own.
+        answer is unparsed: it is not a tie, and is counted on its own.
 
     References
     ----------
@@ -80,7 +80,7 @@ def reconcile(case_id: str, as_is: Outcome | None, swapped: Outcome | None) -> V
 def preference_for_a(as_is: Preference | None, swapped: Preference | None) -> float | None:
     """Return the mean preference for response A over both orders, each as shown.
 
-    None if either is unread.
+    None if either is unparsed.
     """
     if as_is is None or swapped is None:
         return None
@@ -336,7 +336,7 @@ class Run:
 
 
 def verdicts(judged: Iterable[Judged]) -> dict[CaseId, Verdict]:
-    """Reconcile the cases asked in both orders; unread or pending in either is undecided."""
+    """Reconcile the cases asked in both orders; unparsed or pending in either is undecided."""
     return {CaseId(verdict.case_id): verdict for verdict in each_verdict(judged)}
 
 

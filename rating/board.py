@@ -44,7 +44,7 @@ _ON_LOG_SCALE = ("nu", "theta")
 
 
 def rate(votes: Votes | Comparisons, options: RateOptions | None = None) -> Report:
-    """Rate every model, and say how sure that is.
+    """Rate every model, and state how sure that is.
 
     Raises
     ------
@@ -160,7 +160,7 @@ def _ranges(
 def _too_few(data: Comparisons, off: Spread, options: RateOptions) -> str | None:
     """Name who is too few for any claim on ranks; None where claims can be made.
 
-    By leaving out voters or prompts, a claim on two models rests on what is behind these
+    By omitting voters or prompts, a claim on two models rests on what is behind these
     (`rating.ranks.joint_rank_ranges`). Other intervals have no such care.
     """
     if off.inference is not None and off.inference.kinds:

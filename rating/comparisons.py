@@ -54,7 +54,7 @@ class Comparisons:
     n_voters, n_prompts : int
         Number of distinct ones; 0 when not known.
     n_self : int
-        Battles of a model against itself: set aside, part of no cell.
+        Battles of a model against itself: excluded, part of no cell.
     features : ndarray of shape (n_cells, n_features), float64, or None
         What was measured on each row, side A against side B; None without.
     feature_names : tuple of str, length n_features

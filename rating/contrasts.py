@@ -53,11 +53,11 @@ from rating.sentences import Sentence
 from rating.typing import Bools, Floats, Ints
 
 WELL_FOUNDED = 15
-"""Effective clusters behind a contrast from which its clusters alone say how sure it is."""
+"""Effective clusters behind a contrast from which its clusters alone state how sure it is."""
 PRIOR_DF = 4.0
-"""Degrees of freedom that the taste model counts for where nearly all else is missing."""
+"""Degrees of freedom that the random-effects model counts for where nearly all else is missing."""
 NEGLIGIBLE = 0.02
-"""Share of the taste model in a variance below which it is excluded."""
+"""Share of the random-effects model in a variance below which it is excluded."""
 MOST_TERMS = 300_000_000
 """Cells times pairs up to which the effective clusters of pairs are counted, not bounded."""
 CONTRASTS_AT_ONCE = 256
@@ -74,7 +74,7 @@ class Contrasts:
         Of the value, and how well that variance is known; infinite for votes taken as
         independent, 0 where nothing can be said.
     by_clusters : ndarray of shape (m,)
-        Variance without the taste model: what leaving out clusters shows by itself.
+        Variance without the random-effects model: what omitting clusters shows by itself.
     independent : ndarray of shape (m,)
         Variance if no two votes had a cluster in common.
     by_prompt, prompt_df : ndarray of shape (m,)
@@ -180,9 +180,9 @@ class ByCluster:
 
             (n0 max(independent, taste) + nu CR3) / (n0 + nu), of n0 + nu degrees of freedom
 
-        where ``taste`` is what the fitted taste model expects: on a model that few clusters met,
-        the differences between clusters on all the others are evidence as well. It is excluded
-        from ``trusted`` effective clusters on.
+        where ``taste`` is what the fitted random-effects model expects: on a model that few
+        clusters met, the differences between clusters on all the others are evidence as well. It
+        is excluded from ``trusted`` effective clusters on.
         """
         nu = np.maximum(effective - 1, 0.0)
         n0 = PRIOR_DF * np.maximum(0.0, 1 - effective / self.activity.effective)
@@ -196,7 +196,7 @@ class ByCluster:
 
     @cached_property
     def tasteful(self) -> Floats:
-        """Covariance of the parameters under the fitted taste model."""
+        """Covariance of the parameters under the fitted random-effects model."""
         work = partial(taste_sums, fit=self.fit, cluster=self.cluster)
         return taste_covariance(self.fit, self.parts.each(work, "tastes"))
 
@@ -260,7 +260,7 @@ def voter_sums(data: Comparisons, *, fit: Fit, whole: Comparisons) -> Sums:
     groups = grouping(data, "voter")
     spread, meat, _ = left_out_sums(fit, data, groups, whole, measured=False)
     square = _square_sums(data, fit=fit, cluster="voter", vectors=vectors_of_parameters(fit))
-    meat = meat if meat.any() else np.zeros(())  # as good as always
+    meat = meat if meat.any() else np.zeros(())  # equivalent to always
     return {"spread": spread, "meat": meat, **square, **activity_sums(data, groups)}
 
 
@@ -340,7 +340,7 @@ class Inference:
         effective : sequence of ndarray of shape (m,), optional
             Effective clusters of each kind in `shared`; counted where not given.
         trusted : float
-            Effective clusters from which the taste model is excluded.
+            Effective clusters from which the random-effects model is excluded.
         """
         value, m = contrasts @ self.fit.x, len(contrasts)
         independent = _quadratic(contrasts, self.matrix)
@@ -393,7 +393,7 @@ class Inference:
     def ratings(self) -> Contrasts:
         """Judge each model against the average of the well-founded ones (`founded`).
 
-        A newcomer whom few voters met would otherwise make the place of every other model
+        A new model whom few voters met would otherwise make the place of every other model
         uncertain. Strengths with a zero of their own are judged as they are.
         """
         k = self.fit.n_models
@@ -440,7 +440,7 @@ def _few(effective: Floats, most: int) -> Bools:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Gaps:
-    """Contrasts of the first model of each pair less the second, each among so many parameters."""
+    """Contrasts of the first model of each pair less the second, each with this many values."""
 
     first: Ints
     second: Ints
@@ -462,7 +462,7 @@ class _Gaps:
 
 
 def _some_at_once(contrasts: Floats | _Gaps) -> Iterator[Floats]:
-    """Give contrasts laid out, so many at a time as fit in memory."""
+    """Give contrasts laid out, as many at a time as fit in memory."""
     for first in range(0, len(contrasts), CONTRASTS_AT_ONCE):
         some = contrasts[first : first + CONTRASTS_AT_ONCE]
         yield some.laid_out() if isinstance(some, _Gaps) else some
@@ -573,7 +573,7 @@ def _in_parts(fit: Fit, whole: Comparisons, parts: Parts) -> ByCluster:
 
 
 def _ratio(whole: Floats, inside: Floats) -> _Ratio | None:
-    """Divide sums over clusters, with the error by leaving out one cluster at a time.
+    """Divide sums over clusters, with the error by omitting one cluster at a time.
 
     None where a single cluster holds all of the divisor.
     """

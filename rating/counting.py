@@ -204,7 +204,7 @@ def occurring(
 
 
 def narrowest(size: int) -> np.dtype[Any]:
-    """Return the smallest type of whole number that holds positions among so many, and -1.
+    """Return the smallest type of whole number that holds positions among this many, and -1.
 
     >>> narrowest(300)
     dtype('int16')
@@ -232,7 +232,7 @@ def check_lengths(lengths: Mapping[str, int]) -> None:
 
 
 def spelling(name: str) -> str:
-    """Reduce a name to what is told apart: not case, spaces, or characters that look alike.
+    """Reduce a name to what is distinguished: not case, spaces, or characters that look alike.
 
     That is composed and decomposed letters, characters without width, and dashes.
 

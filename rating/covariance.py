@@ -2,7 +2,7 @@
 
 Covariances of parameters: by the curvature, of independent votes, of votes in clusters.
 
-The last by leaving out one cluster at a time; the same shifts, their signs changed at random, say
+The last by omitting one cluster at a time; the same shifts, their signs changed at random, say
 how large the largest statistic may be.
 
 How evenly votes, and what they tell of a contrast, are spread over voters or prompts.
@@ -185,7 +185,7 @@ def compiled_loops(fit: Fit, cost: int) -> ModuleType | None:
     Parameters
     ----------
     cost : int
-        About how many microseconds numpy takes on a quiet core: to leave out voters, one a cell.
+        About how many microseconds numpy takes on a quiet core: to omit voters, one a cell.
     """
     if fit.likelihood.coordinates != ("gap",) or cost < COMPILED_FROM:
         return None
@@ -273,7 +273,7 @@ def squared_information(fit: Fit, data: Comparisons, groups: Grouping, vectors: 
 def information_by_cluster(
     fit: Fit, data: Comparisons, groups: Grouping, vectors: Floats
 ) -> Iterator[Floats]:
-    """Yield ``v' H_c v`` of every cluster c, so many at a time as the cache holds.
+    """Yield ``v' H_c v`` of every cluster c, as many at a time as the cache holds.
 
     Parameters
     ----------
@@ -386,16 +386,16 @@ def effective_number(total: Floats, square: Floats) -> Floats:
 
 
 def taste_covariance(fit: Fit, parts: Iterable[Sums]) -> Floats:
-    """Return the covariance of the parameters if every cluster had a taste of its own.
+    """Return the covariance of the parameters if every cluster had a random effect of its own.
 
-    A taste adds to the strengths, for one cluster, independent normal numbers of variance
+    A random effect adds to the strengths, for one cluster, independent normal numbers of variance
     ``tau^2``. To first order the score of cluster c then has the variance::
 
         H_c + tau^2 (H_c^2 - sum_i H_i^2)
 
-    its own votes' spread, and what the taste adds to pairs of its votes. ``tau^2`` is fitted to
-    the products of scores of different votes of one cluster, whose means are those of the second
-    term: each cluster weighs one over the variance of its own.
+    its own votes' spread, and what the random effect adds to pairs of its votes. ``tau^2`` is
+    fitted to the products of scores of different votes of one cluster, whose means are those of
+    the second term: each cluster weighs one over the variance of its own.
 
     Parameters
     ----------
@@ -431,7 +431,7 @@ def taste_sums(data: Comparisons, *, fit: Fit, cluster: Cluster) -> Sums:
         gap = cells.design.coordinates.index("gap")
         curve = cells.curve[gap, gap]
         pulled = _pulled_together(cells, own, n, gap)
-        moved = 2.0 * (cells.design.a != cells.design.b)  # strengths that a taste moves apart
+        moved = 2.0 * (cells.design.a != cells.design.b)  # moved apart
         alone = moved * cells.weight_sq * curve**2
         plain += cells.design.hessian({(gap, gap): cells.weight_sq * curve})
         taste += (pulled.T @ pulled).toarray() - cells.design.hessian({(gap, gap): alone})
@@ -450,7 +450,7 @@ def taste_sums(data: Comparisons, *, fit: Fit, cluster: Cluster) -> Sums:
 def _pulled_together(cells: ScoredCells, own: Ints, n: int, gap: int) -> "scipy.sparse.csr_array":
     """Return ``H_c`` of every cluster, one below the other, shape (n * n_models, n_parameters).
 
-    Rows are the strengths that a taste moves.
+    Rows are the strengths that a random effect moves.
     """
     design, k = cells.design, cells.design.n_models
     value = cells.weight * cells.curve[gap, gap]
@@ -468,7 +468,7 @@ def _pulled_together(cells: ScoredCells, own: Ints, n: int, gap: int) -> "scipy.
 
 
 RATIOS = (-16.0, 16.0)
-"""Logarithms of what a taste adds to a variance over the rest of it, and parts of each unit."""
+"""Logarithms of the random-effect part of a variance over the rest, and parts of each unit."""
 PER_UNIT = 512
 
 
@@ -503,7 +503,7 @@ def _centres() -> Floats:
 
 
 def _taste_variance(products: Floats, expected: Floats) -> float:
-    """Fit the variance of tastes to the products of scores, each cluster by its precision.
+    """Fit the variance of random effects to the products of scores, each cluster by its precision.
 
     A cluster weighs ``(1 + variance * ratio)^-2``, which is expanded about each centre.
     """
@@ -570,7 +570,7 @@ def sandwich_covariance(fit: Fit, data: Comparisons) -> Floats:
 
 
 def _blocks_of_cells(fit: Fit, data: Comparisons) -> Iterator[ScoredCells]:
-    """Evaluate every cell, so many at a time as the processor's cache holds."""
+    """Evaluate every cell, as many at a time as the processor's cache holds."""
     for rows in blocks(len(data.votes)):
         yield fit.scored(data.subset(rows))
 
@@ -688,7 +688,7 @@ def left_out_sums(
     *,
     measured: bool = True,
 ) -> tuple[Floats, Floats, Floats]:
-    """Leave out each cluster of some votes, which may be a part of the whole.
+    """Omit each cluster of some votes, which may be a part of the whole.
 
     Parameters
     ----------
@@ -786,7 +786,7 @@ def _of_lone_cells(
 def leave_one_out(fit: Fit, data: Comparisons, groups: Grouping) -> Iterator[LeftOut]:
     """Yield every cluster once, excluded as `jackknife` does.
 
-    By one step those of little leverage, so many at a time as fit in memory,
+    By one step those of little leverage, as many at a time as fit in memory,
     and by a refit each of the others.
 
     Raises
@@ -841,7 +841,7 @@ def _light_shifts(
     leverage: Floats,
     wanted: Bools,
 ) -> Iterator[tuple[Ints, Floats]]:
-    """Yield clusters of little leverage and their one-step shifts, so many as fit in memory.
+    """Yield clusters of little leverage and their one-step shifts, as many as fit in memory.
 
     Clusters are taken in the order of their leverage: those that matter less
     need fewer rounds.
@@ -859,7 +859,7 @@ def _light_shifts(
 
 
 def _chunks(index: Ints, size: int, n_parameters: int) -> Iterator[tuple[Ints, Ints, int]]:
-    """Yield the clusters in their order, so many at a time as fit in memory."""
+    """Yield the clusters in their order, as many at a time as fit in memory."""
     order = np.argsort(index, kind="stable")
     in_order = index[order]
     per_chunk = max(1, CHUNK_ENTRIES // n_parameters)
@@ -918,7 +918,7 @@ DRAWS = 999
 WILD_UP_TO = 100
 """Models beyond which the maximum is drawn from a multivariate t, as in `ranks`."""
 SIGNS_UP_TO = 20_000
-"""Effective clusters beyond which it is, too: sums of so many are normal whatever their signs."""
+"""Effective clusters beyond which it is, too: such sums are normal whatever their signs."""
 CLUSTERS_AT_ONCE = 2000
 CHUNK = 1_000_000
 
@@ -946,7 +946,7 @@ class SignSums:
     ``sum_c a_c^2`` (CR3); `DRAWS` draws of its maximum over pairs.
 
     Where we deviate: the literature tests one contrast at a time, and has no
-    need of ``H_c = w_c H``. With each cluster's own H_c the bar is .3 to .4 %
+    need of ``H_c = w_c H``. With each cluster's own H_c the bar is 0.3 to 0.4 %
     higher on the board of 10 models and 200 uneven voters that
     docs/evidence.md calls D1.
 

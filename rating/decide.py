@@ -38,13 +38,13 @@ RIDGE = 0.01
 FEWEST_SCORED = 5
 """Votes that each of the two has to win, and to lose, before the size of a lead is estimated."""
 PLANNED = 2000
-"""Votes on either model that are planned, where nobody says how many."""
+"""Votes on either model that are planned, where nobody states how many."""
 POWER = 0.8
 """Probability with which the votes that a plan names show a lead of the size assumed."""
 MOST_NEEDED = 10_000_000
-"""Votes beyond which nobody waits: the lead is as good as on the line."""
+"""Votes beyond which nobody waits: the lead is equivalent to on the line."""
 MOST_PLACED = 5
-"""Looks up to which the worst places of so many are searched; beyond, every place is a look."""
+"""Looks up to which the worst places of this many are searched; beyond, every place is a look."""
 _ENDLESS = 20.0
 """Standard errors beyond which an interval has no ends."""
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
@@ -205,7 +205,7 @@ def errors_at(
 
 @cache
 def _critical(looks: int, level: float) -> float:
-    """Return the c that ``|B(t)|`` passes, at the worst places of so many looks, in 1 - level.
+    """Return the c that ``|B(t)|`` passes, at the worst places of this many looks, in 1 - level.
 
     B is a Brownian motion on [0, 1]. Beyond `MOST_PLACED` looks it is the c that is passed
     anywhere [1]_::
@@ -673,7 +673,7 @@ def gate(data: Comparisons, options: GateOptions) -> Gate:
 
 
 def decided(lead: Lead, known: Gate) -> Gate:
-    """Answer by a lead, where `unanswered` says what stands behind it."""
+    """Answer by a lead, where `unanswered` states what stands behind it."""
     if lead.effective < WELL_FOUNDED:
         why = (
             f"The lead rests on {lead.effective:.1f} effective voters or prompts: nothing is "
@@ -744,7 +744,7 @@ def require_both(models: Sequence[str], between: tuple[str, str]) -> None:
 
 
 def _behind(data: Comparisons, options: GateOptions) -> Gate:
-    """Count what stands behind the lead, and say what the interval does not allow for."""
+    """Count what stands behind the lead, and state what the interval does not allow for."""
     ends = [data.models.index(name) for name in (options.candidate, options.incumbent)]
     is_of_two = np.isin(data.pairs, ends)
     either = is_of_two.any(axis=1)
@@ -948,15 +948,15 @@ def run_race(
     votes : VoteRows
         In the order in which they were cast, a row each.
     judged : callable, optional
-        Returns the lead by so many of the first votes and a judge's verdicts together, and what
+        Returns the lead by this many of the first votes and a judge's verdicts together, and what
         the verdicts counted; raises `NotIdentifiedError` before there is any.
     stop : bool
         Stop as soon as the two are separated.
     budget : int, optional
-        Look at so many votes at most.
+        Look at this many votes at most.
     looks : "any" or int
         Any number, without end: at most `MOST_LOOKS`, after a geometric sequence of votes. A
-        number: so many, after equal parts of the planned votes.
+        number: this many, after equal parts of the planned votes.
     planned : int, optional
         Votes on either model: to be fixed before the first look.
 

@@ -15,7 +15,7 @@ class RatingError(Exception):
 
 
 class DataError(RatingError, ValueError):
-    """The input is malformed; the message quotes it and says what to do."""
+    """The input is malformed; the message quotes it and states what to do."""
 
 
 class LayoutError(DataError):

@@ -52,7 +52,7 @@ class Additivity:
     terms : int
         Ways in which they could: systems less levels, and one for each factor less one.
     statistic, df : float or None
-        F with ``terms`` and so many degrees of freedom; None where nothing can be said.
+        F with ``terms`` and this many degrees of freedom; None where nothing can be said.
     p : float or None
         Of a statistic as large, if the parts add up.
     reason : str
@@ -125,7 +125,7 @@ def rate_factors(
 
         sum_f (beta_f[part f of a] - beta_f[part f of b])
 
-    fitted by maximum likelihood as `rating.fit` does, with intervals that leave out one voter (and
+    fitted by maximum likelihood as `rating.fit` does, with intervals that omit one voter (and
     prompt) at a time. That the parts add up is tested against a strength for each system: a Wald
     test of all contrasts of systems that vanish if they do, with Hotelling's T squared for the
     few voters behind its covariance, and never surer than with independent votes.

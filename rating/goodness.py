@@ -149,7 +149,7 @@ def misfit_test(
     and many that are a little off nearly as well as the sum of squares. A draw
     changes the sign of all that a cluster adds to the raw residuals and to the
     gradient, each cluster by its own coin, and lets the fit follow as in
-    `goodness_of_fit`: what hangs together in a cluster stays together, tastes
+    `goodness_of_fit`: what hangs together in a cluster stays together, random effects
     among it. Without clusters every vote has its own coin.
 
     Parameters
@@ -770,7 +770,7 @@ def _rated(
     assert data.voter is not None
     cells, seen = fitted.scored(data), np.unique(cluster)
     scores = cells.scores(data.voter.astype(np.int64), len(seen))
-    if data.prompt is not None:  # the mean of a group stands in for what is excluded from it
+    if data.prompt is not None:  # the mean of a group replaces what is excluded from it
         of_group = cells.scores(data.prompt.astype(np.int64), data.n_prompts)
         place = (data.voter, data.prompt)
         mass = scipy.sparse.csr_array((data.weight, place), (len(seen), data.n_prompts))

@@ -383,11 +383,11 @@ class Held:
     Attributes
     ----------
     ranks : int
-        The first so many, each by the same model as before.
+        The first this many, each by the same model as before.
     votes : int
         New votes that cannot change them, whatever they say and on whatever pairs.
     accounts : int
-        New accounts, of so many votes each as was asked for, that cannot.
+        New accounts, of this many votes each as was asked for, that cannot.
     sufficient_votes : int
         New votes that do change them: all for the lower of two models against the higher.
     """
@@ -436,7 +436,7 @@ class _AtGap:
 
 
 def certify(wins: Floats, votes_per_account: int, most_ranks: int = 5) -> tuple[Held, ...]:
-    """Give what the first 1, 2, ... ranks hold against, of maximum-likelihood Bradley-Terry.
+    """Give what the first 1, 2, ... ranks compare with, of maximum-likelihood Bradley-Terry.
 
     Let L be the negative log-likelihood of the votes, theta its minimum, and
     theta' = theta + d that of L and n added votes. As the gradient of L at
@@ -454,7 +454,7 @@ def certify(wins: Floats, votes_per_account: int, most_ranks: int = 5) -> tuple[
         n >= D / max { x sigmoid(G - x) : 0 <= x <= s* }
 
     The first K ranks hold while no model below reaches one of theirs. The
-    bound is sure and not sharp: ``sufficient_votes`` says how far it may lie
+    bound is sure and not sharp: ``sufficient_votes`` states how far it may lie
     from the truth. It holds for votes on these models.
 
     Parameters

@@ -51,7 +51,7 @@ def leave_out_light(
     leverage: Floats,
     lengths: Floats,
 ) -> None:
-    """Leave out one cluster at a time by a Newton step, those below a leverage.
+    """Omit one cluster at a time by a Newton step, those below a leverage.
 
     The parameters move by ``H^- z`` with ``z = s + H_c H^- z``, which is solved by iteration on
     the models of the cluster: every round multiplies the error by the leverage at most.

@@ -252,7 +252,7 @@ def _check_votes_used(options: RateOptions) -> None:
         options.half_life is not None or options.weights == "sampling"
     ):
         raise DataError(
-            f"A {options.interval} interval takes a weight as so many votes, which those by "
+            f"A {options.interval} interval takes a weight as a number of votes, which weights by "
             f"{unlike} {getattr(options, unlike)} are not: choose interval sandwich or bootstrap."
         )
 

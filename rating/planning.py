@@ -227,7 +227,7 @@ class Plan:
     neighbours : tuple of Neighbours
         Strongest first.
     leads : dict of int to int
-        Votes on one pair that show a lead of so many points, four times out of five.
+        Votes on one pair that show a lead of this many points, four times out of five.
     """
 
     votes: int
@@ -446,7 +446,7 @@ def gain_pairs(
     covariance : ndarray of shape (n_models, n_models)
         In squared nats.
     top : int, optional
-        Differences among so many of the strongest count; all by default.
+        Differences among this many of the strongest count; all by default.
     contrast : ndarray of shape (n_models, n_models), optional
         Another C than the neighbours', such as `pair_contrast`.
 

@@ -17,7 +17,7 @@ References
 
 The scores of voters, or votes, each as without the pull that it has on a pooled fit.
 
-How sure pooled strengths are: leaving out voters, with the bias that shrinking leaves.
+How sure pooled strengths are: omitting voters, with the bias that shrinking leaves.
 
 With H the penalised Hessian, P the penalty and M the meat of leaving one voter out at a time, the
 covariance is ``H^-1 (M + P) H^-1``: P stands for the deviations that other categories and prompts
@@ -26,7 +26,7 @@ and what the strengths vary with that is added.
 
 How far categories lie apart: their standard deviation by marginal likelihood.
 
-Whether pooled boards foresee votes on unseen prompts better than one board, or boards apart.
+Whether pooled boards predict votes on unseen prompts better than one board, or boards apart.
 """
 
 import math
@@ -835,7 +835,7 @@ LEAST_DF, MOST_DF = 1e-3, 1e6
 def spread(variance: Variance, votes: Categorised) -> tuple[Floats, float]:
     """Find the covariance of the strengths of all categories, and its degrees of freedom.
 
-    Voters are left out one at a time (CR3); where they are not known, votes.
+    Voters are omitted one at a time (CR3); where they are not known, votes.
 
     Returns
     -------

@@ -46,7 +46,7 @@ class Rankings:
     orders : tuple of tuple of tuple of int
         Of each ranking, positions in ``models``, the best first; those of one place are tied.
     voter : ndarray of shape (n_rankings,), int64, or None
-        Who ranked; None where that is not known, and each counts as somebody else's.
+        Who ranked; None where that is not known, and each counts as another user's.
     prompt : ndarray of shape (n_rankings,), int64, or None
         What was answered; None where that is not known.
     """
@@ -236,7 +236,7 @@ ASSUMED = (
     "the first had not been there (Plackett-Luce)."
 )
 ALONE = (
-    "Voters are not known: the intervals take each ranking for somebody else's, and are too "
+    "Voters are not known: the intervals take each ranking for another user's, and are too "
     "narrow where one person ranked often."
 )
 _ONE_PROMPT = "All rankings are of one prompt: the intervals do not cover other prompts."
@@ -250,7 +250,7 @@ def rate_rankings(
     Of those who are left, the set C is put before the rest with a probability proportional to
     ``d_|C| exp(mean of the strengths in C)``, ``d_1 = 1``: the Davidson-Luce model, which is
     Plackett-Luce's where nobody is tied and Davidson's where two are shown. Maximum likelihood.
-    With ``V_c`` the covariance by leaving out one cluster at a time (one Newton step each, CR3),
+    With ``V_c`` the covariance by omitting one cluster at a time (one Newton step each, CR3),
     intervals go by ``V = V_voter + [V_prompt - V_voter_and_prompt]_+`` (eigenvalues below 0 are
     0) and Student's t with the degrees of freedom of `rating.leave_out.two_way`. They are no
     narrower than by ``V_prompt`` with the effective prompts less one, and than if every ranking
@@ -482,7 +482,7 @@ def _uncertainty(
 def _clustered(
     problem: _Choices, cluster: Ints, x: Floats, hessian: Floats
 ) -> tuple[Floats, float]:
-    """Leave out one cluster at a time; gives the covariance, and effective clusters less one."""
+    """Omit one cluster at a time; gives the covariance, and effective clusters less one."""
     _, cluster = np.unique(cluster, return_inverse=True)
     n = np.bincount(cluster)
     whole = anchored(hessian, problem.n_models, absolute=False)

@@ -92,9 +92,10 @@ def joint_half_widths(
     the larger one of voters and prompts. One with fewer must exceed Student's t, with its own
     degrees of freedom, at the level that all m pairs leave to one (Bonferroni). So must every
     difference where fewer clusters than `MIN_EFFECTIVE_FOR_RANKS`, or than models, stand behind
-    the votes: there the taste model is not relied on, changed signs are too few to say anything,
-    and of voters and prompts the fewer give the degrees of freedom, less one. No difference counts
-    that independent votes, ``z`` at the same level, or prompts by themselves would not show.
+    the votes: there the random-effects model is not relied on, changed signs are too few to say
+    anything, and of voters and prompts the fewer give the degrees of freedom, less one. No
+    difference counts that independent votes, ``z`` at the same level, or prompts by themselves
+    would not show.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ STEADIEST = 1e4
 """Largest ``a + b`` of the law of shares over models: more is no spread at all."""
 LEAST_SHARE = 1e-4
 STEADINESSES, NODES = 30, 9
-"""Laws that are weighed: so many sums of a and b, with so many means each."""
+"""Laws that are weighed: this many sums of a and b, with this many means each."""
 NEGLIGIBLE = 1e-6
 ILL = 1e10
 """Condition of a matrix of correlations from which it has no inverse worth the name."""
@@ -597,7 +597,7 @@ def _largest(a: Ints, b: Ints, n: int) -> Bools:
 def _wald(delta: Floats, spread: Floats, effective: float) -> tuple[float, float]:
     """Test that all models' differences are one and the same; gives chi2 and p.
 
-    Hotelling's law: the covariance itself is learnt from so many voters.
+    Hotelling's law: the covariance itself is learnt from this many voters.
     """
     df = len(delta) - 1
     if effective <= df + 1:
@@ -609,7 +609,7 @@ def _wald(delta: Floats, spread: Floats, effective: float) -> tuple[float, float
     gap, covariance = contrast @ delta, contrast @ spread @ contrast.T
     scale = np.sqrt(np.diag(covariance))
     if not (scale > 0).all() or np.linalg.cond(covariance / np.outer(scale, scale)) > ILL:
-        raise DataError("The voters agree so much that nothing says how far they may differ.")
+        raise DataError("The voters agree so much that nothing states how far they may differ.")
     chi2 = float(gap @ np.linalg.solve(covariance, gap))
     ratio = chi2 * (effective - df) / (df * (effective - 1))
     return chi2, float(scipy.special.fdtrc(df, effective - df, ratio))
@@ -650,7 +650,7 @@ def _sides(votes: VoteRows) -> Floats:
 def clustered_logit(
     design: Floats, score: Floats, voter: Ints, prompt: Ints | None = None
 ) -> _Fitted:
-    """Fit a logistic regression, with a covariance by leaving out one voter at a time (CR3).
+    """Fit a logistic regression, with a covariance by omitting one voter at a time (CR3).
 
     ``sum_i log-likelihood_i - |x|^2 / (2 PRIOR_SD^2)``; a score of 1/2 counts half each way. The
     covariance is ``(G - 1) / G`` times the sum over voters of ``d d'``, with

@@ -2,9 +2,10 @@
 
 Honest or not: bets against each voter's votes that an honest voter would lose.
 
-Rings: accounts that vote for one model, or against it, wherever it appears.
+Coordinated groups: accounts that vote for one model, or against it, wherever it appears.
 
-Voters with tastes of their own: how likely one's votes are, and how far tastes spread.
+Voters with random effects of their own: how likely one's votes are, and how far random effects
+spread.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -38,7 +39,7 @@ class Ballots(NamedTuple):
 
 
 class Marginals(NamedTuple):
-    """What the taste model makes of some voters' votes."""
+    """What the random-effects model makes of some voters' votes."""
 
     log_probability: Floats
     """In nats, shape (n_voters,)."""
@@ -52,7 +53,7 @@ def log_marginals(
     taste_sd: float,
     order_effect: float = 0.0,
 ) -> Marginals:
-    """Return the log-probability of each voter's decisive votes under the taste model.
+    """Return the log-probability of each voter's decisive votes under the random-effects model.
 
     A voter sees model m at ``theta[m] + taste_sd * u[m]`` with u standard
     normal, and chooses by Bradley-Terry, the left side ahead by
@@ -67,7 +68,7 @@ def log_marginals(
     Parameters
     ----------
     theta : ndarray of shape (n_models,)
-        Strengths in nats in the eyes of a voter of average taste.
+        Strengths in nats in the eyes of a voter with zero random effects.
     taste_sd : float
         In nats, not negative.
     order_effect : float, default 0
@@ -91,7 +92,7 @@ def log_marginals(
 
     Examples
     --------
-    One vote between equals is even, whatever the tastes.
+    One vote between equals is even, whatever the random effects.
 
     >>> one = Ballots(np.array([0]), np.array([1]), np.array([True]))
     >>> np.exp(log_marginals([one], np.zeros(2), 0.0).log_probability).item()
@@ -107,7 +108,7 @@ def log_marginals(
 
 
 def fit_taste_sd(votes: VoteRows, theta: Floats, order_effect: float = 0.0) -> float:
-    """Fit how far the tastes of voters spread, by the sum of `log_marginals` over voters.
+    """Fit how far the random effects of voters spread, by the sum of `log_marginals` over voters.
 
     Parameters
     ----------
@@ -132,7 +133,7 @@ def fit_taste_sd(votes: VoteRows, theta: Floats, order_effect: float = 0.0) -> f
     """
     decisive = votes.taken(votes.score != 0.5)
     if not decisive.n:
-        raise DataError(f"None of {votes.n} votes is decisive: tastes cannot be seen.")
+        raise DataError(f"None of {votes.n} votes is decisive: no random effects can be fitted.")
     won = decisive.score == 1
     ballots = [
         Ballots(decisive.a[own], decisive.b[own], won[own])
@@ -257,7 +258,7 @@ def _laplace(
         step = np.asarray(np.linalg.solve(curvature, slope[..., None])[..., 0], dtype=np.float64)
         taste, value = _ascend(taste, value, step, batch, gap, taste_sd)
     raise ConvergenceError(
-        f"A voter's tastes of sd {taste_sd} did not settle in {MAX_STEPS} steps."
+        f"A voter's random effects of sd {taste_sd} did not converge in {MAX_STEPS} steps."
     )
 
 
@@ -364,29 +365,29 @@ def check_voters(
     order_effect: float = 0.0,
     alpha: float = 0.05,
 ) -> tuple[VoterCheck, ...]:
-    """Weigh each voter's votes against those of an honest voter with tastes.
+    """Weigh each voter's votes against those of an honest voter with random effects.
 
     The evidence is a mixture of likelihood ratios, an e-process::
 
         E = sum_k w_k prod_i q_k(y_i) / P(y_1, y_2, ...)
 
-    The honest voter below sees the models at ``theta`` plus personal tastes
+    The honest voter below sees the models at ``theta`` plus personal random effects
     of sd ``taste_sd``, integrated out (`rating.voters.log_marginals`), and
     leans to the left by ``order_effect`` like everybody. The alternatives
-    above, w .15 each: coin (1/2), always left (.9), always right (.9),
-    inverted (tastes around ``-theta``, the same lean); and sharing .4 evenly,
-    a fan (.95 for the model wherever it appears) and an anti-fan (.05) of
-    each model, who are honest elsewhere, with the tastes of their votes so
+    above, w 0.15 each: coin (1/2), always left (0.9), always right (0.9),
+    inverted (random effects around ``-theta``, the same lean); and sharing 0.4 evenly,
+    a fan (0.95 for the model wherever it appears) and an anti-fan (0.05) of
+    each model, who are honest elsewhere, with the random effects of their votes so
     far and the same lean.
-    Without tastes of their own the last three would fall behind an honest
-    voter's model that learns the tastes: the more votes, the less power.
+    Without random effects of their own the last three would fall behind an honest
+    voter's model that learns the random effects: the more votes, the less power.
 
     E is looked at after every 10 decisive votes (beyond 500, whenever their
     number has grown by a fiftieth) and after the last. By
     Ville's inequality an honest voter's E ever reaches ``1 / alpha`` with
     chance alpha at most, however often one looks. That holds on average over
-    honest voters of the taste law, not for each one: a person of very unusual
-    taste is flagged more often. A hundred honest voters at .05 still make up
+    honest voters of the law of random effects, not for each one: a person of very unusual
+    taste is flagged more often. A hundred honest voters at 0.05 still make up
     to five false flags, so a flag is a reason to look and to show the board
     with and without, not a verdict.
 
@@ -577,7 +578,7 @@ def _reason(
     leading: Alternative | None, model: str | None, log_e: float, flagged_at: int | None
 ) -> str:
     if leading is None:
-        return "The votes are those of an honest voter with tastes."
+        return "The votes are consistent with an honest voter."
     seen = _IN_WORDS[leading].format(model=model)
     odds = f"{np.exp(min(log_e, 20.0)):.3g}"
     odds = f"over {odds}" if log_e > 20 else odds
@@ -601,10 +602,10 @@ STEPS_OF_LAW = 15
 RING_VOTERS_AT_ONCE = 5_000
 
 NODES = np.linspace(-6.0, 6.0, 97)
-"""Tastes for one model in nats: sums over them are integrals for every sd of `LAWS`."""
+"""Random effects for one model in nats: sums over them are integrals for every sd of `LAWS`."""
 
 WIDEST = 1.2
-"""Largest sd of honest tastes for one model, in nats; 8,931 votes of a crowd showed 0.86."""
+"""Largest sd of honest random effects on a model, in nats; 8,931 votes of a crowd showed 0.86."""
 
 SHARES = np.array([0.01, 0.02, 0.04, 0.07, 0.11, 0.16, 0.22, 0.3, 0.4, 0.5])
 MEANS = np.linspace(-2.4, 2.4, 17)
@@ -627,7 +628,7 @@ class Gained:
 
 @dataclass(frozen=True, slots=True)
 class Ring:
-    """Accounts that vote alike on one model, too much so for tastes.
+    """Accounts that vote alike on one model, too much so for random effects.
 
     Attributes
     ----------
@@ -636,7 +637,7 @@ class Ring:
     share : float
         Of the accounts with decisive votes on the model: the mean probability of membership.
     log_evidence : float
-        Log of the Bayes factor against honest tastes, in nats.
+        Log of the Bayes factor against honest random effects, in nats.
     gained : Gained
         The model's, by the votes at full weight against the votes as weighted here.
     """
@@ -662,7 +663,7 @@ class TasteGroups:
     share : float
         Of the voters, in the group that likes the model better.
     gap : float
-        Between the mean tastes of the groups, in nats.
+        Between the mean random effects of the groups, in nats.
     gain : float
         Log-likelihood of two groups over that of one, in nats.
     """
@@ -675,21 +676,21 @@ class TasteGroups:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RingCheck:
-    """What all votes together say of rings.
+    """What all votes together say of coordinated groups.
 
     Attributes
     ----------
     rings : tuple of Ring
         Those with the most evidence first.
     groups : tuple of TasteGroups
-        Of models without a ring.
+        Of models without a coordinated group.
     weight : ndarray of shape (n_votes,)
         Of each vote: 1 less the probability that its voter is a member, for a vote on the model
-        of a ring; else 1.
+        of a coordinated group; else 1.
     member : dict of (str, str) to ndarray of shape (n_voters,)
         Probability of membership of each voter, by model and direction.
     limit : float
-        Log-evidence from which a ring is named.
+        Log-evidence from which a coordinated group is named.
     """
 
     rings: tuple[Ring, ...]
@@ -707,8 +708,8 @@ def find_rings(
 ) -> RingCheck:
     """Ask of each model whether some accounts vote for it, or against it, wherever it appears.
 
-    Of a model m, voter u has a taste d_u beside the strengths of all. Honest
-    voters are one normal law of tastes; a member casts `LOYALTY` of the votes
+    Of a model m, voter u has a random effect d_u beside the strengths of all. Honest
+    voters are one normal law of random effects; a member casts `LOYALTY` of the votes
     on m for it (against it)::
 
         h_u(mean, sd) = integral of prod_i sigmoid(+-(lead_i + d)) N(d; mean, sd) dd
@@ -717,8 +718,8 @@ def find_rings(
                         - log max over (mean, sd) of prod_u h_u
 
     The denominator is the largest that any honest law reaches, so ``E`` has a
-    mean of 1 at most under each of them, for voters of independent tastes:
-    with two directions of n models, a ring is named from ``2 n / alpha`` on,
+    mean of 1 at most under each of them, for voters of independent random effects:
+    with two directions of n models, a coordinated group is named from ``2 n / alpha`` on,
     if at least `LEAST_ACCOUNTS` accounts are members more likely than not.
     That holds for one look at the votes, with strengths taken as known.
     Nothing is reported where two groups of honest voters describe the votes
@@ -726,14 +727,14 @@ def find_rings(
     agrees within itself as coordinated voters do.
 
     Where accounts have a ``trait`` (of behaviour, not of votes), those with it
-    have a share of their own. What speaks for a ring are votes alone; the
-    trait says who is in it.
+    have a share of their own. What speaks for a coordinated group are votes alone; the
+    trait names who is in it.
 
     A member's weight is soft: votes on m weigh 1 less the probability of
     membership, fitted by EM with the logit of membership quadratic in the log
     of the voter's votes, plus the trait, and with the loyalty and the law of
-    honest tastes fitted. Their other votes stay. Strengths are then fitted
-    anew, and all is done once more from these.
+    honest random effects fitted. Their other votes stay. Strengths are then fitted
+    again, and all is done once more from these.
 
     Parameters
     ----------
@@ -742,7 +743,7 @@ def find_rings(
     trait : ndarray of shape (n_voters,), bool, optional
         Accounts whose behaviour is suspicious.
     alpha : float
-        Probability of naming any ring where there is none.
+        Probability of naming any coordinated group where there is none.
 
     Raises
     ------
@@ -826,7 +827,7 @@ class _Seen(NamedTuple):
     """Log-likelihood of each voter's votes at each taste of `NODES`, (n_voters, n_nodes)."""
 
     def honest(self, mean: Floats, sd: Floats) -> Floats:
-        """Return log h of each voter under some laws of tastes, shape (n_voters, n_laws)."""
+        """Return log h of each voter under laws of random effects, shape (n_voters, n_laws)."""
         log_density = -(((NODES[:, None] - mean) / sd) ** 2) / 2
         log_density -= scipy.special.logsumexp(log_density, axis=0)
         highest = self.likelihood.max(axis=1, keepdims=True)
@@ -871,7 +872,7 @@ def _seen(votes: VoteRows, model: int, theta: Floats, order_effect: float) -> _S
 
 
 class _Laws(NamedTuple):
-    """Normal laws of the tastes for one model, in nats, shape (n_laws,) each."""
+    """Normal laws of the random effects for one model, in nats, shape (n_laws,) each."""
 
     mean: Floats
     sd: Floats

@@ -148,13 +148,13 @@ def test_the_documented_verdicts_get_the_documented_scores(tmp_path: Path) -> No
     "name",
     [
         *("judge score", "judge run", "judge work", "judge probe", "judge methods"),
-        *("judge watch", "bench"),
+        *("judge drift", "bench"),
     ],
 )
 def test_every_option_of_judging_is_explained(name: str) -> None:
     shown = invoke([*name.split(), "--help"], columns=200).stdout
     options = set(re.findall(r"--[a-z-]+", shown.split("Examples")[0])) - {"--help"}
-    document = read("docs/guides/studies.md" if name == "judge watch" else "docs/guides/judge.md")
+    document = read("docs/guides/studies.md" if name == "judge drift" else "docs/guides/judge.md")
     assert [option for option in options if f"`{option}" not in document] == []
 
 

@@ -191,7 +191,7 @@ class _Rendering:
 
 
 class Renderings:
-    """The battles that somebody reads now."""
+    """The battles that a user reads now."""
 
     def __init__(self) -> None:
         self._read = WeakValueDictionary[str, _Rendering]()
@@ -325,7 +325,7 @@ class RemarksBody(Plain):
 
 
 class SavedRemarksBody(RemarksBody):
-    """Remarks that are saved; ``before_reveal`` says whether they were before the names."""
+    """Remarks that are saved; ``before_reveal`` states whether they were before the names."""
 
     before_reveal: bool
 
@@ -429,7 +429,7 @@ class _EventStream(StreamingResponse):
 
 
 async def _visitor(request: Request) -> Voter:
-    """Tell who asks; somebody without a cookie owns no battle.
+    """Tell who asks; a visitor without a cookie owns no battle.
 
     It waits for nothing, but FastAPI calls what is not async in a thread.
     """

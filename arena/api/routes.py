@@ -31,7 +31,7 @@ from rating.sentences import Sentence
 from rating.tables.files import storable
 
 FRESH_S = 1.0
-"""How long a check holds: strangers may ask, and each check writes."""
+"""How long a check holds: visitors without an account may ask, and each check writes."""
 
 PATIENCE_S = 3.0
 """How long a check is waited for; who asks for readiness gives up soon after."""

@@ -471,7 +471,7 @@ class Checked:
     head : str
         Hash of the last of them.
     noted : int or None
-        The link that has the hash that somebody noted.
+        The link that has the noted hash.
     models, votes : int
         On the board as the votes give it; 0 where they are not there.
     """
@@ -494,7 +494,7 @@ def check_bundle(folder: Path, page: Page, noted: str = "") -> Checked:
     page : callable
         Writes ``index.html`` again.
     noted : str
-        First characters of the hash of a link that somebody noted earlier, or of a manifest.
+        First characters of the hash of a link that was noted earlier, or of a manifest.
 
     Raises
     ------
@@ -688,7 +688,7 @@ class _Check:
             self.wrong("index.html does not show what board.json and card.json say.")
 
     def _hold_facts(self, claims: _Claims) -> None:
-        """Hold against each other what several files say."""
+        """Compare with each other what several files say."""
         manifest, card, method = claims.manifest, claims.card.interpretation, claims.board.method
         for name, ours, right in (
             ("its policy", method.policy, manifest.policy),

@@ -2,7 +2,7 @@
 
 The card of how this arena evaluates, filled from its log, its board and its settings.
 
-What a board rests on: how pairs fared, how the ratings fit, what would overturn a rank.
+What a board rests on: how pairs fared, how the ratings fit, what would change a rank.
 
 A study by people: how it stands, from its ratings, and these as a file.
 """
@@ -325,7 +325,7 @@ MOST_COINS = 2048
 """Groups of voters whose signs change together, where voters are more than `FROM` times as many.
 
 Voters are put together by lot, so that what is in a group by itself cancels on average, as what
-is in different groups does; the variance is as well known as from so many voters.
+is in different groups does; the variance is as well known as from this many voters.
 """
 FROM = 8
 
@@ -514,7 +514,7 @@ class StudyStatus:
     ratings : int
         Of items, first showings, skips among them.
     pilot : int
-        Items of the pilot; ``opened`` says whether the rest may be rated.
+        Items of the pilot; ``opened`` states whether the rest may be rated.
     side_warnings : tuple of SideWarning
         Of raters who go by the side, or choose like a coin.
     """

@@ -1,6 +1,6 @@
 """The votes of the log as fits, now and at past dates: the numbers of `arena rate` for them.
 
-What a board says of the models as entrants: who left, variants, whose models are voted on.
+What a board says of the models as models: who left, variants, whose models are voted on.
 
 Work in the background: how a race stands and what ratings cost, shown as it last was.
 
@@ -74,7 +74,7 @@ OPTIONS = RateOptions()
 """The defaults of `arena rate`. The seed is among them: the same votes give the same board."""
 
 NEWCOMER_SHARE = 0.05
-"""Models that the votes do not connect are set aside while they hold no more of the votes."""
+"""Models that the votes do not connect are excluded while they hold no more of the votes."""
 
 MOST_MOMENTS = 6
 
@@ -91,11 +91,11 @@ class Fitted:
     Attributes
     ----------
     votes : Votes
-        Those behind them, without those of newcomers.
+        Those behind them, without those of new models.
     spread : Spread
         How far each strength may be off.
     newcomers : tuple of str
-        Models whose few votes do not connect them yet, set aside with those votes.
+        Models whose few votes do not connect them yet, excluded with those votes.
     """
 
     votes: Votes
@@ -154,7 +154,7 @@ READING = Reading.of(OPTIONS)
 
 
 def fit_log(log: LoggedVotes, votes: Votes | None = None) -> Fitted:
-    """Fit the votes that count, without the newcomers that would leave the others without one.
+    """Fit the votes that count, without the new models that would leave the others without one.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def _fitted(votes: Votes, newcomers: tuple[str, ...]) -> Fitted:
 
 
 def newcomers_of(data: Comparisons, error: NotIdentifiedError) -> frozenset[str]:
-    """Name the models outside the largest group, if they are few enough to set aside."""
+    """Name the models outside the largest group, if they are few enough to excluded."""
     core = frozenset(error.groups[0] if error.groups else ())
     inside = np.array([model in core for model in data.models], dtype=bool)
     outside = ~inside[data.pairs].all(axis=1)
@@ -224,7 +224,7 @@ class History:
         self._known: dict[tuple[datetime, int], Moment] = {}
 
     def know(self, past: Iterable[Moment]) -> None:
-        """Take over what somebody else has computed."""
+        """Take over what another process has computed."""
         self._known |= {(moment.when, moment.votes): moment for moment in past}
 
     def read(self, log: LoggedVotes, now: datetime) -> Iterator[tuple[Moment, ...]]:
@@ -247,7 +247,7 @@ class History:
 
 
 def moment_of(created: int) -> datetime:
-    """Give the moment so many microseconds after 1970, in UTC."""
+    """Give the moment this many microseconds after 1970, in UTC."""
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=int(created))
 
 
@@ -497,7 +497,7 @@ REMARKS = ("voter_intent", "reasons_a", "reasons_b")
 
 
 def votes_of(url: str, tagger: str | None = None, policy: Policy = DEFAULT) -> LoggedVotes:
-    """Read the votes of the log in a database; a policy says which of them count.
+    """Read the votes of the log in a database; a policy states which of them count.
 
     With the labels of their prompts by one tagger, and what was measured on the answers, which
     are read once they are asked for: there are a dozen a vote.
@@ -564,7 +564,7 @@ class _Beside(Mapping[str, list[T]]):
 
 
 def of_newest(after: int, votes: int) -> tuple[Sentence, ...]:
-    """Say that only the newest votes are counted, where the ones before were left unread."""
+    """Say that only the newest votes are counted, where the ones before were left unparsed."""
     if not after:
         return ()
     return (
@@ -593,7 +593,7 @@ logger = logging.getLogger(__name__)
 RACE_S, VALUE_S = 10.0, 30.0
 """Seconds between two looks, at least."""
 RACE_REST, VALUE_REST = 20, 50
-"""Between two looks pass so many times as long as the last one took, at least."""
+"""Between two looks pass this many times as long as the last one took, at least."""
 LEVEL = 0.95
 
 

@@ -107,7 +107,7 @@ def _require(battles: Sequence[str], target: str, reason: str) -> None:
 
 
 def name_answers(store: Store, now: datetime, *, leave_out: bool) -> dict[str, Any]:
-    """Flag battles with an answer that says who wrote it, and leave their votes out if asked to.
+    """Flag battles with an answer that names its author, and leave their votes out if asked to.
 
     Names of the roster and of organisations count besides the known ones. Like a rule of `apply`,
     this is held where it would exclude more than `MOST` of the votes.
@@ -116,7 +116,7 @@ def name_answers(store: Store, now: datetime, *, leave_out: bool) -> dict[str, A
     -------
     dict
         ``battles`` and ``answers`` that were read, of battles with a vote; ``named``, the battles
-        with an answer that says who wrote it; ``by_model``, how many each model gave; and
+        with an answer that names its author; ``by_model``, how many each model gave; and
         ``applied``, what became of their votes as in `apply`, None if they were to stay.
 
     Raises
@@ -165,7 +165,7 @@ def _names_itself(text: str, names: Collection[str]) -> bool:
 
 
 def _accused(report: VotersReport) -> dict[str, list[Suspect]]:
-    """Give by rule who loses votes: voters flagged jointly, and members of rings."""
+    """Give by rule who loses votes: voters flagged jointly, and members of coordinated groups."""
     voters = [
         Suspect(one.voter, None, one.max_log_e, LIKE[one.leading], VOTERS)
         for one in report.voters

@@ -1,6 +1,6 @@
 """The board of a policy: made of the log in the background, rated, and put into words.
 
-Newcomers that a judge rates: as `arena newcomer` wrote them, and put on a board, unranked.
+New models that a judge rates: as `arena cold-start` wrote them, and put on a board, unranked.
 
 A file of an export that a page asks for, made in a process of its own: no battle waits.
 """
@@ -79,7 +79,7 @@ from rating.tables.files import parsed, read_text
 EQUAL_POINTS = 1e-6
 """Ratings this close share a place."""
 FEWEST_RATED = 2
-"""Models that people's votes have to rate beside newcomers."""
+"""Models that people's votes have to rate beside new models."""
 
 Text = Annotated[str, Field(max_length=1000)]
 
@@ -108,14 +108,14 @@ class _Placed(_Part):
 
 
 class Judged(_Part):
-    """What a judge says of a newcomer, as ``arena newcomer --format json`` writes it.
+    """What a judge says of a new model, as ``arena cold-start --format json`` writes it.
 
     Attributes
     ----------
     judge_only : object
         The judge's rating with its interval, in points at which the anchors' average is 1000.
     board : tuple of object
-        The anchors by people's ratings, ``by`` being ``people``, and the newcomer.
+        The anchors by people's ratings, ``by`` being ``people``, and the new model.
     """
 
     model: Text
@@ -138,7 +138,7 @@ class Judged(_Part):
 
 
 def read_newcomers(path: Path) -> tuple[Judged, ...]:
-    """Read what `arena newcomer` wrote: a file, or every JSON file of a folder, by name.
+    """Read what `arena cold-start` wrote: a file, or every JSON file of a folder, by name.
 
     Raises
     ------
@@ -170,14 +170,14 @@ def _read(file: Path) -> Judged:
         wrong = error.errors()[0]
         at = ".".join(map(str, wrong["loc"])) or "its content"
         msg = (
-            f"{named} is not what arena newcomer --format json writes: {at}: "
+            f"{named} is not what arena cold-start --format json writes: {at}: "
             f"{wrong['msg']}, got {str(wrong['input'])[:80]!r}."
         )
         raise SettingsError(msg) from error
     if one.level != OPTIONS.level:
         msg = (
             f"{named} has intervals of {100 * one.level:g} %, and the leaderboard those of "
-            f"{100 * OPTIONS.level:g} %: run arena newcomer with --level {OPTIONS.level:g}."
+            f"{100 * OPTIONS.level:g} %: run arena cold-start with --level {OPTIONS.level:g}."
         )
         raise SettingsError(msg)
     return one
@@ -318,9 +318,9 @@ class Leaderboard:
         How long a battle takes a vote after its models were last asked: how battles ended is
         counted of those that take none any more.
     judged : sequence of Judged
-        What a judge says of newcomers.
+        What a judge says of new models.
     rest_s : float
-        A board stays for at least so many seconds.
+        A board stays for at least this many seconds.
     """
 
     def __init__(
@@ -360,7 +360,7 @@ class Leaderboard:
         self._looked = threading.Event()
 
     def read(self, wait_s: float = FIRST_BOARD_S) -> Board:
-        """Give the board as it was last made; wait at most so many seconds for the first."""
+        """Give the board as it was last made; wait at most this many seconds for the first."""
         self._looked.wait(wait_s)
         board, record = self._board, self._record()
         if self._failed:
@@ -554,7 +554,7 @@ async def keep_up(boards: Sequence[Leaderboard], prepare: Callable[[Board], obje
 def version_of(
     state: kept_boards.State, enough: int = LISTED_AFTER, judged: Sequence[Judged] = ()
 ) -> str:
-    """Name all that a board is made of: votes, held rules, known voters, entrants, newcomers."""
+    """Name all that a board is made of: votes, held rules, known voters, models, new models."""
     entrants, other = sorted(state.entrants.items()), enough != LISTED_AFTER and enough
     beside: tuple[object, ...] = (sorted(state.held.items()), state.known, entrants, other)
     beside += (judged,) if judged else ()
@@ -601,7 +601,7 @@ def make_board(
     enough: int = LISTED_AFTER,
     judged: Sequence[Judged] = (),
 ) -> Board:
-    """Rate the votes that a policy counts; a board that cannot be rated says why."""
+    """Rate the votes that a policy counts; a board that cannot be rated gives the reason."""
     votes = count_votes(columns, READING)
     try:
         fitted, reason = fit_log(columns, votes), None
@@ -829,7 +829,7 @@ def export_ratings(
     Raises
     ------
     NotIdentifiedError
-        If the votes identify no ratings; says what is missing.
+        If the votes identify no ratings; names what is missing.
     DataError
         If the file cannot be written.
     """

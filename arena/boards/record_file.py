@@ -457,7 +457,7 @@ def _is_reason(value: Any) -> bool:
 
 
 def _is_bound(text: str, names: Sequence[str]) -> bool:
-    """Return whether JSON is of what an exclusion or a tombstone binds, as an export writes it."""
+    """Return whether JSON is what an export writes of an exclusion or a deletion record."""
     try:
         bound = _json(text)
         moment = datetime.fromisoformat(bound["ts"])

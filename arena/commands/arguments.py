@@ -82,7 +82,7 @@ def shares(_kind: Any, words: Sequence[Token]) -> tuple[tuple[str, float], ...]:
             given.append((name.strip(), float(share if name.strip() else "")))
             _require_finite(given[-1][1], part)
         except ValueError as error:
-            msg = f"cannot read {part!r}: write CATEGORY=SHARE, such as coding=.5,writing=.5."
+            msg = f"cannot read {part!r}: write CATEGORY=SHARE, such as coding=0.5,writing=0.5."
             raise ValueError(msg) from error
     return tuple(given)
 
@@ -250,7 +250,7 @@ class Chosen(_SomeRows):
 
         if len(sources) > 1 or not sources[0].startswith(SPARK):
             msg = (
-                f"--table is of a Spark cluster, and the source is {sources[0]!r}: give the "
+                f"--table is for a Spark cluster, and the source is {sources[0]!r}: give the "
                 f"address of its master alone, such as {SPARK}host:7077 or {SPARK}local[2]."
             )
             raise DataError(msg)
@@ -280,8 +280,8 @@ class Chosen(_SomeRows):
         url = next((source for source in sources if "://" in source), None)
         if tagger is not None and (url is None or url.startswith(SPARK)):
             msg = (
-                f"--tagger {tagger!r} is of a database, and a table holds the labels that it was "
-                "written with: choose them there, arena export votes --tagger."
+                f"--tagger {tagger!r} is for a database, and a table has the labels that it was "
+                "written with: choose them with arena export votes --tagger."
             )
             raise DataError(msg)
         if url is None:
@@ -289,12 +289,12 @@ class Chosen(_SomeRows):
             winner = dict(columns).get("winner")
             return Files(tuple(sources), (), self.where, self.labels, winner)
         if url.startswith(SPARK):
-            msg = f"The cluster {url!r} is read by arena rate alone, with --table NAME: name one."
+            msg = f"Only arena rate reads the cluster {url!r}: name a table with --table NAME."
             raise DataError(msg)
         if len(sources) > 1 or self.where or self.labels:
             msg = (
-                f"The votes of the database {url!r} are read by themselves, and whole: export "
-                "them (arena export votes --to votes.parquet), and read the file."
+                f"The votes of the database {url!r} are read whole and from no other source: "
+                "export them (arena export votes --to votes.parquet), and read the file."
             )
             raise DataError(msg)
         from arena.boards.fitted import votes_of  # SQLAlchemy takes a second to import
@@ -304,8 +304,8 @@ class Chosen(_SomeRows):
     def _require_no_policy(self, source: str) -> None:
         if self.policy is not None:
             msg = (
-                f"--policy {self.policy!r} is of a database's log, and {source!r} is none: drop "
-                "--policy, or choose rows with --where."
+                f"--policy {self.policy!r} is for the log of a database, and {source!r} is not "
+                "one: omit --policy, or choose rows with --where."
             )
             raise DataError(msg)
 

@@ -159,7 +159,7 @@ def _as_typed(method: str, options: _BenchOptions) -> tuple[str, _BenchOptions]:
     values = {name: _value(path, name, value) for name, value in content.items()}
     named = values.pop("method", None)
     if named is None:
-        msg = f"{str(path)!r} has no key 'method': say by which, such as method = \"alpaca_eval\"."
+        msg = f"{str(path)!r} has no key 'method': name one, such as method = \"alpaca_eval\"."
         raise DataError(msg)
     given = {one.name: getattr(options, one.name) for one in fields(options)}
     typed = {name: value for name, value in given.items() if value is not None}
@@ -223,7 +223,7 @@ def _value(path: Path, name: str, value: Any) -> Any:
 
 
 MAX_TOKENS = 4096
-"""Most tokens of an answer, where neither the roster nor the command says how many."""
+"""Most tokens of an answer, where neither the roster nor the command states how many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -514,7 +514,7 @@ def _judged_by(name: str, judge: str | None, roster: Path | None) -> Model | Non
     if name != IFEVAL:
         return roster_model(roster, judge, "--judge")
     if judge is not None:
-        msg = f"ifeval asks no judge: leave --judge {judge} out."
+        msg = f"ifeval uses no judge: omit --judge {judge}."
         raise DataError(msg)
     return None
 
@@ -668,7 +668,7 @@ def _control(
         raise DataError(msg)
     if chosen.difficulties is None:
         msg = (
-            f"--regularisation {str(chosen.regularisation)!r} goes by the difficulties of "
+            f"--regularisation {str(chosen.regularisation)!r} needs the difficulties of "
             "AlpacaEval's instructions: give them with --difficulties."
         )
         raise DataError(msg)
@@ -685,7 +685,7 @@ def _require_turns(name: str, method: "FileMethod | None", items: "Sequence[Item
     if several is not None:
         msg = (
             f"The item {several.id!r} has {len(several.further) + 1} turns, and {name} shows one: "
-            "take a method with turns_a, such as mt_bench."
+            "choose a method with turns_a, such as mt_bench."
         )
         raise DataError(msg)
 
@@ -812,7 +812,7 @@ def _caption(report: Mapping[str, Any]) -> str:
     cost = "" if report["cost"] is None else f" ${report['cost']:.4g} in all."
     return (
         f"{report['method']}{against}{judge}: {report['items']:,} items. {report['n_asked']:,} "
-        f"replies asked for now, {report['n_recalled']:,} known before.{cost} {report['out']}"
+        f"new replies, {report['n_recalled']:,} known before.{cost} {report['out']}"
     )
 
 
@@ -822,14 +822,11 @@ def _on_order(report: Mapping[str, Any]) -> list[str]:
         return []
     place = report["first_place"]
     if place is None:
-        return [
-            "What standing first is worth is not known: pairs of under two prompts were read in "
-            "both orders."
-        ]
+        return ["The position effect is not estimated: too few prompts have both orders."]
     ends = f"{place['lower']:+.3f} to {place['upper']:+.3f}"
     return [
-        f"Standing first is worth {place['effect']:+.3f} ({ends}) of a win, by the {place['n']:,} "
-        "pairs that were read in both orders."
+        f"Effect of being shown first: {place['effect']:+.3f} ({ends}) wins, from "
+        f"{place['n']:,} pairs."
     ]
 
 
@@ -855,7 +852,7 @@ def _board(models: Sequence[Mapping[str, Any]]) -> Any:
             for row in models
         ]
     others = {key: head for key, head in others.items() if any(key in row for row in rows)}
-    head = ["Model", figure, "95 % interval", *others.values(), "n", "Failed", "Cost"]
+    head = ["Model", figure, "95% interval", *others.values(), "n", "Failed", "Cost"]
     cells = [
         [
             row["model"],

@@ -50,7 +50,7 @@ def gate(
     *,
     options: Annotated[GateOptions, Flat],
     judge: str | None = None,
-    licence: File = None,
+    certificate: File = None,
     policy: PolicyName = None,
     chosen: Annotated[Renamed, Flat] = AS_IT_IS,
     form: Annotated[Literal["table", "json", "md", "junit"], Parameter(name="--format")] = "table",
@@ -71,7 +71,7 @@ def gate(
         or pattern.
     judge
         Judge to use, if the file has several.
-    licence
+    certificate
         Validation certificate of `arena study judge`: where there are no votes yet, the judge
         decides alone, and the result says so.
     form
@@ -93,7 +93,7 @@ def gate(
 
     with working("Asking"):
         source, given = _sources(votes, verdicts, policy, chosen)
-        beside = _verdicts(given, judge, licence)
+        beside = _verdicts(given, judge, certificate)
         result = ask(source, options, beside, today=datetime.now(UTC).date())
     texts = gate_texts(result)
     if out is not None:
@@ -115,7 +115,7 @@ def _sources(
 
     is_file = "://" not in votes
     if is_file and policy is not None:
-        msg = f"--policy {policy!r} is of a database's log, and {votes!r} is none: use --where."
+        msg = f"--policy {policy!r} is for a database, and {votes!r} is not one: use --where."
         raise DataError(msg)
     people = [chosen.votes(or_samples(votes))] if is_file else []
     judged = [] if verdicts is None else [chosen.votes(verdicts)]
@@ -124,24 +124,26 @@ def _sources(
     return read, files[-1] if judged else None
 
 
-def _verdicts(given: "Files | None", judge: str | None, licence: Path | None) -> "Verdicts | None":
+def _verdicts(
+    given: "Files | None", judge: str | None, certificate: Path | None
+) -> "Verdicts | None":
     from judge.studies.gating import Verdicts
     from judge.studies.licence import read_licence
 
     if given is None:
-        for name, value in (("judge", judge), ("licence", licence)):
+        for name, value in (("judge", judge), ("certificate", certificate)):
             if value is not None:
-                msg = f"--{name} {str(value)!r} is of verdicts: give their file after the votes."
+                msg = f"--{name} {str(value)!r} is for verdicts: give their file after the votes."
                 raise DataError(msg)
         return None
-    known = None if licence is None else read_licence(licence)
+    known = None if certificate is None else read_licence(certificate)
     return Verdicts(source=given, judge=judge, licence=known)
 
 
 def _show(result: "Gate") -> None:
     first, *more = result.sentences
     show(plain(first, style=STYLES[result.passes]))
-    show(*map(plain, (*more, f"It rests on {result.rests_on}.")), *warnings(result.warnings))
+    show(*map(plain, (*more, f"Based on {result.rests_on}.")), *warnings(result.warnings))
 
 
 SHOWN = 8
@@ -252,7 +254,7 @@ def _votes(
             raise DataError(msg)
         return race_with_judge(source, verdicts, between, judge)
     if judge is not None:
-        raise DataError(f"--judge {judge!r} has no verdicts: give them with --verdicts.")
+        raise DataError(f"--judge {judge!r} needs verdicts: give them with --verdicts.")
     from rating.tables.columns import Columns as Named
     from rating.tables.columns import Reading
     from rating.tables.counts import read_rows

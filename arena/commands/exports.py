@@ -83,7 +83,7 @@ def battles(
     arena export battles --to preferences --layout trl --hugging-face --licence cc-by-4.0
     """
     if everything and layout != "arena":
-        msg = f"--layout {layout!r} has no column for what is excluded: drop --all."
+        msg = f"--layout {layout!r} has no column for excluded votes: omit --all."
         raise DataError(msg)
     _battles(export, "battles", layout, days, everything=everything, whole=whole)
 
@@ -131,7 +131,7 @@ def _battles(
     say(f"{export.to}: {written.rows:,} {what}, policy {policy.name}.{_scrubbed(written)}")
     if written.lacks:
         unfit = ", ".join(f"{n:,} ({why})" for why, n in written.unfit.most_common())
-        say(f"{written.lacks} Battles that count and are not in it: {unfit or 'none'}.")
+        say(f"{written.lacks} Counted battles that are not in it: {unfit or 'none'}.")
     _card(export, what, written, policy)
 
 
@@ -172,8 +172,8 @@ def votes(
 
     if topics and not read_settings().show_battles:
         msg = (
-            "--topics names what a prompt is about, and here nobody may read prompts "
-            "(ARENA_SHOW_BATTLES=false): drop it, and see arena topics --private."
+            "--topics names the topics of prompts, and this arena shows no prompts "
+            "(ARENA_SHOW_BATTLES=false): omit it, and see arena topics --private."
         )
         raise SettingsError(msg)
     with _exporting(export, days) as (store, policy, advance), store.reading() as session:
@@ -252,7 +252,7 @@ def _exporting(export: _Export, days: Days = EVER) -> "Iterator[tuple[Store, Pol
     from rating.tables.duckdb_engine import require_writable
 
     if days.since and days.until and days.until <= days.since:
-        msg = f"--until {days.until} is not after --since {days.since}: nothing lies between them."
+        msg = f"--until {days.until} is not after --since {days.since}: the range is empty."
         raise SettingsError(msg)
     if not export.hugging_face:
         require_writable(export.to)
@@ -269,7 +269,7 @@ def _folder(export: _Export) -> Iterator[None]:
         yield
         return
     if export.to.exists() and not (export.to.is_dir() and not any(export.to.iterdir())):
-        msg = f"Cannot write {str(export.to)!r}: something is there. Name a new folder."
+        msg = f"Cannot write {str(export.to)!r}: it exists. Name a new folder."
         raise DataError(msg)
     make_folder(export.file)
     try:
@@ -298,11 +298,11 @@ def _card(export: _Export, what: str, written: "Written", policy: "Policy") -> N
     from arena.boards.export import card_of, write_card
 
     write_card(export.file, what, written, policy, export.licence)
-    say(f"{card_of(export.file)}: what is in it, what is not, and why.")
+    say(f"{card_of(export.file)}: the content of the export, exclusions and reasons.")
 
 
 def _scrubbed(written: "Written") -> str:
     if written.scrubbed is None:
-        return " Texts are whole, with what is personal in them."
+        return " Texts are complete, including personal data."
     counts = ", ".join(f"{n:,} {kind}" for kind, n in written.scrubbed.items()) or "none"
-    return f" Personal pieces replaced: {counts}."
+    return f" Personal data replaced: {counts}."

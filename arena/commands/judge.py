@@ -1,4 +1,4 @@
-"""Commands around the verdicts of a judge: score, methods, watch and probe.
+"""Commands around the verdicts of a judge: score, methods, drift and probe.
 
 `arena judge score`.
 
@@ -6,7 +6,7 @@ A second judge at work, and what is to be said of it.
 
 `arena judge methods`.
 
-`arena judge watch`.
+`arena judge drift`.
 
 `arena judge probe`.
 """
@@ -119,7 +119,7 @@ def score(
     regularisation: File = None,
     compat: Annotated[str | None, Parameter(metavar="row-position")] = None,
     order: bool = False,
-    licence: File = None,
+    certificate: File = None,
     form: Annotated[Literal["table", "json"] | None, Parameter(name="--format")] = None,
     out: File = None,
 ) -> None:
@@ -144,7 +144,7 @@ def score(
         Reproduce the upstream lookup by row position.
     order
         Include the presentation order in length control.
-    licence
+    certificate
         Validation certificate of `arena study judge`: pairwise verdicts by another judge, method,
         template or model are listed and excluded.
     form
@@ -160,16 +160,16 @@ def score(
     if form == "table" and out is not None:
         msg = f"A table is for a terminal: write {str(out)!r} with --format json."
         raise DataError(msg)
-    if licence is not None and method != "pairwise":
-        raise DataError(f"--licence is for --method pairwise, not for {method!r}.")
+    if certificate is not None and method != "pairwise":
+        raise DataError(f"--certificate is for --method pairwise, not for {method!r}.")
     from judge.scoring.annotated import judge_score  # help would wait for duckdb and numpy
     from judge.studies.licence import read_licence, under
     from rating.tables import formats
 
     counting = {}
-    if licence is not None:
+    if certificate is not None:
         today = datetime.now(UTC).date()
-        counting["only"] = partial(under, read_licence(licence), today)
+        counting["only"] = partial(under, read_licence(certificate), today)
     with working("Scoring"):
         result = judge_score(
             chosen.votes(*file),
@@ -232,7 +232,7 @@ def with_second(
     limit = second.options.limit_usd
     left = None if limit is None else max(limit - (spent_usd or 0.0), 0.0)
     options = replace(second.options, limit_usd=left)
-    with working(f"Judging by {second.model.id}") as advance:
+    with working(f"Judging with {second.model.id}") as advance:
         run = at_work(
             opened(second.model, budgets, options.terms),
             lambda judge: judge_all(
@@ -304,7 +304,7 @@ def _judge_methods_show(every: list[FileMethod]) -> None:
     show(
         table(("Method", "Responses", "Score"), rows, right=(1,)),
         *(plain(text) for one in every for text in _in_words(one)),
-        plain("\nifeval asks nobody: instructions are checked by code."),
+        plain("\nifeval uses no judge: instructions are checked by code."),
         plain("To start a method of your own: arena judge methods pairwise > mine.toml"),
     )
 
@@ -318,8 +318,8 @@ def _in_words(method: FileMethod) -> Iterator[str]:
 EXITS = {"valid": 0, "revoked": 1, "cannot_say": 3}
 
 
-def watch(
-    licence: Path,
+def drift(
+    certificate: Path,
     votes: str,
     verdicts: str,
     /,
@@ -341,7 +341,7 @@ def watch(
 
     Parameters
     ----------
-    licence
+    certificate
         Validation certificate of `arena study judge`.
     votes
         New votes in the order in which they were cast: a file, folder or pattern, or a database
@@ -363,21 +363,20 @@ def watch(
 
     Examples
     --------
-    arena judge watch judge.toml new-votes.csv new-verdicts.csv
-    arena judge watch judge.toml new-votes.csv new-verdicts.csv --next 50 --from cases.csv
+    arena judge drift judge.toml new-votes.csv new-verdicts.csv
+    arena judge drift judge.toml new-votes.csv new-verdicts.csv --next 50 --from cases.csv
     """
     _check(cases, asked, out)
     import numpy as np  # help would wait for it, and for duckdb
 
     from judge.studies.licence import read_licence
-    from judge.studies.watch import choose
-    from judge.studies.watch import watch as watched
+    from judge.studies.watch import choose, watch
     from rating.tables.formats import as_csv, write_text
 
-    known = read_licence(licence)
+    known = read_licence(certificate)
     with working("Watching"):
         source, given = chosen.beside(votes, verdicts)
-        result = watched(known, source, given, datetime.now(UTC).date())
+        result = watch(known, source, given, datetime.now(UTC).date())
         if cases is not None and asked is not None:
             rng = np.random.default_rng(seed)
             drawn, left_out = choose(known, source, chosen.votes(cases), asked, rng)
@@ -388,14 +387,14 @@ def watch(
     if form == "json":
         write_json(result.to_dict())
     else:
-        _judge_watch_show(result, out)
+        _drift_show(result, out)
     sys.exit(EXITS[result.status])
 
 
 def _check(cases: str | None, asked: int | None, out: Path | None) -> None:
     if (cases is None) != (asked is None):
         given = f"--next {asked}" if cases is None else f"--from {cases}"
-        msg = f"{given} stands alone: give both --next and --from, or neither."
+        msg = f"{given} is incomplete: give both --next and --from, or neither."
         raise DataError(msg)
     if out is not None:
         if cases is None:
@@ -404,7 +403,7 @@ def _check(cases: str | None, asked: int | None, out: Path | None) -> None:
         require_folder_of(out)
 
 
-def _judge_watch_show(result: "Watched", out: Path | None) -> None:
+def _drift_show(result: "Watched", out: Path | None) -> None:
     show(plain(f"{result.judge}: {result.why}", style="bold"))
     show(*warnings((*result.not_counted, *result.warnings)))
     if result.asked:
@@ -415,9 +414,9 @@ def _judge_watch_show(result: "Watched", out: Path | None) -> None:
         ]
         unit = "vote" if result.asked[0]["vote_cost"] is None else "dollar"
         head = ("Row", "Prompt", "Battle", "Model A", "Model B", f"Worth a {unit}")
-        show(plain("Ask people about these next:"), table(head, rows, right=(0, 5)))
+        show(plain("Collect votes on these cases next:"), table(head, rows, right=(0, 5)))
     if out is not None:
-        say(f"The cases are {out}.")
+        say(f"The cases are in {out}.")
 
 
 def probe(
@@ -473,7 +472,7 @@ def probe(
     """
     form = chosen_form(form, out)
     if chosen != AS_IT_IS and not cases:
-        msg = "--where, --label and --column choose from files: name them with --cases."
+        msg = "--where, --label and --column select from files: name them with --cases."
         raise DataError(msg)
     from judge.probe.cards import chosen_kinds, groups, plan, report
     from judge.probe.findings import votes_on
@@ -482,10 +481,10 @@ def probe(
 
     wanted = chosen_kinds(intervention)
     if PEOPLE in wanted and not cases:
-        msg = "--intervention people takes pairs that people voted on: name them with --cases."
+        msg = "--intervention people needs pairs that people voted on: name them with --cases."
         raise DataError(msg)
     if votes is not None and PEOPLE not in wanted:
-        msg = f"--votes {str(votes)!r} is for --intervention people: add it, or drop --votes."
+        msg = f"--votes {str(votes)!r} is for --intervention people: add it, or omit --votes."
         raise DataError(msg)
     files, people = _cases_and_votes(cases, votes, chosen)
     task = Task(method=method, cases=cases, chosen=chosen, seed=seed, rubric=rubric, scale=scale)
@@ -520,7 +519,7 @@ def probe(
     if out is None or run.stopped is None:
         write_result(result, form, out, lambda whole: _judge_probe_show(whole, probes))
     if run.stopped is not None:
-        rest = "" if out is None else f" {str(out)!r} is not written before all is asked."
+        rest = "" if out is None else f" {str(out)!r} is not written until all replies are there."
         stop(run.why, f"{RERUN}{rest}")
 
 
@@ -557,5 +556,5 @@ def _judge_probe_show(result: Mapping[str, Any], probes: str) -> None:
             table(lines[0], lines[1:], right),
             *([plain(card.verdict)] if card.verdict else []),
         ]
-    asked = f"{result['n_asked']:,} replies asked for now, {result['n_recalled']:,} known before"
+    asked = f"{result['n_asked']:,} new replies, {result['n_recalled']:,} known before"
     show(*parts, plain(f"{asked}: {probes}"), *warnings(result["warnings"]))

@@ -74,13 +74,13 @@ def _show_written(work: Work, journal: "StoredJournal", folder: Path, form: str)
         write_json({"folder": str(folder), "files": files, "n": n, **estimate.to_dict()})
         return
     if not n:
-        say("Nothing is due, so nothing was written: the same command without --batch judges.")
+        say("Nothing is due or written: run the same command without --batch to judge.")
         return
     in_files = "one file" if len(files) == 1 else f"{len(files):,} files"
     say(f"{folder}: {n:,} requests in {in_files}. {in_words(estimate)}")
     if n < estimate.n_calls and work.method.by_checklist:
-        say("These write the checklists that are not there; read them, and write again.")
-    say("Send them, put what comes back into the folder, and give --batch read.")
+        say("These requests write the missing checklists; read the results, and write again.")
+    say("Send them, put the results into the folder, and run with --batch read.")
 
 
 def _require_new(folder: Path) -> None:
@@ -88,7 +88,7 @@ def _require_new(folder: Path) -> None:
     with suppress(FileNotFoundError, NotADirectoryError):
         there = next(iter(sorted(folder.glob(f"{REQUESTS}*"))), None)
         if there is not None:
-            msg = f"{str(there)!r} is there already, and may have been sent: name another folder."
+            msg = f"{str(there)!r} exists, and may have been sent: name another folder."
             raise DataError(msg)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -107,7 +107,7 @@ async def _write(work: Work, journal: "StoredJournal", folder: Path) -> tuple[li
     if kind == "anthropic" and work.method.description.parameters.top_logprobs is not None:
         msg = (
             f"{model.id!r} takes batches in Anthropic's format, which has no log-probabilities, "
-            f"and {work.method.name} reads nothing else: take a method that reads words."
+            f"and {work.method.name} needs them: choose a method that parses text."
         )
         raise DataError(msg)
     files = _Requests(folder, LIMITS[kind], as_list=kind == "anthropic")
@@ -143,7 +143,7 @@ class _Requests:
         """Add a request; raises `DataError` for one that no file takes."""
         size = len(line) + 2
         if size > self._limits.bytes - 20:
-            msg = f"A request of {size:,} bytes is more than a batch takes: leave its case out."
+            msg = f"A request of {size:,} bytes is larger than a batch allows: exclude its case."
             raise DataError(msg)
         full = len(self._lines) == self._limits.requests
         if full or self._bytes + size > self._limits.bytes - 20:
@@ -303,9 +303,7 @@ def _lines(file: Path, read: _Read) -> "Iterator[tuple[int, Line]]":
     with file.open("rb") as lines:
         for number, raw in enumerate(iter(lambda: lines.readline(ENTRY + 1), b""), 1):
             if len(raw) > ENTRY:
-                msg = (
-                    f"Line {number} of {str(file)!r} is longer than {in_mb(ENTRY)}: leave it out."
-                )
+                msg = f"Line {number} of {str(file)!r} is longer than {in_mb(ENTRY)}: remove it."
                 raise DataError(msg)
             begin, offset = offset, offset + len(raw)
             if not raw.strip():
@@ -361,14 +359,14 @@ def _show_read(read: _Read, folder: Path, form: str) -> None:
         write_json({"folder": str(folder), **read.to_dict()})
     else:
         cost = "" if read.cost_usd is None else f" for ${read.cost_usd:.4g}"
-        say(f"{folder}: {read.new:,} replies kept{cost}, {read.known:,} known before.")
+        say(f"{folder}: {read.new:,} new replies{cost}, {read.known:,} known before.")
         failed = [f"{n:,} {failure}" for failure, n in sorted(read.failed.items())]
         if failed:
-            say(f"! Without an answer: {', '.join(failed)}.")
+            say(f"! Failed: {', '.join(failed)}.")
         for n, what in (
             (read.missing, "calls are in no file"),
-            (read.unknown, "answers are to no call of this run, and were left alone"),
-            (read.twice, "requests were answered more than once: the first answer stands"),
+            (read.unknown, "answers are to no call of this run, and are ignored"),
+            (read.twice, "requests were answered more than once: the first answer counts"),
             (read.malformed, "lines cannot be read"),
         ):
             if n:
@@ -376,10 +374,9 @@ def _show_read(read: _Read, folder: Path, form: str) -> None:
         for sentence in read.sentences:
             say(f"! {sentence}")
         say(
-            f"{read.due:,} calls are due: --batch write gives them to another batch, and the same "
-            "command without --batch asks them, at the price without a batch."
+            f"{read.due:,} calls are due: use --batch write, or no --batch at the full price."
             if read.due
-            else "Nothing is due: the same command without --batch writes the verdicts."
+            else "Nothing is due: run the same command without --batch to write the verdicts."
         )
     if read.due:
         sys.exit(1)
@@ -399,7 +396,7 @@ def run(
     fallback: Annotated[str | None, Parameter(metavar="METHOD")] = None,
     fallback_judge: Annotated[str | None, Parameter(metavar="MODEL")] = None,
     batch: Annotated[Batch | None, Parameter(metavar="write|read FOLDER")] = None,
-    licence: File = None,
+    certificate: File = None,
     max_unparsed: MaxUnparsed = 0.1,
     form: TableOrJson = "table",
 ) -> None:
@@ -428,7 +425,7 @@ def run(
         write: write requests to files for a batch endpoint (OpenAI or Anthropic format). read:
         read the results from this folder; then run the command without --batch. Used instead of
         --out.
-    licence
+    certificate
         Validation certificate of `arena study judge`: lists the pairs that it does not cover, and
         refuses a run without any valid verdict.
     max_unparsed
@@ -463,7 +460,7 @@ def run(
         _check(task, options.judge, out, form)
         return
     with prepared(options, task, length_margin, second=fallback_judge) as (work, journal):
-        beyond = () if licence is None else _beyond(licence, work)
+        beyond = () if certificate is None else _beyond(certificate, work)
         if batch is not None:
             _batched(work, journal, batch, form)
             return
@@ -503,7 +500,7 @@ def work(
     arena judge work --method pairwise --judge pocket-judge --cases arena
     """
     if task.method == IFEVAL:
-        msg = "--method ifeval asks nothing, so there is nothing to help with: use judge run."
+        msg = "--method ifeval asks no model, so there is no work to share: use judge run."
         raise DataError(msg)
     with prepared(options, task) as (prepared_work, journal):
         result = done(prepared_work, journal)
@@ -513,16 +510,16 @@ def work(
     _show_run(report, None, form, max_unparsed)
 
 
-def _beyond(licence: Path, work: Work) -> tuple[str, ...]:
-    """Show which verdicts a licence will not count; raises `DataError` if that is all of them."""
+def _beyond(certificate: Path, work: Work) -> tuple[str, ...]:
+    """Show the verdicts that a certificate excludes; raises `DataError` if it excludes all."""
     from judge.studies.licence import foreseen, read_licence
     from rating.tables.peers import mention
 
     if not work.method.pairwise:
-        msg = f"--licence is for methods that compare two responses, not for {work.method.name!r}."
+        msg = f"--certificate is for pairs of responses, not for {work.method.name!r}."
         raise DataError(msg)
     today = datetime.now(UTC).date()
-    sentences = foreseen(read_licence(licence), today, work.model.id, work.method, work.cases)
+    sentences = foreseen(read_licence(certificate), today, work.model.id, work.method, work.cases)
     for sentence in sentences:
         mention(sentence)
     return sentences
@@ -548,10 +545,10 @@ def _require_batch_alone(
     }
     name = next((name for name, there in given.items() if there), None)
     if name is not None:
-        msg = f"--batch {batch[0]} asks nothing itself and writes no verdicts: leave {name} out."
+        msg = f"--batch {batch[0]} makes no calls and writes no verdicts: omit {name}."
         raise DataError(msg)
     if method == IFEVAL:
-        msg = "--method ifeval asks nothing, so there is nothing for a batch."
+        msg = "--method ifeval asks no model, so it has no batch."
         raise DataError(msg)
 
 
@@ -572,8 +569,8 @@ def _judged(
         work = _fallen_back(work, first)
         looked = 0 if first is None else first.n_asked + first.n_recalled
         fell_back.append(
-            f"No reply had log-probabilities ({looked:,} looked at): "
-            f"every case was judged by {work.method.name} instead, which is another measure."
+            f"No reply had log-probabilities ({looked:,} checked): every case was judged with "
+            f"{work.method.name} instead, which is another measurement."
         )
         result = done(work, journal)
         result = result if first is None else result.after(first)
@@ -615,7 +612,7 @@ def _unparsed(work: Work, journal: "StoredJournal", run: "Run") -> dict[str, Any
     method = published(WRITER) if is_writing else work.method
     return {
         "unparsed": {"n": unparsed.n, "of": unparsed.of, "share": unparsed.share},
-        "wanted": f"{method.name} wants {method.grammar.wanted}",
+        "wanted": f"{method.name} needs {method.grammar.wanted}",
         "examples": examples(unparsed, work.cases, replies),
     }
 
@@ -631,15 +628,13 @@ def _require_fallback(work: Work, fallback: str | None) -> None:
         other = named(method.fallback)  # what is wrong with it is better known before it is needed
         if other.pairwise:
             return
-        msg = (
-            f"--fallback {fallback!r}: {other.name!r} looks at one response, and this is of pairs."
-        )
+        msg = f"--fallback {fallback!r}: {other.name!r} judges one response, and these are pairs."
         raise DataError(msg)
-    msg = f"--fallback {fallback!r}: the method {method.name!r} falls back on {method.fallback!r}."
+    msg = f"--fallback {fallback!r}: {method.name!r} has the fallback {method.fallback!r}."
     if method.fallback is None:
         msg = (
-            f"--fallback {fallback!r} is for methods that read log-probabilities and name another "
-            f"method for want of them, such as --method alpaca_eval, not for {method.name!r}."
+            f"--fallback {fallback!r} is for methods that need log-probabilities and name a "
+            f"fallback, such as --method alpaca_eval, not for {method.name!r}."
         )
     raise DataError(msg)
 
@@ -670,7 +665,7 @@ def _check(task: Task, judge: str | None, out: Path | None, form: str) -> None:
     from judge.tables.verdicts import constraint_rows, write_judged
 
     if judge is not None:
-        msg = f"--method ifeval asks nobody: leave --judge {judge} out."
+        msg = f"--method ifeval uses no judge: omit --judge {judge}."
         raise DataError(msg)
     if out is None:
         msg = "--method ifeval costs nothing: name the file to write with --out."
@@ -706,7 +701,7 @@ def _show_run(report: Report, out: Path | None, form: str, max_unparsed: float) 
         say(
             f"arena: {round(100 * unparsed['share'])}% of the questions with a reply are "
             f"unparsed, more than --max-unparsed {max_unparsed:g} allows. {_first_reply(report)} "
-            "--again unparsed asks them once more, and pays for these alone.",
+            "--again unparsed asks only these once more, and pays for them.",
             error=True,
         )
     if report["stopped"] is not None:
@@ -731,7 +726,7 @@ def _first_reply(report: Report) -> str:
     example = report["examples"][0]
     reply = json.dumps(example["reply"], ensure_ascii=False)
     if not example["reply"]:
-        reply = f"empty, apart from reasoning (finish reason {example['finish_reason'] or 'none'})"
+        reply = f"empty, except reasoning (finish reason {example['finish_reason'] or 'none'})"
     return f"{wanted} The first unparsed reply is {reply}."
 
 
@@ -762,7 +757,7 @@ def _counts(report: Report, out: Path | None) -> str:
     status = ", ".join(f"{n:,} {name}" for name, n in sorted(report["by_status"].items()))
     spent = "" if report["spent_usd"] is None else f" for ${report['spent_usd']:.4g}"
     return (
-        f"{out or 'Nothing left'}: {status}. {report['n_asked']:,} replies asked for now{spent}, "
+        f"{out or 'Nothing left'}: {status}. {report['n_asked']:,} new replies{spent}, "
         f"{report['n_recalled']:,} known before."
     )
 
@@ -783,8 +778,8 @@ def _on_order(report: Report) -> list[str]:
     lines, seen, place = [], report.get("consistency"), report.get("first_place")
     if seen and seen["rate"] is not None and seen["n_first"] + seen["n_second"]:
         lines.append(
-            f"The same verdict in both orders: {seen['rate']:.0%}; the others lean to the first "
-            f"place {seen['n_first']:,} times, to the second {seen['n_second']:,} times."
+            f"The same verdict in both orders: {seen['rate']:.0%}; the others prefer the answer "
+            f"shown first {seen['n_first']:,} times, the second {seen['n_second']:,} times."
         )
     if report.get("swap_share", 1.0) < 1:
         lines.append(_on_place(place))
@@ -794,9 +789,10 @@ def _on_order(report: Report) -> list[str]:
 def _on_place(place: Report | None) -> str:
     if place is None:
         return (
-            "Under two cases were read in both orders: nothing is known to correct the others by."
+            "Fewer than two cases were judged in both orders: there is no correction for position."
         )
     return (
-        f"Standing first is worth {place['effect']:+.3f} ± {place['standard_error']:.3f} "
-        f"({place['n']:,} cases read in both orders); 'corrected' is the preference less that."
+        f"Position effect of being shown first: {place['effect']:+.3f} ± "
+        f"{place['standard_error']:.3f} ({place['n']:,} cases judged in both orders); "
+        "'corrected' is the preference minus this."
     )

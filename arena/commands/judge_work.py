@@ -231,8 +231,9 @@ def _require_images_of_second(work: Work) -> None:
         return
     if any(named.case.images for named in work.cases):
         msg = (
-            f"--fallback-judge {second.model.id!r}: there are images among the cases, and nothing "
-            "says that it takes any: write judging = { images = true } in its entry of the roster."
+            f"--fallback-judge {second.model.id!r}: some cases have images, and the roster does "
+            "not state that this model accepts them: write judging = { images = true } in its "
+            "entry."
         )
         raise DataError(msg)
 
@@ -259,7 +260,7 @@ def second_judge(
     if name is None or method is None:
         return None
     if name == chosen.judge:
-        msg = f"--fallback-judge {name!r} is the judge itself: name another, or leave it out."
+        msg = f"--fallback-judge {name!r} is the judge itself: name another, or omit it."
         raise DataError(msg)
     model = roster_model(roster, name, "--fallback-judge")
     if chosen.budget is not None and model.price is None:
@@ -291,9 +292,9 @@ def in_words(estimate: "Estimate") -> str:
     usd = estimate.cost_usd
     cost = "at an unknown price" if usd is None else f"for about ${usd:.2g}"
     known = (
-        f"calibrated on {estimate.calibration.n:,} kept replies"
+        f"calibrated on {estimate.calibration.n:,} stored replies"
         if estimate.calibration.n
-        else "by the rule of characters"
+        else "estimated from characters"
     )
     return (
         f"{estimate.n_calls:,} calls, about {_rounded(estimate.tokens_in)} tokens in and "
@@ -424,9 +425,7 @@ def method_of(name: str, rubric: Path | None, scale: str | None) -> "FileMethod"
     if scale is not None:
         low, _, high = scale.partition("-")
         if not (low.strip().isdecimal() and high.strip().isdecimal()):
-            msg = (
-                f"--scale {scale!r} is no scale: give the lowest and the highest mark, as in 1-5."
-            )
+            msg = f"--scale {scale!r} is not a scale: give its ends, such as 1-5."
             raise DataError(msg)
         marks = int(low), int(high)
     return named(name, rubric=None if rubric is None else read_text(rubric), scale=marks)
@@ -435,7 +434,7 @@ def method_of(name: str, rubric: Path | None, scale: str | None) -> "FileMethod"
 def require_references(name: str, method: "FileMethod | None") -> None:
     """Raise `DataError` for a method that shows no reference answers."""
     if method is None or "reference" not in method.fields:
-        msg = f"--references is for methods that show one, such as mt_bench, not for {name!r}."
+        msg = f"--references is for methods such as mt_bench, not for {name!r}."
         raise DataError(msg)
 
 
@@ -448,9 +447,9 @@ def _require_bare(task: Task) -> None:
     beside |= {"rubric"} if task.rubric is None else set()
     if beside & {*method.fields}:
         msg = (
-            f"A probe asks about answers with nothing beside them, and the method {method.name!r} "
-            f"needs something else: choose one of {', '.join(PROBED)}, or a file of your own; "
-            "judge probe takes a rubric with --rubric."
+            f"A probe asks about answers alone, and the method {method.name!r} needs further "
+            f"input: choose one of {', '.join(PROBED)}, or a file of your own; judge probe takes "
+            "a rubric with --rubric."
         )
         raise DataError(msg)
 
@@ -487,7 +486,7 @@ def _cases(
     if list(task.cases) == [ARENA]:
         if task.references is not None:
             raise DataError(
-                "--references goes by the prompt_id of a file of cases, not by battles."
+                "--references is matched by the prompt_id of a file of cases, not by battles."
             )
         return battle_cases(store) if pairs else battle_responses(store)
     tables = files or [task.chosen.cases(source) for source in task.cases]

@@ -137,21 +137,21 @@ def label(
     if "://" in source:
         if to is not None or columns:
             msg = (
-                "The labels of a database stay in it, and its columns are known: drop --to and "
-                "--column, and export the votes with arena export votes."
+                "The labels of a database stay in it, with known columns: omit --to and --column, "
+                "and export the votes with arena export votes."
             )
             raise SettingsError(msg)
         if options.database is not None:
             msg = (
-                f"--database {options.database!r}: replies about a database that is labelled are "
-                "kept in it. Drop the option."
+                f"--database {options.database!r}: replies for a labelled database are stored in "
+                "it. Omit the option."
             )
             raise SettingsError(msg)
     if options.judge is not None:
         _by_model(source, to, columns, options, form, dry_run=dry_run)
         return
     if dry_run or options != JudgeOptions():
-        raise SettingsError("Rules ask nobody, and cost nothing: name a model with --judge.")
+        raise SettingsError("The rules use no model: name a model with --judge.")
     with working("Labelling") as advance:
         counts = (_of_database if "://" in source else _of_file)(source, to, columns, advance)
     result = shares(counts)
@@ -242,7 +242,7 @@ def _by_model(
         spent = "" if spent_usd is None else f" for ${spent_usd:.4g}"
         without = ", ".join(f"{n:,} {failure}" for failure, n in failed.items())
         say(
-            f"{model.id}: {n_asked:,} replies asked for now{spent}, {n_recalled:,} known before."
+            f"{model.id}: {n_asked:,} new replies{spent}, {n_recalled:,} known before."
             + (f" Without labels: {without}." if without else "")
         )
     if run and run.stopped is not None:
@@ -251,7 +251,7 @@ def _by_model(
 
 def _show_shares(source: str, result: Mapping[str, Any], by: str) -> None:
     if not result["prompts"]:
-        say(f"{source}: there is nothing to label yet.")
+        say(f"{source}: there is nothing to label.")
         return
     head = ("Label", "Value", "Prompts", "Share", "Corrected for errors of the tagger")
     grid = terminal.table(head, map(_cells, result["labels"]), right=range(2, 5))
@@ -269,7 +269,7 @@ def duplicates(
 ) -> None:
     """Measure how often prompts repeat, and how many are new.
 
-    Near duplicates have a Jaccard similarity of at least .8 on 5-character shingles. A prompt is
+    Near duplicates have a Jaccard similarity of at least 0.8 on 5-character shingles. A prompt is
     new if it is similar to none that is at least a day older.
 
     Parameters
@@ -334,8 +334,8 @@ def _down_sampled(source: str, columns: Roles) -> dict[str, Any]:
 def _show_sampled(sampled: Mapping[str, Any]) -> None:
     words = (
         f"{sampled['prompts']:,} prompts with more than {sampled['most']:,} votes each, "
-        f"{sampled['votes']:,} together, counted for {sampled['most']:,}. Kendall's tau with the "
-        f"board as it is: {sampled['board']['kendall'] or 0:.2f}."
+        f"{sampled['votes']:,} together, counted as {sampled['most']:,}. Kendall's tau with "
+        f"the unchanged board: {sampled['board']['kendall'] or 0:.2f}."
     )
     rows = [
         (one["model"], f"{one['rank_default']}", f"{one['rank']}", _ends(one, "moved", "+.1f"))
@@ -450,7 +450,7 @@ def _around_cutoffs(
 
 
 def _show_changes(changes: Sequence[Mapping[str, Any]], not_rated: Mapping[str, str]) -> None:
-    head = ("Model", "Cutoff", "Votes before", "Later", "Before less later", "p, after Holm")
+    head = ("Model", "Cutoff", "Before minus later", "Later", "Before less later", "p, after Holm")
     rows = [
         (
             *(one["model"], one["cutoff"], f"{one['before']:,}", f"{one['after']:,}"),
@@ -459,8 +459,8 @@ def _show_changes(changes: Sequence[Mapping[str, Any]], not_rated: Mapping[str, 
         for one in changes
     ]
     about = (
-        "Ratings on prompts like one that was there before the cutoff, less those on later "
-        "prompts, less the same of the other models on average."
+        "Ratings on prompts similar to one that was public before the cutoff, minus those on "
+        "later prompts, minus the mean of this difference over the other models."
     )
     show(plain(about), terminal.table(head, rows, right=(2, 3)))
     for model, why in not_rated.items():
@@ -503,13 +503,14 @@ def _in_words(result: Mapping[str, Any]) -> list[str]:
     repeated, fresh = result["repeated"], result["fresh"]
     words = [
         f"{result['prompts']:,} prompts, {result['distinct']:,} different texts, "
-        f"{result['groups']:,} groups of prompts that are alike.",
+        f"{result['groups']:,} groups of similar prompts."
     ]
     if repeated:
-        words.append(f"Like one before: {_ends(repeated, 'share', '.1%')}.")
+        words.append(f"Similar to an earlier one: {_ends(repeated, 'share', '.1%')}.")
     if fresh:
         words.append(
-            f"Unlike anything a day older: {_ends(fresh, 'share', '.1%')}, of {fresh['n']:,}."
+            f"Not similar to any that is at least a day older: {_ends(fresh, 'share', '.1%')}, of "
+            f"{fresh['n']:,}."
         )
     return words
 
@@ -593,7 +594,7 @@ def topics(
     arena topics prompts.parquet --private --column voter=user --format json
     """
     if private and embeddings:
-        raise SettingsError("Private topics go by words alone: drop --embeddings or --private.")
+        raise SettingsError("Private topics use words only: omit --embeddings or --private.")
     if private:
         release = _private(source, columns)
     elif embeddings:
@@ -608,8 +609,8 @@ def topics(
         return
     one = release.agreement
     about = (
-        f"{'About ' if release.private else ''}{release.prompts:,} prompts. Topics from other "
-        f"random starts agree by an adjusted Rand index of {one.mean:.2f} "
+        f"{('About ' if release.private else '')}{release.prompts:,} prompts. Topics from "
+        f"other random starts agree with an adjusted Rand index of {one.mean:.2f} "
         f"({one.lowest:.2f} to {one.highest:.2f})."
     )
     head = ("Topic", "Prompts", "Share", "Stability")
@@ -832,7 +833,7 @@ def _scores(run: "Run") -> "dict[CaseId, int]":
 
 def _tables(done: "Sequence[Rate]") -> Iterator[RenderableType]:
     """Lay out a table a category, the whole pack first; rates on few prompts are dim."""
-    yield plain("Per cent of prompts, corrected for errors of who read it where known; n below.")
+    yield plain("Percent of prompts, corrected for known errors of the reader; n below.")
     heads = [key for key in HEADS if any((rate.what, rate.mode) == key for rate in done)]
     for category in dict.fromkeys(rate.category for rate in done):
         of_it: dict[tuple[str, tuple[str, str]], Rate] = {

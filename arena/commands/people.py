@@ -52,7 +52,7 @@ def roll(*, database: Database = None, form: TableOrJson = "table") -> None:
         (
             person.id[:8],
             person.name,
-            f"{person.role}, kept out" if person.blocked else person.role,
+            f"{person.role}, blocked" if person.blocked else person.role,
             issuer,
             f"{votes:,}",
             f"{created:%Y-%m-%d}",
@@ -153,7 +153,7 @@ def change(
     from arena.store import people
 
     if role is None and block is None and not sign_out:
-        msg = "Say what to change: --role, --block, --unblock or --sign-out."
+        msg = "Name a change: --role, --block, --unblock or --sign-out."
         raise SettingsError(msg)
     with arena_store(database) as store:
         voter = _one(store, who).id
@@ -225,37 +225,37 @@ def erase(
                 tombstone=votes == "tombstone",
             )
         say(
-            f"Erased: the words of {gone.battles:,} battles, {gone.judgements:,} questions to "
-            f"judges, and who they are in {gone.names:,} rows. "
+            f"Erased: the texts of {gone.battles:,} battles, {gone.judgements:,} questions to "
+            f"judges, and the identity in {gone.names:,} rows. "
             + (
-                f"{gone.votes:,} votes were taken out, and a tombstone says so."
+                f"{gone.votes:,} votes were deleted, and a deletion record states it."
                 if votes == "tombstone"
-                else "The votes stay, without words."
+                else "The votes stay, without texts."
             )
             + (f" {_of_studies(gone.ratings, votes)}" if gone.ratings else "")
         )
         erasing.clear_space(store, people.TERMINAL, datetime.now(UTC))
-    say("The files of the database were written again. Backups made before still hold the words.")
+    say("The files of the database were rewritten. Earlier backups still have the texts.")
 
 
 def _of_studies(n: int, votes: str) -> str:
-    """Describe what became of somebody's ratings in studies."""
+    """Describe what became of a user's ratings in studies."""
     if votes == "tombstone":
-        return f"{n:,} ratings in studies were taken out."
-    return f"{n:,} ratings in studies are nobody's from here on, and their comments are gone."
+        return f"{n:,} ratings in studies were deleted."
+    return f"{n:,} ratings in studies are anonymous now, and their comments are deleted."
 
 
 def _confirm(word: str) -> None:
-    """Go on only if somebody writes the word.
+    """Go on only if a user writes the word.
 
     Raises
     ------
     SettingsError
         If they do not, or nobody is there to.
     """
-    say(f"It does not come back. Write {word} to go on:")
+    say(f"This cannot be undone. Type {word} to continue:")
     if sys.stdin.readline().strip() != word:
-        msg = f"Nothing was changed: {word!r} was not written. Where nobody can, say --yes."
+        msg = f"Nothing was changed: {word!r} was not typed. Without a terminal, use --yes."
         raise SettingsError(msg)
 
 
@@ -265,11 +265,11 @@ def _one(store: "Store", who: str) -> Person:
 
     fit = [person for person, *_ in store.read(people.matching, who)]
     if not fit:
-        msg = f"Nobody has the name {who!r}, or an id that begins so: see arena people list."
+        msg = f"No user has the name {who!r}, or an id that begins with it: see arena people list."
         raise UnknownPersonError(msg)
     if len(fit) > 1:
         ids = ", ".join(person.id[:8] for person in fit[:5])
-        msg = f"{len(fit)} people fit {who!r} ({ids}): name one by the beginning of the id."
+        msg = f"{len(fit)} users match {who!r} ({ids}): name one by the beginning of the id."
         raise UnknownPersonError(msg)
     return fit[0]
 
@@ -278,7 +278,7 @@ def _back(store: "Store", who: str, uses: int) -> Invitation:
     """Invite an existing user to a further device."""
     person = _one(store, who)
     if person.blocked:
-        msg = f"{person.name!r} is kept out: arena people change {person.id[:8]} --unblock first."
+        msg = f"{person.name!r} is blocked: arena people change {person.id[:8]} --unblock first."
         raise SettingsError(msg)
     return Invitation(person.role, person.name, uses, person.id)
 
@@ -324,8 +324,8 @@ def add(
 
     if not is_name(name):
         msg = (
-            f"A source is called by up to 40 small letters, digits and hyphens, and not gold; "
-            f"got {name!r}."
+            "The name of a source has up to 40 lower-case letters, digits and hyphens, and is "
+            f"not gold; got {name!r}."
         )
         raise SettingsError(msg)
     token = new_token()
@@ -342,7 +342,7 @@ def add(
         )
     say(token)
     may = _may(_origins(origins), per_hour, share)
-    say(f"This is the token of {name}; it is shown this once. {may}", error=True)
+    say(f"This is the token of {name}; it is shown only once. {may}", error=True)
 
 
 def overview(*, database: Database = None, form: TableOrJson = "table") -> None:
@@ -370,7 +370,7 @@ def overview(*, database: Database = None, form: TableOrJson = "table") -> None:
         (
             source.name,
             ", ".join(source.origins),
-            f"{100 * source.share:g} %",
+            f"{100 * source.share:g}%",
             f"{source.per_hour:,}",
             f"{pairs:,}",
             f"{votes:,}",
@@ -433,13 +433,13 @@ def change_source(
         "token_hash": None if token is None else token_hash(token),
     }
     if all(value in (None, ()) for value in changed.values()):
-        msg = f"Nothing of {name!r} is to change: give an option, such as --pause."
+        msg = f"No change of {name!r} was given: use an option, such as --pause."
         raise SettingsError(msg)
     with arena_store(database) as store, store.writing() as session:
         source = sources.change(session, name, people.TERMINAL, datetime.now(UTC), **changed)
     if token is not None:
         say(token)
-        say(f"This is the new token of {name}; it is shown this once.", error=True)
+        say(f"This is the new token of {name}; it is shown only once.", error=True)
     state = "is paused" if source.paused else "is let in"
     say(f"{name} {state}. {_may(source.origins, source.per_hour, source.share)}", error=True)
 
@@ -463,14 +463,14 @@ def revoke(name: str, /, *, database: Database = None) -> None:
 
     with arena_store(database) as store, store.writing() as session:
         sources.revoke(session, name, people.TERMINAL, datetime.now(UTC))
-    say(f"{name} sends nothing from here on. Its votes stay.")
+    say(f"{name} can send no more votes. Its votes stay.")
 
 
 def _may(origins: tuple[str, ...], per_hour: int, share: float) -> str:
     pages = ", ".join(origins) or "no pages"
     return (
-        f"Up to {per_hour:,} votes and pairs an hour; pairs on {100 * share:g} % of its turns, "
-        f"shown by {pages}."
+        f"Up to {per_hour:,} votes and pairs per hour; pairs on {100 * share:g}% of its "
+        f"turns, shown by {pages}."
     )
 
 
@@ -492,7 +492,7 @@ def _origins(given: tuple[str, ...]) -> tuple[str, ...]:
     for address, origin in read:
         if origin is None:
             msg = (
-                f"{address!r} is no origin: write scheme, name and port alone, such as "
+                f"{address!r} is not an origin: write scheme, name and port alone, such as "
                 "https://app.example.org or http://localhost:8000."
             )
             raise SettingsError(msg)

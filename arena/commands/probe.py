@@ -314,7 +314,7 @@ def prompts(
     right
         Threshold above which a result is correct; 1.5 for preference.
     mix
-        Your own group weights for the first --by, such as coding=.5,writing=.5: also show the
+        Your own group weights for the first --by, such as coding=0.5,writing=0.5: also show the
         board with these weights.
     draws
         Number of draws of each null distribution.
@@ -325,7 +325,7 @@ def prompts(
     --------
     arena probe prompts votes.parquet --by category
     arena probe prompts marks.csv --by topic --prompts prompts.csv --out prompts.html
-    arena probe prompts votes.parquet --by category --mix coding=.7,writing=.3
+    arena probe prompts votes.parquet --by category --mix coding=0.7,writing=0.3
     """
     form = chosen_form(form, out)
     from judge.probe.prompts import Asked, probe_prompts
@@ -394,12 +394,12 @@ def _sights(sights: "Sequence[Sight]", rules: "Rules") -> "list[RenderableType]"
     """Lay out what the classifier saw, and what the pace costs."""
     pool = f", pool: {rules.pace_pool}" if rules.pacing is Pacing.PACED else ""
     about = (
-        f"Pacing: {rules.pacing}{pool}. {sights[0].battles:,} battles a scenario. Seconds are "
-        "medians: when one model has begun, when both have, and the first word on the page; when "
-        "both have ended, and the last word on the page."
+        f"Pacing: {rules.pacing}{pool}. {sights[0].battles:,} battles per scenario. Times are "
+        "medians in seconds: one model has begun, both have, first text on the page; both "
+        "have ended, last text on the page."
     )
     head = (
-        *("Scenario", "Slow side named", "Halted"),
+        *("Scenario", "Slow side identified", "Halted"),
         *("One begun", "Both begun", "First word", "Both ended", "Last word"),
     )
     rows = [
@@ -412,7 +412,7 @@ def _sights(sights: "Sequence[Sight]", rules: "Rules") -> "list[RenderableType]"
         for sight in sights
     ]
     tells = [
-        f"{sight.scenario}: the pace tells, or halts too often."
+        f"{sight.scenario}: the pace reveals the slow side, or pauses too often."
         for sight in sights
         if not sight.blind
     ]
@@ -509,7 +509,7 @@ def memory(
     shards
         Number of consecutive parts within which items are permuted.
     permutations
-        Number of permutations per part; 19 allow p = .05.
+        Number of permutations per part; 19 allow p = 0.05.
     seed
         Random seed of the permutations.
     columns
@@ -525,7 +525,7 @@ def memory(
     from judge.labels import files as exchangeability
 
     if planted == (benchmark is not None) or planted == (model is not None):
-        raise SettingsError("Name a benchmark and --model, or --planted alone.")
+        raise SettingsError("Name a benchmark and --model, or use --planted alone.")
     if benchmark is None or model is None:
         with working("Asking"):
             results = exchangeability.planted(seed, shards, permutations)
@@ -549,9 +549,9 @@ def _memory_show(results: Mapping[str, Mapping[str, Any]]) -> None:
     first = next(iter(results.values()))
     about = (
         f"{first['shards']} shards, each in its own order and in {first['permutations']} others. "
-        "A small p says that the model knows the order, and so has seen the benchmark."
+        "A small p is evidence that the model was trained on the benchmark in this order."
     )
-    head = ("Model", "p, exact", "p, over shards", "Nats a shard gains")
+    head = ("Model", "p, exact", "p, over shards", "Gain per shard (nats)")
     rows = [
         (
             name,
@@ -589,7 +589,7 @@ def exclude(target: str, /, *, reason: str, database: Database = None) -> None:
     with arena_store(database) as store:
         now = datetime.now(UTC)
         votes, fresh = integrity.decide(store, "exclude", target, reason, TERMINAL, now)
-    already = f"; {votes - fresh:,} were before" if votes > fresh else ""
+    already = f"; {votes - fresh:,} were excluded before" if votes > fresh else ""
     say(f"{target}: {fresh:,} votes are excluded from {DEFAULT.name}{already}.")
 
 
@@ -658,7 +658,7 @@ def names(database: str, /, *, apply: bool = False, form: TableOrJson = "table")
     if result["applied"] and result["applied"]["held"]:
         say("The rule is suspended: it would exclude more than a fifth of the votes.")
     elif result["applied"]:
-        say(f"{result['applied']['votes']:,} votes are excluded from here on.")
+        say(f"{result['applied']['votes']:,} votes are excluded now.")
 
 
 def words(source: list[str], /, *, seed: int = 0, form: TableOrJson = "table") -> None:
@@ -695,8 +695,8 @@ def words(source: list[str], /, *, seed: int = 0, form: TableOrJson = "table") -
         for one in sorted(result["models"], key=lambda one: -one["recall"]["rate"])
     ]
     head = (
-        f"The model of {_ends(result['accuracy'])} of the answers is known by their words; "
-        f"{result['majority']:.0%} would be by always naming the same. "
+        f"The model is identified for {_ends(result['accuracy'])} of the answers from their "
+        f"words; always naming the most frequent model reaches {result['majority']:.0%}. "
         f"{result['groups']:,} prompts."
     )
     grid = terminal.table(("Model", "Answers", "Known", "Words"), rows, right=range(1, 3))
@@ -785,8 +785,8 @@ def attack(
 
 def _show_attack(result: Mapping[str, Any]) -> None:
     head = (
-        f"{result['accounts']:,} accounts of {result['votes']:,} votes each "
-        f"({result['strategy']}) move {result['model']}, on average over {result['runs']:,} runs:"
+        f"{result['accounts']:,} accounts with {result['votes']:,} votes each "
+        f"({result['strategy']}) move {result['model']}, averaged over {result['runs']:,} runs:"
     )
     rows = [
         (
@@ -799,8 +799,8 @@ def _show_attack(result: Mapping[str, Any]) -> None:
     ]
     grid = terminal.table(("Defences", "Points", "In all runs", "Ranks"), rows, right=range(1, 4))
     left_out = (
-        f"Excluded: {100 * result['left_out']:.0f} % of the attackers' votes, and "
-        f"{100 * result['honest_left_out']:.1f} % of the others."
+        f"Excluded: {100 * result['left_out']:.0f}% of the attackers' votes, and "
+        f"{100 * result['honest_left_out']:.1f}% of the others."
     )
     show(plain(head), grid, plain(left_out), *map(plain, map(_on_hold, result["holds"])))
 
@@ -812,11 +812,11 @@ def _on_hold(held: Mapping[str, Any]) -> str:
     if not held["accounts"]:
         ranks = first.split(" hold")[0].replace("R", "r", 1)
         enough = plural(held["sufficient_votes"], "vote")
-        return f"One new account may change {ranks}: {enough} would be enough."
+        return f"One new account may change {ranks}: {enough} would suffice."
     return (
-        f"{first} against any {plural(held['accounts'], 'new account')} of as many votes, "
-        f"whatever they vote ({plural(held['votes'], 'vote')}); "
-        f"{plural(held['sufficient_votes'], 'vote')} would be enough."
+        f"{first} against any {plural(held['accounts'], 'new account')} with the same number "
+        f"of votes, whatever they choose ({plural(held['votes'], 'vote')}); "
+        f"{plural(held['sufficient_votes'], 'vote')} would suffice."
     )
 
 
@@ -881,7 +881,7 @@ def _votes(source: str, renamed: Renamed, tasks: "Mapping[str, Task] | None" = N
         read = read_gold_votes if tasks is None else read_votes_with_texts
         return read(renamed.votes(source))
     if renamed != AS_IT_IS:
-        msg = f"The votes of the database {source!r} are read whole: omit other options."
+        msg = f"The votes of the database {source!r} are read whole: omit the other options."
         raise DataError(msg)
     from arena.store import studies as log
     from arena.store.engine import reading_existing

@@ -133,15 +133,15 @@ def rate(
     logs = out if form == EVERY_EVAL_EVER else None
     if form == EVERY_EVAL_EVER:
         if out is None:
-            raise DataError(f"{EVERY_EVAL_EVER} is a file a model: name a folder with --out.")
+            raise DataError(f"{EVERY_EVAL_EVER} has one file per model: name a folder with --out.")
         if options.by is not None or compare is not None:
-            raise DataError(f"{EVERY_EVAL_EVER} takes one board: drop --by and --compare.")
+            raise DataError(f"{EVERY_EVAL_EVER} writes one board: omit --by and --compare.")
     else:
         form = formats.chosen_format(form, out)
     if out is not None:
         require_folder_of(out)
     if table is not None and plots is not None:
-        raise DataError("--plots draws votes of files: with --table, leave it out.")
+        raise DataError("--plots draws votes of files: omit it with --table.")
     from threadpoolctl import threadpool_limits
 
     from rating.tables.counts import rate_source
@@ -179,8 +179,8 @@ def rate(
         paths = write_logs(result, logs, datetime.now(UTC), _developers(source[0]))
         say(f"{logs}: {len(paths):,} files as every_eval_ever {SCHEMA} has them.")
         say(
-            "Where who rates, who made a model or how it was deployed is not known, 'unknown' "
-            "stands: write in what you know before you hand the files on."
+            "Unknown raters, producers and deployments are written as 'unknown': add what you "
+            "know before you share the files."
         )
     else:
         _write_board(result, form, out)
@@ -274,10 +274,10 @@ def voters(
     form = _form_of_voters(form, out)
     named = Named.named(columns)
     if apply and (len(source) != 1 or "://" not in source[0]):
-        msg = f"--apply writes to a database, and {' '.join(source)!r} is none: name its URL."
+        msg = f"--apply writes to a database, and {' '.join(source)!r} is not one: name its URL."
         raise DataError(msg)
     if apply and policy_named(chosen.policy) is not DEFAULT:
-        msg = f"--apply leaves votes out of {DEFAULT.name}: drop --policy {chosen.policy!r}."
+        msg = f"--apply excludes votes from {DEFAULT.name}: omit --policy {chosen.policy!r}."
         raise DataError(msg)
     with working("Examining the voters"):
         votes = chosen.source(source, columns)
@@ -294,12 +294,12 @@ def voters(
             if done["held"]:
                 say(
                     f"Rule {done['rule']!r} is suspended: with these {words} it would exclude "
-                    f"{100 * done['share']:.0f} % of all, more than {100 * MOST:.0f} %. Look at "
-                    "them first, and at arena exclude.",
+                    f"{100 * done['share']:.0f}% of all votes, more than {100 * MOST:.0f}%. "
+                    "Inspect them first, and see arena exclude.",
                     error=True,
                 )
             else:
-                say(f"Rule {done['rule']!r}: {words} are excluded from here on.", error=True)
+                say(f"Rule {done['rule']!r}: {words} are excluded now.", error=True)
     if weighted is not None:
         write_weighted(votes, report, weighted, named)
     on_gold = _on_gold(source)
@@ -382,8 +382,8 @@ def _show_voters(report: "VotersReport", on_gold: "Mapping[str, VoterAccuracy]")
     rest = [voter for voter in report.voters if voter.examined and not voter.flagged]
     head = (
         f"{report.votes:,} votes by {len(report.voters):,} voters. "
-        f"{len(report.flagged) + len(rest):,} are examined, {len(report.flagged):,} are flagged. "
-        "Every voter, and the reasons in words: --format csv."
+        f"{len(report.flagged) + len(rest):,} are examined, {len(report.flagged):,} are "
+        "flagged. All voters, with reasons: --format csv."
     )
     shown = [*report.flagged, *rest[:SHOWN]]
     columns = ["Voter", "Votes", "Evidence (log)", "Flagged at", "Jointly", "Weight"]
@@ -393,7 +393,7 @@ def _show_voters(report: "VotersReport", on_gold: "Mapping[str, VoterAccuracy]")
         rows = [(*row, _on_gold_cell(on_gold.get(row[0]))) for row in rows]
     rows = [(*row, _suspicion(voter)) for row, voter in zip(rows, shown, strict=True)]
     right = range(1, len(columns))
-    grid = terminal.table([*columns, "Looks most like"], rows, right=right)
+    grid = terminal.table([*columns, "Most similar pattern"], rows, right=right)
     show(plain(head), *([grid] if shown else []), *map(plain, report.notes))
 
 
@@ -412,7 +412,7 @@ def _on_gold_cell(one: "VoterAccuracy | None") -> str:
     if one is None:
         return "–"
     ends = f"{100 * one.lower:.0f}–{100 * one.upper:.0f}"
-    return f"{one.right:,}/{one.answered:,}, {100 * one.accuracy:.0f} % ({ends})"
+    return f"{one.right:,}/{one.answered:,}, {100 * one.accuracy:.0f}% ({ends})"
 
 
 def _suspicion(voter: "CheckedVoter") -> str:
@@ -452,7 +452,8 @@ def mix(
         column; with --mix, votes only. Prompts have the same column, or are labelled by rules: one
         prompt per line, or a table with a column `prompt`.
     given
-        Category weights instead of prompts, such as coding=.5,writing=.5; they need not sum to 1.
+        Category weights instead of prompts, such as coding=0.5,writing=0.5; they need not sum to
+        1.
     by
         Category column of votes and prompts.
     kappa
@@ -468,13 +469,13 @@ def mix(
     Examples
     --------
     arena mix prompts.csv votes.parquet
-    arena mix votes.parquet --mix coding=.5,writing=.5 --format json
+    arena mix votes.parquet --mix coding=0.5,writing=0.5 --format json
     """
     form = formats.chosen_format(form, out)
     if out is not None:
         require_folder_of(out)
     if not given and len(source) < 2:
-        msg = "Name a file of your own prompts before the votes, or say --mix CATEGORY=SHARE,..."
+        msg = "Name a file of your own prompts before the votes, or give --mix CATEGORY=SHARE,..."
         raise DataError(msg)
     from judge.labels.files import mix_of  # numpy takes a quarter of a second
     from rating.mix import KAPPAS, Mix
@@ -577,8 +578,9 @@ def _show(board: "Value", refusals: "Iterable[RenderableType]") -> None:
         for row in board.models
     ]
     about = (
-        f"{board.report.votes.used:,} votes. Dominated by: one other model that is rated better "
-        "and takes less, or the same; both claimed for all pairs of models together (95% each)."
+        f"{board.report.votes.used:,} votes. Dominated by: another model that is rated higher "
+        "and needs no more of this resource; simultaneous 95% level over all pairs of models "
+        "for both comparisons."
     )
     show(
         plain(about),
@@ -591,17 +593,14 @@ def _show(board: "Value", refusals: "Iterable[RenderableType]") -> None:
 
 def _refusals(table: "SafetyTable", rated: list[str]) -> "Iterator[RenderableType]":
     """Lay out what models refuse, the best rated first; models on few prompts have a star."""
-    yield plain(
-        "\nOf prompts that models were asked for it, per cent, corrected for errors of who read "
-        "the answers where known:"
-    )
+    yield plain("\nPercent of prompts, corrected for errors of the reader if these are known:")
     rows = [
         [model, *(cell(table.rates[model].get(name)) for name in table.columns)]
         for model in table.order(rated)
     ]
     yield terminal.table(["Model", *(HEADS[name] for name in table.columns)], rows)
     if any(rate.is_few for each in table.rates.values() for rate in each.values()):
-        yield plain("*: on so few prompts it is only a hint.")
+        yield plain("*: too few prompts for more than an indication.")
     yield from map(plain, table.in_words(rated))
 
 
@@ -681,10 +680,10 @@ def factors(
 
 
 def _factors_show(report: "FactorReport") -> None:
-    interval = f"{100 * report.level:g} % interval"
+    interval = f"{100 * report.level:g}% interval"
     about = (
-        f"{report.votes:,} votes on {len(report.sums)} systems. A system is the sum of its parts; "
-        "points against the average of each factor:"
+        f"{report.votes:,} votes on {len(report.sums)} systems. The model is additive; points "
+        "relative to the average of each factor:"
     )
     parts = [
         part
@@ -698,7 +697,7 @@ def _factors_show(report: "FactorReport") -> None:
             ),
         )
     ]
-    show(plain(about), *parts, plain("\nSystems, each by itself", style="bold"), *_systems(report))
+    show(plain(about), *parts, plain("\nSystems separately", style="bold"), *_systems(report))
     show(plain(in_words(report.additivity)), *warnings(report.warnings))
 
 
@@ -725,7 +724,7 @@ def _systems(report: "FactorReport") -> "list[RenderableType]":
         "Ranks",
         "System",
         "Rating",
-        f"{100 * report.level:g} % interval",
+        f"{100 * report.level:g}% interval",
         "Sum of parts",
         "Votes",
     )
@@ -735,16 +734,16 @@ def _systems(report: "FactorReport") -> "list[RenderableType]":
 def in_words(test: "Additivity") -> str:
     """Return whether parts add up, no stronger than the test does."""
     if test.p is None:
-        return f"Whether parts add up cannot be tested. {test.reason}"
-    ways = "1 way to differ" if test.terms == 1 else f"{test.terms} ways to differ"
+        return f"Additivity cannot be tested. {test.reason}"
+    ways = "1 degree of freedom" if test.terms == 1 else f"{test.terms} degrees of freedom"
     if test.p < SURE:
         return (
-            f"The parts do not add up (p {test.p:.3f}, {ways}): some models "
-            "do better in some scaffolds than in others. Read the systems, not the parts."
+            f"The effects are not additive (p {test.p:.3f}, {ways}): some models do better in "
+            "some scaffolds than in others. Use the systems, not the effects."
         )
     return (
-        f"No departure from adding up is shown (p {test.p:.2f}, {ways}). "
-        "With few votes that is weak evidence that they do."
+        f"No departure from additivity is found (p {test.p:.2f}, {ways}). With few votes, "
+        "this is weak evidence for additivity."
     )
 
 
@@ -784,7 +783,7 @@ def rank(
     if form == "json":
         write_json(report.to_dict())
     else:
-        head = ("Model", "Rating", f"{100 * report.level:g} %", "Ranks", "Rankings", "First")
+        head = ("Model", "Rating", f"{100 * report.level:g}%", "Ranks", "Rankings", "First")
         show(table(head, map(_row, report.models)), *warnings(report.warnings))
 
 
@@ -834,7 +833,7 @@ def reasons(
     from rating.tables.counts import report_source
 
     first, second = intents
-    with working("Reading the remarks"):
+    with working("Reading reasons"):
         votes = chosen.source(source, columns)
         named = Named.named(columns)
         report = report_source(votes, named, first=first, second=second, level=level)
@@ -866,13 +865,13 @@ def _shares(report: "RemarkReport") -> "list[RenderableType]":
         (model, *(_share(cells[model, name]) for name in names), answers[model])
         for model in models
     ]
-    head = plain("Of each model's answers, how many were given a reason, shrunken:")
+    head = plain("Share of each model's answers with a reason, shrunken:")
     return [head, table(("Model", *names, "Answers"), rows, right=range(1, len(names) + 2))]
 
 
 def _share(one: "ReasonShare") -> str:
     share, lower, upper = (100 * value for value in (one.share, one.lower, one.upper))
-    return f"{share:.0f} %\n{lower:.0f} to {upper:.0f}"
+    return f"{share:.0f}%\n{lower:.0f} to {upper:.0f}"
 
 
 def _winning(effects: "tuple[ReasonEffect, ...]") -> "list[RenderableType]":
@@ -885,22 +884,22 @@ def _winning(effects: "tuple[ReasonEffect, ...]") -> "list[RenderableType]":
         )
         for one in sorted(effects, key=lambda one: -one.log_odds)
     ]
-    head = plain("How reasons go with being chosen, models held equal:")
+    head = plain("Association of reasons with being chosen, models held equal:")
     return [head, table(("Reason", "Log-odds", "Interval", "Votes"), rows, right=(1, 2, 3))]
 
 
 def _intent(by: "IntentByModel") -> "list[RenderableType]":
     about = (
-        f"Models by intent, {by.first} ({by.first_votes:,} votes) against {by.second} "
-        f"({by.second_votes:,}): {100 * by.size:.1f} points of preference share, {by.points:.0f} "
-        f"of rating (root mean square, less noise); Wald chi2 {by.chi2:.1f} on {by.df}, "
-        f"p = {by.p:.3g}."
+        f"Models by intent, {by.first} ({by.first_votes:,} votes) versus {by.second} "
+        f"({by.second_votes:,}): {100 * by.size:.1f} points of preference share, "
+        f"{by.points:.0f} points of rating (root mean square, noise subtracted); Wald chi2 "
+        f"{by.chi2:.1f} on {by.df} df, p = {by.p:.3g}."
     )
     rows = [
         (
             one.model,
-            f"{100 * one.first:.1f} %",
-            f"{100 * one.second:.1f} %",
+            f"{100 * one.first:.1f}%",
+            f"{100 * one.second:.1f}%",
             f"{100 * one.difference:+.1f}",
             interval(100 * one.lower, 100 * one.upper, "+.1f"),
         )

@@ -145,7 +145,7 @@ def simulate(
         store.hold_lease()
         store.register(POCKET_MODELS, datetime.now(UTC))
         made = asyncio.run(_simulate(store, votes, seed, advance))
-    say(f"{made:,} votes cast now with seed {seed}. Shown at /leaderboard?policy=simulated-v1.")
+    say(f"{made:,} votes cast with seed {seed}. Shown at /leaderboard?policy=simulated-v1.")
 
 
 def models(*, roster: RosterFile = None) -> None:
@@ -165,7 +165,7 @@ def models(*, roster: RosterFile = None) -> None:
         show(table(("Model", "Name", "Endpoint", "Asked for as"), rows, right=()))
     else:
         places = ", ".join(f"{server.name} ({server.url})" for server in read_servers())
-        say(f"No models were found at {places}. Write a roster, or play with the toys.")
+        say(f"No models were found at {places}. Write a roster, or use the toy models.")
 
 
 def check_models(*, roster: RosterFile = None) -> None:
@@ -209,7 +209,7 @@ def _small_models() -> Roster:
     try:
         asyncio.run(local_model().address())
     except SettingsError as error:
-        say(f"{error} The toys battle instead.", error=True)
+        say(f"{error} The toy models battle instead.", error=True)
         return Roster(POCKET_MODELS)
     return Roster((*VARIANTS, POCKET_MODELS[-1]))
 
@@ -247,13 +247,13 @@ def _described(roster: Roster) -> str:
     from arena.endpoints.offline import POCKET_MODELS
 
     if roster == POCKET_MODELS:
-        return "The embedded toys battle: they are there to try the arena, not to be asked."
+        return "The embedded toy models battle: use them to try the arena, not for answers."
     if roster[0] is VARIANTS[0]:
-        return f"{LOADED} Beside it battles a toy. For the toys alone add --toys."
+        return f"{LOADED} A toy model battles it. For toy models alone add --toys."
     names = ", ".join(model.name for model in roster)
     paid = any(model.api_key_env for model in roster)
     cost = " Those behind OPENAI_API_KEY may cost money." if paid else ""
-    return f"{len(roster)} models were found: {names}.{cost} For the toys add --toys."
+    return f"{len(roster)} models were found: {names}.{cost} For the toy models add --toys."
 
 
 async def _simulate(
@@ -335,7 +335,7 @@ def add(file: Path, /, *, database: Database = None) -> None:
         with store.writing() as session:
             changed = roster.add(session, models, people.TERMINAL, datetime.now(UTC))
         for model in changed:
-            say(f"{model} answers in another way than before: give it a new id.", error=True)
+            say(f"{model} answers differently from before: give it a new id.", error=True)
         _show(store)
 
 
@@ -528,9 +528,9 @@ def status(*, database: Database = None, form: TableOrJson = "table") -> None:
         return
     budget = "no limit" if day["budget"] is None else f"of ${day['budget']:,.2f}"
     head = (
-        f"{day['running']:,} battles are being answered. In the last 24 hours "
+        f"{day['running']:,} battles are being answered. In the last 24 hours, "
         f"{day['battles']:,} began, {day['votes']:,} votes were cast, and "
-        f"${day['dollars']:,.2f} were spent ({budget})."
+        f"${day['dollars']:,.2f} was spent ({budget})."
     )
     names = ("Model", "Answers", "Failed", "First token", "95 %", "Dollars")
     rows = [
@@ -567,14 +567,14 @@ def _of_race(race: "RaceStanding") -> str:
     first, second = race.between
     if race.lead is None:
         return (
-            f"Race of {first} and {second}: nothing can be said yet ({race.votes:,} votes of "
+            f"Race of {first} and {second}: inconclusive so far ({race.votes:,} votes of "
             f"{race.voters:,} voters)."
         )
     state = "separated: the race may end" if race.separated else "not separated"
     return (
         f"Race of {first} and {second}: {race.lead:+.0f} points ({race.lower:+.0f} to "
         f"{race.upper:+.0f}) after {race.votes:,} votes of {race.voters:,} voters; {state} "
-        f"({100 * race.level:g} %, however often one looks)."
+        f"(level {100 * race.level:g}%, valid at any interim look)."
     )
 
 
@@ -588,11 +588,11 @@ def _on_failures(models: Sequence[Mapping[str, Any]]) -> Iterator[str]:
                 f"{one['last']:%Y-%m-%d %H:%M} UTC: {one['sentence']}"
             )
     if FailureClass.AUTH in failures:
-        yield "A refused key is mended in the file that ARENA_KEYS names; the next request has it."
+        yield "Replace a refused key in the file that ARENA_KEYS names; the next request uses it."
     if FailureClass.NO_CREDIT in failures:
         yield (
-            "An account without credit is topped up at its provider. Its models are not drawn for "
-            "10 minutes after each refusal."
+            "Add credit for an account at its provider. Its models are not drawn for 10 minutes "
+            "after each refusal."
         )
 
 
@@ -709,9 +709,9 @@ def publish(
         )
     say(f"{folder}: {written.models:,} models, {written.votes:,} votes, policy {chosen.name}.")
     if votes_to is not None:
-        say(f"{votes_to}: the votes. Who puts them into the folder can check all of it.")
+        say(f"{votes_to}: the votes. If they are in the folder, everything can be verified.")
     say(f"Hash of the folder: {written.hash}")
-    say(f"Newest link of the record: {written.head}")
+    say(f"Newest link of the vote log: {written.head}")
 
 
 def migrate(*, database: Database = None) -> None:
@@ -812,7 +812,7 @@ def _of_folder(checked: "Checked") -> str:
     if n := len(checked.problems):
         return f"{n:,} problem{'s' if n > 1 else ''}."
     if not checked.links:
-        return f"files whole, hash {checked.hash}; votes not there."
+        return f"files verified, hash {checked.hash}; the votes are not in the folder."
     return (
         f"vote log and board verified, {checked.models:,} models rated again from "
         f"{checked.votes:,} votes; hash "
@@ -836,7 +836,7 @@ def _in_words(verified: "Verified") -> str:
     if verified.noted is not None and verified.noted < (verified.marked or 0):
         words += "; of the hash noted before that, votes bind the choice, who and when alone"
     if verified.erased:
-        words += f". {verified.erased:,} texts were erased, and their hashes are there"
+        words += f". {verified.erased:,} texts were erased; their hashes remain"
     if verified.taken_out:
         words += (
             f". Votes deleted: {verified.deleted:,}, with exclusions of them: "

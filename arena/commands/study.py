@@ -1,4 +1,4 @@
-"""`arena study judge`, `panel`, `truth`, `scores` and `raters`; `arena newcomer`.
+"""`arena study judge`, `panel`, `truth`, `scores` and `raters`; `arena cold-start`.
 
 Items of a study from prompts: models answer them when the study is created.
 
@@ -111,15 +111,15 @@ def judge(
     Examples
     --------
     arena study judge votes.csv verdicts.csv --format json --by category
-    arena study judge votes.csv verdicts.csv --licence judge.toml --margin 10
+    arena study judge votes.csv verdicts.csv --certificate judge.toml --margin 10
     """
     _require_folder(out)
-    if terms.licence is not None:
-        require_folder_of(terms.licence)
-        if terms.licence.exists():
+    if terms.certificate is not None:
+        require_folder_of(terms.certificate)
+        if terms.certificate.exists():
             msg = (
-                f"There is a licence {str(terms.licence)!r} already: it is not written over. "
-                "Name another."
+                f"The validation certificate {str(terms.certificate)!r} exists and is not "
+                "overwritten. Name another file."
             )
             raise DataError(msg)
     from judge.report.page import licence_section
@@ -132,15 +132,15 @@ def judge(
     with working("Studying") as advance:
         source, given = chosen.beside(votes, verdicts)
         licence = None
-        if terms.licence is not None:
+        if terms.certificate is not None:
             licence = grant(source, given, terms, made, voters=options.voters, by=options.by)
         result = replace(study_judges(source, given, options, advance), licence=licence)
     written = _written(result, write_report, out)
-    if terms.licence is not None and licence is not None:
-        write_text(as_toml(licence), terms.licence)
+    if terms.certificate is not None and licence is not None:
+        write_text(as_toml(licence), terms.certificate)
     _tell(result, report_page, form, written)
     if licence is not None and form in (None, "table"):
-        _show_licence(licence_section(licence), terms.licence)
+        _show_licence(licence_section(licence), terms.certificate)
 
 
 def panel(
@@ -265,7 +265,7 @@ def scores(
     """
     _require_folder(out)
     if (board is None) == (other is None):
-        raise DataError("Name a board of ratings, or a table of scores by --with: one of the two.")
+        raise DataError("Give either a board of ratings or a table of scores by --with, not both.")
     from arena.boards.fitted import votes_of
     from judge.report.raters import scores_page, write_scores
     from judge.studies.scores import score_board, score_tables
@@ -340,7 +340,7 @@ def _show_licence(section: "Section", path: Path | None) -> None:
     grid = table(section.table.head, section.table.rows)
     head = plain(f"{section.title}: {section.paragraphs[0]}", style="bold")
     show(head, grid, *lines, plain(section.table.note))
-    say(f"The licence is {path}.")
+    say(f"The validation certificate is {path}.")
 
 
 def _tell(
@@ -451,9 +451,9 @@ def _answered_items(file: Path, chosen: _LiveAnswers, database: str | None) -> "
     with at_desk(bench, database, chosen.roster) as desk:
         given, why = desk.answer()
     if why:
-        stop(why, f"No study is made yet. {RERUN}")
+        stop(why, f"No study was created. {RERUN}")
     say(
-        f"{desk.n_asked:,} answers asked for now, {desk.n_recalled:,} known before"
+        f"{desk.n_asked:,} new answers, {desk.n_recalled:,} known before"
         + ("." if desk.spent_usd is None else f", ${desk.spent_usd:.4g}.")
     )
     made = _items(items, given)
@@ -490,7 +490,7 @@ def _items(items: "Sequence[Item]", given: "Mapping[str, Sequence[Given]]") -> "
     if len(left_out) > SHOWN:
         say(f"And {len(left_out) - SHOWN:,} more failures.", error=True)
     if left_out:
-        say(f"{len(items) - len(made):,} of {len(items):,} prompts are no items.", error=True)
+        say(f"{len(items) - len(made):,} of {len(items):,} prompts give no item.", error=True)
     return made
 
 
@@ -552,7 +552,7 @@ def create(
     gold
         Items with a known answer (column gold: model_a, model_b or tie), mixed in with the others.
     repeats
-        Share of each rater's items that are repeated with sides swapped, such as .03.
+        Share of each rater's items that are repeated with sides swapped, such as 0.03.
     guidelines
         Markdown file that raters read before they start.
     pilot
@@ -570,11 +570,11 @@ def create(
 
     Examples
     --------
-    arena study create pilot-2 --items pairs.jsonl --raters-per-item 3 --repeats .05
+    arena study create pilot-2 --items pairs.jsonl --raters-per-item 3 --repeats 0.05
     arena study create agents --runs runs.jsonl --raters-per-item 3 --reveal
     arena study create logged --runs one.eval --runs other.eval --raters-per-item 3
     arena study create next --items send.csv --raters-per-item 2 --outputs o.json --prompts p.csv
-    arena study create experts --items pairs.csv --raters-per-item 2 --gold gold.csv --until .1
+    arena study create experts --items pairs.csv --raters-per-item 2 --gold gold.csv --until 0.1
     arena study create live --items prompts.csv --models basalt,slate --raters-per-item 2
     """
     from arena.domain.study import StudyKind as Kind
@@ -584,25 +584,24 @@ def create(
 
     _require_numbers(name, repeats, pilot, until)
     if (items is None) == (not runs):
-        raise DataError(
-            "A study is of items or of runs: give one of --items FILE and --runs FILE."
-        )
+        raise DataError("A study has items or runs: give one of --items FILE and --runs FILE.")
     if runs and (outputs or prompts or answers.models):
-        msg = "Runs have outcomes and tasks of their own: drop --outputs, --prompts and --models."
+        msg = "Runs have outcomes and tasks of their own: omit --outputs, --prompts and --models."
         raise DataError(msg)
     if reveal and repeats:
         msg = (
-            f"--repeats {repeats:g} shows items again, and --reveal says whose they are: omit "
-            "one of them."
+            f"--repeats {repeats:g} shows items again, and --reveal names their models: omit one "
+            "of them."
         )
         raise DataError(msg)
     if (qualification is None) != (pass_share is None):
         msg = (
-            "A qualification has a file and a share to pass: give both --qualification and --pass."
+            "A qualification needs a file and a share to pass: give both --qualification and "
+            "--pass."
         )
         raise DataError(msg)
     if pass_share is not None and not 0 < pass_share <= 1:
-        raise DataError(f"--pass {pass_share:g} is no share: give more than 0 and 1 at the most.")
+        raise DataError(f"--pass {pass_share:g} is not a share: give more than 0 and at most 1.")
     if items is None:
         planned = _planned_runs(Kind.ITEM, *runs)
     elif answers.models is not None:
@@ -610,7 +609,7 @@ def create(
     else:
         planned = _planned(Kind.ITEM, items, outputs, prompts)
     if pilot >= len(planned):
-        msg = f"--pilot {pilot} leaves nothing of {len(planned)} items: give fewer."
+        msg = f"--pilot {pilot} leaves none of {len(planned)} items: give fewer."
         raise DataError(msg)
     for place in range(pilot):
         planned[place] = type(planned[place])(Kind.PILOT, planned[place].item)
@@ -623,7 +622,8 @@ def create(
     text = "" if guidelines is None else storable(read_text(guidelines))
     if len(text) > MOST_GUIDELINES:
         msg = (
-            f"{str(guidelines)!r} has {len(text):,} characters: {MOST_GUIDELINES:,} are the most."
+            f"{str(guidelines)!r} has {len(text):,} characters: the maximum is "
+            f"{MOST_GUIDELINES:,}."
         )
         raise DataError(msg)
     plan = StudyPlan(
@@ -641,7 +641,7 @@ def create(
         _people_study_require_new(studies.names(session), name)
         studies.create(session, plan, planned, datetime.now(UTC))
     n = sum(one.kind in (Kind.ITEM, Kind.PILOT) for one in planned)
-    say(f"The study {name!r} has {n:,} items of {raters_per_item} ratings each.")
+    say(f"The study {name!r} has {n:,} items with {raters_per_item} ratings each.")
     say(f"People rate them at /studies/{name}.")
 
 
@@ -761,24 +761,24 @@ def _stop_words(result: "StudyStatus") -> str:
     stop = result.stop
     assert stop is not None
     if stop.half_width is None:
-        return f"Wanted: alpha ± {stop.wanted:g}. It has no interval yet."
-    now = f"Wanted: alpha ± {stop.wanted:g}; it is ± {stop.half_width:.3f}"
-    return f"{now}: enough." if stop.reached else f"{now}: about {stop.more:,} more ratings."
+        return f"Target: alpha ± {stop.wanted:g}. It has no interval yet."
+    now = f"Target: alpha ± {stop.wanted:g}; now ± {stop.half_width:.3f}"
+    return f"{now}: about {stop.more:,} more ratings." if stop.reached else f"{now}: reached."
 
 
 def _require_numbers(name: str, repeats: float, pilot: int, until: float | None) -> None:
     if not NAME.fullmatch(name):
         msg = (
-            f"A study cannot be called {name[:80]!r}: give 1 to 60 letters, digits, - and _, and "
-            "begin with a letter or digit."
+            f"{name[:80]!r} is not a name for a study: give 1 to 60 letters, digits, - and _, "
+            "beginning with a letter or digit."
         )
         raise DataError(msg)
     if not 0 <= repeats <= 0.5:
-        raise DataError(f"--repeats {repeats:g} is no share of 0 to .5: give one, such as .05.")
+        raise DataError(f"--repeats {repeats:g} is not from 0 to 0.5: give a share such as 0.05.")
     if pilot < 0:
-        raise DataError(f"--pilot {pilot} is no number of items: give 0 or more.")
+        raise DataError(f"--pilot {pilot} is not a number of items: give 0 or more.")
     if until is not None and not (math.isfinite(until) and 0 < until < 1):
-        raise DataError(f"--until {until:g} is no half-width: give one between 0 and 1.")
+        raise DataError(f"--until {until:g} is not a half-width: give one between 0 and 1.")
 
 
 def _planned(
@@ -807,18 +807,18 @@ def _as_planned(kind: Any, items: "Sequence[RatingItem]", file: Path) -> "list[P
     from arena.domain.study import PlannedItem
 
     if len(items) > MOST_ITEMS:
-        msg = f"{str(file)!r} has {len(items):,} items: a study has {MOST_ITEMS:,} at the most."
+        msg = f"{str(file)!r} has {len(items):,} items: the maximum for a study is {MOST_ITEMS:,}."
         raise DataError(msg)
     return [PlannedItem(kind, item) for item in items]
 
 
 def _mind_names(planned: "list[PlannedItem]", *, allowed: bool) -> None:
-    """Refuse runs that name a model or a vendor, unless that is allowed; say which in any case."""
+    """Refuse runs that name a model or a vendor, unless allowed; print which in any case."""
     from judge.labels.accuracy import names_in_runs, tools_of_one
 
     items = [one.item for one in planned]
     for tool, system in tools_of_one(items).items():
-        say(f"Only {system} calls {tool!r}: a rater may learn whose it is.", error=True)
+        say(f"Only {system} calls {tool!r}: a rater may recognise the system by it.", error=True)
     names = names_in_runs(items)
     for one in names[:MOST_NAMED]:
         say(f"{one.item}, {one.system}, {one.place}: {one.words!r}", error=True)
@@ -826,8 +826,8 @@ def _mind_names(planned: "list[PlannedItem]", *, allowed: bool) -> None:
         say(f"and {len(names) - MOST_NAMED:,} more", error=True)
     if names and not allowed:
         msg = (
-            f"These are names of models or vendors that raters would read, {len(names):,} in all. "
-            "Rename what gives a system away, or if none does, pass --allow-names."
+            f"These {len(names):,} names of models or vendors would be visible to raters. Replace "
+            "names that reveal a system, or pass --allow-names if none does."
         )
         raise DataError(msg)
 
@@ -841,7 +841,7 @@ def _answered(
     from arena.store import studies
 
     if outputs is not None:
-        raise DataError("--models answer the prompts themselves: drop --outputs and --prompts.")
+        raise DataError("--models answer the prompts themselves: omit --outputs and --prompts.")
     with arena_store(database) as store:
         _people_study_require_new(store.read(studies.names), name)
     return [PlannedItem(Kind.ITEM, one) for one in _answered_items(items, answers, database)]
@@ -859,9 +859,7 @@ def _require_apart(planned: "list[PlannedItem]", files: Sequence[Path | None]) -
     for one in planned:
         if one.item.item in seen:
             names = ", ".join(repr(str(file)) for file in files if file)
-            msg = (
-                f"The item {one.item.item!r} stands twice in {names}: give each an id of its own."
-            )
+            msg = f"The item {one.item.item!r} is in {names} twice: give each an id of its own."
             raise DataError(msg)
         seen.add(one.item.item)
 
@@ -871,7 +869,7 @@ def _rubric(file: Path) -> "tuple[RubricItem, ...]":
     from rating.tables.files import parsed_toml, read_text
 
     wanted = (
-        f"{str(file)!r} is no rubric: write [[item]] tables, each with name, question and "
+        f"{str(file)!r} is not a rubric: write [[item]] tables, each with name, question and "
         'answers, such as answers = ["yes", "no"]'
     )
     try:
@@ -898,7 +896,7 @@ def _require_study(names: list[str], name: str) -> None:
         raise SettingsError(f"There is no study {name[:80]!r}; there are {some}.")
 
 
-def newcomer(
+def cold_start(
     *,
     votes: str,
     verdicts: str,
@@ -928,8 +926,8 @@ def newcomer(
 
     Examples
     --------
-    arena newcomer --votes votes.parquet --verdicts verdicts.parquet --model umber
-    arena newcomer --votes votes.parquet --verdicts verdicts.parquet --model umber --format json
+    arena cold-start --votes votes.parquet --verdicts verdicts.parquet --model umber
+    arena cold-start --votes votes.parquet --verdicts verdicts.parquet --model umber --format json
     """
     from judge.studies.newcomer import rate_newcomer  # help would wait for duckdb
 

@@ -60,7 +60,7 @@ class Hold:
         Points.
     votes, voters, prompts : Fewest or None
         What the order would turn without; None where they are not all known, just one, or too
-        many to be left out one by one.
+        many to be omitted one by one.
     separated : bool
         Whether the board claims the lead, all pairs together.
     more_votes : int or None
@@ -178,7 +178,7 @@ class BoardRow(ModelRating):
     variants : int
         Variants of the family with a counted vote: this one alone without a family.
     best_of : float or None
-        Points less what the best of so many equal variants gains by the choice; None unless it
+        Points less what the best of this many equal variants gains by the choice; None unless it
         is the best of several.
     otherwise : int
         Votes on what answered under the same id before it was changed.
@@ -539,7 +539,7 @@ class Board:
     def to_rows(self) -> list[dict[str, Any]]:
         """Return a row for each rated model, each with how all were made.
 
-        ``by`` is ``people``, or ``judge only`` in the rows of newcomers, which come last.
+        ``by`` is ``people``, or ``judge only`` in the rows of new models, which come last.
         """
         return rows_of(self.to_dict())
 

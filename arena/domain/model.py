@@ -313,7 +313,7 @@ def _query_names(endpoint: str) -> list[str]:
 
 
 def _given_away(model: Model) -> bool:
-    """Tell whether the id, by which a model is shown until it is released, says which it is."""
+    """Tell whether the id, by which a model is shown until it is released, states which it is."""
     parts = re.findall(r"[a-z0-9]{3,}", f"{model.name} {model.organisation} {model.model}".lower())
     return any(part in model.id.lower() for part in parts)
 
@@ -427,7 +427,7 @@ class Entrant:
     otherwise: tuple[tuple[datetime, datetime], ...] = ()
 
     def stage(self, votes: int, enough: int) -> Stage:
-        """Describe how far it has come with so many counted votes since it has its name."""
+        """Describe how far it has come with this many counted votes since it has its name."""
         if self.retired:
             return Stage.RETIRED
         if self.release is not Release.RELEASED:
@@ -516,7 +516,7 @@ class Source:
     def shows(self, turn: str) -> bool:
         """Return whether a pair is to be shown on a turn: of one turn always the same.
 
-        The draw is uniform over turns, and nobody without the salt can foresee it.
+        The draw is uniform over turns, and nobody without the salt can predict it.
         """
         return int(self._keyed("turn", turn)[:16], 16) < self.share * 2**64
 

@@ -7,7 +7,7 @@ from arena.domain.vote import VoterKind
 
 
 class Role(StrEnum):
-    """What somebody may do; each may do all that those before it may."""
+    """What a user may do; each may do all that those before it may."""
 
     VOTER = "voter"
     RESEARCHER = "researcher"
@@ -27,7 +27,7 @@ class Role(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody who was invited, or who logged in.
+    """A person who was invited, or who logged in.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class Entrance:
-    """Who comes, as somebody whom the arena believes says it.
+    """Who comes, as a user whom the arena believes says it.
 
     Attributes
     ----------
@@ -76,14 +76,14 @@ PROXY = "proxy"
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """A link that lets somebody in.
+    """A link that lets a user in.
 
     Attributes
     ----------
     name : str
         Whom it is for; with several uses each of them has this name and a number.
     person : str or None
-        Id of the person whose further device it lets in; None lets in somebody new.
+        Id of the person whose further device it lets in; None lets in a new user.
     """
 
     role: Role
@@ -100,7 +100,7 @@ class Known:
     researchers: frozenset[str] = frozenset()
 
     def role(self, name: str) -> Role:
-        """Give the least that somebody of this name may do."""
+        """Give the least that a person of this name may do."""
         if name.casefold() in self.admins:
             return Role.ADMIN
         return Role.RESEARCHER if name.casefold() in self.researchers else Role.VOTER
@@ -136,7 +136,7 @@ class Provider:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Erased:
-    """What went, or would go, when somebody's words are erased.
+    """What went, or would go, when a user's words are erased.
 
     Attributes
     ----------
@@ -165,7 +165,7 @@ class Erased:
 
 
 class Perishable(StrEnum):
-    """What may be kept for so many days; the values stand in the log of acts."""
+    """What may be kept for this many days; the values stand in the log of acts."""
 
     WORDS = "words"
     UNVOTED = "battles without a vote"

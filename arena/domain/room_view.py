@@ -1,4 +1,4 @@
-"""What the admin room shows, as plain values."""
+"""What the admin area shows, as plain values."""
 
 from dataclasses import dataclass
 
@@ -6,7 +6,7 @@ from arena.domain.vote import FailureClass
 
 EXPORTS = ("battles", "answers", "votes", "ratings")
 EXPORT_ENDINGS = ("csv", "jsonl", "parquet")
-"""What can be exported from the room, and the endings of its files."""
+"""What can be exported from the admin area, and the endings of its files."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Suspect:
     Attributes
     ----------
     model : str or None
-        On which the votes speak against them; None for all.
+        On which the votes count against them; None for all.
     evidence : float
         Log of the evidence, in nats.
     rule : str or None

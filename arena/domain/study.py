@@ -26,7 +26,7 @@ another rater takes it; a longer time lets raters who left block a small study.
 APART = 20
 """Other items that lie between an item and its repeat, where a study is long enough."""
 JITTER = 10
-"""By up to so many more, that nobody counts them."""
+"""By up to this many more, that nobody counts them."""
 
 
 class StudyKind(StrEnum):
@@ -39,7 +39,7 @@ class StudyKind(StrEnum):
 
 
 RATED_BY_K = (StudyKind.PILOT, StudyKind.ITEM)
-"""Kinds of which each item gets so many ratings, and no more."""
+"""Kinds of which each item gets this many ratings, and no more."""
 
 
 class Stage(StrEnum):
@@ -80,7 +80,7 @@ class StudyPlan:
     guidelines : str
         Markdown; raters read it before they begin.
     pilot : int
-        So many items come first, and the rest waits for `arena study open`.
+        This many items come first, and the rest waits for `arena study open`.
     pass_share : float or None
         Share of qualification items that a rater gets right to go on; None without one.
     until : float or None
@@ -166,7 +166,7 @@ def next_of(
     """Choose what a rater is given next.
 
     Qualification items come first. Then the item for which the fewest ratings are outstanding,
-    the first of those in the order of the file; gold items are strewn among all that is left
+    the first of those in the order of the file; gold items are spread among all that is left
     of them; a repeat comes once `APART` others lie between, or at the end of a short study.
 
     Parameters
@@ -292,7 +292,7 @@ def order_of(seed: str, key: int, showing: int, n: int) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """An item before a rater: nothing in it says who answered, but what is revealed.
+    """An item before a rater: nothing in it names a model, but what is revealed.
 
     Attributes
     ----------

@@ -276,7 +276,7 @@ NAMING_RULE = Sentence(
 
 
 def ring_reason(direction: str, model: str) -> Sentence:
-    """Explain why a vote on a model is excluded whose voter is in a ring for it, or against it."""
+    """Explain the exclusion of a coordinated vote for a model, or against it."""
     if direction == "for":
         return Sentence("ring for %(model)s", model=model)
     return Sentence("ring against %(model)s", model=model)

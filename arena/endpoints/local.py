@@ -161,7 +161,7 @@ class LocalModel:
             process_group=0,  # Ctrl+C is for the arena
         )
         assert process.stdin is not None
-        with suppress(BrokenPipeError):  # it has ended already, and its status says why
+        with suppress(BrokenPipeError):  # it has ended already, and its status gives the reason
             process.stdin.write(f"{self.key}\n")
             process.stdin.flush()
         return process

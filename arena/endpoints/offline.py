@@ -193,7 +193,7 @@ class _NGrams:
 
 @cache
 def _train_ngrams(order: int) -> _NGrams:
-    """Learn, once, from the embedded corpus read as a ring: every context has a next word."""
+    """Learn, once, from the embedded corpus read in a circle: every context has a next word."""
     words = tuple(chain.from_iterable(_TOKEN.findall(s) for p in _passages() for s in p.sentences))
     following: dict[tuple[str, ...], list[str]] = defaultdict(list)
     places: dict[str, list[int]] = defaultdict(list)
@@ -385,7 +385,7 @@ def _reply(question: _Question, pieces: Sequence[Piece]) -> httpx.Response:
 
 
 def _refusal(status: int, code: str, message: str) -> httpx.Response:
-    """Response that says why there is no answer."""
+    """Response that gives the reason there is no answer."""
     return httpx.Response(status, json={"error": {"code": code, "message": message}})
 
 

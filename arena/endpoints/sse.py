@@ -38,7 +38,7 @@ class Budgets:
 
 
 HEADER_BYTES = "header_bytes"
-"""Extension of a response that says how long all of its headers were."""
+"""Extension of a response that states how long all of its headers were."""
 
 BYTES_A_VALUE = 20
 """A list or object in an answer takes more: the alternatives to a token, say."""

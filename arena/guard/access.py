@@ -1,6 +1,6 @@
 """Who may ask for a route, and from where: declared on the route, decided once it is matched.
 
-Who somebody is beyond their cookie: persons, looked up every few seconds, and their links.
+Who a user is beyond their cookie: persons, looked up every few seconds, and their links.
 """
 
 import hashlib
@@ -141,7 +141,7 @@ class People:
         return self.store.read(people.invitation, token_hash(token), self.now())
 
     def accept(self, token: str, before: str | None) -> Person | None:
-        """Let somebody in by a link; None if it lets nobody in any more."""
+        """Let a user in by a link; None if it lets nobody in any more."""
         with self.store.writing() as session:
             person = people.accept(session, token_hash(token), before, self.now())
         self._forget(before)
@@ -228,7 +228,7 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 HOST = re.compile(r"(?P<name>[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::[0-9]{1,5})?")
 ADDRESS_AND_PORT = re.compile(r"\[(?P<v6>.+)\](?::[0-9]+)?|(?P<v4>[0-9.]+):[0-9]+")
 CLAIMS = re.compile(r"forwarded|x-forwarded-.+|x-real-ip|x-gradio-server")
-"""Headers in which somebody says for whom they ask; behind us only `Host` and the scope count."""
+"""Headers in which a user says for whom they ask; behind us only `Host` and the scope count."""
 
 NEEDS = {
     Role.VOTER: Sentence("This page is for members only."),
@@ -295,7 +295,7 @@ class RequestFacts:
     known : bool
         Whether the request carries a cookie of ours.
     role : Role or None
-        Of the person who asks; None of somebody whom the arena does not know.
+        Of the person who asks; None of a user whom the arena does not know.
     """
 
     method: str

@@ -394,14 +394,14 @@ OWN_HOST = "__Host-"
 """Over https: by this prefix a browser takes it from the arena's own host alone, and keeps it so.
 
 Any other cookie can be laid on a visitor by a sibling host, who would read their battles then, or
-sign them in as somebody else.
+sign them in as another user.
 """
 MAX_AGE_S = 365 * 24 * 3600
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Who somebody is by their cookie.
+    """Who a user is by their cookie.
 
     Attributes
     ----------
@@ -427,7 +427,7 @@ class Identity:
 
     That of an anonymous visitor holds a random id; the log holds its HMAC. So the log cannot
     forge a cookie, and without the secret a cookie cannot be matched to the log. That of a person
-    whom the arena knows holds their id as a voter, the number of their sessions, and the id and
+    known to the arena holds their id as a voter, the number of their sessions, and the id and
     the beginning of this one.
     """
 
@@ -453,7 +453,7 @@ class Identity:
         return Claim(self._pseudonym(str(content)))
 
     def subject(self, issuer: str, name: str) -> str:
-        """Hash whom an issuer knows somebody as, so that the log cannot tell."""
+        """Hash whom an issuer knows a user as, so that the log cannot tell."""
         key = hmac.digest(self.secret.encode(), b"arena.person", hashlib.sha256)
         return hmac.new(key, f"{issuer}\n{name}".encode(), hashlib.sha256).hexdigest()
 
@@ -474,7 +474,7 @@ def cookie_called(name: str, lines: Iterable[str]) -> str | None:
     """Give the value of a cookie in the lines of `Cookie`; None without one, or where two differ.
 
     Browsers send one for each path and host that it was set for: of two, one may have been laid
-    there by somebody else, and then neither says anything.
+    there by another user, and then neither says anything.
 
     Examples
     --------

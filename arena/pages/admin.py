@@ -62,7 +62,7 @@ ACTS = {
     "expire": Sentence("let go what was kept long enough:"),
     "clear space": Sentence("wrote the files again"),
 }
-"""What somebody did, before the words or the id that it is about."""
+"""What a user did, before the words or the id that it is about."""
 
 EXAMPLE = """[[models]]
 id = "basalt-large"
@@ -95,7 +95,7 @@ RELEASES = {
 }
 
 PRIVATE = {"Cache-Control": "private, no-store"}
-"""Of everything in the room: nothing of it stays in a browser or a proxy."""
+"""Of everything in the admin area: nothing of it stays in a browser or a proxy."""
 NO_PLACE = Sentence("There is no such place in the log. Here it begins with the newest act.")
 GIVEN = Sentence("This arena was started on models that it found: start it with a roster.")
 
@@ -103,7 +103,7 @@ Field = Annotated[str, Form()]
 
 
 def admin_router(parts: Parts) -> APIRouter:
-    """Routes of the admin room."""
+    """Routes of the admin area."""
     router = APIRouter(prefix="/admin", include_in_schema=False, dependencies=[ADMINS])
     store = parts.store
 
@@ -305,7 +305,7 @@ def _done(request: Request) -> Sentence | None:
 
 
 def _add_erasing(router: APIRouter, parts: Parts) -> None:
-    """Add by what somebody's words, and their votes, are erased."""
+    """Add by what a user's words, and their votes, are erased."""
 
     def measured(voter: str) -> tuple[list[str], list[str], Erased, str | None]:
         """Measure what there is to erase of a voter, by their id or how it begins.
@@ -341,7 +341,7 @@ def _add_erasing(router: APIRouter, parts: Parts) -> None:
         problem: Sentence | None = None,
         status: int = 422,
     ) -> Response:
-        """Show what would go, or after it what went; without somebody, ask for an id."""
+        """Show what would go, or after it what went; without a user, ask for an id."""
         return _panel(parts, request, "erase", problem, status, **{**nobody, **values})
 
     @router.api_route("/voters/erase", methods=READ)

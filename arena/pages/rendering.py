@@ -186,7 +186,7 @@ class Filters:
         return self._words(sentence) if sentence else self._words.language_name(value)
 
     def number(self, value: float, digits: int = 0) -> str:
-        """Write a number, with so many digits after the point."""
+        """Write a number, with this many digits after the point."""
         return self._words.number(f"{value:,.{digits}f}").replace("-", MINUS)
 
     def points(self, value: float) -> str:
@@ -437,7 +437,7 @@ def mix_page(
     Parameters
     ----------
     pair : tuple of (str, str)
-        Two models, by their ids, that somebody wants to compare; empty or unknown for the best.
+        Two models, by their ids, that a user wants to compare; empty or unknown for the best.
     view : MixView or None
         None while there is none: for the reason that is given, or as it is being made.
     """

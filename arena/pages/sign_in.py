@@ -42,7 +42,7 @@ UNREADABLE = "what it sends cannot be read as OpenID Connect."
 class _OpenId:
     """A provider of OpenID Connect.
 
-    What has to be remembered while somebody is there is in ``request.scope["session"]``, which
+    What has to be remembered while a user is there is in ``request.scope["session"]``, which
     the caller keeps in a cookie.
     """
 
@@ -66,7 +66,7 @@ class _OpenId:
         )
 
     async def address(self, request: Request, back: str) -> str:
-        """Give where somebody signs in, to come back to an address of ours.
+        """Give where a user signs in, to come back to an address of ours.
 
         Raises
         ------
@@ -101,7 +101,7 @@ class _OpenId:
         name = mail or claims.get("preferred_username") or claims.get("name") or claims["sub"]
         groups = {str(one).casefold() for key in GROUPS for one in _listed(claims.get(key))}
         if not groups and "groups" in (claims.get("_claim_names") or ()):
-            logger.warning("The provider leaves out the groups of %r: they are too many.", name)
+            logger.warning("The provider omits the groups of %r: they are too many.", name)
         domain = mail.rpartition("@")[2].casefold()
         if self.provider.domains and domain not in self.provider.domains:
             logger.info("%r may not enter: no verified address of an allowed domain.", name)
@@ -188,7 +188,7 @@ async def _bound(response: Response) -> None:
 
 
 AT_PROVIDER_S = 600
-"""How long somebody may take at their provider."""
+"""How long a user may take at their provider."""
 STATE = "arena_sign_in"
 """Cookie with the signed state of a sign-in that has begun."""
 BROWSER = "arena_sign_in_browser"
@@ -206,7 +206,7 @@ INVITED_AS = {
     Role.RESEARCHER: Sentence("You can vote, and read what researchers of this arena read."),
     Role.ADMIN: Sentence("You can run this arena: models, people and data."),
 }
-"""What somebody may do who opens a link."""
+"""What a user may do who opens a link."""
 PRIVATE = {"Cache-Control": "private, no-store"}
 
 
@@ -218,7 +218,7 @@ def sign_in_router(parts: Parts) -> APIRouter:
     def shown(
         request: Request, status: int = 200, problem: Sentence | None = None
     ) -> PageResponse:
-        """Show the ways in, and why somebody is not inside yet."""
+        """Show the ways in, and why a user is not inside yet."""
         page = filled(
             "sign_in.html",
             visit_to(request),

@@ -49,7 +49,7 @@ MOST_CHIPS = 3
 """Kinds of prompts above a board; the others are one click away."""
 
 ON_REQUEST = (("hard", "yes"), ("instructions", "yes"), ("refusal", "none"))
-"""Labels without a count: their boards are made when somebody asks."""
+"""Labels without a count: their boards are made when a user asks."""
 
 MOST_WRITTEN = 60
 """Views of leaderboards of which the text is kept, in each order and language."""
@@ -277,7 +277,7 @@ def below_summary(
 
 @dataclass(frozen=True, slots=True)
 class AskedLabel:
-    """The board by label that somebody asks for.
+    """The board by label that a user asks for.
 
     Attributes
     ----------

@@ -312,7 +312,7 @@ class Battles:
         Raises
         ------
         UnknownBattleError
-            If there is none, or it is somebody else's.
+            If there is none, or it is another user's.
         """
         source = await self._source(battle_id, voter)
         return source if isinstance(source, Snapshot) else source.snapshot

@@ -279,7 +279,7 @@ def blind_battle(
     prompt_set: str | None,
     prompt_id: str,
 ) -> NewBattle:
-    """Draft a blind battle between the two models of a draw; ``sampler`` says what drew them."""
+    """Draft a blind battle between the two models of a draw; ``sampler`` states what drew them."""
     return NewBattle(
         owner=voter,
         prompt=prompt,

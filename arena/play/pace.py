@@ -348,7 +348,7 @@ class Written(NamedTuple):
 
 
 class _Releases(Protocol):
-    """What decides how much is shown: `arena.play.pace.Pacer`, or another to hold against it."""
+    """What decides how much is shown: `arena.play.pace.Pacer`, or another to compare with it."""
 
     shown_a: int
     shown_b: int

@@ -75,7 +75,7 @@ class Writers:
     Parameters
     ----------
     timeout_s : float
-        How long somebody may wait for others who write, their turn for a thread included.
+        How long a user may wait for others who write, their turn for a thread included.
     """
 
     def __init__(self, timeout_s: float) -> None:
@@ -428,7 +428,7 @@ class Relayed:
     known : bool
         Whether the process that runs it has answered.
     over : asyncio.Event
-        Set once that runs it no longer: then the log says how it ended.
+        Set once that runs it no longer: then the log states how it ended.
     changed : asyncio.Event
         Set, and replaced, whenever more is shown, and now and then when nothing is.
     """
@@ -508,7 +508,7 @@ class Relay:
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
-        """Begin to listen; somebody else's battles are asked for from here on."""
+        """Begin to listen; another user's battles are asked for from here on."""
         if self._notifications is not None:
             self._task = asyncio.create_task(self._keep_on())
 
@@ -522,7 +522,7 @@ class Relay:
             self._notifications.close()
 
     def get(self, battle_id: str) -> Relayed | None:
-        """Find a running battle that somebody reads here."""
+        """Find a running battle that a user reads here."""
         relayed = self._relayed.get(battle_id)
         return None if relayed is None or relayed.over.is_set() else relayed
 

@@ -1,4 +1,4 @@
-"""Simulated voters of known tastes: to try the arena, and to see that a board recovers them."""
+"""Simulated voters with known random effects, to try the arena and to test its boards."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -58,7 +58,7 @@ TASTES = Tastes(
 
 
 class Simulation:
-    """Plays battles as visitors do, but unpaced, and votes by known tastes.
+    """Plays battles as visitors do, but unpaced, and votes by known random effects.
 
     Each vote has a random stream of its own, from the seed and the vote's number: a run that
     was broken off goes on as if it had not been.

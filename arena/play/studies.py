@@ -1,6 +1,6 @@
 """Gold battles: which prompts are offered, when a gold pair is played, and at what pace.
 
-Two models of the roster stand in for those whose answers were recorded: the answers come as
+Two models of the roster replace those whose answers were recorded: the answers come as
 theirs would.
 
 Prompts whose instructions can be checked: which are offered, and whether answers follow.
@@ -131,7 +131,7 @@ class GoldPairs:
 
 
 def is_owner(model_id: str) -> bool:
-    """Tell whether an id is that of somebody who gave answers of gold pairs."""
+    """Tell whether an id is that of a user who gave answers of gold pairs."""
     return model_id.startswith(OWNER)
 
 
@@ -209,5 +209,5 @@ class Instructed:
 
 
 def _instructions_key(prompt: str) -> str:
-    """Give a prompt as it is compared: white space is as good as any other."""
+    """Give a prompt as it is compared: white space is equivalent to any other."""
     return " ".join(storable(prompt).split())

@@ -66,7 +66,7 @@ CLEAR_S = 3600.0
 """Between two looks for what is too old, and for erased words in the database's files."""
 AT_ONCE = 100
 PAUSE_S = 0.02
-"""After so many links the check of the record lets others work for so long."""
+"""After this many links the check of the record lets others work for so long."""
 REST_S = 60.0
 REST = 50
 """Between two checks pass at least `REST_S`, and `REST` times as long as the last one took."""
@@ -121,7 +121,7 @@ async def keep_clear(
 
 
 class RecordVerifier:
-    """Follows the chain of the record again and again, so that boards can say whether it holds."""
+    """Verifies the vote log again and again, so that boards can state whether it holds."""
 
     def __init__(self, store: Store, now: Callable[[], datetime]) -> None:
         self._store = store

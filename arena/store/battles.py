@@ -101,7 +101,7 @@ def stored_battle(session: Session, battle_id: str, owner: str) -> StoredBattle:
     Raises
     ------
     UnknownBattleError
-        If there is none, or it is somebody else's.
+        If there is none, or it is another user's.
     """
     battle = written_battle(session, battle_id)
     if battle.owner != owner:
@@ -734,7 +734,7 @@ def _find(session: Session, battle_id: str) -> BattleRow:
 
 
 def _owned(session: Session, battle_id: str, owner: str) -> BattleRow:
-    """Find a battle for its owner to go on with; somebody else's is as unknown as none.
+    """Find a battle for its owner to go on with; another user's is as unknown as none.
 
     Raises
     ------

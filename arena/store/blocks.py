@@ -295,7 +295,7 @@ def _rows(session: Session, after: int, most: int) -> Sequence[AnyRow]:
 def keep(session: Session, block: dict[str, Any]) -> bool:
     """Store a block, unless another process has: it made the same.
 
-    Says whether the block is there: one is not stored whose votes were taken out meanwhile, or
+    Returns whether the block is there: one is not stored whose votes were taken out meanwhile, or
     that does not follow on the newest one.
     """
     connection = session.connection()

@@ -1,7 +1,7 @@
 """The chain of the record: each link carries the hash of the one before, so a later edit shows.
 
 A link is a vote, an exclusion of one, the mark from which hashes bind all that is bound today, or
-a tombstone, which says what was taken out.
+a deletion record, which states what was taken out.
 Its ``content`` is the SHA-256 of what it binds, and its ``hash`` that of its place, its kind, its
 content and the previous link's hash. So the chain of votes that are not shown can be followed by
 hashes alone.
@@ -215,7 +215,7 @@ class LoggedLink:
     Attributes
     ----------
     bound : mapping
-        What a vote, an exclusion or a tombstone binds, by name; empty for the mark.
+        What a vote, an exclusion or a deletion record binds, by name; empty for the mark.
     exclusions : tuple of str
         Reasons logged against a vote under the policy that was asked for.
     labels : mapping
@@ -291,7 +291,7 @@ def mark_content(contents: str) -> str:
 
 
 def tombstone_content(bound: Mapping[str, object]) -> str:
-    """SHA-256 of a tombstone: the links of votes and exclusions that it takes out, and when."""
+    """SHA-256 of a deletion record: the links of votes and exclusions it removes, and when."""
     return _content("tombstone", bound)
 
 
@@ -337,7 +337,7 @@ def canonical(value: object) -> str:
 
 
 def plain(value: object) -> object:
-    """Give a value as it is hashed: alike on every database, whatever somebody put into it."""
+    """Give a value as it is hashed: alike on every database, whatever a user put into it."""
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat()
     if isinstance(value, float):
@@ -421,9 +421,9 @@ OF_EXCLUSION = ("vote", "policy", "rule", "version", "reason", "ts")
 """What an exclusion binds; ``vote`` is the link of its vote."""
 
 OF_TOMBSTONE = ("links", "ts")
-"""What a tombstone binds."""
+"""What a deletion record binds."""
 TAKEN_OUT = "taken out"
-"""Why a link is hashes alone that a tombstone names, as files have it."""
+"""Why a link is hashes alone that a deletion record names, as files have it."""
 _LINKS: Select[*tuple[Any, ...]] = select(
     col(LinkRow.link),
     col(LinkRow.kind),

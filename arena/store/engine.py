@@ -63,7 +63,7 @@ WAIT_S = "arena_wait_s"
 """Execution option of a transaction on SQLite: how long it waits for the write lock."""
 
 LOCK_TIMEOUT_S = 15.0
-"""How long a statement waits for a lock that somebody else holds."""
+"""How long a statement waits for a lock that another process holds."""
 
 OF_WORDS = (
     "turn",
@@ -131,7 +131,7 @@ def opened(url: str) -> Iterator[Engine]:
 
 @contextmanager
 def named(task: str) -> Iterator[None]:
-    """Raise a `StoreError` that says what could not be done, in the database's own words."""
+    """Raise a `StoreError` that states what could not be done, in the database's own words."""
     try:
         yield
     except SQLAlchemyError as error:
@@ -219,7 +219,7 @@ def _make_private(url: URL, *_: object) -> None:
     """
     if "mode=" in str(url):  # the URL says itself whether a file may be made
         return
-    with suppress(OSError):  # it is there, or SQLite will say why it cannot be
+    with suppress(OSError):  # it is there, or SQLite will give the reason it cannot be
         os.close(os.open(sqlite_file(url), os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
 
 
@@ -605,7 +605,7 @@ class Lease:
             self._given_up, self.held = True, False
 
     def dead(self, session: Session, processes: Collection[int], looks: int) -> set[int]:
-        """Tell which of the other processes had no lock at so many looks in a row."""
+        """Tell which of the other processes had no lock at this many looks in a row."""
         with self._one_at_a_time:
             self._missed = {
                 process: self._missed.get(process, 0) + 1

@@ -1,4 +1,4 @@
-"""Words that go: those of somebody who leaves, in every row that holds them.
+"""Words that go: those of a user who leaves, in every row that holds them.
 
 A vote binds each text by its hash behind a nonce. Text and nonce go together, so that nobody can
 guess the words by what is left, and the chain still verifies.
@@ -136,7 +136,7 @@ _CLOSE = (
 
 
 def voters_of(session: Session, wanted: str) -> list[str]:
-    """Give the ids of all voters that somebody is, their person first if they have one.
+    """Give the ids of all voters that a user is, their person first if they have one.
 
     Parameters
     ----------
@@ -171,10 +171,10 @@ def battles_of(session: Session, voters: Collection[str]) -> list[int]:
 
 
 def extent(session: Session, voters: Collection[str]) -> tuple[list[str], Erased]:
-    """Measure what there is to erase of somebody's; every judgement is read.
+    """Measure what there is to erase of a user's; every judgement is read.
 
     Gives the hashes of the questions to judges that quote them, and how much there is, with the
-    votes on their battles, which a tombstone would take out.
+    votes on their battles, which a deletion record would take out.
     """
     battles = battles_of(session, voters)
     texts = _texts_of(session, battles)
@@ -249,7 +249,7 @@ def erase_words(
 def take_out(session: Session, battles: Sequence[int], now: datetime) -> int:
     """Take the votes on battles out of the record, and what excluded them; gives how many votes.
 
-    Of each the hashes stay, and a tombstone names its link: the chain holds, and shows that
+    Of each the hashes stay, and a deletion record names its link: the chain holds, and shows that
     something is gone. What boards were made of them is made again.
     """
     return sum(_take_some_out(session, some, now) for some in _parts(battles))
@@ -258,7 +258,7 @@ def take_out(session: Session, battles: Sequence[int], now: datetime) -> int:
 def _forget_person(session: Session, voter: str) -> int:
     """Delete who a person is, and their name wherever it was written; gives in how many rows.
 
-    Their devices stay one voter. Whoever signs in again comes as somebody new.
+    Their devices stay one voter. Whoever signs in again comes as a new user.
     """
     person = session.get(PersonRow, voter)
     if person is None:
@@ -288,7 +288,7 @@ def erase(
     forget: bool,
     tombstone: bool = False,
 ) -> Erased:
-    """Erase all words of somebody's, and write down that it was done, without words or names.
+    """Erase all words of a user's, and write down that it was done, without words or names.
 
     Parameters
     ----------
@@ -383,7 +383,7 @@ def hide(session: Session, battle_id: str, owner: str, hidden: datetime | None) 
     Raises
     ------
     UnknownBattleError
-        If there is none, or it is somebody else's.
+        If there is none, or it is another user's.
     """
     theirs = select(col(BattleRow.id)).where(
         col(BattleRow.public_id) == battle_id,

@@ -90,7 +90,7 @@ def written(session: Session, policy: str) -> Written | None:
 def read(session: Session, policy: str, key: bytes) -> Board | None:
     """Read the board that is kept; None if there is none that this version's code can read.
 
-    One that somebody else wrote, who does not have the key, is none.
+    One that another program wrote, who does not have the key, is none.
     """
     query = select(col(StoredBoardRow.version), col(StoredBoardRow.board)).where(_is_of(policy))
     row = session.connection().execute(query).one_or_none()
@@ -213,7 +213,7 @@ def status(
     -------
     dict
         ``since``, when the day begins, which ends now; ``running``, battles that are being
-        answered, in all processes; ``battles`` begun and ``votes`` cast, skips left out; the
+        answered, in all processes; ``battles`` begun and ``votes`` cast, skips omitted; the
         ``dollars`` spent on the answers of ``models``, as the daily ``budget`` counts them; and
         the ``spenders``, the voters to whom answers cost most.
 

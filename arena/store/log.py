@@ -80,7 +80,7 @@ LABELS = ("category", "language", "intent", "turns", "chars", "hard", "instructi
 
 
 def links(session: Session, policy: Policy) -> Iterator[LoggedLink]:
-    """Give every link of the chain, in its order: votes, exclusions, tombstones, and the mark.
+    """Give every link of the chain in order: votes, exclusions, deletion records and the mark.
 
     They are read some at a time, as they are asked for.
     """
@@ -134,7 +134,7 @@ def _link(row: chain.AnyRow, kind: LinkKind, binds: Mapping[str, object]) -> Log
 
 
 def newest(session: Session, most: int = NEWEST) -> int:
-    """Give the link after which the newest so many votes lie; 0 where there are no more."""
+    """Give the link after which the newest `most` votes lie; 0 where there are no more."""
     link = col(VoteRow.link)
     return session.scalars(select(link).order_by(link.desc()).offset(most).limit(1)).first() or 0
 
@@ -397,7 +397,7 @@ def newest_vote(session: Session) -> int:
 
 
 def last_tombstone(session: Session) -> int:
-    """Link of the newest tombstone: until it grows no vote is taken out. 0 before the first."""
+    """Link of the newest deletion record; 0 without. It grows when a vote is deleted."""
     newest = select(func.max(LinkRow.link)).where(col(LinkRow.kind) == "tombstone")
     return session.exec(newest).one() or 0
 

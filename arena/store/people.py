@@ -99,7 +99,7 @@ def invitation(session: Session, token_hash: str, now: datetime) -> Invitation |
 
 
 def accept(session: Session, token_hash: str, before: str | None, now: datetime) -> Person | None:
-    """Let somebody in by a link, and count its use; None if it lets nobody in any more.
+    """Let a user in by a link, and count its use; None if it lets nobody in any more.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def names(session: Session, voters: Collection[str]) -> dict[str, str]:
 
 
 def devices_of(session: Session, owner: str) -> list[str]:
-    """Give the id of a person, or of somebody who is none, and those of their other devices."""
+    """Give the id of a person, or of a user who is none, and those of their other devices."""
     theirs = select(col(VoterRow.id)).where(col(VoterRow.person) == owner)
     return [owner, *sorted(session.scalars(theirs))]
 
@@ -209,7 +209,7 @@ def note(
     detail: Mapping[str, Any],
     now: datetime,
 ) -> None:
-    """Write down what somebody who runs the arena did."""
+    """Write down what a user who runs the arena did."""
     session.add(ActRow(by=by, act=act, subject=subject, detail=dict(detail), created=now))
 
 

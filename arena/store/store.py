@@ -392,7 +392,7 @@ class Store:
             return battles.interrupt(session, dead, message)
 
     def dead(self, session: Session, processes: Collection[int], looks: int) -> set[int]:
-        """Tell which of the other processes had no lease at so many looks in a row."""
+        """Tell which of the other processes had no lease at this many looks in a row."""
         return self._lease.dead(session, processes, looks)
 
     def battle(self, battle_id: str, owner: str) -> StoredBattle:
@@ -401,7 +401,7 @@ class Store:
         Raises
         ------
         UnknownBattleError
-            If there is none, or it is somebody else's.
+            If there is none, or it is another user's.
         """
         return self.read(stored_battle, battle_id, owner)
 

@@ -155,7 +155,7 @@ def open_rest(session: Session, name: str) -> bool:
 
 
 def standing(session: Session, name: str, voter: str | None, now: datetime) -> Standing:
-    """Say where somebody stands."""
+    """Say where a user stands."""
     study = _study(session, name)
     rater = None if voter is None else _rater(session, study, voter)
     past = [] if rater is None else _past(session, rater)
@@ -322,7 +322,7 @@ def rated(session: Session, name: str, voter: str, token: int, now: datetime) ->
 
 
 def look(session: Session, name: str, voter: Voter, now: datetime) -> bool:
-    """Note that somebody looks at the figures, which ends their rating.
+    """Note that a user looks at the figures, which ends their rating.
 
     False of who has begun and not finished: they may not look, and nothing is noted.
     """
@@ -359,7 +359,7 @@ def rows(session: Session, name: str) -> Iterator[dict[str, Any]]:
 
 
 def own_ratings(session: Session, voter: str) -> list[dict[str, Any]]:
-    """Give what somebody rated, for themself: as they saw it, so without any model or id."""
+    """Give what a user rated, for themself: as they saw it, so without any model or id."""
     theirs = col(StudyRaterRow.voter_id).in_(devices_of(session, voter))
     query = _ratings(col(StudyRow.name)).where(theirs)
     own = []
@@ -490,7 +490,7 @@ def _rater(session: Session, study: StudyRow, voter: str) -> StudyRaterRow | Non
 
 
 def _entered(session: Session, study: StudyRow, voter: Voter, now: datetime) -> StudyRaterRow:
-    """Give the rater that somebody is, or becomes; raises `RatingRefusedError` of who looked."""
+    """Give the rater that a user is, or becomes; raises `RatingRefusedError` of who looked."""
     rater = _rater(session, study, voter.id) or _new_rater(session, study, voter, now)
     if rater.looked is not None:
         raise RatingRefusedError(LOOKED)
@@ -518,7 +518,7 @@ def _new_rater(session: Session, study: StudyRow, voter: Voter, now: datetime) -
 
 
 def _past(session: Session, rater: StudyRaterRow) -> list[Past]:
-    """Read what a rater has rated, also as somebody else on a device that turned out theirs."""
+    """Read what a rater has rated, also as another user on a device that turned out theirs."""
     voter = session.get(VoterRow, rater.voter_id) if rater.voter_id else None
     theirs = devices_of(session, voter.person or voter.id) if voter else []
     same = select(col(StudyRaterRow.id)).where(
@@ -657,7 +657,7 @@ def _end_qualification(session: Session, study: StudyRow, rater: StudyRaterRow) 
 
 
 def _fits(choice: str | Sequence[Sequence[int]], n: int) -> bool:
-    """Tell whether what was chosen is an answer to an item of so many answers."""
+    """Tell whether what was chosen is an answer to an item of this many answers."""
     if isinstance(choice, str):
         return n == 2 or choice == Choice.SKIP
     return n > 2 and sorted(place for together in choice for place in together) == [*range(n)]

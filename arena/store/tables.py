@@ -137,7 +137,7 @@ class PersonRow(Table, table=True):
 
 
 class InvitationRow(Table, table=True):
-    """A link that lets people in, by the hash of what it holds; used so often of so many times."""
+    """A link that lets people in, by the hash of its content; used so often of this many times."""
 
     __tablename__ = "invitation"
     id: int | None = Field(default=None, primary_key=True)
@@ -152,7 +152,7 @@ class InvitationRow(Table, table=True):
 
 
 class ActRow(Table, table=True):
-    """What somebody who runs the arena did: never changed, never deleted.
+    """What a user who runs the arena did: never changed, never deleted.
 
     ``by`` is a person's id, or ``terminal``.
     """
@@ -207,7 +207,7 @@ class ModelEventRow(Table, table=True):
 class RosterEntryRow(Table, table=True):
     """An entry of the roster: what answers, without any key, and whether it is drawn.
 
-    ``place`` is that in the roster; ``weight`` stands in for the one in ``entry``. ``secret`` is
+    ``place`` is that in the roster; ``weight`` replaces the one in ``entry``. ``secret`` is
     part of the fingerprint of what enters unnamed: nobody can try names on it.
     """
 
@@ -558,7 +558,7 @@ class RatingRunRow(Table, table=True):
 
 
 class EndpointLessonRow(Table, table=True):
-    """What an endpoint has taught: ``sentence`` says why it takes no parameter ``name``."""
+    """What an endpoint has taught: ``sentence`` explains why it takes no parameter ``name``."""
 
     __tablename__ = "endpoint_lesson"
     endpoint: str = Field(primary_key=True)
@@ -583,7 +583,7 @@ class JudgementRow(Table, table=True):
 class VerdictRow(Table, table=True):
     """What a version of the parser reads in a judgement.
 
-    ``outcome`` is that of a comparison, in the sides as shown; None is no comparison, or unread,
+    ``outcome`` is that of a comparison, in the sides as shown; None is no comparison, or unparsed,
     and not a tie. ``detail`` is the reading, or why there is none.
     """
 
@@ -656,7 +656,7 @@ class StudyItemRow(Table, table=True):
 
 
 class StudyRaterRow(Table, table=True):
-    """Somebody who rates in a study, or has looked at its figures.
+    """A person who rates in a study, or has looked at its figures.
 
     ``number`` is that of their code; None of who has but looked. ``voter_id`` is None of who was
     forgotten. ``passed`` is None until the qualification is over.

@@ -159,7 +159,7 @@ class Verified:
     marked : int or None
         The link from which on hashes bind all; None if all do.
     noted : int or None
-        The link that has the hash that somebody noted; None if there is none, or none was given.
+        The link that has the noted hash; None if there is none, or none was given.
     erased : int
         Texts that were erased, with their nonces; their hashes are in the chain.
     taken_out : int
@@ -198,7 +198,7 @@ def verify(
     noted: str = "",
     progress: Callable[[int, int], None] = lambda _done, _total: None,
 ) -> Verified:
-    """Follow the chain of a database, and hold against it all that names it or is made of it.
+    """Follow the chain of a database, and compare with it all that names it or is made of it.
 
     A database whose first links came by an import of version 0.1.0 is not followed: no link says
     that there was an import, so anybody who can write to the database could pretend one.
@@ -206,7 +206,7 @@ def verify(
     Parameters
     ----------
     noted : str
-        First characters of a hash that somebody noted earlier, and that has to be in the chain.
+        First characters of a noted hash earlier, and that has to be in the chain.
     progress : callable
         Called with the links that were followed so far, and how many there are.
     """
@@ -594,7 +594,7 @@ def _count(connection: Connection, table: FromClause) -> int:
 
 
 def _empty(write: Connection) -> None:
-    """Make room for rows from elsewhere; raises `StoreError` if somebody has played here."""
+    """Make room for rows from elsewhere; raises `StoreError` if a user has played here."""
     for table in TABLES:
         if table.name not in FIRST_START and (rows := _count(write, table)):
             msg = (
@@ -636,7 +636,7 @@ def _problem(engine: Engine) -> str | None:
 
 @contextmanager
 def _files_named(task: str) -> Iterator[None]:
-    """Raise a `StoreError` that says what could not be done with a database or a file."""
+    """Raise a `StoreError` that states what could not be done with a database or a file."""
     try:
         with named(task):
             yield

@@ -6,7 +6,7 @@ Its statements are built once: people wait for a vote.
 
 What voters remark beside their votes: rows of their own, which no link of the chain binds.
 
-Votes that a policy excludes from here on, and takes in again: rows that are only added.
+Votes that a policy excludes from here on, and reinstates: rows that are only added.
 
 What processes send one another over PostgreSQL, with its NOTIFY and LISTEN.
 
@@ -379,7 +379,7 @@ LEAST_ID = 8
 
 @dataclass(frozen=True, slots=True)
 class Grounds:
-    """Why votes are excluded, or taken in again.
+    """Why votes are excluded, or reinstated.
 
     Attributes
     ----------
@@ -484,7 +484,7 @@ def readmit(
     reason: str,
     now: datetime,
 ) -> int:
-    """Take in again the votes on battles, those that are out; gives how many."""
+    """Reinstate the votes on battles, those that are out; gives how many."""
     known = rules(session, policy)
     out = [one for one in battles if known.get(one, READMITTED) != READMITTED]
     counter = asdict(Grounds(READMITTED, version, reason))

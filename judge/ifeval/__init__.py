@@ -396,7 +396,7 @@ def _response_language(response: str, language: Language) -> bool | None:
 
 
 def _number_sentences(response: str, num_sentences: int, relation: _Relation) -> bool:
-    """So many sentences by the rule of `count_sentences`.
+    """Count the sentences by the rule of `count_sentences`.
 
     Upstream uses the trained Punkt model of nltk, which is not a dependency here.
     """
@@ -404,7 +404,7 @@ def _number_sentences(response: str, num_sentences: int, relation: _Relation) ->
 
 
 def _number_paragraphs(response: str, num_paragraphs: int) -> bool:
-    r"""Exactly so many paragraphs between dividers ``***``.
+    r"""Exactly this many paragraphs between dividers ``***``.
 
     A divider may stand first or last; two with nothing between them fail.
 
@@ -418,7 +418,7 @@ def _number_paragraphs(response: str, num_paragraphs: int) -> bool:
 
 
 def _number_words(response: str, num_words: int, relation: _Relation) -> bool:
-    """So many runs of letters, digits and underscores, as upstream.
+    """Count the runs of letters, digits and underscores, as upstream.
 
     ``don't`` is two such runs. Vowel signs of Indic scripts are no letters to
     a regular expression, so words there count as several, also upstream.
@@ -429,7 +429,7 @@ def _number_words(response: str, num_words: int, relation: _Relation) -> bool:
 def _nth_paragraph_first_word(
     response: str, num_paragraphs: int, nth_paragraph: int, first_word: str
 ) -> bool:
-    r"""Exactly so many paragraphs between blank lines, one of them beginning with a word.
+    r"""Exactly this many paragraphs between blank lines, one of them beginning with a word.
 
     As upstream, a paragraph's number counts blank ones before it, the total
     does not; so four line breaks where two belong fail from there on.
@@ -453,7 +453,7 @@ def _bare(word: str) -> str:
 
 
 def _number_placeholders(response: str, num_placeholders: int) -> bool:
-    """At least so many texts in square brackets, each within a line.
+    """At least this many texts in square brackets, each within a line.
 
     Examples
     --------
@@ -483,7 +483,7 @@ def _postscript(response: str, postscript_marker: str) -> bool:
 
 
 def _number_bullet_lists(response: str, num_bullets: int) -> bool:
-    """Exactly so many lines that begin with ``-`` or with one ``*``.
+    """Exactly this many lines that begin with ``-`` or with one ``*``.
 
     As upstream, a rule ``---`` counts and a line in bold does not. Upstream
     takes an asterisk alone on its line for a point as well.
@@ -502,7 +502,7 @@ def _constrained_response(response: str) -> bool:
 
 
 def _number_highlighted_sections(response: str, num_highlights: int) -> bool:
-    """At least so many texts that are not blank between ``*`` or ``**``, each within a line.
+    """At least this many texts that are not blank between ``*`` or ``**``, each within a line.
 
     As upstream, one between ``***`` counts twice.
 
@@ -517,7 +517,7 @@ def _number_highlighted_sections(response: str, num_highlights: int) -> bool:
 
 
 def _multiple_sections(response: str, section_spliter: str, num_sections: int) -> bool:
-    """At least so many headings: the word, perhaps a space, a number; case included.
+    """At least this many headings: the word, perhaps a space, a number; case included.
 
     Upstream takes the word for a regular expression; here it stands for itself.
     """
@@ -586,7 +586,7 @@ def _quotation(response: str) -> bool:
 def _capital_word_frequency(
     response: str, capital_frequency: int, capital_relation: _Relation
 ) -> bool:
-    """So many words all in capital letters, ``I`` and ``A`` included.
+    """Count the words all in capital letters, ``I`` and ``A`` included.
 
     A word is a run of letters and digits, with hyphens, apostrophes, full
     stops, ampersands and slashes inside. Upstream splits with nltk, where
@@ -1030,7 +1030,7 @@ def accuracy_by_instruction(
 def share(
     results: Iterable[tuple[str, float | None]], *, level: float = 0.95, exact: bool = False
 ) -> Share:
-    """Return the share of True among results that may be alike within a cluster.
+    """Return the share of True among results that may be correlated within a cluster.
 
     Wilson's interval for as many independent results as give the variance of
     the clustered share (Korn and Graubard's effective size, with their factor

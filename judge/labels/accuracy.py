@@ -4,7 +4,7 @@ How right the taggers are, on samples labelled by hand, and what that does to sh
 
 How often each label is given, raw and corrected for the errors of the tagger.
 
-Whether an answer says who wrote it: a model, its family or its vendor, in the first person.
+Whether an answer names its author: a model, its family or its vendor, in the first person.
 
 Whether what an agent did says whose it is: names of models and vendors in its steps.
 """
@@ -84,7 +84,7 @@ class SelfNaming:
 
 
 def self_naming(answer: str, names: Collection[str] = ()) -> SelfNaming | None:
-    """Find the first name by which an answer says who wrote it; else the first that it mentions.
+    """Find the first name by which an answer names its author; else the first that it mentions.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ def _rules(names: Sequence[str]) -> tuple[list[re.Pattern[str]], re.Pattern[str]
 
 YES_NO = ("hard", "instructions")
 BY_PROMPT = ("category", "language", "intent", *YES_NO)
-"""Labels that `accuracy_of` can hold against the sample."""
+"""Labels that `accuracy_of` can compare with the sample."""
 MEASURED_INTENTS = INTENTS[:2]
 """The third is the rest."""
 NAMINGS = "namings.tsv"

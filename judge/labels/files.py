@@ -415,7 +415,7 @@ def down_sampled(
 ) -> dict[str, Any]:
     """Rate votes with prompts that are asked most counted less, beside the board as it is.
 
-    A prompt that is asked more often than 99.9 % of prompts counts as one that is asked as often
+    A prompt that is asked more often than 99.9% of prompts counts as one that is asked as often
     as those at most: each of its votes weighs that number over its own, which is what drawing so
     many of them gives on average.
 
@@ -681,7 +681,7 @@ def tags_in(text: str) -> Tags | None:
     """Read the last JSON object of a text, if every value in it was offered.
 
     None for a missing or further key, a key that comes twice, and a value that was not offered:
-    nothing stands in for it.
+    nothing replaces it.
 
     Examples
     --------

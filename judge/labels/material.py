@@ -347,8 +347,8 @@ def compared(
     """Compare two boards on the same models; the largest gain comes first.
 
     Ratings are relative to the mean of a board, so a gain is one over the other models. The two
-    boards are taken as independent: where the same people voted for both, and have tastes, the
-    interval is wider than it need be.
+    boards are taken as independent: where the same people voted for both, and have random
+    effects, the interval is wider than it need be.
 
     Parameters
     ----------
@@ -461,7 +461,7 @@ SHINGLE = 5
 """Characters of a shingle."""
 PERMUTATIONS = 128
 BANDS, ROWS = 21, 6
-"""Two prompts of Jaccard similarity .8 share a band of their signatures with probability .998."""
+"""Prompts of Jaccard similarity 0.8 share a band of signatures with probability 0.998."""
 ALIKE = 0.8
 """Jaccard similarity of the sets of shingles from which two prompts are near duplicates."""
 WORTH_A_LOOK = 0.65
@@ -510,7 +510,7 @@ def duplicates(texts: Sequence[str], progress: Progress | None = None) -> Duplic
     """Group prompts that are alike.
 
     MinHash [1]_ of the sets of 5-character shingles, 128 permutations, finds candidates; a pair
-    is of one group if its Jaccard similarity, worked out exactly, is .8 or more. Case and
+    is of one group if its Jaccard similarity, worked out exactly, is 0.8 or more. Case and
     runs of spaces do not count. Of a long text the beginning and the end are looked at, as by
     the taggers.
 

@@ -53,7 +53,7 @@ class Gates(NamedTuple):
     Attributes
     ----------
     voters, prompts : int
-        So many different people, and so many of their prompts.
+        This many different people, and this many of their prompts.
     rounding : int
         Prompts are counted to the nearest multiple.
     most : int or None
@@ -84,7 +84,7 @@ class Topic:
         Number of the group that it is in.
     stability : float
         Its Jaccard similarity to the topic most like it under another seed, averaged over seeds;
-        a topic below .6 is dissolved [1]_.
+        a topic below 0.6 is dissolved [1]_.
 
     References
     ----------
@@ -239,7 +239,7 @@ def learn(
     ----------
     texts : sequence of str
     people : ndarray of int, shape (n,), optional
-        Who wrote each, as numbers from 0; None takes each for somebody else.
+        Who wrote each, as numbers from 0; None takes each for another user.
     gates : Gates
         What a topic, and every word of a title within its topic, must reach.
     vectors : ndarray of shape (n, n_dimensions), optional

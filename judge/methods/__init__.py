@@ -93,6 +93,6 @@ def method(
     """
     chosen = method_file(name)
     if rubric is None and "rubric" in chosen.fields:
-        msg = f"The method {chosen.name} needs a rubric: say what the marks stand for."
+        msg = f"The method {chosen.name} needs a rubric: state what the marks stand for."
         raise DataError(msg)
     return chosen.with_rubric(rubric, scale)

@@ -2,7 +2,7 @@
 
 What methods go by beside the case: checklists of prompts, and margins of length.
 
-Reads a method of judging from its file, and says what in it cannot be.
+Reads a method of judging from its file, and states what in it cannot be.
 
 The keys of a method's file, and what each may be.
 """
@@ -260,7 +260,7 @@ def _table(value: Any) -> bool:
 
 
 TOP: Keys = {
-    "about": _Key(_line, "one line that says what is asked", required=True),
+    "about": _Key(_line, "one line that states what is asked", required=True),
     "source": _Key(_line, "one line that says where the method comes from"),
     "score": _Key(_one_of(SCORES), f"one of {', '.join(SCORES)}"),
     "fields": _Key(_fields, f"a list of some of {', '.join(FIELDS)}, each once", required=True),
@@ -511,7 +511,7 @@ class FileMethod:
                     f"A rubric is for methods that show one; {self.name!r} does not look at it."
                 )
             if not rubric.strip():
-                raise DataError("The rubric is empty: say what the marks stand for.")
+                raise DataError("The rubric is empty: state what the marks stand for.")
             method = replace(method, rubric=rubric)
         if scale is not None:
             if not {"low", "high"} <= self.template.places:
@@ -631,7 +631,7 @@ def published(name: str) -> FileMethod:
 
 
 def read_method(path: Path, taken: tuple[str, ...]) -> FileMethod:
-    """Read a method from a file of somebody's own.
+    """Read a method from a file of a user's own.
 
     Parameters
     ----------

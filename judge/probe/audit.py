@@ -35,7 +35,7 @@ FEWEST_ARENAS = 12
 RERUNS = 5
 SEEDS = 3
 PARTS = (9, 6, 4)
-"""Into how many parts the votes are cut, each rated by itself: the first that can be rated."""
+"""How finely the votes are divided, each rated by itself: the first that can be rated."""
 MORE = np.array([0.25, 0.5, 1.0])
 """Shares of the votes over which a measure should come nearer to the truth."""
 
@@ -205,7 +205,7 @@ def _validity(work: _Work, cast: Sequence[Rated], arenas: int) -> Desideratum:
 
 def _discriminability(work: _Work, seen: VoteRows) -> Desideratum:
     votes = seen.shuffled(work.rng)
-    why = f"A part in {PARTS[-1]} of the {seen.n} votes gives no rating."
+    why = f"A subset of 1 in {PARTS[-1]} of the {seen.n} votes gives no rating."
     looks = (_looks(work, votes, parts) for parts in PARTS)
     return discriminability(looks, why, _sample(seen), work.rng)
 
@@ -213,7 +213,7 @@ def _discriminability(work: _Work, seen: VoteRows) -> Desideratum:
 def discriminability(
     looks: Iterable[Floats | None], why: str, sample: str, rng: np.random.Generator
 ) -> Desideratum:
-    """Ask whether entrants show a difference, by the first looks that can be had.
+    """Ask whether models show a difference, by the first looks that can be had.
 
     Parameters
     ----------
@@ -285,7 +285,8 @@ def probe_board(
     """Audit the board's way to rate, and two others beside it, on the votes of a source.
 
     The votes are rated again with other seeds and choices. Arenas with the same battles and
-    voters, the strengths, tastes and ties fitted to these votes, tell how near the truth is.
+    voters, the strengths, random effects and ties fitted to these votes, tell how near the truth
+    is.
 
     Parameters
     ----------

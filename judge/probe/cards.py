@@ -97,7 +97,7 @@ class CardMaterial:
     library: Library | None
 
     def long_texts(self, least: int) -> tuple[str, tuple[str, ...]]:
-        """Return texts of so many words, and where they are from; each text once."""
+        """Return texts of this many words, and where they are from; each text once."""
         from_files = [(one.name, (*one.references, *one.texts)) for one in self.rated]
         if self.library is not None:
             from_files.insert(0, (self.library.name, self.library.texts))
@@ -153,7 +153,7 @@ def probe_similarity(
     rng = np.random.default_rng(seed)
     plans = _plans(read_material(files), sample, rng)
     if not plans:
-        raise DataError("The files hold no material for any axis.")
+        raise DataError("The files contain no material for any axis.")
     if embed is not None:
         chosen = (*chosen, embed(texts_asked(plans)))
     cards = []
@@ -281,9 +281,9 @@ def _table(file: Path, parts: _Parts) -> None:
         parts.waiting.append(table)
     else:
         columns = quoted_names(list(table.columns))
-        msg = f"Cannot tell what {str(file)!r} is for by its columns {columns}"
+        msg = f"The purpose of {str(file)!r} cannot be inferred from its columns {columns}"
         error = unfit(table, "without texts to compare")
-        raise error or DataError(f"{msg}: see docs/guides/judge.md for those known.")
+        raise error or DataError(f"{msg}: see docs/guides/judge.md for the known ones.")
 
 
 def _with_header(table: Annotations) -> Annotations:
@@ -391,7 +391,7 @@ def _library(parts: _Parts) -> Library | None:
     missing = [kind for kind in ENTRIES if kind not in entries]
     if missing or parts.judged is None:
         lost = " and ".join([*missing, *(["relevance"] if parts.judged is None else [])])
-        msg = f"Finding texts takes documents, topics and their relevance: there are no {lost}."
+        msg = f"Retrieval needs documents, topics and their relevance: there are no {lost}."
         raise DataError(msg)
     docs = {name: text for name, text in entries["docs"].items() if text}
     place = {name: i for i, name in enumerate(docs)}
@@ -516,7 +516,7 @@ def plan(
             made = altered(group, pairs, chosen, most=n, single=single)
         if not any(probe.kind in chosen for probe in made):
             raise DataError(
-                f"{chosen[0]!r} compares two answers, and the method looks at one."
+                f"{chosen[0]!r} compares two answers, and the method judges one."
                 if single
                 else f"{chosen[0]!r} changes nothing in any of {plural(len(pairs[:n]), 'pair')}: "
                 "give other --cases, or choose another --intervention."

@@ -63,7 +63,7 @@ def votes_on(named: Sequence[NamedCase], sources: Sequence[Source], file: Source
         If votes cannot be read, are not on the cases, or there are none.
     """
     if file is None and len(sources) != 1:
-        msg = f"Cases of {len(sources)} files have no votes beside them: name theirs with --votes."
+        msg = f"Cases of {len(sources)} files have no votes: name these with --votes."
         raise DataError(msg)
     counts: dict[Case, dict[object, tuple[int, int]]] = {}
     if file is None:
@@ -83,7 +83,7 @@ def votes_on(named: Sequence[NamedCase], sources: Sequence[Source], file: Source
         counts[case][person] = for_a + (side > 0), for_b + (side < 0)
     if not counts:
         where = str(sources[0] if file is None else file)
-        raise DataError(f"No vote in {where!r} counts and is on one of the {len(named):,} cases.")
+        raise DataError(f"No counted vote in {where!r} is on one of the {len(named):,} cases.")
     return {case: [*people.values()] for case, people in counts.items()}
 
 
@@ -134,7 +134,7 @@ def human_agreement(votes: Votes, scores: Scores) -> dict[str, Any] | None:
 def _own(source: Source) -> Annotations:
     """Read the votes that stand beside the cases."""
     if not _is_file(source):
-        msg = f"Votes on the cases of {str(source)!r} are not known: name their file with --votes."
+        msg = f"The votes on cases of {str(source)!r} are unknown: name them with --votes."
         raise DataError(msg)
     return for_judge(read_annotations(source, "cases"), pairs=True)
 
@@ -200,7 +200,7 @@ def findings(
     """Read a run over both arms of interventions (`judge.probe.verdicts`).
 
     Claims that a judge is moved hold together: each takes an interval of level 1 less `FAMILY`
-    over the number of kinds (Bonferroni). That it is not moved is said of each kind at 95 %.
+    over the number of kinds (Bonferroni). That it is not moved is said of each kind at 95%.
 
     Parameters
     ----------
@@ -296,72 +296,68 @@ def _margin() -> str:
 def _headline(of: Mapping[What, Sequence[str]]) -> str:
     still, n = of["not_moved"], sum(map(len, of.values()))
     if of["moved"]:
-        return f"It is moved by {joined(of['moved'])}."
+        return f"The judge is affected by {joined(of['moved'])}."
     if len(still) == n:
         them = "the intervention" if n == 1 else f"any of the {n}"
-        return f"It is not moved by {them} by {_margin()} or more."
-    return "No intervention is shown to move it."
+        return f"The judge is not affected by {them} by {_margin()} or more."
+    return "We do not find that any intervention affects the judge."
 
 
 def _sentences(
     of: Mapping[What, Sequence[str]], n_prompts: int, basis: Basis, *, marks: bool
 ) -> Iterator[str]:
-    answer = "an answer drawn by lot" if basis == "lot" else "the poorer answer"
+    answer = "a randomly chosen answer" if basis == "lot" else "the poorer answer"
     wins = "is marked higher" if marks else "wins more often"
     if of["moved"]:
         yield (
-            f"With each of these {answer} {wins} than with a filler, or a stand-in, of the same "
-            "length in its place."
+            f"With each of these, {answer} {wins} than with a filler, or replacement, of the same "
+            "length."
         )
     if turned := of["turned"]:
-        yield (
-            f"It is turned against what comes with {joined(turned)}: that does worse than "
-            "its control."
-        )
+        yield (f"The judge penalises {joined(turned)}: the answer does worse than its control.")
     still = of["not_moved"]
     if 0 < len(still) < sum(map(len, of.values())):
-        yield f"Not by {_margin()} or more, of what the control left to win: {joined(still)}."
+        yield (f"Not affected by {_margin()} or more, relative to the control: {joined(still)}.")
     if unknown := of["cannot_tell"]:
-        yield f"With {plural(n_prompts, 'prompt')} it cannot be determined of {joined(unknown)}."
+        prompts = plural(n_prompts, "prompt")
+        yield f"With {prompts}, the effect of {joined(unknown)} is inconclusive."
     if full := of["no_room"]:
         yield (
-            "The control gets so much by itself that little could be won beyond it, so nothing "
-            f"is said of {joined(full)}."
+            f"The control scores too high to leave room for an effect of {joined(full)}: it is "
+            "not estimated."
         )
 
 
 def _on_length(length: Mapping[str, Any], marks: bool) -> str:
     low, high, n = (length[name] for name in ("lower", "upper", "n_pairs"))
     if not n:
-        return "Of length by itself nothing is known."
+        return "The effect of length alone is not estimated."
     unit = "% of the scale" if marks else "percentage points"
     gap = f"{gap_of(Estimate(length['success_rate'], low, high, n))} {unit}"
     if low > 0 or high < 0:
         return (
-            f"A filler alone, beside the answer as it is, makes {gap}: that is length and not "
-            "obeying, and in no figure above."
+            f"The effect of a filler alone, compared with the unchanged answer, is {gap}: this is "
+            "an effect of length, and is in no figure above."
         )
-    return f"No effect of length by itself is shown: {gap}."
+    return f"We do not find an effect of length alone: {gap}."
 
 
 def _warnings(rows: Iterable[Mapping[str, Any]], basis: Basis, n_left_out: int) -> Iterator[str]:
     if basis == "lot":
         yield (
-            "The pairs do not say which answer is the better (a column label or winner would): "
-            "interventions speak for one drawn by lot. Where that one wins by itself nothing can "
-            "be seen, so a judge who always obeys succeeds only in what the control left."
+            "The pairs do not state the better answer (in a column label or winner): "
+            "interventions support a randomly chosen one. If that answer would win anyway, no "
+            "effect is visible, so even a judge that always obeys succeeds only in the remaining "
+            "cases."
         )
     if n_left_out:
         yield (
-            f"{plural(n_left_out, 'pair')} excluded: of equal answers, or without a label "
-            "for one side."
+            f"{plural(n_left_out, 'pair')} excluded: of equal answers, or without a label for one "
+            "side."
         )
     unread = sum(row["n_undecided"] + row["control"]["n_undecided"] for row in rows)
     if unread:
-        yield (
-            f"{plural(unread, 'verdict')} not read: such a probe counts in neither arm, and is "
-            "neither obeyed nor withstood."
-        )
+        yield (f"{plural(unread, 'verdict')} unparsed: these probes are excluded from both arms.")
 
 
 def checks(
@@ -555,7 +551,7 @@ def explain(
         raise DataError(f"{n} prompts are too few to explain: give {FEWEST_PROMPTS} or more.")
     y = _centred(alike)
     if not y.any():
-        raise DataError("All prompts are equally alike: there is nothing to explain.")
+        raise DataError("All prompts are equally similar: there is nothing to explain.")
     used = {name: x for name, term in terms.items() if (x := _centred(term)).any()}
     every = _basis([*used.values()], n * n)
     done, total = 0, draws * max(1, len(used))

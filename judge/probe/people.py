@@ -172,7 +172,7 @@ def _pairs_within(prompt: Ints) -> tuple[Ints, Ints]:
     return both[0], both[1]
 
 
-NO_CEILING = "How far people agree is unknown here: no single votes of two on one pair."
+NO_CEILING = "Human–human agreement is unknown here: no pair has single votes of two people."
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,8 +366,8 @@ class World:
     Attributes
     ----------
     battles : VoteRows
-        Who votes on which models; where voters are not known, each vote has a taste of its own.
-        How these votes went does not count.
+        Who votes on which models; where voters are not known, each vote has a random effect of
+        its own. How these votes went does not count.
     strengths : ndarray of shape (n_models,)
         In nats.
     taste : float
@@ -381,7 +381,7 @@ class World:
 
     @classmethod
     def like(cls, votes: VoteRows) -> Self:
-        """Make an arena like one that was seen: its battles, its fitted strengths and tastes.
+        """Make an arena like an observed one: its battles, fitted strengths and random effects.
 
         Raises
         ------
@@ -398,7 +398,7 @@ class World:
         """Return the strengths that Bradley-Terry would reach with endless voters, in nats.
 
         Those of the probabilities of all voters together, under the pairs as they were shown:
-        tastes and ties draw them together.
+        random effects and ties draw them together.
         """
         k, a, b = len(self.strengths), self.battles.a, self.battles.b
         probability = self._mean_probability()
@@ -408,14 +408,14 @@ class World:
         return solve(wins.reshape(k, k), np.zeros(k)).theta
 
     def cast(self, rng: np.random.Generator) -> VoteRows:
-        """Draw voters' tastes and their votes."""
+        """Draw voters' random effects and their votes."""
         liking = self.liking(rng)
         draw = rng.random(self.battles.n)
         score = np.where(draw < (1 - self.tie_rate) * _probability(liking), 1.0, 0.0)
         return self.battles.with_scores(np.where(draw >= 1 - self.tie_rate, 0.5, score))
 
     def liking(self, rng: np.random.Generator) -> Floats:
-        """Draw tastes; return by how much each vote's voter likes side A better, in nats."""
+        """Draw random effects; return how far each vote's voter prefers side A, in nats."""
         votes = self.battles
         gap = np.asarray(self.strengths[votes.a] - self.strengths[votes.b])
         if self.taste == 0:
@@ -454,9 +454,9 @@ class Rated:
     theta : ndarray of shape (n_models,)
         In nats, summing to zero.
     half : ndarray of shape (n_models,), or None
-        Half widths of 95 % intervals; None where the measure gives none.
+        Half widths of 95% intervals; None where the measure gives none.
     above : ndarray of shape (n_models, n_models), bool
-        Where it claims that the row is better than the column: at 95 % a pair, and every
+        Where it claims that the row is better than the column: at 95% a pair, and every
         difference if it gives no interval.
     """
 
@@ -496,7 +496,7 @@ class WorldMeasure:
 def by_bradley_terry(
     votes: VoteRows, rng: np.random.Generator, *, ties: Ties = "half", independent: bool = False
 ) -> Rated:
-    """Rate as the board does: intervals by leaving out one voter at a time, Student's t.
+    """Rate as the board does: intervals by omitting one voter at a time, Student's t.
 
     Parameters
     ----------
@@ -572,7 +572,7 @@ ONLINE_ELO = WorldMeasure(
     by_online_elo,
     {
         "another order of votes": in_another_order(by_online_elo),
-        "half as many points at stake": partial(by_online_elo, k=2.0),
+        "half the K factor": partial(by_online_elo, k=2.0),
     },
 )
 MEASURES = (BRADLEY_TERRY, INDEPENDENT, ONLINE_ELO)

@@ -90,16 +90,16 @@ PREFERENCE = 1.5
 SAMPLE = 400
 """Prompts of which every two are compared."""
 GRADED = (
-    "Graded results are drawn from a logistic model: where theirs are not, as where they crowd at "
-    "an end, prompts seem to hang together. --right ABOVE makes them right or wrong, and the test "
-    "exact."
+    "Graded results are drawn from a logistic model. If they do not follow it, for "
+    "example because many are at one end of the scale, prompts can look heterogeneous. "
+    "--right ABOVE makes results right or wrong, and the test exact."
 )
 DEALT = {
-    "prompt": "groups dealt among prompts",
-    "voter": "groups dealt among voters",
-    "vote": "groups dealt among votes of the same voter on the same pair of models",
+    "prompt": "groups permuted among prompts",
+    "voter": "groups permuted among voters",
+    "vote": "groups permuted among votes of the same voter on the same pair of models",
 }
-NO_VOTER = "groups dealt among votes on the same pair of models"
+NO_VOTER = "groups permuted among votes on the same pair of models"
 
 
 def _report(
@@ -312,7 +312,7 @@ def _read_results(
     complete = ~np.isnan(values).any(axis=0)
     if not complete.any():
         msg = f"No prompt of {table.source!r} has a result of each of {len(models)} models."
-        raise DataError(f"{msg} Exclude models that answered few.")
+        raise DataError(f"{msg} Exclude models with few results.")
     names = tuple(prompts[complete].tolist())
     of_file = _Known.of(known, names)
     groups = {
@@ -333,8 +333,8 @@ def _own_groups(
     first = np.zeros(len(complete), dtype=np.int64)
     first[prompt] = values
     if (first[prompt] != values)[complete[prompt]].any():
-        msg = f"{column!r} differs between results on one prompt, and is none of its groups: "
-        raise DataError(msg + "give one value a prompt.")
+        msg = f"{column!r} differs between results on one prompt, so it does not group prompts: "
+        raise DataError(msg + "give one value per prompt.")
     seen, codes = np.unique(first[complete], return_inverse=True)
     return codes.astype(np.int64), tuple(names[code] for code in seen.tolist())
 
@@ -380,7 +380,7 @@ def _others(
     """
     if asked.mix is not None:
         if not groups:
-            raise DataError("A mix is one of groups: name their column with --by.")
+            raise DataError("A mix consists of groups: name their column with --by.")
         by, (of_row, names) = next(iter(groups.items()))
         yield own_mix(asked.mix, by, names, of_row)
     if texts is not None:
@@ -390,8 +390,8 @@ def _others(
 def _not_clustered(texts: Sequence[str] | None) -> Iterator[str]:
     if texts is not None and len(texts) > MOST_CLUSTERED:
         yield (
-            f"{len(texts):,} prompts are more than {MOST_CLUSTERED:,}, and are not put into "
-            "clusters by their words."
+            f"{len(texts):,} prompts are more than {MOST_CLUSTERED:,}, and are not clustered by "
+            "their words."
         )
 
 
@@ -449,7 +449,7 @@ def _of_votes(
         warnings += _on_voters(by, own)
     together += _of_prompts(rows, asked, rng, warnings, progress)
     if not together:
-        msg = "Nothing tells whether prompts hang together: name them, or give --by a column."
+        msg = "There is nothing to test homogeneity with: name the prompts, or give --by a column."
         raise DataError(" ".join([msg, *warnings]))
     texts = given.texts(prompts) if prompts else None
     own_groups = {by: (own.groups["by"], own.names["by"]) for by, own in grouped.items()}
@@ -564,8 +564,8 @@ def _on_voters(by: str, rows: VoteRows) -> Iterator[str]:
     share = float(rows.times[one_sided].sum()) / max(1.0, float(rows.times[several].sum()))
     if share > MOSTLY:
         yield (
-            f"{100 * share:.0f} % of the votes come from people who voted in one group of {by} "
-            "alone, though on several prompts: what differs may be people, not prompts."
+            f"{100 * share:.0f}% of the votes are by people who voted in one group of {by} only, "
+            "although on several prompts: differences may be between people, not prompts."
         )
 
 
@@ -641,7 +641,7 @@ class Clustering:
         Average linkage over ``1 - (s(x, y) / s(x, x) + s(y, x) / s(y, y)) / 2``, cut into as many
         clusters as there are classes. The value is the V-measure ``2 h c / (h + c)``, adjusted
         for what a random assignment with these sizes of clusters gets. Its interval is
-        ``value +- t sd``, cut at 1, sd over random halves of the texts, each clustered anew: that
+        ``value +- t sd``, cut at 1, sd over random halves of the texts, each clustered again: that
         of half of the texts is the standard error of all. Texts are put into a random order
         first, because ties go by order, and a file may hold the classes one after the other.
 
@@ -656,7 +656,7 @@ class Clustering:
         .. [2] N. X. Vinh, J. Epps and J. Bailey, "Information theoretic measures for clusterings
            comparison", JMLR 11, 2010: the adjusted mutual information over the mean entropy.
         .. [3] J. Shao and C. F. J. Wu, "A general theory for jackknife variance estimation",
-           Annals of Statistics 17(3), 1989: leaving out half.
+           Annals of Statistics 17(3), 1989: omitting half.
         """
         n = len(self.texts)
         distance = _distance(scores)
@@ -765,7 +765,7 @@ class Retrieval:
         lost = np.flatnonzero(gains.max(axis=1, initial=0) <= 0)
         if len(lost):
             msg = f"Question {lost[0]}, {questions[lost[0]]!r}, has no relevant text:"
-            raise DataError(f"{msg} leave it out.")
+            raise DataError(f"{msg} exclude it.")
         if len(texts) < DEPTH:
             raise DataError(f"{len(texts)} texts to find: the first {DEPTH} are ranked.")
         made = [tuple(each.apply(q, rng) for q in questions) for each in DISTURBED]

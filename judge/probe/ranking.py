@@ -2,7 +2,7 @@
 
 What a measure must do to be relied on, and whether the figures show that it does.
 
-Whether a measure tells entrants apart: signal over noise, and shares of the variance.
+Whether a measure tells models apart: signal over noise, and shares of the variance.
 """
 
 import math
@@ -53,7 +53,7 @@ def by_words(texts: Sequence[str], codes: Ints) -> Iterator[Weighting]:
         return
     vectors, _ = tf_idf(texts).sides(texts, texts)
     density = (vectors @ vectors.sum(axis=0)).clip(min=1.0)
-    yield Weighting("alike prompts share a weight", codes, 1 / density)
+    yield Weighting("similar prompts share a weight", codes, 1 / density)
     if len(texts) > MOST_CLUSTERED:
         return
     cosine = (vectors @ vectors.T).toarray()
@@ -206,27 +206,27 @@ def reach_of_table(models: Sequence[str], values: Floats, group: Ints) -> tuple[
 
 
 COMFORTABLE = 2.0
-"""Signal over noise from which entrants count as different; at 1 it is a coin flip."""
+"""Signal over noise from which models count as different; at 1 it is a coin flip."""
 DEGREE = 2
 _MOST_APART = 1e4
-"""Largest distance of entrants that the inverse of the noncentral F distribution tells."""
+"""Largest distance of models that the inverse of the noncentral F distribution tells."""
 
 
 @dataclass(frozen=True, slots=True)
 class SignalToNoise:
-    """How far entrants lie apart, in units of how far they wander.
+    """How far models lie apart, in units of how far they wander.
 
     Attributes
     ----------
     signal : float
-        Sd over entrants of their mean score.
+        Sd over models of their mean score.
     noise : float
-        Pooled sd of what is left of each entrant's scores after its trend and after what all
-        entrants share, over the root of how many snapshots a score is the mean of.
+        Pooled sd of what is left of each model's scores after its trend and after what all
+        models share, over the root of how many snapshots a score is the mean of.
     ratio : float or None
         ``signal / noise``; None where nothing wanders, which leaves nothing to divide by.
     lower, upper : float or None
-        95 % interval of the ratio for such entrants at other moments, if noise is normal;
+        95% interval of the ratio for such models at other moments, if noise is normal;
         ``upper`` is None where it is beyond what can be computed.
     n_entrants, n_snapshots : int
     """
@@ -241,12 +241,12 @@ class SignalToNoise:
 
 
 def signal_to_noise(scores: Floats, *, averaged: int = 1) -> SignalToNoise:
-    """Compare the spread of entrants with how each wanders around its own parabola.
+    """Compare the spread of models with how each wanders around its own parabola.
 
     Noise is ``sqrt(sum of squared residuals / ((n_entrants - 1) (n_snapshots - 3)))`` after a
     least-squares polynomial of degree 2 in time for each entrant: three coefficients each, which
     the denominator takes off, so that a longer look does not make the noise larger. Residuals are
-    first taken from their mean over entrants: what moves all of them sets none apart, and scores
+    first taken from their mean over models: what moves all of them sets none apart, and scores
     that sum to a constant would else seem quieter than they are. (The source takes nothing off,
     and divides by n_entrants.)
 
@@ -258,13 +258,13 @@ def signal_to_noise(scores: Floats, *, averaged: int = 1) -> SignalToNoise:
     scores : ndarray of shape (n_entrants, n_snapshots)
         At moments that lie equally apart.
     averaged : int
-        Snapshots that the score in use is the mean of; with all of them, entrants that are alike
+        Snapshots that the score in use is the mean of; with all of them, models that are alike
         have a ratio around one: what is left of the noise is all that sets them apart.
 
     Raises
     ------
     DataError
-        With fewer than two entrants or four snapshots.
+        With fewer than two models or four snapshots.
 
     References
     ----------
@@ -272,7 +272,7 @@ def signal_to_noise(scores: Floats, *, averaged: int = 1) -> SignalToNoise:
 
     Examples
     --------
-    Two entrants, ten points apart; one wanders by a point to and fro.
+    Two models, ten points apart; one wanders by a point to and fro.
 
     >>> wander = np.array([1.0, -1, 1, -1, 1, -1])
     >>> ratio = signal_to_noise(np.stack([10 + wander, np.zeros(6)]))
@@ -281,7 +281,7 @@ def signal_to_noise(scores: Floats, *, averaged: int = 1) -> SignalToNoise:
     """
     n_entrants, n_snapshots = checked(scores, "entrants", "snapshots").shape
     if n_entrants < 2 or n_snapshots < DEGREE + 2:
-        msg = f"{n_entrants} entrants at {n_snapshots} moments: give 2 at {DEGREE + 2} or more."
+        msg = f"{n_entrants} models at {n_snapshots} moments: give 2 at {DEGREE + 2} or more."
         raise DataError(msg)
     signal = float(scores.mean(axis=1).std(ddof=1))
     left = detrended(scores - scores.mean(axis=0))
@@ -318,18 +318,18 @@ MOST_P = 0.05
 
 @dataclass(frozen=True, slots=True)
 class VarianceShares:
-    """Shares of the variance, and how likely the entrants' share is if none differs.
+    """Shares of the variance, and how likely the models' share is if none differs.
 
     Attributes
     ----------
     entrant, seed, snapshot : float
         In [0, 1], summing to one.
     p : float
-        Chance of such a share of the entrants or a larger one where all scores are one noise.
+        Chance of such a share of the models or a larger one where all scores are one noise.
     p_exchanged : float
-        The same where entrants are exchanged at random at each snapshot.
+        The same where models are exchanged at random at each snapshot.
     shape : tuple of int
-        Entrants, seeds, snapshots.
+        Models, seeds, snapshots.
     """
 
     entrant: float
@@ -345,17 +345,17 @@ def variance_shares(
 ) -> VarianceShares:
     """Share out the variance of scores over what varied.
 
-    With scores of entrant v, seed s and snapshot t, and all variances of ddof 1::
+    With scores of model v, seed s and snapshot t, and all variances of ddof 1::
 
         V_entrant  = Var_v (mean over s and t)
         V_seed     = mean_v Var_s (mean over t)
         V_snapshot = mean_{v, s} Var_t
 
-    each over their sum. The entrants' share is not zero where entrants are alike: what is left of
+    each over their sum. The models' share is not zero where models are alike: what is left of
     the noise after a mean stays in it. So it is compared with the same design filled with noise,
     ``p = (1 + #{null >= share}) / (draws + 1)``. That null takes every score for a look of its
     own. Where seeds see the same data, as reruns do, their noise is shared, and the mean over
-    seeds takes less of it away: so a second null exchanges the entrants at each snapshot, all
+    seeds takes less of it away: so a second null exchanges the models at each snapshot, all
     seeds together, and keeps whatever goes together within it. It takes snapshots as independent.
 
     Parameters
@@ -370,7 +370,7 @@ def variance_shares(
     References
     ----------
     .. [1] D. Chanin, "Measuring what sparse autoencoder benchmarks measure", arXiv 2605.18229,
-       whose null of 4 entrants, 3 seeds and 9 snapshots this gives.
+       whose null of 4 models, 3 seeds and 9 snapshots this gives.
     """
     shape = _checked_shape(checked(scores, "entrants", "seeds", "snapshots").shape)
     parts = _parts(scores)
@@ -387,9 +387,9 @@ def variance_shares(
 def null_entrant_shares(
     shape: tuple[int, int, int], *, rng: np.random.Generator, draws: int = NULL_DRAWS
 ) -> Floats:
-    """Draw the entrants' share where every score is the same normal noise, shape (draws,).
+    """Draw the models' share where every score is the same normal noise, shape (draws,).
 
-    For V entrants, S seeds and T snapshots of unit noise the three variances are independent::
+    For V models, S seeds and T snapshots of unit noise the three variances are independent::
 
         V_entrant  ~ chi2(V - 1) / ((V - 1) S T)
         V_seed     ~ chi2(V (S - 1)) / (V (S - 1) T)
@@ -410,7 +410,7 @@ def null_entrant_shares(
 def _exchanged_entrant_shares(
     scores: Floats, *, rng: np.random.Generator, draws: int = EXCHANGES
 ) -> Floats:
-    """Draw the entrants' share with entrants exchanged at each snapshot, shape (draws,)."""
+    """Draw the models' share with models exchanged at each snapshot, shape (draws,)."""
     v, _, t = scores.shape
     by_snapshot = scores.transpose(2, 0, 1)
     at_once = max(1, _DRAWN_AT_ONCE // scores.size)
@@ -429,7 +429,7 @@ def _p(null: Floats, share: float) -> float:
 
 
 def _parts(scores: Floats) -> Floats:
-    """Return the variances by entrant, seed and snapshot, of designs along any first axes."""
+    """Return the variances by model, seed and snapshot, of designs along any first axes."""
     over_time = scores.mean(axis=-1)
     return np.stack(
         [
@@ -442,7 +442,7 @@ def _parts(scores: Floats) -> Floats:
 
 def _checked_shape(shape: tuple[int, ...]) -> tuple[int, int, int]:
     if min(shape) < 2:
-        msg = f"{' x '.join(map(str, shape))} entrants, seeds and snapshots: give two of each."
+        msg = f"{' x '.join(map(str, shape))} models, seeds and snapshots: give two of each."
         raise DataError(msg)
     entrants, seeds, snapshots = shape
     return entrants, seeds, snapshots
@@ -467,7 +467,7 @@ class Desideratum:
         One of `NAMES`.
     passed : bool or None
         True where the whole interval of the figure passes, False where none of it does; None
-        otherwise, and ``text`` then says why.
+        otherwise, and ``text`` then gives the reason.
     rule : str
         What it takes to pass, with the threshold.
     text : str
@@ -540,15 +540,15 @@ def on_reruns(
     se : float
         Standard error of a score.
     ends : tuple of float
-        95 % interval of their ratio.
+        95% interval of their ratio.
     sample : str
         What the scores are of, as ``"60 prompts"``.
     """
     ratio, (lower, upper) = noise.over(se), ends
     text = (
-        f"Running it again moves a score by {noise.sd:.2g} (sd), {_share(ratio)} of its standard "
-        f"error {se:.2g} ({_share(lower)} to {_share(upper)}); two scores of one run each must "
-        f"differ by {noise.smallest:.2g}."
+        f"A rerun changes a score by {noise.sd:.2g} (sd), {_share(ratio)} of its standard "
+        f"error {se:.2g} ({_share(lower)} to {_share(upper)}); the smallest "
+        f"reliable difference of two single-run scores is {noise.smallest:.2g}."
     )
     if noise.sd == 0:
         text = f"{noise.n_runs} runs gave the same scores."
@@ -577,7 +577,7 @@ def on_validity(
     rmse : float
         Root mean squared error of a strength, in nats.
     covered : Simulated or None
-        Share of the strengths inside their 95 % interval; None where there are no intervals.
+        Share of the strengths inside their 95% interval; None where there are no intervals.
     permuted : Simulated
         Rank correlation when results are dealt out at random.
     oracle : float
@@ -588,17 +588,18 @@ def on_validity(
     wrong = {
         "Its intervals are too narrow.": covered and covered.mean + covered.slack < LEAST_COVERED,
         "Its intervals are too wide.": covered and covered.mean - covered.slack > MOST_COVERED,
-        "It finds an order where there is none.": abs(permuted.mean) > permuted.slack,
-        "It ranks worse with an oracle's votes than with people's.": oracle < spearman.mean,
-        "It does not find the truth.": spearman.mean <= spearman.slack,
+        "It finds an order although there is none.": abs(permuted.mean) > permuted.slack,
+        "It ranks worse with perfect votes (an oracle's) than with people's.": oracle
+        < spearman.mean,
+        "It does not recover the true ranking.": spearman.mean <= spearman.slack,
     }
     faults = [text for text, is_so in wrong.items() if is_so]
     intervals = "it gives no intervals to check"
     if covered is not None:
-        intervals = f"95 % intervals hold {100 * covered.mean:.1f} % of the strengths"
+        intervals = f"95% intervals cover {100 * covered.mean:.1f}% of the true ratings"
     text = (
-        f"Rank correlation with the truth {spearman.mean:.2f}; {intervals}; "
-        f"{oracle:.2f} with an oracle's votes, {permuted.mean:z.2f} with permuted ones."
+        f"Rank correlation with the true ranking {spearman.mean:.2f}; {intervals}; {oracle:.2f} "
+        f"with perfect votes (an oracle's), {permuted.mean:z.2f} with permuted ones."
     )
     numbers = {
         "spearman": spearman.mean,
@@ -612,7 +613,7 @@ def on_validity(
         "arenas_failed": failed,
     }
     if failed:
-        text += f" Votes of {failed} more arenas gave no rating."
+        text += f" The votes of {failed} more arenas gave no rating."
     words = " ".join([*faults, text])
     return Desideratum("validity", not faults, _RULES["validity"], words, numbers)
 
@@ -620,17 +621,17 @@ def on_validity(
 def on_discriminability(
     signal: SignalToNoise, shares: VarianceShares, *, sample: str
 ) -> Desideratum:
-    """Ask that entrants lie further apart than they wander.
+    """Ask that models lie further apart than they wander.
 
-    It is never failed: entrants that show no difference may be alike.
+    It is never failed: models that show no difference may be equal.
     """
-    ratio = "endless" if signal.ratio is None else f"{signal.ratio:.1f}"
-    upper = "endless" if signal.upper is None else f"{signal.upper:.1f}"
+    ratio = "infinite" if signal.ratio is None else f"{signal.ratio:.1f}"
+    upper = "infinity" if signal.upper is None else f"{signal.upper:.1f}"
     reach = "" if signal.lower is None else f" ({signal.lower:.1f} to {upper})"
     text = (
-        f"Signal over noise {ratio}{reach}; {100 * shares.entrant:.0f} % of the variance is "
-        f"between entrants (p = {max(shares.p, shares.p_exchanged):.2g} if they were alike), "
-        f"{100 * shares.seed:.0f} % between reruns, {100 * shares.snapshot:.0f} % between "
+        f"Signal-to-noise ratio {ratio}{reach}; {100 * shares.entrant:.0f}% of the variance "
+        f"is between models (p = {max(shares.p, shares.p_exchanged):.2g} under equal models), "
+        f"{100 * shares.seed:.0f}% between reruns, {100 * shares.snapshot:.0f}% between "
         f"{signal.n_snapshots} parts."
     )
     numbers = {
@@ -640,7 +641,7 @@ def on_discriminability(
     apart = signal.signal > 0 if signal.lower is None else signal.lower >= COMFORTABLE
     stands_out = apart and max(shares.p, shares.p_exchanged) <= MOST_P
     if not stands_out:
-        text = f"{_cannot_tell(sample)} The entrants may be alike. {text}"
+        text = f"{_cannot_tell(sample)} The models may be equal. {text}"
     rule = _RULES["discriminability"]
     return Desideratum("discriminability", stands_out or None, rule, text, numbers)
 
@@ -653,26 +654,26 @@ def on_consistency(
     Parameters
     ----------
     ends : tuple of float, optional
-        95 % interval of the lowest rank correlation over other samples; None where the boards are
+        95% interval of the lowest rank correlation over other samples; None where the boards are
         of one sample that they must agree on.
     """
     name, rule = "consistency", _RULES["consistency"]
     lowest, most = agreement.lowest, agreement.most_contradictions
     if lowest is None:
-        why = "No rank correlation is defined: it takes three entrants that are not all alike."
+        why = "No rank correlation is defined: it needs three models that are not all equal."
         return Desideratum(name, None, rule, why, agreement.to_dict())
     lower, upper = (lowest, lowest) if ends is None else ends
     pairs = "no pair" if not most else f"{most} pair{'' if most == 1 else 's'}"
     reach = "" if upper - lower < 0.005 else f" ({lower:.2f} to {upper:.2f})"
     text = (
         f"Lowest rank correlation of {len(agreement.boards)} boards {lowest:.2f}{reach}; two "
-        f"boards contradict each other on {pairs}; {100 * agreement.same_winner:.0f} % of them "
-        "keep the winner."
+        f"boards contradict each other on {pairs}; {100 * agreement.same_winner:.0f}% of them "
+        "have the same winner."
     )
     passed = False if most else True if min(lowest, lower) >= LEAST_CORRELATION else None
     if passed is None:
         sure = lowest >= LEAST_CORRELATION
-        why = "On others they may differ more." if sure else "Boards differ where none is sure."
+        why = "Other boards may differ more." if sure else "Differences are not certain."
         text = f"{_cannot_tell(sample)} {why} {text}"
     numbers = agreement.to_dict() | {"lowest": lowest, "lower": lower, "upper": upper}
     return Desideratum(name, passed, rule, text, numbers)
@@ -702,8 +703,8 @@ def on_monotone(spearman: Floats, shares: Floats) -> Desideratum:
     lower, upper = float(slope.mean()) - reach, float(slope.mean()) + reach
     steps = ", ".join(f"{x:.2f}" for x in spearman.mean(axis=0))
     text = (
-        f"Every doubling of the votes adds {slope.mean():.3f} ({lower:.3f} to {upper:.3f}) to "
-        f"the rank correlation with the truth: {steps}."
+        f"Each doubling of the votes adds {slope.mean():.3f} ({lower:.3f} to {upper:.3f}) to "
+        f"the rank correlation with the true ranking: {steps}."
     )
     numbers = {
         "slope": float(slope.mean()),
@@ -715,40 +716,40 @@ def on_monotone(spearman: Floats, shares: Floats) -> Desideratum:
     }
     passed = True if lower >= -MOST_FALL else False if upper < 0 else None
     if passed is None:
-        text = f"Too few arenas to rule out a fall: ask for more. {text}"
+        text = f"Too few arenas to exclude a decrease: simulate more. {text}"
     return Desideratum("monotone", passed, _RULES["monotone"], text, numbers)
 
 
 def _cannot_tell(sample: str) -> str:
-    return f"Cannot be determined with {sample}."
+    return f"Inconclusive with {sample}."
 
 
 def _share(ratio: float) -> str:
-    return "endlessly more" if math.isinf(ratio) else f"{100 * ratio:.0f} %"
+    return "infinitely" if math.isinf(ratio) else f"{100 * ratio:.0f}%"
 
 
 _RULES = {
     "reruns": (
-        "The sd over reruns is at most a third of a score's standard error: passed where the "
-        "whole 95 % interval is, failed where none of it is."
+        "The sd over reruns is at most a third of a score's standard error: passed if the "
+        "whole 95% interval is in that range, failed if none of it is."
     ),
     "validity": (
-        f"On simulated arenas 95 % intervals hold {100 * LEAST_COVERED:.0f} to "
-        f"{100 * MOST_COVERED:.0f} % of the true strengths, permuted votes give no order, and an "
-        "oracle's votes give the best one; except what chance in simulating explains (99.9 %)."
+        f"On simulated arenas, 95% intervals cover {100 * LEAST_COVERED:.0f} to "
+        f"{100 * MOST_COVERED:.0f}% of the true ratings, permuted votes give no order, and "
+        "perfect votes (an oracle's) give the best one, within simulation error (99.9%)."
     ),
     "discriminability": (
-        f"Entrants spread at least {COMFORTABLE:g} times as far as they wander, by the whole 95 % "
-        f"interval, and differ by more than alike ones would (p at most {MOST_P:g}). Never "
-        "failed: what is not told apart may be alike."
+        f"The spread between models is at least {COMFORTABLE:g} times their drift, by the "
+        f"whole 95% interval, and larger than equal models would give (p at most {MOST_P:g}). "
+        "Never failed: models that are not separated may be equal."
     ),
     "consistency": (
-        "With choices that should not matter, no two boards contradict each other, which fails, "
-        f"and their rank correlations are {LEAST_CORRELATION:g} or more, by the whole 95 % "
-        "interval where samples differ."
+        "With choices that should not matter, no two boards contradict each other (otherwise "
+        f"failed), and their rank correlations are at least {LEAST_CORRELATION:g}, by the "
+        "whole 95% interval if samples differ."
     ),
     "monotone": (
-        f"The rank correlation with the truth does not fall by more than {MOST_FALL:g} with every "
-        "doubling of the votes (lower end of 95 %)."
+        "The rank correlation with the true ranking does not decrease by more than "
+        f"{MOST_FALL:g} per doubling of the votes (lower end of 95%)."
     ),
 }

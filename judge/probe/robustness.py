@@ -303,7 +303,7 @@ def _ordered(removal: bool, drawn: Means) -> Part:
 
 
 MOST_NOISE = 1 / 3
-"""Of a score's standard error: an interval that leaves reruns out is then 5 % too narrow."""
+"""Of a score's standard error: an interval that leaves reruns out is then 5% too narrow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,13 +314,13 @@ class RerunNoise:
     ----------
     n_entrants, n_runs : int
     sd : float
-        Of one run, pooled over entrants, in the units of the scores.
+        Of one run, pooled over models, in the units of the scores.
     sd_lower, sd_upper : float
-        95 % interval of ``sd`` if the noise is normal, alike for all entrants and independent.
+        95% interval of ``sd`` if the noise is normal, alike for all models and independent.
     cv : float or None
         ``sd`` over the mean size of the scores; None where that is zero.
     smallest : float
-        Smallest reliable difference of two scores from one run each, 95 %.
+        Smallest reliable difference of two scores from one run each, 95%.
     smallest_averaged : float
         The same for two scores that are each the mean of all these runs.
     """
@@ -348,7 +348,7 @@ class RerunNoise:
         return self.sd / se
 
     def over_interval(self, se: float, df: int) -> tuple[float, float]:
-        """Return the 95 % interval of `over`: that of a ratio of two normal spreads.
+        """Return the 95% interval of `over`: that of a ratio of two normal spreads.
 
         The noise has ``(n_entrants - 1) (n_runs - 1)`` degrees of freedom, for strengths that sum
         to zero move against each other. Without any noise the ratio is zero, and no interval.
@@ -371,7 +371,7 @@ def difference_multiplier(df: int, averaged: int = 1, *, level: float = 0.95) ->
 
     ``t_{(1 + level) / 2, df} * sqrt(2 / averaged)``: two scores, each the mean of ``averaged``
     runs, differ by noise of variance ``2 s^2 / averaged``, and s is known with ``df`` degrees of
-    freedom: n - 1 from n runs of one entrant; ``2 (S - 1)`` from S runs of each of the two.
+    freedom: n - 1 from n runs of one model; ``2 (S - 1)`` from S runs of each of the two.
 
     Raises
     ------
@@ -386,7 +386,7 @@ def difference_multiplier(df: int, averaged: int = 1, *, level: float = 0.95) ->
 
     Examples
     --------
-    Five runs of one entrant; then three, and five, runs of each of two entrants.
+    Five runs of one model; then three, and five, runs of each of two models.
 
     >>> [round(difference_multiplier(*given), 3) for given in ((4, 1), (4, 3), (8, 5))]
     [3.926, 2.267, 1.458]
@@ -399,13 +399,13 @@ def difference_multiplier(df: int, averaged: int = 1, *, level: float = 0.95) ->
 def rerun_noise(scores: Floats, *, level: float = 0.95) -> RerunNoise:
     """Measure the noise of reruns.
 
-    ``sd^2`` is the mean over entrants of the variance over runs (ddof 1), with
-    ``df = n_entrants (n_runs - 1)``; so all entrants together tell how noisy the measure is.
+    ``sd^2`` is the mean over models of the variance over runs (ddof 1), with
+    ``df = n_entrants (n_runs - 1)``; so all models together tell how noisy the measure is.
 
     Parameters
     ----------
     scores : ndarray of shape (n_entrants, n_runs)
-        What each run of the measure gave each entrant, all else equal.
+        What each run of the measure gave each model, all else equal.
 
     Raises
     ------
@@ -420,7 +420,7 @@ def rerun_noise(scores: Floats, *, level: float = 0.95) -> RerunNoise:
     """
     n_entrants, n_runs = checked(scores, "entrants", "runs").shape
     if n_runs < 2:
-        raise DataError(f"{n_runs} run tells nothing of reruns: give two or more.")
+        raise DataError(f"{n_runs} run gives no rerun noise: give at least two.")
     df = n_entrants * (n_runs - 1)
     sd = not_rounding(math.sqrt(float(scores.var(axis=1, ddof=1).mean())), scores)
     size = float(np.abs(scores.mean(axis=1)).mean())
@@ -450,7 +450,7 @@ def checked(scores: Floats, *axes: str) -> Floats:
         raise DataError(f"Scores of shape {scores.shape}: give an array of {shape}, not empty.")
     if not np.isfinite(scores).all():
         where = tuple(int(i) for i in np.argwhere(~np.isfinite(scores))[0])
-        raise DataError(f"The score at {where} is {scores[where]}: leave that entrant out.")
+        raise DataError(f"The score at {where} is {scores[where]}: exclude that model.")
     return scores
 
 
@@ -465,9 +465,9 @@ class Consistency:
     ----------
     boards : tuple of str, length n_boards
     spearman : ndarray of shape (n_boards, n_boards)
-        NaN where a board is flat, or with fewer than three entrants.
+        NaN where a board is flat, or with fewer than three models.
     contradictions : ndarray of shape (n_boards, n_boards), int64
-        Pairs of entrants that both boards claim to tell apart, in opposite orders.
+        Pairs of models that both boards claim to tell apart, in opposite orders.
     same_winner : float
         Share of the other boards with the first one's winner.
     """
@@ -529,7 +529,7 @@ def consistency(boards: Sequence[str], theta: Floats, above: Bools) -> Consisten
     """
     n = len(boards)
     if n < 2:
-        raise DataError(f"{n} board has nothing to be compared with: give two or more.")
+        raise DataError(f"{n} board cannot be compared with another: give at least two.")
     winners = theta.argmax(axis=1)
     against = np.einsum("aij,bji->ab", above.astype(np.int64), above.astype(np.int64))
     return Consistency(
@@ -629,7 +629,7 @@ def filler(kind: str) -> str:
 
 
 def filled(length: int, turn: int) -> str:
-    """Return sentences on nothing, of so many characters; every turn begins with another one."""
+    """Return sentences on nothing, of this many characters; every turn begins with another one."""
     sentences = _material()["fillers"]
     first = turn % len(sentences)
     enough = length // min(map(len, sentences)) + 1
@@ -667,9 +667,8 @@ def resisted(tried: Iterable[Probe], scores: Scores, *, marks: bool = False) -> 
     warnings = []
     if (rate := whole["control"]["rate"]) is not None and rate >= HIDING:
         warnings.append(
-            f"Fillers won {rate:.0%} by themselves, and what a filler wins nothing can win "
-            "beyond it: a low success is no resistance here. Give longer or better honest "
-            "answers."
+            f"Fillers won {rate:.0%} by themselves, and an effect beyond that cannot be seen: low "
+            "success is not resistance here. Give longer or better honest answers."
         )
     won = {row["kind"]: row["n_won"] for row in kinds if row["n_won"]}
     return {**whole, "won_by_kind": won, "kinds": kinds, "warnings": warnings}

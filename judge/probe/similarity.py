@@ -653,7 +653,7 @@ class Axis:
     ----------
     estimate : Estimate
         0 is what answers without any knowledge reach, 1 the best. No value where the data do not
-        give one: ``warnings`` say why.
+        give one: ``warnings`` give the reason.
     parts : tuple of Part
         The figures behind it.
     clusters : int
@@ -707,7 +707,7 @@ class Drawn:
     n: int
 
     def estimate(self) -> Estimate:
-        """Return the value with its 95 % percentile interval; None for what is not defined."""
+        """Return the value with its 95% percentile interval; None for what is not defined."""
         if math.isnan(self.value):
             return Estimate(None, None, None, self.n)
         return Estimate(self.value, *interval(self.rounds, 0.95), self.n)
@@ -849,7 +849,7 @@ def few(clusters: int, what: str) -> tuple[str, ...]:
     """Return the warning that an interval draws too few clusters, if it does."""
     if clusters >= FEW_PROMPTS:
         return ()
-    return (f"{clusters} {what}: under {FEW_PROMPTS} the interval is too narrow.",)
+    return (f"{clusters} {what}: with fewer than {FEW_PROMPTS}, the interval is too narrow.",)
 
 
 class Plan(Protocol):

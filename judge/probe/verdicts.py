@@ -59,8 +59,8 @@ from rating.tables.vote_filter import BOTH
 from rating.typing import Bools, Floats, Ints
 
 NO_TRUTH = (
-    "Verdicts alone do not tell: no truth is known of these cases. Votes of people on the same "
-    "cases do, in a study of the judge."
+    "Verdicts alone do not determine this: the truth of these cases is unknown. Compare "
+    "with votes of people on the same cases (arena study judge)."
 )
 
 
@@ -103,7 +103,7 @@ class _Changed(NamedTuple):
 
 
 class _Board(NamedTuple):
-    """Win rates and what they claim, errors over prompts; all claims together hold at 95 %."""
+    """Win rates and what they claim, errors over prompts; all claims together hold at 95%."""
 
     rate: Floats
     se: Floats
@@ -138,7 +138,7 @@ def audit_verdicts(name: str, verdicts: Verdicts, *, rng: np.random.Generator) -
     met, models = np.unique(read.cases.pairs), read.cases.models
     if not len(met) or len(met) < len(models):
         lost = [models[i] for i in range(len(models)) if i not in met]
-        raise DataError(f"No case that every run and order read is of {', '.join(lost)}.")
+        raise DataError(f"No case that was parsed in every run and order has {', '.join(lost)}.")
     if len(np.unique(read.cases.prompt)) < 2:
         raise DataError("All cases are of one prompt: errors over prompts need two or more.")
     boards = {run: _board(read, label) for run, label in read.runs.items()}
@@ -187,10 +187,10 @@ def _reruns(verdicts: Verdicts, boards: Mapping[str, _Board], changed: _Changed)
 def _noise(
     verdicts: Verdicts, boards: Mapping[str, _Board]
 ) -> tuple[RerunNoise, tuple[float, float]]:
-    """Measure what a rerun moves a win rate by, and the 95 % interval of that over its error.
+    """Measure what a rerun moves a win rate by, and the 95% interval of that over its error.
 
     The judge answers each case again, so the noise of a win rate is the sum of that of its cases:
-    ``sum v_c / games^2``, v_c the variance of a case's score over runs. So many prompts tell it
+    ``sum v_c / games^2``, v_c the variance of a case's score over runs. This many prompts tell it
     from few runs. The ratio's interval is that of a ratio of sums over prompts, on the log scale,
     Student's t; of a judge that changed no verdict, see `_still`.
     """
@@ -262,8 +262,9 @@ def _consistency(
     first, second = verdicts.orders.values()
     lean = float((first - second).mean()) / 2
     text = (
-        f"{alone.text} Shown the other way round it says something else on "
-        f"{_percent(changed.orders)} of the cases, and leans by {lean:+.3f} to the first place."
+        f"{alone.text} With the order exchanged, the verdict changes on "
+        f"{_percent(changed.orders)} of the cases; position shifts it by {lean:+.3f} towards "
+        "the answer shown first."
     )
     numbers = {"orders_changed": changed.orders.to_dict(), "lean_to_first": lean}
     return replace(alone, text=text, numbers={**alone.numbers, **numbers})
@@ -272,7 +273,7 @@ def _consistency(
 def _lowest_correlation(
     verdicts: Verdicts, labels: Sequence[Floats], rng: np.random.Generator
 ) -> tuple[float, float]:
-    """Return the 95 % interval of the lowest rank correlation, over prompts drawn again.
+    """Return the 95% interval of the lowest rank correlation, over prompts drawn again.
 
     A draw that leaves a board flat, or a model out, counts as a correlation of -1.
     """
@@ -343,8 +344,8 @@ def _sample(verdicts: Verdicts) -> str:
 def _percent(share: Estimate) -> str:
     value = math.nan if share.value is None else share.value
     if share.lower is None or share.upper is None:
-        return f"{100 * value:.1f} %"
-    return f"{100 * value:.1f} % ({100 * share.lower:.1f} to {100 * share.upper:.1f})"
+        return f"{100 * value:.1f}%"
+    return f"{100 * value:.1f}% ({100 * share.lower:.1f} to {100 * share.upper:.1f})"
 
 
 ProbeCase = tuple[str, ...]
@@ -731,7 +732,7 @@ DOSES = {
     for what, given in (("removed", REMOVED), ("inserted", INSERTED))
     for dose in given
 }
-"""Kinds of missing parts: of the words, so many are gone, or so many foreign ones come in."""
+"""Kinds of missing parts: of the words, this many are gone, or this many foreign ones come in."""
 
 
 @cache
@@ -781,7 +782,7 @@ class Pair:
 
 
 Basis = Literal["own", "labels", "lot"]
-"""What says which answer is the poorer: our own pairs, labels in the file, or nothing: a draw."""
+"""Source of the poorer answer: our own pairs, labels in the file, or neither: a draw."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -845,8 +846,8 @@ def material(cases: Sequence[Case], labels: Floats | None) -> Material:
     )
     if not pairs:
         raise DataError(
-            f"None of {len(cases):,} pairs has two different answers, of which one is the better: "
-            "give others, or leave the column winner (or label) out to draw one by lot."
+            f"None of {len(cases):,} pairs has two different answers and a better one: give "
+            "others, or omit the column winner (or label) to choose one at random."
         )
     return Material(pairs, "lot" if labels is None else "labels", len(sides) - len(pairs))
 
@@ -928,7 +929,7 @@ def _names(spec: Mapping[str, str], pair: Pair, judge: str) -> tuple[Case, Case]
 
 
 def stand_in(length: int) -> str:
-    """Return a name that means nothing, of so many characters.
+    """Return a name that means nothing, of this many characters.
 
     Examples
     --------
@@ -996,7 +997,7 @@ def altered(
     chosen : sequence of str
         Of `kinds`.
     most : int, optional
-        Change the first so many pairs; the foreign text of a pair is of one that follows it.
+        Change the first this many pairs; the foreign text of a pair is of one that follows it.
     single : bool
         Show the changed answer, and the answer as it was, alone, for marks.
     """

@@ -13,17 +13,17 @@ State = Literal["met", "failed", "open", "plain"]
 
 AXES = {
     "alignment": "Agrees with people",
-    "robustness": "Keeps to the meaning",
-    "sensitivity": "Follows what is missing",
-    "clustering": "Groups what belongs together",
-    "retrieval": "Finds what is asked for",
+    "robustness": "Invariant to meaning-preserving changes",
+    "sensitivity": "Sensitive to missing information",
+    "clustering": "Clusters related texts",
+    "retrieval": "Retrieves relevant texts",
 }
 DESIDERATA = {
-    "reruns": "Says the same again",
-    "validity": "Finds the truth",
-    "discriminability": "Tells entrants apart",
-    "consistency": "Stands whatever the choices",
-    "monotone": "Learns from more votes",
+    "reruns": "Repeatable",
+    "validity": "Recovers the true ranking",
+    "discriminability": "Separates models",
+    "consistency": "Robust to analysis choices",
+    "monotone": "Improves with more votes",
 }
 STATES: Mapping[object, State] = {True: "met", False: "failed", None: "open"}
 
@@ -120,71 +120,71 @@ ZERO_TO_ONE = Gauge(-0.2, 1.0, labels=((0.0, "0"), (0.5, ".5"), (1.0, "1")))
 _RERUNS = Gauge(
     low=0,
     high=1,
-    title="noise of a rerun",
+    title="rerun noise",
     good=(0, 1 / 3),
     labels=((0, "0"), (1 / 3, "⅓"), (1, "1 standard error")),
 )
 _COVERAGE = Gauge(
     low=0.75,
     high=1,
-    title="true strengths inside 95 % intervals",
+    title="true ratings inside 95% intervals",
     good=(0.93, 0.97),
-    labels=((0.75, "75 %"), (0.95, "95 %")),
+    labels=((0.75, "75%"), (0.95, "95%")),
 )
 _SIGNAL = Gauge(
     low=0,
     high=6,
-    title="spread over wandering",
+    title="between-model spread over drift",
     good=(2, 6),
     labels=((0, "0"), (1, "1"), (2, "2"), (6, "6 or more")),
 )
 _CORRELATION = Gauge(
     low=0.5,
     high=1,
-    title="lowest rank correlation of two boards",
+    title="lowest rank correlation between two boards",
     good=(0.9, 1),
     labels=((0.5, ".5"), (0.9, ".9"), (1, "1")),
 )
 _SLOPE = Gauge(
     low=-0.05,
     high=0.1,
-    title="rank correlation gained by each doubling of the votes",
+    title="rank correlation gained per doubling of votes",
     good=(-0.01, 0.1),
     labels=((-0.05, "−.05"), (0, "0"), (0.1, ".1")),
 )
 READING_CARDS = (
-    "Each line is one question. 1 is what an evaluator that knows every answer reaches, 0 what "
-    "one that knows nothing does; the dot is the estimate, the bar its 95 % interval over "
-    "prompts or texts drawn again.",
-    "A line is grey where the interval does not lie above 0: there the evaluator is no better "
-    "than drawing lots. There is no average: what is best on one line may be worst on another, so "
-    "choose by the line that your use needs.",
+    "Each line is one question. An evaluator that knows every answer reaches 1; one "
+    "without information reaches 0. The dot is the estimate, the bar its 95% bootstrap "
+    "interval over prompts or texts.",
+    "A line is grey if its interval does not lie above 0: the evaluator is then not shown to be "
+    "better than chance. There is no average, because the best evaluator for one question may be "
+    "the worst for another: choose by the question that your use needs.",
 )
 READING_AUDITS = (
-    "Each line is one thing that a measure has to do before its numbers mean anything. The shaded "
-    "range is what passes, the dot what was found, the bar its interval.",
-    "A line about a judge passes where the whole bar lies in the range, and fails where none of "
-    "it does; between the two these prompts cannot determine it, and more of them may. "
-    "A card is grey when a line fails: do not rank by that measure.",
+    "Each line is one requirement on a measurement. The shaded range passes; the dot is "
+    "the estimate, the bar its interval.",
+    "A line about a judge passes if the whole bar is in the range, and fails if none of "
+    "it is; otherwise it is inconclusive with these prompts. A card is grey if a line "
+    "fails: do not rank by that measurement.",
 )
 
 TOGETHER, RANKING, EXPLAINED = (
-    "Do prompts hang together?",
-    "Does it change the ranking?",
-    "What explains it?",
+    "Are prompts homogeneous?",
+    "Does the ranking depend on the prompts?",
+    "Which prompt features matter?",
 )
 PROMPTS_LEVEL = 0.05
 TWICE = 2.0
 MOST_SLOPES = 30
 READING_PROMPTS = (
-    "A board is an average over prompts. If prompts were one kind, with nothing but luck between "
-    "them, a line of the first card would lie in its shaded range. Where it does not, groups of "
-    "prompts order the models differently, and the board is one of their mix: the second card "
-    "shows other mixes, the third what prompts have in common that order models alike.",
-    "A p is the share of draws with a statistic as large. What is drawn stands under each line: "
-    "groups are dealt among the units that lie in one of them whole, for votes on one prompt are "
-    "alike without any group.",
-    "Intervals of moves are 95 %, each by itself; a change of place alone may be luck.",
+    "A board is an average over prompts. If prompts were homogeneous except for noise, each line "
+    "of the first card would be in its shaded range. If a line is not, groups of prompts order "
+    "the models differently, and the board depends on their mix: the second card shows other "
+    "mixes, the third which features prompts share that order models alike.",
+    "A p value is the share of permutations with a statistic at least as large. Below "
+    "each line is what is permuted: groups are exchanged between units that lie in one "
+    "group entirely, because votes on one prompt are correlated without any group.",
+    "Intervals of shifts are 95%, each by itself; a change of rank alone may be noise.",
 )
 
 FINDINGS: Mapping[str, tuple[State, str]] = {
@@ -197,15 +197,14 @@ FINDINGS: Mapping[str, tuple[State, str]] = {
     "cannot_tell": ("open", "inconclusive"),
 }
 READING_PROBES = (
-    "Injected answers ask for the verdict, and known biases make no answer better. Each is "
-    "compared with a control of the same length; the dot is what it won beyond the control. "
-    "Injected answers are marked where their own interval is above 0.",
-    "Harmless changes must leave the verdict as it is. A judge that notices changes of meaning, "
-    "and parts that are removed or foreign, prefers the original. A tie counts half. The shaded "
-    "range is what is expected. Verdicts that change when a judge is asked again are not "
-    "excluded.",
-    "Bars are 95% intervals over prompts. That a judge is moved, or is not as expected, is stated "
-    "at a joint level of 5%; where the interval leaves it open, the finding is inconclusive.",
+    "Injected answers ask for the verdict, and known biases do not improve an answer. "
+    "Each is compared with a control of the same length; the dot is its wins beyond the "
+    "control. Injected answers are marked if their own interval is above 0.",
+    "Harmless changes must leave the verdict unchanged. A judge that notices changes of meaning, "
+    "and removed or foreign parts, prefers the original. A tie counts half. The shaded range is "
+    "expected. Verdicts that change when a judge is asked again are not excluded.",
+    "Bars are 95% intervals over prompts. Effects and unexpected results are stated at a "
+    "joint level of 5%; the finding is inconclusive if the interval includes both.",
 )
 
 
@@ -224,11 +223,11 @@ def _probed(plain: Plain) -> ProbePage:
         lines = tuple(_reaction(row, of["measure"], n) for row in rows)
         cards.append(CardView(of["title"], of["measure"], False, verdict, lines))
     about = {"Judge": plain["judge"], "Method": plain["method"]}
-    about["Files"] = ", ".join(plain["files"]) or "prompts of the arena's own"
+    about["Files"] = ", ".join(plain["files"]) or "prompts of this arena"
     expected = (f"{of['title']}: {of['expected']}." for of in plain["groups"].values())
     reading = (
         *READING_PROBES,
-        "A good judge. " + " ".join(expected),
+        "Expected of a good judge. " + " ".join(expected),
         *foremost(plain["warnings"]),
     )
     return ProbePage("How does this judge react?", about, tuple(cards), reading, _made(plain))
@@ -255,9 +254,9 @@ def _reaction(row: Plain, measure: str, counted: str) -> Row:
 def _on_injections(plain: Plain) -> str:
     control = plain["control"]
     return (
-        f"An injected answer did not lose in {plain['n_not_lost']:,} of {plain['n']:,} probes, a "
-        f"filler in {control['n_not_lost']:,} of {control['n']:,}; {plain['n_undecided']:,} and "
-        f"{control['n_undecided']:,} have no verdict."
+        f"An injected answer did not lose in {plain['n_not_lost']:,} of {plain['n']:,} "
+        f"probes, a filler in {control['n_not_lost']:,} of {control['n']:,}; "
+        f"{plain['n_undecided']:,} and {control['n_undecided']:,} have no verdict."
     )
 
 
@@ -266,14 +265,14 @@ def _on_people(plain: Plain) -> str:
     asked = f"{people['pairs']:,} of {people['of_pairs']:,} pairs with votes."
     between = people["between_people"]
     if between is None:
-        return f"{asked} No pair has votes of two people: how often people agree is unknown."
+        return f"{asked} No pair has votes of two people: human–human agreement is unknown."
     agree, highest, reached = (
         _with_ends(*(between[name][end] for end in ("rate", "lower", "upper")))
         for name in ("people_agree", "highest", "reached")
     )
     return (
-        f"{asked} On the {between['n']:,} with votes of two people or more, two people agree in "
-        f"{agree}. No judge agrees with a person in more than {highest}; this one does in "
+        f"{asked} On the {between['n']:,} with votes of two people or more, two people agree "
+        f"in {agree}. A judge can agree with a person in at most {highest}; this one does in "
         f"{reached}."
     )
 
@@ -281,7 +280,7 @@ def _on_people(plain: Plain) -> str:
 def _on_doses(plain: Plain) -> str:
     each = (f"{what} {_interval(one)}" for what, one in plain["dose_response"].items())
     return (
-        "Rank correlation of the share that is removed or inserted with the preference for the "
+        "Rank correlation of the removed or inserted share with the preference for the "
         f"original: {', '.join(each)}."
     )
 
@@ -304,9 +303,9 @@ def _with_ends(value: float | None, lower: float | None, upper: float | None) ->
 
 def _cards(plain: Plain) -> ProbePage:
     about = plain["about"]
-    what = "is this judge" if "judge" in about else "are these measures of similarity"
+    what = "is this judge" if "judge" in about else "are these similarity metrics"
     cards = tuple(_card(one) for one in plain["cards"])
-    of = {"Files": ", ".join(about["files"]), "Sample": f"{about['sample']:,} a part"}
+    of = {"Files": ", ".join(about["files"]), "Sample": f"{about['sample']:,} per part"}
     of["Seed"] = str(about["seed"])
     return ProbePage(f"How good {what}?", of, cards, READING_CARDS, _made(plain))
 
@@ -314,7 +313,7 @@ def _cards(plain: Plain) -> ProbePage:
 def _card(card: Plain) -> CardView:
     rows = tuple(_axis(axis) for axis in card["axes"])
     weak = [row.name.lower() for row in rows if row.state != "plain"]
-    verdict = f"No better than lots: {', '.join(weak)}." if weak else ""
+    verdict = f"Not shown to be better than chance: {', '.join(weak)}." if weak else ""
     return CardView(card["evaluator"], card["definition"], len(weak) == len(rows), verdict, rows)
 
 
@@ -324,12 +323,12 @@ def _axis(axis: Plain) -> Row:
     notes = (*foremost(axis["warnings"]), f"{axis['data']}.")
     name = AXES[axis["name"]]
     if value is None:
-        notes = ("The data do not give it.", *notes)
+        notes = ("Not estimated from these data.", *notes)
         return Row(name, "open", "–", None, notes, shown=True, parts=parts)
     mark = Mark("", value, lower, upper)
     state: State = "plain" if lower is not None and lower > 0 else "failed"
     if state == "failed":
-        notes = ("No better than drawing lots: the interval does not lie above 0.", *notes)
+        notes = ("Not shown to be better than chance: the interval does not lie above 0.", *notes)
     return Row(name, state, _interval(axis), mark, notes, False, parts, ZERO_TO_ONE)
 
 
@@ -346,7 +345,7 @@ def _audits(plain: Plain) -> ProbePage:
     about = plain["about"]
     of_judges = "judges" in about
     cards = tuple(_audit(one, _judge(about, one) if of_judges else "") for one in plain["audits"])
-    title = "Can these judges be relied on?" if of_judges else "Can this board be relied on?"
+    title = "Are these judges reliable?" if of_judges else "Is this board reliable?"
     of = {"Files": ", ".join(about["files"])} if of_judges else _about_board(about)
     about_rows = {**of, "Seed": str(about["seed"])}
     return ProbePage(title, about_rows, cards, READING_AUDITS, _made(plain))
@@ -359,12 +358,14 @@ def _made(plain: Plain) -> str:
 def _about_board(about: Plain) -> dict[str, str]:
     voters = "not known" if about["voters"] is None else f"{about['voters']:,}"
     taste = (
-        "" if about["taste_sd"] is None else f", voters' tastes {about['taste_sd']:.2f} nats (sd)"
+        ""
+        if about["taste_sd"] is None
+        else f", voter random effects {about['taste_sd']:.2f} nats (sd)"
     )
     return {
         "Votes": f"{about['votes']:,} on {about['models']:,} models, voters {voters}",
         "Simulated": (
-            f"{about['arenas']:,} arenas with the same battles, {100 * about['tie_rate']:.0f} % "
+            f"{about['arenas']:,} arenas with the same battles, {100 * about['tie_rate']:.0f}% "
             f"ties{taste}"
         ),
     }
@@ -374,7 +375,7 @@ def _judge(about: Plain, audit: Plain) -> str:
     judged = about["judges"][audit["measure"]]
     runs = f"{len(judged['runs'])} run{'' if len(judged['runs']) == 1 else 's'}"
     orders = ", both orders" if judged["orders"] else ""
-    read = f"{judged['read_throughout']:,} of {judged['cases']:,} cases read throughout"
+    read = f"{judged['read_throughout']:,} of {judged['cases']:,} cases parsed in every run"
     return f"{read}, {runs}{orders}"
 
 
@@ -384,15 +385,15 @@ def _audit(audit: Plain, subtitle: str) -> CardView:
     known = [row for row in rows if row.state != "open"]
     verdict = f"Fails: {', '.join(failed)}." if failed else f"Passes {len(known)} of {len(rows)}."
     if not known:
-        verdict = "Nothing could be told."
+        verdict = "No line is conclusive."
     elif not failed and len(known) < len(rows):
-        verdict += " The rest could not be told."
+        verdict += " The others are inconclusive."
     return CardView(audit["measure"], subtitle, bool(failed), verdict, rows)
 
 
 def _desideratum(one: Plain) -> Row:
     state = STATES[one["passed"]]
-    answer = {"met": "passes", "failed": "fails"}.get(state, "cannot be determined")
+    answer = {"met": "passes", "failed": "fails"}.get(state, "inconclusive")
     gauge, mark = _marked(one["name"], one["numbers"]) if one["numbers"] else (None, None)
     notes, shown = (one["found"], one["rule"]), one["passed"] is not True
     return Row(DESIDERATA[one["name"]], state, answer, mark, notes, shown, gauge=gauge)
@@ -443,16 +444,16 @@ def _together(plain: Plain) -> CardView:
     rows = tuple(_coherence(one, bar) for one in tests)
     hang = [one["of"] for one in tests if one["p"] <= bar]
     if hang:
-        verdict = f"Prompts hang together: by {', '.join(hang)}."
+        verdict = f"Prompts differ in how they order models: by {', '.join(hang)}."
     else:
-        verdict = "It is not shown that prompts hang together."
+        verdict = "We do not find that prompts differ in how they order models."
     of = first.get("map")  # cards of earlier versions have none
     picture = legend = ""
     if of is not None:
-        title = f"How alike prompts are, by {of['by']}"
+        title = f"How similar prompts are, by {of['by']}"
         picture = heat_map(of["cells"], of["groups"], title=title)
         legend = _legend_of(of)
-    subtitle = "all lines together at 5 %"
+    subtitle = "all lines together at 5%"
     return CardView(TOGETHER, subtitle, False, verdict, rows, picture, legend)
 
 
@@ -463,9 +464,9 @@ def _legend_of(of: Plain) -> str:
         if of[name] is not None
     ]
     return (
-        f"A cell is a few prompts against a few, those of one {of['by']} beside each other: how "
-        "far the same models do better on both than expected (blue), or others (orange). As a "
-        f"correlation it is {' and '.join(means)}."
+        f"A cell compares a few prompts with a few others, those of one {of['by']} next to "
+        "each other: the same models do better than expected on both (blue), or on one of "
+        f"them only (orange). As a correlation it is {' and '.join(means)}."
     )
 
 
@@ -476,16 +477,16 @@ def _coherence(one: Plain, bar: float) -> Row:
     edge = 0.05 * (high - low) or 1.0
     ticks = ((mean, f"{mean:.2f}"), (value, f"{value:.2f}"))
     good = (mean - 1.96 * sd, mean + 1.96 * sd)
-    words = "statistic; shaded is what luck alone gives"
+    words = "statistic; shaded is the range expected by chance"
     gauge = Gauge(low - edge, high + edge, words, good=good, labels=ticks)
     groups = "" if one["n_groups"] is None else f" of {one['n_groups']:,} groups"
     note = (
-        f"The statistic{groups} is {value:.2f}; where prompts do not hang together it is "
-        f"{mean:.2f} ± {sd:.2f} ({one['draws']:,} draws: {one['null']})."
+        f"The statistic{groups} is {value:.2f}; with homogeneous prompts it is {mean:.2f} ± "
+        f"{sd:.2f} ({one['draws']:,} permutations: {one['null']})."
     )
     parts = []
     if one["explained"] is not None:
-        parts.append(("", "squared residuals explained", f"{100 * one['explained']:z.1f} %"))
+        parts.append(("", "squared residuals explained", f"{100 * one['explained']:z.1f}%"))
     if one["design_effect"] is not None:
         parts.append(("", "variance by group over independent", f"{one['design_effect']:.2f}"))
     text = f"{'yes' if shown else 'not shown'}, p {one['p']:.3f}"
@@ -502,28 +503,28 @@ def _ranking(plain: Plain) -> CardView:
         (one for one in boards if one["places"]), key=lambda one: one["places"], default=None
     )
     if not boards:
-        verdict = "There is nothing to weigh otherwise."
+        verdict = "There are no other weights to compare."
     elif most is None:
-        verdict = "No model changes its place, whatever the weights."
+        verdict = "No model changes its rank under any of the weights."
     else:
         verdict = f"A model moves by up to {_places(most)}: {most['weighting']}. {_sure(boards)}"
-    subtitle = "beside the board as it is"
+    subtitle = "compared with the unweighted board"
     if most is None:
         return CardView(RANKING, subtitle, False, verdict, rows)
     picture = slopes(
         [(x["model"], x["rank_default"], x["rank"], _is_sure(x)) for x in _drawn(most)],
-        title=f"Ranks as it is, and with {most['weighting']}",
+        title=f"Ranks, unweighted and with {most['weighting']}",
     )
     legend = (
-        f"Ranks as it is, on the left, and with the board that moves a model most: "
-        f"{most['weighting']}. Blue: the points of the model move by an interval that excludes "
-        "0; grey: that may be luck."
+        "Ranks on the unweighted board, on the left, and with the weights that move a model "
+        f"most: {most['weighting']}. Blue: the 95% interval of the model's shift in points "
+        "excludes 0; grey: it does not."
     )
     return CardView(RANKING, subtitle, False, verdict, rows, picture, legend)
 
 
 def _drawn(board: Plain) -> list[Plain]:
-    """Return the best models, so many that their lines can be told apart."""
+    """Return the best models, as many that their lines can be distinguished."""
     best = sorted(board["moves"], key=lambda move: move["rank_default"])
     return best[:MOST_SLOPES]
 
@@ -532,8 +533,8 @@ def _sure(boards: list[Plain]) -> str:
     moves = [x for board in boards for x in board["moves"] if x["rank"] != x["rank_default"]]
     sure = sum(map(_is_sure, moves))
     return (
-        f"Of {len(moves)} changes of place, {sure} go with points whose 95 % interval, each by "
-        "itself, excludes 0."
+        f"For {sure} of {len(moves)} changes of rank, the 95% interval of the shift in "
+        "points, each by itself, excludes 0."
     )
 
 
@@ -552,9 +553,9 @@ def _reaches(envelope: list[Plain]) -> Iterator[Row]:
         twice = [row for row in own if row["kappa"] == TWICE]
         fixed = sum(row["best"] == row["worst"] for row in twice)
         note = (
-            f"In any mix where no {by} has more than {TWICE:g} times its share, {fixed} of "
-            f"{len(twice)} models have one rank, by strengths as estimated: the range has no "
-            "interval. Of the others, best and worst:"
+            f"In any mix with no {by} above {TWICE:g} times its share, {fixed} of {len(twice)} "
+            "models have one rank, by the estimated ratings: the range has no interval. Best and "
+            "worst ranks of the others:"
         )
         parts = tuple(
             (f"{row['kappa']:g} times", row["model"], f"{row['best']} to {row['worst']}")
@@ -573,8 +574,8 @@ def _reweighted(one: Plain) -> Row:
     moves = [move for move in one["moves"] if move["rank"] != move["rank_default"]]
     sure = sum(map(_is_sure, moves))
     note = (
-        f"{len(moves)} of {len(one['moves'])} models change their place; of these, {sure} by "
-        "points whose 95 % interval excludes 0."
+        f"{len(moves)} of {len(one['moves'])} models change their rank; for {sure} of these, "
+        "the 95% interval of the shift in points excludes 0."
     )
     parts = tuple(
         ("", move["model"], f"{move['rank_default']} → {move['rank']}, {_points(move)}")
@@ -598,28 +599,30 @@ def _explained(plain: Plain) -> CardView:
     known = [one for one in terms if one["p"] is not None]
     bar = PROMPTS_LEVEL / max(1, len(known))
     top = max((one["partial_r2"] for one in known), default=0.0) or 1.0
-    ticks = ((0.0, "0"), (top, f"{100 * top:.2g} %"))
-    gauge = Gauge(0.0, top, "share of what the others leave", labels=ticks, bar=True)
+    ticks = ((0.0, "0"), (top, f"{100 * top:.2g}%"))
+    gauge = Gauge(0.0, top, "share of the remaining variance", labels=ticks, bar=True)
     rows = tuple(_term(one, gauge, bar) for one in terms)
     sure = [one["name"] for one in known if one["p"] <= bar]
-    verdict = f"Alike where: {', '.join(sure)}." if sure else "Nothing is shown to explain it."
+    verdict = (
+        f"Features that matter: {', '.join(sure)}." if sure else "No feature is shown to matter."
+    )
     subtitle = f"{explained['pairs']:,} pairs of {explained['prompts']:,} prompts"
-    whole = f"Together the lines explain {100 * explained['r2']:.2g} %."
+    whole = f"Together the features explain {100 * explained['r2']:.2g}%."
     return CardView(EXPLAINED, f"{subtitle}. {whole}", False, verdict, rows)
 
 
 def _term(one: Plain, gauge: Gauge, bar: float) -> Row:
     name = _upper(one["name"])
     if one["p"] is None:
-        why = "It does not vary between prompts, or says what the other lines say."
+        why = "It does not vary between prompts, or is collinear with the other features."
         return Row(name, "open", "–", None, (why,), shown=True)
     more = "more alike" if one["slope"] > 0 else "less alike"
-    text = f"{100 * one['partial_r2']:.2g} %, p {one['p']:.3f}"
-    note = f"The more of it, the {more} two prompts are in how they order models."
+    text = f"{100 * one['partial_r2']:.2g}%, p {one['p']:.3f}"
+    note = f"The larger it is, the {more} similarly two prompts order models."
     if one["p"] > bar:
-        note = "It is not shown to explain anything that the other lines leave."
+        note = "It is not shown to explain variance beyond the other features."
     mark = Mark("", one["partial_r2"])
-    rule = f"Shown where p is at most {bar:.3g}; whole prompts are permuted."
+    rule = f"Shown if p is at most {bar:.3g}; whole prompts are permuted."
     return Row(name, "plain", text, mark, (note, rule), one["p"] <= bar, gauge=gauge)
 
 

@@ -149,7 +149,7 @@ class Page:
         return tuple(one for one in (self.first, *self.sections) if not one.is_empty)
 
 
-_NUMBER = re.compile(r"([+−]?\d[\d.,]*(?: %)?(?: \([+−\d][^()]*\))?)")
+_NUMBER = re.compile(r"([+−]?\d[\d.,]*%?(?: \([+−\d][^()]*\))?)")
 
 TEMPLATES = Path(__file__).parent / "templates"
 LONGEST = 6000
@@ -168,7 +168,7 @@ def _with_numbers_whole(text: str) -> Markup:
 def _cut(text: str) -> tuple[str, str]:
     """Split a text into what is shown, and a word on how much is not."""
     more = len(text) - LONGEST
-    return text[:LONGEST], f"… {more:,} characters more." if more > 0 else ""
+    return text[:LONGEST], f"… {more:,} more characters." if more > 0 else ""
 
 
 def as_html(page: Page) -> str:
@@ -271,7 +271,7 @@ def _example(example: Example) -> Iterator[str]:
     if example.prompt is not None:
         yield _quoted(example.prompt)
     if example.reason is not None:
-        yield "What the judge wrote:\n\n" + _quoted(example.reason)
+        yield "The judge's reply:\n\n" + _quoted(example.reason)
     for model, text in example.answers:
         if text is not None:
             yield f"**{in_markdown(model)}**\n\n{_quoted(text)}"
@@ -339,7 +339,7 @@ def write_forms(
 EFFECTS = {
     "position": "Shown first",
     "length": "Twice as long",
-    "format": "Twice the markdown",
+    "format": "Twice as much Markdown",
     "refusal": "Declining",
     "self": "Its own model",
 }
@@ -354,9 +354,9 @@ Judges = Sequence[JudgeStudy]
 
 
 def licence_section(licence: Licence) -> Section:
-    """Say for which models the judge may stand in for people, with a sentence a model."""
+    """Say for which models the judge may replace people, with a sentence a model."""
     table = Table(
-        head=("Model", "Grade", "By the judge less by people", "Labels", "Prompts", "Outside"),
+        head=("Model", "Grade", "By the judge minus by people", "Labels", "Prompts", "Outside"),
         rows=tuple(
             (
                 model.name,
@@ -364,15 +364,15 @@ def licence_section(licence: Licence) -> Section:
                 NONE if model.error is None else minus(_off(model)),
                 f"{model.votes:,}",
                 f"{model.prompts:,}",
-                f"{100 * model.outside:.0f} %",
+                f"{100 * model.outside:.0f}%",
             )
             for model in licence.models
         ),
         note=(
-            f"Win rates, in percentage points. Margin, declared before: {licence.margin:g}. "
-            "Each end of an interval allows for all models that are graded together: at most 5 % "
-            "of licences grade any model wrongly. Outside: share of the judge's scores beyond "
-            "those that people labelled; from 5 % on a model is not graded."
+            f"Win rates, in percentage points. Margin, declared in advance: {licence.margin:g}. "
+            "The intervals are simultaneous over all models graded together: at most 5% of "
+            "certificates have a wrong grade. Outside: share of the judge's scores outside the "
+            "range that people labelled; from 5% a model is not graded."
         ),
         strong=tuple(i for i, model in enumerate(licence.models) if model.grade == "PASS"),
     )
@@ -383,16 +383,16 @@ def licence_section(licence: Licence) -> Section:
         "Fingerprint": joined(licence.fingerprints),
     }
     bound_by = [
-        f"{name}: {value or 'not named by the verdicts'}." for name, value in bound.items()
+        f"{name}: {value or 'not stated by the verdicts'}." for name, value in bound.items()
     ]
     people = "an unknown number of" if licence.people is None else f"{licence.people:,}"
     labels = (
-        f"It rests on {plural(licence.votes, 'label')} by {people} people, on "
+        f"Based on {plural(licence.votes, 'label')} by {people} people, on "
         f"{plural(licence.prompts, 'prompt')} (SHA-256 {licence.votes_sha256[:16]}…)."
     )
     sentences = tuple(model.sentence(licence.margin) for model in licence.models)
     return Section(
-        f"The licence of {licence.judge}",
+        f"Validation certificate of {licence.judge}",
         (licence.headline, labels),
         table=table,
         points=(*sentences, *bound_by),
@@ -410,17 +410,17 @@ def agreement_section(judges: Judges, level: float) -> Section:
         head=("Compared with a vote", "Ties excluded", "With ties", "Pairs"),
         rows=tuple(row for row, _ in rows),
         note=(
-            f"Per cent, with {100 * level:g} % intervals for other prompts and, where votes say "
-            "who cast them, other people; that of the best possible judge is for other prompts "
-            "alone. Ties excluded: both prefer a side, a coin gives 50. With ties: a tie is a "
-            "third answer, a die gives 33. Pairs: of a verdict and a vote, or of two votes, with "
-            "ties."
+            f"Percent, with {100 * level:g}% intervals over prompts and, if votes name their "
+            "voters, over people; the interval of the best possible judge is over prompts alone. "
+            "Ties excluded: only pairs in which both prefer a side; a random choice reaches 50. "
+            "With ties: a tie is a third answer; a random choice reaches 33. Pairs: of a verdict "
+            "and a vote, or of two votes, with ties."
         ),
         strong=tuple(range(len(judges))),
     )
     lines = tuple(line for _, line in rows if line is not None)
     return Section(
-        "How often it says what people say",
+        "Agreement with people",
         table=table,
         figures=(_agreement_figure(lines, level),) if lines else (),
         more=(_lead_table(judges), *_alternative_table(judges), *_favouritism_tables(judges)),
@@ -431,11 +431,11 @@ def _agreement_figure(lines: "Sequence[Line]", level: float) -> Figure:
     return Figure(
         dots(
             lines,
-            Scale(_lowest(lines), 1.0, "Says what a person says, ties excluded", percent),
+            Scale(_lowest(lines), 1.0, "Agreement with a person, ties excluded", percent),
             title="Agreement with people: judges, people, and rules that read nothing",
         ),
-        f"Agreement where both prefer a side; lines are {100 * level:g} % intervals. "
-        f"{CEILING}: {CONDITION}",
+        f"Agreement when both prefer a side; lines are {100 * level:g}% intervals. {CEILING}: "
+        f"{CONDITION}",
     )
 
 
@@ -492,9 +492,9 @@ def _lead_table(judges: Judges) -> Table:
         ("Ahead of", *(judge.name for judge in judges)),
         rows,
         note=(
-            "By how many percentage points a judge agrees with a person more often, ties left "
-            "out; intervals take the same prompts and people for both. One that holds 0 shows no "
-            "lead."
+            "Difference in agreement with people, in percentage points, ties excluded; intervals "
+            "resample the same prompts and people for both. An interval that includes 0 shows no "
+            "difference."
         ),
     )
 
@@ -505,13 +505,13 @@ def _alternative_table(judges: Judges) -> tuple[Table, ...]:
     if not any(tested):
         return ()
     names = {
-        "winning_rate": "People it may take the place of",
-        "coin": "A coin may, of these people",
-        "longest": "Picking the longer answer may",
-        "person": "Another person may, on average",
+        "winning_rate": "People the judge can replace",
+        "coin": "Replaced by choosing at random",
+        "longest": "Replaced by choosing the longer answer",
+        "person": "Replaced by another person, mean",
         "person_passed": "Draws in which another person passes",
-        "majority": "What most of the others say may",
-        "advantage": "No worse than the person it would replace",
+        "majority": "Replaced by the majority of the others",
+        "advantage": "At least equivalent to the person replaced",
     }
     rows = {
         title: [NONE if test is None else percent(getattr(test, name)) for test in tested]
@@ -522,24 +522,25 @@ def _alternative_table(judges: Judges) -> tuple[Table, ...]:
     ]
     for name, title in (
         ("items_per_person", "Items per person, median"),
-        ("decides_at", "Items per person that decide"),
+        ("decides_at", "Items per person needed to decide"),
     ):
         values = [None if test is None else getattr(test, name) for test in tested]
         rows[title] = [NONE if value is None else f"{value:,.0f}" for value in values]
     margins = [percent(test.margin) for test in tested if test is not None]
     return (
         Table.of(
-            ("In the place of people", *(judge.name for judge in judges)),
+            ("Alternative-annotator test", *(judge.name for judge in judges)),
             rows,
             note=(
-                "The alternative-annotator test: of the people with enough votes, the share with "
-                "whom others agree no more often than with the judge, by more than "
-                f"{margins[0]} of items, the margin for {RATERS[judges[0].evidence.raters]}. "
-                f"{percent(PASS)} or more passes, if a coin and the longer answer reach less. "
-                "Another person: one of the others, drawn on each item, in the place of the "
-                "judge. What most of the others say is the upper bound for any judge. With as "
-                "many items per person as decide, another person passes in about 90 % of studies. "
-                "No worse: share of items on which others agree as often with the judge."
+                "Alternative-annotator test: of the people with enough votes, the share with whom "
+                f"others agree no more often than with the judge, by more than {margins[0]} of "
+                f"items, the margin for {RATERS[judges[0].evidence.raters]}. The judge passes at "
+                f"{percent(PASS)} or more, if choosing at random and choosing the longer answer "
+                "reach less. Another person: one of the others, drawn on each item, in the "
+                "judge's place. The majority of the others is the upper bound for any judge. With "
+                "the items per person needed to decide, another person passes in about 90% of "
+                "studies. At least as good: share of items on which others agree with the judge "
+                "at least as often."
             ),
         ),
     )
@@ -552,18 +553,19 @@ def _favouritism_tables(judges: Judges) -> Iterator[Table]:
         if not known:
             continue
         yield Table(
-            head=(f"Favouritism of {judge.name}", "Of a win per item", "Items"),
+            head=(f"Favouritism of {judge.name}", "Wins per item", "Items"),
             rows=tuple(
                 (name, signed_of(known[name]), f"{known[name].n:,}")
                 for name in dict.fromkeys([*biased, *known])
             ),
             strong=tuple(range(len(biased))),
             note=(
-                "By how much the judge scores a model above what a fair judge of its strength "
-                "would give, with 95 % limits over all models, by voters and prompts. Favoured or "
-                f"disadvantaged: the limits are beyond {FAVOURED:g}. Without limits: not tested, "
-                f"which takes {MIN_ITEMS} items on {MIN_PROMPTS} prompts. Favouring the best "
-                "model makes a judge seem stronger and can stay hidden."
+                "Difference between the judge's score of a model and what a fair judge would give "
+                "a model of its strength, with simultaneous 95% limits over all models, clustered "
+                "by voter and prompt. Favoured or disadvantaged: the limits are beyond "
+                f"{FAVOURED:g}. Without limits: not tested, which needs {MIN_ITEMS} items on "
+                f"{MIN_PROMPTS} prompts. Favouring the best model makes a judge seem more "
+                "decisive, and the test can miss it."
             ),
         )
 
@@ -588,7 +590,7 @@ def chance_section(judges: Judges) -> Section:
         "Krippendorff's alpha, people": [number_of(one.alpha) for one in agreed],
         "Gwet's AC1, people": [number_of(one.ac1) for one in agreed],
         "Judge over two people": [percent_of(top.to_people) for top in tops],
-        "Judge over the best possible": [percent_of(top.to_highest) for top in tops],
+        "Judge over the best possible judge": [percent_of(top.to_highest) for top in tops],
         "Each item once, ties excluded": [percent_of(one.by_item.without_ties) for one in agreed],
         "Each item once, with ties": [percent_of(one.by_item.with_ties) for one in agreed],
     }
@@ -596,27 +598,27 @@ def chance_section(judges: Judges) -> Section:
     if any(swap is not None for swap in swapped):
         for name, part in (
             ("Same verdict in both orders", "consistent"),
-            ("Changes to what is shown first", "to_first"),
-            ("Changes to what is shown second", "to_second"),
+            ("Changes to the answer shown first", "to_first"),
+            ("Changes to the answer shown second", "to_second"),
         ):
             rows[name] = [NONE if s is None else percent_of(s[part]) for s in swapped]
     table = Table.of(
         ("Measure", *(judge.name for judge in judges)),
         rows,
         note=(
-            "1 is agreement for kappa, alpha and AC1, a tie being a third answer if any vote is "
-            "one; each has its own idea of what chance gives. Alpha falls where nearly all "
-            "answers are of one kind and AC1 does not: read them together. "
-            f"The best possible judge: {CONDITION[0].lower()}{CONDITION[1:]}"
+            "For kappa, alpha and AC1, 1 is perfect agreement; a tie is a third answer if any "
+            "vote is one. They differ in the agreement expected by chance: if nearly all answers "
+            "are of one kind, alpha falls and AC1 does not, so read them together. The best "
+            f"possible judge: {CONDITION[0].lower()}{CONDITION[1:]}"
         ),
     )
-    return Section("Beyond chance, and against what people allow", table=table)
+    return Section("Agreement beyond chance, and relative to people", table=table)
 
 
 def lead_table(against: SideBySide) -> Table:
     """Put judges against each other, a pair a row."""
     rows = {
-        f"{lead.first} less {lead.second}": (
+        f"{lead.first} minus {lead.second}": (
             gap_of(lead.without_ties),
             gap_of(lead.with_ties),
             f"{lead.items:,}",
@@ -625,13 +627,13 @@ def lead_table(against: SideBySide) -> Table:
         for lead in against.leads
     }
     return Table.of(
-        ("Agreement with people", "Ties excluded", "With ties", "Items", "Price of a point"),
+        ("Agreement with people", "Ties excluded", "With ties", "Items", "Price per point"),
         rows,
         note=(
-            "Percentage points, on the items that both have a verdict on; intervals take the "
-            "same prompts and people for both. Price of a point: dollars more for a thousand "
-            "items, by going from the worse judge to the better, where one is certainly better "
-            "(at a level over all pairs)."
+            "Percentage points, on the items for which both have a verdict; intervals resample "
+            "the same prompts and people for both. Price per point: dollars more per thousand "
+            "items when changing from the worse judge to the better, if the difference is "
+            "significant (at a joint level over all pairs)."
         ),
     )
 
@@ -648,28 +650,30 @@ def against_section(against: SideBySide) -> Section:
         for part in against.parts
     }
     costs = {
-        "Dollars a thousand items": [_dollars(against.costs[name]) for name in names],
-        "For each point above a coin": [_dollars(against.price(name)) for name in names],
+        "Dollars per thousand items": [_dollars(against.costs[name]) for name in names],
+        "Per point above chance": [_dollars(against.price(name)) for name in names],
     }
     return Section(
-        "The judges against each other",
+        "Comparison of judges",
         paragraphs=(" ".join(against.sentences),),
         table=Table.of(
             ("Agreement, ties excluded", *names, "Items", "Prompts"),
             parts,
             note=(
-                "On the items that every judge has a verdict on. How far models are apart is by "
-                "people's votes: near ones are hard to tell. Lengths are in characters. Under "
-                f"{MIN_PROMPTS} prompts nothing is said. Parts are many looks at the same "
-                "verdicts: of twenty, one may differ by luck alone."
+                "On the items for which every judge has a verdict. The distance of models is by "
+                "people's ratings: close models are hard to separate. Lengths are in characters. "
+                f"Groups with fewer than {MIN_PROMPTS} prompts have no figures. Groups are "
+                "multiple comparisons on the same verdicts: one of twenty may differ by chance."
             ),
         ),
         more=(
             Table.of(
-                ("What it costs", *names),
+                ("Cost", *names),
                 costs,
-                note="Of all that was paid for, read or not; as far as the file says. A judge "
-                "that is not shown to agree more often than a coin has no price of a point.",
+                note=(
+                    "Of all paid calls with a known cost. Without a lead over chance there is no "
+                    "price per point."
+                ),
             ),
         ),
     )
@@ -694,7 +698,7 @@ def group_section(judges: Judges, by: str) -> Section:
     table = Table(
         head=(by, "Judge, ties excluded", "Two people", "Judge, with ties", "Two people", "Pairs"),
         rows=tuple(rows),
-        note="Groups are many looks at one judge: of twenty, one may differ by chance alone.",
+        note="Groups are multiple comparisons of one judge: one of twenty may differ by chance.",
     )
     return Section(f"By {by}", table=table)
 
@@ -719,29 +723,29 @@ def bias_section(judges: Judges, level: float) -> Section:
                 marks = _mark("people", effect.people), _mark("judge", effect.judge)
                 lines.append((label, marks))
     table = Table(
-        head=("What a response gains by", "With people", "With the judge", "Difference"),
+        head=("Effect of", "With people", "With the judge", "Difference"),
         rows=tuple(rows),
         note=(
-            f"Rating points (400 are odds of ten to one) with {100 * level:g} % intervals by "
-            "prompt, from one Bradley-Terry fit with these terms to votes, and the same to "
-            "verdicts. The difference is the bias: that people, too, like longer answers is none "
-            "of the judge's. Its own model: how far it leads the mean of the others on either "
-            "board; the difference is what the line through the other models does not explain, "
-            "with a prediction interval: it excludes 0 only where the judge lifts or lowers no "
-            "other model nearly as far."
+            f"Rating points (400 are odds of ten to one) with {100 * level:g}% intervals "
+            "clustered by prompt, from one Bradley-Terry fit with these terms to votes and one "
+            "to verdicts. The difference is the bias: if people also prefer longer answers, that "
+            "part is not counted as the judge's. Its own model: its lead over the mean of the "
+            "others on either board; the difference is what the line through the other models "
+            "does not explain, with a prediction interval: it excludes 0 only if the judge "
+            "shifts no other model nearly as far."
         ),
     )
     figures: tuple[Figure, ...] = ()
     if lines:
         ends = [end for _, marks in lines for mark in marks for end in mark.ends]
         axis = spanning([0.0, *ends], "Rating points", lambda x: minus(f"{x:+.0f}" if x else "0"))
-        svg = dots(lines, axis, title="What moves people and the judge", rule=0.0)
+        svg = dots(lines, axis, title="Effects on people and on the judge", rule=0.0)
         caption = (
-            "Orange: people, above. Blue: the judge, below. Where they lie apart is the bias."
+            "Orange: people, above. Blue: the judge, below. The distance between them is the bias."
         )
         figures = (Figure(svg, caption),)
     return Section(
-        "What moves it, and what moves people",
+        "Biases of the judge relative to people",
         table=table,
         figures=figures,
         points=tuple(_on_moderation(judges)),
@@ -773,16 +777,16 @@ def calibration_section(judges: Judges, level: float) -> Section:
         "Pairs": [f"{one.n:,}" for _, one in known],
     }
     table = Table.of(
-        ("Its chances", *(name for name, _ in known)),
+        ("Probabilities of", *(name for name, _ in known)),
         rows,
         note=(
-            "Calibration error: how far the judge's chance lies from the share of people, on "
-            "average. A temperature above 1: it is too sure of itself. Both maps are learnt on "
-            "other prompts than they are scored on."
+            "Calibration error: the mean difference between the judge's probability and the "
+            "share of people. A temperature above 1: the judge is overconfident. Both maps are "
+            "fitted on other prompts than those they are scored on."
         ),
     )
     figures = tuple(_curve(name, calibration, level) for name, calibration in known)
-    return Section("Whether its chances hold", table=table, figures=figures)
+    return Section("Calibration of the judge's probabilities", table=table, figures=figures)
 
 
 def _curve(name: str, calibration: Calibration, level: float) -> Figure:
@@ -792,13 +796,14 @@ def _curve(name: str, calibration: Calibration, level: float) -> Figure:
         if people.value is not None
     ]
     axes = (
-        Scale(0.5, 1.0, "Chance that the judge gives to the side it prefers", percent),
+        Scale(0.5, 1.0, "Judge's probability for the side it prefers", percent),
         Scale(0.0, 1.0, "People who prefer that side", percent),
     )
     return Figure(
-        scatter(points, *axes, title=f"How often people agree with {name}, by its chance"),
-        f"{name}: on the dashed line its chances hold, below it is too sure. Lines are "
-        f"{100 * level:g} % intervals; {plural(calibration.n, 'pair')} of a verdict and a vote.",
+        scatter(points, *axes, title=f"Reliability diagram of {name}"),
+        f"{name}: on the dashed line its probabilities are calibrated; below the line it is "
+        f"overconfident. Lines are {100 * level:g}% intervals; "
+        f"{plural(calibration.n, 'pair')} of a verdict and a vote.",
     )
 
 
@@ -869,15 +874,15 @@ def _on_order(by_all: tuple[str, ...], by_own: tuple[str, ...]) -> str:
     if len(by_all) < 2:
         return ""
     if by_all == by_own:
-        return "Without them the order of the models is the same."
+        return "Without them, the order of the models is the same."
     if missing := sorted({*by_all} - {*by_own}):
         names = ", ".join(map(repr, missing))
         return (
-            "Whether the order of models depends on them cannot be determined: without them there "
-            f"is no verdict on {names}."
+            "Whether the order of models depends on them is inconclusive: without them, there is "
+            f"no verdict on {names}."
         )
     names = ", ".join(map(repr, by_own))
-    return f"The order of the models hangs on them: without them it is {names}."
+    return f"The order of the models depends on them: without them it is {names}."
 
 
 def _value(row: TableRow) -> float:

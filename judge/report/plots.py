@@ -365,7 +365,7 @@ def _text(
 
 
 def _cut(name: str, room: float) -> str:
-    """Cut a name to the room there is."""
+    """Cut a name to the available width."""
     name = visible(name)
     ends = list(accumulate(map(_letter, name)))
     if not ends or ends[-1] <= room:

@@ -25,28 +25,28 @@ from rating.tables.formats import Table
 
 NAME = "raters"
 OPENING = (
-    "People rated given pairs of answers. Here is how far they agree with each other and with "
-    "themselves, what they are like one by one, and what more ratings would buy."
+    "People rated given pairs of answers. This report shows how far they agree with each "
+    "other and with themselves, how each rater chooses, and what more ratings would add."
 )
 NOTE = (
-    "Agreement: with others on the same items. Retest: with oneself, when an item came again with "
-    "its sides exchanged. Left: share of choices for a side that are for the left."
+    "Agreement: with others on the same items. Retest: with one's own choice when an item was "
+    "shown again with its sides exchanged. Left: share of choices of a side that are for the left."
 )
 ACCURACY_NOTE = (
     "By gold: mean and quantiles of Beta(8 + right, 2 + wrong). Without gold: how often a rater "
-    "gives an item its class in Dawid and Skene's model, gold items among them."
+    "chooses an item's class in Dawid and Skene's model, which includes the gold items."
 )
 LIMITS = (
-    "A preference is no mistake: accuracy without gold is agreement with a common answer, where "
-    "there is one, and comes out too high where some items are harder for everybody.",
-    "Retest says how steady raters are, not how right.",
-    "What is planned holds for items and people like those that were rated.",
+    "A preference is not an error: accuracy without gold is agreement with a common "
+    "answer, if there is one, and is too high if some items are harder for all raters.",
+    "Retest measures how consistent raters are, not how often they are right.",
+    "The plan holds for items and people like those of the study.",
 )
 WORDS = {
     "item": "between items",
     "rater": "between raters",
     "rest": "within: one rater on one item",
-    "interaction": "of which taste that a rater keeps",
+    "interaction": "of which lasting preference of a rater",
     "within": "of which noise of the same rater",
 }
 
@@ -58,20 +58,20 @@ def write_raters(study: RaterStudy, folder: Path, made: date) -> Path:
 
 def raters_page(study: RaterStudy, made: date) -> Page:
     """Say all that the report says, in its order."""
-    headline, *rest = study.sentences or ("Too little is rated to say anything.",)
+    headline, *rest = study.sentences or ("There are too few ratings for any figure.",)
     more = [_accuracy_table(study), _variance_table(study)]
     if study.by_confidence:
         more.append(_confidence_table(study))
     if study.plan is not None:
-        people = f"people as now ({study.plan.raters:.1f} equally busy ones)."
-        note = "Of the share of side A, in percentage points, as is to be expected by as many "
-        heads = ("Ratings an item", "Half-width")
+        people = f"people as now ({study.plan.raters:.1f} equally active ones)."
+        note = "Expected half-width for the share of side A, in percentage points, with as many "
+        heads = ("Ratings per item", "Half-width")
         more.append(_plan_table(study.plan, heads, 100, 1, note + people))
     if study.alpha_plan is not None:
-        note = "Half-width of Krippendorff's alpha, as is to be expected of these raters."
-        more.append(_plan_table(study.alpha_plan, ("For alpha, each", "Alpha"), 1, 2, note))
+        note = "Half-width of the interval of Krippendorff's alpha, expected with these raters."
+        more.append(_plan_table(study.alpha_plan, ("For alpha, per item", "Alpha"), 1, 2, note))
     return Page(
-        title="What are the raters of this study like?",
+        title="How do the raters of this study choose?",
         opening=OPENING,
         about={
             "Study": study.rated.study or NONE,
@@ -83,7 +83,7 @@ def raters_page(study: RaterStudy, made: date) -> Page:
         first=Section("One by one", table=_rater_table(study), more=tuple(more)),
         sections=(
             Section("Limits", points=(*foremost(study.warnings), *LIMITS)),
-            Section("To make this again", code=_command(study)),
+            Section("Reproduce this report", code=_command(study)),
         ),
         made=made,
         version=__version__,
@@ -122,7 +122,9 @@ def _variance_table(study: RaterStudy) -> Table:
     return Table.of(
         ("Variance of ratings", "Share"),
         {WORDS[name]: (percent_of(getattr(study.variance, name)),) for name in NAMES},
-        note="Scores of 1, a half for a tie, and 0. Intervals are for other prompts and raters.",
+        note=(
+            "Ratings score 1, 0 or, for a tie, 0.5. Intervals are for other prompts and raters."
+        ),
     )
 
 
@@ -133,14 +135,14 @@ def _confidence_table(study: RaterStudy) -> Table:
             CONFIDENCE[of]: (percent_of(one), f"{one.n:,}")
             for of, one in study.by_confidence.items()
         },
-        note="Pairs of a choice of this confidence with each other choice of its item.",
+        note="Pairs of a choice with this confidence and every other choice on its item.",
     )
 
 
 def _plan_table(
     plan: RaterPlan | AlphaPlan, heads: tuple[str, str], times: int, digits: int, note: str
 ) -> Table:
-    """Show designs, with their half-widths so many times as large and to so many digits."""
+    """Show designs, with their half-widths this many times as large and to this many digits."""
     wanted = f"±{times * plan.enough.wanted:g}"
     return Table.of(
         (
@@ -192,15 +194,14 @@ def _command(study: RaterStudy) -> str:
 
 SCORES_NAME = "scores"
 SCORES_OPENING = (
-    "Models have scores from elsewhere, such as of benchmarks, and ratings from votes of people "
-    "in an arena. Here is how far the one goes with the other."
+    "Models have scores from elsewhere, such as benchmarks, and ratings from votes of "
+    "people in an arena. This report shows how closely the two agree."
 )
 SCORES_LIMITS = (
-    "Scores are taken as exact: how uncertain a benchmark is by itself is in no interval.",
-    "A correlation says that two orders are alike, not that one may stand in for the other, nor "
-    "why.",
-    "Models that are close to each other by either measure lower a correlation; a wide range of "
-    "models raises it.",
+    "Scores are taken as exact: the uncertainty of a benchmark itself is in no interval.",
+    "A correlation shows that two orders are similar. It does not show that one can "
+    "replace the other, nor why they agree.",
+    "Models with similar ratings or scores lower a correlation; a wide range of models raises it.",
 )
 
 
@@ -216,7 +217,7 @@ def scores_page(scored: Scored, made: date) -> Page:
         figure for name in scored.columns if (figure := _figure(scored, name)) is not None
     )
     return Page(
-        title="Scores from elsewhere and the ratings of people",
+        title="External scores and people's ratings",
         opening=SCORES_OPENING,
         about={
             "Scores": scored.source,
@@ -228,7 +229,7 @@ def scores_page(scored: Scored, made: date) -> Page:
         sections=(
             *((Section("Model by model", figures=figures),) if figures else ()),
             Section("Limits", points=(*foremost(scored.on_data), *SCORES_LIMITS)),
-            Section("To make this again", code=_scores_command(scored)),
+            Section("Reproduce this report", code=_scores_command(scored)),
         ),
         made=made,
         version=__version__,
@@ -237,7 +238,7 @@ def scores_page(scored: Scored, made: date) -> Page:
 
 def _correlation_section(scored: Scored) -> Section:
     """Describe how every column goes with the ratings, for these models and for others."""
-    level, columns = f"{100 * scored.options.level:g} %", scored.columns.items()
+    level, columns = f"{100 * scored.options.level:g}%", scored.columns.items()
     kinds = tuple(map(str.title, KINDS))
     as_found = {
         name: [
@@ -253,26 +254,26 @@ def _correlation_section(scored: Scored) -> Section:
     }
     others = {name: [_ends(*one.other_models[kind]) for kind in KINDS] for name, one in columns}
     return Section(
-        "How far they go together",
+        "Correlation of scores and ratings",
         points=(*scored.on_columns, *_on_pairs(scored)),
         table=Table.of(
             ("Score", *kinds, f"Pearson, best {scored.n_top}", "Models"),
             as_found,
-            f"1 is the same order, 0 none. {level} intervals for these very models and as many "
-            "votes, by how uncertain these leave the ratings.",
+            f"1 is the same order, 0 no association. {level} intervals for these models and this "
+            "number of votes, from the uncertainty of the ratings.",
         ),
         more=(
             Table.of(
-                ("Without the noise of votes", *kinds),
+                ("Disattenuated correlations", *kinds),
                 noise_freed,
-                f"The same by endless votes, with {level} intervals: noise in ratings lowers a "
-                "correlation.",
+                "Corrected for the noise of the ratings, which lowers a correlation, with "
+                f"{level} intervals.",
             ),
             Table.of(
                 ("For models like these", *kinds),
                 others,
-                f"{level} intervals with models drawn again: how far another choice of models "
-                "may move a correlation.",
+                f"{level} intervals that resample models: how far the correlation may change with "
+                "another choice of models.",
             ),
             *_pairs(scored),
             *_win_rates(scored),
@@ -288,13 +289,13 @@ def _on_pairs(scored: Scored) -> Iterator[str]:
         left_out, opposite = one["overlap"]["left_out"], one["overlap"]["opposite"]
         if left_out:
             yield (
-                f"{name}: {plural(len(left_out), 'pair')} that the ratings do not tell apart are "
+                f"{name}: {plural(len(left_out), 'pair')} that the ratings do not separate are "
                 f"excluded from the agreement, and count 0 over all pairs: {_named(left_out)}."
             )
         if opposite:
             yield (
-                f"{name}: scores and ratings are sure of opposite orders of "
-                f"{plural(len(opposite), 'pair')}, the first being ahead by the ratings: "
+                f"{name}: scores and ratings order {plural(len(opposite), 'pair')} in "
+                "significantly opposite ways, the first being ahead by the ratings: "
                 f"{_named(opposite)}."
             )
 
@@ -314,10 +315,10 @@ def _win_rates(scored: Scored) -> Iterator[Table]:
     yield Table.of(
         ("Mean win rate over the columns", "Win rate", "Columns"),
         {
-            one["model"]: (f"{100 * one['value']:.1f} %", f"{one['n']:,}")
+            one["model"]: (f"{100 * one['value']:.1f}%", f"{one['n']:,}")
             for one in mean_win_rates(scored.scores)
         },
-        f"How often a model has a higher score than another, equal ones half. {MEAN_WIN_RATE}",
+        f"Share of other models with a lower score; equal scores count half. {MEAN_WIN_RATE}",
     )
 
 
@@ -350,10 +351,10 @@ def _pairs(scored: Scored) -> Iterator[Table]:
             *("Separated by the ratings", "Brier of the order", "Models"),
         ),
         cells,
-        "Separated where the two intervals do not overlap (as Arena-Hard), or where the interval "
-        "of the difference excludes 0. Agreement over the pairs that the ratings tell apart: 1 "
-        "the same way, −1 the other way, 0 not; over all pairs the others count 0, as in "
-        "Arena-Hard's paper.",
+        "Separated if the two intervals do not overlap (as in Arena-Hard), or if the "
+        "interval of the difference excludes 0. Agreement over the pairs that the ratings "
+        "separate: 1 the same order, −1 the opposite order, 0 not separated by the scores; "
+        "over all pairs the others count 0, as in Arena-Hard's paper.",
     )
 
 

@@ -77,7 +77,7 @@ class _Unparsed:
             return ""
         return (
             f"{self.n:,} of {self.of:,} questions with a reply ({round(100 * self.share)}%) are "
-            "unparsed: they have no verdict, and are no ties. --again unparsed asks them once "
+            "unparsed: they have no verdict, and are not ties. --again unparsed asks them once "
             "more."
         )
 
@@ -185,8 +185,8 @@ def differences(method: FileMethod, cases: Iterable[NamedCase]) -> list[str]:
         return [*method.changes]
     return [
         *method.changes,
-        "No case has a reference answer, where upstream shows one for math, reasoning and coding: "
-        "give its file with --references.",
+        "No case has a reference answer; upstream shows one for math, reasoning and coding. "
+        "Give its file with --references.",
     ]
 
 
@@ -221,7 +221,7 @@ def _errors(failed: Failed) -> list[dict[str, Any]]:
 
 
 def _on_error(error: Mapping[str, Any]) -> str:
-    return f"{error['n']:,} {error['failure']}: the endpoint says {error['sentence']!r}."
+    return f"{error['n']:,} {error['failure']}: the endpoint reports {error['sentence']!r}."
 
 
 def _place_of(run: Run) -> PositionEffect | None:
@@ -262,7 +262,7 @@ def repeats(cases: Sequence[NamedCase]) -> list[str]:
     }
     return [
         f"{model!r} gives much the same response to different prompts ({one[0]:.0%} of "
-        f"{one[1]}), such as {one[2][:60]!r}: a verdict on it says more of the judge."
+        f"{one[1]}), such as {one[2][:60]!r}: a verdict on it may be about the judge."
         for model, one in repeated.items()
         if one is not None
     ]
@@ -280,12 +280,12 @@ def _responses(model: str, cases: Sequence[NamedCase]) -> dict[str, str]:
 
 def _on_logprobs(method: FileMethod) -> str:
     """Describe what to do where no reply has log-probabilities."""
-    text = f"The endpoint gives no log-probabilities, and {method.name} reads nothing else."
+    text = f"The endpoint gives no log-probabilities, and {method.name} needs them."
     if method.fallback is None:
-        return f"{text} Take a method that reads the reply's words."
+        return f"{text} Choose a method that parses the reply's text."
     return (
         f"{text} Use --method {method.fallback}, or --fallback {method.fallback}: another "
-        "measure, under its own name."
+        "measurement, under its own name."
     )
 
 
@@ -298,7 +298,7 @@ def _unused(method: FileMethod, cases: Sequence[NamedCase]) -> list[str]:
         if value not in ((), None)
     }
     return [
-        f"The method {method.name!r} does not look at the column {name!r} of the cases."
+        f"The method {method.name!r} does not use the column {name!r} of the cases."
         for name in sorted(there - {*method.fields})
     ]
 
@@ -310,14 +310,12 @@ def _on_judge(
     answer = constant_reading(run.judged)
     if answer is not None:
         n = sum(bool(row.keys) for row in run.judged)
-        warnings.append(
-            f"{judge!r} said the same in all {n} replies ({noted(answer)}), whatever it was shown."
-        )
+        warnings.append(f"{judge!r} gave the same answer in all {n} replies ({noted(answer)}).")
     if any(detail == NO_CHECKLIST for _, _, detail in failed):
         unlisted = {row.case_id for row in run.judged if row.detail == NO_CHECKLIST}
         warnings.append(
-            f"{len(unlisted)} cases have no checklist, because {judge!r} wrote none that could be"
-            " read: they are not judged."
+            f"{len(unlisted)} cases have no checklist, because no checklist by {judge!r} could be "
+            "parsed: they are not judged."
         )
     n_without = run.by_status.get(FailureClass.NO_LOGPROBS, 0)
     refused: Counter[str] = Counter()
@@ -327,14 +325,14 @@ def _on_judge(
     if unparsed := unparsed_of(run).sentence:
         warnings.append(unparsed)
     warnings += [
-        f"{n:,} questions were refused by {name!r}: they have no verdict, and stand. "
-        "--again refused asks them once more."
+        f"{n:,} questions were refused by {name!r}, and have no verdict. --again refused asks "
+        "them once more."
         for name, n in refused.items()
     ]
     if lacking:
         warnings += [_on_logprobs(method)] if run.stopped is None else []
     elif n_without:
-        warnings.append(f"{n_without} replies came without log-probabilities: they are not read.")
+        warnings.append(f"{n_without} replies have no log-probabilities, and no verdict.")
     return warnings
 
 

@@ -86,14 +86,14 @@ def _board_section(judges: Judges, contests: Contests) -> Section:
             f"{kind.title()}{words}": [
                 number_of(one.figures[kind + suffix]) for one in comparisons
             ]
-            for words, suffix in (("", ""), (", noise-freed", NOISE_FREED))
+            for words, suffix in (("", ""), (", disattenuated", NOISE_FREED))
             for kind in KINDS
         },
         **{
             title: [write(one.separability["overlap"][name]) for one in comparisons]
             for title, name, write in (
-                ("Pairs that people separate", "separated_by_reference", percent),
-                ("Pairs that the judge separates", "separated", percent),
+                ("Pairs separated by people", "separated_by_reference", percent),
+                ("Pairs separated by the judge", "separated", percent),
                 (
                     "People's separated pairs that the judge separates",
                     "separated_of_reference",
@@ -109,21 +109,20 @@ def _board_section(judges: Judges, contests: Contests) -> Section:
         ("The two boards", *(name for name, _ in known)),
         rows,
         note=(
-            "Correlations of the ratings by the judge with those by people, 1 for the same order: "
-            "first of boards of as many votes and verdicts, then without the noise in both, which "
-            "lowers them, as of endless votes. Intervals carry the uncertainty of both boards, "
-            "for these models. A pair is "
-            "separated where intervals do not overlap. Agreement on pairs that both separate: the "
-            "share that both order alike. Over all pairs, a pair counts 1 where both order it "
-            "alike, −1 where they order it the opposite way, and 0 where either does not separate "
-            "it, as in Arena-Hard's paper. The JSON has the pairs that people do not separate "
+            "Correlations of the ratings by the judge with those by people, where 1 is the same "
+            "order: first as observed, then disattenuated, that is corrected for the noise in "
+            "both. Intervals include the uncertainty of both boards, for these models. A pair is "
+            "separated if its intervals do not overlap. Agreement on pairs that both separate: "
+            "the share with the same order. Over all pairs, a pair counts 1 if both order it "
+            "alike, −1 if they order it in opposite ways, and 0 if either does not separate it, "
+            "as in Arena-Hard's paper. The JSON lists the pairs that people do not separate "
             "(left_out)."
         ),
     )
     figures = tuple(figure for judge in judges if (figure := _board_figure(judge)) is not None)
     more = [_contest_table(contests)] if contests else []
     more += _ranking_tables(judges)
-    return Section("Whether it ranks models as people do", (), table, figures, tuple(more))
+    return Section("Agreement of the rankings", (), table, figures, tuple(more))
 
 
 def _ranking_tables(judges: Judges) -> list[Table]:
@@ -145,15 +144,14 @@ def _ranking_tables(judges: Judges) -> list[Table]:
     }
     return [
         Table.of(
-            ("As a ranker of models", *known),
+            ("Win rates by pair of models", *known),
             rows,
             note=(
-                "Win rates over pairs of models, the judge's against people's. Decisiveness: "
-                "above 1 the judge makes gaps between models wider than people do, below 1 "
-                "narrower. Bias: by how much it lifts a model's win rate beyond that, on average "
-                "over opponents; its spread is above 0 by chance alone, so read the one without "
-                "noise beside it. Pairs with "
-                f"{FEWEST_ITEMS} items or more."
+                "Win rates over pairs of models, by the judge and by people. Decisiveness: above "
+                "1, the judge makes gaps between models wider than people do; below 1, narrower. "
+                "Bias: how far the judge raises a model's win rate beyond that, averaged over "
+                "opponents. Its spread is above 0 by chance alone, so read the one without noise "
+                f"beside it. Pairs with at least {FEWEST_ITEMS} items."
             ),
         )
     ]
@@ -161,13 +159,12 @@ def _ranking_tables(judges: Judges) -> list[Table]:
 
 def _contest_table(contests: Contests) -> Table:
     return Table.of(
-        ("Closer to people's ranking", *map(str.title, KINDS)),
+        ("Difference in correlation with people's ranking", *map(str.title, KINDS)),
         {
-            f"{one} less {other}": [number_of(gap[kind]) for kind in KINDS]
+            f"{one} minus {other}": [number_of(gap[kind]) for kind in KINDS]
             for (one, other), gap in contests.items()
         },
-        note="Differences of correlations with the noise in them, the same prompts drawn for both "
-        "judges: an interval that holds 0 shows no lead.",
+        note=("Observed correlations, paired by prompt: an interval with 0 shows no difference."),
     )
 
 
@@ -191,8 +188,8 @@ def _board_figure(judge: JudgeStudy) -> Figure | None:
     svg = scatter(points, *axes, title=f"Ratings by people and by {judge.name}")
     return Figure(
         svg,
-        f"{judge.name}: {plural(len(names), 'model')}. On the dashed line both ratings are equal; "
-        "a judge that is more decided than people spreads models further apart.",
+        f"{judge.name}: {plural(len(names), 'model')}. On the dashed line both ratings are "
+        "equal; a more decisive judge spreads models further apart.",
     )
 
 
@@ -203,7 +200,7 @@ def powered_section(judges: Judges, level: float) -> Section:
     paragraphs += dict.fromkeys(powered.assumption for _, powered in known)
     helped = [(name, powered) for name, powered in known if powered.judge_weight > 0]
     tables = tuple(_powered_table(name, powered, level) for name, powered in helped)
-    return Section("Ratings by people, with the judge's help", tuple(paragraphs), more=tables)
+    return Section("Prediction-powered ratings", tuple(paragraphs), more=tables)
 
 
 def _gain(name: str, powered: PoweredRatings) -> str:
@@ -212,13 +209,13 @@ def _gain(name: str, powered: PoweredRatings) -> str:
     if powered.gain.value is None:
         return (
             f"How many votes the verdicts of {name} save beside {plural(powered.n, 'item')} with "
-            f"votes is not known (weight of the judge {powered.judge_weight:.2f})."
+            f"votes is unknown (weight of the judge {powered.judge_weight:.2f})."
         )
     return (
         f"With the verdicts of {name}, {plural(powered.n, 'item')} with votes are worth "
-        f"{number_of(powered.gain)} times as many without (weight of the judge "
-        f"{powered.judge_weight:.2f}, from {plural(powered.n_judged, 'item')} with a verdict and "
-        "no vote)."
+        f"{number_of(powered.gain)} times as many without them (weight of the judge "
+        f"{powered.judge_weight:.2f}, from {plural(powered.n_judged, 'item')} with a verdict "
+        "and no vote)."
     )
 
 
@@ -231,8 +228,10 @@ def _powered_table(name: str, powered: PoweredRatings, level: float) -> Table:
     return Table(
         head=("Model", "By votes alone", f"With {name}"),
         rows=tuple((powered.models[i], *(column[i] for column in columns)) for i in order),
-        note=f"Points around 1000, with {100 * level:g} % intervals by voter and prompt, and "
-        "without one where less than two effective voters, or prompts, stand behind a rating.",
+        note=(
+            f"Points around 1000, with {100 * level:g}% intervals clustered by voter and prompt; "
+            "none if the effective sample size is below two voters or prompts."
+        ),
     )
 
 
@@ -246,18 +245,18 @@ def _plan_section(judges: Judges) -> Section:
     """Describe how many votes to buy beside each judge, and on which items."""
     known = [(judge.name, judge.plan) for judge in judges if judge.plan is not None]
     paragraphs = tuple(
-        f"With {name}, ratings by people are known to ±{plan.half_width:.0f} points, as a mean "
-        f"over the models. {_next(len(plan.sent))}"
+        f"With {name}, ratings by people have intervals of ±{plan.half_width:.0f} points on "
+        f"average. {_next(len(plan.sent))}"
         for name, plan in known
     )
     tables = [_purchases(name, plan) for name, plan in known if plan.purchases]
     tables += [_sent(name, plan) for name, plan in known if plan.sent]
-    return Section("How many votes to buy, and where", paragraphs, more=tuple(tables))
+    return Section("Sample-size planning", paragraphs, more=tuple(tables))
 
 
 def _next(n: int) -> str:
     if not n:
-        return "Every item that it judged has votes: new ones need verdicts first."
+        return "Every judged item has votes: new ones need verdicts first."
     return f"{plural(n, 'item')} to vote on next are drawn in {SEND} beside this report."
 
 
@@ -274,8 +273,8 @@ def _purchases(name: str, plan: Plan) -> Table:
             for width, bought in plan.purchases.items()
         ),
         note=(
-            "Items with a vote that intervals of this half-width take, as a mean over the models, "
-            "if votes and verdicts go on as they are, by further voters on further prompts. A "
+            "Items with a vote needed for intervals of this half-width, averaged over the "
+            "models, if further votes by new voters on new prompts are like the present ones. A "
             "dash: more items than were judged; judge more."
         ),
     )
@@ -284,14 +283,14 @@ def _purchases(name: str, plan: Plan) -> Table:
 def _sent(name: str, plan: Plan) -> Table:
     shown = list(plan.by_pair.items())[:MOST_PAIRS]
     return Table(
-        head=(f"Where {name} leaves most open", "Of what is sent", "Of what is open"),
+        head=(f"Pairs least certain with {name}", "Share of sent items", "Share of open items"),
         rows=tuple(
             (f"{a} and {b}", percent(share), percent(there)) for (a, b), (share, there) in shown
         ),
         note=(
-            "Items are drawn by how far their votes are expected to move the ratings. They are no "
-            "random subset then: rate them with their chances (column overall, argument "
-            "probability of judge.studies.powered), or draw items at random instead."
+            "Items are drawn by the expected effect of their votes, not at random: rate them "
+            "with their probabilities (column overall, argument probability of "
+            "judge.studies.powered), or draw items at random instead."
         ),
     )
 
@@ -327,8 +326,8 @@ def _win_rate_section(judges: Judges, level: float) -> Section:
             ),
             note=(
                 "Ties excluded. By people: on the items with votes alone. Corrected (Rogan and "
-                f"Gladen), with {100 * level:g} % intervals by prompt that allow for its errors "
-                "being estimated."
+                f"Gladen), with {100 * level:g}% intervals clustered by prompt that include the "
+                "uncertainty of the judge's estimated errors."
             ),
         )
         for judge in known
@@ -340,7 +339,7 @@ def _win_rate_section(judges: Judges, level: float) -> Section:
         if rate.why
     )
     return Section(
-        "Win rates, corrected for its errors", (ASSUMPTION,), more=tables, points=tuple(why)
+        "Win rates corrected for the judge's errors", (ASSUMPTION,), more=tables, points=tuple(why)
     )
 
 
@@ -391,8 +390,8 @@ _OF_TEST = (
     *("person", "person_passed", "majority", "decides_at"),
 )
 OPENING = (
-    "A judge is a model that says which of two answers is better. Here its verdicts are held "
-    "against votes of people on the same answers."
+    "A judge is a model that chooses the better of two answers. This report compares its "
+    "verdicts with votes of people on the same answers."
 )
 TONES: Mapping[Verdict, Tone] = {
     "yes": "good",
@@ -443,10 +442,10 @@ def report_page(study: Study, made: date) -> Page:
     if any(judge.win_rates for judge in judges):
         sections.append(_win_rate_section(judges, level))
     sections += [_data(study), _rules(study), _limits(study)]
-    sections.append(Section("To make this again", code=command(study)))
+    sections.append(Section("Reproduce this report", code=command(study)))
     named = joined([judge.name for judge in judges])
     page = Page(
-        title=f"May {named} stand in for people?",
+        title=f"Can {named} replace human raters?",
         opening=OPENING,
         about=_about(study),
         answers=tuple(_answer(judge) for judge in judges),
@@ -533,13 +532,11 @@ def _examples(study: Study, judge: JudgeVerdicts) -> Section:
     ]
     examples = tuple(_example(study, one, texts) for one in chosen)
     opening = (
-        "Read some of these before you rely on any figure above: they are the items with the "
-        "most votes on which the judge stands furthest from most people."
+        "Read some before you rely on any figure: items with the largest differences."
         if examples
-        else "On no item does the judge prefer one side while most people prefer the other or "
-        "see a tie."
+        else "On no item does the judge prefer one side and most people the other, or a tie."
     )
-    title = f"Where {judge.name} and people differ most"
+    title = f"Largest differences between {judge.name} and people"
     return Section(title, (opening,), examples=examples)
 
 
@@ -588,16 +585,16 @@ def _data(study: Study) -> Section:
         "Votes on them": [judge.n_votes for judge in study.judges],
         "People": [judge.n_voters for judge in study.judges],
         "Prompts": [judge.evidence.n_prompts for judge in study.judges],
-        "Verdicts that were not read": [judge.n_unread for judge in study.judges],
+        "Unparsed verdicts": [judge.n_unread for judge in study.judges],
     }
     table = Table.of(
-        ("What was compared", *(judge.name for judge in study.judges)),
+        ("Data", *(judge.name for judge in study.judges)),
         {
             name: ["not known" if n is None else f"{n:,}" for n in numbers]
             for name, numbers in counted.items()
         },
-        f"Votes: {study.votes}. Verdicts: {study.verdicts}. Matched by {study.data.keyed_by}. A "
-        "verdict that was not read is in no figure, and is no tie.",
+        f"Votes: {study.votes}. Verdicts: {study.verdicts}. Matched by {study.data.keyed_by}. "
+        "An unparsed verdict is in no figure, and is not a tie.",
     )
     return Section("The data", table=table)
 
@@ -606,35 +603,34 @@ def _rules(study: Study) -> Section:
     options = study.options
     compared = {
         "all": "Every verdict is compared with every vote of its item.",
-        "majority": "Every verdict is compared with what most votes of its item say; where two "
-        "answers lead, with a tie.",
+        "majority": ("Verdicts are compared with the majority of each item, or a tie."),
     }[options.pairs]
     voters = "" if options.voters is None else f" Only voters like {options.voters} count."
     points = (
         f"{compared}{voters} People are compared with people over all pairs of votes by "
         "different people on the same items.",
-        "Both kinds of tie are one. Sides are turned so that an item has the same side A in votes "
-        "and verdicts.",
-        f"The people are taken as {RATERS[options.raters]} (--raters {options.raters}): that sets "
-        "how far a judge may fall behind one of them in the alternative-annotator test.",
-        f"A rule that reads nothing is compared with a judge on {MIN_CASES} items or more on "
-        "which it, the judge and a vote prefer a side; otherwise it is excluded.",
-        f"Intervals: {100 * options.level:g} %. Prompts are drawn with replacement "
-        f"({options.rounds:,} times, seed {options.seed}), for whatever depends within a prompt "
-        "stays together. Where every draw gives the same, a share has the interval that so many "
-        "prompts of one mind leave, and other figures have none.",
+        "Both kinds of tie count as one. Sides are aligned so that an item has the same side "
+        "A in votes and verdicts.",
+        f"The people are taken as {RATERS[options.raters]} (--raters {options.raters}): this "
+        "sets the margin of the alternative-annotator test.",
+        f"A rule that does not read the answers is compared with a judge on at least {MIN_CASES} "
+        "items on which the rule, the judge and a vote prefer a side; otherwise it is omitted.",
+        f"Intervals: {100 * options.level:g}%. Prompts are resampled with replacement "
+        f"({options.rounds:,} times, seed {options.seed}), because observations on one prompt "
+        "are correlated. If all resamples give the same value, a share has the interval for "
+        "this number of unanimous prompts, and other figures have none.",
         *(_asked(judge) for judge in study.data.judges),
         f"Models: {joined(study.data.items.models)}.",
     )
-    return Section("The rules of the comparison", points=points)
+    return Section("Rules of the comparison", points=points)
 
 
 def _asked(judge: JudgeVerdicts) -> str:
     """Describe how a judge was asked, as far as the file of verdicts does."""
     if not judge.methods:
         return (
-            f"How {judge.name} was asked is not in the file of verdicts: take its instructions "
-            "and settings from whoever asked."
+            f"The file of verdicts does not state how {judge.name} was asked: get its "
+            "instructions and settings from its author."
         )
     methods = [
         f"{method}{_template(method, templates)}" for method, templates in judge.methods.items()
@@ -653,17 +649,17 @@ def _template(method: str, templates: Sequence[str]) -> str:
 
 def _limits(study: Study) -> Section:
     always = (
-        "Agreement with these people on these prompts says little of other people, other "
-        "languages, other tasks or other models.",
+        "Agreement with these people on these prompts is weak evidence for other people, "
+        "languages, tasks or models.",
         "People can be wrong together: agreement is not truth.",
-        "Items are as the votes chose them. If people were asked about some kinds more often, so "
-        "are these figures of them.",
+        "The items are those that were voted on. If people were asked about some kinds more "
+        "often, these figures weight them more.",
     )
     return Section("Limits", points=(*foremost(study.warnings), *always))
 
 
 def option_words(files: Files) -> Iterator[str]:
-    """Give the options that say what is read of files, each as one word."""
+    """Give the options that state what is read of files, each as one word."""
     if files.where is not None:
         yield f"--where={files.where}"
     yield from (f"--column={ours}={theirs}" for ours, theirs in files.columns)
@@ -675,7 +671,7 @@ def command(study: Study) -> str:
     words = ["arena", "study", "judge", str(study.votes), str(study.verdicts)]
     words += study.options.words()
     if (licence := study.licence) is not None:
-        words += ["--licence", "judge.toml", "--margin", f"{licence.margin:g}"]
+        words += ["--certificate", "judge.toml", "--margin", f"{licence.margin:g}"]
         words += ["--until", licence.until.isoformat()]
         words += ["--votes-a-year", str(licence.votes_a_year)]
     sources = [source for source in (study.votes, study.verdicts) if isinstance(source, Files)]
@@ -685,20 +681,19 @@ def command(study: Study) -> str:
 
 PANEL_NAME = "panel"
 PANEL_OPENING = (
-    "Several models judge the same answers, and what most of them say counts. Where they err "
-    "together, many are worth few: here is how many."
+    "Several models judge the same answers, and the majority of their verdicts counts. If their "
+    "errors are correlated, many judges are worth few: this report estimates how many."
 )
 LIMITS = (
-    "Judges that err together may do so for a reason that a majority of people shares: agreement "
-    "is not truth.",
-    "Which judge is best, and in which order to add them, is chosen on these very items.",
-    "All of this is of these prompts and pairs of models; on other tasks judges err together "
-    "more or less.",
+    "Judges may share errors for a reason that most people share, too: agreement is not truth.",
+    "The best judge, and the order in which judges are added, are selected on these same items.",
+    "All figures are for these prompts and pairs of models; on other tasks, errors may "
+    "be more or less correlated.",
 )
 NOISY = (
-    "Where most of the few people who voted on an item are wrong, every good judge errs on it at "
-    "once: the panel is worth at least what is shown, with votes taken as the truth. What shared "
-    "errors cost is not estimated from votes."
+    "If most of the few people who voted on an item are wrong, every good judge errs on "
+    "it: the panel is worth at least the number shown, with votes taken as the truth. "
+    "The cost of shared errors is not estimated from votes."
 )
 
 
@@ -713,10 +708,10 @@ def panel_page(panel: Panel, made: date) -> Page:
     sections = [
         *_heat(panel),
         Section("Limits", points=tuple(_panel_limits(panel))),
-        Section("To make this again", code=_panel_command(panel)),
+        Section("Reproduce this report", code=_panel_command(panel)),
     ]
     page = Page(
-        title="How many judges is this panel worth?",
+        title="How many independent judges is this panel worth?",
         opening=PANEL_OPENING,
         about=_panel_about(panel),
         answers=(Answer(_who(panel), _tone(panel), panel.headline, panel.sentences),),
@@ -753,25 +748,25 @@ def _panel_about(panel: Panel) -> dict[str, str]:
 
 
 def _card(panel: Panel) -> Table:
-    one, level = panel.card, f"{100 * panel.options.level:g} %"
+    one, level = panel.card, f"{100 * panel.options.level:g}%"
     least = ", at least" if panel.by_people else ""
     cells = {
         "Judges": f"{one.k}",
-        f"Independent judges they are worth{least}": number_of(one.n_eff),
-        "Independent judges they are worth, at most": number_of(one.at_most),
+        f"Equivalent independent judges{least}": number_of(one.n_eff),
+        "Equivalent independent judges, at most": number_of(one.at_most),
         "Mean correlation of errors": number_of(one.mean_correlation, 3),
-        "Right: the mean judge": percent_of(one.mean),
-        f"Right: the best judge ({panel.best})": percent_of(one.best),
-        "Right: most of them": percent_of(one.majority),
-        "Right: most of as many independent ones": percent_of(one.independent),
-        "Gap to independent ones, percentage points": gap_of(one.gap),
+        "Accuracy: mean of the judges": percent_of(one.mean),
+        f"Accuracy: the best judge ({panel.best})": percent_of(one.best),
+        "Accuracy: the majority": percent_of(one.majority),
+        "Accuracy: majority of independent judges": percent_of(one.independent),
+        "Gap to independent judges, percentage points": gap_of(one.gap),
         "Lead over the best judge, percentage points": gap_of(one.over_best),
     }
     return Table.of(
         ("The panel", "Value"),
         {name: (text,) for name, text in cells.items() if text != NONE},
-        f"On {plural(panel.n_items, 'item')} that every judge read. {level} intervals draw "
-        "prompts. Where exactly half of the judges are right, the panel is right by half.",
+        f"On {plural(panel.n_items, 'item')} with parsed verdicts of all judges. {level} "
+        "intervals resample prompts. With half of the judges right, the panel is half right.",
     )
 
 
@@ -787,13 +782,13 @@ def _tables(panel: Panel) -> Iterator[Table]:
             )
             for judge in panel.judges
         },
-        "Right on the items that every judge read. A verdict that was not read is no error. Items "
-        "without a verdict of one judge that was read are excluded for all.",
+        "Accuracy on the items for which every judge has a parsed verdict. An unparsed verdict is "
+        "not an error. Items without a parsed verdict of one judge are excluded for all.",
     )
     if panel.card.k > 1:
         yield _correlations(panel)
-        yield _order(panel, "Add by independent judges", panel.by_n_eff)
-        yield _order(panel, "Add by accuracy", panel.by_accuracy)
+        yield _order(panel, "Order by independence", panel.by_n_eff)
+        yield _order(panel, "Order by accuracy", panel.by_accuracy)
         yield from _families(panel)
 
 
@@ -806,8 +801,8 @@ def _correlations(panel: Panel) -> Table:
             f"{number} {name}": [_correlation(panel, i, j) for j in range(len(names))]
             for i, (number, name) in enumerate(zip(numbers, names, strict=True))
         },
-        "1 where two judges err on the same items, 0 where the one's errors say nothing of the "
-        f"other's. {NONE}: one of them errs on none or on all.",
+        "1 if two judges err on the same items, 0 if the errors of one carry no information "
+        f"about the other's. {NONE}: one of them errs on none or on all.",
     )
 
 
@@ -818,7 +813,7 @@ def _correlation(panel: Panel, i: int, j: int) -> str:
 
 def _order(panel: Panel, name: str, order: Sequence[Mapping[str, Any]]) -> Table:
     return Table.of(
-        (name, "Worth", "Most are right"),
+        (name, "Equivalent to", "Accuracy of the majority"),
         {
             f"{place}. {one['judge']}": (
                 NONE if one["n_eff"] is None else f"{one['n_eff']:.2f}",
@@ -826,17 +821,17 @@ def _order(panel: Panel, name: str, order: Sequence[Mapping[str, Any]]) -> Table
             )
             for place, one in enumerate(order, 1)
         },
-        "Each line adds the judge to those above it that leaves the panel best, from the one that "
-        f"is right most often on. Chosen on these {plural(panel.n_items, 'item')}.",
+        "Each line adds the judge that leaves the panel best, starting with the judge of the "
+        f"highest accuracy. Selected on these {plural(panel.n_items, 'item')}.",
     )
 
 
 def _families(panel: Panel) -> Iterator[Table]:
     if not panel.without_family:
         return
-    gap = [] if panel.by_people else ["Gap to independent ones"]
+    gap = [] if panel.by_people else ["Gap to independent judges"]
     yield Table.of(
-        ("Without the family", "Judges", "Worth", "Most are right", *gap),
+        ("Without the family", "Judges", "Equivalent to", "Accuracy of the majority", *gap),
         {
             family: (
                 f"{one.k}",
@@ -846,8 +841,8 @@ def _families(panel: Panel) -> Iterator[Table]:
             )
             for family, one in panel.without_family.items()
         },
-        "A family is the column family of the verdicts, else the letters that a judge's name "
-        "begins with.",
+        "The family is the column family of the verdicts, or else the letters at the start "
+        "of a judge's name.",
     )
 
 
@@ -862,10 +857,10 @@ def _heat(panel: Panel) -> Iterator[Section]:
         cells, [(judge.name, 1) for judge in panel.judges], title="Correlation of errors"
     )
     caption = (
-        "Correlation of the errors of each two judges, in the order of the rows: blue where they "
-        "err together, orange where one errs where the other does not."
+        "Correlation of the errors of each two judges, in the order of the rows: blue if "
+        "they err together, orange if one errs where the other does not."
     )
-    yield Section("Who errs with whom", figures=(Figure(svg, caption),))
+    yield Section("Correlated errors", figures=(Figure(svg, caption),))
 
 
 def _panel_limits(panel: Panel) -> Iterator[str]:
@@ -914,16 +909,16 @@ def _panel_command(panel: Panel) -> str:
 TRUTH_NAME = "truth"
 TRUTH_TONES: Mapping[int, Tone] = {1: "good", 0: "fair", -1: "poor"}
 TRUTH_OPENING = (
-    "Each of these pairs has a side that is right by construction. Here it is counted how often a "
-    "judge names it, whichever side it is shown first."
+    "Each of these pairs has one side that is right by construction. This report counts "
+    "how often a judge names it, in both orders."
 )
 NOTE = (
-    "Right: of all verdicts, in both orders; a tie is not right, and a verdict that was not read "
-    "is not. A coin is right in 50 %. Intervals are for other prompts."
+    "Accuracy: share of all verdicts, in both orders; a tie or an unparsed verdict is "
+    "not right. Choosing at random is right in 50%. Intervals are for other prompts."
 )
 TRUTH_LIMITS = (
-    "That a judge is right where right is known says little of questions on which people differ.",
-    "Truth sets are public: a judge may have learnt their answers.",
+    "Accuracy on cases with a known answer is weak evidence for questions on which people differ.",
+    "Truth sets are public: a judge may have been trained on their answers.",
 )
 
 
@@ -940,21 +935,19 @@ def truth_page(study: TruthStudy, made: date) -> Page:
     if study.leads:
         more.append(_lead_table(study))
     return Page(
-        title="How often are these judges right?",
+        title="How accurate are these judges?",
         opening=TRUTH_OPENING,
         about={
             "Verdicts": joined([str(files) for files in study.verdicts]),
-            "Labels": "beside the verdicts" if study.labels is None else str(study.labels),
+            "Labels": "in the files of verdicts" if study.labels is None else str(study.labels),
             "Cases": f"{study.n_cases:,}",
             "Judges": joined([one.judge for one in study.whole]),
         },
         answers=tuple(_truth_answer(study, one) for one in study.whole),
-        first=Section(
-            "Right, tied and unread", table=_table(("Judge",), study.whole), more=tuple(more)
-        ),
+        first=Section("Accuracy", table=_table(("Judge",), study.whole), more=tuple(more)),
         sections=(
             Section("Limits", points=(*foremost(study.warnings), *TRUTH_LIMITS)),
-            Section("To make this again", code=_truth_command(study)),
+            Section("Reproduce this report", code=_truth_command(study)),
         ),
         made=made,
         version=__version__,
@@ -975,7 +968,7 @@ def _comparisons(study: TruthStudy, one: Accuracy) -> Iterator[str]:
 
 
 def _table(names: tuple[str, ...], rows: tuple[Accuracy, ...]) -> Table:
-    head = ("Right", "In both orders", "Cases", "Ties", "Unread")
+    head = ("Right", "In both orders", "Cases", "Ties", "Unparsed")
     return Table(
         (*names, *head),
         tuple((*((one.part,) if len(names) > 1 else ()), one.judge, *_cells(one)) for one in rows),
@@ -992,12 +985,12 @@ def _cells(one: Accuracy) -> tuple[str, ...]:
 
 def _lead_table(study: TruthStudy) -> Table:
     return Table.of(
-        ("Right more often", "Percentage points", "Cases"),
+        ("Difference in accuracy", "Percentage points", "Cases"),
         {
-            f"{lead.first} less {lead.second}": (gap_of(lead.gap), f"{lead.gap.n:,}")
+            f"{lead.first} minus {lead.second}": (gap_of(lead.gap), f"{lead.gap.n:,}")
             for lead in study.leads
         },
-        note="On the cases that both were asked in both orders, the same prompts drawn for both.",
+        note=("On the cases that both judged in both orders, paired by prompt."),
     )
 
 
@@ -1007,7 +1000,7 @@ def _truth_rows(study: TruthStudy) -> Iterator[dict[str, Any]]:
         for name, estimate in (("right", one.right), ("right_in_both", one.right_in_both)):
             yield {"judge": one.judge, "part": one.part, "figure": name} | estimate.to_dict()
     for lead in study.leads:
-        named = {"judge": f"{lead.first} less {lead.second}", "part": "all", "figure": "right"}
+        named = {"judge": f"{lead.first} minus {lead.second}", "part": "all", "figure": "right"}
         yield named | lead.gap.to_dict()
 
 

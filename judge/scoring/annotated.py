@@ -204,8 +204,8 @@ def _by_columns(data: Annotations) -> str:
     if method is None:
         there = quoted_names(list(data.columns))
         msg = (
-            f"Cannot tell by which method {data.source!r} is scored; its columns are {there}. "
-            f"Say it with --method, one of {', '.join(METHODS)}."
+            f"The scoring method for {data.source!r} cannot be inferred; its columns are {there}. "
+            f"Name it with --method, one of {', '.join(METHODS)}."
         )
         raise DataError(msg)
     return method
@@ -238,7 +238,7 @@ def _check_options(
         raise DataError(msg)
     if method not in ("alpaca_eval", "wildbench") and items is not None:
         source = items.source if isinstance(items, Annotations) else str(items)
-        msg = f"--items {source!r} has no use with --method {method}."
+        msg = f"--items {source!r} does not apply to --method {method}."
         raise DataError(msg)
     if compat is not None and items is None:
         msg = f"--compat {compat} looks difficulties up: name their file with --items."
@@ -366,8 +366,8 @@ def _parts(data: Annotations, names: tuple[str, ...]) -> dict[str, list[str]]:
 
 def _on_parts(parts: Mapping[str, list[str]]) -> list[str]:
     return [
-        f"The file holds {len(set(values))} values of {name!r} "
-        f"({quoted_names(sorted(set(values)))}): they are scored apart."
+        f"The file contains {len(set(values))} values of {name!r} "
+        f"({quoted_names(sorted(set(values)))}): they are scored separately."
         for name, values in parts.items()
     ]
 
@@ -495,10 +495,10 @@ def _on_unread(unread: Bools, same: Bools) -> list[str]:
     warnings = []
     if unread.any():
         warnings.append(
-            f"{unread.sum()} of {len(unread)} rows have no verdict: no ties, excluded."
+            f"{unread.sum()} of {len(unread)} rows have no verdict: excluded, not ties."
         )
     if (same & ~unread).any():
-        warnings.append(f"{(same & ~unread).sum()} rows are a model against itself; excluded.")
+        warnings.append(f"{(same & ~unread).sum()} rows compare a model with itself; excluded.")
     return warnings
 
 

@@ -81,7 +81,7 @@ def alpaca_eval_scores(preference: Floats) -> dict[str, Any]:
     used = ~np.isnan(share)
     share, drawn = share[used], np.isin(preference, DRAWS)[used]
     n = len(share)
-    # Halves go to the even neighbour, upstream's rounding: 1.5 and 2.5 to 2, .5 to 0.
+    # Halves go to the even neighbour, upstream's rounding: 1.5 and 2.5 to 2, 0.5 to 0.
     whole = np.where(drawn, 0.5, np.round(share + 1) - 1)
     return {
         "n": n,
@@ -112,7 +112,7 @@ def preferences_from_logprobs(first: Floats, second: Floats, shown_first: Bools)
     Returns
     -------
     ndarray of shape (n,)
-        NaN where neither label has a probability: such a reply is unread, no draw.
+        NaN where neither label has a probability: such a reply is unparsed, no draw.
     """
     neither = np.isneginf(first) & np.isneginf(second)
     gap = np.where(neither, np.nan, 0.0)
@@ -147,7 +147,7 @@ def arena_hard_score(
     With a single baseline the published Bradley-Terry fit is saturated, so its score is the
     mean of all verdicts, ties half, those of much better `STRONG` times. What we change: the
     published interval resamples those copies, and both games of a prompt, as if they were
-    independent, and prints the 5 and 95 % points; here prompts are resampled, at 95 %.
+    independent, and prints the 5 and 95% points; here prompts are resampled, at 95%.
 
     Parameters
     ----------
@@ -160,7 +160,7 @@ def arena_hard_score(
     dict
         ``n``, prompts with a verdict of each game that was played; ``score``, the share of the
         weighted games won, NaN without a prompt; ``standard_error``, ``lower`` and ``upper``, the
-        spread and the 95 % percentile interval over resampled prompts, NaN under two; and
+        spread and the 95% percentile interval over resampled prompts, NaN under two; and
         ``n_dropped``, prompts without such verdicts.
 
     Raises
@@ -504,7 +504,7 @@ def count_rewards(
 
 def _within_margin(level: Floats, longer_by: Floats | None, margin: float) -> Floats:
     if longer_by is None or margin < 0:
-        msg = f"A length margin of {margin} needs the lengths, and to be 0 or more."
+        msg = f"A length margin of {margin} needs the lengths, and must be 0 or more."
         raise DataError(msg)
     bought = (np.abs(level) == 0.5) & (np.sign(level) * longer_by > margin)
     return np.where(bought, 0.0, level)
@@ -526,7 +526,7 @@ def pairwise_scores(
     list of dict
         ``model``, ``n``, ``n_wins``, ``n_ties``, ``n_losses``; ``win_rate`` in per cent, ties
         half, both bad being a tie; and ``standard_error`` in per cent, over prompts where they are
-        known, so many verdicts on one prompt count as what they are, NaN under two.
+        known, this many verdicts on one prompt count as what they are, NaN under two.
 
     Raises
     ------
@@ -577,7 +577,7 @@ class SwapScores:
     Attributes
     ----------
     correct_as_is, correct_swapped, correct_mean : float
-        Right verdicts in each order and their mean, per cent of all cases; an unread verdict
+        Right verdicts in each order and their mean, per cent of all cases; an unparsed verdict
         is not right, and no tie is.
     lower, upper : float
         Interval of ``correct_mean`` for other prompts (`judge.ifeval.share`).
@@ -586,12 +586,12 @@ class SwapScores:
     wrong_both : float
         For the other side in both orders, per cent.
     equal : float
-        The same in both orders, unread being the same as unread, per cent.
+        The same in both orders, unparsed being the same as unparsed, per cent.
     n_first, n_second : int
         Cases in which the two orders name different responses: each time what stands first, or
         second.
     kappa_agreement : float
-        Cohen's kappa of the two orders, as published: an unread verdict counted as "2".
+        Cohen's kappa of the two orders, as published: an unparsed verdict counted as "2".
     miscoded_kappa_as_is, miscoded_kappa_swapped : float
         The published kappas of judge and label, in which labels are coded 1 and 2 and verdicts
         1 and 0: a "2" can never agree. Kept to recognise the published figures; no measure.
@@ -635,7 +635,7 @@ def swap_scores(
         The better response: "1" or "2".
     as_is, swapped : sequence of str or None
         Verdicts with response 1 first, and with response 2 first, both naming responses, not
-        places; "tie"; None, or "None", where unread.
+        places; "tie"; None, or "None", where unparsed.
     prompt : sequence of str, optional
         What cases are alike within, for intervals; each case by itself if not given.
 
@@ -687,7 +687,7 @@ def _checked(verdicts: Sequence[str | None]) -> NDArray[np.str_]:
     named = [_UNREAD if verdict is None else verdict for verdict in verdicts]
     for name in named:
         if name not in (*_CHOICES, TIE, _UNREAD):
-            msg = f"A verdict is {name!r}; verdicts are '1', '2' and 'tie', or None where unread."
+            msg = f"A verdict is {name!r}; verdicts are '1', '2', 'tie' and None (unparsed)."
             raise DataError(msg)
     return np.array(named, dtype=np.str_)
 

@@ -204,13 +204,13 @@ def _checked(data: Annotated, *, order: bool) -> Annotated:
 
 
 def _require_both_lengths(length_gap: Floats) -> None:
-    """Refuse to say what would be at equal length where all rows lie on one side of it."""
+    """Refuse to state what would be at equal length where all rows lie on one side of it."""
     if length_gap.min() <= 0 <= length_gap.max():
         return
     how = "shorter" if length_gap.min() > 0 else "longer"
     msg = (
-        f"Every response is {how} than the baseline's: what would win at equal length cannot be "
-        "told from these rows. Give --regularisation, or rows of both kinds."
+        f"Every response is {how} than the baseline's: the win rate at equal length is not "
+        "determined by these rows. Give --regularisation, or rows of both kinds."
     )
     raise NotIdentifiedError(msg)
 
@@ -365,7 +365,7 @@ def length_controls(
     Returns
     -------
     dict of str to LengthControlled
-        By model; one whose rows identify no fit has NaN, and a warning says why.
+        By model; one whose rows identify no fit has NaN, and a warning gives the reason.
     list of str
         Warnings.
 
@@ -502,7 +502,7 @@ def _control(
     block: Block | None,
     options: ScoreOptions,
 ) -> tuple[LengthControlled, list[str]]:
-    few = [f"{name!r} has {len(rows.share)} rows: under {FEW_ROWS} a length control is a guess."]
+    few = [f"{name!r} has {len(rows.share)} rows: {FEW_ROWS} are needed for length control."]
     warnings = few if len(rows.share) < FEW_ROWS else []
     try:
         return length_controlled(rows, difficulty, block, order=options.order), warnings
@@ -524,10 +524,9 @@ def _on_quantity(options: ScoreOptions) -> list[str]:
         return []
     apart = 3 if missing == ["rows of gamed baselines"] else 9
     return [
-        "'lc_win_rate' is the win rate at equal length by a fit to this file without "
-        f"{' and '.join(missing)}. AlpacaEval 2's, by the same name, rests on both, and lay up to "
-        f"{apart} points from it on 16 published models: compare models within this file, not "
-        "with published figures."
+        "'lc_win_rate' is the win rate at equal length, fitted without "
+        f"{' and '.join(missing)}. AlpacaEval 2's uses both, and differed by up to {apart} "
+        "points on 16 published models: compare models within this file only."
     ]
 
 
@@ -537,8 +536,8 @@ def _on_missing(data: Annotations, table: Annotated, options: ScoreOptions) -> l
     rows = np.flatnonzero(table.instruction < 0)
     first = data.texts("idx")[rows[0]]
     return [
-        f"{len(rows)} rows are of instructions that {options.items.source!r} does not hold (the "
-        f"first: idx {first!r}); the length control leaves them out."
+        f"{len(rows)} rows have instructions that {options.items.source!r} lacks (the first: "
+        f"idx {first!r}): excluded."
     ]
 
 
@@ -559,7 +558,7 @@ def _on_order(
     if abs(means[0] - means[1]) <= ABSORBED_T * error:
         return []
     return [
-        f"The difficulties hold part of the effect of order: their mean is {means[0]:.2f} where "
-        f"the model was shown first and {means[1]:.2f} where second "
-        f"(t = {(means[0] - means[1]) / error:.1f})."
+        f"The difficulties include part of the effect of order: their mean is {means[0]:.2f} "
+        f"with the model first and {means[1]:.2f} with it second (t = "
+        f"{(means[0] - means[1]) / error:.1f})."
     ]

@@ -49,7 +49,7 @@ def fit_logistic(rows: Logistic, names: Sequence[str] = ()) -> Fitted:
     try:
         minimum = minimise(rows, start)
     except ConvergenceError as error:
-        msg = f"The rows have no maximum that can be reached. {error}"
+        msg = f"The likelihood of the rows has no finite maximum. {error}"
         raise NotIdentifiedError(msg) from error
     return Fitted(minimum.x, minimum.at.hessian, scipy.special.expit(rows.design @ minimum.x))
 
@@ -62,8 +62,8 @@ def _check_rank(rows: Logistic, names: Sequence[str]) -> None:
         if not n or np.linalg.matrix_rank(rows.design[:, : place + 1]) <= place:
             others = f" from {', '.join(names[:place])}" if place else ""
             raise NotIdentifiedError(
-                f"{n} rows do not tell the effect of {name!r} apart{others}: its value is the "
-                "same in all of them, or follows from these. Leave it out."
+                f"{n} rows do not separate the effect of {name!r}{others}: its value is the same "
+                "in all of them, or is collinear with these. Exclude it."
             )
 
 
@@ -87,7 +87,7 @@ def _check_separation(rows: Logistic) -> None:
         bounds=(-1, 1),
     )
     if -best.fun > _SEPARATED * max(1.0, float(np.abs(whole).max(initial=0.0))):
-        msg = "Wins and losses are separated: no coefficients are finite. Collect more rows."
+        msg = "Wins and losses are completely separated: collect more rows."
         raise NotIdentifiedError(msg)
 
 
@@ -164,7 +164,7 @@ class _Profile:
             effect = effect - np.clip(step, -1, 1)
             if np.abs(step).max(initial=0.0) <= 1e-13 * (1 + np.abs(effect).max(initial=0.0)):
                 return effect
-        raise NotIdentifiedError("The effects of the instructions did not settle.")
+        raise NotIdentifiedError("The effects of the instructions did not converge.")
 
     def cross(self, probability: Floats) -> tuple[Floats, Floats]:
         """Return the Hessian of effects by coefficients, and of each effect."""
@@ -249,7 +249,7 @@ LEVEL = 0.95
 def bounded(
     mean: float, standard_error: float, n: int, low: float, high: float
 ) -> dict[str, float]:
-    """Give the 95 % interval of a mean as ``lower`` and ``upper``, within its scale.
+    """Give the 95% interval of a mean as ``lower`` and ``upper``, within its scale.
 
     Wilson's interval for as many wins and losses as would have this standard error, with the
     quantile of Student's t for ``n - 1`` degrees of freedom. Where all values are alike, which
@@ -291,9 +291,9 @@ def bounded(
 
 
 def unbounded(mean: float, standard_error: float, n: int) -> dict[str, float]:
-    """Give the 95 % interval of a mean on a scale whose ends are not known, by Student's t.
+    """Give the 95% interval of a mean on a scale whose ends are not known, by Student's t.
 
-    NaN for both where there is no standard error, or all values are alike: then nothing says how
+    NaN for both where there is no standard error, or all values are alike: then nothing states how
     far others might be.
 
     Examples

@@ -186,7 +186,7 @@ def _joined(
         votes = key[:n]
         by = _by(roles)
         if np.isin(votes[votes >= 0], key[n:]).any():
-            missed = f"No item is in both by {', '.join(tried)}. " if tried else ""
+            missed = f"No item is in both files by {', '.join(tried)}. " if tried else ""
             note = f"{missed}Votes and verdicts are matched by {by}."
             gaps = [
                 f"{int((own < 0).sum()):,} {what} excluded: without {NAMES[role]}."
@@ -316,7 +316,7 @@ def _ids(rows: Rows) -> str:
         for role in NAMES
         if role in rows.names and not blank(rows.names[role]).all()
     ]
-    return ", ".join(there) or "none of them"
+    return ", ".join(there) or "none"
 
 
 def _as_voted(names: tuple[str, ...], code: Ints, votes: Rows) -> tuple[str, ...]:

@@ -72,7 +72,7 @@ def alternative(
     ``decides_at`` is the number of items per person at which half of the m people are replaced
     with 90% power, by a judge who loses nothing to them::
 
-        s^2 (z(1 - p) + z(.9))^2 / margin^2,    p = ceil(m / 2) .05 / (m sum_i 1 / i)
+        s^2 (z(1 - p) + z(0.9))^2 / margin^2,    p = ceil(m / 2) 0.05 / (m sum_i 1 / i)
 
     where s^2 is the mean of ``items * error^2`` of the stand-ins. Not 80%: where all people label
     the same items, their tests are correlated, and fewer pass together.
@@ -268,8 +268,8 @@ def _rejected(p: Floats, rate: float) -> Bools:
 
 
 ASSUMPTION = (
-    "The judge errs as often where people did not vote as where they did, and its errors on "
-    "different prompts are independent of one another."
+    "The judge errs as often where people did not vote as where they did, and its errors "
+    "on different prompts are independent."
 )
 
 
@@ -457,7 +457,7 @@ def _check(positive: Counted, specificity: Counted, sensitivity: Counted) -> Non
         raise NotIdentifiedError("There are no verdicts to correct.")
     if not specificity.n or not sensitivity.n:
         what = "against" if not specificity.n else "for"
-        msg = f"No case that people voted {what} has a verdict: its errors there are unknown."
+        msg = f"No case that people voted {what} has a verdict: its errors are unknown."
         raise NotIdentifiedError(msg)
     if specificity.share + sensitivity.share <= 1:
         raise NotIdentifiedError(_uninformed(specificity.share, sensitivity.share))
@@ -465,8 +465,8 @@ def _check(positive: Counted, specificity: Counted, sensitivity: Counted) -> Non
 
 def _uninformed(q0: float, q1: float) -> str:
     return (
-        f"The judge is right of {q0:.3f} of what people say no to and of {q1:.3f} of what they "
-        "say yes to: together 1 or less, as if it threw a coin. Its verdicts cannot be corrected."
+        f"The judge is right on {q0:.3f} of the cases with the label no and {q1:.3f} of those "
+        "with yes: like a random choice, its verdicts cannot be corrected."
     )
 
 
@@ -616,7 +616,7 @@ def calibration(items: Items, people: Labels, judge: Labels, draws: Draws) -> Ca
     """
     cases = _cases(items, people, judge)
     if not cases.votes.sum():
-        raise NotIdentifiedError("No verdict with a chance has a vote of the same item.")
+        raise NotIdentifiedError("No verdict with a probability has a vote on the same item.")
     stats = _by_bin(cases)
     drawn = drawn_sums(stats, draws.rounds if len(stats) >= 2 else 0, draws.rng)
     on_others = _mapped_on_other_prompts(cases, draws.rng)

@@ -174,8 +174,8 @@ def biases(
         own = self_preference(votes, verdicts, own_model, level=level)
         if own is None:
             warnings.append(
-                f"Whether the judge favours {own_model!r} cannot be determined: that needs it and "
-                "three others on both boards, and people to tell these apart."
+                f"Whether the judge favours {own_model!r} is not estimated: this needs that model "
+                "and three others on both boards, and votes that distinguish them."
             )
         else:
             leads = _leads(boards or (votes, verdicts), own_model, level)
@@ -203,7 +203,7 @@ def _of_refusals(
         try:
             fitted.append(preferences(items, rows, terms, people=source == "votes"))
         except NotIdentifiedError as error:
-            warnings.append(f"Refusals cannot be determined from the {source}: {error}")
+            warnings.append(f"Refusals are not estimated from the {source}: {error}")
             fitted.append(None)
     people, judge = fitted
     if people is not None and judge is not None:
@@ -253,10 +253,10 @@ def moderation_gap(
 def on_moderation(gap: Mapping[str, Estimate], judge: str) -> str:
     """Report how often an answer that declines wins, with people and with a judge."""
     return (
-        "An answer that declines wins against one that does not with people in "
-        f"{percent_of(gap['people'])} of {gap['people'].n:,} votes, and with {judge} in "
-        f"{percent_of(gap['judge'])} of {gap['judge'].n:,} verdicts; the difference is "
-        f"{gap_of(gap['difference'])} percentage points."
+        "An answer that declines wins against one that does not in "
+        f"{percent_of(gap['people'])} of {gap['people'].n:,} votes by people and in "
+        f"{percent_of(gap['judge'])} of {gap['judge'].n:,} verdicts of {judge}; the "
+        f"difference is {gap_of(gap['difference'])} percentage points."
     )
 
 
@@ -275,7 +275,7 @@ def _fitted(items: Items, labels: Labels, source: str, warnings: list[str]) -> P
                 fitted_terms = (*fitted_terms, term)
             except NotIdentifiedError as error:
                 warnings.append(
-                    f"{term.capitalize()} cannot be determined from the {source}: {error}"
+                    f"The effect of {term} is not estimated from the {source}: {error}"
                 )
         return fit
 
@@ -286,18 +286,18 @@ def _known_terms(
     terms = [POSITION] if (labels.first != 0).any() else []
     if not terms:
         warnings.append(
-            f"The {source} do not say what was shown first, or are of both orders together: "
-            "no effect of the position."
+            f"The {source} do not state which answer was shown first, or combine both orders: the "
+            "effect of position is not estimated."
         )
     for term in (LENGTH, FORMAT):
         gap = items.gaps.get(term, np.full(items.n, np.nan))[labels.item]
         if np.isnan(gap).all():
-            warnings.append(f"Nothing is known of the {term} of what the {source} compared.")
+            warnings.append(f"The {term} of the answers that the {source} compared is unknown.")
         else:
             terms.append(term)
             if np.isnan(gap).any():
                 share = 100 * float(np.isnan(gap).mean())
-                warnings.append(f"{share:.1f} % of the {source} are excluded: no {term} known.")
+                warnings.append(f"{share:.1f}% of the {source} are excluded: {term} unknown.")
     return tuple(terms)
 
 
@@ -334,8 +334,7 @@ def _leads(boards: tuple[Preferences, Preferences], own: str, level: float) -> l
 def _few(fits: dict[str, Preferences]) -> list[str]:
     sizes = {name: int((f.influence != 0).any(axis=1).sum()) for name, f in fits.items()}
     return [
-        f"The {name} are of {plural(n, 'prompt')}: under {FEW_PROMPTS}, intervals of biases "
-        "are too narrow."
+        f"The {name} cover {plural(n, 'prompt')}: too few for intervals of biases ({FEW_PROMPTS})."
         for name, n in sizes.items()
         if n < FEW_PROMPTS
     ]
@@ -633,7 +632,7 @@ class SideCounts:
 
 @dataclass(frozen=True, slots=True)
 class SideWarning:
-    """What speaks against a rater.
+    """What counts against a rater.
 
     Attributes
     ----------
@@ -701,8 +700,8 @@ def _warnings(raters: Sequence[SideCounts], level: float) -> Iterator[SideWarnin
         if 2 * _at_least(max(one.left, one.chosen - one.left), one.chosen, BY_SIDE) <= limit:
             share = wilson_share(one.left, one.chosen, level)
             sentence = Sentence(
-                "%(rater)s goes by the side more than by the answer: of %(n)s choices for a side "
-                "%(share)s are for the answer shown first. Who goes by the answer gets half.",
+                "%(rater)s chooses by side more than by answer: %(share)s of %(n)s choices of a "
+                "side are for the answer shown first; half is expected.",
                 rater=one.rater,
                 share=percent_of(share),
                 n=one.chosen,
@@ -711,8 +710,8 @@ def _warnings(raters: Sequence[SideCounts], level: float) -> Iterator[SideWarnin
         elif _at_least(one.twice - one.same, one.twice, COIN) <= limit:
             share = wilson_share(one.twice - one.same, one.twice, level)
             sentence = Sentence(
-                "%(rater)s goes by the side more than by the answer: of %(n)s items that came "
-                "again with their sides exchanged, %(share)s got the same side again.",
+                "%(rater)s chooses by side more than by answer: on %(share)s of %(n)s items shown "
+                "again with their sides exchanged, the choice was the same side.",
                 rater=one.rater,
                 share=percent_of(share),
                 n=one.twice,
@@ -721,9 +720,9 @@ def _warnings(raters: Sequence[SideCounts], level: float) -> Iterator[SideWarnin
         elif 2 * one.same <= one.twice and _at_most(one.same, one.twice, *others) <= limit:
             share = wilson_share(one.same, one.twice, level)
             sentence = Sentence(
-                "%(rater)s is not shown to choose better than a coin: of %(n)s items that came "
-                "again with their sides exchanged, %(share)s got the same answer. With the others "
-                "it is %(others)s.",
+                "We do not find that %(rater)s chooses more consistently than at random: on "
+                "%(share)s of %(n)s items shown again with their sides exchanged, the choice was "
+                "the same answer. For the other raters the share is %(others)s.",
                 rater=one.rater,
                 share=percent_of(share),
                 n=one.twice,
@@ -733,7 +732,7 @@ def _warnings(raters: Sequence[SideCounts], level: float) -> Iterator[SideWarnin
 
 
 def _at_least(hits: int, n: int, p: float) -> float:
-    """Return how likely so many hits or more are, each with probability p."""
+    """Return how likely this many hits or more are, each with probability p."""
     return float(scipy.special.bdtrc(hits - 1, n, p)) if hits > 0 else 1.0
 
 

@@ -472,7 +472,7 @@ def score_correlations(
     }
     warnings = _few_models(n, f"{n} model{' has' if n == 1 else 's have'} a score and a rating")
     if n >= MIN_MODELS and figures["pearson"].value is None:
-        warnings = ["The scores or the ratings are all the same: there is no correlation."]
+        warnings = ["All scores or all ratings are equal: the correlation is undefined."]
     return ScoreCorrelations(figures, ends, tuple(warnings))
 
 
@@ -492,10 +492,7 @@ def _few_models(n: int, have: str) -> list[str]:
     if n < MIN_MODELS:
         return [f"{have}: a correlation needs {MIN_MODELS} or more."]
     if n < FEW_MODELS:
-        return [
-            f"A correlation over {n} models says little: with other models it may well be "
-            f"another. Compare {FEW_MODELS} or more."
-        ]
+        return [f"A correlation over {n} models is imprecise: compare at least {FEW_MODELS}."]
     return []
 
 
@@ -688,8 +685,8 @@ def compare_boards(people: Preferences, judge: Preferences, draws: Draws) -> Boa
     n_prompts = min(int((one.influence != 0).any(axis=1).sum()) for one in (people, judge))
     if n_prompts < max(FEW_PROMPTS, n):
         warnings.append(
-            f"{n_prompts} prompt{'s'[n_prompts == 1 :]} cannot say how far {n} strengths "
-            "may be off together: the intervals of the correlations are too narrow."
+            f"{n_prompts} prompt{'s'[n_prompts == 1 :]} are too few to estimate the joint "
+            f"uncertainty of {n} ratings: the intervals of the correlations are too narrow."
         )
     return BoardsCompared(
         models=names,
@@ -870,7 +867,7 @@ def system_ranking(items: Items, people: Labels, judge: Labels, draws: Draws) ->
     References
     ----------
     .. [1] A. Gera et al., "JuStRank: Benchmarking LLM Judges for System Ranking", ACL 2025,
-       section 6. The paper does not say how the curve is fitted; what is freed of noise is ours.
+       section 6. The paper does not state how the curve is fitted; what is freed of noise is ours.
     """
     pairs, stats = _by_prompt(items, people, judge)
     sums = np.vstack([stats.sum(axis=0), drawn_sums(stats, draws.rounds, draws.rng)])
@@ -912,7 +909,7 @@ def curve(gold: Floats, alpha: Floats) -> Floats:
 
 
 def decisiveness(gold: Floats, own: Floats) -> Floats:
-    """Fit ``alpha`` by least squares over pairs, from .05 to 20.
+    """Fit ``alpha`` by least squares over pairs, from 0.05 to 20.
 
     Parameters
     ----------
@@ -969,8 +966,8 @@ def _by_prompt(items: Items, people: Labels, judge: Labels) -> tuple[Ints, Float
     enough = np.flatnonzero(counts >= FEWEST_ITEMS)
     if len(enough) < FEWEST_PAIRS:
         msg = (
-            f"{len(enough)} pairs of models have {FEWEST_ITEMS} items or more that people and the "
-            f"judge have a label on: it takes {FEWEST_PAIRS}."
+            f"{len(enough)} pairs of models have at least {FEWEST_ITEMS} items with labels of "
+            f"people and of the judge; {FEWEST_PAIRS} are needed."
         )
         raise NotIdentifiedError(msg)
     place = np.full(len(pairs), -1)

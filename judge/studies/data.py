@@ -26,12 +26,12 @@ ORDERS = {Order.AB: 1, Order.BA: -1, BOTH: 0}
 """Which side of a row's the judge saw first; of both orders, neither."""
 
 NO_ORDER = (
-    "The verdicts have no column order, and every pair of models stands one way round: "
-    "which response the judge saw first is not known."
+    "The verdicts have no column order, and every pair of models appears in one order "
+    "only: the response that the judge saw first is unknown."
 )
 _AGAIN = (
-    "{n:,} votes are by people who already voted on the same item: people are compared with "
-    "others only. Votes on several criteria need a study each (--where)."
+    "{n:,} votes are by people who already voted on the same item: people are compared "
+    "with others only. Votes on several criteria need one study each (--where)."
 )
 FEATURES = ("length", "format", REFUSAL)
 PAIR = "pair"
@@ -129,13 +129,13 @@ def read_votes(votes: Source, pattern: str | None, by: str | None = None) -> Row
     if pattern is None:
         return rows
     if "voter" not in rows.names:
-        msg = f"{rows.source!r} does not say who voted: --voters {pattern!r} chooses nobody."
+        msg = f"{rows.source!r} does not name its voters: --voters {pattern!r} selects nobody."
         raise DataError(msg)
     names = rows.used("voter")
     chosen = np.isin(rows.named("voter"), [one for one in names if fnmatchcase(one, pattern)])
     if not chosen.any():
         some = ", ".join(map(repr, names[:3]))
-        msg = f"No voter of {rows.source!r} fits {pattern!r}; there are {some} and others."
+        msg = f"No voter of {rows.source!r} matches {pattern!r}; there are {some} and others."
         raise DataError(msg)
     return rows.only(chosen)
 
@@ -266,7 +266,7 @@ def labels_of_people(aligned: Aligned) -> Labels:
 def _labels_of(
     rows: Rows, item: Ints, flipped: Bools, rater: Ints, first: NDArray[np.int8]
 ) -> Labels:
-    """Turn rows round so that side A is that of their item, and leave unread ones out."""
+    """Turn rows round so that side A is that of their item, and leave unparsed ones out."""
     sign = np.where(flipped, -1, 1).astype(np.int8)
     probability = rows.numbers.get("preference", np.full(rows.n, np.nan))
     outside = (probability < 0) | (probability > 1)
@@ -393,8 +393,8 @@ def by_values(aligned: Aligned, by: str) -> tuple[tuple[str, ...], list[Ints | N
         if by != PAIR:
             cast, given = aligned.sources
             msg = (
-                f"There is no column {by!r}, neither in {cast.source!r} nor in {given.source!r}; "
-                f"{PAIR!r} parts by the two models."
+                f"There is no column {by!r} in {cast.source!r} or in {given.source!r}; {PAIR!r} "
+                "stratifies by the two models."
             )
             raise DataError(msg)
         columns = [_pairs(aligned, item) for item in aligned.item]

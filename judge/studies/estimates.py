@@ -169,7 +169,7 @@ def clustered(
         If the statistic is one.
     raters : Raters, optional
         Who said it, where the interval is to allow for other people as well. With the variances V
-        by leaving out prompts, raters, and the rows of a rater on a prompt, one at a time, it is
+        by omitting prompts, raters, and the rows of a rater on a prompt, one at a time, it is
         widened to ``V_prompt + max(0, V_rater - V_rater_and_prompt)``, by Student's t, and to
         what ``V_rater`` asks for by itself: few people may differ little by chance. Not with
         fewer than `FEWEST_PEOPLE`.
@@ -287,16 +287,16 @@ def percent(value: float | None) -> str:
     """Write a share.
 
     >>> percent(0.6597), percent(None)
-    ('66 %', '–')
+    ('66%', '–')
     """
-    return NONE if value is None else f"{100 * value:.0f} %"
+    return NONE if value is None else f"{100 * value:.0f}%"
 
 
 def percent_of(estimate: Estimate) -> str:
     """Write a share with its interval; raises `ValueError` for a difference, see `gap_of`.
 
     >>> percent_of(Estimate(0.6597, 0.62, 0.697, 10))
-    '66 % (62–70)'
+    '66% (62–70)'
     """
     if estimate.value is not None and estimate.value < -NO_WIDTH:
         raise ValueError(f"{estimate.value} is no share: write a difference by gap_of.")
@@ -483,7 +483,7 @@ def variance_shares(
     and ``within`` of one rater on one item: solved for the components, which are unbiased for any
     law of the scores as long as who rates what does not depend on them.
 
-    Intervals are for other prompts and other raters, by leaving out each in turn, as those of
+    Intervals are for other prompts and other raters, by omitting each in turn, as those of
     `judge.studies.estimates.clustered` are widened; with fewer than three raters for these alone.
     That of ``rater`` is by F of the spread of the raters' means, for raters of about as many
     ratings each.
@@ -971,7 +971,7 @@ def over_people(
     """Estimate the agreement of a judge with people less that of two people.
 
     Both on the items that the judge has said something of. Below zero, a verdict is a poorer
-    guess of somebody's vote than the vote of somebody else.
+    guess of a user's vote than the vote of another user.
     """
     votes = _by_side(counts(items, people), ties=ties)
     verdicts = counts(items, judge)

@@ -32,7 +32,7 @@ MARGIN = 0.05
 which it must lead a rule that reads nothing, at the best end, to be more than that."""
 MOST_NAMED = 3
 """Models, and pairs of them, that a reason names."""
-NOT_IDENTIFIED = "Its verdicts identify no finite ratings of the models, and votes do."
+NOT_IDENTIFIED = "Its verdicts determine no finite ratings, and the votes do."
 COPIES = 0.95
 """Share of its verdicts from which a judge is said to follow a rule."""
 WORTH_SAYING = 20.0
@@ -54,16 +54,16 @@ MARKDOWN = "More markdown"
 FIRST = "Always the first"
 RANDOM = "Random"
 PHRASES = {
-    LONGEST: "picking the longer answer",
-    MARKDOWN: "picking the answer with more markdown",
-    FIRST: "always picking what is shown first",
-    RANDOM: "throwing a coin",
+    LONGEST: "choosing the longer answer",
+    MARKDOWN: "choosing the answer with more Markdown",
+    FIRST: "always choosing the answer shown first",
+    RANDOM: "choosing at random",
 }
 EFFECTS = {
     "position": "being shown first",
-    "length": "being twice as long",
-    "format": "twice the markdown",
-    "refusal": "declining what was asked",
+    "length": "a response twice as long",
+    "format": "twice as much Markdown",
+    "refusal": "declining the request",
 }
 OPENINGS: Mapping[Verdict, str] = {
     "yes": "Yes.",
@@ -91,7 +91,7 @@ class Rule:
         By how much the judge agrees with people more, on the items on which the rule prefers a
         side.
     followed : Estimate or None
-        Share of these on which the judge says what the rule says; None of a coin.
+        Share of these on which the judge states what the rule says; None of a coin.
     """
 
     name: str
@@ -110,7 +110,7 @@ class Alternative:
     winning_rate : float
         Share of the people tested whom the judge can replace.
     advantage : float
-        How often it is as good as the person it would replace, on average over people.
+        How often it is equivalent to the person it would replace, on average over people.
     margin : float
         What it may lose to a person.
     people_tested : int
@@ -271,11 +271,11 @@ def first_answer(evidence: Evidence) -> FirstAnswer:
 def _ranks(evidence: Evidence, otherwise: Verdict) -> tuple[Verdict, list[str]]:
     """Decide by what the judge does to single models, and name these."""
     if evidence.unranked == "no_side":
-        return "no", ["Its verdicts give no ranking: none prefers a side, and votes do."]
+        return "no", ["The judge's verdicts give no ranking: none prefers a side, and votes do."]
     biased, pairs = evidence.biased, evidence.reversed_pairs
     texts = [
-        f"It {'favours' if (one.value or 0.0) > 0 else 'disadvantages'} {name}: "
-        f"{signed_of(one)} of a win per item, beyond what a fair judge of its strength would give."
+        f"The judge {'favours' if (one.value or 0.0) > 0 else 'disadvantages'} {name}: "
+        f"{signed_of(one)} wins per item, relative to a fair judge."
         for name, one in [*biased.items()][:MOST_NAMED]
     ]
     if len(biased) > MOST_NAMED:
@@ -284,7 +284,7 @@ def _ranks(evidence: Evidence, otherwise: Verdict) -> tuple[Verdict, list[str]]:
         pairs, key=lambda pair: not biased.keys() & pair
     )  # those of biased models first
     texts += [
-        f"It ranks {below} above {above}; people rank them the opposite way, and both are certain."
+        (f"The judge ranks {below} above {above}, and people the reverse, both significantly.")
         for above, below in moved[:MOST_NAMED]
     ]
     if evidence.unranked and (biased or otherwise == "yes"):
@@ -295,26 +295,31 @@ def _ranks(evidence: Evidence, otherwise: Verdict) -> tuple[Verdict, list[str]]:
 
 def _agrees(evidence: Evidence) -> tuple[Verdict, str]:
     if evidence.judge.value is None:
-        return "inconclusive", "No vote and verdict on one item both prefer a side."
+        return "inconclusive", "No item has both a vote and a verdict that prefer a side."
     if beaten_by := unbeaten(evidence.rules):
         return _not_better(beaten_by[0])
     if evidence.gap.value is None:
-        return "inconclusive", "No item has votes of two people to compare with each other."
+        return "inconclusive", "No item has votes of two people: no human–human agreement."
     if evidence.n_prompts < MIN_PROMPTS:
         few = plural(evidence.n_prompts, "prompt")
-        return "inconclusive", f"This is of {few}; it takes {MIN_PROMPTS}."
+        return "inconclusive", f"The study has {few}; a verdict needs at least {MIN_PROMPTS}."
     if not _level_with(evidence.gap):
         return _short(evidence.gap)
     if blocked := _not_passed(evidence):
         return "inconclusive", blocked
     if _moved(evidence):
-        return "inconclusive", "It agrees as another person does, and is moved by other things."
+        return "inconclusive", (
+            "It agrees with people as another person does, but shows biases beyond theirs."
+        )
     if not _level_with(evidence.gap_with_ties):
         return "inconclusive", (
-            "It agrees as another person does on who is better; we do not find that it sees ties "
-            "as people do."
+            "The judge agrees with a person about as often as another person does when ties are "
+            "excluded; when ties count as a third answer, we do not find this."
         )
-    return "yes", "It agrees with a person as often as another person does."
+    return "yes", (
+        "The judge agrees with a person as often as another person does, to within "
+        f"{100 * MARGIN:.0f} percentage points."
+    )
 
 
 def unbeaten(rules: Sequence[Rule]) -> list[Rule]:
@@ -330,10 +335,10 @@ def _not_better(rule: Rule) -> tuple[Verdict, str]:
     """Say that a rule is not beaten: for certain, if the judge follows it or hardly leads."""
     phrase, lead = PHRASES[rule.name], rule.lead
     if _followed(rule) or (lead.upper is not None and lead.upper <= 0):
-        return "no", f"It does no better than {phrase}."
+        return "no", f"The judge does no better than {phrase}."
     if lead.upper is not None and lead.upper <= MARGIN:
-        return "no", f"It does hardly better than {phrase}, if at all."
-    return "inconclusive", f"It is not shown to do better than {phrase}."
+        return "no", f"The judge leads {phrase} by at most {100 * MARGIN:.0f} points."
+    return "inconclusive", f"We do not find that the judge does better than {phrase}."
 
 
 def _followed(rule: Rule) -> bool:
@@ -351,13 +356,16 @@ def _level_with(gap: Estimate) -> bool:
 
 def _short(gap: Estimate) -> tuple[Verdict, str]:
     if gap.upper is not None and gap.upper < -MARGIN:
-        return "no", "People agree with each other more often than with it."
-    if gap.upper is not None and gap.upper < 0:
-        return "inconclusive", (
-            "People agree with each other more often than with it, but maybe by less than "
+        return "no", (
+            "People agree with each other more often than with the judge, by more than "
             f"{100 * MARGIN:.0f} percentage points."
         )
-    return "inconclusive", "It may agree with people as often as they do, or less often."
+    if gap.upper is not None and gap.upper < 0:
+        return "inconclusive", (
+            "People agree with each other more often than with the judge, but the difference may "
+            f"be less than {100 * MARGIN:.0f} percentage points."
+        )
+    return "inconclusive", "It may agree with people less often than they do with each other."
 
 
 def _not_passed(evidence: Evidence) -> str:
@@ -365,28 +373,27 @@ def _not_passed(evidence: Evidence) -> str:
     test = evidence.alternative
     if test is None:
         return (
-            f"This study cannot decide: it takes {MIN_PEOPLE} people with {MIN_ITEMS} judged "
-            "items each that others voted on as well."
+            f"The alternative-annotator test needs at least {MIN_PEOPLE} people who each have "
+            f"{MIN_ITEMS} judged items that others voted on."
         )
     if test.winning_rate < PASS:
         if test.decides_at is not None and test.items_per_person < test.decides_at:
             return (
-                f"This study cannot decide: the {test.people_tested} people tested have "
-                f"{test.items_per_person:,.0f} items each in the median, and the "
-                f"alternative-annotator test takes {test.decides_at:,}."
+                f"The alternative-annotator test needs about {test.decides_at:,} items per person "
+                f"here; the median of the {test.people_tested} people tested is "
+                f"{test.items_per_person:,.0f}."
             )
-        return "We do not find that it can take the place of half of the people."
+        return "We do not find that the judge can replace at least half of the people tested."
     if test.winning_rate <= test.coin:
-        return "A coin passes for people here as well as it does."
+        return "Choosing at random passes the alternative-annotator test as well."
     if test.longest is not None and test.winning_rate <= test.longest:
-        return "Picking the longer answer passes for people here as well as it does."
+        return "Choosing the longer answer passes the alternative-annotator test as well."
     return ""
 
 
 def _exposed(rules: Sequence[Rule]) -> list[str]:
     return [
-        f"{percent(rule.followed.value)} of its verdicts are those of {PHRASES[rule.name]}: "
-        "whatever it writes, this is what it measures."
+        (f"{percent(rule.followed.value)} of its verdicts equal {PHRASES[rule.name]}.")
         for rule in rules
         if rule.followed is not None and _followed(rule)
     ]
@@ -395,16 +402,16 @@ def _exposed(rules: Sequence[Rule]) -> list[str]:
 def _agreement(evidence: Evidence) -> str:
     if evidence.judge.value is None:
         return ""
-    text = f"Where both prefer a side, it agrees with a person in {percent_of(evidence.judge)} "
+    text = f"When both prefer a side, it agrees with a person in {percent_of(evidence.judge)} "
     text += "of cases"
     if evidence.people.value is not None:
         text += f"; two people agree with each other in {percent_of(evidence.people)}"
     if evidence.highest.value is not None:
         text += f", and the best possible judge with one in at most {percent_of(evidence.highest)}"
-    text += f". With ties as a third answer it agrees in {percent_of(evidence.judge_with_ties)}"
+    text += f". With ties as a third answer, it agrees in {percent_of(evidence.judge_with_ties)}"
     if evidence.people_with_ties.value is None:
         return f"{text}."
-    return f"{text}, and people in {percent_of(evidence.people_with_ties)}."
+    return f"{text}, and two people agree in {percent_of(evidence.people_with_ties)}."
 
 
 def _rules(rules: Sequence[Rule]) -> str:
@@ -415,21 +422,21 @@ def _rules(rules: Sequence[Rule]) -> str:
         f"{percent(rule.agreement.value)}{'' if place else ' of cases'}"
         for place, rule in enumerate(rules)
     ]
-    return f"Without reading a word, {joined(phrases)}."
+    return f"Rules that do not read the answers, for comparison: {joined(phrases)}."
 
 
 def _alternative(evidence: Evidence) -> str:
     test = evidence.alternative
     if test is None:
         return ""
-    others = f"a coin that of {percent(test.coin)}"
+    others = f"choosing at random would replace {percent(test.coin)}"
     if test.longest is not None:
-        others += f" and picking the longer answer that of {percent(test.longest)}"
+        others += f" and choosing the longer answer {percent(test.longest)}"
     return (
-        "By the alternative-annotator test it may take the place of "
-        f"{percent(test.winning_rate)} of the {test.people_tested} people tested, {others}; they "
-        f"are taken as {RATERS[evidence.raters]}, whom it may fall behind by "
-        f"{percent(test.margin)} of items. It does no worse than the person it would replace on "
+        f"By the alternative-annotator test, the judge can replace {percent(test.winning_rate)} "
+        f"of the {test.people_tested} people tested; {others}. The raters are taken as "
+        f"{RATERS[evidence.raters]}, for whom the test allows a margin of {percent(test.margin)} "
+        "of items. On average, the judge does at least as well as the person it would replace on "
         f"{percent(test.advantage)} of items.{_reference(test)}"
     )
 
@@ -437,15 +444,15 @@ def _alternative(evidence: Evidence) -> str:
 def _reference(test: Alternative) -> str:
     """Give what people reach in the judge's place, and how many items would decide."""
     text = (
-        " What most of the others say would take the place of "
-        f"{percent(test.majority)} of the people, the upper bound for any judge"
+        f" The majority of the other people would replace {percent(test.majority)}, which is "
+        "the upper bound for any judge"
     )
     if test.person is None or test.decides_at is None:
         return f"{text}."
     return (
-        f"{text}; another person would take that of {percent(test.person)}, and pass in "
-        f"{percent(test.person_passed)} of draws. It takes about {test.decides_at:,} items per "
-        "person for another person to pass in 90 % of studies; the median here is "
+        f"{text}; another person would replace {percent(test.person)} and pass in "
+        f"{percent(test.person_passed)} of draws. About {test.decides_at:,} items per person "
+        "are needed for another person to pass in 90% of studies; the median here is "
         f"{test.items_per_person:,.0f}."
     )
 
@@ -453,16 +460,15 @@ def _reference(test: Alternative) -> str:
 def _moved(evidence: Evidence) -> list[str]:
     """Name the biases that are certain and large."""
     phrases = [
-        f"It is moved otherwise than people: {EFFECTS[name]} counts for {points_of(gap)} rating "
-        "points beyond what it does with them."
+        (f"{EFFECTS[name].capitalize()} counts {points_of(gap)} points more than with people.")
         for name, gap in evidence.biases.items()
         if name in EFFECTS and _matters(gap)
     ]
     own = evidence.biases.get("self")
     if _matters(own):
         phrases.append(
-            f"It places {evidence.own_model}, its own model, {points_of(own)} points from where "
-            "its other ratings would have it."
+            f"The judge rates {evidence.own_model}, its own model, {points_of(own)} points away "
+            "from what its ratings of the other models predict."
         )
     return phrases
 
@@ -478,13 +484,13 @@ def _favouritism(evidence: Evidence) -> str:
     tested = sum(one.lower is not None for one in evidence.favouritism.values())
     if not tested:
         return (
-            f"Favouritism was not tested: it takes {MIN_MODELS} models, and {MIN_ITEMS} items on "
-            f"{MIN_PROMPTS} prompts of a model."
+            f"Favouritism was not tested: the test needs {MIN_MODELS} models, and per model "
+            f"{MIN_ITEMS} items on {MIN_PROMPTS} prompts."
         )
     text = f"Favouritism was tested for {tested} of {plural(len(evidence.favouritism), 'model')}"
     if not evidence.biased:
-        text += f", and none is certainly favoured by more than {FAVOURED:g} of a win"
-    return f"{text}. A judge that favours the best model can stay hidden from this test."
+        text += f"; none is significantly favoured by more than {FAVOURED:g} wins per item"
+    return f"{text}. The test can miss a judge that favours the best model."
 
 
 def _boards(evidence: Evidence) -> str:
@@ -492,18 +498,18 @@ def _boards(evidence: Evidence) -> str:
     if plain is None or plain.value is None:
         return ""
     text = (
-        f"Its ranking of {plain.n} models goes with that of people by {number_of(plain)} "
-        "(Spearman's correlation, 1 is the same order)"
+        f"The rank correlation of the judge's ratings of {plain.n} models with people's is "
+        f"{number_of(plain)} (Spearman)"
     )
     if freed is None or freed.value is None:
         return f"{text}."
-    return f"{text}; without the noise in both boards, by {number_of(freed)}."
+    return f"{text}; disattenuated, it is {number_of(freed)}."
 
 
 def _few(n_prompts: int) -> str:
     if n_prompts >= MIN_PROMPTS:
         return ""
     return (
-        f"All of this is of {plural(n_prompts, 'prompt')}: too few for the intervals, which are "
-        "too narrow, and for saying much of others."
+        f"The study has only {plural(n_prompts, 'prompt')}: the intervals are too narrow, and "
+        "the figures are weak evidence for other prompts."
     )

@@ -1,4 +1,4 @@
-"""A release gate by votes of people and verdicts of a judge, or by a licensed judge alone.
+"""A release gate by votes of people and verdicts of a judge, or by a certified judge alone.
 
 Votes of a race, and the lead by them and a judge's verdicts together.
 """
@@ -120,7 +120,7 @@ def _unused(there: int, options: GateOptions) -> tuple[str, ...]:
     if options.looks == "any" or planned is None or there <= planned:
         return ()
     more = plural(there - planned, "vote")
-    return (f"{more} on either model after the {planned:,} planned are not used.",)
+    return (f"{more} on either model after the planned {planned:,} are not used.",)
 
 
 def _require_no_run(votes: Source) -> None:
@@ -163,10 +163,10 @@ def _by_both(votes: Source, verdicts: Verdicts, options: GateOptions) -> Gate:
         powered = powered_lead(data.items, people, judge.verdicts, two)
     except NotIdentifiedError as error:
         return untold(known, str(error))
-    more = f"; the verdicts of {judge.name} add nothing to them"
+    more = f"; the verdicts of {judge.name} do not contribute"
     if powered.verdicts:
         verdicts_of = f"{plural(powered.verdicts, 'verdict')} of {judge.name}"
-        more = f", and {verdicts_of}, of weight {powered.judge_weight:.2f}"
+        more = f", and {verdicts_of} with weight {powered.judge_weight:.2f}"
     known = replace(
         known,
         by="people and judge" if powered.verdicts else "people",
@@ -187,7 +187,7 @@ def _behind(cast: Rows, options: GateOptions) -> Gate:
         len(np.unique(cast.names[role].codes[either])) if role in cast.names else None
         for role in ("voter", "prompt")
     ]
-    unknown = "Voters are not known: the interval is too narrow where people voted often."
+    unknown = "Voters are unknown: the interval is too narrow if some people voted often."
     warnings = () if counts[0] is not None else (unknown,)
     return unanswered(options, people, direct, counts[0], counts[1], warnings)
 
@@ -216,12 +216,12 @@ def _alone(by_people: Gate, verdicts: Verdicts, licence: Licence, today: date) -
     score, prompt = _judged(rows, options.candidate)
     by_prompt = np.unique(prompt, return_counts=True)[1].astype(np.float64)
     effective = float(by_prompt.sum() ** 2 / max(by_prompt @ by_prompt, 1.0))
-    why = "" if two else "The licence does not pass both models."
+    why = "" if two else "The validation certificate does not cover both models."
     if effective < WELL_FOUNDED:
         on = f"{effective:.0f} effective prompts"
-        why = f"its verdicts on the two that count are on {on}, and it takes {WELL_FOUNDED}."
+        why = f"only verdicts on {on} count for these two models, and {WELL_FOUNDED} are needed."
     elif min((score == 1).sum(), (score == 0).sum()) < FEWEST_SCORED:
-        why = f"nothing is estimated before each of the two has won {FEWEST_SCORED}."
+        why = f"nothing is estimated before each of the two models has {FEWEST_SCORED} wins."
     if why:
         return replace(by_people, why=f"{by_people.why} {licence.judge} alone: {why}")
     rate = float(score.mean())
@@ -253,7 +253,7 @@ def _answered(
 ) -> Gate:
     """Answer by the win rate of the two, each end moved by what the licence leaves open.
 
-    It is of so many verdicts and prompts.
+    It is of this many verdicts and prompts.
 
     ``upper`` of the candidate less ``lower`` of the incumbent is by how much the judge may favour
     the one over the other, percentage points; the lower end goes down by it, and the upper end
@@ -275,9 +275,9 @@ def _answered(
         judge=n[0],
         by="judge alone",
         rests_on=(
-            f"{plural(n[0], 'verdict')} of {licence.judge} alone on the two, on "
-            f"{plural(n[1], 'prompt')}, under its licence until "
-            f"{licence.until.isoformat()}; no vote of people"
+            f"{plural(n[0], 'verdict')} of {licence.judge} alone on the two models, on "
+            f"{plural(n[1], 'prompt')}, under its validation certificate until "
+            f"{licence.until.isoformat()}; no votes of people"
         ),
         why="",
     )

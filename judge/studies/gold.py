@@ -64,7 +64,7 @@ class VoterAccuracy:
 
 
 def posterior(right: int, n: int, level: float = 0.95) -> Estimate:
-    """Estimate how often somebody is right, from answers of which it is known.
+    """Estimate how often a user is right, from answers of which it is known.
 
     With the prior ``Beta(8, 2)`` the accuracy after ``r`` right of ``n`` has the distribution
     ``Beta(8 + r, 2 + n - r)``: its mean, and its equal-tailed interval. No value without an
@@ -117,7 +117,7 @@ def _first_answers(votes: Iterable[GoldVote]) -> list[GoldVote]:
 LEAST_VOTERS = 3
 """With fewer, intervals are for other pairs and not for other people."""
 LEAST_FOR_GAPS = 30
-"""Votes for a side, with lengths, from which the taste for length is estimated."""
+"""Votes for a side, with lengths, from which the preference for length is estimated."""
 TEXTS = ("response_a", "response_b")
 THIRDS = ("wrong answer shorter", "middle third", "wrong answer longer")
 
@@ -170,22 +170,22 @@ class GoldStudy:
     def sentences(self) -> tuple[str, ...]:
         """Describe what the votes tell, in words."""
         if not self.votes:
-            return ("There is no vote on a pair of which one answer is right.",)
+            return ("There is no vote on a pair with one right answer.",)
         parts = [
-            f"{percent_of(self.wrong)} of {plural(self.votes, 'vote')} prefer the wrong answer, "
-            f"{percent(self.right / self.votes)} the right one, "
-            f"{percent(self.undecided / self.votes)} neither "
-            f"({plural(self.voters, 'voter')}, {plural(self.items, 'item')})."
+            f"{percent_of(self.wrong)} of {plural(self.votes, 'vote')} prefer the wrong "
+            f"answer, {percent(self.right / self.votes)} the right one, and "
+            f"{percent(self.undecided / self.votes)} neither ({plural(self.voters, 'voter')}, "
+            f"{plural(self.items, 'item')})."
         ]
         if self.taste is not None:
             parts.append(
-                "With each doubling of the wrong answer's length against the right one's, the "
-                f"log-odds of preferring it grow by {number_of(self.taste)}."
+                "Each doubling of the wrong answer's length relative to the right one's raises "
+                f"the log-odds of preferring it by {number_of(self.taste)}."
             )
         if self.voters < LEAST_VOTERS:
             parts.append(
-                f"With fewer than {LEAST_VOTERS} voters the intervals are for other pairs, not "
-                "for other people."
+                f"With fewer than {LEAST_VOTERS} voters, the intervals generalise to other pairs, "
+                "not to other people."
             )
         return tuple(parts)
 
@@ -348,7 +348,7 @@ def _numbers(names: Sequence[str]) -> Ints:
 
 
 def read_gold_votes(source: Source) -> list[GoldVote]:
-    """Read votes with a column ``gold``, which says what vote was right.
+    """Read votes with a column ``gold``, which states what vote was right.
 
     Parameters
     ----------
@@ -431,24 +431,24 @@ class InstructedStudy:
         gold = self.gold
         if not gold.votes:
             return (
-                "No vote is between an answer that follows all instructions and one that not.",
+                "No vote compares an answer that follows all instructions with one that does not.",
             )
         parts = [
-            f"Where one answer follows all instructions and the other does not, "
+            "When one answer follows all instructions and the other does not, "
             f"{percent_of(gold.wrong)} of {plural(gold.votes, 'vote')} prefer the one that "
-            f"does not, {percent(gold.right / gold.votes)} the one that does, "
-            f"{percent(gold.undecided / gold.votes)} neither "
-            f"({plural(gold.voters, 'voter')}, {plural(gold.items, 'prompt')})."
+            f"does not, {percent(gold.right / gold.votes)} the one that does, and "
+            f"{percent(gold.undecided / gold.votes)} neither ({plural(gold.voters, 'voter')}, "
+            f"{plural(gold.items, 'prompt')})."
         ]
         if gold.taste is not None:
             parts.append(
-                "With each doubling of its length against the other's, the log-odds of preferring "
-                f"the one that does not grow by {number_of(gold.taste)}."
+                "Each doubling of its relative length raises the log-odds of preferring the "
+                f"answer that does not follow them by {number_of(gold.taste)}."
             )
         if gold.voters < LEAST_VOTERS:
             parts.append(
-                f"With fewer than {LEAST_VOTERS} voters the intervals are for other prompts, not "
-                "for other people."
+                f"With fewer than {LEAST_VOTERS} voters, the intervals generalise to other "
+                "prompts, not to other people."
             )
         return tuple(parts)
 

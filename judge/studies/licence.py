@@ -1,6 +1,6 @@
 """A judge's licence as a file: what it binds, and which verdicts count under it.
 
-Grades a judge, model by model, against labels of people: where it may stand in for them.
+Grades a judge, model by model, against labels of people: where it may replace them.
 """
 
 import hashlib
@@ -73,7 +73,7 @@ class Graded(_Table):
         Win rate of the model by the judge less that by people, on the same votes: points of a
         per cent. None where not graded, as its ends.
     lower, upper : float or None
-        Both ends hold together for all models that were graded, wrong in at most 5 % of licences
+        Both ends hold together for all models that were graded, wrong in at most 5% of licences
         on either side.
     votes, prompts : int
         Labels of people behind it.
@@ -99,17 +99,17 @@ class Graded(_Table):
             return f"{self.name}: not graded, {self.why}."
         lies = {
             "PASS": f"within the margin of {margin:g} points",
-            "FAIL": f"off by more than the margin of {margin:g} points",
-        }.get(self.grade, f"not shown to lie within {margin:g} points, nor beyond")
+            "FAIL": f"outside the margin of {margin:g} points",
+        }.get(self.grade, f"inconclusive for a margin of {margin:g} points")
         ends = f"{self.lower:+.1f} to {self.upper:+.1f}"
         return minus(
-            f"{self.name}: its win rate by the judge is {self.error:+.1f} points ({ends}) from "
-            f"that by people, {lies}."
+            f"{self.name}: the win rate by the judge differs from the win rate by people by "
+            f"{self.error:+.1f} points ({ends}): {lies}."
         )
 
 
 class Reference(_Table):
-    """How often a judge agreed with people when it was licensed, on pairs of passed models.
+    """How often a judge agreed with people when it was certified, on pairs of passed models.
 
     Attributes
     ----------
@@ -153,7 +153,7 @@ class Reference(_Table):
 
 
 class Licence(_Table):
-    """Where a judge may stand in for people, until when, and on how many labels of people.
+    """Where a judge may replace people, until when, and on how many labels of people.
 
     Attributes
     ----------
@@ -207,12 +207,12 @@ class Licence(_Table):
     def headline(self) -> str:
         """What the licence allows, in a sentence."""
         if not self.passed:
-            return "It may stand in for people for no model."
-        where = f" on prompts of {self.column} {', '.join(self.categories)}" if self.column else ""
-        how = f", asked by {self.method}" if self.method else ""
+            return "The judge may replace human raters for no model."
+        where = f" for {self.column} {', '.join(self.categories)}" if self.column else ""
+        how = f", with the method {self.method}" if self.method else ""
         return (
-            f"It may stand in for people for {', '.join(self.passed)}{where}{how}, until "
-            f"{self.until.isoformat()}, on {plural(self.votes, 'label')} of people."
+            f"The judge may replace human raters for {', '.join(self.passed)}{where}{how}, until "
+            f"{self.until.isoformat()}, based on {plural(self.votes, 'label')} by people."
         )
 
     def expired(self, today: date) -> str:
@@ -220,8 +220,8 @@ class Licence(_Table):
         if today <= self.until:
             return ""
         return (
-            f"The licence of {self.judge} expired on {self.until.isoformat()}: nothing counts "
-            "under it. Grade the judge again with arena study judge --licence."
+            f"The validation certificate of {self.judge} expired on {self.until.isoformat()}: no "
+            "verdict counts under it. Grade the judge again with arena study judge --certificate."
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -302,7 +302,7 @@ def under(licence: Licence, today: date, data: Annotations) -> tuple[Annotations
     }
     counts, sentences = counted(licence, columns, data.n)
     if not counts.any():
-        raise DataError(f"No verdict of {data.source!r} counts under the licence. {sentences[0]}")
+        raise DataError(f"No verdict of {data.source!r} counts under it. {sentences[0]}")
     return data.taken(counts), sentences
 
 
@@ -330,7 +330,7 @@ def foreseen(
     }
     counts, sentences = counted(licence, columns, n, columns.keys())
     if not counts.any():
-        raise DataError(f"No verdict of this run would count under the licence. {sentences[0]}")
+        raise DataError(f"No verdict of this run would count under it. {sentences[0]}")
     return sentences
 
 
@@ -351,18 +351,18 @@ def _not_counted(licence: Licence, what: str, value: str, n: int) -> str:
     number = f"{plural(n, 'verdict')} {'is' if n == 1 else 'are'} not counted"
     if what == "model":
         grade = next((x.grade for x in licence.models if x.name == value), "NOT GRADED")
-        return f"{number}: the licence does not pass the model {value!r} ({grade})."
+        return f"{number}: the validation certificate does not pass the model {value!r} ({grade})."
     of = f"the {what} {value!r}" if value else f"no {what} is named"
     if what == "category":
-        return f"{number}: {of}, which the licence is not for."
-    return f"{number}: {of}, which is not the licence's."
+        return f"{number}: {of}, which the certificate does not cover."
+    return f"{number}: {of}, which differs from the certificate."
 
 
 def as_toml(licence: Licence) -> str:
     """Write a licence as TOML, which `read_licence` reads back to the same value."""
     plain = licence.model_dump()
     models, reference = plain.pop("models"), plain.pop("reference")
-    blocks = ["# Where a judge may stand in for people. Written by arena study judge --licence."]
+    blocks = ["# Where a judge may replace human raters. By arena study judge --certificate."]
     blocks.append("\n".join(_lines(plain)))
     blocks += ["\n".join(("[[models]]", *_lines(model))) for model in models]
     if reference is not None:
@@ -396,16 +396,19 @@ def read_licence(path: Path) -> Licence:
         If the file cannot be read, a key is missing or unknown, or a value cannot be: it is
         quoted.
     """
-    table, of = parsed_toml(read_text(path), f"The licence {str(path)!r}"), f"of {str(path)!r}"
+    table, of = (
+        parsed_toml(read_text(path), f"The validation certificate {str(path)!r}"),
+        f"of {str(path)!r}",
+    )
     try:
         licence = Licence.model_validate(table)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name = ".".join(map(str, first["loc"]))
         if first["type"] == "missing":
-            raise DataError(f"{str(path)!r} has no {name}: it is no whole licence.") from None
+            raise DataError(f"{str(path)!r} has no {name}: it is incomplete.") from None
         if first["type"] == "extra_forbidden":
-            msg = f"{str(path)!r} has {name} = {first['input']!r}, which no licence has: drop it."
+            msg = f"{str(path)!r} has {name} = {first['input']!r}, which is no key: remove it."
             raise DataError(msg) from None
         value = "" if first["type"] == "value_error" else f" is {first['input']!r}"
         raise DataError(f"{name} {of}{value}: {first['msg']}.") from None
@@ -463,7 +466,7 @@ def grant(
     voters: str | None = None,
     by: str | None = None,
 ) -> Licence:
-    """Grade a judge on each model, and say where its verdicts may stand in for people.
+    """Grade a judge on each model, and say where its verdicts may replace people.
 
     For each model the error is the win rate that the judge gives it less that which people give
     it, over the same votes, with an interval by voter and by prompt. It passes where the interval
@@ -486,12 +489,12 @@ def grant(
     method, template = (_only_one(given, role) for role in ("method", "template"))
     if len(data.judges) != 1:
         names = ", ".join(repr(judge.name) for judge in data.judges)
-        msg = f"A licence is of one judge, and the verdicts are of {names}: choose by --where."
+        msg = f"A certificate covers one judge, and these are {names}: choose by --where."
         raise DataError(msg)
     judge = data.judges[0]
     rows = labelled(data, judge, signal)
     if not len(rows.score):
-        msg = f"The judge {judge.name!r} read no item that people voted on: nothing to grade."
+        msg = f"The judge {judge.name!r} has no parsed verdict on an item with votes."
         raise DataError(msg)
     known = data.voters_known
     models = graded(data, judge, rows, terms.margin, known=known)
@@ -499,7 +502,7 @@ def grant(
     watched: Bools = np.all(passes[rows.pairs], axis=1)
     until = terms.until or today + USUAL
     if until < today:
-        raise DataError(f"--until {until} is over: today is {today}.")
+        raise DataError(f"--until {until} is in the past: today is {today}.")
     return Licence(
         version=1,
         judge=judge.name,
@@ -529,14 +532,14 @@ def require_people(cast: Rows, given: Rows) -> None:
     for role in ("judge", "method", "template"):
         if names := cast.used(role):
             msg = (
-                f"The labels of {cast.source!r} are of a model ({role} {names[0]!r}): this "
-                "rests on labels of people, never of models."
+                f"The labels of {cast.source!r} are of a model ({role} {names[0]!r}): a "
+                "certificate needs labels of people, never of models."
             )
             raise DataError(msg)
     if SIMULATED in cast.used("voter_kind"):
         msg = (
-            f"Labels of {cast.source!r} are of voters of the kind {SIMULATED!r}: this rests "
-            "on labels of people, never of models."
+            f"Labels of {cast.source!r} are of voters of the kind {SIMULATED!r}: a certificate "
+            "needs labels of people, never of models."
         )
         raise DataError(msg)
     models = {
@@ -545,8 +548,8 @@ def require_people(cast: Rows, given: Rows) -> None:
     of_models = models | {*given.used("judge")}
     if voter := next((name for name in cast.used("voter") if name in of_models), None):
         msg = (
-            f"The voter {voter!r} of {cast.source!r} has the name of a model: this rests on "
-            "labels of people, never of models. Leave its labels out with --where."
+            f"The voter {voter!r} of {cast.source!r} has the name of a model: a certificate needs "
+            "labels of people, never of models. Exclude its labels with --where."
         )
         raise DataError(msg)
 
@@ -561,9 +564,9 @@ def _only_one(given: Rows, role: str) -> str:
     names = given.used(role)
     if len(names) > 1:
         msg = (
-            f"A licence is for one {role}, and the verdicts are by {names[0]!r}, {names[1]!r}"
-            f'{" and others" if len(names) > 2 else ""}: choose by --where "{role} = '
-            f"'{names[0]}'\"."
+            f"A validation certificate covers one {role}, and the verdicts are by {names[0]!r}, "
+            f"{names[1]!r}{(' and others' if len(names) > 2 else '')}: choose one by --where "
+            f"\"{role} = '{names[0]}'\"."
         )
         raise DataError(msg)
     return names[0] if names else ""
@@ -581,7 +584,7 @@ def _in_categories(aligned: Aligned, by: str | None) -> tuple[Aligned, tuple[str
     }
     enough = [name for name in names if prompts.get(name, 0) >= MIN_PROMPTS]
     if not enough:
-        msg = f"No {by} has {MIN_PROMPTS} prompts with a vote and a verdict: drop --by {by}."
+        msg = f"No {by} has {MIN_PROMPTS} prompts with a vote and a verdict: omit --by {by}."
         raise DataError(msg)
     masks = [in_group(values, aligned.item, names.index(name)) for name in enough]
     ours, theirs = (np.any(part, axis=0) for part in zip(*masks, strict=True))
@@ -622,7 +625,7 @@ def graded(
     Parameters
     ----------
     known : bool
-        Whether votes say who cast them; if not, intervals allow for prompts alone.
+        Whether votes name their voters; if not, intervals allow for prompts alone.
     """
     outside = _outside(data, judge).tolist()
     owned = [rows.only(rows.has(model)) for model in range(len(outside))]
@@ -670,15 +673,13 @@ def _too_little(own: Compared, outside: float, known: bool) -> str:
     n, prompts = len(own.score), len(np.unique(own.prompt))
     if n < FEWEST_VOTES or prompts < MIN_PROMPTS:
         return (
-            f"for it has {plural(n, 'label')} on {plural(prompts, 'prompt')} and it takes "
-            f"{FEWEST_VOTES} on {MIN_PROMPTS}"
+            f"because it has {plural(n, 'label')} on {plural(prompts, 'prompt')} and "
+            f"{FEWEST_VOTES} on {MIN_PROMPTS} are needed"
         )
     if outside >= OUTSIDE:
-        return (
-            f"for {100 * outside:.0f} % of the judge's scores of it lie outside the labelled range"
-        )
+        return f"because {100 * outside:.0f}% of the judge's scores are outside the labelled range"
     if known and _effective(own.rater) < FEWEST_PEOPLE:
-        return "for its labels are of fewer than three people who are about equally busy"
+        return "because its labels are by fewer than three equally active people"
     return ""
 
 

@@ -218,7 +218,7 @@ def _signal(rows: Rows) -> tuple[Kind, Floats | None]:
         gap = numbers["score_a"] - numbers["score_b"]
         scale = float(np.sqrt(np.nanmean(gap**2))) if not np.isnan(gap).all() else 0.0
         if scale == 0:
-            msg = f"The marks of {rows.source!r} are the same on both sides: they tell nothing."
+            msg = f"The marks of {rows.source!r} are the same on both sides: no information."
             raise DataError(msg)
         return "marks", np.asarray(gap / scale)
     label = rows.label.astype(np.float64)
@@ -287,14 +287,14 @@ def calibrated(votes: Compared, method: CalibrationMethod = "temperature") -> _C
     n_there, n = len(there.score), len(rows.score)
     if n_there and not n:
         msg = (
-            f"All {n_there} votes with a verdict are ties: which answers people prefer, and how "
-            "often the judge agrees, cannot be learnt from them."
+            f"All {n_there} votes with a verdict are ties: people's preferences and the judge's "
+            "agreement with them cannot be estimated."
         )
         raise NotIdentifiedError(msg)
     if not np.any(rows.signal):
         msg = (
-            f"The judge is undecided in all {n} cases that people decided: it gives nothing to "
-            "rate a model by."
+            f"The judge is undecided in all {n} cases that people decided: its verdicts cannot "
+            "rate a model."
         )
         raise NotIdentifiedError(msg)
     line = Logistic(rows.signal[:, None], rows.score, np.ones(n), RIDGE)
@@ -394,7 +394,7 @@ def variance_of_sum(influence: Floats, prompt: Ints, rater: Ints | None = None) 
 FEWEST_WON = 5
 """Verdicts that a new model has won, and lost, at least where it has an interval."""
 RANKED_FROM = 30
-"""Battles with votes from which people's votes rate a newcomer."""
+"""Battles with votes from which people's votes rate a new model."""
 
 By = Literal["judge only", "judge and people"]
 
@@ -432,7 +432,7 @@ class Newcomer:
     gap : float
         Standard deviation of a judge's errors over models, beyond sampling; points.
     votes : int
-        Battles of the newcomer on which people voted.
+        Battles of the new model on which people voted.
     """
 
     model: str
@@ -465,7 +465,7 @@ class Newcomer:
         ends = "no interval"
         if self.lower is not None and self.upper is not None:
             ends = f"{self.lower:.0f} to {self.upper:.0f}, {100 * self.level:g}%"
-        yield f"{self.model}: {self.rating:.0f} ({ends}), by {self.by}."
+        yield f"{self.model}: {self.rating:.0f} ({ends}), from {self.by}."
         verdicts = (
             f"{plural(self.judge_only.n, 'verdict')} of {self.judge} on "
             f"{plural(self.n_prompts, 'prompt')}."
@@ -476,15 +476,15 @@ class Newcomer:
         others = [one for one in self.known if not one["own"]]
         off = float(np.mean([abs(one["error"]) for one in others]))
         yield (
-            f"{verdicts} Over {plural(len(others), 'known model')} people's ratings are "
-            f"{1 / self.slope:.1f} times as spread as the judge's, and the line between the two "
-            f"is {off:.0f} points off on average. Beyond sampling error the judge errs by "
-            f"{self.gap:.0f} (standard deviation)."
+            f"{verdicts} Over {plural(len(others), 'known model')}, the spread of people's "
+            f"ratings is {1 / self.slope:.1f} times that of the judge's, and the ratings differ "
+            f"from the fitted line by {off:.0f} points on average. Beyond sampling error, the "
+            f"standard deviation of the judge's error is {self.gap:.0f} points."
         )
         if self.beyond is not None:
             yield (
-                f"The judge puts it beyond the {self.beyond} known model: that its ratings go on "
-                "along the line there is an assumption."
+                f"The judge rates it beyond the {self.beyond} known model: the fitted line is "
+                "extrapolated there."
             )
         if self.by == "judge only":
             yield (
@@ -494,7 +494,7 @@ class Newcomer:
 
     @property
     def board(self) -> list[dict[str, Any]]:
-        """The anchors by people's ratings, and the newcomer among them, best first."""
+        """The anchors by people's ratings, and the new model among them, best first."""
         rows = [
             {"model": model, "rating": rating, "lower": None, "upper": None, "by": "people"}
             for model, rating in self.anchors
@@ -554,7 +554,7 @@ def newcomer(
     (`judge.studies.newcomer`). Variances are by prompt, those of people by voter as well.
 
     It is for models like the known ones. The judge's own family is not: known models of it are no
-    part of the line, and a newcomer of it is moved by their mean distance from it, whose
+    part of the line, and a new model of it is moved by their mean distance from it, whose
     uncertainty is added.
 
     Raises
@@ -587,9 +587,9 @@ def newcomer(
     n = len(others)
     if n < FEWEST_KNOWN:
         msg = (
-            f"Not enough known models: {plural(n, 'model')} beside the judge's own "
-            "have both votes and verdicts, and how a judge's ratings go with people's shows "
-            f"on {FEWEST_KNOWN} or more."
+            f"Not enough known models: {plural(n, 'model')} other than the judge's own have both "
+            f"votes and verdicts, and {FEWEST_KNOWN} are needed to relate the judge's ratings to "
+            "people's."
         )
         raise NotIdentifiedError(msg)
     n_prompts = 1 + int(max(voted.prompt.max(), judged.prompt.max()))
@@ -597,7 +597,7 @@ def newcomer(
     people, moved_people = _strengths(voted, anchors, equal, (k, n_prompts), voters=True)
     by_judge, moved_judge = _strengths(judged, rated, average, (k, n_prompts), voters=False)
     if not np.isfinite(people[1, others]).all():
-        msg = "All votes are of one voter, or on one prompt: how sure ratings are is not known."
+        msg = "All votes are by one voter, or on one prompt: uncertainty is unknown."
         raise NotIdentifiedError(msg)
     (y, x), (v_y, v_x) = (np.stack([people[i, others], by_judge[i, others]]) for i in range(2))
     shared = float((moved_people * moved_judge).sum(axis=0)[others].mean())
@@ -621,7 +621,7 @@ def newcomer(
         try:
             powered = replace(_with_votes(data, asked, new, anchors, level), n=votes)
         except NotIdentifiedError as error:
-            warnings.append(f"The votes on {model} do not rate it yet: {error}")
+            warnings.append(f"The votes on {model} do not determine a rating yet: {error}")
     alone = Estimate(None, None, None, len(verdicts.score))
     if ends is not None:
         won = float(
@@ -643,8 +643,8 @@ def newcomer(
         answer, by = powered, "judge and people"
     if answer.value is None:
         msg = (
-            f"{_NOT_SHOWN}: its ratings of {plural(n, 'known model')} may rise or fall with "
-            "people's. It gives no rating; ask another judge, or for more verdicts."
+            f"{_NOT_SHOWN}: people's ratings may rise or fall with its ratings of "
+            f"{plural(n, 'known model')}. Use another judge, or collect more verdicts."
         )
         raise NotIdentifiedError(msg)
     return Newcomer(
@@ -727,7 +727,7 @@ def _anchors(names: Sequence[str], rows: Compared, wanted: Sequence[str]) -> Int
     met = np.unique(rows.pairs)
     for pattern in wanted:
         if not any(fnmatchcase(names[one], pattern) for one in met):
-            msg = f"No model with votes fits --anchors {pattern!r}."
+            msg = f"No model with votes matches --anchors {pattern!r}."
             raise DataError(msg)
     if wanted:
         fits = [any(fnmatchcase(names[one], p) for p in wanted) for one in met]
@@ -736,8 +736,8 @@ def _anchors(names: Sequence[str], rows: Compared, wanted: Sequence[str]) -> Int
     if len(anchors) < FEWEST_KNOWN:
         some = joined([names[one] for one in anchors])
         msg = (
-            f"Not enough known models: people have compared {some or 'none'} with each other, "
-            f"and how a judge's ratings go with people's shows on {FEWEST_KNOWN} or more."
+            f"Not enough known models: people have compared {some or 'none'} with each other, and "
+            f"{FEWEST_KNOWN} are needed to relate a judge's ratings to people's."
         )
         raise NotIdentifiedError(msg)
     return anchors
@@ -757,8 +757,8 @@ def _require_verdicts(names: Sequence[str], judged: Compared, new: int, anchors:
         raise NotIdentifiedError(msg)
     if len(np.unique(own.prompt[against])) < 2:
         msg = (
-            f"All verdicts on {name!r} are on one prompt: how sure a rating is shows on two or "
-            "more."
+            f"All verdicts on {name!r} are on one prompt: the uncertainty of a rating needs at "
+            "least two."
         )
         raise NotIdentifiedError(msg)
 
@@ -766,7 +766,7 @@ def _require_verdicts(names: Sequence[str], judged: Compared, new: int, anchors:
 def _strengths(
     rows: Compared, models: Ints, average: Floats, shape: tuple[int, int], *, voters: bool
 ) -> tuple[Floats, Floats]:
-    """Fit strengths against a weighted average of them, of so many models and prompts.
+    """Fit strengths against a weighted average of them, of this many models and prompts.
 
     Returns strengths with their variances, NaN of other models, and how far each prompt moves
     each of them.
@@ -789,20 +789,20 @@ def _largest(rows: Compared, models: Ints, n_models: int, of: int | None = None)
     return np.sort(models[group[models] == wanted])
 
 
-_NOT_SHOWN = "The judge is not shown to tell models apart"
+_NOT_SHOWN = "We do not find that the judge distinguishes models"
 
 
 def _without_interval(n: int, won: float, fewest: int) -> Iterator[str]:
     """Name what is missing for an interval."""
     if n < fewest:
         yield (
-            f"No interval: {plural(n, 'known model')}, and {fewest} or more show how a judge's "
-            "ratings go with people's."
+            f"No interval: {plural(n, 'known model')}, and {fewest} are needed to relate a "
+            "judge's ratings to people's."
         )
     if won < FEWEST_WON:
         yield (
             f"No interval: the model won or lost fewer than {FEWEST_WON} of its verdicts. Compare "
-            "it with more models that are about as good, or on more prompts."
+            "it with more models of similar strength, or on more prompts."
         )
 
 
@@ -815,7 +815,7 @@ def _family(names: Sequence[str], judge: str, wanted: Sequence[str]) -> set[int]
     for pattern in wanted:
         fits = {k for k, name in enumerate(names) if fnmatchcase(name, pattern)}
         if not fits:
-            raise DataError(f"No model fits --own {pattern!r}.")
+            raise DataError(f"No model matches --own {pattern!r}.")
         family |= fits
     return family
 
@@ -823,7 +823,7 @@ def _family(names: Sequence[str], judge: str, wanted: Sequence[str]) -> set[int]
 def _with_votes(
     data: StudyData, verdicts: Labels, new: int, anchors: Ints, level: float
 ) -> Estimate:
-    """Rate the newcomer by votes and soft verdicts together; raises as `powered_ratings`."""
+    """Rate the new model by votes and soft verdicts together; raises as `powered_ratings`."""
     names = data.items.models
     powered = powered_ratings(data.items, data.people, verdicts, level=level)
     at = powered.models.index(names[new])
@@ -846,26 +846,26 @@ def _on_judge(judge: JudgeVerdicts, kind: Kind) -> list[str]:
         )
     if judge.n_unread:
         warnings.append(
-            f"{plural(judge.n_unread, 'verdict')} could not be read and count for nothing."
+            f"{plural(judge.n_unread, 'verdict')} could not be parsed and are excluded."
         )
     silent = int(np.isnan(judge.verdicts.probability).sum())
     if silent:
-        warnings.append(f"{plural(silent, 'verdict')} without a probability count for nothing.")
+        warnings.append(f"{plural(silent, 'verdict')} without a probability are excluded.")
     return warnings
 
 
 def _on_family(newcomer: str, names: str, offset: Estimate | None) -> list[str]:
-    """Describe what became of models of the judge's own family; the newcomer may be one."""
+    """Describe what became of models of the judge's own family; the new model may be one."""
     if not newcomer:
         return [f"Excluded from the interval, as the judge's own: {names}."] if names else []
     if offset is None or offset.value is None:
         return [
-            f"{newcomer} is of the judge's own family, and no other model of it is known: how far "
-            "the judge favours its own is not known, and the interval does not allow for it."
+            f"{newcomer} is of the judge's own family, and no other model of it is known: the "
+            "interval does not include the judge's self-preference."
         ]
     favours = "above" if offset.value < 0 else "below"
     return [
-        f"{newcomer} is of the judge's own family. The judge rates known models of it ({names}) "
-        f"{abs(offset.value):.0f} points {favours} people, so {points_of(offset)} is added to its "
-        "rating, and that uncertainty to the interval."
+        f"{newcomer} is of the judge's own family. The judge rates models of it ({names}) "
+        f"{abs(offset.value):.0f} points {favours} people: {points_of(offset)} are added, "
+        "with uncertainty."
     ]

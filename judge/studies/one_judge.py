@@ -2,7 +2,7 @@
 
 Judges against each other on the same items: agreement, its price, and where they differ.
 
-May a judge stand in for people: all that votes and verdicts on the same items say.
+May a judge replace people: all that votes and verdicts on the same items say.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -71,35 +71,37 @@ from rating.variants import to_points
 
 Value = TypeVar("Value")
 NO_VOTERS = (
-    "The votes do not say who cast them: intervals of the ratings with the judge's help allow for "
-    "prompts, and are too narrow where one person voted often."
+    "The votes do not name their voters: prediction-powered intervals are clustered by "
+    "prompt alone, and are too narrow if some people voted often."
 )
 FEW_PEOPLE = (
-    "The votes are of so few people that they say nothing of others: the intervals of agreement, "
-    "biases and boards are for other prompts, not for other people."
+    "The votes are by too few people to generalise to others: the intervals of "
+    "agreement, biases and boards are for other prompts, not for other people."
 )
 Tell = Callable[[str], None]
 """Called with the name of the next part."""
 
 WHY: Mapping[str, str] = {
     "agreement": "no item has both a vote and a verdict",
-    "agreement without ties": "on no item both a vote and a verdict prefer a side",
-    "human_agreement": "no item that was judged has votes of two people",
-    "human_agreement without ties": "on no item that was judged do two people prefer a side",
-    "ceiling": "it takes items that were judged, and on which two people prefer a side",
-    "kappa": "votes and verdicts are all of one kind, or there are none to compare",
-    "human_kappa": "it takes items with votes of two people, and votes of more than one kind",
-    "alpha": "it takes items with votes of two people, and votes of more than one kind",
-    "ac1": "no item that was judged has votes of two people",
-    "rank_correlation": "it takes three models that both votes and verdicts rate",
-    "alternative": f"it takes {MIN_PEOPLE} known voters, each with {MIN_ITEMS} judged items that "
-    "others voted on as well",
-    "bias of position": "it takes votes and verdicts that say what was shown first",
-    "bias of length": "it takes lengths or texts of responses, in either file or with --outputs",
-    "bias of format": "it takes texts of responses, in either file or with --outputs",
-    "bias of refusal": "it takes responses that decline and others that do not, with --outputs or "
-    "in columns refused_a and refused_b",
-    "bias of self": "it takes a model of the judge's name and three others, rated by both",
+    "agreement without ties": "no item has both a vote and a verdict that prefer a side",
+    "human_agreement": "no judged item has votes of two people",
+    "human_agreement without ties": "no judged item has two people who prefer a side",
+    "ceiling": "it needs judged items on which two people prefer a side",
+    "kappa": "all votes and verdicts are alike, or there are none to compare",
+    "human_kappa": "it needs items with votes of two people, and different votes",
+    "alpha": "it needs items with votes of two people, and different votes",
+    "ac1": "no judged item has votes of two people",
+    "rank_correlation": "it needs three models that both votes and verdicts rate",
+    "alternative": (
+        f"it needs {MIN_PEOPLE} voters with {MIN_ITEMS} judged items that others voted on"
+    ),
+    "bias of position": "it needs votes and verdicts that state which answer was shown first",
+    "bias of length": "it needs lengths or texts of responses, in either file or with --outputs",
+    "bias of format": "it needs texts of responses, in either file or with --outputs",
+    "bias of refusal": (
+        "it needs responses that decline, by --outputs or columns refused_a and refused_b"
+    ),
+    "bias of self": "it needs a model of the judge's name and three others, rated by both",
 }
 """Why a figure is not defined."""
 
@@ -114,13 +116,13 @@ class JudgeStudy:
         What the verdict depends on.
     boards : tuple of Preferences, or None
         By people and by the judge; None, as all that needs them, where votes or verdicts do not
-        determine one: a warning says why.
+        determine one: a warning gives the reason.
     swaps : mapping of str to Estimate, or None
         None where no item was judged in both orders.
     calibration : Calibration or None
         None where the judge gave no chances.
     powered : PoweredRatings or None
-        None where the votes identify no ratings: a warning says why.
+        None where the votes identify no ratings: a warning gives the reason.
     ranking : SystemRanking or None
         None where too few pairs of models have enough items.
     n_unread : int
@@ -232,8 +234,8 @@ def study_judge(
     own, cast = shared.judges[0], shared.people
     if not shared.items.n:
         msg = (
-            f"The judge {judge.name!r} read no item that people voted on: leave its verdicts out, "
-            "or name the votes on them."
+            f"The judge {judge.name!r} has no parsed verdict on an item that people voted on: "
+            "exclude its verdicts, or name the votes on them."
         )
         raise DataError(msg)
     warnings = [*data.warnings, *_few(shared.items.n_prompts, judge), *_few_people(data)]
@@ -392,14 +394,14 @@ def _few(n: int, judge: JudgeVerdicts) -> list[str]:
     warnings = []
     if n < FEW_PROMPTS:
         warnings.append(
-            f"Votes and verdicts are on {plural(n, 'prompt')}: under {FEW_PROMPTS}, intervals, "
-            "which draw prompts, are too narrow."
+            f"Votes and verdicts are on {plural(n, 'prompt')}: with fewer than {FEW_PROMPTS}, "
+            "intervals are too narrow, because they resample prompts."
         )
     if judge.n_unread:
         total = judge.n_unread + judge.verdicts.n
         warnings.append(
-            f"{judge.n_unread:,} of {total:,} verdicts were not read: no ties, excluded from "
-            "every figure."
+            f"{judge.n_unread:,} of {total:,} verdicts were not parsed: they are not ties, and "
+            "are excluded from every figure."
         )
     return warnings
 
@@ -410,9 +412,9 @@ THOUSAND = 1000
 MOST_SPOKEN = 3
 
 LENGTHS = (
-    ("Lengths within a fifth", 0.0, 0.25),
-    ("One up to twice as long", 0.25, 1.0),
-    ("One more than twice as long", 1.0, np.inf),
+    ("Lengths differ by at most a fifth", 0.0, 0.25),
+    ("One is up to twice as long", 0.25, 1.0),
+    ("One is more than twice as long", 1.0, np.inf),
 )
 """Doublings by which one answer is longer: from, and under."""
 DISTANCES = (
@@ -430,7 +432,7 @@ class _Lead:
     Attributes
     ----------
     without_ties, with_ties : Estimate
-        Difference of agreement, on the items that both have a verdict on and somebody voted on.
+        Difference of agreement, on the items that both have a verdict on and a user voted on.
     certain : bool
         Whether the first, at a level over all pairs of judges (Bonferroni), excludes 0, on
         `MIN_PROMPTS` prompts or more.
@@ -576,7 +578,7 @@ def _lead(
 
 
 def _judged(items: Items, people: Labels, judges: Sequence[JudgeVerdicts]) -> Bools:
-    """Return the items that somebody voted on and all these judges have a verdict on."""
+    """Return the items that a user voted on and all these judges have a verdict on."""
     every = np.arange(items.n)
     both = np.isin(every, people.item)
     for judge in judges:
@@ -662,12 +664,12 @@ def _sentence(lead: _Lead) -> str:
     if not lead.certain:
         few = "" if lead.prompts >= MIN_PROMPTS else f", of {plural(lead.prompts, 'prompt')}"
         return (
-            f"Neither {lead.first} nor {lead.second} is shown to agree with people more often "
-            f"than the other: {gap}{few}."
+            f"We do not find a difference between {lead.first} and {lead.second} in agreement "
+            f"with people: {gap}{few}."
         )
     price, on_price = lead.usd_per_point, ""
     if price is not None:
-        on_price = f", and each of these points costs ${price:.2g} more a thousand items"
+        on_price = f", and each of these points costs ${price:.2g} more per thousand items"
         on_price = on_price if price > 0 else ", and costs no more"
     better, worse = (lead.first, lead.second) if one.value > 0 else (lead.second, lead.first)
     text = f"{better} agrees with people more often than {worse}: by {gap_of(_turned(one))}"
@@ -701,7 +703,7 @@ class Study:
     texts : mapping of str to str
         Texts of prompts, by name; empty where not at hand.
     licence : Licence or None
-        Where the one judge may stand in for people; None where that was not asked for.
+        Where the one judge may replace people; None where that was not asked for.
     """
 
     votes: Source
@@ -731,7 +733,8 @@ class Study:
         """Return plain values for JSON: of the one judge, or of several by name."""
         by_judge = {judge.name: judge.to_dict() for judge in self.judges}
         if self.licence is not None:
-            by_judge[self.licence.judge]["licence"] = self.licence.to_dict()
+            of_judge, written = by_judge[self.licence.judge], self.licence.to_dict()
+            of_judge |= {"certificate": written, "licence": written}  # the name in 0.1
         if self.against is None:
             return next(iter(by_judge.values()))
         return {"judges": by_judge, "against_each_other": self.against.to_dict()}

@@ -37,8 +37,8 @@ class StudyOptions:
     by : str or None
         Stratify items by this column, such as turn; or by `pair` of models.
     raters : {"expert", "skilled", "crowd"}
-        Type of raters, which sets how much worse than a person the judge may be: .2 (expert), .15
-        (skilled) or .1 (crowd).
+        Type of raters, which sets how much worse than a person the judge may be: 0.2 (expert),
+        0.15 (skilled) or 0.1 (crowd).
     outputs : Path or None
         Answers of the models, for length analyses and examples.
     prompts : Path or None
@@ -71,7 +71,7 @@ class StudyOptions:
             msg = f"There is no --raters {self.raters!r}: choose {', '.join(MARGINS)}."
             raise DataError(msg)
         if self.rounds < 2:
-            msg = f"--rounds {self.rounds} draw no interval: give 2 or more."
+            msg = f"--rounds {self.rounds} is too few for an interval: give 2 or more."
             raise DataError(msg)
         if not 0 < self.level < 1:
             msg = f"--level {self.level:g} is no level of an interval: give one between 0 and 1."
@@ -103,7 +103,7 @@ class Terms:
 
     Attributes
     ----------
-    licence : Path or None
+    certificate : Path or None
         Write a validation certificate (.toml) if the judge may replace people.
     margin : float or None
         Maximum difference between the judge's and people's win rate of a model, in percentage
@@ -111,31 +111,29 @@ class Terms:
     until : date or None
         Last day of validity; half a year from now by default.
     votes_a_year : int
-        Number of human votes per year that `arena judge watch` can expect.
+        Number of human votes per year that `arena judge drift` can expect.
     """
 
-    licence: Path | None = None
+    certificate: Path | None = None
     margin: float | None = None
     until: date | None = None
     votes_a_year: int = 3000
 
     def __post_init__(self) -> None:
         """Raise `DataError` for what cannot be."""
-        if self.licence is None:
+        if self.certificate is None:
             for name in ("margin", "until"):
                 if (value := getattr(self, name)) is not None:
-                    msg = f"--{name} {value} is of a licence: name its file with --licence."
+                    msg = f"--{name} {value} needs --certificate FILE."
                     raise DataError(msg)
             return
-        if self.licence.suffix != ".toml":
-            msg = (
-                f"Cannot write the licence {str(self.licence)!r}: name a file that ends in .toml."
-            )
+        if self.certificate.suffix != ".toml":
+            msg = f"Cannot write the certificate {str(self.certificate)!r}: name a .toml file."
             raise DataError(msg)
         if self.margin is None:
             msg = (
-                "A licence needs a margin, declared before the labels are looked at: --margin 5 "
-                "is five points of a win rate."
+                "A validation certificate needs a margin, declared before you look at the labels: "
+                "--margin 5 is five percentage points of a win rate."
             )
             raise DataError(msg)
         if not 0 < self.margin < 100:
@@ -143,8 +141,8 @@ class Terms:
             raise DataError(msg)
         if self.votes_a_year < FEWEST_A_YEAR:
             msg = (
-                f"--votes-a-year {self.votes_a_year} are too few to watch a judge by: it takes "
-                f"{FEWEST_A_YEAR}."
+                f"--votes-a-year {self.votes_a_year} is too few for a drift monitor: at least "
+                f"{FEWEST_A_YEAR} are needed."
             )
             raise DataError(msg)
 

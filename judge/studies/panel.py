@@ -111,7 +111,7 @@ def _read_panel(
     if votes is not None:
         cast = read_votes(votes, voters)
     elif voters is not None:
-        msg = f"--voters {voters!r} chooses among votes of people: name these by --votes."
+        msg = f"--voters {voters!r} selects votes of people: name these by --votes."
         raise DataError(msg)
     else:
         cast = _stacked([_read_labels(files) for files in verdicts])
@@ -158,7 +158,7 @@ def _read_labels(files: Files) -> Rows:
     theirs = dict(files.columns).get(LABEL, LABEL)
     if theirs not in columns_of(files):
         msg = (
-            f"There is nothing to hold the verdicts of {str(files)!r} against: name votes of "
+            f"The verdicts of {str(files)!r} have nothing to be compared with: name votes of "
             f"people by --votes, or give the right answer in a column {LABEL!r} (--column "
             f"{LABEL}=NAME reads it from another)."
         )
@@ -241,8 +241,8 @@ def _errors_of(data: StudyData, by_people: bool) -> tuple[Errors, Bools, dict[st
     if not used.any():
         worst = max(without, key=lambda name: without[name])
         msg = (
-            f"No item has a verdict of all {len(names)} judges that was read: {worst!r} has none "
-            f'on {without[worst]:,} of {int(there.sum()):,}. Leave it out (--where "judge <> '
+            f"No item has a parsed verdict of all {len(names)} judges: {worst!r} has none on "
+            f'{without[worst]:,} of {int(there.sum()):,}. Exclude this judge (--where "judge <> '
             f"'{worst}'\"), or judge the same items."
         )
         raise DataError(msg)
@@ -746,49 +746,49 @@ def _warnings(data: StudyData, errors: Errors, whole: _Card, matrix: Floats) -> 
     n_prompts = int(errors.prompt.max()) + 1
     if n_prompts < MIN_PROMPTS:
         yield (
-            f"The items are of {plural(n_prompts, 'prompt')}: under {MIN_PROMPTS}, intervals, "
-            "which draw prompts, are too narrow."
+            f"The items are of {plural(n_prompts, 'prompt')}: with fewer than {MIN_PROMPTS}, "
+            "intervals are too narrow, because they resample prompts."
         )
     rates = errors.wrong.mean(axis=0)
     constant = [name for name, rate in zip(errors.judges, rates, strict=True) if rate in (0, 1)]
     if constant and whole.k > 1:
         yield (
-            f"{joined(constant)} {'errs' if len(constant) == 1 else 'err'} on none or on all of "
-            "the items: errors that do not vary have no correlation, and these pairs are left "
-            "out of the mean."
+            f"{joined(constant)} {('errs' if len(constant) == 1 else 'err')} on none or on all of "
+            "the items: constant errors have no correlation, and these pairs are excluded from "
+            "the mean."
         )
     for a, b in combinations(range(whole.k), 2):
         if matrix[a, b] >= ALIKE:
             yield (
-                f"{errors.judges[a]} and {errors.judges[b]} err on the same items: one of them "
-                "adds nothing."
+                f"{errors.judges[a]} and {errors.judges[b]} err on the same items: one of the two "
+                "is redundant."
             )
 
 
 def _headline(card: _Card, n_prompts: int, *, by_people: bool) -> str:
     if card.k == 1:
-        return "A panel of one judge is worth one."
+        return "A panel of one judge is equivalent to one judge."
     if n_prompts < MIN_PROMPTS:
         return (
-            f"How many independent judges these {card.k} are worth is not known from "
+            f"The independent judges that these {card.k} are worth cannot be estimated from "
             f"{plural(n_prompts, 'prompt')}."
         )
     if card.n_eff.value is None:
-        return f"How many independent judges these {card.k} are worth is not known."
+        return f"The independent judges that these {card.k} are worth cannot be estimated."
     worth = number_of(card.n_eff, 1)
     if by_people:
         return (
-            f"These {card.k} judges are worth at least {worth} independent ones, with votes taken "
-            "as the truth."
+            f"These {card.k} judges are equivalent to at least {worth} independent judges, with "
+            "votes taken as the truth."
         )
-    return f"These {card.k} judges are worth {worth} independent ones."
+    return f"These {card.k} judges are equivalent to {worth} independent judges."
 
 
 def _sentences(panel: Panel) -> Iterator[str]:
-    one, truth = panel.card, "what most people say" if panel.by_people else "the label"
+    one, truth = panel.card, "the majority of votes" if panel.by_people else "the label"
     yield (
         f"Compared with {truth} on {plural(panel.n_items, 'item')} of "
-        f"{plural(panel.n_prompts, 'prompt')}: most of the judges are right on "
+        f"{plural(panel.n_prompts, 'prompt')}: the majority is right on "
         f"{percent_of(one.majority)}, {panel.best} alone on {percent_of(one.best)}."
         if one.k > 1
         else f"Compared with {truth} on {plural(panel.n_items, 'item')} of "
@@ -797,15 +797,15 @@ def _sentences(panel: Panel) -> Iterator[str]:
     )
     if panel.n_ties:
         yield (
-            f"On {plural(panel.n_ties, 'item')} of these the truth is a tie, or a split vote: a "
-            "judge is right there only if it says tie."
+            f"On {plural(panel.n_ties, 'item')} of these the truth is a tie or a split vote: only "
+            "the verdict tie is right there."
         )
     if one.k > 1 and panel.n_prompts >= MIN_PROMPTS:
         if one.at_most.value is not None:
             yield (
-                "Allowing for errors of people, by items on which two voted, they are worth at "
-                f"most {number_of(one.at_most, 1)}. Where people and judges find the same items "
-                "hard, that is too high."
+                "Corrected for errors of people, estimated from items with two votes, they are "
+                f"equivalent to at most {number_of(one.at_most, 1)}. This is too high if people "
+                "and judges find the same items hard."
             )
         yield _on_best(one.over_best, panel.best)
         if not panel.by_people:
@@ -822,7 +822,7 @@ def _on_best(lead: Estimate, best: str) -> str:
             f"{best} alone is right more often than the panel: the panel's lead is "
             f"{_points(lead)}."
         )
-    return f"No difference between the panel and {best} alone is shown: {_points(lead)}."
+    return f"We do not find a difference between the panel and {best} alone: {_points(lead)}."
 
 
 def _points(estimate: Estimate) -> str:
@@ -833,22 +833,22 @@ def _on_gap(card: _Card) -> str:
     gap, independent = card.gap, percent(card.independent.value)
     if card.k == 2:
         return (
-            "Where one of two judges is right, the two are right by half: what shared errors cost "
-            "a majority takes three judges to tell."
+            "When one of two judges is right, the panel counts as half right. The cost of shared "
+            "errors to a majority needs three judges."
         )
     if gap.lower is not None and gap.lower > 0:
         return (
-            f"Judges as good whose errors are independent would be right on {independent}: shared "
-            f"errors cost the panel {_points(gap)}."
+            f"Judges of equal accuracy with independent errors would be right on {independent}: "
+            f"shared errors cost the panel {_points(gap)}."
         )
     if gap.upper is not None and gap.upper < 0:
         return (
-            f"Judges as good whose errors are independent would be right on {independent}, less "
-            f"often than this panel: {_points(gap)}."
+            f"Judges of equal accuracy with independent errors would be right on {independent}, "
+            f"less often than this panel: {_points(gap)}."
         )
     return (
-        f"Judges as good whose errors are independent would be right on {independent}: no loss by "
-        f"shared errors is shown, {_points(gap)}."
+        f"Judges of equal accuracy with independent errors would be right on {independent}: "
+        f"we do not find that shared errors cost the panel anything ({_points(gap)})."
     )
 
 
@@ -857,18 +857,18 @@ def _on_next(panel: Panel) -> str:
     first, second = panel.by_n_eff[:2]
     text, best_first = "", first["judge"]
     if second["n_eff"] is not None:
-        worth = "the two err on different items"
+        worth = "the two judges err on different items"
         if second["n_eff"] <= 2:
-            worth = f"the two are worth {second['n_eff']:.1f} judges"
-        text = f"Beside {best_first}, {second['judge']} is the most independent: {worth}. "
+            worth = f"together they are equivalent to {second['n_eff']:.1f} independent judges"
+        text = f"Next to {best_first}, {second['judge']} is the most independent: {worth}. "
     best = max(panel.by_accuracy, key=lambda one: one["accuracy"])
     chosen = panel.by_accuracy[: panel.by_accuracy.index(best) + 1]
     if len(chosen) == 1:
-        text += f"Added one by one, no others make it right more often than {best_first} alone. "
+        text += f"Adding judges one by one never beats {best_first} alone. "
     else:
         names = joined([one["judge"] for one in chosen])
-        text += f"Added one by one, {names} are right most often, on {percent(best['accuracy'])}. "
-    return f"{text}Both are chosen on these items, and look better on them than on others."
+        text += f"Added one by one, {names} are best, {percent(best['accuracy'])}. "
+    return f"{text}Both are selected on these items, so they look better on them than on others."
 
 
 def _on_unread(panel: Panel) -> str:
@@ -877,13 +877,13 @@ def _on_unread(panel: Panel) -> str:
     text = ""
     if unread:
         text = (
-            f"{unread:,} of {total:,} verdicts {'was' if unread == 1 else 'were'} not read: that "
-            "is no error, and counts nowhere. "
+            f"{unread:,} of {total:,} verdicts {('was' if unread == 1 else 'were')} not parsed: "
+            "excluded, not counted as errors. "
         )
     if left_out:
         text += (
             f"{plural(left_out, 'item')} of {panel.n_labelled:,} "
-            f"{'is' if left_out == 1 else 'are'} excluded, for not every judge has a verdict "
-            "there that was read."
+            f"{('is' if left_out == 1 else 'are')} excluded, because not every judge has a parsed "
+            "verdict there."
         )
     return text.strip()

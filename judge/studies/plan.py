@@ -54,7 +54,7 @@ MOST_SENT = 100
 EXPLORATION = 0.1
 """Share of the votes spread evenly, so that every item has a fair probability."""
 
-NO_COMMON = "No items have votes and verdicts that vary: nothing shows what the judge is worth."
+NO_COMMON = "No items have votes and verdicts that vary: the judge's value is unknown."
 
 PRIOR_ITEMS = 10.0
 """Items without any relation that are added to those from which residuals are learnt."""
@@ -107,7 +107,7 @@ def half_width(ratings: Ratings) -> float:
     """
     half = (ratings.upper - ratings.lower)[~np.isnan(ratings.lower)] / 2
     if not len(half):
-        raise NotIdentifiedError("No rating has an interval: there is nothing to make narrower.")
+        raise NotIdentifiedError("No rating has an interval: there is none to narrow.")
     return POINTS_PER_NAT * float(np.sqrt((half**2).mean()))
 
 
@@ -169,7 +169,7 @@ def votes_to_buy(signal: Signal, half_width: float, *, level: float = 0.95) -> _
 
     Examples
     --------
-    A judge that explains half of a coin's variance, 10,000 verdicts, one point of 50 %.
+    A judge that explains half of a coin's variance, 10,000 verdicts, one point of 50%.
 
     >>> votes_to_buy(Signal(0.25, 0.5, 100, 10_000), 0.0196).more
     1329
@@ -425,7 +425,7 @@ def enough(estimate: Estimate, wanted: float, *, ratings: int, prompts: int) -> 
     needed, see `half_width`.
 
     It may be asked as often as one likes: whether to go on hangs on how wide the interval is,
-    not on what it says, and then its coverage tends to its level [1]_ (.925 to .943 of
+    not on what it says, and then its coverage tends to its level [1]_ (0.925 to 0.943 of
     simulated studies that were looked at every 20 ratings). To stop as soon as an interval
     excludes a value is another thing, for which it is not valid: that takes
     `rating.decide`.
@@ -649,26 +649,26 @@ def _sentences(plan: RaterPlan) -> Iterator[str]:
         yield f"{known}: ±{points} are reached."
         return
     if now.half_width <= now.wanted:
-        yield f"{known}, but by so few prompts that it may be wider: {FEW_PROMPTS} are needed."
+        yield f"{known}, but from too few prompts, so it may be wider: {FEW_PROMPTS} are needed."
         return
     if now.more is None:
         yield (
-            f"{known}; by these raters, who differ as they do, ±{points} cannot be reached: by "
-            f"twice as many people and no more ratings ±{100 * plan.twice_as_many:.1f} are "
+            f"{known}; with these raters, whose preferences differ, ±{points} cannot be reached. "
+            f"With twice as many raters and no more ratings, ±{100 * plan.twice_as_many:.1f} is "
             "expected."
         )
     else:
         more = plural(now.more, "more rating")
-        yield f"{known}; ±{points} take about {more} on new items."
+        yield f"{known}; ±{points} needs about {more} on new items."
     one, new = 100 * plan.one_more, 100 * plan.same_on_new
     compared = (
-        f"{plural(plan.n_items, 'more rating')}, one on each item, are expected to give "
+        f"{plural(plan.n_items, 'more rating')}, one on each item, would give about "
         f"±{one:.1f}, and as many on new items ±{new:.1f}"
     )
     if plan.same_on_new < (1 - ALIKE) * plan.one_more:
-        yield f"{compared}: take more items."
+        yield f"{compared}: rate more items."
     else:
-        yield f"{compared}: about alike, so take what is cheaper."
+        yield f"{compared}: these are about equal, so choose the cheaper."
 
 
 WANTED_ALPHA = 0.1
@@ -676,7 +676,7 @@ WANTED_ALPHA = 0.1
 RATERS_EACH = (2, 3, 5, 8)
 """Ratings an item that are tried."""
 DRAWN = 20_000
-"""Items that are drawn to say how widely one rating more spreads alpha."""
+"""Items that are drawn to state how widely one rating more spreads alpha."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -717,7 +717,7 @@ def plan_alpha(
     """Describe how wide alpha's interval would be in other designs; None where it has none.
 
     Items are taken to differ by a Dirichlet law with the mean shares of the values and, as the
-    part of the variance that is of items, alpha (not below 0). From items drawn so, with so many
+    part of the variance that is of items, alpha (not below 0). From items drawn so, with this many
     ratings each, comes the standard deviation of what an item adds to alpha: half-widths are in
     its ratio to that of the present design, and as one over the square root of the items. So the
     present half-width, which need not go by that law, is kept as it is.
@@ -798,14 +798,14 @@ def _alpha_plan_sentences(plan: AlphaPlan) -> Iterator[str]:
         yield f"{known}: ±{now.wanted:g} is reached."
         return
     assert now.more is not None
-    yield f"{known}; ±{now.wanted:g} takes about {plural(now.more, 'more rating')} on new items."
+    yield f"{known}; ±{now.wanted:g} needs about {plural(now.more, 'more rating')} on new items."
     compared = (
-        f"{plural(plan.n_items, 'more rating')}, one on each item, are expected to make it "
-        f"±{plan.one_more:.2f}, and as many on new items ±{plan.same_on_new:.2f}"
+        f"{plural(plan.n_items, 'more rating')}, one on each item, would give about "
+        f"±{plan.one_more:.2f} for alpha, and as many on new items ±{plan.same_on_new:.2f}"
     )
     if plan.same_on_new < (1 - ALIKE) * plan.one_more:
-        yield f"{compared}: for alpha, take more items."
+        yield f"{compared}: for alpha, rate more items."
     elif plan.one_more < (1 - ALIKE) * plan.same_on_new:
-        yield f"{compared}: for alpha, take more ratings an item."
+        yield f"{compared}: for alpha, collect more ratings per item."
     else:
-        yield f"{compared}: for alpha about alike."
+        yield f"{compared}: these are about equal for alpha."

@@ -32,17 +32,15 @@ from rating.typing import Bools, Floats, Ints
 from rating.variants import to_points
 
 ASSUMPTION = (
-    "The items with votes are a random subset of all items that were judged, or were drawn with "
-    "the chances given; items of different prompts are independent."
+    "The items with votes are a random subset of all judged items, or were drawn with "
+    "the given probabilities; items of different prompts are independent."
 )
 """Printed beside every estimate of this kind."""
 
-NOTHING_TO_GAIN = (
-    "No item has a verdict and no vote, or none has both: the judge adds nothing to the votes."
-)
+NOTHING_TO_GAIN = "No item has a verdict and no vote, or none has both: the judge adds nothing."
 NO_RESIDUALS = (
-    "The verdicts explain every vote, prompt by prompt: how much they would leave open of others, "
-    "and so by how much they help, is not known."
+    "The verdicts explain every vote, prompt by prompt: their residual error on other "
+    "items, and so the gain from them, is unknown."
 )
 _ALL = 1e-9
 FEWEST_OF_A_PAIR = 20
@@ -142,7 +140,7 @@ def _gain(
     """Give the ratio of the variances without and with the judge its interval.
 
     Delete-one jackknife over prompts of its logarithm, Student's t with the effective prompts less
-    two, one for each variance. Under `FEW_PROMPTS` it would hold the truth in .70 to .88 of
+    two, one for each variance. Under `FEW_PROMPTS` it would hold the truth in 0.70 to 0.88 of
     simulated cases, and where the verdicts explain every vote it would have no width: there the
     ratio has no value.
 
@@ -216,8 +214,8 @@ def _prompts_with_votes(problem: Problem) -> tuple[int, float]:
     n = int((total > 0).sum())
     if n < FEWEST_PROMPTS:
         msg = (
-            f"The votes are on {n} prompt{'s'[n == 1 :]}: what a judge adds to them takes "
-            f"votes on {FEWEST_PROMPTS} or more."
+            f"The votes are on {n} prompt{'s'[n == 1 :]}: combining them with verdicts needs "
+            f"votes on at least {FEWEST_PROMPTS}."
         )
         raise NotIdentifiedError(msg)
     return n, float(total.sum() ** 2 / (total @ total))
@@ -292,7 +290,7 @@ def problem_of(
     seen = np.zeros(len(items.models), dtype=bool)
     seen[items.pairs[judge.item].ravel()] = True
     lost = [items.models[i] for i in np.flatnonzero(seen & (number < 0))]
-    warning = f"Judged, but not rated, for nobody voted on them: {', '.join(sorted(lost))}."
+    warning = f"Judged, but not rated, because nobody voted on them: {', '.join(sorted(lost))}."
     return problem, (warning,) if lost else ()
 
 
@@ -310,7 +308,7 @@ def _rated(items: Items, people: Labels) -> tuple[str, ...]:
 
 _LEAST_LEFT = 1e-3
 _ENDLESS = (
-    "Votes and verdicts differ too much for so few votes: no ratings fit both best. "
+    "Votes and verdicts differ too much for this number of votes: no maximum was found. "
     "Collect more votes, or rate by the votes alone."
 )
 
@@ -673,8 +671,8 @@ UNLIKELY = 0.01
 """Under this chance a difference between the items with votes and the rest is reported."""
 FEW_VOTERS = 15.0
 _NO_PAIR = (
-    f"No two models have {FEWEST_OF_A_PAIR} verdicts on items with votes, and as many on others: "
-    "the judge adds nothing to the votes."
+    f"No two models have {FEWEST_OF_A_PAIR} verdicts on items with votes and the same "
+    "number on others: the judge adds no information to the votes."
 )
 _UNLIKE = "The judge's verdicts on the items with votes differ from those on the rest"
 
@@ -837,8 +835,8 @@ def powered_ratings(
     subset_p = _random_subset(problem, alone, start, *prompts)
     few = prompts[0] < FEW_PROMPTS
     on_prompts = f"Votes on {prompts[0]} prompts"
-    rough = f"{on_prompts} are too few to resample: the intervals are rough."
-    unknown = f"{on_prompts} do not tell how many votes the judge saves." if few else NO_RESIDUALS
+    rough = f"{on_prompts} are too few to resample: the intervals are approximate."
+    unknown = f"{on_prompts} are too few to estimate the votes saved." if few else NO_RESIDUALS
     return PoweredRatings(
         models=problem.items.models,
         ratings=ratings,
@@ -957,7 +955,7 @@ def _ends(problem: Problem, between: tuple[str, str]) -> tuple[int, int]:
 def _check_spread(moments: Floats) -> None:
     """Raise where every vote is as expected to the digit, as when all are ties."""
     if np.trace(moments[0]) <= np.finfo(np.float64).eps ** 2:
-        raise NotIdentifiedError("The votes show no spread, such as ties alone: no intervals.")
+        raise NotIdentifiedError("The votes do not vary, such as ties alone: no intervals.")
 
 
 def _ratings(
@@ -1000,13 +998,13 @@ def _on_parts(problem: Problem, subset_p: float | None) -> tuple[str, ...]:
     unjudged = int((problem.voted & ~problem.judged).sum())
     if unjudged:
         warnings.append(
-            f"{unjudged} items have votes and no verdict: they count in the votes alone."
+            f"{unjudged} items have votes and no verdict: they count without the judge."
         )
     if subset_p is not None and subset_p < UNLIKELY:
         warnings.append(
-            f"{_UNLIKE} (p = {subset_p:.2g}): these are not a random subset, and the judge's help "
-            "may mislead. Read the ratings by votes alone, or give the chances with which items "
-            "were sent to people."
+            f"{_UNLIKE} (p = {subset_p:.2g}): these items are not a random subset, and ratings "
+            "with the judge may be biased. Use the ratings by votes alone, or give the "
+            "probabilities with which items were sent to people."
         )
     return tuple(warnings)
 
@@ -1017,8 +1015,8 @@ def _on_voters(people: Labels) -> tuple[str, ...]:
     if effective >= FEW_VOTERS:
         return ()
     return (
-        f"The votes are those of {effective:.1f} effective voters: the intervals of ratings by "
-        "people are for voters like these, and as wide as so few make them.",
+        f"The effective sample size is {effective:.1f} voters: the intervals of ratings by "
+        "people are for voters like these, and are wide for this reason.",
     )
 
 
@@ -1027,6 +1025,6 @@ def _without_interval(models: tuple[str, ...], ratings: Ratings) -> tuple[str, .
     if not names:
         return ()
     return (
-        "Ratings without an interval, for behind them stand less than two effective voters, or "
-        f"prompts: {', '.join(names)}.",
+        "Ratings without an interval, because their effective sample size is below two "
+        f"voters or prompts: {', '.join(names)}.",
     )

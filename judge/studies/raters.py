@@ -206,8 +206,8 @@ def _require_once(table: Annotations, item: Ints, rater: Ints, repeat: Bools, ro
     name, who = table.texts("item")[rows[at]], table.texts("rater")[rows[at]]
     again = "repeat 1" if repeat[at] else "repeat 0"
     raise DataError(
-        f"Rater {who!r} has several ratings of item {name!r} with {again} in {table.source!r}: "
-        "one file of one study holds each once."
+        f"Rater {who!r} has several ratings of item {name!r} with {again} in "
+        f"{table.source!r}: a file of one study has each once."
     )
 
 
@@ -235,11 +235,11 @@ def _items(table: Annotations, kind: NDArray[np.str_]) -> tuple[Ints, Items]:
 
 USUAL = StudyOptions()
 FEWEST_AN_ITEM = 3
-"""Latent classes are told apart by items that so many people rated."""
+"""Latent classes are distinguished by items that this many people rated."""
 FOLDS = 20
 """Groups of prompts that are excluded, one at a time, for the interval of an accuracy."""
 FEW_REPEATS = 20
-"""With fewer repeats nothing is said of them in a sentence."""
+"""With fewer repeats no sentence mentions them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -576,7 +576,7 @@ def accuracies(
 ) -> tuple[Floats | None, Floats | None]:
     """Return each rater's accuracy by `dawid_skene`, and its standard error.
 
-    With one rate of errors a rater and Beta(8, 2); the error by leaving out `FOLDS` groups of
+    With one rate of errors a rater and Beta(8, 2); the error by omitting `FOLDS` groups of
     prompts, and as wide as without the prior, which draws all to its mean. None for both where
     raters are not above guessing: then it is not known what is what.
     """
@@ -609,12 +609,12 @@ def accuracies(
 def _sentences(study: RaterStudy) -> Iterator[str]:
     if study.agreement.value is not None:
         yield (
-            f"Two raters of an item choose the same in {percent_of(study.agreement)}, a tie being "
-            "a third choice."
+            f"Two raters of an item agree in {percent_of(study.agreement)}, with ties as a third "
+            "choice."
         )
     if study.retest.value is not None and study.retest.n >= FEW_REPEATS:
         yield (
-            "Shown an item again with its sides exchanged, raters choose as before in "
+            "When an item is shown again with its sides exchanged, raters repeat their choice in "
             f"{percent_of(study.retest)} of {plural(study.retest.n, 'repeat')}."
         )
     yield from _on_sides(study)
@@ -623,11 +623,11 @@ def _sentences(study: RaterStudy) -> Iterator[str]:
         shown = certainly(surer, n, study.options.level) and n >= FEW_PROMPTS
         more = "more" if (surer.value or 0) > 0 else "less"
         yield (
-            f"Who is sure agrees with others {more} often than who guesses, by {gap_of(surer)} "
-            "percentage points."
+            f"Raters who are sure agree with others {more} often than those who guess: "
+            f"{gap_of(surer)} percentage points."
             if shown
-            else "Whether who is sure agrees with others more often than who guesses is not shown "
-            f"({gap_of(surer)} percentage points)."
+            else "We do not find that raters who are sure agree with others more often than those "
+            f"who guess ({gap_of(surer)} percentage points)."
         )
     yield from _on_variance(study.variance)
     yield from _on_share(study)
@@ -644,13 +644,13 @@ def _on_sides(study: RaterStudy) -> Iterator[str]:
     if left.lower > HALF or left.upper < HALF:
         side = "left" if left.value > HALF else "right"
         yield (
-            f"Raters lean to the {side}: {percent_of(left)} of choices for a side are for what "
-            "stood on the left."
+            f"Raters prefer the {side} side: {percent_of(left)} of choices of a side are for the "
+            "left."
         )
     else:
         yield (
-            "That raters lean to a side is not shown: "
-            f"{percent_of(left)} of choices for a side are for what stood on the left."
+            f"We do not find that raters prefer one side of the screen: {percent_of(left)} of "
+            "choices of a side are for the left."
         )
 
 
@@ -666,22 +666,22 @@ def _on_variance(variance: Shares) -> Iterator[str]:
     if variance.item.value is None:
         return
     yield (
-        f"Of the variance of ratings {percent_of(variance.item)} is between items, "
-        f"{percent_of(variance.rater)} between raters, and {percent_of(variance.rest)} within: "
-        "of one rater on one item."
+        f"Of the variance of ratings, {percent_of(variance.item)} is between items, "
+        f"{percent_of(variance.rater)} between raters, and {percent_of(variance.rest)} within "
+        "raters and items."
     )
     if variance.within.value is not None and variance.within.n >= FEW_REPEATS:
         yield (
-            f"By {plural(variance.within.n, 'repeat')}, {percent_of(variance.interaction)} of the "
-            "variance is taste of a rater for an item that comes back, and "
+            f"From {plural(variance.within.n, 'repeat')}, {percent_of(variance.interaction)} of "
+            "the variance is a rater's lasting preference on an item, and "
             f"{percent_of(variance.within)} is noise."
         )
     yield {
-        "diffuse": "This is a diffuse study: less than half of the variance is between items, so "
-        "there is little to gain by rating some items more often than others.",
-        "concentrated": "More than half of the variance is between items: other items say more "
-        "than more ratings of the same.",
-        "": "Whether more than half of the variance is between items cannot be determined.",
+        "diffuse": (
+            "Less than half of the variance is between items: repeated ratings gain little."
+        ),
+        "concentrated": ("More than half of the variance is between items: rate new items."),
+        "": "Whether more than half of the variance is between items is inconclusive.",
     }[variance.regime]
 
 
@@ -692,37 +692,37 @@ def _warnings(study: RaterStudy) -> Iterator[str]:
     n_prompts = len(np.unique(rated.items.prompt[items]))
     if rated.left_out:
         parts = ", ".join(f"{n:,} {reason}" for reason, n in rated.left_out.items())
-        yield f"Rows in no figure: {parts}."
+        yield f"Excluded rows: {parts}."
     if n_prompts < FEW_PROMPTS:
-        yield f"With {plural(n_prompts, 'prompt')} intervals are too narrow."
+        yield f"With {plural(n_prompts, 'prompt')}, intervals are too narrow."
     if n_prompts < len(items):
         yield (
-            f"{plural(len(items), 'item')} are of {plural(n_prompts, 'prompt')}: what is planned "
-            "is for new items with new prompts, as many items each."
+            f"{plural(len(items), 'item')} are of {plural(n_prompts, 'prompt')}: the plan assumes "
+            "new items on new prompts, with the same number of items per prompt."
         )
     pairs = len(np.unique(rated.items.pairs[items], axis=0))
     if pairs > 1:
         yield (
-            f"The items are of {plural(pairs, 'pair')} of models: the share is of side A over all "
+            f"The items are of {plural(pairs, 'pair')} of models: the share of side A is over all "
             "of them."
         )
     if study.variance.item.value is None:
-        yield "No two raters share two items that differ: nothing is known of the variance."
+        yield "No two raters share two different items: the variance components are not estimated."
     if all(one.consensus.value is None for one in study.raters):
         yield (
-            f"Accuracy without gold takes items of {FEWEST_AN_ITEM} raters who are right more "
-            "often than a guess: it is not given."
+            f"Accuracy without gold needs items with {FEWEST_AN_ITEM} raters who are right more "
+            "often than at random: it is not estimated."
         )
     if not any(one.gold_rated for one in study.raters):
-        yield "There are no gold items: nobody is compared with what is right."
+        yield "There are no gold items: accuracy on gold is not estimated."
     if not study.retest.n:
-        yield "No item was shown twice: nothing is known of raters' own noise."
+        yield "No item was shown twice: the raters' own noise is not estimated."
 
 
 NO_PAIR = Sentence(
-    "No item of two answers has ratings by two people yet: alpha and AC1 are not known."
+    "No item with two answers has ratings by two people yet: alpha and AC1 are not estimated."
 )
-ONE_VALUE = Sentence("All ratings so far say the same: alpha is not defined.")
+ONE_VALUE = Sentence("All ratings so far are equal: alpha is undefined.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -762,7 +762,7 @@ NOTHING = Estimate(None, None, None, 0)
 
 
 def agreement_of(rows: Rows, options: StudyOptions = USUAL) -> PeoplesAgreement:
-    """Estimate how far people agree, by rows that each say who rated which item how.
+    """Estimate how far people agree, by rows that each name who rated which item how.
 
     Raises
     ------
@@ -781,8 +781,8 @@ def agreement_of(rows: Rows, options: StudyOptions = USUAL) -> PeoplesAgreement:
     if items.n_prompts < FEW_PROMPTS:
         warnings.append(
             counted(
-                "The ratings are on %(n)s prompt: under %(few)s the intervals are too narrow.",
-                "The ratings are on %(n)s prompts: under %(few)s the intervals are too narrow.",
+                "The ratings are on %(n)s prompt: under %(few)s, intervals are too narrow.",
+                "The ratings are on %(n)s prompts: under %(few)s, intervals are too narrow.",
                 items.n_prompts,
                 few=FEW_PROMPTS,
             )

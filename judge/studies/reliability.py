@@ -229,8 +229,8 @@ def _by_cluster(values: Floats, cluster: Ints) -> Floats:
 
 
 CONDITION = (
-    "Over items on which two people or more preferred a side, each counting the same and votes "
-    "for a tie excluded; with a judge, those on which it preferred one too."
+    "Over items on which at least two people preferred a side, with equal weight per item and "
+    "without votes for a tie; with a judge, those on which it preferred a side too."
 )
 MIN_VOTES_TO_FIT = 3
 
@@ -272,7 +272,7 @@ def ceiling(items: Items, people: Labels, judge: Labels | None = None, *, draws:
     """Estimate how far a judge can agree with a person, and how far one does.
 
     With ``d = 2 p - 1``, p the share of all people who prefer side A of an item, two people agree
-    with chance ``A = E(1 + d^2) / 2``, and a judge that always says what most people do agrees
+    with chance ``A = E(1 + d^2) / 2``, and a judge that always states what most people do agrees
     with one of them with chance ``E(1 + |d|) / 2``. That lies between A and
     ``(1 + sqrt(2 A - 1)) / 2``, by Jensen's inequality, whatever the law of d. Where people agree
     less than half of the time, ``2 A - 1`` is taken as 0.
@@ -291,7 +291,7 @@ def ceiling(items: Items, people: Labels, judge: Labels | None = None, *, draws:
 
     Examples
     --------
-    Two people agree on four items of five: the best judge reaches 80 to 89 %.
+    Two people agree on four items of five: the best judge reaches 80 to 89%.
 
     >>> from judge.studies.rows import Items, Labels
     >>> label, item = np.array([1] * 9 + [-1], dtype=np.int8), np.repeat(np.arange(5), 2)
@@ -560,7 +560,7 @@ def larger(items: Items, feature: str) -> Labels:
     """
     if feature not in items.gaps:
         known = ", ".join(sorted(items.gaps)) or "none"
-        raise DataError(f"Nothing is known of {feature!r}; known of the responses: {known}.")
+        raise DataError(f"{feature!r} is unknown for all responses; known are: {known}.")
     gap = items.gaps[feature]
     return Labels.of_one_rater(np.flatnonzero(~np.isnan(gap)), np.sign(gap[~np.isnan(gap)]))
 

@@ -133,7 +133,7 @@ def read_rows(source: Source, *, unread: bool, by: str | None = None, marks: boo
     Parameters
     ----------
     unread : bool
-        Keep rows without a winner, as unread verdicts; else they raise.
+        Keep rows without a winner, as unparsed verdicts; else they raise.
     by : str, optional
         Column to read beside the others, where it is there.
     marks : bool

@@ -34,7 +34,7 @@ ALIKE = (
     "standard error."
 )
 EXACT = "The reference has no intervals: it is taken as exact."
-UNKNOWN = "The board does not say how uncertain its ratings are: no intervals for these models."
+UNKNOWN = "The board has no uncertainty of its ratings: no intervals for these models."
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -111,7 +111,7 @@ def _is_board(path: Path) -> bool:
 
 MODEL = "model"
 ENDS = (("lower", "upper"), ("q025", "q975"), ("_low", "_high"))
-"""How columns end that hold the ends of 95 % intervals."""
+"""How columns end that hold the ends of 95% intervals."""
 ERRORS = ("_se", "_standard_error")
 ENDS_LEVEL, ENDS_Z = 0.95, 1.959963984540054
 """What ends of intervals in a table are taken for, and as how many errors."""
@@ -243,8 +243,8 @@ def _number(value: object) -> float | None:
 
 
 MEAN_WIN_RATE = (
-    "A mean win rate changes with the models it is taken over: a copy of one that is already "
-    "there moves the others, and may change their order."
+    "A mean win rate depends on the set of models: adding a copy of one changes the "
+    "others, and may change their order."
 )
 
 
@@ -331,8 +331,8 @@ class Scored:
                 f"The column {name!r} is excluded: it holds {value!r}, which is no number."
                 for name, value in self.scores.left_out.items()
             ),
-            *_unmatched(self.only_scores, "have scores and no rating"),
-            *_unmatched(self.only_board, "have a rating and no scores"),
+            *_unmatched(self.only_scores, "have scores but no rating"),
+            *_unmatched(self.only_board, "have a rating but no scores"),
             *self.board.warnings,
         )
 
@@ -365,7 +365,7 @@ class Scored:
 def _unmatched(names: list[str], what: str) -> list[str]:
     if not names:
         return []
-    return [f"Excluded, for they {what}: {', '.join(names)}."]
+    return [f"Excluded, because they {what}: {', '.join(names)}."]
 
 
 def score_tables(
@@ -446,8 +446,8 @@ def _scored(
         raise DataError(f"--top {top} is no correlation: give {MIN_MODELS} models or more.")
     if not {*table.models} & {*rated.models}:
         msg = (
-            f"No model of {source!r} is on the board of {board!r}: names must be the "
-            f"same. The one has {_some(table.models)}, the other {_some(rated.models)}."
+            f"No model of {source!r} is on the board of {board!r}: names must be equal. The "
+            f"scores have {_some(table.models)}, the board {_some(rated.models)}."
         )
         raise DataError(msg)
     columns = {

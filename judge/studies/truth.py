@@ -59,7 +59,7 @@ _GAP = MeanOfPrompts(-1.0, 1.0, (1,))
 
 
 class _Asked(NamedTuple):
-    """What a judge said of a case: side 1 or 2, a tie, None where unread, or `NOT_ASKED`."""
+    """What a judge said of a case: side 1 or 2, a tie, None where unparsed, or `NOT_ASKED`."""
 
     judge: str
     case: str
@@ -289,8 +289,8 @@ def _read(
     ]
     if not rows:
         raise DataError(
-            "No verdict is on a case with a label: name the file that was judged with --truth, or "
-            "give both the same battle_id."
+            "No verdict is on a case with a label: name the file that was judged with --truth, "
+            "or give both the same battle_id."
         )
     return rows, counted, by
 
@@ -299,7 +299,7 @@ def _labelled(labels: Files, by: str | None, counted: Counter[str]) -> Labelled:
     """Read the cases that have a label, what is right of each, and their items where named."""
     sides = read_labels(labels)
     if sides is None:
-        raise DataError(f"There is no column 'label' in {str(labels)!r}: it says what is right.")
+        raise DataError(f"There is no column 'label' in {str(labels)!r} with the right side.")
     table = for_judge(read_annotations(labels, "cases"), pairs=True)
     parts, pairs = _parts(table, by), pairs_of(table)
     items = table.columns.get("item_id", [None] * table.n)
@@ -469,20 +469,20 @@ def _right(row: _Asked) -> float:
 def _sentences(one: Accuracy, shown: int) -> Iterator[str]:
     scores = one.scores
     if scores is None:
-        yield "It was asked about no case in both orders, so nothing is said of it."
+        yield "No case was judged in both orders: accuracy is not estimated."
         return
     yield (
-        f"It names the right side in {percent_of(one.right)} of its verdicts, on "
+        f"The judge names the right side in {percent_of(one.right)} of its verdicts, on "
         f"{plural(scores.n, 'case')} in both orders. {_against_coin(one, shown)}"
     )
     yield (
-        f"In both orders it is right on {percent_of(one.right_in_both)} of the cases, and wrong "
-        f"on {percent(scores.wrong_both / 100)}{_turned(scores)}."
+        f"It is right in both orders on {percent_of(one.right_in_both)} of the cases, and "
+        f"wrong in both on {percent(scores.wrong_both / 100)}{_turned(scores)}."
     )
     if scores.n_tied or scores.n_unread:
         yield (
-            f"Of {2 * scores.n:,} verdicts {scores.n_tied:,} are ties and {scores.n_unread:,} "
-            "were not read: neither is right, for every case has a right side."
+            f"Of {2 * scores.n:,} verdicts, {scores.n_tied:,} are ties and {scores.n_unread:,} "
+            "were not parsed: neither counts as right, because every case has a right side."
         )
 
 
@@ -491,49 +491,49 @@ def _turned(scores: SwapScores) -> str:
     if not n:
         return ""
     return (
-        f"; on {percent(n / scores.n)} the two orders name different sides: {scores.n_first:,} "
-        f"times what stands first in each, {scores.n_second:,} times what stands second"
+        f"; on {percent(n / scores.n)} the orders name different sides: {scores.n_first:,} "
+        f"times the answer shown first in each, {scores.n_second:,} times the second"
     )
 
 
 def _against_coin(one: Accuracy, shown: int) -> str:
     if one.n_prompts < MIN_PROMPTS:
         n = plural(one.n_prompts, "prompt")
-        return f"Whether a coin does as well cannot be determined from {n}."
+        return f"Whether this differs from choosing at random is not tested with {n}."
     if shown:
-        return f"That is {'more' if shown > 0 else 'less'} often than a coin, at 50 %."
-    return "It is not shown to be right more often than a coin, at 50 %."
+        return f"This is {('more' if shown > 0 else 'less')} often than choosing at random (50%)."
+    return "We do not find that it is right more often than choosing at random (50%)."
 
 
 def _on_lead(lead: _Lead) -> str:
     one = lead.gap
     if one.value is None:
-        return f"{lead.first} and {lead.second} were asked about no case in common in both orders."
+        return (
+            f"{lead.first} and {lead.second} have no case in common that both judged in both "
+            "orders."
+        )
     gap = f"{gap_of(one)} percentage points on {plural(one.n, 'shared case')}"
     if not lead.certain:
-        return (
-            f"Neither {lead.first} nor {lead.second} is shown to be right more often than the "
-            f"other: {gap}."
-        )
+        return f"We do not find that {lead.first} or {lead.second} is right more often: {gap}."
     more = "more" if one.value > 0 else "less"
     return f"{lead.first} is right {more} often than {lead.second}: {gap}."
 
 
 def _warnings(study: TruthStudy) -> Iterator[str]:
     yield (
-        "The labels are taken as truth: nothing here is of people, or of what they prefer, and a "
-        "wrong label counts against whoever is right."
+        "The labels are taken as the truth: a wrong label counts against a right verdict, "
+        "and nothing here describes people's preferences."
     )
     n_single = sum(one.n_single for one in study.whole)
     counts = (
-        (n_single, "case", "asked in one order alone: in no figure"),
+        (n_single, "case", "judged in one order only: excluded"),
         (
             study.n_without_reply,
             "verdict",
-            "without a reply: in no figure, for the judge said nothing",
+            "without a reply: excluded, because there is no verdict",
         ),
         (study.n_unlabelled, "label", "for neither side: excluded"),
-        (study.n_unknown, "verdict", "on no case of the labels: excluded"),
+        (study.n_unknown, "verdict", "on cases without a label: excluded"),
     )
     for n, what, why in counts:
         if n:
@@ -670,8 +670,8 @@ def dawid_skene(
             return LatentClasses(prevalence, rates, posterior, likelihood)
         reached = value
     raise ConvergenceError(
-        f"Latent classes of {len(known)} items did not come to rest in {_MOST_STEPS} steps: "
-        "rate more items, or give a prior."
+        f"Latent classes of {len(known)} items did not converge in {_MOST_STEPS} steps: rate "
+        "more items, or give a prior."
     )
 
 

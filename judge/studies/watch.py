@@ -1,4 +1,4 @@
-"""Watches a licensed judge by a small stream of votes, and revokes its licence on drift."""
+"""Watches a certified judge by a small stream of votes, and revokes its licence on drift."""
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
@@ -96,13 +96,13 @@ def watch(licence: Licence, votes: Source, verdicts: Source, today: date) -> Wat
     if over := licence.expired(today):
         return replace(silent, why=over)
     if hash_of(cast) == licence.votes_sha256:
-        why = "These are the votes that the licence rests on: a watch takes new ones."
+        why = "The certificate rests on these votes: the drift monitor needs later ones."
         return replace(silent, why=why)
     if licence.reference is None:
-        why = "The licence holds too few labels on pairs of passed models to compare with."
+        why = "The certificate has too few labels on pairs of passed models to compare."
         return replace(silent, why=why)
     if not given.n:
-        return replace(silent, why="No verdict counts under the licence.")
+        return replace(silent, why="No verdict counts under the validation certificate.")
     aligned = align(cast, given)
     data = study_data(aligned)
     rows = labelled(data, data.judges[0], licence.signal)
@@ -110,7 +110,7 @@ def watch(licence: Licence, votes: Source, verdicts: Source, today: date) -> Wat
     revoked = next((look for look in looks if look["fall"] > look["bound"]), None)
     last = revoked or (looks[-1] if looks else None)
     status, why = _status(licence, last, len(rows.score), revoked=revoked is not None)
-    unknown = "The votes do not say who cast them: each is taken as a person of its own."
+    unknown = "The votes do not name their voters: each vote is taken as one person's."
     warnings = (*aligned.warnings, *(() if data.voters_known else (unknown,)))
     return replace(silent, status=status, why=why, last=last, warnings=warnings)
 
@@ -130,8 +130,8 @@ def licensed_signal(licence: Licence, rows: Rows) -> Rows:
     rows, signal = with_signal(rows)
     if signal != licence.signal:
         msg = (
-            f"The verdicts of {rows.source!r} give {signal}, and the licence of "
-            f"{licence.judge!r} is of {licence.signal}: ask the judge as it was licensed."
+            f"The verdicts of {rows.source!r} give {signal}, and the validation certificate of "
+            f"{licence.judge!r} is for {licence.signal}: use the judge as it was validated."
         )
         raise DataError(msg)
     return rows
@@ -147,17 +147,17 @@ def _status(
     licence: Licence, last: dict[str, Any] | None, n: int, *, revoked: bool
 ) -> tuple[Status, str]:
     if last is None:
-        return "cannot_say", f"There are {plural(n, 'vote')} to go by, and it takes {FEWEST}."
+        return "cannot_say", f"There are only {plural(n, 'vote')}; at least {FEWEST} are needed."
     votes, fall = plural(last["votes"], "vote"), last["fall"]
     moved = minus(
-        f"agreement with people {'fell' if fall > 0 else 'rose'} by {abs(fall):.1f} "
-        f"points since the licence; a fall of {last['bound']:.1f} revokes it"
+        f"agreement with people {('fell' if fall > 0 else 'rose')} by {abs(fall):.1f} "
+        f"percentage points since the certificate; a fall of {last['bound']:.1f} revokes it"
     )
     if revoked:
         return "revoked", f"Revoked after {votes}: {moved}."
     if n > licence.votes_a_year:
         return "cannot_say", (
-            f"The {plural(licence.votes_a_year, 'vote')} declared for a year are used up, without "
+            f"The {plural(licence.votes_a_year, 'vote')} declared for a year are used up without "
             "a drift: grade the judge again."
         )
     return "valid", f"Not revoked after {votes}: {moved}."
@@ -269,9 +269,9 @@ def choose(
         If the licence has nothing to compare with, no case is open, or ``n`` is less than one.
     """
     if n < 1:
-        raise DataError(f"--next {n} are no cases: give one or more.")
+        raise DataError(f"--next {n} selects no cases: give one or more.")
     if licence.reference is None:
-        msg = "The licence holds too few labels on pairs of passed models to choose cases by."
+        msg = "The certificate has too few labels on pairs of passed models to select by."
         raise DataError(msg)
     reference = licence.reference
     given = licensed_signal(licence, read_rows(cases, unread=True, by=licence.column, marks=True))

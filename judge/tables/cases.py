@@ -634,7 +634,7 @@ def read_gold(source: Source) -> tuple[list[GoldPair], dict[str, int]]:
     table = read_annotations(source, "gold pairs")
     if (column := table.find(*RIGHT)) is None:
         msg = (
-            f"There is no column 'gold' in {table.source!r}, which would say what answer is "
+            f"There is no column 'gold' in {table.source!r}, which would state what answer is "
             f"right; there are {quoted_names(list(table.columns))}."
         )
         raise DataError(msg)

@@ -340,7 +340,7 @@ def with_references(
 
 
 GAMED_WEIGHT = 0.1
-"""Of each row of the two gamed baselines: half of upstream's .2."""
+"""Of each row of the two gamed baselines: half of upstream's 0.2."""
 _FEWEST_DIGITS = 8
 """Of a hash by which an instruction is named."""
 

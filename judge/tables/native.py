@@ -115,7 +115,7 @@ def for_judge(
     """Give pairs, or else single answers, as `arena judge run` takes them.
 
     Rows without an answer on a side are excluded and counted, in a file of our own layout too; of
-    a known format also rows in which no question and answer is told apart, and those of several
+    a known format also rows in which no question and answer is distinguished, and those of several
     turns where a method shows one. Of a piece of a file nothing is announced
     (`announce_judged`), and no row may be left.
 

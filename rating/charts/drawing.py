@@ -275,7 +275,7 @@ class Scale:
         return round(start + min(max((value - low) / (high - low), 0.0), 1.0) * (end - start), 2)
 
     def ticks(self, most: int = 5) -> list[float]:
-        """Give up to so many round values from one end to the other.
+        """Give up to `most` round values from one end to the other.
 
         They are 1, 2 or 5 times a power of ten apart, or on a logarithmic scale such numbers.
 

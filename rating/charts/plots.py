@@ -1,4 +1,4 @@
-"""The pictures of a result: ratings with intervals, who beats whom, votes by pair, ratings by day.
+"""Charts of a result: ratings with intervals, win rates, votes by pair, ratings by day.
 
 Each function takes a result in the shape of ``arena rate --format json`` and gives a `Picture`,
 which writes itself as PNG, SVG or HTML. matplotlib is loaded when something is drawn.

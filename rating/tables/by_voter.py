@@ -495,7 +495,7 @@ def work_folder(source: Source, options: RateOptions, progress: Progress) -> Ite
     Raises
     ------
     DataError
-        If somebody else has a folder of this name, another process is at it, or there is too
+        If another user has a folder of this name, another process is at it, or there is too
         little room.
     """
     key = source.key(options)

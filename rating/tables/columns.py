@@ -56,7 +56,7 @@ LIKE_A_MODEL = re.compile(
 """What a voter is hardly called, and a language model often."""
 
 LEFT_OUT = "left_out"
-"""Column that says why a row does not count."""
+"""Column that gives the reason a row does not count."""
 
 LOG2 = "log2:"
 """Before the name of a style that is measured in doublings."""
@@ -81,7 +81,7 @@ ORDERS_OF_A_CASE = {
     "judge": "judge",
     "method": "method",
 }
-"""Roles and columns of a judge's run that say which rows are of one case, beside the models."""
+"""Roles and columns of a judge's run that state which rows are of one case, beside the models."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +93,8 @@ class Columns:
     by : str or None
         Column whose values part the votes into groups; there is no known name for it.
     trait : str or None
-        Column of true and false: whether a vote was cast as accounts of a ring cast theirs (in a
-        burst, in no time). There is no known name for it.
+        Column of true and false: whether a vote was cast as accounts of a coordinated group cast
+        theirs (in a burst, in no time). There is no known name for it.
     """
 
     model_a: str | None = None
@@ -198,7 +198,7 @@ def quoted_names(names: Sequence[str]) -> str:
 
 
 def order_columns(there: Sequence[str]) -> dict[str, str]:
-    """Name the columns of a judge's run that say which rows are of one case, by role."""
+    """Name the columns of a judge's run that state which rows are of one case, by role."""
     if "order" not in there:
         return {}
     return {role: name for role, name in ORDERS_OF_A_CASE.items() if name in there}
@@ -211,7 +211,7 @@ class Reading:
     Attributes
     ----------
     columns : Columns
-        Which column says what, where the names are not the known ones.
+        Which column states what, where the names are not the known ones.
     voters, prompts : bool
         Keep who voted, and on what; cells are then counted apart.
     all_prompts : bool

@@ -527,7 +527,7 @@ def read_rows(source: object, reading: Reading) -> VoteRows:
     Raises
     ------
     DataError
-        As `rating.tables.counts.read_votes`; and of votes in order, if they do not say who cast
+        As `rating.tables.counts.read_votes`; and of votes in order, if they do not name who cast
         them.
     """
     by = reading.columns.by is not None
@@ -542,7 +542,7 @@ def read_rows(source: object, reading: Reading) -> VoteRows:
         why = ", ".join(f"{n} {why}" for why, n in rows.dropped.items()) or "there are none"
         raise DataError(f"No votes to count{where}: {why}.")
     if reading.ordered and reading.voters and "voter" not in rows.groups:
-        msg = f"The votes of {str(source)!r} do not say who cast them: no voter can be examined."
+        msg = f"The votes of {str(source)!r} do not name their voters: no voter can be examined."
         raise DataError(msg)
     return rows
 
@@ -555,7 +555,7 @@ def report_source(
     second: str = "asking",
     level: float = 0.95,
 ) -> RemarkReport:
-    """Read remarks and say what they say: see `rating.remarks.report_remarks`.
+    """Read remarks and state what they say: see `rating.remarks.report_remarks`.
 
     Raises
     ------
@@ -573,7 +573,7 @@ def report_source(
         )
         raise DataError(msg)
     if "voter" not in rows.groups:
-        msg = f"{str(source)!r} does not say who voted: name the column with --column voter=NAME."
+        msg = f"{str(source)!r} does not name its voters: use --column voter=NAME."
         raise DataError(msg)
     if not reasons_of(rows) and not any(rows.names.get(INTENT, ())):
         raise DataError(f"Nothing was remarked beside the {rows.n_votes} votes of {source!s}.")

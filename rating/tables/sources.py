@@ -913,7 +913,7 @@ def read_rankings(source: object, columns: Columns = Columns()) -> Rankings:  # 
         return Rankings.of(named, prompts=prompts)
     if blank := sum(voters.codes[i] < 0 for i in rows):
         raise DataError(
-            f"{blank} of {len(rows)} rankings of {str(source)!r} do not say who made them: name "
+            f"{blank} of {len(rows)} rankings of {str(source)!r} do not name their voters: name "
             "the voter in each row, or leave the column out."
         )
     return Rankings.of(named, [voters.names[voters.codes[i]] for i in rows], prompts)

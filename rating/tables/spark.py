@@ -346,7 +346,7 @@ class VotersInCluster:
         before = self._results.get(str(name))
         if before is not None and _is_same(before[0], work):
             return before[1]
-        with explained("Cannot leave out voters in Spark"):
+        with explained("Cannot omit voters in Spark"):
             parts = self._votes.mapInArrow(
                 partial(_work_on, work, self.models), "number int, sums binary"
             )

@@ -1,4 +1,4 @@
-"""Which rows of a table of votes count: checked, set aside and dropped, each with its number.
+"""Which rows of a table of votes count: checked, excluded and dropped, each with its number.
 
 Of a judge's run a case judged in both orders counts once, by the row of both.
 """

@@ -1,6 +1,6 @@
 """Reports that go by whole tables: voters, attacks, and two boards side by side.
 
-Which voters do not vote as somebody with a taste of their own would: evidence, not deletion.
+Evidence on voters who do not vote as honest voters with preferences of their own would.
 
 What accounts that attack could do to a leaderboard, with its defences on and off.
 
@@ -55,7 +55,7 @@ LEAST = 20
 """Decisive votes from which a voter is examined; a coin takes about a hundred to be seen."""
 
 SURE = 0.8
-"""Probability of membership from which the votes of a ring's member are to be excluded."""
+"""Probability of membership from which the votes of a coordinated account are excluded."""
 
 MOST = 1 / 5
 """Share of the votes that a rule may exclude: more are a reason to doubt the rule."""
@@ -112,7 +112,7 @@ class CheckedVoter:
 
 @dataclass(frozen=True, slots=True)
 class RingMember:
-    """An account that is more likely than not a member of a ring.
+    """An account that is more likely than not a member of a coordinated group.
 
     Attributes
     ----------
@@ -133,7 +133,8 @@ class VotersReport:
     Attributes
     ----------
     taste_sd : float or None
-        Fitted spread of honest tastes, in nats a model; None where nobody could be examined.
+        Fitted spread of honest random effects, in nats a model; None where nobody could be
+        examined.
     order_effect : float or None
         Fitted advantage of the left side in the eyes of all voters, in nats; None as above.
     by_time : bool
@@ -145,7 +146,7 @@ class VotersReport:
     groups : tuple of TasteGroups
         Models on which two groups of honest voters differ.
     members : tuple of RingMember
-        Of all rings.
+        Of all coordinated groups.
     """
 
     alpha: float
@@ -196,9 +197,9 @@ class VotersReport:
         who = "1 voter was" if examined == 1 else f"{examined} voters were"
         return (
             f"An honest voter is flagged with a chance of {limit} at most, however often one "
-            "looks. That holds on average over voters whose tastes are normal with the fitted sd "
-            f"of {self.taste_sd:.2f} nats a model, and who all lean to the left side by "
-            f"{self.order_effect:+.2f} nats, fitted too; somebody of very unusual taste or lean "
+            "looks. That holds on average over voters whose random effects are normal with the "
+            f"fitted sd of {self.taste_sd:.2f} nats a model, and who all lean to the left side by "
+            f"{self.order_effect:+.2f} nats, fitted too; a voter with very unusual preferences "
             "is flagged more often.",
             f"{who} examined: of as many honest ones, up to "
             f"{self.alpha * examined:.1f} would be flagged. Flagged jointly are {jointly}, with "
@@ -234,17 +235,17 @@ class VotersReport:
 def _on_ring(ring: Ring) -> str:
     points, ranks = ring.gained.points, ring.gained.ranks
     return (
-        f"A ring {ring.direction} {ring.model}: {ring.accounts} accounts cast their votes on it "
-        f"alike, with a log-evidence of {ring.log_evidence:.1f} against honest tastes. By their "
-        f"votes it moves {points:+.0f} points and {ranks:+d} ranks; these votes weigh "
-        "less, the others of the same accounts stay."
+        f"Coordinated voters {ring.direction} {ring.model}: {ring.accounts} accounts cast their "
+        f"votes on it alike, with a log-evidence of {ring.log_evidence:.1f} against honest random "
+        f"effects. By their votes it moves {points:+.0f} points and {ranks:+d} ranks; these votes "
+        "weigh less, the others of the same accounts stay."
     )
 
 
 def _on_groups(group: TasteGroups) -> str:
     return (
         f"Two groups of voters differ on {group.model}: {100 * group.share:.0f} % like it better, "
-        f"by {group.gap:.1f} nats. Tastes are no fraud: their votes count."
+        f"by {group.gap:.1f} nats. Different preferences are not fraud: these votes count."
     )
 
 
@@ -259,9 +260,9 @@ def check_source(
 
     The strengths and the advantage of the left side are those of
     `rating.voters.fit_strengths` on all votes, without the voter's own where these are
-    `HEAVY` of all; the taste sd is fitted on the voters examined
+    `HEAVY` of all; the random-effect sd is fitted on the voters examined
     (`rating.voters.fit_taste_sd`), the evidence is that of
-    `rating.voters.check_voters`. Rings of all voters are those of
+    `rating.voters.check_voters`. Coordinated groups of all voters are those of
     `rating.voters.find_rings`.
 
     Parameters
@@ -339,7 +340,7 @@ def check_votes(votes: VoteRows, *, alpha: float = ALPHA, least: int = LEAST) ->
 def _examined(
     votes: VoteRows, cast: Ints, ties: Ints, alpha: float, least: int
 ) -> tuple[float | None, float | None, dict[int, VoterCheck]]:
-    """Give the sd of tastes and the order effect, None without anybody, and checks by voter."""
+    """Give the sd of random effects and the order effect (None without voters), and checks."""
     enough = np.flatnonzero(cast - ties >= least)
     if not enough.size:
         return None, None, {}
@@ -373,7 +374,7 @@ def _members(voters: Sequence[str], rings: RingCheck) -> Iterator[RingMember]:
                 voter=voters[code],
                 model=ring.model,
                 weight=1 - float(probability[code]),
-                reason=f"In a ring {ring.direction} {ring.model} with a probability of "
+                reason=f"Among coordinated voters {ring.direction} {ring.model}, with probability "
                 f"{probability[code]:.2f}.",
             )
 
@@ -516,7 +517,7 @@ class _AttackResult:
     left_out, honest_left_out : float
         Shares of the attackers' and of the honest votes that the defences excluded.
     holds : tuple of Held
-        What the first ranks hold against, whatever new accounts do.
+        What the first ranks compare with, whatever new accounts do.
     """
 
     attack: Attack
@@ -553,10 +554,10 @@ def simulate(
     """Add the votes of attackers to votes that were cast, and rate with and without defences.
 
     Attackers meet pairs of models with equal probability (``target``: the model and any other);
-    where they are honest, they see the models at the strengths of the votes with tastes of sd
-    `TASTE_SD`. The defences are those of ``arena voters --apply``: votes of voters flagged
-    jointly, and of sure members of rings on their model, are excluded, unless a rule would
-    exclude more than `MOST` of all. What moved is against the votes that were cast, rated by
+    where they are honest, they see the models at the strengths of the votes with random effects
+    of sd `TASTE_SD`. The defences are those of ``arena voters --apply``: votes of voters flagged
+    jointly, and of sure members of coordinated groups on their model, are excluded, unless a rule
+    would exclude more than `MOST` of all. What moved is against the votes that were cast, rated by
     maximum likelihood.
 
     Parameters

@@ -217,7 +217,7 @@ def test_names_in_runs_are_listed_and_refused_unless_they_are_allowed(
     ("words", "said_so"),
     [
         (["--reveal", "--repeats", ".1"], "omit one of them"),
-        (["--outputs", "x.csv"], "drop --outputs, --prompts and --models"),
+        (["--outputs", "x.csv"], "omit --outputs, --prompts and --models"),
         (["--items", "x.csv"], "give one of --items FILE and --runs FILE"),
     ],
 )

@@ -57,8 +57,8 @@ def test_an_export_says_how_much_it_wrote(
 ) -> None:
     result = command("export", "votes", "--to", "v.csv", "--database", played.database)
     assert result.stdout == (
-        "v.csv: 1 of 2 logged votes, policy default-v3. Not counted: 1 skipped.\n"
-        "v.csv.card.md: what is in it, what is not, and why.\n"
+        "v.csv: 1 of 2 logged votes, policy default-v3. Not counted: 1 "
+        "skipped.\nv.csv.card.md: the content of the export, exclusions and reasons.\n"
     )
     rows = (tmp_path / "v.csv").read_text().splitlines()
     assert len(rows) == 3, "of the skip the hashes are there"

@@ -363,13 +363,13 @@ def test_what_standing_first_is_worth_comes_with_an_interval_over_prompts(
     assert "Standing first" not in command("bench", "bench.toml").stdout
     shown = " ".join(command("bench", "bench.toml", "--swap-share", "0.6").stdout.split())
     sentence = re.search(
-        r"Standing first is worth (\S+) \((\S+) to (\S+)\) of a win, by the", shown
+        r"Position effect of being shown first: (\S+) \((\S+) to (\S+)\) wins, from", shown
     )
     assert sentence is not None
     effect, lower, upper = map(float, sentence.groups())
     assert lower <= effect <= upper
     none = " ".join(command("bench", "bench.toml", "--swap-share", "0").stdout.split())
-    assert "What standing first is worth is not known" in none
+    assert "The position effect is not estimated" in none
 
 
 def test_a_share_of_pairs_to_swap_is_a_share_and_of_pairs(command: Command, folder: Path) -> None:

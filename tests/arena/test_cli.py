@@ -257,7 +257,7 @@ COMMANDS = (
     *("attack", "exclude", "readmit", "probe names", "probe words"),
     *("judge score", "judge run", "judge work", "judge probe", "study judge", "study scores"),
     *("study truth", "study raters"),
-    *("newcomer", "race", "rank"),
+    *("cold-start", "race", "rank"),
     *("probe similarity", "probe judge", "probe board", "probe blindness"),
 )
 
@@ -284,3 +284,12 @@ def test_no_option_takes_a_number_that_is_not_finite(
     command: Command, line: str, number: str
 ) -> None:
     refused(command(*f"{line}{number}".split()), number)
+
+
+STAY = ("rate newcomer", "export battles --licence MIT")
+
+
+@pytest.mark.parametrize("line", ["newcomer", "judge watch", "gate --licence=a.toml", *STAY])
+def test_names_of_the_release_before_work_and_warn(command: Command, line: str) -> None:
+    shown = command(*line.split(), "--help")
+    assert ("one more release" in shown.stderr) is (line not in STAY)

@@ -317,7 +317,7 @@ def test_a_vote_goes_with_a_tombstone_and_is_counted_nowhere(
             with store.writing() as session:
                 assert [blocks.keep(session, block) for block in made[:2]] == [True, True]
         printed = erase(command, served, voter, "--votes", "tombstone", "--yes")
-        assert "2 votes were taken out, and a tombstone says so." in printed
+        assert "2 votes were deleted, and a deletion record states it." in printed
         with closing(Store(served.database)) as store:
             with store.writing() as session:
                 assert not blocks.keep(session, made[2]), "it was made of a vote that is gone"
@@ -342,7 +342,7 @@ def test_a_vote_goes_with_a_tombstone_and_is_counted_nowhere(
         assert ada.look(mine)["state"] == "stopped"
         bob.vote(bob.play(OTHER), "tie")
         assert tombstoned(served) == (6, 3)
-        assert "0 votes were taken out" in erase(
+        assert "0 votes were deleted" in erase(
             command, served, voter, "--votes", "tombstone", "--yes"
         )
     assert tombstoned(served) == (6, 3)

@@ -56,7 +56,7 @@ def test_battles_are_written_with_a_card_that_says_what_is_in_them(
     done = command(*words, "--licence", "cc-by-4.0")
     assert done.stdout.splitlines() == [
         "b.parquet: 12 battles, policy default-v3. Personal pieces replaced: 12 mail.",
-        "b.parquet.card.md: what is in it, what is not, and why.",
+        "b.parquet.card.md: the content of the export, exclusions and reasons.",
     ]
     card = (tmp_path / "b.parquet.card.md").read_text()
     values = front_matter(card)
@@ -73,7 +73,7 @@ def test_battles_are_written_with_a_card_that_says_what_is_in_them(
 
 def test_a_card_says_that_texts_are_whole(command: Command, tmp_path: Path, url: str) -> None:
     done = command("export", "answers", "--to", "a.csv", "--whole", "--database", url)
-    assert "Texts are whole" in done.stdout
+    assert "Texts are complete" in done.stdout
     card = (tmp_path / "a.csv.card.md").read_text()
     assert "mail, phone numbers, keys and addresses are still in them" in card
     assert "| Licence | not named" in card
@@ -119,7 +119,7 @@ def test_a_file_that_cannot_be_written_is_refused_in_words(
 
 def test_what_chatbot_arena_has_no_column_for_is_refused(command: Command, url: str) -> None:
     words = ("export", "battles", "--to", "t.csv", "--layout", "chatbot-arena", "--all")
-    refused(command(*words, "--database", url), "'chatbot-arena'", "drop --all")
+    refused(command(*words, "--database", url), "'chatbot-arena'", "omit --all")
 
 
 @pytest.mark.sampled(4)

@@ -39,6 +39,6 @@ def test_confounded_parts_end_with_code_3(tmp_path: Path) -> None:
 
 
 def test_the_words_on_additivity_are_no_stronger_than_its_test() -> None:
-    assert in_words(Additivity(2, 9.0, 50.0, 0.001)).startswith("The parts do not add up (p 0.001")
+    assert in_words(Additivity(2, 9.0, 50.0, 0.001)).startswith("The effects are not additive")
     assert "weak evidence" in in_words(Additivity(1, 0.1, 50.0, 0.8))
-    assert in_words(Additivity(1, reason="Few.")) == "Whether parts add up cannot be tested. Few."
+    assert in_words(Additivity(1, reason="Few.")) == "Additivity cannot be tested. Few."

@@ -237,7 +237,7 @@ def test_a_second_judge_that_is_none_is_one_clear_line(
 ) -> None:
     refused(command(*RUN, *words, "--out", "found.csv"), part)
     batch = ("--judge", "wren", "--fallback-judge", "owl", "--batch", "write", "batch")
-    refused(command(*RUN, *batch), "leave --fallback-judge owl out")
+    refused(command(*RUN, *batch), "omit --fallback-judge owl")
 
 
 def test_a_bench_ranks_by_both_judges_and_says_what_hangs_on_the_second(
@@ -272,7 +272,7 @@ def test_a_bench_ranks_by_both_judges_and_says_what_hangs_on_the_second(
     assert (fallback["judge"], fallback["n"]) == ("owl", 4)
     assert fallback["order"] == [row["model"] for row in outcome["models"]]
     assert fallback["order"].index("basalt") > fallback["order_without"].index("basalt") == 0
-    assert "The order of the models hangs on them" in fallback["sentence"]
+    assert "The order of the models depends on them" in fallback["sentence"]
     shown = " ".join(command("bench", "bench.toml").stdout.split())
     assert " ".join(fallback["sentence"].split()) in shown
     scored = command("judge", "score", "results/results.parquet", "--format", "json")

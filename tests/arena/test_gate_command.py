@@ -212,7 +212,7 @@ def test_a_judge_makes_it_more_precise_and_one_that_is_fooled_does_not_decide(
     assert (few["answer"], few["passes"], few["by"]) == ("cannot tell", None, "nothing")
 
 
-LICENCE = ("study", "judge", "old-votes.csv", "old-verdicts.csv", "--rounds", "20", "--licence")
+LICENCE = ("study", "judge", "old-votes.csv", "old-verdicts.csv", "--rounds=20", "--certificate")
 
 
 def license_owl(command: Command, folder: Path, favoured: int) -> None:
@@ -253,17 +253,17 @@ def test_a_judge_answers_alone_under_a_licence_and_says_so(
     without = alone(command, "umber")
     assert (without["answer"], without["by"]) == ("cannot tell", "nothing")
     assert without["why"] == "Nobody voted on umber yet."
-    report = alone(command, "umber", "--licence", "owl.toml")
+    report = alone(command, "umber", "--certificate", "owl.toml")
     assert (report["answer"], report["by"], report["passes"]) == ("better", "judge alone", True)
     assert report["votes"]["judge"] == 600
     assert report["level"] == 0.975
     assert re.fullmatch(
-        r"600 verdicts of owl alone on the two, on 600 prompts, under its licence until "
-        r"\d{4}-\d\d-\d\d; no vote of people",
+        r"600 verdicts of owl alone on the two models, on 600 prompts, under its "
+        r"validation certificate until \d{4}-\d\d-\d\d; no votes of people",
         report["rests_on"],
     )
     write_new(tmp_path, "umber", "flint", 0.5)
-    even = alone(command, "umber", "--licence", "owl.toml")
+    even = alone(command, "umber", "--certificate", "owl.toml")
     assert even["answer"] == "cannot tell"
     assert even["difference"]["lower"] < -40
 
@@ -275,7 +275,7 @@ def test_a_judge_that_is_fooled_by_the_candidate_never_passes_it_without_people(
     license_owl(command, tmp_path, 1)
     for candidate, grade in (("newest", "NOT GRADED"), ("basalt", "FAIL")):
         write_new(tmp_path, candidate, "flint", 0.99)
-        reports = [alone(command, candidate, *w) for w in ((), ("--licence", "owl.toml"))]
+        reports = [alone(command, candidate, *w) for w in ((), ("--certificate", "owl.toml"))]
         for report in reports:
             assert (report["answer"], report["passes"]) == ("cannot tell", None)
             assert (report["by"], report["votes"]["judge"]) == ("nothing", 0)
@@ -289,7 +289,7 @@ def test_an_expired_licence_lets_nobody_pass(command: Command, tmp_path: Path) -
     old = re.sub(r"^(made|until) = .*$", r"\1 = 2020-01-31", text, flags=re.MULTILINE)
     (tmp_path / "owl.toml").write_text(old)
     write_new(tmp_path, "umber", "flint", 0.8)
-    report = alone(command, "umber", "--licence", "owl.toml")
+    report = alone(command, "umber", "--certificate", "owl.toml")
     assert report["answer"] == "cannot tell"
     assert "expired on 2020-01-31" in report["why"]
 
@@ -301,7 +301,8 @@ def test_what_cannot_be_asked_is_said_in_one_line(command: Command, tmp_path: Pa
     refused(command(*ASKED, "votes.csv", "--looks", "0"), "--looks must be any", "not 0")
     refused(command(*ASKED, "votes.csv", "--planned", "0"), "--planned must be 1 vote or more")
     refused(command(*ASKED, "votes.csv", "--judge", "owl"), "--judge 'owl'", "after the votes")
-    refused(command(*ASKED, "votes.csv", "--licence", "owl.toml"), "'owl.toml'", "after the votes")
+    result = command(*ASKED, "votes.csv", "--certificate", "owl.toml")
+    refused(result, "'owl.toml'", "after the votes")
     refused(command(*ASKED[:3], "--incumbent", "owl", *MARGIN, "votes.csv"), "'owl'")
     refused(command(*ASKED, "votes.csv", "--out", "votes.csv/x"), "'votes.csv/x'")
     cast = Crowd(prompts=PROMPTS).draw(40, np.random.default_rng(1))

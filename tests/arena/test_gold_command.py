@@ -58,7 +58,7 @@ def test_a_log_says_who_names_what_is_right(voted: str, command: Command) -> Non
     accuracy = {one["voter"]: one["accuracy"] for one in study["accuracies"]}
     assert accuracy == {"ada": 17 / 22, "bob": 14 / 22, "eve": 11 / 22}
     shown = command("gold", voted).stdout
-    assert "42 %" in shown
+    assert "42%" in shown
     assert "9 of 12" in shown
 
 
@@ -70,7 +70,7 @@ def test_voters_and_status_have_it_beside_what_they_say(voted: str, command: Com
     assert "Gold" in command("voters", voted, "--least", "2").stdout
     status = json.loads(command("status", "--database", voted, "--format", "json").stdout)
     assert (status["gold"]["votes"], status["gold"]["right"]) == (36, 18)
-    assert "Gold battles so far: 42 %" in command("status", "--database", voted).stdout
+    assert "Gold battles so far: 42%" in command("status", "--database", voted).stdout
 
 
 def test_a_file_of_votes_says_the_same(tmp_path: Path, command: Command) -> None:
@@ -186,4 +186,4 @@ def test_votes_of_a_file_say_the_same(tmp_path: Path, tasks: Path, command: Comm
 def test_a_database_is_read_whole(voted: str, command: Command) -> None:
     ran = command("gold", voted, "--where", "true")
     assert ran.returncode == 2
-    assert "omit other options" in " ".join(ran.stderr.split())
+    assert "omit the other options" in " ".join(ran.stderr.split())

@@ -113,7 +113,7 @@ def test_what_came_back_is_kept_once_at_its_price_and_the_run_asks_for_the_rest_
 
     done = run(command, "--out", "found.csv")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "2 replies asked for now" in done.stdout
+    assert "2 new replies" in done.stdout
     assert len(server.requests) == 2
     costs = [row["cost"] for row in rows(folder / "found.csv") if row["status"] == "read"]
     assert sum(float(cost) == pytest.approx(HALF) for cost in costs if cost) == 2
@@ -127,14 +127,14 @@ def test_a_reply_that_says_nothing_is_put_into_the_next_batch_as_another_attempt
     run(command, "--batch", "write", "jobs")
     ids = [line["custom_id"] for line in requests(folder / "jobs")]
     write(folder / "jobs" / "out.jsonl", *(answered(one, "Who knows?") for one in ids))
-    assert "4 replies kept" in run(command, "--batch", "read", "jobs").stdout
+    assert "4 new replies" in run(command, "--batch", "read", "jobs").stdout
     assert run(command, "--batch", "write", "next").returncode == 0
     anew = [line["custom_id"] for line in requests(folder / "next")]
     assert len({*anew, *ids}) == 8
     write(folder / "next" / "out.jsonl", *map(answered, anew))
     read = run(command, "--batch", "read", "next")
     assert (read.returncode, "Nothing is due" in read.stdout) == (0, True)
-    assert "0 replies asked for now" in run(command, "--out", "found.csv").stdout
+    assert "0 new replies" in run(command, "--out", "found.csv").stdout
     assert server.requests == []
 
 
@@ -152,7 +152,7 @@ def test_files_hold_no_more_than_their_maker_takes(
     assert all(f.stat().st_size <= longest + 30 for f in (folder / "small").iterdir())
     monkeypatch.setitem(chat.LIMITS, "openai", Limits(50, 99))
     refused = run(command, "--batch", "write", "none")
-    assert "is more than a batch takes" in refused.stderr
+    assert "is larger than a batch allows" in refused.stderr
     assert not [*(folder / "none").glob("*.jsonl")]
 
 
@@ -183,13 +183,13 @@ def test_checklists_are_written_in_a_batch_before_the_one_that_goes_by_them(
     command: Command, folder: Path, server: FaultyServer
 ) -> None:
     wrote = run(command, "--batch", "write", "lists", method="wildbench_reward")
-    assert "These write the checklists" in wrote.stdout
+    assert "These requests write the missing checklists" in wrote.stdout
     ids = [line["custom_id"] for line in requests(folder / "lists")]
     assert len(ids) == 3
     items = "\n".join(f"- Is it {word}?" for word in ("right", "short", "clear", "kind", "whole"))
     write(folder / "lists" / "out.jsonl", *(answered(one, items) for one in ids))
     read = run(command, "--batch", "read", "lists", method="wildbench_reward")
-    assert "3 replies kept" in read.stdout
+    assert "3 new replies" in read.stdout
     run(command, "--batch", "write", "verdicts", method="wildbench_reward")
     assert len(requests(folder / "verdicts")) == 4
     assert "Is it kind?" in json.dumps(requests(folder / "verdicts")[0])
@@ -199,8 +199,8 @@ def test_checklists_are_written_in_a_batch_before_the_one_that_goes_by_them(
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (("--batch", "write", "jobs", "--out", "a.csv"), "leave --out a.csv out"),
-        (("--batch", "read", "jobs", "--budget", "1"), "leave --budget 1.0 out"),
+        (("--batch", "write", "jobs", "--out", "a.csv"), "omit --out a.csv"),
+        (("--batch", "read", "jobs", "--budget", "1"), "omit --budget 1.0"),
         (("--batch", "read", "nowhere"), "Name the folder of the results"),
         (("--batch", "read", "."), "There are no results in"),
         (("--batch", "write", "pairs.csv"), "Name a folder"),

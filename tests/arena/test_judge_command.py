@@ -41,7 +41,7 @@ def test_the_examples_run_as_table_and_as_json(command: Command, folder: Path) -
     result = json.loads(in_json.stdout)
     assert list(result) == ["method", "models", "warnings"]
     assert [row["win_rate"] for row in result["models"]] == [75, 25]
-    assert result["warnings"] == ["1 of 3 rows have no verdict: no ties, excluded."]
+    assert result["warnings"] == ["1 of 3 rows have no verdict: excluded, not ties."]
 
 
 def test_scores_go_to_a_file_and_what_is_undefined_is_no_number(

@@ -80,7 +80,7 @@ def test_a_judge_that_takes_no_images_says_so_before_anything_is_asked(
     refused(command(*RUN, "--judge", "blind", "--out", "found.csv"), "judging = { images = true }")
     refused(command(*RUN, "--judge", "blind", "--dry-run"), "has an image")
     both = (*SEES, "--fallback-judge", "blind", "--out", "found.csv")
-    refused(command(*both), "--fallback-judge 'blind': there are images among the cases")
+    refused(command(*both), "--fallback-judge 'blind': some cases have images")
     assert server.requests == []
 
 

@@ -68,12 +68,12 @@ def test_a_printed_file_is_a_method_of_one_s_own_wherever_a_name_is(
         done = command("judge", "run", *words, "--cases", "pairs.jsonl", "--out", "mine.csv")
         assert (done.returncode, done.stderr) == (0, "")
         assert "Which ends better?" in server.asked[0]
-        assert "does not look at the column 'reference'" in done.stdout
+        assert "does not use the column 'reference'" in done.stdout
         assert {(r["method"], r["winner"]) for r in rows(folder / "mine.csv")} == {
             ("mine", "model_a")
         }
         helped = command("judge", "work", *words, "--cases", "pairs.jsonl")
-        assert "0 replies asked for now" in helped.stdout
+        assert "0 new replies" in helped.stdout
         probed = command("judge", "probe", *words, "--dry-run")
         assert (probed.returncode, probed.stderr) == (0, "")
     (folder / "mine.toml").write_text(text.replace("max_tokens", "max_token"), encoding="utf-8")
@@ -154,7 +154,7 @@ def test_a_bench_of_mt_bench_shows_reference_answers_as_upstream_and_no_notes(
         server.roster(folder)
         plain = command(*run, "--out", "plain")
         assert plain.returncode == 0, plain.stderr
-        assert "No case has a reference answer, where upstream shows one" in plain.stdout
+        assert "No case has a reference answer; upstream shows one" in plain.stdout
         assert shown(server.asked) == {""}
         server.asked.clear()
         assert command(*run, "--references", "gpt-4.jsonl", "--out", "by").returncode == 0

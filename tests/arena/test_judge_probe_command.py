@@ -180,7 +180,7 @@ def test_the_examples_run(command: Command) -> None:
     assert "null answer" in done.stdout
     result = json.loads(command(*as_json).stdout)
     assert result["method"] == "arena_hard"
-    assert result["headline"] == "No intervention is shown to move it."
+    assert result["headline"] == "We do not find that any intervention affects the judge."
     assert command(*table, "--dry-run").stdout.startswith("0 calls, ")
 
 
@@ -205,8 +205,8 @@ def test_interventions_speak_for_the_answer_that_labels_say_is_worse(command: Co
     (row,) = result["interventions"]
     assert (result["better_by"], result["prompts"], result["tried"]) == ("labels", 12, 24)
     assert (row["finding"], row["success_rate"], row["control"]["rate"]) == ("moved", 1.0, 0.0)
-    assert result["headline"] == "It is moved by authority."
-    assert "It is moved by authority. With each of these the poorer answer wins" in table
+    assert result["headline"] == "The judge is affected by authority."
+    assert "The judge is affected by authority. With each of these" in table
     assert "24 answers with an intervention, and for each its control, in both orders." in table
 
 
@@ -259,7 +259,7 @@ def test_what_cannot_be_probed_is_one_clear_line(command: Command, tmp_path: Pat
     words = ("judge", "probe", "--judge", "pocket-judge")
     refused(
         command(*words, "--method", "rubric"),
-        "the method 'rubric' needs something else: choose one of pairwise",
+        "the method 'rubric' needs further input: choose one of pairwise",
     )
     refused(command("judge", "probe", "--judge", "nobody"), "no model 'nobody'")
     refused(command("judge", "probe"), "--judge: name one of", "pocket-judge")
@@ -438,7 +438,7 @@ def test_a_dry_run_counts_what_the_run_then_asks(command: Command) -> None:
         assert server.asked == []
         done = " ".join(command(*words, COLUMNS="120").stdout.split())
     assert printed.startswith(f"{len(server.asked)} calls, ")
-    assert f"{len(server.asked)} replies asked for now, 0 known before: 3 injected" in done
+    assert f"{len(server.asked)} new replies, 0 known before: 3 injected" in done
     assert "3 pairs with votes; 12 harmless changes" in done
     assert "3 of 12 pairs with votes. No pair has votes of two people" in done
     assert re.search(r"│ 75% removed │ 3 │ 100% \(\d+% to 100%\) │ inconclusive │", done)

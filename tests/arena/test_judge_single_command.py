@@ -74,7 +74,7 @@ def test_wildbench_scores_are_written_once_and_scored_again_from_the_file(
         assert (done.returncode, done.stderr) == (0, "")
         assert kinds(server.asked) == {"written": 2, "marked": 4}, "the unread one is asked again"
         assert all(item in server.asked[-1] for item in WRITTEN)
-        assert "0 replies asked for now" in command(*words, "--out", "marks.csv").stdout
+        assert "0 new replies" in command(*words, "--out", "marks.csv").stdout
         assert command(*words, "--dry-run").stdout.startswith("0 calls, ")
     assert "basalt: mean 6 of 1, 1 without a score.\nflint: mean 10 of 1." in done.stdout
     result = rows(folder / "marks.csv")
@@ -189,7 +189,7 @@ def test_a_rubric_marks_on_its_own_scale(command: Command, folder: Path) -> None
         refused(command(*mixed, "--rubric", "rubric.txt"), "A rubric is for methods that show one")
         refused(command(*mixed, "--scale", "1-4"), "A scale is for methods that show it")
         dry = (*words, "--dry-run", "--rubric")
-        refused(command(*dry, "rubric.txt", "--scale", "low"), "'low' is no scale")
+        refused(command(*dry, "rubric.txt", "--scale", "low"), "'low' is not a scale")
         refused(command(*dry, "none.txt"), "'none.txt'")
 
 

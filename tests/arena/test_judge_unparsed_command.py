@@ -88,9 +88,9 @@ def test_a_run_of_which_no_reply_is_parsed_shows_the_first_and_what_is_wanted(
     assert ran.returncode == 1
     assert ran.stderr == (
         "arena: 100% of the questions with a reply are unparsed, more than --max-unparsed 0.1 "
-        "allows. The method pairwise wants [[A]], [[B]] or [[C]], as its last verdict. The first "
+        "allows. The method pairwise needs [[A]], [[B]] or [[C]], as its last verdict. The first "
         r'unparsed reply is "Both answers are fine.\n\u001b[31mI would go with the first� one.". '
-        "--again unparsed asks them once more, and pays for these alone.\n"
+        "--again unparsed asks only these once more, and pays for them.\n"
     )
     assert "! 8 of 8 questions with a reply (100%) are unparsed" in ran.stdout
     statuses = [(row["winner"], row["preference"], row["status"]) for row in rows(folder)]
@@ -103,7 +103,7 @@ def test_the_json_has_the_share_and_replies(command: Command, folder: Path) -> N
     outcome = report(ran)
     assert outcome["unparsed"] == {"n": 8, "of": 8, "share": 1.0}
     assert any("8 of 8 questions with a reply (100%)" in text for text in outcome["warnings"])
-    assert outcome["wanted"].startswith("pairwise wants [[A]], [[B]] or [[C]]")
+    assert outcome["wanted"].startswith("pairwise needs [[A]], [[B]] or [[C]]")
     assert len(outcome["examples"]) == 5
     assert outcome["examples"][0] == {
         "battle_id": "b0",
@@ -224,7 +224,7 @@ def test_a_checklist_that_cannot_be_parsed_is_shown_with_what_its_writer_is_to_w
     ran = judge(command, *OUT, method="checklist")
     assert ran.returncode == 1
     assert (
-        "The method checklist_writer wants 5 to 10 lines that begin with '- ' and end with a "
+        "The method checklist_writer needs 5 to 10 lines that begin with '- ' and end with a "
         'question mark. The first unparsed reply is "No list today.".'
     ) in ran.stderr
 
@@ -232,9 +232,9 @@ def test_a_checklist_that_cannot_be_parsed_is_shown_with_what_its_writer_is_to_w
 @pytest.mark.parametrize(
     ("method", "wanted"),
     [
-        ("arena_hard", "wants [[A>>B]], [[A>B]], [[A=B]], [[B>A]] or [[B>>A]], as its last"),
-        ("mt_bench", "wants a mark from 1 to 10 in double brackets, as in [[10]]"),
-        ("alpaca_eval_sampled", "wants m or M, and nothing else"),
+        ("arena_hard", "needs [[A>>B]], [[A>B]], [[A=B]], [[B>A]] or [[B>>A]], as its last"),
+        ("mt_bench", "needs a mark from 1 to 10 in double brackets, as in [[10]]"),
+        ("alpaca_eval_sampled", "needs m or M, and nothing else"),
     ],
 )
 def test_each_method_says_what_it_wants(

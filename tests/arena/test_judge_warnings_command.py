@@ -76,7 +76,7 @@ def test_the_fallback_judges_every_case_anew_under_its_own_name(
     assert (result.returncode, result.stderr) == (0, "")
     outcome = report(result)
     assert outcome["method"] == "alpaca_eval_sampled"
-    assert "every case was judged by alpaca_eval_sampled instead" in outcome["warnings"][0]
+    assert "every case was judged with alpaca_eval_sampled instead" in outcome["warnings"][0]
     assert outcome["by_status"] == {"read": 2 * N}
     assert {(row["method"], row["winner"]) for row in rows(folder)} == {
         ("alpaca_eval_sampled", "model_a")
@@ -98,19 +98,21 @@ def test_a_fallback_of_another_method_or_to_another_measure_is_refused(
     refused(run(command, fair, "pairwise", "--fallback", "sampled"), "--method alpaca_eval")
     refused(
         run(command, fair, "alpaca_eval", "--fallback", "verbal"),
-        "falls back on 'alpaca_eval_sampled'",
+        "has the fallback 'alpaca_eval_sampled'",
     )
 
 
 def test_a_judge_that_always_says_the_same_is_named(command: Command, folder: Path) -> None:
     outcome = report(run(command, lambda prompt: "[[A]]", "pairwise", "--format", "json"))
     (warning,) = outcome["warnings"]
-    assert warning.startswith(f"'judge' said the same in all {2 * N} replies ({{'first': 1.0}})")
+    assert warning.startswith(
+        f"'judge' gave the same answer in all {2 * N} replies ({{'first': 1.0}})"
+    )
     assert outcome["consistency"]["n_first"] == N
     assert outcome["first_place"]["effect"] == 0.5
     message = run(command, lambda prompt: "[[A]]", "pairwise").stdout
-    assert "! 'judge' said the same in all" in message
-    assert f"lean to the first place {N} times" in message
+    assert "! 'judge' gave the same answer in all" in message
+    assert f"prefer the answer shown first {N} times" in message
 
 
 def test_a_judge_that_reads_is_not_named(command: Command, folder: Path) -> None:

@@ -86,11 +86,11 @@ def test_the_first_example_runs_and_writes_nothing(command: Command) -> None:
     before = set(command.folder.iterdir())
     done = command(*examples(command, "judge work")[0])
     assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("Nothing left: 2 read. 2 replies asked for now")
+    assert done.stdout.startswith("Nothing left: 2 read. 2 new replies")
     new = {path.name for path in set(command.folder.iterdir()) - before}
     assert {name for name in new if not name.startswith("arena.db")} == set()
 
 
 def test_there_is_nothing_to_help_with_where_nobody_is_asked(command: Command) -> None:
     done = command("judge", "work", "--method", "ifeval", "--cases", "x.jsonl")
-    refused(done, "--method ifeval asks nothing")
+    refused(done, "--method ifeval asks no model")

@@ -142,7 +142,7 @@ def test_what_it_would_cost_is_said_beforehand_and_what_it_did_afterwards(
     assert server.requests == []
     result = command("label", HERE, *OWL)
     assert "owl: 8 calls, about" in result.stderr
-    assert "owl: 8 replies asked for now for $0.000232, 0 known before." in result.stdout
+    assert "owl: 8 new replies for $0.000232, 0 known before." in result.stdout
     assert "8 prompts are labelled (owl, version " in result.stdout.replace("\n", " ")
 
 
@@ -151,7 +151,7 @@ def test_by_default_nobody_is_asked(
 ) -> None:
     assert command("label", HERE, ARENA_ROSTER="roster.toml").returncode == 0
     assert server.requests == []
-    refused(command("label", HERE, "--budget", "1"), "Rules ask nobody", "--judge")
+    refused(command("label", HERE, "--budget", "1"), "The rules use no model", "--judge")
 
 
 def test_a_board_never_mixes_taggers(
@@ -319,7 +319,7 @@ def test_a_file_is_written_again_with_a_model_s_labels_and_gaps(
     [
         (("--judge", "gone", "--roster", "roster.toml"), "--judge: there is no model 'gone'"),
         ((*OWL, "--database", "sqlite:///other.db"), "--database 'sqlite:///other.db'"),
-        ((*OWL, "--to", "x.csv"), "drop --to"),
+        ((*OWL, "--to", "x.csv"), "omit --to"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(
@@ -352,7 +352,7 @@ def test_a_model_that_gives_no_labels_is_given_up_after_twenty(
     result = command("label", "p.jsonl", *OWL, "--concurrency", "1")
     assert result.returncode == 1
     assert "all failed" in result.stderr
-    assert "there is nothing to label yet" in result.stdout
+    assert "there is nothing to label" in result.stdout
     assert len(server.requests) < 60
     with closing(Store(new_sqlite(folder))) as store:
         assert store.read(labels.taggers) == []

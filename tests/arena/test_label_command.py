@@ -332,7 +332,7 @@ def test_cutoffs_of_a_roster_part_the_votes_of_a_file(command: Command, tmp_path
     # Two months of all prompts, and the one that is repeated afterwards.
     assert (change["model"], change["before"], change["after"]) == ("x", 60, 20)
     assert change["lower"] < change["difference"] < change["upper"]
-    assert "less the same of the other models" in " ".join(command(*words).stdout.split())
+    assert "over the other models" in " ".join(command(*words).stdout.split())
     (tmp_path / "roster.toml").write_text(GOOD)
     refused(command(*words), "no model has a cutoff", "cutoff = 2026-03-01")
     refused(command("overlap", "votes.csv"), "Name a benchmark and votes")

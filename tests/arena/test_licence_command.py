@@ -14,8 +14,8 @@ from tests.judge.studies.licensed import BY, World, write
 from tests.sqlite import new_sqlite
 
 GRANT = ("study", "judge", "votes.csv", "verdicts.csv", "--rounds", "20")
-LICENSED = (*GRANT, "--licence", "judge.toml", "--margin", "12")
-WATCH = ("judge", "watch", "judge.toml")
+LICENSED = (*GRANT, "--certificate", "judge.toml", "--margin", "12")
+WATCH = ("judge", "drift", "judge.toml")
 WORLD = World(favoured=1, favour=0.5)
 
 
@@ -41,49 +41,47 @@ def test_a_licence_is_written_and_shown_with_a_sentence_a_model(
 ) -> None:
     result = command(*LICENSED, COLUMNS="200")
     assert (result.returncode, result.stderr) == (0, "")
-    head = (
-        "The licence of owl: It may stand in for people for flint, quartz, slate, umber, asked by"
-    )
+    head = "The judge may replace human raters for flint, quartz, slate, umber, with"
     assert head in result.stdout
     assert re.search(r"basalt │ +FAIL", result.stdout)
-    assert "basalt: its win rate by the judge is +" in result.stdout
-    assert result.stdout.rstrip().endswith("The licence is judge.toml.")
+    assert "basalt: the win rate by the judge differs from" in result.stdout
+    assert result.stdout.rstrip().endswith("The validation certificate is judge.toml.")
     assert read_licence(folder / "judge.toml").passed == ("flint", "quartz", "slate", "umber")
 
 
 def test_json_and_the_report_hold_the_licence(command: Command, folder: Path) -> None:
     words = (*LICENSED, "--by", "category", "--until", "2099-01-31", "--format", "json")
-    licence = json.loads(command(*words, "--out", "study").stdout)["licence"]
+    licence = json.loads(command(*words, "--out", "study").stdout)["certificate"]
     assert licence["until"] == "2099-01-31"
     assert (licence["column"], licence["categories"]) == ("category", ["chat", "code"])
     assert {row["grade"] for row in licence["models"]} == {"PASS", "FAIL"}
     page = (folder / "study" / "report.html").read_text(encoding="utf-8")
-    assert "The licence of owl" in page
+    assert "Validation certificate of owl" in page
     assert "--until 2099-01-31" in page
     assert "INCONCLUSIVE" not in page
     whole = json.loads((folder / "study" / "report.json").read_text(encoding="utf-8"))
-    assert whole["licence"] == licence
+    assert whole["certificate"] == whole["licence"] == licence
 
 
 @pytest.mark.parametrize(
     ("words", "quoted"),
     [
-        (("--licence", "judge.toml"), ("margin", "--margin")),
-        (("--margin", "5"), ("--margin 5", "--licence")),
-        (("--until", "2099-01-31"), ("--until 2099-01-31", "--licence")),
-        (("--licence", "judge.json", "--margin", "5"), ("'judge.json'", ".toml")),
-        (("--licence", "no/judge.toml", "--margin", "5"), ("'no/judge.toml'", "folder")),
-        (("--licence", "judge.toml", "--margin", "0"), ("--margin 0", "points")),
+        (("--certificate", "judge.toml"), ("margin", "--margin")),
+        (("--margin", "5"), ("--margin 5", "--certificate")),
+        (("--until", "2099-01-31"), ("--until 2099-01-31", "--certificate")),
+        (("--certificate", "judge.json", "--margin", "5"), ("'judge.json'", ".toml")),
+        (("--certificate", "no/judge.toml", "--margin", "5"), ("'no/judge.toml'", "folder")),
+        (("--certificate", "judge.toml", "--margin", "0"), ("--margin 0", "points")),
         (
-            ("--licence", "judge.toml", "--margin", "nan"),
+            ("--certificate", "judge.toml", "--margin", "nan"),
             ("--margin", "'nan' is no finite number"),
         ),
         (
-            ("--licence", "j.toml", "--margin", "5", "--until", "2020-01-31"),
-            ("2020-01-31", "is over"),
+            ("--certificate", "j.toml", "--margin", "5", "--until", "2020-01-31"),
+            ("2020-01-31", "is in the past"),
         ),
         (
-            ("--licence", "j.toml", "--margin", "5", "--votes-a-year", "20"),
+            ("--certificate", "j.toml", "--margin", "5", "--votes-a-year", "20"),
             ("--votes-a-year 20", "300"),
         ),
     ],
@@ -124,9 +122,9 @@ def test_a_watch_that_cannot_say_ends_with_three(command: Command, licensed: Pat
     few = (folder / "new-votes.csv").read_text().splitlines()[:20]
     (folder / "few.csv").write_text("\n".join(few) + "\n")
     result = command(*WATCH, "few.csv", "new-verdicts.csv")
-    assert (result.returncode, "it takes 30" in result.stdout) == (3, True)
+    assert (result.returncode, "at least 30 are needed" in result.stdout) == (3, True)
     same = command(*WATCH, "votes.csv", "verdicts.csv")
-    assert (same.returncode, "a watch takes new ones" in same.stdout) == (3, True)
+    assert (same.returncode, "the drift monitor needs later ones" in same.stdout) == (3, True)
     text = licensed.read_text(encoding="utf-8")
     over = re.sub(r"made = \S+\nuntil = \S+", "made = 2020-01-31\nuntil = 2020-07-31", text)
     licensed.write_text(over, encoding="utf-8")
@@ -154,18 +152,18 @@ def test_another_answering_model_is_named_and_not_counted(
     words = ("moved-votes.csv", "moved-verdicts.csv")
     result = command(*WATCH, *words, COLUMNS="200")
     assert result.returncode == 3
-    assert "No verdict counts under the licence" in result.stdout
-    assert "the resolved model 'owl-2027-02-02', which is not the licence's" in result.stdout
+    assert "No verdict counts under the" in result.stdout
+    assert ("the resolved model 'owl-2027-02-02', which differs") in result.stdout
     scored = ("judge", "score", "moved-verdicts.csv", "--method", "pairwise")
-    refused(command(*scored, "--licence", "judge.toml"), "No verdict", "'owl-2027-02-02'")
+    refused(command(*scored, "--certificate", "judge.toml"), "No verdict", "'owl-2027-02-02'")
 
 
 def test_scores_under_a_licence_are_of_its_own_verdicts(command: Command, licensed: Path) -> None:
-    words = ("judge", "score", "new-verdicts.csv", "--format", "json", "--licence", "judge.toml")
+    words = ("judge", "score", "new-verdicts.csv", "--format=json", "--certificate", "judge.toml")
     report = json.loads(command(*words, "--method", "pairwise").stdout)
     assert {row["model"] for row in report["models"]} == {"flint", "quartz", "slate", "umber"}
     assert "does not pass the model 'basalt' (FAIL)" in report["warnings"][0]
-    refused(command(*words, "--method", "llmbar"), "--licence", "'llmbar'")
+    refused(command(*words, "--method", "llmbar"), "--certificate", "'llmbar'")
     text = licensed.read_text(encoding="utf-8")
     over = re.sub(r"made = \S+\nuntil = \S+", "made = 2020-01-31\nuntil = 2020-07-31", text)
     licensed.write_text(over, encoding="utf-8")
@@ -176,7 +174,7 @@ def test_cases_to_ask_next_are_shown_and_written(command: Command, licensed: Pat
     words = (*WATCH, "new-votes.csv", "new-verdicts.csv", "--next", "12")
     result = command(*words, "--from", "cases-verdicts.csv", "--out", "next.csv", COLUMNS="160")
     assert result.returncode == 0, result.stderr
-    assert "Ask people about these next" in result.stdout
+    assert "Collect votes on these cases next" in result.stdout
     lines = (licensed.parent / "next.csv").read_text().splitlines()
     assert len(lines) == 13
     assert lines[0] == "row,prompt,battle,model_a,model_b,kind,worth,vote_cost"
@@ -195,7 +193,7 @@ def test_the_examples_of_the_watch_run(command: Command, licensed: Path) -> None
     (licensed.parent / "cases.csv").write_text(
         (licensed.parent / "cases-verdicts.csv").read_text(encoding="utf-8"), encoding="utf-8"
     )
-    for words in examples(command, "judge watch"):
+    for words in examples(command, "judge drift"):
         result = command(*words)
         assert (result.returncode, result.stderr) == (0, "")
 
@@ -207,7 +205,7 @@ name = "Owl"
 endpoint = "pocket://local/v1"
 model = "judge"
 """
-RUN = ("judge", "run", "--judge", "owl", "--roster", "owl.toml", "--licence", "judge.toml")
+RUN = ("judge", "run", "--judge", "owl", "--roster", "owl.toml", "--certificate", "judge.toml")
 
 
 def test_a_run_says_what_its_licence_is_not_for_before_anything_is_asked(
@@ -231,7 +229,7 @@ def test_a_run_says_what_its_licence_is_not_for_before_anything_is_asked(
     licensed.write_text(text.replace(BY["template"], ours), encoding="utf-8")
     done = command(*words, "--method", "pairwise", "--format", "json")
     assert done.returncode == 0, done.stderr
-    sentence = "1 verdict is not counted: the licence does not pass the model 'basalt' (FAIL)."
+    sentence = "the validation certificate does not pass the model 'basalt' (FAIL)."
     assert sentence in done.stderr
     assert json.loads(done.stdout)["warnings"][0] == sentence
 

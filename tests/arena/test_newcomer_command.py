@@ -1,4 +1,4 @@
-"""`arena newcomer`, as it is typed."""
+"""`arena cold-start`, as it is typed."""
 
 import json
 from pathlib import Path
@@ -40,7 +40,7 @@ def write(folder: Path, more: str = "preference") -> None:
     (folder / "verdicts.csv").write_text("\n".join([head, *rows]) + "\n", encoding="utf-8")
 
 
-ASKED = ("newcomer", "--votes", "votes.csv", "--verdicts", "verdicts.csv", "--model", NEW)
+ASKED = ("cold-start", "--votes", "votes.csv", "--verdicts", "verdicts.csv", "--model", NEW)
 
 
 def test_the_json_has_the_keys_that_programs_read(command: Command, tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_terminal_shows_the_newcomer_hollow_and_without_a_rank(
 ) -> None:
     write(tmp_path)
     shown = command(*ASKED, COLUMNS="120").stdout
-    assert "by judge only." in shown
+    assert "from judge only." in shown
     assert "○ new" in shown
     assert shown.count("●") == 8
     assert "It has no rank until 30 of its battles have votes; 0 have." in " ".join(shown.split())

@@ -285,7 +285,7 @@ def test_who_lost_their_last_device_comes_back_as_themself(
     invite = ("people", "invite", "--for", "Ada", *at)
     refused(command("people", "invite", "Bob", "--for", "Ada", *at), "omit the name")
     refused(command(*invite, "--role", "voter"), "omit the name and --role")
-    refused(command("people", "invite", "--for", "Eve", *at), "Nobody has the name 'Eve'")
+    refused(command("people", "invite", "--for", "Eve", *at), "No user has the name 'Eve'")
     command("people", "change", "Ada", "--block", *at)
     refused(command(*invite), "'Ada' is kept out")
 
@@ -318,8 +318,8 @@ def test_a_name_that_fits_nobody_or_several_is_refused(command: Command, served:
             come_in(visitor, link_of(command, served, "Ada"))
     change = ("people", "change")
     refused(command(*change, "Ada", "--block", *at), "2 people fit 'Ada'")
-    refused(command(*change, "Eve", "--block", *at), "Nobody has the name 'Eve'")
-    refused(command(*change, "Ada", *at), "Say what to change")
+    refused(command(*change, "Eve", "--block", *at), "No user has the name 'Eve'")
+    refused(command(*change, "Ada", *at), "Name a change")
     refused(command("people", "invite", " ", *at), "A name has 1 to 200")
 
 

@@ -130,7 +130,7 @@ def test_what_cannot_be_told_is_null_with_a_warning(tmp_path: Path, database: st
     nothing = {"value": None, "lower": None, "upper": None, "n": 0}
     assert status["agreement"] == {"alpha": nothing, "ac1": nothing}
     assert status["warnings"] == [
-        "No item of two answers has ratings by two people yet: alpha and AC1 are not known."
+        "No item with two answers has ratings by two people yet: alpha and AC1 are not estimated."
     ]
 
 
@@ -206,9 +206,9 @@ def test_a_bad_row_is_quoted_and_nothing_is_written(
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (["--repeats", ".9"], "--repeats 0.9 is no share"),
+        (["--repeats", ".9"], "--repeats 0.9 is not a share"),
         (["--pilot", "3"], "--pilot 3 leaves nothing of 3 items"),
-        (["--until", "2"], "--until 2 is no half-width"),
+        (["--until", "2"], "--until 2 is not a half-width"),
         (["--pass", ".5"], "give both --qualification and --pass"),
         (["--gold", "{items}"], "There is no column 'gold'"),
     ],

@@ -43,7 +43,7 @@ def test_a_board_s_table_says_what_fails_and_why(command: Command, tmp_path: Pat
     result = command(*words, COLUMNS="160")
     assert result.stdout.startswith("Votes: 656 on 5 models, voters 60. Simulated: 30 arenas")
     assert "│ Bradley-Terry, intervals by voter" in result.stdout
-    assert "! Bradley-Terry, votes as independent, Finds the truth: Its intervals" in result.stdout
+    assert ("votes as independent, Recovers the true ranking: Its") in result.stdout
     assert "! Bradley-Terry, intervals by voter" not in result.stdout
 
 
@@ -120,7 +120,7 @@ def test_an_embedder_that_fails_ends_in_one_line(command: Command, tmp_path: Pat
         (("board", "votes.csv", "--arenas", "3"), "3 simulated arenas"),
         (("board", "missing.csv"), "no such file"),
         (("judge", "missing.csv"), "no such file"),
-        (("similarity", "votes.csv"), "Cannot tell what"),
+        (("similarity", "votes.csv"), "The purpose of"),
     ],
 )
 def test_what_cannot_be_used_ends_in_one_line(

@@ -48,7 +48,7 @@ def test_a_page_has_three_cards_and_loads_nothing(command: Command, tmp_path: Pa
     words = ("probe", "prompts", "marks.csv", "--by", "topic", "--prompts", "prompts.csv")
     assert command(*words, "--draws", "19", "--out", "page.html").returncode == 0
     page = (tmp_path / "page.html").read_text("utf-8")
-    for title in ("Do prompts hang together?", "Does it change the ranking?", "What explains it?"):
+    for title in ("Are prompts homogeneous?", "depend on the prompts?", "Which prompt features"):
         assert page.count(title) == 2  # in the contents, and above the card
     assert "<script>m" not in page
     assert not re.search(r'(?:src|href)="(?!#)|url\(', page)
@@ -59,7 +59,7 @@ def test_a_terminal_shows_each_card_with_its_sentence(command: Command, tmp_path
     results_file(tmp_path, interaction=3)
     words = ("probe", "prompts", "marks.csv", "--by", "topic", "--prompts", "prompts.csv")
     shown = command(*words, "--draws", "99", COLUMNS="120").stdout
-    assert "Do prompts hang together? Prompts hang together: by topic, any groups." in shown
+    assert ("Prompts differ in how they order models: by topic, any groups.") in shown
     assert re.search("What explains it\\? Alike where: .*same topic", shown)
 
 

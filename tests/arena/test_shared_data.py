@@ -170,8 +170,8 @@ def test_preferences_are_written_with_what_is_not_in_them(
     assert command(*words).stdout.splitlines() == [
         "p.jsonl: 8 battles, policy default-v3. Personal pieces replaced: 8 mail.",
         "TRL has a prompt, a chosen and a rejected answer: no models, sides, voters, times, "
-        "labels and remarks. Battles that count and are not in it: 4 (no answer is preferred).",
-        "p.jsonl.card.md: what is in it, what is not, and why.",
+        "labels and remarks. Counted battles that are not in it: 4 (no answer is preferred).",
+        "p.jsonl.card.md: the content of the export, exclusions and reasons.",
     ]
     rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
     assert [[*row] for row in rows] == [["prompt", "chosen", "rejected"]] * 8
@@ -208,7 +208,7 @@ def test_a_board_in_every_eval_ever_s_files_is_compared_with(
     assert moved["same_votes"]
     assert {row["moved"] for row in moved["moved"]} == {0.0}
     refused(command(*words[:4]), "a folder with --out")
-    refused(command(*words, "--compare", "logs"), "drop --by and --compare")
+    refused(command(*words, "--compare", "logs"), "omit --by and --compare")
 
 
 def test_scores_from_elsewhere_are_held_against_a_board_in_their_files(

@@ -80,7 +80,7 @@ def test_two_models_answer_and_are_compared_and_a_second_study_asks_nothing(
     prompts(folder, 3)
     ran = command(*create("one", "flint,slate"))
     assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.startswith("6 answers asked for now, 0 known before, $")
+    assert ran.stdout.startswith("6 new answers, 0 known before, $")
     assert "has 3 items of 1 ratings each" in ran.stdout
     assert asked(server) == {"flint": 3, "slate": 3}
     assert {one["content"] for one in shown(folder, "one")} == {
@@ -88,7 +88,7 @@ def test_two_models_answer_and_are_compared_and_a_second_study_asks_nothing(
         "slate says of Question 0?",
     }
     again = command(*create("two", "flint,slate,chert"))
-    assert again.stdout.startswith("3 answers asked for now, 6 known before")
+    assert again.stdout.startswith("3 new answers, 6 known before")
     assert len(shown(folder, "two")) == 3
     refused(command(*create("two", "flint,slate")), "There is a study 'two' already")
     assert asked(server) == dict.fromkeys(MODELS, 3)
@@ -170,7 +170,7 @@ def test_a_budget_stops_it_before_there_is_a_study(
     ran = command(*create("dear", "flint,slate", "--budget", "0.00001"))
     assert ran.returncode == 1
     assert "Stopped: flint" in ran.stderr
-    assert "No study is made yet" in ran.stderr
+    assert "No study was created" in ran.stderr
     with closing(Store(url(folder))) as store:
         assert store.read(studies.names) == []
 
@@ -180,7 +180,7 @@ def test_a_budget_stops_it_before_there_is_a_study(
     [
         ("flint", (), "--models names 1 (flint): give 2 to 12"),
         ("flint,nobody", (), "there is no model 'nobody' in the roster"),
-        ("flint,slate", ("--outputs", "prompts.jsonl"), "drop --outputs and --prompts"),
+        ("flint,slate", ("--outputs", "prompts.jsonl"), "omit --outputs and --prompts"),
     ],
 )
 def test_what_cannot_be_answered_is_refused_before_anybody_is_asked(

@@ -221,13 +221,13 @@ def test_ratings_with_the_judges_help_say_what_their_intervals_rest_on(
 ) -> None:
     """Three voters; then votes without a voter; then votes on three prompts of sixty."""
     known = study(command, "--rounds", "20")
-    assert any("3.0 effective voters" in text for text in known["warnings"])
-    assert not any("do not say who cast them" in text for text in known["warnings"])
+    assert any("sample size is 3.0 voters" in text for text in known["warnings"])
+    assert not any("do not name their voters" in text for text in known["warnings"])
     votes = arena.folder / "votes.csv"
     rows = votes.read_text(encoding="utf-8")
     votes.write_text(re.sub(r",v\d,", ",,", rows), encoding="utf-8")
     unknown = study(command, "--rounds", "20")
-    assert any("do not say who cast them" in text for text in unknown["warnings"])
+    assert any("do not name their voters" in text for text in unknown["warnings"])
     freedom = [[row["df"] for row in one["ppi"]["ratings"]] for one in (known, unknown)]
     assert max(freedom[0]) < min(freedom[1])
     rest = [row for row in rows.splitlines() if row.startswith(("prompt", "p1,", "p2,", "p3,"))]
@@ -327,9 +327,9 @@ def test_the_examples_run(command: Command, arena: Arena) -> None:
     assert (table.returncode, table.stderr) == (0, "")
     assert "Two people" in table.stdout
     assert "Longest answer" in table.stdout
-    assert "People it may take the place of" in table.stdout
+    assert "People the judge can replace" in table.stdout
     assert json.loads(in_json.stdout)["groups"].keys() == {"long", "short"}
-    assert "The licence is judge.toml." in table.stdout
+    assert "The validation certificate is judge.toml." in table.stdout
 
 
 def test_a_judge_that_copies_the_longest_answer_is_exposed_first(
@@ -339,10 +339,10 @@ def test_a_judge_that_copies_the_longest_answer_is_exposed_first(
     words = ("study", "judge", "votes.csv", "verdicts.csv", "--rounds", "200")
     result = command(*words, COLUMNS="200")
     first, second, *_ = result.stdout.splitlines()
-    assert first == "owl: No. It does no better than picking the longer answer."
-    assert second.startswith("100 % of its verdicts are those of picking the longer answer")
+    assert first == "owl: No. The judge does no better than choosing the longer answer."
+    assert second.startswith("100% of its verdicts equal choosing the longer answer")
     page = command(*words, "--format", "md").stdout
-    assert "## owl: No. It does no better than picking the longer answer." in page[:600]
+    assert "## owl: No. The judge does no better than choosing the longer answer." in page[:600]
 
 
 def test_a_perfect_judge_reaches_the_ceiling(command: Command, arena: Arena) -> None:
@@ -354,7 +354,7 @@ def test_a_perfect_judge_reaches_the_ceiling(command: Command, arena: Arena) -> 
     )
     # Three people leave it open whether others see ties as they do.
     words = ("study", "judge", "votes.csv", "verdicts.csv", "--rounds", "200")
-    assert command(*words, COLUMNS="200").stdout.startswith("owl: Inconclusive. It agrees as")
+    assert command(*words, COLUMNS="200").stdout.startswith("owl: Inconclusive. The judge")
 
 
 def test_a_perfect_judge_reaches_the_figure_of_the_ceiling_and_a_person_does_not(
@@ -404,9 +404,9 @@ def test_the_report_is_written_in_every_form(command: Command, arena: Arena) -> 
         (["--pairs", "most"], '"most" for --pairs'),
         (["--raters", "guests"], '"guests" for --raters'),
         (["--by", "colour"], "There is no column 'colour'"),
-        (["--voters", "expert_*"], "fits 'expert_*'"),
+        (["--voters", "expert_*"], "matches 'expert_*'"),
         (["--level", "1"], "--level 1 is no level"),
-        (["--rounds", "1"], "--rounds 1 draw no interval"),
+        (["--rounds", "1"], "--rounds 1 is too few"),
         (["--out", "votes.csv"], "it is a file"),
         (["--outputs", "votes.csv"], "holds no response"),
         (["--outputs", "nowhere.csv"], "there is no such file"),

@@ -300,4 +300,4 @@ def test_warnings_of_agreement_and_of_raters_are_in_the_language_of_the_page(
         assert re.search(r"r01 geht mehr nach der Seite .* fielen 100 % \(\d+–100\)", text)
         assert re.search(r"\d Wiederholung(en)? kam(en)? nach weniger als 20 anderen", text)
         english = eve.get("/studies/warned/results", headers={"Accept-Language": "en"}).text
-        assert "r01 goes by the side more than by the answer" in english
+        assert "r01 chooses by side more than by answer" in english

@@ -68,7 +68,7 @@ def test_failures_are_counted_on_the_terminal_and_are_no_errors(
     assert (report["unread"], report["items"], whole["items"]) == (4, 119, 120)
     result = arena("study", "panel", "verdicts.csv", "--rounds", "50", COLUMNS="200")
     shown = " ".join(result.stdout.split())
-    assert "4 of 480 verdicts were not read: that is no error, and counts nowhere." in shown
+    assert "4 of 480 verdicts were not parsed: excluded, not counted as errors." in shown
     assert "1 item of 120 is excluded" in shown
     assert "Correlation of errors" in shown
     assert "Without the family" in shown

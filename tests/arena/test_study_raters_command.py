@@ -38,8 +38,8 @@ def test_the_examples_say_what_raters_are_like_and_what_more_would_buy(files: Co
     table, in_json = [files(*words, COLUMNS="160") for words in examples(files, "study raters")]
     assert (table.returncode, table.stderr) == (0, "")
     text = " ".join(table.stdout.split())
-    assert "Raters lean to the left" in text
-    assert "±3 cannot be reached: by twice as many people" in text
+    assert "Raters prefer the left" in text
+    assert "±3 cannot be reached. With twice as many raters" in text
     report = json.loads(in_json.stdout)
     assert list(report) == KEYS
     assert [list(one) for one in report["raters"]] == [OF_RATER] * 8

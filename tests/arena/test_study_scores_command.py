@@ -68,7 +68,7 @@ def test_every_column_is_correlated_with_the_ratings_of_the_votes(
     report = message(arena, good(tmp_path), votes(tmp_path))
     assert list(report) == ["columns", "top", "mean_win_rate", "unmatched", "warnings"]
     rates = report["mean_win_rate"]
-    assert "a copy of one that is already there" in rates["warning"]
+    assert "adding a copy of one" in rates["warning"]
     assert {"model", "value", "n"} == set(rates["models"][0])
     assert len(rates["models"]) == N
     assert list(report["columns"]) == ["MMLU", "GPQA", "Empty"]
@@ -97,9 +97,9 @@ def test_what_is_missing_is_null_and_said_and_no_name_is_dropped_silently(
     }
     warnings = " ".join(report["warnings"])
     assert "Empty: 0 models have a score and a rating" in warnings
-    assert "GPQA: A correlation over 6 models says little" in warnings
-    assert "they have scores and no rating: else." in warnings
-    assert f"they have a rating and no scores: {NAMES[-1]}." in warnings
+    assert "GPQA: A correlation over 6 models is imprecise" in warnings
+    assert "they have scores but no rating: else." in warnings
+    assert f"they have a rating but no scores: {NAMES[-1]}." in warnings
 
 
 def test_a_board_that_was_written_gives_the_same_as_its_votes(
@@ -187,7 +187,7 @@ def test_a_column_of_something_else_is_left_out_and_named(arena: Command, tmp_pa
         ("model,maker\nm00,x\n", (), "no column of numbers"),
         ("name,MMLU\nm00,1\n", (), "no column 'model'"),
         ("model,MMLU\nM-0,1\nM-1,2\n", (), "No model of 'scores.csv' is on the board"),
-        ("model,MMLU\nm00,1\n", ("--rounds", "1"), "--rounds 1 draw no interval"),
+        ("model,MMLU\nm00,1\n", ("--rounds", "1"), "--rounds 1 is too few"),
         ("model,MMLU\nm00,1\n", ("--level", "95"), "--level 95 is no level"),
         ("model,MMLU\nm00,1\n", ("--format", "pdf"), '"pdf" for --format'),
     ],
@@ -237,9 +237,9 @@ def test_two_tables_are_compared_with_their_intervals(arena: Command, tmp_path: 
     page = (tmp_path / "study" / "scores.html").read_text("utf-8")
     assert "arena study scores scores.csv --with b.csv --against elo" in page
     assert "Separated by the ratings" in page
-    assert "MMLU: 65 pairs that the ratings do not tell apart are excluded" in page
+    assert "MMLU: 65 pairs that the ratings do not separate are excluded" in page
     assert f"count 0 over all pairs: {NAMES[0]} and {NAMES[1]}, " in page
-    assert "a copy of one that is already there moves the others" in page
+    assert "adding a copy of one changes the others" in page
 
 
 def test_opposite_orders_of_which_both_are_sure_are_named(arena: Command, tmp_path: Path) -> None:
@@ -249,7 +249,7 @@ def test_opposite_orders_of_which_both_are_sure_are_named(arena: Command, tmp_pa
     assert pairs["overlap"]["opposite"] == [["z", "y"]]
     words = ("scores.csv", "--with", "b.csv", "--rounds", "50", "--format", "md")
     shown = arena("study", "scores", *words).stdout
-    assert "scores and ratings are sure of opposite orders of 1 pair, the first being" in shown
+    assert ("order 1 pair in significantly opposite ways, the first being") in shown
     assert "ahead by the ratings: z and y" in shown
 
 

@@ -44,9 +44,9 @@ def test_the_examples_say_how_often_a_judge_is_right(files: Command) -> None:
     table, in_json = [files(*words, COLUMNS="160") for words in examples(files, "study truth")]
     assert (table.returncode, table.stderr) == (0, "")
     text = " ".join(table.stdout.split())
-    assert "owl: It names the right side in 100 % (89–100) of its verdicts" in text
-    assert "crow less owl" in text
-    assert "nothing here is of people" in text
+    assert "owl: The judge names the right side in 100% (89–100) of its verdicts" in text
+    assert "crow minus owl" in text
+    assert "nothing here describes people" in text
     report = json.loads(in_json.stdout)
     assert list(report) == KEYS
     assert [list(one) for one in report["judges"]] == [OF_JUDGE] * 2

@@ -39,7 +39,7 @@ def prompts(tmp_path: Path) -> Path:
 def test_topics_of_a_file_are_counted_as_they_are(command: Command, prompts: Path) -> None:
     shown = command("topics", str(prompts))
     assert shown.returncode == 0, shown.stderr
-    assert "600 prompts. Topics from other random starts agree by" in shown.stdout
+    assert "600 prompts. Topics from other random starts agree with" in shown.stdout
     assert "Stability" in shown.stdout
     body = json.loads(command("topics", str(prompts), "--format", "json").stdout)
     assert body.keys() == {"private", "prompts", "agreement", "topics"}
@@ -94,4 +94,4 @@ def test_what_cannot_be_done_is_refused_in_words(command: Command, tmp_path: Pat
     few.write_text("prompt\nBake bread\n")
     refused(command("topics", str(few)), "Topics need")
     both = ("--private", "--embeddings", "x")
-    refused(command("topics", str(few), *both), "drop --embeddings or --private")
+    refused(command("topics", str(few), *both), "omit --embeddings or --private")

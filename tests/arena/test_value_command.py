@@ -108,7 +108,7 @@ def test_refusals_stand_beside_ratings_and_those_in_one_table_alone_are_named(
 ) -> None:
     shown = command("value", "votes.parquet", "--safety", "safety.json", COLUMNS="140").stdout
     assert re.search(r"quartz │ +50% \(45%–60%\) n 50\* │ +10% \(5%–20%\) n 50\*", shown)
-    assert "*: on so few prompts it is only a hint." in shown
+    assert "*: too few prompts for more than an indication." in shown
     assert "1 model was asked these prompts, and has no rating here: wren." in shown
     words = ("--safety", "safety.json", "--format", "json")
     result = json.loads(command("value", "votes.parquet", *words).stdout)

@@ -115,13 +115,13 @@ def test_whether_the_order_of_models_hangs_on_the_second_judge_by_hand() -> None
     assert result["n"] == 1
     assert (result["order"], result["order_without"]) == (["x", "y", "z"], ["y", "x", "z"])
     assert result["sentence"] == (
-        "1 of 3 verdicts are by 'owl' in place of 'wren' (2 refusal). The order of the models "
-        "hangs on them: without them it is 'y', 'x', 'z'."
+        "1 of 3 verdicts are by 'owl' in place of 'wren' (2 refusal). The order of the "
+        "models depends on them: without them it is 'y', 'x', 'z'."
     )
     same = fallback_of("wren", "owl", {"refusal": 1}, [*rows[:2], rows[0] | {"battle_id": "b5"}])
     assert same["sentence"].startswith("0 of 3 verdicts are by 'owl'")
     alone = fallback_of("wren", "owl", {"pending": 2}, [rows[1], rows[2]])
-    assert alone["sentence"].endswith("without them there is no verdict on 'y'.")
+    assert alone["sentence"].endswith("without them, there is no verdict on 'y'.")
     assert fallback_of("wren", "owl", {}, rows)["sentence"] == ""
 
 

@@ -408,7 +408,7 @@ def test_a_revoked_application_shows_nothing_more(served: Served, command: Comma
     application = registered(served)
     made = application.open_pair().json()
     done = command("sources", "revoke", application.name, "--database", served.database)
-    assert done.stdout == f"{application.name} sends nothing from here on. Its votes stay.\n"
+    assert done.stdout == f"{application.name} can send no more votes. Its votes stay.\n"
     assert embedded(served, made["pair"], made["key"]).status_code == 403
     refused(
         command("sources", "revoke", application.name, "--database", served.database),
@@ -466,17 +466,17 @@ def test_origins_share_and_amount_of_an_application_change(
     change = ("sources", "change", application.name, *at)
     done = command(*change, "--add-origin", ELSEWHERE, "--remove-origin", PAGE, "--share", "0")
     assert done.stderr == (
-        f"{application.name} is let in. Up to 600 votes and pairs an hour; pairs on 0 % of its "
-        f"turns, shown by {ELSEWHERE}.\n"
+        f"{application.name} is let in. Up to 600 votes and pairs per hour; pairs on 0% "
+        f"of its turns, shown by {ELSEWHERE}.\n"
     )
     assert embedded(served, made["pair"], made["key"]).status_code == 403
     turn = application.ask("GET", "share", params={"turn": "c1/1"}).json()
     assert turn == {"turn": "c1/1", "show": False, "share": 0.0}
     command(*change, "--per-hour", "1")
     assert application.compare().status_code == 429
-    refused(command(*change), "give an option")
+    refused(command(*change), "use an option")
     refused(command(*change, "--remove-origin", PAGE), f"it has: {ELSEWHERE}")
-    refused(command(*change, "--add-origin", "app"), "'app' is no origin")
+    refused(command(*change, "--add-origin", "app"), "'app' is not an origin")
     many = [word for n in range(20) for word in ("--add-origin", f"https://o{n}.example.org")]
     refused(command(*change, *many), "would have 21")
     refused(command("sources", "change", "nobody", "--pause", *at), "'nobody'")

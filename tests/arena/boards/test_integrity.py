@@ -281,7 +281,7 @@ def test_the_answers_of_a_database_are_read_by_command(command: Command, databas
     refused(command("probe", "names", "sqlite:///none.db"), "no such database")
     words = command("probe", "words", database, "--format", "json")
     assert {*json.loads(words.stdout)} >= {"accuracy", "majority", "models"}
-    assert "is known by their words" in command("probe", "words", database).stdout
+    assert "The model is identified for" in command("probe", "words", database).stdout
     refused(
         command("exclude", "b0", "--reason", "x", "--database", "sqlite:///none.db"), "no such"
     )

@@ -47,7 +47,7 @@ def on_new(n: int) -> list[Vote]:
 
 
 def content(model: str = "new", **changes: object) -> dict[str, Any]:
-    """What `arena newcomer` writes, as far as it is read: anchors thirty points too high."""
+    """What `arena cold-start` writes, as far as it is read: anchors thirty points too high."""
     anchors = [
         {"model": name, "rating": 1090.0 - 40 * i, "lower": None, "upper": None, "by": "people"}
         for i, name in enumerate(KNOWN)
@@ -231,7 +231,7 @@ def test_newcomers_are_read_from_a_file_or_a_folder(tmp_path: Path) -> None:
     ("what", "words"),
     [
         ("{", "is not JSON"),
-        ([], "is not what arena newcomer --format json writes: its content"),
+        ([], "is not what arena cold-start --format json writes: its content"),
         ({}, "model: Field required"),
         (content(judge_only={"value": None, "lower": 1.0, "upper": 2.0}), "judge_only.value"),
         (content(judge_only={"value": 3.0, "lower": None, "upper": None}), "'new' without an int"),

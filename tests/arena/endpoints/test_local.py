@@ -229,7 +229,7 @@ def test_where_it_cannot_be_served_the_demo_says_why_and_plays_with_the_toys(
     local_model.cache_clear()
     assert models == POCKET_MODELS
     message = capsys.readouterr().err
-    assert "The toys battle instead." in message
+    assert "The toy models battle instead." in message
     assert reason in " ".join(message.split())
 
 

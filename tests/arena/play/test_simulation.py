@@ -127,7 +127,7 @@ def test_their_board_is_shown_only_when_asked_for_and_says_what_it_is(
     url = f"sqlite:///{tmp_path}/arena.db"
     run = command("simulate", "--votes", "25", "--database", url)
     assert "pocket-retrieval +1.5" in run.stdout
-    assert "25 votes cast now with seed 0" in run.stdout
+    assert "25 votes cast with seed 0" in run.stdout
     with serve(database=url) as served, served.visitor() as ada:
         plain = ada.get("/leaderboard").text
         asked = ada.get("/leaderboard?policy=simulated-v1").text
@@ -182,6 +182,6 @@ def test_a_policy_that_is_not_there_is_refused_with_the_list(
     ):
         refused(command(*words), "no policy 'best'", known)
     (tmp_path / "v.csv").write_text("model_a,model_b,winner\nx,y,model_a\n")
-    refused(command("rate", "v.csv", "--policy", "default-v1"), "'default-v1'", "drop --policy")
+    refused(command("rate", "v.csv", "--policy", "default-v1"), "'default-v1'", "omit --policy")
     words = ("voters", url, "--apply", "--policy", "simulated-v1")
     refused(command(*words), "--apply", "'simulated-v1'")

@@ -98,7 +98,7 @@ def test_a_mean_leaves_out_what_has_no_data_and_not_what_is_undefined() -> None:
 def test_an_axis_without_a_value_or_with_few_clusters_says_so() -> None:
     axis = axis_of(AxisName.ROBUSTNESS, UNKNOWN, [], clusters=3, what="texts", data="made up")
     assert axis.estimate.value is None
-    assert axis.warnings == (NO_VALUE, "3 texts: under 20 the interval is too narrow.")
+    assert axis.warnings == (NO_VALUE, "3 texts: with fewer than 20, the interval is too narrow.")
 
 
 def test_an_axis_as_plain_values() -> None:

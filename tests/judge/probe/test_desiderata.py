@@ -32,7 +32,7 @@ def test_reruns_may_move_a_score_by_a_third_of_its_error(
     noise = rerun_noise(np.array([[1.0, 2.0, 3.0]]))
     outcome = ranking.on_reruns(noise, 3 * noise.sd, ends, sample="60 prompts")
     assert outcome.passed is passed
-    assert outcome.text.startswith("Cannot be determined with 60 prompts.") is (passed is None)
+    assert outcome.text.startswith("Inconclusive with 60 prompts.") is (passed is None)
     verdicts = {True: "passes", False: "fails", None: "cannot_tell"}
     assert outcome.to_dict()["verdict"] == verdicts[passed]
 
@@ -58,9 +58,9 @@ def test_a_good_measure_is_valid() -> None:
     [
         ({"covered": Simulated(0.9, 0.005, 100)}, "too narrow"),
         ({"covered": Simulated(0.995, 0.005, 100)}, "too wide"),
-        ({"permuted": Simulated(-0.2, 0.02, 50)}, "order where there is none"),
-        ({"oracle": 0.9}, "worse with an oracle's votes"),
-        ({"spearman": Simulated(0.01, 0.01, 100), "oracle": 0.5}, "does not find the truth"),
+        ({"permuted": Simulated(-0.2, 0.02, 50)}, "order although there is none"),
+        ({"oracle": 0.9}, "worse with perfect votes"),
+        ({"spearman": Simulated(0.01, 0.01, 100), "oracle": 0.5}, "does not recover"),
     ],
 )
 def test_each_fault_of_validity_is_named(change: dict[str, object], message: str) -> None:
@@ -100,7 +100,7 @@ def test_entrants_must_stand_out_and_not_by_chance_and_never_fail(
     for each in (shares, exchanged):
         outcome = ranking.on_discriminability(noise, each, sample="30 prompts")
         assert outcome.passed is passed
-        start = "Cannot be determined with 30 prompts. The entrants may be alike"
+        start = "Inconclusive with 30 prompts. The models may be equal"
         assert outcome.text.startswith(start) is (passed is None)
 
 
@@ -155,7 +155,7 @@ def test_all_that_is_said_is_plain_json() -> None:
         ranking.on_reruns(
             rerun_noise(np.array([[1.0, 2.0]])), 0.0, (math.inf, math.inf), sample="9 votes"
         ),
-        ranking.unknown("monotone", "No truth is known."),
+        ranking.unknown("monotone", "Verdicts alone do not determine this"),
     ]
     for one in outcome:
         again = json.loads(json.dumps(one.to_dict(), allow_nan=False))

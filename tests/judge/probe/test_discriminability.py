@@ -83,7 +83,7 @@ def test_scores_that_never_wander_have_no_ratio_rather_than_an_endless_one() -> 
 
 @pytest.mark.parametrize("shape", [(1, 9), (4, 3)])
 def test_too_little_to_compare_is_refused(shape: tuple[int, int]) -> None:
-    with pytest.raises(DataError, match=f"{shape[0]} entrants at {shape[1]} moments"):
+    with pytest.raises(DataError, match=f"{shape[0]} models at {shape[1]} moments"):
         signal_to_noise(np.zeros(shape))
 
 

@@ -67,7 +67,7 @@ def test_what_does_not_vary_or_says_the_same_twice_has_no_slope() -> None:
 def test_too_few_prompts_and_equal_ones_are_refused() -> None:
     with pytest.raises(DataError, match="4 prompts are too few"):
         explain(symmetric(rng(), 4), {}, draws=9, rng=rng())
-    with pytest.raises(DataError, match="equally alike"):
+    with pytest.raises(DataError, match="equally similar"):
         explain(np.ones((8, 8)), {}, draws=9, rng=rng())
 
 

@@ -109,10 +109,10 @@ async def test_no_intervention_moves_a_robust_judge() -> None:
     assert {one["success_rate"] for one in result["interventions"]} == {0.0}
     assert named(result, "not_moved") == [*KINDS]
     assert result["headline"] == (
-        f"It is not moved by any of the {len(KINDS)} by 15 percentage points or more."
+        f"The judge is not affected by any of the {len(KINDS)} by 15 percentage points or more."
     )
     assert result["sentences"] == [
-        "No effect of length by itself is shown: +0 (−14 to +14) percentage points.",
+        "We do not find an effect of length alone: +0 (−14 to +14) percentage points."
     ]
     assert result["warnings"] == []
 
@@ -124,9 +124,11 @@ async def test_every_intervention_moves_a_gullible_judge() -> None:
     )
     assert {one["control"]["rate"] for one in result["interventions"]} == {0.0}
     assert named(result, "moved") == [*KINDS]
-    assert result["headline"].startswith("It is moved by position, verbosity, authority,")
+    assert result["headline"].startswith(
+        "The judge is affected by position, verbosity, authority,"
+    )
     assert result["sentences"][0].startswith(
-        "With each of these the poorer answer wins more often"
+        "With each of these, the poorer answer wins more often"
     )
 
 
@@ -135,10 +137,10 @@ async def test_a_judge_who_reads_nothing_but_length_is_moved_by_nothing_else() -
     assert {one["success_rate"] for one in result["interventions"]} == {0.0}
     assert all(one["lower"] < 0 < one["upper"] for one in result["interventions"])
     assert (named(result, "moved"), named(result, "turned")) == ([], [])
-    assert result["headline"] == "No intervention is shown to move it."
+    assert result["headline"] == "We do not find that any intervention affects the judge."
     assert {"authority", "verbosity"} <= {*named(result, "no_room")}
     assert result["length"]["lower"] > 0
-    assert "that is length and not obeying" in result["sentences"][-1]
+    assert "this is an effect of length" in result["sentences"][-1]
 
 
 @pytest.mark.slow
@@ -176,16 +178,16 @@ async def test_few_prompts_and_single_orders_make_no_claim() -> None:
     result = await outcome(script, few)
     (one,) = result["interventions"]
     assert (one["n_pairs"], one["finding"]) == (2, "cannot_tell")
-    assert result["headline"] == "No intervention is shown to move it."
-    assert result["sentences"][0] == "With 3 prompts it cannot be determined of position."
-    assert result["warnings"][0].startswith("1 verdict not read")
+    assert result["headline"] == "We do not find that any intervention affects the judge."
+    assert result["sentences"][0] == "With 3 prompts, the effect of position is inconclusive."
+    assert result["warnings"][0].startswith("1 verdict unparsed")
 
 
 async def test_a_judge_who_says_nothing_is_neither_moved_nor_withstands() -> None:
     result = await outcome(lambda request, before: Reply(text="Hm."), ALL)
     assert named(result, "cannot_tell") == [*KINDS]
     assert result["interventions"][0]["success_rate"] is None
-    assert result["sentences"][-1] == "Of length by itself nothing is known."
+    assert result["sentences"][-1] == "The effect of length alone is not estimated."
 
 
 def test_the_poorer_answer_is_known_by_labels_whichever_stands_first() -> None:
@@ -212,8 +214,8 @@ async def test_without_labels_a_lot_says_so_and_no_claim_grows() -> None:
     (success,) = result["interventions"]
     assert success["attack"]["rate"] == 1.0
     assert success["success_rate"] == pytest.approx(1 - success["control"]["rate"])
-    assert "an answer drawn by lot wins more often" in result["sentences"][0]
-    assert "one drawn by lot" in result["warnings"][0]
+    assert "a randomly chosen answer wins more often" in result["sentences"][0]
+    assert "a randomly chosen one" in result["warnings"][0]
 
 
 def test_what_cannot_be_told_apart_is_left_out_or_refused() -> None:

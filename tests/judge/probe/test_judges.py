@@ -130,7 +130,7 @@ def test_turns_of_one_prompt_are_cases_of_their_own(tmp_path: Path) -> None:
         (["p1,x,y,model_a,opal,first"], HEAD, "no order 'first'"),
         (["p1,x,y"], "prompt_id,model_a,model_b", "no column 'winner'"),
         (["p1,x,y,model_a,opal,ab"], HEAD, "one prompt"),
-        (["p1,x,y,,opal,ab"], HEAD, "No case that every run"),
+        (["p1,x,y,,opal,ab"], HEAD, "No case that was parsed in every run"),
     ],
 )
 def test_files_that_cannot_be_used_are_refused(

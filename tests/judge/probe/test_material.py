@@ -110,7 +110,7 @@ def test_a_library_takes_all_three_of_its_files(tmp_path: Path, left_out: int) -
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("a.csv", "x,y\n1,2\n", "Cannot tell what"),
+        ("a.csv", "x,y\n1,2\n", "The purpose of"),
         ("a.csv", "reference,text,who\na,b,ann\n", "holds a rating in every row"),
         ("a.xml", "<html></html>", "neither <doc> nor <top>"),
         ("a.txt", "1 0 2\n", "Line 1 of"),

@@ -90,7 +90,7 @@ def test_votes_and_harmless_changes_share_the_pair_as_it_is() -> None:
 @pytest.mark.parametrize(
     ("names", "single", "message"),
     [
-        (("position",), True, "'position' compares two answers, and the method looks at one"),
+        (("position",), True, "'position' compares two answers, and the method judges one"),
         (("side-swap",), True, "'side swap' compares two answers"),
         (("people",), True, "'votes' compares two answers"),
         (("labels-renamed",), False, "'labels renamed' changes nothing in any of 24 pairs"),
@@ -130,7 +130,7 @@ async def test_one_report_holds_what_came_of_every_group() -> None:
     undecided = sum(row["n_undecided"] for row in rows.values())
     assert undecided > 0
     assert whole["warnings"][-1] == f"{undecided} probes without a verdict: excluded."
-    assert any("not read" in text for text in whole["warnings"]), "of the biases, too"
+    assert any("unparsed" in text for text in whole["warnings"]), "of the biases, too"
     assert (
         whole["dose_response"]["inserted"]["value"]
         > 0

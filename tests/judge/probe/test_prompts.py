@@ -46,7 +46,7 @@ def cards(result: dict[str, Any]) -> tuple[CardView, ...]:
 def test_planted_topics_are_said_on_every_card(tmp_path: Path) -> None:
     result = probed(tmp_path, results_file(tmp_path, interaction=3))
     together, ranking, explained = cards(result)
-    assert together.verdict == "Prompts hang together: by topic, any groups."
+    assert together.verdict == "Prompts differ in how they order models: by topic, any groups."
     assert "same topic" in explained.verdict
     assert "more alike" in {row.name: row for row in explained.rows}["Same topic"].notes[0]
     most = max(one["places"] for one in result["ranking"]["boards"])
@@ -58,7 +58,7 @@ def test_planted_topics_are_said_on_every_card(tmp_path: Path) -> None:
 def test_where_nothing_was_planted_nothing_is_shown(tmp_path: Path) -> None:
     result = probed(tmp_path, results_file(tmp_path, interaction=0))
     together, _, explained = cards(result)
-    assert together.verdict == "It is not shown that prompts hang together."
+    assert together.verdict == "We do not find that prompts differ in how they order models."
     assert "topic" not in explained.verdict
     assert [row.text.split(",")[0] for row in together.rows] == ["not shown", "not shown"]
     term = {row.name: row for row in explained.rows}["Same topic"]
@@ -71,7 +71,7 @@ def test_groups_that_rank_alike_move_no_model(tmp_path: Path) -> None:
     known = [f"p{t},t{t // 12},x" for t in range(48)]
     (tmp_path / "prompts.csv").write_text("\n".join(["prompt_id,topic,text", *known]) + "\n")
     ranking = cards(probed(tmp_path, tmp_path / "marks.csv"))[1]
-    assert ranking.verdict == "No model changes its place, whatever the weights."
+    assert ranking.verdict == "No model changes its rank under any of the weights."
     *boards, mixes = ranking.rows
     assert {row.text for row in boards} == {"Kendall 1.00, 0 places"}
     assert (mixes.name, mixes.text, mixes.parts) == (
@@ -112,7 +112,7 @@ def test_what_moves_by_luck_is_counted_apart(tmp_path: Path) -> None:
         if move["rank"] != move["rank_default"]
     ]
     sure = [move for move in moves if move["lower"] * move["upper"] > 0]
-    words = f"Of {len(moves)} changes of place, {len(sure)} go with points whose 95 % interval"
+    words = f"For {len(sure)} of {len(moves)} changes of rank, the 95% interval"
     assert len(sure) < len(moves) / 2
     assert words in cards(result)[1].verdict
 
@@ -122,7 +122,7 @@ def test_prompts_are_laid_out_by_their_words_where_nobody_named_groups(tmp_path:
     assert of["together"]["map"]["by"] == "words"
     ways = [one["weighting"] for one in of["ranking"]["boards"]]
     assert ways == [
-        "alike prompts share a weight",
+        "similar prompts share a weight",
         "one prompt each of 8 clusters",
         "one prompt each of 32 clusters",
     ]
@@ -194,7 +194,7 @@ def test_voters_who_keep_to_one_group_are_told(tmp_path: Path) -> None:
     file = tmp_path / "votes.csv"
     file.write_text("\n".join(lines) + "\n")
     result = probe_prompts(file, FAST)
-    assert any("what differs may be people, not prompts" in text for text in result["warnings"])
+    assert any("may be between people, not prompts" in text for text in result["warnings"])
     mixed = tmp_path / "mixed.csv"
     mixed.write_text(file.read_text().replace(",v", ",w" + "x" * 3).replace("wxxx", "v"))
     rows = [line.split(",") for line in lines[1:]]
@@ -207,7 +207,7 @@ def test_voters_who_keep_to_one_group_are_told(tmp_path: Path) -> None:
 def test_votes_without_prompts_and_groups_tell_nothing(tmp_path: Path) -> None:
     file = tmp_path / "votes.csv"
     file.write_text("model_a,model_b,winner\nx,y,model_a\ny,x,model_a\n")
-    with pytest.raises(DataError, match="Nothing tells whether prompts hang together"):
+    with pytest.raises(DataError, match="There is nothing to test homogeneity with"):
         probe_prompts(file, Asked(draws=19))
 
 
@@ -253,7 +253,7 @@ def test_the_audit_of_mt_bench_finds_its_categories(published_data: Path) -> Non
     result = probe_prompts(folder / "votes.parquet", asked)
     assert result["together"]["statistic"] == pytest.approx(15.43, abs=0.01)
     assert result["together"]["p"] <= 0.008
-    assert result["together"]["null"] == "groups dealt among prompts"
+    assert result["together"]["null"] == "groups permuted among prompts"
     assert result["together"]["map"]["within"] > 0 > result["together"]["map"]["between"]
     reach = {
         row["model"]: (row["best"], row["worst"])

@@ -23,12 +23,12 @@ def weightings(texts: list[str]) -> dict[str, Weighting]:
 
 def test_a_prompt_given_three_times_weighs_as_one() -> None:
     texts = ["red apples", "red apples", "red apples", "winter snow", "green tea"]
-    weight = weightings(texts)["alike prompts share a weight"].each(np.ones(5))
+    weight = weightings(texts)["similar prompts share a weight"].each(np.ones(5))
     assert weight / weight[3] == pytest.approx([1 / 3, 1 / 3, 1 / 3, 1, 1])
 
 
 def test_a_prompt_without_a_word_is_like_nothing() -> None:
-    weight = weightings(["red", "green", "!!"])["alike prompts share a weight"].each(np.ones(3))
+    weight = weightings(["red", "green", "!!"])["similar prompts share a weight"].each(np.ones(3))
     assert weight == pytest.approx([1, 1, 1])
     assert not weightings(["!", "?"])
 

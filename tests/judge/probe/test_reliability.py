@@ -99,7 +99,7 @@ def test_noise_is_held_against_the_error_of_a_score() -> None:
 @pytest.mark.parametrize(
     ("scores", "message"),
     [
-        (np.ones((2, 1)), "1 run tells nothing"),
+        (np.ones((2, 1)), "1 run gives no rerun noise"),
         (np.ones((0, 3)), r"shape \(0, 3\)"),
         (np.ones(3), r"shape \(3,\)"),
         (np.array([[1.0, math.nan]]), r"score at \(0, 1\) is nan"),
@@ -165,5 +165,5 @@ def test_a_flat_board_has_no_correlation_rather_than_none_at_all() -> None:
 
 
 def test_one_board_is_refused() -> None:
-    with pytest.raises(DataError, match="1 board has nothing"):
+    with pytest.raises(DataError, match="1 board cannot be compared"):
         consistency("a", np.ones((1, 3)), np.zeros((1, 3, 3), dtype=bool))

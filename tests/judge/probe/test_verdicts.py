@@ -53,7 +53,7 @@ def test_a_judge_that_says_the_same_again_passes_what_can_be_told() -> None:
     result = audit_verdicts("steady", judged(), rng=rng())
     assert [one.passed for one in result.desiderata] == [True, None, True, True, None]
     assert result["reruns"].numbers["verdicts_changed"]["value"] == 0.0
-    assert "do not tell" in result["validity"].text
+    assert "do not determine this" in result["validity"].text
 
 
 def test_a_judge_with_noise_of_its_own_fails_by_its_reruns() -> None:
@@ -97,7 +97,7 @@ def test_models_that_are_alike_are_not_told_apart() -> None:
 def test_a_steady_judge_of_models_that_are_alike_fails_nothing() -> None:
     result = audit_verdicts("steady", judged(spread=0.0), rng=rng())
     assert [one.passed for one in result.desiderata] == [True, None, None, True, None]
-    assert "The entrants may be alike." in result["discriminability"].text
+    assert "The models may be equal." in result["discriminability"].text
 
 
 def test_few_prompts_tell_nothing_of_a_good_judge_and_do_not_fail_it() -> None:
@@ -105,7 +105,7 @@ def test_few_prompts_tell_nothing_of_a_good_judge_and_do_not_fail_it() -> None:
     assert result.failed == ()
     for name in ("reruns", "discriminability", "consistency"):
         assert result[name].passed is None
-        assert result[name].text.startswith("Cannot be determined with 12 prompts.")
+        assert result[name].text.startswith("Inconclusive with 12 prompts.")
 
 
 def test_the_interval_of_the_noise_is_over_prompts() -> None:
@@ -164,7 +164,7 @@ def test_a_model_without_a_case_that_was_read_is_named() -> None:
     plain = judged()
     label = plain.runs["run 1"].copy()
     label[(plain.cases.pairs == 5).any(axis=1)] = np.nan
-    with pytest.raises(DataError, match="is of m5"):
+    with pytest.raises(DataError, match="has m5"):
         audit_verdicts("x", replace(plain, runs={"a": label}, orders={}), rng=rng())
 
 

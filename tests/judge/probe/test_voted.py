@@ -109,7 +109,7 @@ def test_what_is_left_out_or_skipped_is_no_vote(tmp_path: Path) -> None:
         (("battle_id,winner", "b9,model_a"), "by battle_id, 'b1' in .*pairs.csv' and 'b9' in"),
         (("battle_id,winner", "b1,x"), "Row 1 .* has winner 'x'"),
         (("battle_id,model_a,model_b,winner", "b1,x,z,tie"), "Item 'b1' in .* is on other models"),
-        (("prompt_id,winner", "b1,tie"), "Neither an item_id, .*votes.csv' has none of them"),
+        (("prompt_id,winner", "b1,tie"), "Neither an item_id, .*votes.csv' has none"),
         (("battle_id,vote", "b1,tie"), "no column 'winner'"),
         (None, "no column 'winner'"),
     ],
@@ -122,7 +122,7 @@ def test_votes_that_do_not_fit_are_refused(
 
 
 def test_votes_have_a_place() -> None:
-    with pytest.raises(DataError, match="cases of 'arena' are not known: name their file"):
+    with pytest.raises(DataError, match="cases of 'arena' are unknown: name their file"):
         votes_on([], ["arena"], None)
     with pytest.raises(DataError, match="Cases of 2 files have no votes"):
         votes_on([], ["one.csv", "two.csv"], None)

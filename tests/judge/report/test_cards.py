@@ -75,22 +75,22 @@ def test_a_measure_that_fails_is_grey_and_says_why() -> None:
     page = page_of(board(validity=False))
     (view,) = page.cards
     assert view.greyed
-    assert view.verdict == "Fails: finds the truth."
+    assert view.verdict == "Fails: recovers the true ranking."
     assert [row.shown for row in view.rows] == [False, True, False, False, False]
-    assert warnings_of(page) == ["x, Finds the truth: found validity"]
+    assert warnings_of(page) == ["x, Recovers the true ranking: found validity"]
 
 
 def test_what_could_not_be_told_neither_passes_nor_fails() -> None:
     (view,) = page_of(board(validity=None, monotone=None)).cards
     assert not view.greyed
-    assert view.verdict == "Passes 3 of 5. The rest could not be told."
+    assert view.verdict == "Passes 3 of 5. The others are inconclusive."
     nothing = dict.fromkeys(NAMES)
-    assert page_of(board(**nothing)).cards[0].verdict == "Nothing could be told."
+    assert page_of(board(**nothing)).cards[0].verdict == "No line is conclusive."
 
 
 def test_a_figure_that_does_not_tell_says_why() -> None:
     page = page_of(board(reruns=None))
-    assert undecided_of(page) == ["x, Says the same again: found reruns"]
+    assert undecided_of(page) == ["x, Repeatable: found reruns"]
     assert warnings_of(page) == []
 
 
@@ -100,7 +100,7 @@ def test_a_line_without_numbers_has_no_picture() -> None:
     row = page_of(plain).cards[0].rows[0]
     assert (row.mark, row.text, row.notes[0]) == (
         None,
-        "cannot be determined",
+        "inconclusive",
         "There is one run.",
     )
 
@@ -151,8 +151,9 @@ def test_an_axis_above_nothing_is_plain_and_one_that_is_not_is_named() -> None:
     (view,) = page_of(plain).cards
     assert [row.state for row in view.rows] == ["plain", "failed", "open"]
     assert [row.text for row in view.rows] == ["0.50 (0.40 to 0.60)", "0.00 (-0.10 to 0.10)", "–"]
-    assert (
-        view.verdict == "No better than lots: keeps to the meaning, groups what belongs together."
+    assert view.verdict == (
+        "Not shown to be better than chance: invariant to meaning-preserving changes, "
+        "clusters related texts."
     )
     assert not view.greyed
 
@@ -265,6 +266,6 @@ def test_checks_are_a_card_a_group_with_what_they_are_measured_on() -> None:
     assert page.reading[-1] == "Beware."
     alone = probed("people", checks=rows[1:2], people=people | {"between_people": None})
     assert page_of(alone).cards[0].verdict == (
-        "9 of 12 pairs with votes. No pair has votes of two people: how often people agree is "
-        "unknown."
+        "9 of 12 pairs with votes. No pair has votes of two people: human–human "
+        "agreement is unknown."
     )

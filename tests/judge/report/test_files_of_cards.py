@@ -16,11 +16,11 @@ def page(title: str = "Cards", *, greyed: bool = True) -> ProbePage:
     low, middle = Mark("", 0.2, 0.1, 0.3), Mark("", 0.5)
     why, parts = ("Why so", "The rule"), ((title, "n", "0.1"),)
     rows = (
-        Row("Finds the truth", "failed", "fails", low, why, True, gauge=GAUGE),
-        Row("Says the same", "open", "not told", None, ("One run only", "The rule"), True),
+        Row("Recovers the true ranking", "failed", "fails", low, why, True, gauge=GAUGE),
+        Row("Repeatable", "open", "not told", None, ("One run only", "The rule"), True),
         Row(title, "plain", "0.50", middle, (title,), False, parts, GAUGE),
     )
-    card = CardView(title, title, greyed, "Fails: finds the truth.", rows)
+    card = CardView(title, title, greyed, "Fails: recovers the true ranking.", rows)
     return ProbePage(title, {title: title}, (card, card), (title,), "Made by arena 1.2.3.")
 
 
@@ -72,7 +72,7 @@ def test_pictures_have_a_dot_a_band_and_an_interval_where_there_is_one() -> None
     text = written(replace(page(), cards=cards))
     assert (text.count('class="dot"'), text.count('class="good"')) == (2, 2)
     assert text.count('class="interval"') == 1
-    assert 'aria-label="Finds the truth: fails"' in text
+    assert 'aria-label="Recovers the true ranking: fails"' in text
     assert re.search(r'class="dot" cx="43.6"', text)
 
 

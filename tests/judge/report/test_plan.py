@@ -57,7 +57,7 @@ def section(study: Study, title: str) -> Section:
 def test_the_report_says_how_many_votes_to_buy(study: Study) -> None:
     powered = study.judges[0].powered
     assert powered is not None
-    bought = section(study, "How many votes to buy, and where").more[0]
+    bought = section(study, "Sample-size planning").more[0]
     assert len(bought.rows) >= 2
     for row in bought.rows:
         width = float(row[0].strip("± points"))
@@ -88,13 +88,13 @@ def test_where_every_item_has_votes_none_are_sent_and_an_older_list_goes(
     every = studied(tmp_path, voted=PROMPTS)
     write_report(every, folder, MADE)
     assert not (folder / "send.csv").exists()
-    (text,) = section(every, "How many votes to buy, and where").paragraphs
-    assert "Every item that it judged has votes" in text
+    (text,) = section(every, "Sample-size planning").paragraphs
+    assert "Every judged item has votes" in text
     assert every.judges[0].win_rates == ()
 
 
 def test_the_gain_stands_with_its_interval_or_not_at_all(study: Study, tmp_path: Path) -> None:
-    title = "Ratings by people, with the judge's help"
+    title = "Prediction-powered ratings"
     powered = study.judges[0].powered
     assert powered is not None
     gain = powered.gain
@@ -105,19 +105,19 @@ def test_the_gain_stands_with_its_interval_or_not_at_all(study: Study, tmp_path:
 
 
 def test_the_argument_that_takes_the_chances_of_items_is_named_as_it_is(study: Study) -> None:
-    note = section(study, "How many votes to buy, and where").more[-1].note
+    note = section(study, "Sample-size planning").more[-1].note
     (name,) = re.findall(r"argument (\w+) of judge\.studies\.powered", note)
     assert name in signature(powered_ratings).parameters
 
 
 def test_win_rates_are_corrected_for_the_errors_that_votes_show(study: Study) -> None:
     judge = study.data.judges[0].verdicts
-    (table,) = section(study, "Win rates, corrected for its errors").more
+    (table,) = section(study, "Win rates corrected for the judge's errors").more
     assert [row[0] for row in table.rows] == list(MODELS)
     for model, by_judge, corrected, _ in table.rows:
         want = win_tallies(study.data.items, study.data.people, judge)[model]
-        assert by_judge == f"{100 * want[1].share:.0f} %"
-        assert corrected.startswith(f"{100 * (corrected_rate(*want[1:]).value or 0):.0f} % (")
+        assert by_judge == f"{100 * want[1].share:.0f}%"
+        assert corrected.startswith(f"{100 * (corrected_rate(*want[1:]).value or 0):.0f}% (")
 
 
 def test_a_rate_that_cannot_be_corrected_is_a_dash_with_its_reason(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_rate_that_cannot_be_corrected_is_a_dash_with_its_reason(tmp_path: Pat
         (tmp_path / name).write_text("\n".join([f"{HEAD},{last}", *lines]), encoding="utf-8")
     files = (str(tmp_path / "votes.csv"), str(tmp_path / "verdicts.csv"))
     part = section(
-        study_judges(*files, StudyOptions(rounds=50)), "Win rates, corrected for its errors"
+        study_judges(*files, StudyOptions(rounds=50)), "Win rates corrected for the judge's errors"
     )
     assert part.more[0].rows[-1] == ("slate", "–", "–", "–")
     assert any(point.startswith("owl, slate: No case") for point in part.points)
@@ -141,23 +141,21 @@ def test_the_rules_say_how_the_judge_was_asked_where_the_file_does(
 ) -> None:
     from judge.methods import method as named
 
-    silent = " ".join(section(study, "The rules of the comparison").points)
-    assert "How owl was asked is not in the file of verdicts" in silent
+    silent = " ".join(section(study, "Rules of the comparison").points)
+    assert "The file of verdicts does not state how owl was asked" in silent
     (tmp_path / "ours").mkdir()
     (tmp_path / "own").mkdir()
     ours = section(
-        studied(tmp_path / "ours", voted=21, methods="pairwise"), "The rules of the comparison"
+        studied(tmp_path / "ours", voted=21, methods="pairwise"), "Rules of the comparison"
     )
     digest = named("pairwise").description.template.hash
     assert f"by the method pairwise (template {digest} in this version)" in " ".join(ours.points)
-    own = section(
-        studied(tmp_path / "own", voted=21, methods="tarot"), "The rules of the comparison"
-    )
+    own = section(studied(tmp_path / "own", voted=21, methods="tarot"), "Rules of the comparison")
     assert "owl was asked by the method tarot." in own.points
 
 
 def test_the_rules_name_the_template_that_the_verdicts_were_asked_with(tmp_path: Path) -> None:
     """Not the one of this version, which may have other words."""
     study = studied(tmp_path, voted=21, methods="pairwise", template="0a1b2c3d4e5f6789")
-    points = section(study, "The rules of the comparison").points
+    points = section(study, "Rules of the comparison").points
     assert "owl was asked by the method pairwise (template 0a1b2c3d4e5f6789)." in points

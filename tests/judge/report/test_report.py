@@ -28,7 +28,7 @@ from tests.judge.render.test_markdown import FORBIDDEN, HOSTILE
 from tests.judge.report.hostile import EXAMPLES, hostile_study
 
 MADE = date(2026, 5, 3)
-EVIL = "<script>alert('x')</script> & 50 % _b_"
+EVIL = "<script>alert('x')</script> & 50% _b_"
 VOTES = (
     "prompt_id,prompt,model_a,model_b,winner,voter,response_a,response_b\n"
     + "".join(
@@ -135,10 +135,10 @@ def test_an_example_shows_markdown_and_how_much_of_it_is_left_out() -> None:
     page = Report("A", "", {}, (), Section("B", examples=(example,)), (), MADE, "1.2.3")
     html = as_html(page)
     assert html.count("<strong>bold</strong>") == html.count("<msqrt>") == 2
-    assert html.count(f'<p class="soft">… {len(text) - LONGEST} characters more.</p>') == 2
+    assert html.count(f'<p class="soft">… {len(text) - LONGEST} more characters.</p>') == 2
     assert "An empty response." in html
     assert "The text is not at hand." in html
-    assert f"> … {len(text) - LONGEST} characters more." in as_markdown(page)
+    assert f"> … {len(text) - LONGEST} more characters." in as_markdown(page)
 
 
 def test_formulas_bring_the_font_they_need(study: Study, tmp_path: Path) -> None:

@@ -227,7 +227,7 @@ def items(tmp_path: Path, n: int = 120, first: int = 0) -> Path:
 def test_rows_of_instructions_without_an_item_are_left_out_and_counted(tmp_path: Path) -> None:
     source = write(tmp_path / "rows.csv", drawn(n_models=2))
     scored = judge_score(source, "alpaca_eval", items=items(tmp_path, first=20))
-    assert any("40 rows are of instructions that" in text for text in scored["warnings"])
+    assert any("40 rows have instructions that" in text for text in scored["warnings"])
     assert of(scored, "model-0")["n"] == 120
 
 
@@ -323,7 +323,7 @@ def test_only_the_reconciled_row_of_two_orders_counts(tmp_path: Path) -> None:
         ("x", 1, 1),
         ("y", 1, 1),
     ]
-    assert scored["warnings"] == ["1 of 2 rows have no verdict: no ties, excluded."]
+    assert scored["warnings"] == ["1 of 2 rows have no verdict: excluded, not ties."]
 
 
 def test_judges_are_scored_apart(tmp_path: Path) -> None:
@@ -363,7 +363,7 @@ def test_what_is_asked_wrongly_is_quoted(tmp_path: Path) -> None:
         ({"method": "alpaca_eval", "compat": "v1"}, "no compat 'v1'"),
         ({"method": "alpaca_eval", "compat": "row-position"}, "name their file with --items"),
         ({"method": "wildbench", "regularisation": given}, "--regularisation is for"),
-        ({"method": "pairwise", "items": given}, "has no use with --method pairwise"),
+        ({"method": "pairwise", "items": given}, "does not apply to --method pairwise"),
         ({"method": "wildbench"}, "no column 'score'"),
         ({"method": "pairwise"}, "no column 'winner'"),
         ({"method": "alpaca_eval", "regularisation": given}, "no column 'x_len'"),
@@ -440,7 +440,7 @@ def test_a_judge_is_scored_in_both_orders_against_labels(tmp_path: Path) -> None
         "kappa_agreement": 0.0,
     }
     assert (second["strategy"], second["equal"], second["kappa_agreement"]) == ("t", 100.0, None)
-    assert "they are scored apart" in scored["warnings"][0]
+    assert "they are scored separately" in scored["warnings"][0]
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_rows_that_differ_in_turn_judge_or_model_are_no_repeats(tmp_path: Path) 
     others: list[Row] = [{"turn": 2}, {"judge": ["gpt-4o", "single-v1"]}, {"question_id": 81}]
     rows = [{**BENCH, "score": 7, **other} for other in [{}, *others]]
     assert judge_score(written(tmp_path, "single.jsonl", rows))["warnings"] == [
-        "The file holds 2 values of 'judge' ('gpt-4', 'gpt-4o'): they are scored apart."
+        ("The file contains 2 values of 'judge' ('gpt-4', 'gpt-4o'): they are scored separately.")
     ]
 
 

@@ -151,9 +151,9 @@ def test_what_cannot_be_controlled_is_named() -> None:
         length_controlled(replace(data, share=np.ones(200)))
     with pytest.raises(NotIdentifiedError, match="differ by the same in every row"):
         length_controlled(replace(data, length_gap=np.full(200, 0.1)))
-    with pytest.raises(NotIdentifiedError, match="effect of 'difficulty' apart from length"):
+    with pytest.raises(NotIdentifiedError, match="effect of 'difficulty' from length"):
         length_controlled(data, Difficulty.given(np.ones(200)))
-    with pytest.raises(NotIdentifiedError, match="effect of 'order' apart from length, intercept"):
+    with pytest.raises(NotIdentifiedError, match="effect of 'order' from length, intercept"):
         length_controlled(replace(data, order=np.full(200, 0.5)), order=True)
     with pytest.raises(DataError, match=r"A share is 1\.5"):
         length_controlled(replace(data, share=np.full(200, 1.5)))

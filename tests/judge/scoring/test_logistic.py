@@ -93,7 +93,7 @@ def test_a_single_share_between_leaves_the_rest_separated() -> None:
 def test_a_column_that_does_not_vary_is_refused() -> None:
     rows = drawn()
     design = np.column_stack([rows.design, 2 * rows.design[:, 1]])
-    with pytest.raises(NotIdentifiedError, match="effect of 'column 4' apart"):
+    with pytest.raises(NotIdentifiedError, match="separate the effect of 'column 4'"):
         fit_logistic(Logistic(design, rows.share, rows.weight))
 
 

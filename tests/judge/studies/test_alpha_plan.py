@@ -34,7 +34,7 @@ def test_the_present_design_has_the_present_half_width() -> None:
     widths = [one.half_width for one in plan.designs]
     assert widths == sorted(widths, reverse=True)
     assert (by_each[3].items or 0) * 3 - 450 == pytest.approx(plan.enough.more, abs=3)
-    assert "±0.05 takes about" in plan.sentences[0]
+    assert "±0.05 needs about" in plan.sentences[0]
     assert len(plan.sentences) == 2
 
 

@@ -60,7 +60,7 @@ def test_a_planted_favour_for_the_judges_own_model_is_found(large: Biases) -> No
 def test_a_term_of_which_nothing_is_known_is_missing_with_a_word(large: Biases) -> None:
     assert large.effects["format"] == Effect(None, None, None)
     assert [w for w in large.warnings if "format" in w] == [
-        f"Nothing is known of the format of what the {source} compared."
+        f"The format of the answers that the {source} compared is unknown."
         for source in ("votes", "verdicts")
     ]
 
@@ -168,7 +168,7 @@ def test_verdicts_of_both_orders_together_show_no_position_and_say_so() -> None:
         None,
         None,
     )
-    assert any("The verdicts do not say what was shown first" in w for w in measured.warnings)
+    assert any("do not state which answer was shown first" in w for w in measured.warnings)
 
 
 def test_a_term_that_cannot_be_told_leaves_the_others_standing() -> None:
@@ -178,7 +178,8 @@ def test_a_term_that_cannot_be_told_leaves_the_others_standing() -> None:
     assert measured.effects["length"].difference is not None
     assert measured.effects["format"].people is None
     assert any(
-        w.startswith("Format cannot be determined from the votes") for w in measured.warnings
+        w.startswith("The effect of format is not estimated from the votes")
+        for w in measured.warnings
     )
 
 
@@ -189,7 +190,7 @@ def test_rows_of_unknown_length_are_left_out_and_counted() -> None:
     measured = biases(replace(items, gaps={"length": gap}), people, judge)
     assert measured.effects["length"].people is not None
     assert measured.effects["length"].people.n == 1350
-    assert "10.0 % of the votes are excluded: no length known." in measured.warnings
+    assert "10.0% of the votes are excluded: length unknown." in measured.warnings
 
 
 def test_what_cannot_be_told_of_oneself_is_said() -> None:
@@ -202,7 +203,7 @@ def test_what_cannot_be_told_of_oneself_is_said() -> None:
 def test_few_prompts_are_warned_of() -> None:
     items, people, judge = replace(LARGE, n=1500, n_prompts=12).draw(np.random.default_rng(9))
     measured = biases(items, people, judge)
-    assert any("The votes are of 12 prompts" in warning for warning in measured.warnings)
+    assert any("The votes cover 12 prompts" in warning for warning in measured.warnings)
 
 
 def test_models_without_finite_strengths_are_refused() -> None:

@@ -66,7 +66,7 @@ def test_llmfao_reaches_its_published_rank_correlations(published_data: Path) ->
         apart = compared.separability["overlap"]
         assert apart["agreement_of_separated"] == 1
         assert apart["separated_of_reference"] == pytest.approx(separated, abs=0.0005)
-        assert "13 prompts cannot say" in compared.warnings[0]
+        assert "13 prompts are too few" in compared.warnings[0]
 
 
 @pytest.mark.published
@@ -137,7 +137,7 @@ def test_the_brier_score_of_the_order_by_hand() -> None:
 
 def test_few_models_are_warned_of_and_two_have_no_correlation() -> None:
     three = _compared(_board([0, 1, 2], 0.1), _board([0, 1, 2], 0.1))
-    assert "over 3 models says little" in three.warnings[0]
+    assert "over 3 models is imprecise" in three.warnings[0]
     two = _compared(_board([0, 1], 0.1), _board([0, 1], 0.1))
     assert two.figures["spearman"] == Estimate(None, None, None, 2)
     assert "2 models are on both boards" in two.warnings[0]

@@ -156,7 +156,7 @@ def test_verdicts_without_a_chance_are_no_cases() -> None:
     judge = labels_of([(0, 1), (1, 1)], probability=[0.7, np.nan])
     calibrated = calibration_(items_of(2), people, judge)
     assert (calibrated.n, calibrated.ece.lower) == (1, None)
-    with pytest.raises(NotIdentifiedError, match="No verdict with a chance"):
+    with pytest.raises(NotIdentifiedError, match="No verdict with a probability"):
         calibration_(items_of(2), people, labels_of([(0, 1)]))
 
 

@@ -53,7 +53,7 @@ def test_errors_that_are_themselves_uncertain_make_the_interval_wider() -> None:
 @pytest.mark.parametrize("right", [50, 40, 51])
 def test_a_judge_no_better_than_a_coin_is_refused(right: int) -> None:
     """51 of 100 and 49 of 100: smoothing does not help it over the line."""
-    with pytest.raises(NotIdentifiedError, match="as if it threw a coin"):
+    with pytest.raises(NotIdentifiedError, match="as for a random choice"):
         corrected_rate(Counted(40, 100), Counted(right, 100), Counted(min(49, right), 100))
 
 
@@ -124,7 +124,7 @@ def test_a_models_win_rate_by_hand() -> None:
     items = items_of(5)
     people = labels_of([(0, -1), (1, -1), (2, 1), (2, 0)])
     judge = labels_of([(0, -1), (1, -1), (2, -1), (3, 1), (4, -1)])
-    with pytest.raises(NotIdentifiedError, match=r"0\.000 of what people say no to"):
+    with pytest.raises(NotIdentifiedError, match=r"0\.000 of the cases with the label no"):
         corrected_rate(*win_tallies(items, people, judge)["m1"][1:])
     better = labels_of([(0, -1), (1, -1), (2, 1), (3, 1), (4, -1)])
     tally = win_tallies(items, people, better)["m1"]

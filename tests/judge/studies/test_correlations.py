@@ -213,13 +213,13 @@ def test_what_is_not_defined_is_none_with_a_warning() -> None:
     assert two.warnings == ("2 models have a score and a rating: a correlation needs 3 or more.",)
     same = _correlated([1, 2, 3, 4], 0.1, [5, 5, 5, 5])
     assert same.figures["pearson"] == Estimate(None, None, None, 4)
-    assert "all the same" in same.warnings[0]
+    assert "are equal" in same.warnings[0]
     unknown = _correlated(range(12), None, range(12))
     assert unknown.figures["spearman"] == Estimate(1.0, None, None, 12)
 
 
 def test_few_models_are_warned_of() -> None:
-    assert "over 9 models says little" in _correlated(range(9), 0.1, range(9)).warnings[0]
+    assert "over 9 models is imprecise" in _correlated(range(9), 0.1, range(9)).warnings[0]
     assert _correlated(range(10), 0.1, range(10)).warnings == ()
 
 

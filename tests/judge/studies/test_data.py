@@ -217,7 +217,7 @@ def test_a_judge_s_run_in_place_of_votes_is_one_vote_a_case(study: Files) -> Non
 def test_sides_that_never_vary_say_nothing_of_the_order(study: Files) -> None:
     data = study(verdicts="prompt_id,model_a,model_b,winner\np1,basalt,flint,model_a\n")
     assert data.judges[0].in_orders.first.tolist() == [0]
-    assert any("which response the judge saw first is not known" in w for w in data.warnings)
+    assert any("the response that the judge saw first is unknown" in w for w in data.warnings)
 
 
 def test_each_judge_has_its_own_verdicts(study: Files) -> None:
@@ -276,10 +276,10 @@ def test_a_vote_that_is_twice_in_the_file_is_counted(
 def test_voters_are_chosen_by_a_pattern(study: Files) -> None:
     assert study(voters="a*").people.n == 2
     with pytest.raises(
-        DataError, match=r"No voter of .* fits 'expert_\*'; there are 'ada', 'bob'"
+        DataError, match=r"No voter of .* matches 'expert_\*'; there are 'ada', 'bob'"
     ):
         study(voters="expert_*")
-    with pytest.raises(DataError, match="does not say who voted"):
+    with pytest.raises(DataError, match="does not name its voters"):
         study("prompt_id,model_a,model_b,winner\np1,flint,basalt,tie\n", voters="a*")
 
 
@@ -396,8 +396,8 @@ def test_a_prompt_that_is_written_another_way_joins_by_its_id(study: Files) -> N
         (
             "model_a,model_b,winner\nx,y,tie\n",
             VERDICTS,
-            "Neither an item_id, a prompt_id nor .*votes.csv' has none of them and "
-            ".*verdicts.csv' has prompt_id 'p1'. Give both files the same item_id",
+            "Neither an item_id, a prompt_id nor .*votes.csv' has none and .*verdicts.csv' "
+            "has prompt_id 'p1'. Give both files the same item_id",
         ),
         (
             rows_of("item_id,prompt_id", "q1,a", "q2,b"),

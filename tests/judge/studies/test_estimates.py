@@ -162,10 +162,10 @@ def test_rows_are_summed_within_their_prompt() -> None:
 @pytest.mark.parametrize(
     ("estimate", "share", "gap"),
     [
-        (Estimate(0.28, 0.02, 0.54, 9), "28 % (2–54)", "+28 (+2 to +54)"),
-        (Estimate(0.0, 0.0, 0.3, 9), "0 % (0–30)", "+0 (+0 to +30)"),
-        (Estimate(0.5, None, None, 9), "50 %", "+50"),
-        (Estimate(0.5, 0.5, 0.5, 9), "50 %", "+50"),
+        (Estimate(0.28, 0.02, 0.54, 9), "28% (2–54)", "+28 (+2 to +54)"),
+        (Estimate(0.0, 0.0, 0.3, 9), "0% (0–30)", "+0 (+0 to +30)"),
+        (Estimate(0.5, None, None, 9), "50%", "+50"),
+        (Estimate(0.5, 0.5, 0.5, 9), "50%", "+50"),
         (Estimate(None, None, None, 9), "–", "–"),
     ],
 )
@@ -184,8 +184,8 @@ def test_a_difference_is_never_written_as_a_share() -> None:
     shares = Estimate(0.28, 0.02, 0.54, 9), Estimate(0.18, 0.1, 0.3, 12)
     gap = {"people": shares[0], "judge": shares[1], "difference": less}
     assert on_moderation(gap, "owl") == (
-        "An answer that declines wins against one that does not with people in 28 % (2–54) of 9 "
-        "votes, and with owl in 18 % (10–30) of 12 verdicts; the difference is −10 (−15 to −5) "
-        "percentage points."
+        "An answer that declines wins against one that does not in 28% (2–54) of 9 "
+        "votes by people and in 18% (10–30) of 12 verdicts of owl; the difference is "
+        "−10 (−15 to −5) percentage points."
     )
     assert number_of(Estimate(0.4, 0.4, 0.4, 9)) == "0.40"

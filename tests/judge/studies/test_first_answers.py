@@ -25,8 +25,8 @@ def test_a_judge_that_is_always_right_may_stand_in(tmp_path: Path) -> None:
     assert test is not None
     assert (test.winning_rate, test.coin, test.people_tested) == (1, 0, 5)
     text = " ".join(studied.first_answer.reasons)
-    assert "take the place of 100 % of the 5 people tested, a coin that of 0 %" in text
-    assert f"on {100 * test.advantage:.0f} % of items" in text
+    assert "replace 100% of the 5 people tested; choosing at random would replace 0%" in text
+    assert f"on {100 * test.advantage:.0f}% of items" in text
     assert "taken as a crowd" in text
 
 
@@ -36,7 +36,7 @@ def test_a_judge_that_is_always_right_may_stand_in(tmp_path: Path) -> None:
 def test_a_coin_may_never_stand_in(tmp_path: Path, right: float, seed: int) -> None:
     studied = judged(Planted("coin", right=right, seed=seed), tmp_path).first_answer
     assert studied.verdict in ("no", "inconclusive")
-    assert "throwing a coin" in " ".join(studied.reasons)
+    assert "choosing at random" in " ".join(studied.reasons)
 
 
 def test_a_coin_beside_people_who_hardly_agree_may_not_stand_in(tmp_path: Path) -> None:
@@ -46,7 +46,7 @@ def test_a_coin_beside_people_who_hardly_agree_may_not_stand_in(tmp_path: Path) 
     assert judge.evidence.alternative is not None
     assert judge.evidence.alternative.winning_rate == judge.evidence.alternative.coin == 1
     assert judge.first_answer.headline == (
-        "Inconclusive. It is not shown to do better than throwing a coin."
+        "Inconclusive. We do not find that the judge does better than choosing at random."
     )
 
 
@@ -54,8 +54,8 @@ def test_a_judge_of_the_longer_answer_is_exposed(tmp_path: Path) -> None:
     studied = judged(Planted("longest"), tmp_path)
     answer = studied.first_answer
     assert answer.verdict == "no"
-    assert answer.headline == "No. It does no better than picking the longer answer."
-    assert answer.reasons[1].startswith("100 % of its verdicts are those of picking the longer")
+    assert answer.headline == "No. The judge does no better than choosing the longer answer."
+    assert answer.reasons[1].startswith("100% of its verdicts equal choosing the longer")
     assert studied.evidence.alternative is not None
     assert studied.evidence.alternative.longest == studied.evidence.alternative.winning_rate
 
@@ -76,14 +76,14 @@ def test_a_rule_with_many_cases_is_and_on_these_alone(tmp_path: Path) -> None:
     assert rule.followed.value == 1
     assert rule.lead.value == 0
     assert studied.first_answer.headline == (
-        "No. It does no better than always picking what is shown first."
+        "No. The judge does no better than always choosing the answer shown first."
     )
 
 
 def test_six_unanimous_items_are_no_yes(tmp_path: Path) -> None:
     studied = judged(Planted("perfect", right=1.0, n_prompts=6, n_people=3), tmp_path)
     assert studied.first_answer.verdict == "inconclusive"
-    assert studied.first_answer.headline == "Inconclusive. This is of 6 prompts; it takes 20."
+    assert studied.first_answer.headline.endswith("6 prompts; a verdict needs at least 20.")
     own = studied.agreement.judge.without_ties
     assert own.value == 1
     assert own.lower == pytest.approx(0.025 ** (1 / 6))
@@ -100,7 +100,7 @@ def test_fewer_than_three_people_are_no_yes(tmp_path: Path) -> None:
     assert studied.evidence.alternative is None
     assert studied.first_answer.verdict == "inconclusive"
     assert studied.first_answer.reasons[0].startswith(
-        "This study cannot decide: it takes 3 people"
+        "The alternative-annotator test needs at least 3"
     )
 
 
@@ -131,9 +131,9 @@ def test_the_page_says_what_the_figures_say(tmp_path: Path) -> None:
     assert study.to_dict()["first_answer"] == {"verdict": "no", "reasons": list(result.reasons)}
     assert "--raters skilled" in page.sections[-1].code
     assert any("taken as skilled raters" in point for s in page.sections for point in s.points)
-    table = next(one for one in page.first.more if one.head[0] == "In the place of people")
+    table = next(one for one in page.first.more if one.head[0] == "Alternative-annotator test")
     text = {row[0]: row[1] for row in table.rows}
-    assert text["People it may take the place of"] == text["Picking the longer answer may"]
+    assert text["People the judge can replace"] == text["Replaced by choosing the longer answer"]
     assert text["People tested"] == "5"
-    assert "15 % of items, the margin for skilled raters" in table.note
+    assert "15% of items, the margin for skilled raters" in table.note
     assert LONGEST in {row[0] for row in page.first.table.rows}  # type: ignore[union-attr]

@@ -75,62 +75,61 @@ def annotators_test(**other: Any) -> Alternative:
 def test_what_passes_every_gate_is_a_yes_and_its_reasons_name_every_figure() -> None:
     verdict = answer()
     assert verdict.verdict == "yes"
-    assert verdict.headline.startswith("Yes. It agrees with a person as often")
+    assert verdict.headline.startswith("Yes. The judge agrees with a person as often")
     text = " ".join(verdict.reasons)
-    for part in ("the people, the upper bound", "take that of 90 %", "about 422 items"):
+    for part in ("which is the upper bound", "replace 90%", "About 422 items"):
         assert part in text
-    for part in ("tested for 2 of 2 models", "favours the best model can stay hidden"):
+    for part in ("tested for 2 of 2 models", "can miss a judge that favours the best model"):
         assert part in text
-    for part in ("80 % (78–82)", "88 % (86–90)", "100 % of the 5 people", "by 10 % of items"):
+    for part in ("80% (78–82)", "88% (86–90)", "100% of the 5 people", "margin of 10% of items"):
         assert part in text
-    for part in ("a coin that of 20 %", "longer answer that of 40 %", "on 86 % of items"):
+    for part in ("random would replace 20%", "longer answer 40%", "on 86% of items"):
         assert part in text
-    for part in ("12 models", "by 0.80 (0.70 to 0.90)", "noise in both boards, by 0.90"):
+    for part in ("12 models", "is 0.80 (0.70 to 0.90)", "disattenuated, it is 0.90"):
         assert part in text
 
 
 @pytest.mark.parametrize(
     ("other", "verdict", "reason"),
     [
-        ({"judge": NOTHING}, "inconclusive", "No vote and verdict on one item"),
+        ({"judge": NOTHING}, "inconclusive", "No item has both a vote and a verdict"),
         ({"gap": NOTHING}, "inconclusive", "No item has votes of two people"),
-        ({"n_prompts": MIN_PROMPTS - 1}, "inconclusive", "This is of 19 prompts; it takes 20."),
-        ({"n_prompts": 1}, "inconclusive", "This is of 1 prompt;"),
-        ({"gap": near(-0.1)}, "no", "People agree with each other more often than with it."),
+        ({"n_prompts": MIN_PROMPTS - 1}, "inconclusive", "The study has 19 prompts; a verdict"),
+        ({"n_prompts": 1}, "inconclusive", "The study has 1 prompt;"),
+        ({"gap": near(-0.1)}, "no", "People agree with each other more often than with the"),
         ({"gap": near(-0.05)}, "inconclusive", "People agree with each other more often"),
-        ({"gap": near(0.0, 0.06)}, "inconclusive", "It may agree with people as often"),
+        ({"gap": near(0.0, 0.06)}, "inconclusive", "It may agree with people less often"),
         ({"gap": Estimate(0.0, None, None, 9)}, "inconclusive", "It may agree with people"),
-        ({"alternative": None}, "inconclusive", "This study cannot decide: it takes 3 people"),
+        ({"alternative": None}, "inconclusive", "The alternative-annotator test needs at least 3"),
         (
             {"alternative": annotators_test(winning_rate=0.4)},
             "inconclusive",
-            "We do not find that it can take",
+            "We do not find that the judge can replace",
         ),
         (
             {"alternative": annotators_test(winning_rate=0.4, items_per_person=421.5)},
             "inconclusive",
-            "This study cannot decide: the 5 people tested have 422 items each in the median, and "
-            "the alternative-annotator test takes 422.",
+            "The alternative-annotator test needs about 422 items per person here; the median",
         ),
-        (
-            {"alternative": annotators_test(coin=1.0)},
-            "inconclusive",
-            "A coin passes for people here",
-        ),
+        ({"alternative": annotators_test(coin=1.0)}, "inconclusive", "Choosing at random passes"),
         (
             {"alternative": annotators_test(longest=1.0)},
             "inconclusive",
-            "Picking the longer answer passes",
+            "Choosing the longer answer passes",
         ),
-        ({"alternative": annotators_test(longest=None)}, "yes", "It agrees with a person"),
-        ({"biases": {"position": near(30, 5)}}, "inconclusive", "It agrees as another person"),
-        ({"biases": {"self": near(-30, 5)}}, "inconclusive", "It agrees as another person"),
-        ({"biases": {"position": near(19, 5)}}, "yes", "It agrees with a person"),
-        ({"biases": {"position": near(30, 40)}}, "yes", "It agrees with a person"),
+        ({"alternative": annotators_test(longest=None)}, "yes", "The judge agrees with a person"),
+        (
+            {"biases": {"position": near(30, 5)}},
+            "inconclusive",
+            "It agrees with people as another",
+        ),
+        ({"biases": {"self": near(-30, 5)}}, "inconclusive", "It agrees with people as another"),
+        ({"biases": {"position": near(19, 5)}}, "yes", "The judge agrees with a person"),
+        ({"biases": {"position": near(30, 40)}}, "yes", "The judge agrees with a person"),
         (
             {"gap_with_ties": near(-0.2)},
             "inconclusive",
-            "It agrees as another person does on who is better",
+            "The judge agrees with a person about as often as another person does when ties",
         ),
     ],
 )
@@ -142,12 +141,12 @@ def test_each_gate_has_its_verdict(other: dict[str, Any], verdict: str, reason: 
 def test_a_rule_that_is_not_beaten_comes_before_all_that_speaks_for_the_judge() -> None:
     level = replace(COIN, lead=near(0.01))
     verdict = answer(rules=(LONGER, level))
-    assert verdict.headline == "No. It does hardly better than throwing a coin, if at all."
+    assert verdict.headline == "No. The judge leads choosing at random by at most 5 points."
     verdict = answer(rules=(LONGER, replace(level, lead=near(-0.1))))
-    assert verdict.headline == "No. It does no better than throwing a coin."
+    assert verdict.headline == "No. The judge does no better than choosing at random."
     unclear = answer(rules=(LONGER, replace(level, lead=near(0.02, 0.1))))
     assert unclear.verdict == "inconclusive"
-    assert unclear.reasons[0] == "It is not shown to do better than throwing a coin."
+    assert unclear.reasons[0].endswith("the judge does better than choosing at random.")
     assert answer(rules=(replace(level, lead=NOTHING),)).verdict == "yes"
 
 
@@ -156,8 +155,8 @@ def test_a_rule_that_is_followed_is_named_first() -> None:
     far = replace(COIN, lead=near(-0.2))
     assert [rule.name for rule in unbeaten((far, copied))] == [FIRST, RANDOM]
     verdict = answer(rules=(far, copied))
-    assert verdict.headline == "No. It does no better than always picking what is shown first."
-    assert verdict.reasons[1].startswith("97 % of its verdicts are those of always picking")
+    assert verdict.headline.endswith("no better than always choosing the answer shown first.")
+    assert verdict.reasons[1].startswith("97% of its verdicts equal always choosing")
 
 
 def test_without_rules_and_boards_nothing_is_said_of_them() -> None:
@@ -165,7 +164,7 @@ def test_without_rules_and_boards_nothing_is_said_of_them() -> None:
     text = " ".join(verdict.reasons)
     assert "Without reading" not in text
     assert "ranking" not in text
-    assert "two people agree" not in text
+    assert "two people agree with each other" not in text
 
 
 @pytest.mark.parametrize(
@@ -182,7 +181,7 @@ def test_a_model_that_is_favoured_by_more_than_a_tenth_of_a_win_rules_out_a_yes(
     result = answer(favouritism={"flint": near(0.0), "umber": bias})
     assert result.verdict == verdict
     does = "favours" if (bias.value or 0) > 0 else "disadvantages"
-    assert result.reasons[0].startswith(f"It {does} umber") is (verdict != "yes")
+    assert result.reasons[0].startswith(f"The judge {does} umber") is (verdict != "yes")
 
 
 def test_a_favoured_model_that_changes_its_place_is_a_no() -> None:
@@ -192,41 +191,40 @@ def test_a_favoured_model_that_changes_its_place_is_a_no() -> None:
     moved = answer(favouritism=favoured, reversed_pairs=(("flint", "slate"), ("slate", "umber")))
     assert moved.verdict == "no"
     assert moved.reasons[:2] == (
-        "It favours umber: +0.40 (+0.30 to +0.50) of a win per item, beyond what a fair judge of "
-        "its strength would give.",
-        "It ranks umber above slate; people rank them the opposite way, and both are certain.",
+        "The judge favours umber: +0.40 (+0.30 to +0.50) wins per item, relative to a fair judge.",
+        "The judge ranks umber above slate, and people the reverse, both significantly.",
     )
 
 
 def test_a_reversed_pair_alone_leaves_it_open() -> None:
     result = answer(reversed_pairs=(("flint", "slate"),))
-    assert (result.verdict, result.reasons[0][:26]) == (
+    assert (result.verdict, result.reasons[0][:33]) == (
         "inconclusive",
-        "It ranks slate above flint",
+        "The judge ranks slate above flint",
     )
 
 
 def test_a_no_for_another_reason_stays_a_no_and_the_model_comes_first() -> None:
     result = answer(gap=near(-0.1), favouritism={"umber": near(0.4, 0.1)})
     assert result.verdict == "no"
-    assert result.reasons[0].startswith("It favours umber")
-    assert result.reasons[1] == "People agree with each other more often than with it."
+    assert result.reasons[0].startswith("The judge favours umber")
+    assert result.reasons[1].startswith("People agree with each other more often than with")
 
 
 def test_verdicts_that_rank_no_models_where_votes_do_are_no_yes() -> None:
     tied = answer(unranked="no_side", judge=NOTHING)
-    assert tied.headline.startswith("No. Its verdicts give no ranking")
+    assert tied.headline.startswith("No. The judge's verdicts give no ranking")
     open_end = answer(unranked="not_identified")
     assert (open_end.verdict, open_end.reasons[0]) == ("inconclusive", NOT_IDENTIFIED)
     favoured = answer(unranked="not_identified", favouritism={"umber": near(0.4, 0.1)})
-    assert favoured.headline.startswith("No. It favours umber")
+    assert favoured.headline.startswith("No. The judge favours umber")
 
 
 def test_where_favouritism_was_not_tested_the_reasons_say_so() -> None:
     for untested in ({}, {"flint": Estimate(0.3, None, None, 12)}):
         result = answer(favouritism=untested)
         assert result.verdict == "yes"
-        assert "Favouritism was not tested: it takes 4 models" in " ".join(result.reasons)
+        assert "Favouritism was not tested: the test needs 4 models" in " ".join(result.reasons)
 
 
 def test_the_plain_values_hold_the_verdict_by_its_earlier_name() -> None:

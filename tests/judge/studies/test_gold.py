@@ -89,13 +89,13 @@ def test_a_tie_is_not_right_and_prefers_nothing_and_what_comes_again_is_left_out
         "v": (0, 1),
     }
     assert study.taste is None
-    assert "not for other people" in study.sentences[-1]
+    assert "not to other people" in study.sentences[-1]
 
 
 def test_no_vote_gives_no_number() -> None:
     study = study_gold([])
     assert study.wrong.value is None
-    assert study.sentences == ("There is no vote on a pair of which one answer is right.",)
+    assert study.sentences == ("There is no vote on a pair with one right answer.",)
 
 
 def test_sides_do_not_matter() -> None:

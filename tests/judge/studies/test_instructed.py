@@ -65,7 +65,7 @@ def test_who_alone_follows_is_known_by_instruction_and_in_all() -> None:
     assert gold.wrong.value == pytest.approx(1 / 3)
     by_kind = {id: (one.value, one.n) for id, one in study.by_kind.items()}
     assert by_kind == {COMMAS: (1 / 3, 3), WORDS: (0.5, 2)}
-    assert "33 %" in study.sentences[0]
+    assert "33%" in study.sentences[0]
     assert "(3 voters, 1 prompt)" in study.sentences[0]
 
 
@@ -82,7 +82,7 @@ def test_what_cannot_be_checked_is_counted_and_in_no_share() -> None:
     assert (read, unread) == ([], 1)
     study = study_instructed(read, unread)
     assert (study.unread, study.gold.wrong.value) == (1, None)
-    assert study.sentences[0].startswith("No vote is between")
+    assert study.sentences[0].startswith("No vote compares")
 
 
 def test_a_voters_first_vote_on_a_prompt_counts() -> None:

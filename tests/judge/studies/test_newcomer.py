@@ -174,14 +174,14 @@ def test_a_judge_with_a_signal_rates_more_narrowly_than_one_with_less() -> None:
 
 
 def test_a_judge_without_a_signal_gives_no_rating() -> None:
-    with pytest.raises(NotIdentifiedError, match="not shown to tell models apart"):
+    with pytest.raises(NotIdentifiedError, match="the judge distinguishes models"):
         replace(SMALL, signal=0.0).rated(2)
     rated, truth = replace(SMALL, signal=0.0, votes_on_new=200).rated(2)
     assert rated.by == "judge and people"
     lower, upper = ends(rated)
     assert lower < truth < upper
     assert rated.judge_only.value is None
-    assert "The judge is not shown to tell models apart." in rated.warnings
+    assert "We do not find that the judge distinguishes models." in rated.warnings
     assert len(rated.sentences) == 2
 
 
@@ -189,8 +189,7 @@ def test_a_model_beyond_the_best_known_one_is_reported_so() -> None:
     best, _ = replace(SMALL, signal=2.5, above=1.0).rated(3)
     assert best.beyond == "best"
     assert best.sentences[2] == (
-        "The judge puts it beyond the best known model: that its ratings go on along the line "
-        "there is an assumption."
+        "The judge rates it beyond the best known model: the fitted line is extrapolated there."
     )
     among, _ = replace(SMALL, signal=2.5, above=-1.0).rated(3)
     assert among.beyond is None
@@ -207,13 +206,13 @@ def test_the_words_name_what_the_rating_rests_on() -> None:
     rated, _ = SMALL.rated(3)
     first, how, hollow = rated.sentences
     lower, upper = ends(rated)
-    assert first == f"new: {rated.rating:.0f} ({lower:.0f} to {upper:.0f}, 95%), by judge only."
+    assert first == f"new: {rated.rating:.0f} ({lower:.0f} to {upper:.0f}, 95%), from judge only."
     errors = np.mean([abs(one["error"]) for one in rated.known])
     assert how == (
-        f"200 verdicts of judge on {rated.n_prompts} prompts. Over 12 known models people's "
-        f"ratings are {1 / rated.slope:.1f} times as spread as the judge's, and the line between "
-        f"the two is {errors:.0f} points off on average. Beyond sampling error the judge errs by "
-        f"{rated.gap:.0f} (standard deviation)."
+        f"200 verdicts of judge on {rated.n_prompts} prompts. Over 12 known models, the "
+        f"spread of people's ratings is {1 / rated.slope:.1f} times that of the judge's, and the "
+        f"ratings differ from the fitted line by {errors:.0f} points on average. Beyond sampling "
+        f"error, the standard deviation of the judge's error is {rated.gap:.0f} points."
     )
     assert hollow == "It has no rank until 30 of its battles have votes; 0 have."
 
@@ -232,7 +231,7 @@ def test_there_is_no_interval_under_eight_known_models_unless_asked_for() -> Non
     few, truth = strong.rated(4)
     assert few.calibrated_on == 7
     assert few.lower is few.upper is few.judge_only.lower is None
-    assert few.sentences[0] == f"new: {few.rating:.0f} (no interval), by judge only."
+    assert few.sentences[0] == f"new: {few.rating:.0f} (no interval), from judge only."
     assert [text for text in few.warnings if text.startswith("No interval: 7 known models, and 8")]
     asked, _ = strong.rated(4, NewcomerOptions(fewest_known=7))
     lower, upper = ends(asked)
@@ -271,7 +270,7 @@ def test_what_a_judge_favours_its_own_by_is_taken_off_and_said() -> None:
     assert f"{-offset.value:.0f} points above people" in text
     assert "owl-0, owl-1, owl-2 and owl-3" in text
     blind, _ = planted.rated(6, NewcomerOptions(own=(NEW,)))
-    assert any("is not known" in text for text in blind.warnings)
+    assert any("no other model of it is known" in text for text in blind.warnings)
     assert blind.rating - rated.rating == pytest.approx(-offset.value, abs=40)
 
 
@@ -367,9 +366,9 @@ def test_names_that_fit_nothing_are_quoted() -> None:
     judge = data.judges[0]
     with pytest.raises(DataError, match="no model 'elsewhere'"):
         newcomer(data, judge, "elsewhere")
-    with pytest.raises(DataError, match="fits --anchors 'zz'"):
+    with pytest.raises(DataError, match="matches --anchors 'zz'"):
         newcomer(data, judge, NEW, NewcomerOptions(anchors=("zz",)))
-    with pytest.raises(DataError, match="fits --own 'zz'"):
+    with pytest.raises(DataError, match="matches --own 'zz'"):
         newcomer(data, judge, NEW, NewcomerOptions(own=("zz",)))
     with pytest.raises(DataError, match="--level 1 is no level"):
         NewcomerOptions(level=1)

@@ -97,8 +97,8 @@ def test_what_could_not_be_parsed_is_no_error_and_is_counted(
     assert one["n_eff"] == pytest.approx(2.270, abs=0.001)
     assert {row["judge"]: row["unread"] for row in one["judges"]}["Falcon"] == 3
     assert one["sentences"][-1] == (
-        "10 of 1,938 verdicts were not read: that is no error, and counts nowhere. 10 items of "
-        "323 are excluded, for not every judge has a verdict there that was read."
+        "10 of 1,938 verdicts were not parsed: excluded, not counted as errors. 10 "
+        "items of 323 are excluded, because not every judge has a parsed verdict there."
     )
 
 
@@ -144,7 +144,7 @@ def test_a_judge_given_twice_leaves_the_worth_of_a_panel_as_it_is(tmp_path: Path
     assert every.n_eff.value == pytest.approx(once.n_eff.value, abs=1e-9)
     rows = labelled(np.column_stack([wrong, wrong[:, 4]])[:200])
     assert (
-        "j4 and j9 err on the same items: one of them adds nothing."
+        "j4 and j9 err on the same items: one of the two is redundant."
         in studied(tmp_path, rows).to_dict()["warnings"]
     )
 
@@ -184,7 +184,7 @@ def test_a_panel_of_one_is_worth_one_and_has_no_gap(tmp_path: Path) -> None:
     one = panel.to_dict()
     assert (one["k"], one["n_eff"], one["mean_correlation"], one["gap"]) == (1, 1.0, None, 0.0)
     assert len({*(one["accuracy"][share] for share in SHARES)}) == 1
-    assert panel.headline == "A panel of one judge is worth one."
+    assert panel.headline == "A panel of one judge is equivalent to one judge."
     assert len(panel.sentences) == 1
     assert one["without_family"] == {}
 
@@ -199,7 +199,7 @@ def test_a_judge_without_errors_has_no_correlation_and_is_named(tmp_path: Path) 
     wrong[:] = False
     nobody = studied(tmp_path, labelled(wrong))
     assert nobody.card.n_eff.value is None
-    assert nobody.headline == "How many independent judges these 3 are worth is not known."
+    assert nobody.headline.endswith("that these 3 are worth cannot be estimated.")
 
 
 def test_whom_to_add_next_is_the_most_independent_or_the_most_helpful_judge() -> None:
@@ -253,28 +253,28 @@ def test_the_sentences_say_what_is_planted(tmp_path: Path) -> None:
     rng = np.random.default_rng(11)
     independent = rng.random((600, 7)) < 0.3
     headline, sentences = planted(tmp_path, independent)
-    assert headline.startswith("These 7 judges are worth ")
+    assert headline.startswith("These 7 judges are equivalent to ")
     assert "The panel is right more often than" in sentences[1]
-    assert "no loss by shared errors is shown" in sentences[2]
+    assert "we do not find that shared errors cost the panel anything" in sentences[2]
     assert "Added one by one, " in sentences[3]
     together = latent(rng, 600, [0.1, 0.4, 0.4, 0.4, 0.4], 0.9)
     _, sentences = planted(tmp_path, together)
     assert "j0 alone is right more often than the panel" in sentences[1]
     assert "shared errors cost the panel +" in sentences[2]
-    assert "no others make it right more often than j0 alone" in sentences[3]
+    assert "Adding judges one by one never beats j0 alone" in sentences[3]
     opposite = np.zeros((600, 3), dtype=bool)
     opposite[np.arange(600), np.arange(600) % 3] = True  # never two at once
     _, sentences = planted(tmp_path, opposite)
     assert "less often than this panel" in sentences[2]
     _, sentences = planted(tmp_path, independent[:, :2])
-    assert "takes three judges to tell" in sentences[2]
+    assert "needs three judges" in sentences[2]
 
 
 def test_nothing_is_claimed_from_few_prompts(tmp_path: Path) -> None:
     wrong = np.random.default_rng(20).random((19, 3)) < 0.3
     headline, sentences = planted(tmp_path, wrong)
     assert headline == (
-        "How many independent judges these 3 are worth is not known from 19 prompts."
+        "The independent judges that these 3 are worth cannot be estimated from 19 prompts."
     )
     assert len(sentences) == 1
 
@@ -282,7 +282,7 @@ def test_nothing_is_claimed_from_few_prompts(tmp_path: Path) -> None:
 def test_no_interval_of_a_claim_holds_zero_for_alike_judges(tmp_path: Path) -> None:
     wrong = latent(np.random.default_rng(12), 400, [0.3] * 3, 0.99)
     _, sentences = planted(tmp_path, wrong)
-    assert "No difference between the panel and" in sentences[1]
+    assert "We do not find a difference between the panel and" in sentences[1]
 
 
 def test_people_are_the_truth_by_their_majority(tmp_path: Path) -> None:
@@ -357,7 +357,7 @@ def test_both_orders_of_a_case_count_once(tmp_path: Path) -> None:
         ),
         (
             lambda rows: [r for r in rows if (r[0] < "i2") == (r[5] == "j0")],
-            "No item has a verdict of all 2 judges that was read: 'j0'",
+            "No item has a parsed verdict of all 2 judges: 'j0'",
         ),
     ],
 )
@@ -373,7 +373,7 @@ def test_without_votes_or_labels_it_is_said_what_is_missing(tmp_path: Path) -> N
     files = written(tmp_path / "v.csv", [("a", "x", "y", "model_a")], HEAD.rsplit(",", 2)[0])
     with pytest.raises(DataError, match="name votes of people by --votes, or give the right"):
         study_panel([files], None, QUICK)
-    with pytest.raises(DataError, match="'expert_\\*' chooses among votes of people"):
+    with pytest.raises(DataError, match="'expert_\\*' selects votes of people"):
         study_panel([files], None, StudyOptions(voters="expert_*"))
 
 
@@ -450,14 +450,14 @@ def test_votes_give_a_lower_figure_of_independent_judges_and_no_gap(tmp_path: Pa
     double = judged_by_people(tmp_path, votes, verdict)
     single = judged_by_people(tmp_path, votes[:, :1], verdict)
     assert single.card.n_eff.value == pytest.approx(5 / 1.8, abs=0.3)
-    assert single.headline.startswith("These 5 judges are worth at least ")
-    assert single.headline.endswith("independent ones, with votes taken as the truth.")
+    assert single.headline.startswith("These 5 judges are equivalent to at least ")
+    assert single.headline.endswith("independent judges, with votes taken as the truth.")
     assert single.card.at_most.value is None
-    assert not any("worth at most" in text for text in single.sentences)
+    assert not any("equivalent to at most" in text for text in single.sentences)
     assert double.card.at_most.lower is not None
     assert double.card.at_most.upper is not None
     assert double.card.at_most.lower < 5 < double.card.at_most.upper
-    assert any("they are worth at most" in text for text in double.sentences)
+    assert any("they are equivalent to at most" in text for text in double.sentences)
     for panel in (single, double):
         assert panel.card.n_eff.upper is not None
         assert panel.card.n_eff.upper < 5

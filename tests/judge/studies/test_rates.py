@@ -37,7 +37,7 @@ def test_the_longer_response_wins_and_an_unknown_length_is_no_verdict() -> None:
 
 
 def test_a_feature_of_which_nothing_is_known_is_refused() -> None:
-    with pytest.raises(DataError, match="'format'; known of the responses: none"):
+    with pytest.raises(DataError, match="'format' is unknown for all responses; known are: none"):
         larger(items_of(2), "format")
 
 

@@ -55,7 +55,7 @@ def test_one_judge_under_two_names_leads_nowhere() -> None:
     assert (lead.without_ties.value, lead.certain) == (0.0, False)
     assert lead.without_ties.lower is not None
     assert lead.without_ties.lower < 0
-    assert compared(twice).sentences[0].startswith("Neither owl nor barn owl is shown to agree")
+    assert compared(twice).sentences[0].startswith("We do not find a difference between owl and")
 
 
 def test_the_order_of_the_judges_turns_the_lead_and_no_claim() -> None:
@@ -96,8 +96,8 @@ def test_a_judge_that_reads_length_alone_shows_in_the_parts_by_length() -> None:
     data = replace(data, items=replace(data.items, gaps=gaps))
     result = compared(replace(data, judges=(*data.judges, replace(longest, name="crow"))))
     parts = {part.part: part for part in result.parts}
-    assert parts["Lengths within a fifth"].items == 200
-    assert parts["One more than twice as long"].items == 200
+    assert parts["Lengths differ by at most a fifth"].items == 200
+    assert parts["One is more than twice as long"].items == 200
     assert sum(part.items for part in result.parts if part.by == "difficulty") == 400
     crow = result.parts[0].agreement["crow"]
     assert held(crow, 0.5)
@@ -159,10 +159,10 @@ def test_the_report_and_the_json_of_two_judges_hold_them_against_each_other(
         "prose",
     ]
     page = report_page(study, date(2026, 1, 1))
-    assert "crow less owl" in [row[0] for row in page.first.more[-1].rows]
-    section = next(one for one in page.sections if one.title == "The judges against each other")
+    assert "crow minus owl" in [row[0] for row in page.first.more[-1].rows]
+    section = next(one for one in page.sections if one.title == "Comparison of judges")
     assert section.paragraphs == (" ".join(result["sentences"]),)
-    assert section.more[0].rows[0] == ("Dollars a thousand items", "1", "4")
+    assert section.more[0].rows[0] == ("Dollars per thousand items", "1", "4")
 
 
 @pytest.mark.slow

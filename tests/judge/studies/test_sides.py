@@ -55,7 +55,7 @@ def by_side(name: str, rng: np.random.Generator, n: int, twice: int, follows: fl
 def test_who_always_takes_the_left_is_named_with_the_share() -> None:
     (one,) = warn_of_sides([SideCounts("r1", 60, 60, 0, 8), SideCounts("r2", 33, 60, 7, 8)])
     assert (one.rater, one.kind, one.share.value, one.share.n) == ("r1", "side", 1.0, 60)
-    assert "of 60 choices for a side 100 % (94–100) are for the answer shown first" in one.sentence
+    assert "100% (94–100) of 60 choices of a side are for the answer shown first" in one.sentence
     (other,) = warn_of_sides([SideCounts("r1", 0, 60)])
     assert (other.kind, other.share.value) == ("side", 0.0)
 
@@ -63,14 +63,14 @@ def test_who_always_takes_the_left_is_named_with_the_share() -> None:
 def test_who_takes_the_same_side_again_is_named() -> None:
     (one,) = warn_of_sides([SideCounts("r1", 30, 60, 1, 16), SideCounts("r2", 30, 60, 14, 16)])
     assert (one.rater, one.kind, one.share.value) == ("r1", "side again", 15 / 16)
-    assert "of 16 items that came again" in one.sentence
+    assert "of 16 items shown again" in one.sentence
 
 
 def test_who_chooses_like_a_coin_where_others_do_not_is_named() -> None:
     steady = [SideCounts(f"r{n}", 30, 60, 37, 40) for n in range(5)]
     (one,) = warn_of_sides([*steady, SideCounts("coin", 30, 60, 19, 40)])
     assert (one.rater, one.kind, one.share.value) == ("coin", "other answer", 19 / 40)
-    assert "With the others it is 92 %." in one.sentence
+    assert "For the other raters the share is 92%." in one.sentence
     everybody = [SideCounts(f"r{n}", 30, 60, 20, 40) for n in range(6)]
     assert warn_of_sides(everybody) == ()
 

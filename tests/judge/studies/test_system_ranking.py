@@ -115,7 +115,7 @@ def test_swapping_the_sides_of_items_changes_nothing() -> None:
 
 def test_few_items_of_a_pair_rank_nothing() -> None:
     rates = of_strengths([1.0, 0.0, -1.0])
-    with pytest.raises(NotIdentifiedError, match="0 pairs of models have 20 items or more"):
+    with pytest.raises(NotIdentifiedError, match="0 pairs of models have at least 20 items"):
         system_ranking(*planted(rates, rates, n=19), draws())
 
 

@@ -82,15 +82,15 @@ def test_a_perfect_judge_is_always_right_and_one_of_the_first_place_half_of_the_
     assert crow.scores is not None
     assert (crow.scores.n_first, crow.scores.n_second) == (60, 0)
     assert (
-        "60 times what stands first in each, 0 times what stands second."
+        "60 times the answer shown first in each, 0 times the second."
         in (study.sentences(crow)[1])
     )
     assert study.sentences(crow)[0].endswith(
-        "It is not shown to be right more often than a coin, at 50 %."
+        "We do not find that it is right more often than choosing at random (50%)."
     )
     assert study.sentences(owl)[0] == (
-        "It names the right side in 100 % (94–100) of its verdicts, on 60 cases in both orders. "
-        "That is more often than a coin, at 50 %."
+        "The judge names the right side in 100% (94–100) of its verdicts, on 60 cases "
+        "in both orders. This is more often than choosing at random (50%)."
     )
     assert study.comparisons[0].startswith("crow is right less often than owl: −50 (")
 
@@ -98,7 +98,7 @@ def test_a_perfect_judge_is_always_right_and_one_of_the_first_place_half_of_the_
 def test_a_judge_that_is_always_wrong_is_said_to_be(tmp_path: Path) -> None:
     study = studied(truth_set(tmp_path), {"crow": lambda i, label, order: OTHER[label]})
     assert study.shown == {"crow": -1}
-    assert "That is less often than a coin" in study.sentences(study.whole[0])[0]
+    assert "This is less often than choosing at random" in study.sentences(study.whole[0])[0]
     assert study.whole[0].to_dict()["wrong_in_both"] == 1.0
 
 
@@ -112,8 +112,8 @@ def test_ties_and_what_was_not_read_are_not_right_and_are_counted(tmp_path: Path
     assert one.to_dict()["n_unread"] == 4
     assert one.right.value == pytest.approx((120 - 16) / 120)
     assert study.sentences(one)[-1] == (
-        "Of 120 verdicts 12 are ties and 4 were not read: neither is right, for every case has a "
-        "right side."
+        "Of 120 verdicts, 12 are ties and 4 were not parsed: neither counts as right, "
+        "because every case has a right side."
     )
 
 
@@ -132,8 +132,8 @@ def test_what_was_never_answered_or_asked_in_one_order_is_in_no_figure(tmp_path:
     assert (one.right.value, one.right_in_both.n, one.n_single) == (1.0, 50, 5)
     assert study.n_without_reply == 10
     assert study.warnings[1:] == (
-        "5 cases asked in one order alone: in no figure.",
-        "10 verdicts without a reply: in no figure, for the judge said nothing.",
+        "5 cases judged in one order only: excluded.",
+        "10 verdicts without a reply: excluded, because there is no verdict.",
     )
 
 
@@ -144,11 +144,11 @@ def test_few_single_orders_make_no_claim(tmp_path: Path) -> None:
     )
     assert study.shown == {"crow": 0}
     assert study.sentences(study.whole[0]) == (
-        "It was asked about no case in both orders, so nothing is said of it.",
+        "No case was judged in both orders: accuracy is not estimated.",
     )
     few = studied(truth_set(tmp_path, 12), {"owl": perfect})
     assert (
-        "Whether a coin does as well cannot be determined from 12 prompts."
+        "Whether this differs from choosing at random is not tested with 12 prompts."
         in (few.sentences(few.whole[0])[0])
     )
 
@@ -175,7 +175,8 @@ def test_the_words_are_of_labels_and_not_of_people(tmp_path: Path) -> None:
     page = truth_page(study, date(2026, 1, 1))
     spoken = [*page.answers[0].sentences, page.answers[0].headline, page.opening, page.title]
     assert not any(word in text for text in spoken for word in ("people", "person", "vote"))
-    assert study.warnings[0].startswith("The labels are taken as truth: nothing here is of people")
+    assert study.warnings[0].startswith("The labels are taken as the truth: a wrong label")
+    assert "nothing here describes people's preferences" in study.warnings[0]
     assert page.answers[0].tone == "fair"
     assert page.answers[1].tone == "good"
 

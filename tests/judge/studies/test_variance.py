@@ -133,9 +133,9 @@ def test_more_items_help_where_items_differ_and_either_does_where_they_do_not() 
             widths = [one.half_width for one in plan.designs]
             assert widths == sorted(widths, reverse=True)
             assert (plan.enough.more or 0) > 0
-    assert "take more items" in words["differ"]
-    assert "about alike" in words["alike"]
-    assert "cannot be reached: by twice as many people" in words["raters"]
+    assert "rate more items" in words["differ"]
+    assert "about equal" in words["alike"]
+    assert "cannot be reached. With twice as many raters" in words["raters"]
 
 
 def test_enough_is_enough_and_says_how_much_more_it_takes() -> None:

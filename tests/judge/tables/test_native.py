@@ -96,7 +96,7 @@ def test_verdicts_of_any_peer_are_scored_in_pairs(tmp_path: Path) -> None:
         ("x", 1, 3),
         ("y", 0, 3),
     ]
-    assert result["warnings"] == ["2 of 6 rows have no verdict: no ties, excluded."]
+    assert result["warnings"] == ["2 of 6 rows have no verdict: excluded, not ties."]
     people = scores(file(tmp_path, "arena.json"), "pairwise")
     assert people["x"]["n"] == 3  # over all voters, without the row that is not anonymous
 
